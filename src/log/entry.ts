@@ -1,0 +1,63 @@
+/** One position of the log: the fact as given, and beside it where it stands in the tree. */
+
+import type { Quarantined } from '../event/quarantine.ts'
+import type { Event } from '../event/types.ts'
+
+/** What a replay put right or left aside, and where. */
+export interface Report {
+  readonly seq: number
+  /** The id of the entry at that position, when it has one. */
+  readonly id: string | null
+  readonly code: 'quarantined' | 'duplicate_id' | 'unknown_parent' | 'head_ignored' | 'unreadable_timestamp'
+  /** One sentence for people. */
+  readonly message: string
+}
+
+/**
+ * A fact at its place.
+ *
+ * The body is kept as given; what the log worked out stands beside it: the id (derived when the body has none), the
+ * timestamp (of the entry before when the body has none that can be read) and the effective parent (design D8, D15).
+ */
+export interface Entry {
+  /** Position in the log, dense from 0; the order of facts. */
+  readonly seq: number
+  /** The event's id; null only for a quarantined line whose id cannot be read. */
+  readonly id: string | null
+  /** The decoded event; null when the line is quarantined. */
+  readonly event: Event | null
+  /** The line that could not be decoded; null for an event. */
+  readonly quarantined: Quarantined | null
+  /** ISO 8601 text; null while no entry so far had one. */
+  readonly timestamp: string | null
+  /** Whether the entry is part of the tree: a second event under a known id and an unreadable line are not. */
+  readonly stands: boolean
+  /** Whether it can be HEAD: it stands in the tree and is no state update (design D8). */
+  readonly canBeHead: boolean
+  /** The entry it hangs on; null for a root and for what is not in the tree. */
+  readonly parent: Entry | null
+  /** Number of entries above it on its path. */
+  readonly depth: number
+  /** An ancestor further up, so that ancestry is answered in O(log depth) hops; null at a root. */
+  readonly jump: Entry | null
+  /** For an entry that cannot be HEAD, the nearest one above it that can; otherwise null. */
+  readonly above: Entry | null
+  /** What there is to say about it; mostly nothing. */
+  readonly reports: readonly Report[]
+}
+
+/** An entry that holds a decoded event, as every event of a view does. */
+export interface EventEntry<E extends Event = Event> extends Entry {
+  readonly id: string
+  readonly event: E
+}
+
+/** The kind of an entry's event, as far as it can be read. */
+export function kindOf(entry: Entry): string | null {
+  return entry.event?.kind ?? entry.quarantined?.event_kind ?? null
+}
+
+/** The entry that HEAD means when it is told to go to this one (design D7): itself, or the nearest real one above. */
+export function anchorOf(entry: Entry | null): Entry | null {
+  return entry === null || entry.canBeHead ? entry : entry.above
+}

@@ -1,0 +1,89 @@
+/** The log: facts in order, an index over them, and HEAD. */
+
+import type { Entry, Report } from './entry.ts'
+import { IndexMap } from './index-map.ts'
+import { Vector } from './vector.ts'
+
+/** Positions by event id, by the tool call id of an action, and of the first action of each LLM response. */
+export interface LogIndex {
+  readonly ids: IndexMap
+  readonly calls: IndexMap
+  readonly responses: IndexMap
+}
+
+/** Facts in order with HEAD; every version stays valid (design D6). */
+export interface Log<E extends Entry = Entry> {
+  readonly entries: Vector<E>
+  /** The entry that the next unstamped event hangs on; null when the tree is empty or HEAD was moved off it. */
+  readonly head: E | null
+  readonly index: LogIndex
+}
+
+const newIndex = (): LogIndex => ({
+  ids: new IndexMap(),
+  calls: new IndexMap(),
+  responses: new IndexMap(),
+})
+
+/** A log without entries. */
+export function emptyLog<E extends Entry>(): Log<E> {
+  return { entries: Vector.empty(), head: null, index: newIndex() }
+}
+
+/** The entry in the tree with this id, or undefined. O(log n). */
+export function findEntry<E extends Entry>(log: Log<E>, id: string): E | undefined {
+  const seq = log.index.ids.find(id, (at) => {
+    const entry = log.entries.get(at)
+    return entry !== undefined && entry.stands && entry.id === id
+  })
+  return log.entries.get(seq)
+}
+
+/** Position of the latest call in the log with this tool call id that `accept` confirms, or -1. */
+export function findCall(log: Log, toolCallId: string, accept: (entry: Entry) => boolean): number {
+  return log.index.calls.find(toolCallId, (at) => {
+    const entry = log.entries.get(at)
+    const event = entry?.event
+    return (
+      entry !== undefined &&
+      event?.kind === 'ActionEvent' &&
+      event.tool_call_id === toolCallId &&
+      accept(entry)
+    )
+  })
+}
+
+/** Whether an action of this LLM response is in the log. O(log n). */
+export function hasResponse(log: Log, responseId: string): boolean {
+  const seq = log.index.responses.find(responseId, (at) => {
+    const event = log.entries.get(at)?.event
+    return event?.kind === 'ActionEvent' && event.llm_response_id === responseId
+  })
+  return seq >= 0
+}
+
+/** The log with one more entry, HEAD where the caller says. O(1) amortised. */
+export function appendEntry<E extends Entry>(log: Log<E>, entry: E, head: E | null): Log<E> {
+  // A log that starts anew gets an index of its own, so that an empty log can be shared for ever.
+  const index = log.entries.length === 0 ? newIndex() : log.index
+  if (entry.stands && entry.id !== null) {
+    index.ids.add(entry.id, entry.seq)
+    if (entry.event?.kind === 'ActionEvent') {
+      index.calls.add(entry.event.tool_call_id, entry.seq)
+      if (!hasResponse(log, entry.event.llm_response_id)) {
+        index.responses.add(entry.event.llm_response_id, entry.seq)
+      }
+    }
+  }
+  return { entries: log.entries.push(entry), head, index }
+}
+
+/** The log as it stood when it had `length` entries, HEAD where the caller says. O(log n). */
+export function logPrefix<E extends Entry>(log: Log<E>, length: number, head: E | null): Log<E> {
+  return { entries: log.entries.prefix(length), head, index: log.index }
+}
+
+/** What was put right or left aside in the whole log, in log order. O(n). */
+export function listReports(log: Log): Report[] {
+  return [...log.entries].flatMap((entry) => entry.reports)
+}

@@ -1,0 +1,178 @@
+/** A list of which every version stays valid: values go in at the end or in place, a new version comes out (design D6). */
+
+import { work } from './work.ts'
+
+const BITS = 5
+const WIDTH = 1 << BITS
+const MASK = WIDTH - 1
+
+/** An inner node holds nodes, a leaf holds values; which of the two it is follows from the level alone. */
+type Node = readonly unknown[]
+
+const NO_NODES: Node = Object.freeze([])
+
+/** The index of the first value that lies in the tail. */
+const tailStart = (length: number): number => (length === 0 ? 0 : ((length - 1) >>> BITS) << BITS)
+
+/**
+ * Persistent vector: a 32-way trie with a tail. Push is O(1) amortised, get, set and prefix are O(log32 n), and no
+ * operation changes a version that is already there.
+ *
+ * The tail is shared between versions: a push onto its newest owner writes in place, behind the end of every older
+ * version; a push onto an older version copies the tail first.
+ *
+ * @example
+ * const one = Vector.of("a");
+ * const two = one.push("b");
+ * console.assert(one.length === 1 && two.get(1) === "b");
+ */
+export class Vector<T> implements Iterable<T> {
+  /** Number of values. */
+  readonly length: number
+  readonly #shift: number
+  readonly #root: Node
+  readonly #tail: T[]
+
+  private constructor(length: number, shift: number, root: Node, tail: T[]) {
+    this.length = length
+    this.#shift = shift
+    this.#root = root
+    this.#tail = tail
+  }
+
+  /** The vector without values. */
+  static empty<T>(): Vector<T> {
+    // A fresh tail for each caller: a shared one would be owned by whoever pushed first.
+    return new Vector<T>(0, BITS, NO_NODES, [])
+  }
+
+  /** A vector of the given values, in order. */
+  static of<T>(...values: readonly T[]): Vector<T> {
+    return Vector.from(values)
+  }
+
+  /** A vector of the given values, in order. O(n). */
+  static from<T>(values: Iterable<T>): Vector<T> {
+    let vector = Vector.empty<T>()
+    for (const value of values) vector = vector.push(value)
+    return vector
+  }
+
+  /** The value at an index, or undefined outside 0..length-1. O(log32 n). */
+  get(index: number): T | undefined {
+    if (index < 0 || index >= this.length) return undefined
+    return this.#leaf(index)[index & MASK]
+  }
+
+  /** The last value, or undefined when there is none. O(1). */
+  last(): T | undefined {
+    return this.length === 0 ? undefined : this.#tail[(this.length - 1) & MASK]
+  }
+
+  /** A version with one more value at the end. O(1) amortised. */
+  push(value: T): Vector<T> {
+    const start = tailStart(this.length)
+    const used = this.length - start
+    if (used < WIDTH) {
+      let tail = this.#tail
+      if (tail.length !== used) {
+        tail = tail.slice(0, used)
+        work.slots += used
+      }
+      tail.push(value)
+      work.slots += 1
+      return new Vector(this.length + 1, this.#shift, this.#root, tail)
+    }
+    work.slots += 1
+    if (this.length >>> BITS > 1 << this.#shift) {
+      work.slots += 2
+      const root = [this.#root, spine(this.#shift, this.#tail)]
+      return new Vector(this.length + 1, this.#shift + BITS, root, [value])
+    }
+    const root = withLeaf(this.#root, this.#shift, start, this.#tail)
+    return new Vector(this.length + 1, this.#shift, root, [value])
+  }
+
+  /**
+   * A version with another value at an index. O(log32 n).
+   * @throws RangeError when the index is outside 0..length-1.
+   */
+  set(index: number, value: T): Vector<T> {
+    if (index < 0 || index >= this.length) {
+      throw new RangeError(`no value at ${index} in a vector of ${this.length}`)
+    }
+    const start = tailStart(this.length)
+    if (index < start) {
+      const root = withValue(this.#root, this.#shift, index, value)
+      return new Vector(this.length, this.#shift, root, this.#tail)
+    }
+    const tail = this.#tail.slice(0, this.length - start)
+    work.slots += tail.length
+    tail[index & MASK] = value
+    return new Vector(this.length, this.#shift, this.#root, tail)
+  }
+
+  /** The version that holds the first `length` values only. O(log32 n), nothing is copied. */
+  prefix(length: number): Vector<T> {
+    if (length >= this.length) return this
+    if (length <= 0) return Vector.empty()
+    return new Vector(length, this.#shift, this.#root, this.#leaf(length - 1))
+  }
+
+  /** The values from `from` (default 0) up to but not including `to` (default the length), as an array. O(result). */
+  slice(from = 0, to = this.length): T[] {
+    const end = Math.min(to, this.length)
+    const out: T[] = []
+    for (let index = Math.max(0, from); index < end;) {
+      const leaf = this.#leaf(index)
+      const stop = Math.min(end, (index | MASK) + 1)
+      for (; index < stop; index += 1) out.push(leaf[index & MASK] as T)
+    }
+    return out
+  }
+
+  *[Symbol.iterator](): IterableIterator<T> {
+    for (let index = 0; index < this.length;) {
+      const leaf = this.#leaf(index)
+      const stop = Math.min(this.length, (index | MASK) + 1)
+      for (; index < stop; index += 1) yield leaf[index & MASK] as T
+    }
+  }
+
+  #leaf(index: number): T[] {
+    if (index >= tailStart(this.length)) return this.#tail
+    let node: Node = this.#root
+    for (let level = this.#shift; level > 0; level -= BITS) {
+      node = node[(index >>> level) & MASK] as Node
+    }
+    return node as T[]
+  }
+}
+
+/** A chain of inner nodes down to one leaf. */
+function spine(level: number, leaf: Node): Node {
+  if (level === 0) return leaf
+  work.slots += 1
+  return [spine(level - BITS, leaf)]
+}
+
+/** The trie with a leaf hung in at the index of the leaf's first value; whatever stood behind it is left out. */
+function withLeaf(node: Node, level: number, index: number, leaf: Node): Node {
+  const slot = (index >>> level) & MASK
+  const copy = node.slice(0, slot)
+  work.slots += slot + 1
+  if (level === BITS) copy.push(leaf)
+  else if (slot < node.length) {
+    copy.push(withLeaf(node[slot] as Node, level - BITS, index, leaf))
+  } else copy.push(spine(level - BITS, leaf))
+  return copy
+}
+
+/** The trie with one value replaced. */
+function withValue(node: Node, level: number, index: number, value: unknown): Node {
+  const copy = node.slice()
+  work.slots += copy.length
+  const slot = level === 0 ? index & MASK : (index >>> level) & MASK
+  copy[slot] = level === 0 ? value : withValue(node[slot] as Node, level - BITS, index, value)
+  return copy
+}

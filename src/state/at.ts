@@ -1,0 +1,62 @@
+/** Looks elsewhere than HEAD: a state and an event id go in, the state then, or the state with HEAD there, comes out. */
+
+import { ColloquyError } from '../event/errors.ts'
+import { anchorOf, type Entry } from '../log/entry.ts'
+import { findEntry, type Log, logPrefix } from '../log/log.ts'
+import { quote } from '../log/place.ts'
+import { branchOf, type Moment, type State } from './state.ts'
+
+/**
+ * The state at an event: the branch part of the path to it, the log part up to its position (law T). HEAD is the event,
+ * or for a state update the event before it on its branch. O(log n): nothing is folded again.
+ * @throws ColloquyError `unknown_event` when no event of the tree has this id.
+ * @example
+ * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
+ * console.assert(stateAt(state, "p").log.entries.length === 1);
+ */
+export function stateAt(state: State, eventId: string): State {
+  const entry = entryOf(state.log, eventId)
+  return {
+    conversationId: state.conversationId,
+    header: entry.header,
+    log: logPrefix(state.log, entry.seq + 1, anchorOf(entry) as Moment | null),
+    branch: entry.branch,
+  }
+}
+
+/**
+ * The state with HEAD at another event, or at the empty HEAD for null, and nothing appended: the whole log, seen from
+ * another branch. Status and error stay, as they belong to the log. O(log n).
+ * @throws ColloquyError `unknown_event` when no event of the tree has this id.
+ * @example
+ * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
+ * console.assert(switchTo(state, "p").log.head?.id === "p");
+ */
+export function switchTo(state: State, eventId: string | null): State {
+  const head = eventId === null ? null : (anchorOf(entryOf(state.log, eventId)) as Moment | null)
+  const { conversationId, header, log } = state
+  const moved = { entries: log.entries, head, index: log.index }
+  return { conversationId, header, log: moved, branch: branchOf(head) }
+}
+
+/** The entry of the tree with this id. @throws ColloquyError `unknown_event`. */
+export function entryOf(log: Log<Moment>, eventId: string): Moment {
+  const entry = findEntry(log, eventId)
+  if (entry !== undefined) return entry
+  throw new ColloquyError('unknown_event', `no event ${quote(eventId)} in this conversation`, {
+    event_id: eventId,
+  }
+}
+
+/** The ends of the branches, in log order: entries that can be HEAD with no such entry below them. O(n). */
+export function leaves(log: Log): Entry[] {
+  const real: Entry[] = []
+  const inner = new Set<Entry>()
+  for (const entry of log.entries) {
+    if (!entry.canBeHead) continue
+    real.push(entry)
+    const above = anchorOf(entry.parent)
+    if (above !== null) inner.add(above)
+  }
+  return real.filter((entry) => !inner.has(entry))
+}

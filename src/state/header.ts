@@ -1,0 +1,142 @@
+/** The header: what depends on the log as a whole. The header before, an event and its branch go in, the header after comes out. */
+
+import { produce, type Draft } from 'immer'
+import { KINDS } from '../event/kinds.ts'
+import { hasText } from '../event/text.ts'
+import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
+import { type Branch, isAnswered } from './branch.ts'
+import { isStatus, type Status } from './status.ts'
+
+/** Why a conversation is in error: the ConversationErrorEvent that brought it there. */
+export interface StateError {
+  readonly code: string
+  readonly detail: string
+  readonly event_id: string
+}
+
+/** The small plain part of a state; frozen (design D5). */
+export interface Header {
+  readonly status: Status
+  /** Set by a ConversationErrorEvent until the status leaves error. */
+  readonly error: StateError | null
+  /** While paused, the first LLM response that began after the pause: it may have been in flight. */
+  readonly inFlight: string | null
+}
+
+/** An event with what the header needs to know of its place. */
+export interface HeaderStep {
+  readonly event: Event
+  readonly id: string
+  /** The branch part after the event: that of the new HEAD when the event moved it. */
+  readonly branch: Branch
+  /** Whether the event moved HEAD. */
+  readonly moved: boolean
+  /** Whether no earlier action in the log has this event's `llm_response_id`. */
+  readonly newResponse: boolean
+}
+
+/** The header of a conversation without events. */
+export const initialHeader = (): Header => INITIAL
+
+const INITIAL: Header = Object.freeze({ status: 'idle', error: null, inFlight: null })
+
+/** The header after an event (design section 3). The same object when nothing changes. Total, O(1). */
+export function foldHeader(header: Header, step: HeaderStep): Header {
+  if (!KINDS[step.event.kind].movesStatus) return header
+  const next = nextStatus(header, step)
+  const error = step.event.kind === 'ConversationErrorEvent' && next === 'error'
+  const inFlight = step.event.kind === 'ActionEvent' && isFirstReply(header, step)
+  if (next === header.status && !error && !inFlight) return header
+  return produce(header, (draft) => change(draft, next, step))
+}
+
+/** Writes a change of status, and what goes with it, into the draft. */
+function change(draft: Draft<Header>, next: Status, { event, id }: HeaderStep): void {
+  if (event.kind === 'ConversationErrorEvent') {
+    draft.error = { code: event.code, detail: event.detail, event_id: id }
+  } else if (next !== 'error') draft.error = null
+  draft.inFlight =
+    next === 'paused' && draft.status === 'paused' && event.kind === 'ActionEvent'
+      ? event.llm_response_id
+      : null
+  draft.status = next
+}
+
+/** The status table: the first row that fits (design section 3). */
+function nextStatus(header: Header, step: HeaderStep): Status {
+  const { event } = step
+  const { status } = header
+  switch (event.kind) {
+    case 'ConversationStateUpdateEvent':
+      return afterUpdate(status, step, event.key, event.value)
+    case 'PauseEvent':
+    case 'InterruptEvent':
+      return status === 'idle' || status === 'running' ? 'paused' : status
+    case 'ConversationErrorEvent':
+      return status === 'deleting' ? status : 'error'
+    case 'MessageEvent':
+      return afterMessage(status, event)
+    case 'ActionEvent':
+      return afterAction(header, step, event)
+    case 'ObservationEvent':
+      if (
+        event.tool_name === 'finish' &&
+        event.observation.is_error !== true &&
+        status !== 'paused' &&
+        status !== 'deleting'
+      ) {
+        return 'finished'
+      }
+      return afterAnswer(status, step, 'running')
+    case 'UserRejectObservation':
+      return afterAnswer(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')
+    case 'AgentErrorEvent':
+      return afterAnswer(status, step, 'running')
+    default:
+      return status
+  }
+}
+
+function afterUpdate(status: Status, step: HeaderStep, key: unknown, value: unknown): Status {
+  if (key === 'execution_status') return isStatus(value) ? value : status
+  if (key === 'full_state') {
+    const given =
+      typeof value === 'object' && value !== null && Object.hasOwn(value, 'execution_status')
+        ? (value as { readonly execution_status?: unknown }).execution_status
+        : undefined
+    return isStatus(given) ? given : status
+  }
+  if (!step.moved) return status
+  if (status === 'finished' || status === 'stuck') return 'idle'
+  return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? 'idle' : status
+}
+
+function afterMessage(status: Status, event: MessageEvent): Status {
+  if (event.source === 'user') {
+    return status === 'finished' || status === 'stuck' ? 'idle' : status
+  }
+  if (event.source !== 'agent') return status
+  const { content, tool_calls } = event.llm_message
+  const speaks = (content ?? []).some((part) => 'text' in part && hasText(part.text))
+  if (!speaks || (tool_calls?.length ?? 0) > 0) return status
+  const ends = status === 'idle' || status === 'running' || status === 'error' || status === 'stuck'
+  return ends ? 'finished' : status
+}
+
+function afterAction(header: Header, step: HeaderStep, event: ActionEvent): Status {
+  const { status } = header
+  if (status === 'paused') {
+    const second = step.newResponse && header.inFlight !== null && header.inFlight !== event.llm_response_id
+    return second ? 'running' : status
+  }
+  const starts = status === 'idle' || status === 'finished' || status === 'error' || status === 'stuck'
+  return starts ? 'running' : status
+}
+
+/** Whether an action is the first of a reply since the pause: that reply may have been in flight. */
+const isFirstReply = (header: Header, step: HeaderStep): boolean =>
+  header.status === 'paused' && header.inFlight === null && step.newResponse
+
+function afterAnswer(status: Status, step: HeaderStep, then: Status): Status {
+  return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? then : status
+}

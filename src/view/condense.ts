@@ -1,0 +1,105 @@
+/** Applies a Condensation: the view before goes in, the view without what it forgets and with its summary comes out (U6). */
+
+import { hasText } from '../event/text.ts'
+import type { Condensation, CondensationSummaryEvent } from '../event/types.ts'
+import type { EventEntry } from '../log/entry.ts'
+import { work } from '../log/work.ts'
+import { loopStarts } from './loops.ts'
+import { eventCount, isPending, type MessageUnit, type Unit, unitItems } from './unit.ts'
+import type { View } from './view.ts'
+
+/**
+ * The view after a condensation: whole units and whole thinking loops go, at most one summary comes. Ids that are not
+ * in the view are ignored. O(view + listed ids).
+ */
+export function condense(view: View, entry: EventEntry<Condensation>): View {
+  const { event } = entry
+  const listed = new Set(event.forgotten_event_ids ?? [])
+  const offset = event.summary_offset ?? null
+  const inserts = offset !== null && hasText(event.summary)
+  if (listed.size === 0 && !inserts) return { ...view, unhandledCondensationRequest: false }
+
+  const units = [...view.units]
+  const starts = loopStarts(units)
+  const gone = forgotten(units, starts, listed)
+  const place = inserts ? summaryPlace(units, starts, listed, offset) : -1
+  work.units += units.length
+
+  const changed = gone.indexOf(true)
+  const first = changed < 0 ? place : place < 0 ? changed : Math.min(changed, place)
+  if (first < 0) return { ...view, unhandledCondensationRequest: false }
+  let kept = view.units.prefix(first)
+  let length = view.length
+  for (let index = first; index <= units.length; index += 1) {
+    if (index === place) {
+      kept = kept.push(summaryUnit(entry, kept.last()?.rank ?? -1))
+      length += 1
+    }
+    const unit = units[index]
+    if (unit === undefined) break
+    if (gone[index] === true) length -= eventCount(unit)
+    else kept = kept.push(unit)
+  }
+  return { units: kept, length, unhandledCondensationRequest: false }
+}
+
+/** Which units go: those that hold a listed id, and with a unit of a thinking loop the whole loop. */
+function forgotten(units: readonly Unit[], starts: Int32Array, listed: Set<string>): boolean[] {
+  const gone = units.map((unit) => listed.size > 0 && countListed(unit, listed) > 0)
+  const loops = new Set<number>()
+  for (const [index, hit] of gone.entries()) {
+    if (hit && (starts[index] ?? -1) >= 0) loops.add(starts[index] ?? -1)
+  }
+  return gone.map((hit, index) => hit || loops.has(starts[index] ?? -1))
+}
+
+function countListed(unit: Unit, listed: Set<string>): number {
+  let count = 0
+  for (const item of unitItems(unit)) if (listed.has(item.id)) count += 1
+  return count
+}
+
+/**
+ * Index of the unit that the summary goes before. The offset counts view events without the listed ids; inside a unit
+ * or a loop it moves to the end, beyond the view to the view's end, and at a pending batch it stays before it.
+ */
+function summaryPlace(
+  units: readonly Unit[],
+  starts: Int32Array,
+  listed: Set<string>,
+  offset: number,
+): number {
+  const left = units.map((unit) =>
+    isPending(unit) ? 0 : eventCount(unit) - (listed.size > 0 ? countListed(unit, listed) : 0),
+  )
+  const wanted = Math.min(
+    offset,
+    left.reduce((sum, count) => sum + count, 0),
+  )
+  let at = 0
+  for (const [index, count] of left.entries()) {
+    const start = starts[index] ?? -1
+    if (at >= wanted && (start < 0 || start === index)) return index
+    at += count
+  }
+  return units.length
+}
+
+/** The unit of a condensation's summary: its id, time and source are derived, so that every fold gives the same. */
+function summaryUnit(entry: EventEntry<Condensation>, rank: number): MessageUnit {
+  const event: CondensationSummaryEvent = {
+    id: summaryId(entry.id),
+    ...(entry.timestamp === null ? {} : { timestamp: entry.timestamp }),
+    source: entry.event.source ?? 'environment',
+    summary: entry.event.summary ?? '',
+    kind: 'CondensationSummaryEvent',
+  }
+  return {
+    type: 'message',
+    rank,
+    item: Object.freeze({ id: summaryId(entry.id), event: Object.freeze(event) }),
+  }
+}
+
+/** The id of the summary that a condensation puts into the view. */
+export const summaryId = (condensationId: string): string => `${condensationId}-summary`

@@ -1,0 +1,25 @@
+/** Cut points: a view goes in, the places where it may be cut come out (U8). */
+
+import { loopStarts } from './loops.ts'
+import { eventCount } from './unit.ts'
+import type { View } from './view.ts'
+
+/**
+ * The indices into the view's events at which a condensation may begin or end, ascending: the unit borders outside
+ * thinking loops, always with 0 and the length. Total on every view. O(units).
+ */
+export function cutPoints(view: View): number[] {
+  const units = [...view.units]
+  const starts = loopStarts(units)
+  const points = [0]
+  let at = 0
+  for (const [index, unit] of units.entries()) {
+    const count = eventCount(unit)
+    const inside = (starts[index] ?? -1) >= 0 && starts[index] !== index
+    // A pending batch brings no events: its border is the one that was just noted.
+    if (count > 0 && at > 0 && !inside) points.push(at)
+    at += count
+  }
+  if (at > 0) points.push(at)
+  return points
+}

@@ -1,0 +1,93 @@
+/** The persistent vector against plain arrays, over many versions at once. */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Vector } from '../../src/log/vector.ts'
+import { work } from '../../src/log/work.ts'
+
+interface Version {
+  readonly vector: Vector<number>
+  readonly model: readonly number[]
+}
+
+type Step =
+  | { readonly do: 'push'; readonly on: number; readonly many: number }
+  | { readonly do: 'set'; readonly on: number; readonly at: number }
+  | { readonly do: 'prefix'; readonly on: number; readonly at: number }
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant('push' as const), on: fc.nat(), many: fc.oneof(fc.nat(3), fc.nat(1_100)) }),
+  fc.record({ do: fc.constant('set' as const), on: fc.nat(), at: fc.nat() }),
+  fc.record({ do: fc.constant('prefix' as const), on: fc.nat(), at: fc.nat() }),
+)
+
+let serial = 0
+
+function apply({ vector, model }: Version, step: Step): Version {
+  if (step.do === 'push') {
+    let [next, copy] = [vector, [...model]]
+    for (let index = 0; index < step.many; index += 1) {
+      serial += 1
+      next = next.push(serial)
+      copy.push(serial)
+    }
+    return { vector: next, model: copy }
+  }
+  const at = model.length === 0 ? 0 : step.at % (model.length + 1)
+  if (step.do === 'prefix') return { vector: vector.prefix(at), model: model.slice(0, at) }
+  if (at >= model.length) return { vector, model }
+  serial += 1
+  return { vector: vector.set(at, serial), model: model.with(at, serial) }
+}
+
+describe('vector', () => {
+  it('every version stays what it was, whatever is done to any other', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
+        const versions: Version[] = [{ vector: Vector.empty(), model: [] }]
+        for (const one of steps) versions.push(apply(versions[one.on % versions.length] as Version, one))
+        for (const { vector, model } of versions) {
+          expect(vector.length).toBe(model.length)
+          expect([...vector]).toEqual(model)
+          expect(vector.slice()).toEqual(model)
+          expect(vector.last()).toBe(model.at(-1))
+          for (const at of [0, 31, 32, model.length - 1]) {
+            expect(vector.get(at)).toBe(at < 0 ? undefined : model[at])
+          }
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('slices as an array does', () => {
+    const vector = Vector.from(Array.from({ length: 2_000 }, (_, index) => index))
+    for (const [from, to] of [
+      [0, 0],
+      [0, 32],
+      [31, 33],
+      [1_990, 2_500],
+      [500, 400],
+    ] as const) {
+      expect(vector.slice(from, to)).toEqual([...vector].slice(from, to))
+    }
+  })
+
+  it('refuses to set what is not there', () => {
+    expect(() => Vector.of(1).set(1, 2)).toThrow(RangeError)
+    expect(() => Vector.of(1).set(-1, 2)).toThrow('no value at -1 in a vector of 1')
+  })
+
+  it('copies a bounded number of slots for a push, at any length', () => {
+    let vector = Vector.empty<number>()
+    const costs: number[] = []
+    for (const length of [1_000, 200_000]) {
+      while (vector.length < length) vector = vector.push(0)
+      const before = work.slots
+      for (let index = 0; index < 1_024; index += 1) vector = vector.push(0)
+      costs.push((work.slots - before) / 1_024)
+    }
+    expect(costs[1]).toBeLessThan((costs[0] ?? 0) * 2)
+    expect(costs[1]).toBeLessThan(5)
+  })
+})
