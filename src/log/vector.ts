@@ -73,6 +73,11 @@ export class Vector<T> implements Iterable<T> {
   push(value: T): Vector<T> {
     const start = tailStart(this.length)
     const used = this.length - start
+    if (used === 0) {
+      // A literal of one slot: pushing onto an empty array would reserve seventeen, and most vectors stay short.
+      work.slots += 1
+      return new Vector(1, this.#shift, this.#root, [value])
+    }
     if (used < WIDTH) {
       let tail = this.#tail
       if (tail.length !== used) {

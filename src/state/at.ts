@@ -45,7 +45,7 @@ export function entryOf(log: Log<Moment>, eventId: string): Moment {
   if (entry !== undefined) return entry
   throw new ColloquyError('unknown_event', `no event ${quote(eventId)} in this conversation`, {
     event_id: eventId,
-  }
+  })
 }
 
 /** The ends of the branches, in log order: entries that can be HEAD with no such entry below them. O(n). */

@@ -51,13 +51,21 @@ type Unfolded = { -readonly [K in keyof Moment]: Moment[K] }
 
 /** The entry as a moment: the branch must hold the very object that will hold the branch, so it comes first. */
 function unfolded(entry: Entry, header: Header): Unfolded {
-  const { seq, id, event, quarantined, timestamp, stands, canBeHead } = entry
-  const { parent, depth, jump, above, reports } = entry
-  const branch: Branch = emptyBranch()
   return {
-    ...{ seq, id, event, quarantined, timestamp, stands, canBeHead, parent, depth, jump, above, reports },
+    seq: entry.seq,
+    id: entry.id,
+    event: entry.event,
+    quarantined: entry.quarantined,
+    timestamp: entry.timestamp,
+    stands: entry.stands,
+    canBeHead: entry.canBeHead,
+    parent: entry.parent,
+    depth: entry.depth,
+    jump: entry.jump,
+    above: entry.above,
+    reports: entry.reports,
     header,
-    branch,
+    branch: emptyBranch(),
   }
 }
 
