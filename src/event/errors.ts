@@ -2,22 +2,22 @@
 
 /** What every error of the library says of itself; the code never changes its meaning between versions. */
 export type ErrorCode =
-  | "unknown_event"
-  | "empty_view"
-  | "pending_calls"
-  | "unreadable_input"
-  | "not_json"
-  | "no_events";
+  | 'unknown_event'
+  | 'empty_view'
+  | 'pending_calls'
+  | 'unreadable_input'
+  | 'not_json'
+  | 'no_events'
 
 /**
  * An error that the library raises on purpose. Tell errors apart by `code`, with `hasCode`: `instanceof` fails across
  * two copies of a package.
  */
 export class ColloquyError extends Error {
-  override readonly name = "ColloquyError";
-  readonly code: ErrorCode;
+  override readonly name = 'ColloquyError'
+  readonly code: ErrorCode
   /** The values the message speaks of, for programs. */
-  readonly data: Readonly<Record<string, unknown>>;
+  readonly data: Readonly<Record<string, unknown>>
 
   constructor(
     code: ErrorCode,
@@ -25,9 +25,9 @@ export class ColloquyError extends Error {
     data: Readonly<Record<string, unknown>> = {},
     options?: ErrorOptions,
   ) {
-    super(message, options);
-    this.code = code;
-    this.data = data;
+    super(message, options)
+    this.code = code
+    this.data = data
   }
 }
 
@@ -37,7 +37,5 @@ export class ColloquyError extends Error {
  * try { stateAt(initialState(), "nope"); } catch (error) { console.assert(hasCode(error, "unknown_event")); }
  */
 export function hasCode(error: unknown, code: ErrorCode): error is ColloquyError {
-  return (
-    error instanceof Error && error.name === "ColloquyError" && "code" in error && error.code === code
-  );
+  return error instanceof Error && error.name === 'ColloquyError' && 'code' in error && error.code === code
 }

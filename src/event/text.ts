@@ -2,4 +2,4 @@
 
 /** Whether a text says anything at all. */
 export const hasText = (text: string | null | undefined): boolean =>
-  text !== null && text !== undefined && text.trim() !== "";
+  text !== null && text !== undefined && text.trim() !== ''

@@ -1,0 +1,54 @@
+/** Counts the work of the fold instead of timing it: a length goes in, units of work per event for each operation come out. */
+
+import type { Event } from '../src/event/types.ts'
+import { work } from '../src/log/work.ts'
+import { stateAt, switchTo } from '../src/state/at.ts'
+import { reduce, replay } from '../src/state/reduce.ts'
+import { initialState } from '../src/state/state.ts'
+import { viewEvents } from '../src/view/view.ts'
+import { makeLines, seeded, type WorkloadOptions } from './workload.ts'
+
+const SMALL = { action: 90, observation: 30, systemPrompt: 30, message: 30 } as const
+const LOOKUPS = 1_000
+
+/** Units of work (slots copied, units visited, index probes) per event or per look-up at a length. */
+export function countWork(length: number): Record<string, number> {
+  return {
+    ...countFold('growing view', length, {}),
+    ...countFold('condensed view', length, { condenseAt: 80 }),
+    ...countFold('branches', length, { branchEvery: 40, condenseAt: 80 }),
+  }
+}
+
+function countFold(title: string, length: number, options: WorkloadOptions): Record<string, number> {
+  const lines = makeLines(length, { ...options, sizes: SMALL })
+  const events = lines.map((line) => JSON.parse(line) as Event)
+  const random = seeded(3)
+  const state = replay(events)
+  const asked = Array.from({ length: LOOKUPS }, () => events[Math.floor(random() * length)]?.id ?? '')
+  return {
+    [`reduce, ${title}`]: spent(length, () => replay(events)),
+    [`view each time, ${title}`]: spent(length, () => {
+      let at = initialState()
+      for (const event of events) {
+        at = reduce(at, event)
+        viewEvents(at.branch.view).next()
+      }
+    }),
+    [`state at, ${title}`]: spent(LOOKUPS, () => asked.forEach((id) => stateAt(state, id))),
+    [`switch, ${title}`]: spent(LOOKUPS, () => asked.forEach((id) => switchTo(state, id))),
+    [`switch appended, ${title}`]: spent(LOOKUPS, () =>
+      asked.forEach((value, at) =>
+        reduce(state, { kind: 'ConversationStateUpdateEvent', id: `m${at}`, key: 'leaf_event_id', value }),
+      ),
+    ),
+  }
+}
+
+const total = (): number => work.slots + work.units + work.probes
+
+function spent(count: number, run: () => void): number {
+  const before = total()
+  run()
+  return (total() - before) / count
+}

@@ -1,0 +1,125 @@
+/** Prints what the engine costs per event at growing lengths, beside floors measured in the same run: `npm run bench`. */
+
+import { decodeLine } from '../src/event/decode.ts'
+import type { Event } from '../src/event/types.ts'
+import { toMessages } from '../src/messages/neutral.ts'
+import { stateAt, switchTo } from '../src/state/at.ts'
+import { reduce, replay } from '../src/state/reduce.ts'
+import { initialState, type State } from '../src/state/state.ts'
+import { viewEvents } from '../src/view/view.ts'
+import { machine, measure, type Piece, type Timing } from './measure.ts'
+import { countWork } from './count.ts'
+import { makeLines, MEASURED_MIX, seeded } from './workload.ts'
+
+const LENGTHS = [1_000, 10_000, 100_000]
+/** Random look-ups for each timing: as many as make the clock's grain vanish. */
+const LOOKUPS = 20_000
+
+interface Row {
+  readonly name: string
+  readonly floor: string
+  /** The most that the row may cost, as a multiple of its floor; null where nothing is promised. */
+  readonly target: number | null
+}
+
+const ROWS: readonly Row[] = [
+  { name: 'decode', floor: 'JSON.parse', target: null },
+  { name: 'reduce one at a time', floor: 'JSON.parse', target: 1 },
+  { name: 'replay', floor: 'JSON.parse', target: 0.5 },
+  { name: 'view after each append', floor: 'JSON.parse', target: null },
+  { name: 'messages of the whole view', floor: 'JSON.parse', target: null },
+  { name: 'state at a random event', floor: 'Map.get', target: 8 },
+  { name: 'branch switch', floor: 'Map.get', target: 8 },
+  { name: 'branch switch, appended', floor: 'Map.get', target: null },
+]
+
+function pieces(lines: readonly string[]): Piece[] {
+  const count = lines.length
+  const events = lines.map((line) => decoded(line))
+  const state = replay(events)
+  const ids = events.map((event) => event.id ?? '')
+  const index = new Map(ids.map((id, seq) => [id, seq]))
+  const random = seeded(7)
+  const asked = Array.from({ length: LOOKUPS }, () => ids[Math.floor(random() * count)] ?? '')
+  const updates = asked.map((value, at): Event => ({
+    kind: 'ConversationStateUpdateEvent',
+    id: `move-${at}`,
+    timestamp: '2026-02-01T00:00:00Z',
+    key: 'leaf_event_id',
+    value,
+  }))
+  return [
+    { name: 'JSON.parse', count, run: () => lines.map((line) => JSON.parse(line)) },
+    { name: 'Map.get', count: LOOKUPS, run: () => asked.map((id) => index.get(id)) },
+    { name: 'decode', count, run: () => lines.map((line) => decodeLine(line)) },
+    { name: 'reduce one at a time', count, run: () => states(events) },
+    { name: 'replay', count, run: () => replay(events) },
+    { name: 'view after each append', count, run: () => lastShown(events) },
+    { name: 'messages of the whole view', count, run: () => toMessages(state) },
+    { name: 'state at a random event', count: LOOKUPS, run: () => asked.map((id) => stateAt(state, id)) },
+    { name: 'branch switch', count: LOOKUPS, run: () => asked.map((id) => switchTo(state, id)) },
+    {
+      name: 'branch switch, appended',
+      count: LOOKUPS,
+      run: () => updates.map((update) => reduce(state, update)),
+    },
+  ]
+}
+
+function decoded(line: string): Event {
+  const result = decodeLine(line)
+  if (!result.ok) throw new Error(`the workload has a bad line: ${result.issues[0]?.msg ?? ''}`)
+  return result.event
+}
+
+/** Every state of a log, kept. */
+function states(events: readonly Event[]): State[] {
+  let state = initialState()
+  return events.map((event) => (state = reduce(state, event)))
+}
+
+/** Folds a log and reads the view after each event, as an agent loop does: its length and its first event. */
+function lastShown(events: readonly Event[]): number {
+  let state = initialState()
+  let seen = 0
+  for (const event of events) {
+    state = reduce(state, event)
+    const first = viewEvents(state.branch.view).next()
+    seen += state.branch.view.length + (first.done === true ? 0 : 1)
+  }
+  return seen
+}
+
+const show = (value: number): string => value.toFixed(value < 10 ? 3 : 1).padStart(9)
+
+function print(length: number, lines: readonly string[], timings: readonly Timing[]): void {
+  const bytes = lines.reduce((sum, line) => sum + line.length, 0)
+  console.log(`\n${length.toLocaleString('en')} events, ${(bytes / length / 1_000).toFixed(1)} kB each`)
+  console.log(`${'µs per unit'.padEnd(30)}${'least'.padStart(9)}${'median'.padStart(9)}  beside its floor`)
+  for (const { name, least, median } of timings) {
+    const row = ROWS.find((candidate) => candidate.name === name)
+    const floor = timings.find((timing) => timing.name === row?.floor)
+    const ratio = floor === undefined ? '' : `${(least / floor.least).toFixed(2)} x ${floor.name}`
+    const target = row?.target === null || row === undefined ? '' : ` (target ${row.target})`
+    console.log(`${name.padEnd(30)}${show(least)}${show(median)}  ${ratio}${target}`)
+  }
+}
+
+function printWork(): void {
+  console.log('\ncounted work per event (slots copied + units visited + index probes)')
+  const counts = LENGTHS.map((length) => countWork(length))
+  console.log(`${''.padEnd(30)}${LENGTHS.map((length) => String(length).padStart(9)).join('')}   growth`)
+  for (const name of Object.keys(counts[0] ?? {})) {
+    const values = counts.map((count) => count[name] ?? 0)
+    const growth = (values.at(-1) ?? 0) / (values[0] ?? 1)
+    console.log(`${name.padEnd(30)}${values.map(show).join('')}${growth.toFixed(2).padStart(9)}`)
+  }
+}
+
+console.log(machine())
+console.log(`sizes: ${JSON.stringify(MEASURED_MIX)} bytes`)
+for (const length of LENGTHS) {
+  const lines = makeLines(length)
+  print(length, lines, measure(pieces(lines), length > 50_000 ? 3 : 7))
+}
+printWork()

@@ -1,0 +1,125 @@
+/** Makes conversations to measure with: a length goes in, the lines of a log with the measured mix of kinds and sizes come out. */
+
+/**
+ * The mix that recorded agent runs show: 47.8 % actions of 2.05 kB, 47.8 % observations of 9.5 kB, one system prompt of
+ * 24 kB, the rest messages of 1.4 kB. Sizes are means; each body takes between half and one and a half times its mean.
+ */
+export const MEASURED_MIX = {
+  action: 2_050,
+  observation: 9_500,
+  systemPrompt: 24_000,
+  message: 1_400,
+} as const
+
+/** How a workload is made. */
+export interface WorkloadOptions {
+  /** Body sizes in bytes. Default: the measured mix. */
+  readonly sizes?: Readonly<Record<keyof typeof MEASURED_MIX, number>>
+  /** Condense whenever the view has this many events, keeping the first two and the last half. Default: never. */
+  readonly condenseAt?: number
+  /** Start a new branch from an earlier event every so many turns. Default: never. */
+  readonly branchEvery?: number
+}
+
+/** A seeded generator of numbers in [0, 1): the same workload in every run (mulberry32). */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** The lines of a log of `length` events, each the JSON text of one event. */
+export function makeLines(length: number, options: WorkloadOptions = {}): string[] {
+  const sizes = options.sizes ?? MEASURED_MIX
+  const random = seeded(length)
+  const prose = makeProse(random, 200_000)
+  const body = (mean: number): string => {
+    const size = Math.max(1, Math.floor(mean * (0.5 + random())))
+    const from = Math.floor(random() * (prose.length - size - 1))
+    return prose.slice(from, from + size)
+  }
+  const lines: string[] = []
+  const ids: string[] = []
+  const inView: string[] = []
+  const add = (kind: string, fields: Record<string, unknown>, shown: boolean): string => {
+    const seq = lines.length
+    const id = `0${Math.floor(random() * 2 ** 50).toString(36)}-${seq.toString(36).padStart(5, '0')}`
+    const time = new Date(Date.UTC(2026, 0, 1) + seq * 1_000).toISOString()
+    lines.push(JSON.stringify({ id, timestamp: time, ...fields, kind }))
+    ids.push(id)
+    if (shown) inView.push(id)
+    return id
+  }
+  const prompt = { type: 'text', text: body(sizes.systemPrompt), cache_prompt: true }
+  add('SystemPromptEvent', { source: 'agent', system_prompt: prompt, tools: [] }, true)
+  for (let turn = 0; lines.length < length; turn += 1) {
+    if (turn % 24 === 0) {
+      const content = [{ type: 'text', text: body(sizes.message), cache_prompt: false }]
+      add('MessageEvent', { source: 'user', llm_message: { role: 'user', content } }, true)
+    }
+    if (lines.length < length) addPair(turn, lines.length + 2 <= length)
+    if (options.condenseAt !== undefined && inView.length > options.condenseAt && lines.length < length) {
+      const forgotten = inView.splice(2, Math.floor(inView.length / 4) * 2)
+      const fields = { source: 'environment', llm_response_id: `c-${turn}`, forgotten_event_ids: forgotten }
+      const id = add('Condensation', { ...fields, summary: body(sizes.message), summary_offset: 2 }, false)
+      inView.splice(2, 0, `${id}-summary`)
+    }
+    if (options.branchEvery !== undefined && turn % options.branchEvery === 1 && lines.length < length) {
+      const value = ids[Math.floor(ids.length * 0.9)]
+      add('ConversationStateUpdateEvent', { source: 'environment', key: 'leaf_event_id', value }, false)
+    }
+  }
+  return lines
+
+  function addPair(turn: number, answered: boolean): void {
+    const call = {
+      id: `call_${turn}`,
+      name: 'terminal',
+      arguments: JSON.stringify({ command: body(sizes.action / 2) }),
+    }
+    const action = { command: body(sizes.action / 3), is_input: false, kind: 'TerminalAction' }
+    const actionId = add(
+      'ActionEvent',
+      {
+        source: 'agent',
+        thought: [{ type: 'text', text: body(120), cache_prompt: false }],
+        action,
+        tool_name: 'terminal',
+        tool_call_id: call.id,
+        tool_call: { ...call, origin: 'completion' },
+        llm_response_id: `response-${turn}`,
+        security_risk: 'LOW',
+      },
+      true,
+    )
+    if (!answered) return
+    const content = [{ type: 'text', text: body(sizes.observation), cache_prompt: false }]
+    const observation = { content, is_error: false, command: 'ls', exit_code: 0, kind: 'TerminalObservation' }
+    const fields = {
+      source: 'environment',
+      tool_name: 'terminal',
+      tool_call_id: call.id,
+      action_id: actionId,
+    }
+    add('ObservationEvent', { ...fields, observation }, true)
+  }
+}
+
+/** Text that reads like tool output: words, numbers, quotes and line ends. */
+function makeProse(random: () => number, size: number): string {
+  const words: string[] = []
+  for (let length = 0; length < size;) {
+    const word = Math.floor(random() * 2 ** 40)
+      .toString(36)
+      .slice(0, 2 + Math.floor(random() * 7))
+    const end = random()
+    const text = end < 0.1 ? `"${word}"\n` : `${word} `
+    words.push(text)
+    length += text.length
+  }
+  return words.join('')
+}

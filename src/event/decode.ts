@@ -1,0 +1,108 @@
+/** Raw JSON, as a value or as a line of text, goes in; an event of today's shape comes out, deep frozen, or what is wrong with it. */
+
+import { copyJson, freezeJson } from './freeze.ts'
+import { type Issue, issue, nameOf, toIssues } from './issues.ts'
+import { isObject } from './json.ts'
+import { EVENT_KINDS, type EventKind, isEventKind } from './kinds.ts'
+import { actionChecks, observationChecks } from './published/schema.ts'
+import { eventChecks } from './schema.ts'
+import type { JsonObject, JsonValue } from './shapes.ts'
+import type { Check } from './shapes/schema.ts'
+import type { Event } from './types.ts'
+
+/** An event, or the issues that keep a value from being one. */
+export type Decoded =
+  | { readonly ok: true; readonly event: Event }
+  | { readonly ok: false; readonly issues: readonly Issue[] }
+
+/**
+ * Decodes a value as an event of today's shape. The event is a deep-frozen JSON copy of what was given: nothing is filled in, left out or
+ * put in order (see {@link withDefaults} and {@link loadValue} for that).
+ *
+ * Never throws and never touches its input (law E); what is not JSON is an issue as well. O(size).
+ *
+ * @example
+ * decodeEvent({ kind: 'PauseEvent', id: 'p1' }) // { ok: true, event: { kind: 'PauseEvent', id: 'p1' } }
+ */
+export function decodeEvent(value: unknown): Decoded {
+  const copied = copyJson(value)
+  return copied.issues.length > 0 ? fail(copied.issues) : decodeOwn(copied.value)
+}
+
+/**
+ * Decodes a line of JSON text as an event of today's shape, deep frozen. Never throws. O(length); costs little more than `JSON.parse`.
+ *
+ * @example
+ * decodeLine('{"kind":"PauseEvent"}').ok // true
+ */
+export function decodeLine(text: string): Decoded {
+  const parsed = parseLine(text)
+  return parsed.ok ? decodeOwn(parsed.value) : fail([parsed.issue])
+}
+
+/** A line's JSON, or the issue that it is none. */
+export type Parsed =
+  | { readonly ok: true; readonly value: JsonValue }
+  | { readonly ok: false; readonly issue: Issue }
+
+/** Parses a line that belongs to the caller. The engine's own message is not passed on: it quotes the line, and so may quote a secret. */
+export function parseLine(text: string): Parsed {
+  try {
+    return { ok: true, value: JSON.parse(text) as JsonValue }
+  } catch (error) {
+    const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined
+    const where = position === undefined ? '' : ` from character ${position} on`
+    return { ok: false, issue: issue([], 'json_invalid', `Not JSON${where}; give one JSON object per line.`) }
+  }
+}
+
+/** Decodes a JSON value that nobody else holds, and freezes it in place. Never throws. O(size). */
+export function decodeOwn(value: JsonValue): Decoded {
+  const unfit = freezeJson(value)
+  if (unfit.length > 0) return fail(unfit)
+  if (!isObject(value)) {
+    return fail([issue([], 'dict_type', `Must be an object, not ${nameOf(value)}.`, value)])
+  }
+  const { kind } = value
+  if (!isEventKind(kind)) return fail([kindIssue(kind)])
+  const problems = eventChecks[kind](value)
+  const issues = problems.length > 0 ? toIssues(problems, value) : NO_ISSUES
+  const inner = innerIssues(kind, value)
+  // The schemas have proved the type, and the type says nothing that they do not.
+  return issues.length + inner.length > 0
+    ? fail([...issues, ...inner])
+    : { ok: true, event: value as object as Event }
+}
+
+const NO_ISSUES: readonly Issue[] = Object.freeze([])
+
+/** The second step: a published action or observation must have its kind's own fields, unpublished ones may have any. */
+function innerIssues(kind: EventKind, event: JsonObject): readonly Issue[] {
+  if (kind === 'ActionEvent') return publishedIssues(event['action'], actionChecks, 'action')
+  if (kind === 'ObservationEvent')
+    return publishedIssues(event['observation'], observationChecks, 'observation')
+  return NO_ISSUES
+}
+
+function publishedIssues(
+  value: JsonValue | undefined,
+  checks: ReadonlyMap<JsonValue | undefined, Check>,
+  field: string,
+): readonly Issue[] {
+  const problems = isObject(value) ? checks.get(value['kind'])?.(value) : undefined
+  return problems === undefined || problems.length === 0
+    ? NO_ISSUES
+    : toIssues(problems, value as JsonObject, [field])
+}
+
+function kindIssue(kind: JsonValue | undefined): Issue {
+  const kinds = `one of ${EVENT_KINDS.join(', ')}`
+  if (kind === undefined) return issue(['kind'], 'missing', `Required and missing; add ${kinds}.`)
+  if (typeof kind === 'string')
+    return issue(['kind'], 'union_tag_invalid', `Unknown kind of event; give ${kinds}.`, kind)
+  return issue(['kind'], 'string_type', `Must be a string, not ${nameOf(kind)}; give ${kinds}.`, kind)
+}
+
+function fail(issues: readonly Issue[]): Decoded {
+  return { ok: false, issues: Object.freeze(issues) }
+}

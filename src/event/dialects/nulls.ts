@@ -1,0 +1,35 @@
+/** Some producers write every field, null where it says nothing: their events go in, events in which the default may stand come out. */
+
+import { type Shape, shapeOfKind, walkShapes } from '../inner.ts'
+import { without } from '../json.ts'
+import { EVENT_KINDS, type EventKind } from '../kinds.ts'
+import type { JsonObject } from '../shapes.ts'
+import { upcaster, type Upcaster } from './upcaster.ts'
+
+const dropIfNull = (value: JsonObject, key: string): JsonObject =>
+  value[key] === null ? without(value, key) : value
+
+function dropNulls(value: JsonObject, { defaults }: Shape): JsonObject {
+  let result = value
+  for (const key of Object.keys(defaults)) result = dropIfNull(result, key)
+  return result
+}
+
+/** Steps for nulls where the contract knows none. */
+export const NULLS: readonly Upcaster[] = [
+  upcaster(
+    'nulls.defaults',
+    EVENT_KINDS,
+    'null in a field that has another default, as in thinking_blocks, is taken out: the default stands again.',
+    (raw) => walkShapes(raw, shapeOfKind(raw['kind'] as EventKind), dropNulls),
+  ),
+  upcaster('nulls.identity', EVENT_KINDS, 'A null id or timestamp is taken out: the event has none.', (raw) =>
+    dropIfNull(dropIfNull(raw, 'id'), 'timestamp'),
+  ),
+  upcaster(
+    'nulls.state_key',
+    ['ConversationStateUpdateEvent'],
+    'A null key of a state update is taken out: the update has none.',
+    (raw) => dropIfNull(raw, 'key'),
+  ),
+]

@@ -1,0 +1,56 @@
+/** Older tools put their result into fields of their own: such observations go in, observations with content come out. */
+
+import { editObject, without } from '../json.ts'
+import { observationChecks } from '../published/schema.ts'
+import type { JsonObject, JsonValue } from '../shapes.ts'
+import { upcaster, type Upcaster } from './upcaster.ts'
+
+/** The published kinds that still have a `message` of their own. */
+const OWN_MESSAGE: ReadonlySet<JsonValue | undefined> = new Set([
+  'ApplyPatchObservation',
+  'SleeptimeComputeObservation',
+])
+
+/** Content of the texts that say something. */
+export const toContent = (...texts: readonly JsonValue[]): readonly JsonValue[] =>
+  texts.filter((text) => typeof text === 'string' && text !== '').map((text) => ({ type: 'text', text }))
+
+const isTextOrNothing = (value: JsonValue): boolean => value === null || typeof value === 'string'
+
+/** Steps for observations that have no list of content. */
+export const RESULTS: readonly Upcaster[] = [
+  upcaster(
+    'results.text_content',
+    ['ObservationEvent'],
+    'content was one string; it becomes a list with that text.',
+    (raw) =>
+      editObject(raw, 'observation', (observation) =>
+        typeof observation['content'] === 'string'
+          ? { ...observation, content: toContent(observation['content']) }
+          : observation,
+      ),
+  ),
+  upcaster(
+    'results.output_and_error',
+    ['ObservationEvent'],
+    'message, output and error become content and is_error. An error is true, or a text that is not empty: then it stands last in the content.',
+    (raw) => editObject(raw, 'observation', collect),
+  ),
+]
+
+function collect(observation: JsonObject): JsonObject {
+  const { kind, content = null, output = null, error = null } = observation
+  // A tool that a user made may call its fields as it likes.
+  if (content !== null || !observationChecks.has(kind as string)) return observation
+  const taken = ['output', 'error', ...(OWN_MESSAGE.has(kind) ? [] : ['message'])]
+  if (!taken.some((key) => Object.hasOwn(observation, key))) return observation
+  const message = taken.includes('message') ? (observation['message'] ?? null) : null
+  const readable = isTextOrNothing(output) && isTextOrNothing(message)
+  if (!readable || !(isTextOrNothing(error) || typeof error === 'boolean')) return observation
+  const failed = typeof error === 'string' ? error !== '' : error === true
+  return {
+    ...without(observation, ...taken),
+    content: toContent(message, output, error),
+    ...(Object.hasOwn(observation, 'error') && { is_error: failed || observation['is_error'] === true }),
+  }
+}

@@ -1,0 +1,76 @@
+/** The dialect of an editor extension: its status fields, its tools without kinds and its messages go in, today's shapes come out. */
+
+import { edit, editObject, without } from '../json.ts'
+import type { JsonObject } from '../shapes.ts'
+import { toContent } from './results.ts'
+import { namesOfTool } from './tools.ts'
+import { upcaster, type Upcaster } from './upcaster.ts'
+
+/** Steps for the editor extension. */
+export const TAB: readonly Upcaster[] = [
+  upcaster(
+    'tab.agent_status',
+    ['ConversationStateUpdateEvent'],
+    'agent_status becomes the value of the key execution_status, in lower case.',
+    (raw) => {
+      const { agent_status: status } = raw
+      return typeof status === 'string' && hasNoValue(raw)
+        ? { ...without(raw, 'agent_status'), key: 'execution_status', value: status.toLowerCase() }
+        : raw
+    },
+  ),
+  upcaster(
+    'tab.iteration',
+    ['ConversationStateUpdateEvent'],
+    'iteration becomes the value of the key iteration.',
+    (raw) => {
+      const { iteration } = raw
+      return iteration !== undefined && hasNoValue(raw)
+        ? { ...without(raw, 'iteration'), key: 'iteration', value: iteration }
+        : raw
+    },
+  ),
+  upcaster(
+    'tab.action_kind',
+    ['ActionEvent'],
+    'An action named no kind; it gets the one of its tool.',
+    (raw) => editObject(raw, 'action', (action) => withKind(action, raw, 'action')),
+  ),
+  upcaster(
+    'tab.observation_kind',
+    ['ObservationEvent'],
+    "An observation named no kind; it gets the one of its tool. A terminal's stdout and stderr become content; an exit code other than 0 is not an error of the tool.",
+    (raw) =>
+      editObject(raw, 'observation', (observation) => {
+        const named = withKind(observation, raw, 'observation')
+        return named === observation ? observation : printed(named)
+      }),
+  ),
+  upcaster(
+    'tab.message_content',
+    ['MessageEvent'],
+    'The content of a message was a string or null; it becomes a list with that text, or an empty one.',
+    (raw) =>
+      editObject(raw, 'llm_message', (message) =>
+        edit(message, 'content', (content) =>
+          content === null || typeof content === 'string' ? toContent(content) : content,
+        ),
+      ),
+  ),
+]
+
+const hasNoValue = (update: JsonObject): boolean =>
+  !Object.hasOwn(update, 'key') && !Object.hasOwn(update, 'value')
+
+function withKind(given: JsonObject, event: JsonObject, part: 'action' | 'observation'): JsonObject {
+  const { tool_name: tool } = event
+  const names = typeof tool === 'string' && !Object.hasOwn(given, 'kind') ? namesOfTool(tool) : undefined
+  return names === undefined ? given : { ...given, kind: names[part] }
+}
+
+function printed(observation: JsonObject): JsonObject {
+  const { kind, content, stdout = '', stderr = '' } = observation
+  if (kind !== 'TerminalObservation' || content !== undefined) return observation
+  if (typeof stdout !== 'string' || typeof stderr !== 'string') return observation
+  return { ...without(observation, 'stdout', 'stderr'), content: toContent(stdout, stderr) }
+}

@@ -1,0 +1,56 @@
+/** Which texts may be an event's id, and which id an event gets that came without one. */
+
+import { canonicalJson } from './encode.ts'
+import type { Event } from './types.ts'
+
+/** The `parent_id` that says "no parent, on purpose" (design D8). Never an id. */
+export const ROOT = '__root__'
+
+/**
+ * What a legal id matches: 1 to 200 characters of well-formed Unicode, no control characters, not {@link ROOT} (design D19).
+ * Written without property escapes, so that a JSON Schema can carry it to other languages.
+ */
+// oxlint-disable-next-line no-control-regex -- they are what it is there to refuse
+export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,200}$/u
+
+/**
+ * Whether a text may be the id of an event or a conversation. O(length).
+ *
+ * @example
+ * isLegalId('01J9Z3') // true
+ * isLegalId('__root__') // false
+ */
+export function isLegalId(text: string): boolean {
+  return LEGAL_ID.test(text)
+}
+
+/**
+ * The id of an event that came without one: the same event at the same place of the same conversation always gets the same id,
+ * so replaying twice gives the same bytes and importing twice changes nothing (design D15). O(size).
+ *
+ * The position alone makes it unique within a conversation; the hash ties it to the body.
+ *
+ * @example
+ * deriveEventId('c1', 7, { kind: 'PauseEvent' }) // 'derived-7-…'
+ */
+export function deriveEventId(conversationId: string, seq: number, event: Event): string {
+  // A line feed is in no legal id, so the three parts cannot run into each other.
+  return `derived-${seq}-${hash64(`${conversationId}\n${seq}\n${canonicalJson(event)}`)}`
+}
+
+/** A fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for security. */
+function hash64(text: string): string {
+  let high = 0xdeadbeef
+  let low = 0x41c6ce57
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    high = Math.imul(high ^ unit, 0x9e3779b1)
+    low = Math.imul(low ^ unit, 0x5f356495)
+  }
+  const mixedHigh = Math.imul(high ^ (high >>> 16), 0x85ebca6b) ^ Math.imul(low ^ (low >>> 13), 0xc2b2ae35)
+  const mixedLow =
+    Math.imul(low ^ (low >>> 16), 0x85ebca6b) ^ Math.imul(mixedHigh ^ (mixedHigh >>> 13), 0xc2b2ae35)
+  return hex32(mixedHigh) + hex32(mixedLow)
+}
+
+const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStart(8, '0')

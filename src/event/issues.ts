@@ -1,0 +1,135 @@
+/** What zod has against a value goes in, issues come out: where, what to do about it, and a stable type, in the shape FastAPI answers with. */
+
+import { maskSecrets, mentionsSecret } from './mask.ts'
+import type { JsonValue } from './shapes.ts'
+import type { Problem } from './shapes/schema.ts'
+
+/** One thing wrong with a value. */
+export interface Issue {
+  /** The path to it, from the whole value down. */
+  readonly loc: readonly (string | number)[]
+  /** What is wrong and what to do, in plain English. */
+  readonly msg: string
+  /** A stable name of what is wrong: `missing`, `extra_forbidden`, `string_type` and the like. */
+  readonly type: string
+  /** What stood there, with every secret masked; left out where nothing stood, or where it cannot be shown safely. */
+  readonly input?: unknown
+}
+
+type Path = readonly (string | number)[]
+
+const ABSENT = Symbol('absent')
+
+/**
+ * Issues for the problems that a schema found in a JSON value: one for each unknown field, one for each misfit. O(problems · depth).
+ *
+ * @param problems what the schema found
+ * @param root the value it looked at
+ * @param base the path to that value inside the event
+ */
+export function toIssues(problems: readonly Problem[], root: JsonValue, base: Path = []): readonly Issue[] {
+  return problems.flatMap((problem) => {
+    const path = problem.path as Path
+    const loc = [...base, ...path]
+    switch (problem.code) {
+      case 'unrecognized_keys':
+        return problem.keys.map((key) =>
+          issue(
+            [...loc, key],
+            'extra_forbidden',
+            'Unknown field; remove it, or check its spelling.',
+            at(root, [...path, key]),
+          ),
+        )
+      case 'invalid_union':
+        return toIssues(nearestBranch(problem.errors), at(root, path) as JsonValue, loc)
+      default:
+        return [issue(loc, ...describe(problem, at(root, path)), at(root, path))]
+    }
+  })
+}
+
+/** An issue about a value, shown with its secrets masked; {@link ABSENT} is not shown, nor is text that speaks of a secret. O(size of the input). */
+export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
+  if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
+  // The masking looks below a key, so it must be told of the keys above.
+  return {
+    loc,
+    msg,
+    type,
+    input: loc.some((key) => typeof key === 'string' && mentionsSecret(key)) ? null : maskSecrets(input),
+  }
+}
+
+/** The branch of a union that a value comes nearest to. */
+function nearestBranch(branches: readonly (readonly Problem[])[]): readonly Problem[] {
+  return branches.toSorted((a, b) => distance(a) - distance(b))[0] ?? []
+}
+
+/** A branch whose `type` the value names is nearer than any other; among equals, fewer problems are nearer. */
+function distance(branch: readonly Problem[]): number {
+  return branch.length + (branch.some(({ path }) => path[0] === 'type') ? 1000 : 0)
+}
+
+/** The value at a path, looked up among own properties only. */
+function at(root: JsonValue, path: Path): unknown {
+  let value: unknown = root
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return ABSENT
+    value = (value as Readonly<Record<string | number, unknown>>)[key]
+  }
+  return value
+}
+
+/** By what zod expects: the type of the issue, and how a message calls what should stand there. */
+const EXPECTED: Readonly<Record<string, readonly [type: string, noun: string]>> = {
+  string: ['string_type', 'a string'],
+  boolean: ['bool_type', 'true or false'],
+  number: ['float_type', 'a number'],
+  int: ['int_type', 'an integer'],
+  array: ['list_type', 'a list'],
+  object: ['dict_type', 'an object'],
+  record: ['dict_type', 'an object'],
+}
+
+/** What should have stood there: the type of the issue when something else does, and a noun. */
+function expectation(problem: Problem): readonly [type: string, noun: string] {
+  if (problem.code === 'invalid_type') {
+    return EXPECTED[problem.message] ?? EXPECTED[problem.expected] ?? ['value_error', problem.expected]
+  }
+  if (problem.code !== 'invalid_value') return ['value_error', 'a value']
+  const values = problem.values.map((value) => JSON.stringify(value))
+  return values.length > 1 ? ['enum', `one of ${values.join(', ')}`] : ['literal_error', String(values[0])]
+}
+
+function describe(problem: Problem, input: unknown): readonly [type: string, msg: string] {
+  const [type, noun] = expectation(problem)
+  if (input === ABSENT) return ['missing', `Required and missing; add ${noun}.`]
+  switch (problem.code) {
+    case 'invalid_type':
+      return [type, `Must be ${noun}, not ${nameOf(input)}.`]
+    case 'invalid_value':
+      return [type, `Must be ${noun}.`]
+    case 'too_small':
+      return problem.origin === 'string'
+        ? ['string_too_short', `Must have ${problem.minimum} character(s) or more.`]
+        : ['greater_than_equal', `Must be at least ${problem.minimum}.`]
+    case 'too_big':
+      return ['less_than_equal', `Must be at most ${problem.maximum}.`]
+    case 'invalid_format':
+      return ['string_pattern_mismatch', problem.message]
+    case 'custom':
+      return [String(problem.params?.['type']), problem.message]
+    default:
+      return [type, problem.message]
+  }
+}
+
+/** A JSON value's type in the words of the messages. */
+export function nameOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'an object'
+  if (typeof value === 'number' && !Number.isInteger(value)) return 'a fraction'
+  return `a ${typeof value}`
+}

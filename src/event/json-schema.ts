@@ -1,0 +1,23 @@
+/** A kind of event goes in, its JSON Schema (draft 2020-12) comes out, made from the same definitions that decoding checks with. */
+
+import { EVENT_KINDS, type EventKind } from './kinds.ts'
+import { describeEvent } from './schema.ts'
+import type { JsonObject } from './shapes.ts'
+
+/**
+ * The JSON Schema of one kind of event: `kind` is a constant, no other fields are allowed, defaults are stated. A fresh object each time.
+ *
+ * @example
+ * eventJsonSchema('PauseEvent').additionalProperties // false
+ */
+export function eventJsonSchema(kind: EventKind): JsonObject {
+  return describeEvent(kind)
+}
+
+/** The JSON Schemas of all 19 kinds, by kind, in the contract's order. */
+export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
+  return Object.fromEntries(EVENT_KINDS.map((kind) => [kind, describeEvent(kind)])) as Record<
+    EventKind,
+    JsonObject
+  >
+}

@@ -1,0 +1,77 @@
+/** Small questions and edits on JSON objects, which leave their input as it is and lose no key, whatever it is called. */
+
+import type { JsonObject, JsonValue } from './shapes.ts'
+
+/** Whether a value is an object, and not null or a list. O(1). */
+export function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether a value is a list. O(1). */
+export function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value)
+}
+
+/**
+ * Sets an own property of a fresh object. Plain assignment to `__proto__` would set the prototype instead, and lose the value. O(1).
+ *
+ * @example
+ * const object = {}
+ * setOwn(object, '__proto__', 1)
+ * JSON.stringify(object) // '{"__proto__":1}'
+ */
+export function setOwn(object: object, key: string, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
+  } else {
+    ;(object as Record<string, unknown>)[key] = value
+  }
+}
+
+/**
+ * A copy without some of the keys. O(keys).
+ *
+ * @example
+ * without({ a: 1, b: 2 }, 'b', 'c') // { a: 1 }
+ */
+export function without(object: JsonObject, ...keys: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
+}
+
+/**
+ * The object with one of its fields changed, or the very same object when the change gives back what it got. O(keys).
+ *
+ * @example
+ * const given = { a: 1, b: 2 }
+ * edit(given, 'a', (a) => a + 1) // { a: 2, b: 2 }
+ * edit(given, 'b', (b) => b) === given // true
+ */
+export function edit(object: JsonObject, key: string, change: (value: JsonValue) => JsonValue): JsonObject {
+  const before = object[key]
+  if (before === undefined) return object
+  const after = change(before)
+  return after === before ? object : { ...object, [key]: after }
+}
+
+/** {@link edit} for a field that holds an object; any other value stays. O(keys). */
+export function editObject(
+  object: JsonObject,
+  key: string,
+  change: (value: JsonObject) => JsonObject,
+): JsonObject {
+  return edit(object, key, (value) => (isObject(value) ? change(value) : value))
+}
+
+/** {@link edit} for a field that holds a list of objects; anything else in it stays. O(keys + items). */
+export function editEach(
+  object: JsonObject,
+  key: string,
+  change: (item: JsonObject) => JsonObject,
+): JsonObject {
+  return edit(object, key, (list) => {
+    if (!isList(list)) return list
+    // Most lists need no change, and then no copy is made.
+    const first = list.findIndex((item) => isObject(item) && change(item) !== item)
+    return first === -1 ? list : list.map((item) => (isObject(item) ? change(item) : item))
+  })
+}

@@ -1,0 +1,241 @@
+/** The published kinds of action and observation as zod schemas: what each has beyond the open shape. Extra fields are kept. */
+
+import * as z from 'zod'
+import { checker, integer, jsonObject, maybeText, type Check } from '../shapes/schema.ts'
+import type { PublishedAction } from './actions.ts'
+import type { PublishedObservation } from './observations.ts'
+
+const maybeFlag = z.boolean().exactOptional()
+const maybeCount = integer.min(0).exactOptional()
+const maybeCountOrNull = integer.min(0).nullable().exactOptional()
+const maybeTexts = z.array(z.string()).nullable().exactOptional()
+
+const fileEditing = {
+  command: z.enum(['view', 'create', 'str_replace', 'insert', 'undo_edit']),
+  path: z.string(),
+  file_text: maybeText,
+  old_str: maybeText,
+  new_str: maybeText,
+  insert_line: maybeCountOrNull,
+  view_range: z.array(integer).nullable().exactOptional(),
+}
+
+const taskList = z
+  .array(
+    z.looseObject({
+      title: z.string(),
+      notes: z.string().exactOptional(),
+      status: z.enum(['todo', 'in_progress', 'done']).exactOptional(),
+    }),
+  )
+  .exactOptional()
+
+function published<K extends string, Fields extends z.ZodRawShape>(kind: K, fields: Fields) {
+  return z.looseObject({ kind: z.literal(kind), ...fields })
+}
+
+/** What each published kind of action has beyond its kind. */
+export const actionSchemas = {
+  MCPToolAction: published('MCPToolAction', { data: jsonObject.exactOptional() }),
+  FinishAction: published('FinishAction', { message: z.string() }),
+  InvokeSkillAction: published('InvokeSkillAction', { name: z.string() }),
+  SwitchLLMAction: published('SwitchLLMAction', { profile_name: z.string(), reason: z.string() }),
+  ThinkAction: published('ThinkAction', { thought: z.string() }),
+  VisionInspectAction: published('VisionInspectAction', {
+    image_index: integer.min(0),
+    question: z.string().min(1),
+    profile_name: maybeText,
+  }),
+  ApplyPatchAction: published('ApplyPatchAction', { patch: z.string() }),
+  BrowserAction: published('BrowserAction', {}),
+  BrowserClickAction: published('BrowserClickAction', { index: integer.min(0), new_tab: maybeFlag }),
+  BrowserCloseTabAction: published('BrowserCloseTabAction', { tab_id: z.string() }),
+  BrowserGetContentAction: published('BrowserGetContentAction', {
+    extract_links: maybeFlag,
+    start_from_char: maybeCount,
+  }),
+  BrowserGetStateAction: published('BrowserGetStateAction', { include_screenshot: maybeFlag }),
+  BrowserGetStorageAction: published('BrowserGetStorageAction', {}),
+  BrowserGoBackAction: published('BrowserGoBackAction', {}),
+  BrowserListTabsAction: published('BrowserListTabsAction', {}),
+  BrowserNavigateAction: published('BrowserNavigateAction', { url: z.string(), new_tab: maybeFlag }),
+  BrowserScrollAction: published('BrowserScrollAction', {
+    direction: z.enum(['up', 'down']).exactOptional(),
+  }),
+  BrowserSetStorageAction: published('BrowserSetStorageAction', { storage_state: jsonObject }),
+  BrowserStartRecordingAction: published('BrowserStartRecordingAction', {}),
+  BrowserStopRecordingAction: published('BrowserStopRecordingAction', {}),
+  BrowserSwitchTabAction: published('BrowserSwitchTabAction', { tab_id: z.string() }),
+  BrowserTypeAction: published('BrowserTypeAction', { index: integer.min(0), text: z.string() }),
+  DelegateAction: published('DelegateAction', {
+    command: z.enum(['spawn', 'delegate']),
+    ids: maybeTexts,
+    agent_types: maybeTexts,
+    tasks: z.record(z.string(), z.string()).nullable().exactOptional(),
+  }),
+  FileEditorAction: published('FileEditorAction', fileEditing),
+  EditAction: published('EditAction', {
+    file_path: z.string(),
+    old_string: z.string(),
+    new_string: z.string(),
+    expected_replacements: maybeCount,
+  }),
+  ListDirectoryAction: published('ListDirectoryAction', {
+    dir_path: z.string().exactOptional(),
+    recursive: maybeFlag,
+  }),
+  ReadFileAction: published('ReadFileAction', {
+    file_path: z.string(),
+    offset: maybeCountOrNull,
+    limit: integer.min(1).nullable().exactOptional(),
+  }),
+  WriteFileAction: published('WriteFileAction', { file_path: z.string(), content: z.string() }),
+  GlobAction: published('GlobAction', { pattern: z.string(), path: maybeText }),
+  GrepAction: published('GrepAction', { pattern: z.string(), path: maybeText, include: maybeText }),
+  PlanningFileEditorAction: published('PlanningFileEditorAction', fileEditing),
+  TaskAction: published('TaskAction', {
+    prompt: z.string(),
+    description: maybeText,
+    subagent_type: z.string().exactOptional(),
+    resume: maybeText,
+  }),
+  TaskTrackerAction: published('TaskTrackerAction', {
+    command: z.enum(['view', 'plan']).exactOptional(),
+    task_list: taskList,
+  }),
+  TerminalAction: published('TerminalAction', {
+    command: z.string(),
+    is_input: maybeFlag,
+    timeout: z.number().min(0).nullable().exactOptional(),
+    reset: maybeFlag,
+  }),
+  SleeptimeComputeAction: published('SleeptimeComputeAction', {}),
+  WorkflowAction: published('WorkflowAction', {
+    name: z.string(),
+    script: z.string(),
+    max_concurrency: integer.min(1).max(64).exactOptional(),
+  }),
+} satisfies { readonly [K in PublishedAction['kind']]: z.ZodType }
+
+const fileEdited = {
+  command: z.string(),
+  path: maybeText,
+  prev_exist: maybeFlag,
+  old_content: maybeText,
+  new_content: maybeText,
+}
+
+const commandMetadata = z.looseObject({
+  exit_code: integer.exactOptional(),
+  pid: integer.exactOptional(),
+  username: maybeText,
+  hostname: maybeText,
+  working_dir: maybeText,
+  py_interpreter_path: maybeText,
+  prefix: z.string().exactOptional(),
+  suffix: z.string().exactOptional(),
+})
+
+/** What each published kind of observation has of its own; `content` and `is_error` are checked with the event, for every kind alike. */
+export const observationSchemas = {
+  FinishObservation: published('FinishObservation', {}),
+  ThinkObservation: published('ThinkObservation', {}),
+  ClientToolObservation: published('ClientToolObservation', {}),
+  MCPToolObservation: published('MCPToolObservation', { tool_name: z.string() }),
+  InvokeSkillObservation: published('InvokeSkillObservation', { skill_name: z.string() }),
+  SwitchLLMObservation: published('SwitchLLMObservation', {
+    profile_name: z.string(),
+    reason: maybeText,
+    active_model: maybeText,
+  }),
+  VisionInspectObservation: published('VisionInspectObservation', {
+    image_index: integer,
+    question: z.string(),
+    profile_name: maybeText,
+    model: maybeText,
+    base_url: maybeText,
+    answer: maybeText,
+  }),
+  ApplyPatchObservation: published('ApplyPatchObservation', {
+    message: z.string().exactOptional(),
+    fuzz: integer.exactOptional(),
+    commit: jsonObject.nullable().exactOptional(),
+  }),
+  BrowserObservation: published('BrowserObservation', {
+    screenshot_data: maybeText,
+    full_output_save_dir: maybeText,
+  }),
+  DelegateObservation: published('DelegateObservation', { command: z.string() }),
+  FileEditorObservation: published('FileEditorObservation', fileEdited),
+  PlanningFileEditorObservation: published('PlanningFileEditorObservation', fileEdited),
+  EditObservation: published('EditObservation', {
+    file_path: maybeText,
+    is_new_file: maybeFlag,
+    replacements_made: integer.exactOptional(),
+    old_content: maybeText,
+    new_content: maybeText,
+  }),
+  ListDirectoryObservation: published('ListDirectoryObservation', {
+    dir_path: maybeText,
+    entries: z.array(z.looseObject({ name: z.string(), path: z.string() })).exactOptional(),
+    total_count: integer.exactOptional(),
+    is_truncated: maybeFlag,
+  }),
+  ReadFileObservation: published('ReadFileObservation', {
+    file_path: z.string(),
+    file_content: z.string().exactOptional(),
+    is_truncated: maybeFlag,
+    lines_shown: z.array(integer).nullable().exactOptional(),
+    total_lines: integer.nullable().exactOptional(),
+  }),
+  WriteFileObservation: published('WriteFileObservation', {
+    file_path: maybeText,
+    is_new_file: maybeFlag,
+    old_content: maybeText,
+    new_content: maybeText,
+  }),
+  GlobObservation: published('GlobObservation', {
+    files: z.array(z.string()),
+    pattern: z.string(),
+    search_path: z.string(),
+    truncated: maybeFlag,
+  }),
+  GrepObservation: published('GrepObservation', {
+    matches: z.array(z.string()),
+    pattern: z.string(),
+    search_path: z.string(),
+    include_pattern: maybeText,
+    truncated: maybeFlag,
+  }),
+  TaskObservation: published('TaskObservation', {
+    task_id: z.string(),
+    subagent: z.string(),
+    status: z.string(),
+  }),
+  TaskTrackerObservation: published('TaskTrackerObservation', { command: z.string(), task_list: taskList }),
+  TerminalObservation: published('TerminalObservation', {
+    command: maybeText,
+    exit_code: integer.nullable().exactOptional(),
+    timeout: maybeFlag,
+    metadata: commandMetadata.exactOptional(),
+    full_output_save_dir: maybeText,
+  }),
+  SleeptimeComputeObservation: published('SleeptimeComputeObservation', {
+    message: z.string().exactOptional(),
+    sessions_processed: integer.exactOptional(),
+  }),
+  WorkflowObservation: published('WorkflowObservation', {
+    name: z.string(),
+    status: z.enum(['completed', 'error']),
+  }),
+} satisfies { readonly [K in PublishedObservation['kind']]: z.ZodType }
+
+/** The check of every published kind of action. */
+export const actionChecks: ReadonlyMap<string, Check> = checks(actionSchemas)
+
+/** The check of every published kind of observation. */
+export const observationChecks: ReadonlyMap<string, Check> = checks(observationSchemas)
+
+function checks(schemas: Readonly<Record<string, z.ZodType>>): ReadonlyMap<string, Check> {
+  return new Map(Object.entries(schemas).map(([kind, schema]) => [kind, checker(schema)]))
+}

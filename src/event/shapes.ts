@@ -1,0 +1,107 @@
+/** The types of the objects that events carry inside: content, thinking, messages, calls, tools, actions, observations. */
+
+/** Any value that JSON can write. */
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
+
+/** An object whose values are JSON. */
+export interface JsonObject {
+  readonly [key: string]: JsonValue
+}
+
+/** Who an event comes from. */
+export type Source = 'agent' | 'user' | 'environment' | 'hook'
+
+/** A piece of text. `cache_prompt` (default false) marks the end of a prefix that a provider should cache. */
+export interface TextContent {
+  readonly type?: 'text'
+  readonly text: string
+  readonly cache_prompt?: boolean
+}
+
+/** One or more images, as URLs or data URLs. */
+export interface ImageContent {
+  readonly type?: 'image'
+  readonly image_urls: readonly string[]
+  readonly cache_prompt?: boolean
+}
+
+/** What a message or a tool result is made of. An object without a `type` is told apart by its fields. */
+export type Content = TextContent | ImageContent
+
+/** A model's reasoning, signed by the provider that made it; it goes back byte for byte or not at all. */
+export interface ThinkingBlock {
+  readonly type?: 'thinking'
+  readonly thinking: string
+  readonly signature?: string | null
+}
+
+/** Reasoning that the provider gave only in encrypted form. */
+export interface RedactedThinkingBlock {
+  readonly type?: 'redacted_thinking'
+  readonly data: string
+}
+
+/** A reasoning item of OpenAI's Responses grammar. `encrypted_content` is never shown or logged, only stored and sent back. */
+export interface ReasoningItemModel {
+  readonly id?: string | null
+  readonly summary?: readonly string[]
+  readonly content?: readonly string[] | null
+  readonly encrypted_content?: string | null
+  readonly status?: string | null
+}
+
+/** A tool call as the provider wrote it. `arguments` is text that should be JSON and may not be. */
+export interface MessageToolCall {
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+  readonly origin: 'completion' | 'responses'
+  readonly responses_item_id?: string | null
+}
+
+/** One message to or from a model. `content` defaults to none. */
+export interface Message {
+  readonly role: 'user' | 'system' | 'assistant' | 'tool'
+  readonly content?: readonly Content[]
+  readonly tool_calls?: readonly MessageToolCall[] | null
+  readonly tool_call_id?: string | null
+  readonly name?: string | null
+  readonly reasoning_content?: string | null
+  readonly thinking_blocks?: readonly (ThinkingBlock | RedactedThinkingBlock)[]
+  readonly responses_reasoning_item?: ReasoningItemModel | null
+}
+
+/** How dangerous a call is held to be. UNKNOWN stands outside the order LOW < MEDIUM < HIGH. */
+export type SecurityRisk = 'UNKNOWN' | 'LOW' | 'MEDIUM' | 'HIGH'
+
+/** A critic's judgement, `score` from 0 to 1. `message` is left out on disk where it is null. */
+export interface CriticResult {
+  readonly score: number
+  readonly message?: string | null
+  readonly metadata?: JsonObject | null
+}
+
+/** A tool as the model was told of it. `kind` names the tool's class, `action_type` the kind of the actions it takes. */
+export interface ToolDefinition {
+  readonly kind?: string
+  readonly title?: string | null
+  readonly description: string
+  readonly action_type: string
+  readonly observation_type?: string | null
+  readonly annotations?: JsonObject | null
+  readonly meta?: JsonObject | null
+}
+
+/** What an agent asked a tool to do. Tools are made by users, so any kind and any field may stand here; see `isAction` for the published ones. */
+export interface Action {
+  readonly kind: string
+  readonly [field: string]: unknown
+}
+
+/** What a tool answered. `content` defaults to none, `is_error` to false; other fields are the tool's own. */
+export interface Observation {
+  readonly kind: string
+  readonly content?: readonly Content[]
+  readonly is_error?: boolean
+  readonly [field: string]: unknown
+}

@@ -1,0 +1,249 @@
+/** The 19 events as TypeScript types, field for field what stands on disk and on the wire. */
+
+import type {
+  Action,
+  CriticResult,
+  JsonObject,
+  JsonValue,
+  Message,
+  MessageToolCall,
+  Observation,
+  ReasoningItemModel,
+  RedactedThinkingBlock,
+  SecurityRisk,
+  Source,
+  TextContent,
+  ThinkingBlock,
+  ToolDefinition,
+} from './shapes.ts'
+
+/** What every event may carry. An imported event may lack `id` and `timestamp`; a live append stamps them (design D15). */
+interface EventBase {
+  readonly id?: string
+  readonly timestamp?: string
+  readonly parent_id?: string | null
+}
+
+/** A fault of the server itself: an MCP connection, a socket, the infrastructure. */
+export interface ServerErrorEvent extends EventBase {
+  readonly kind: 'ServerErrorEvent'
+  readonly source: Source
+  readonly code: string
+  readonly detail: string
+}
+
+/** A tool call that an ACP server ran by itself; the model never sees it as a call. */
+export interface ACPToolCallEvent extends EventBase {
+  readonly kind: 'ACPToolCallEvent'
+  readonly source?: Source
+  readonly tool_call_id: string
+  readonly title: string
+  readonly status?: string | null
+  readonly tool_kind?: string | null
+  readonly raw_input?: JsonValue
+  readonly raw_output?: JsonValue
+  readonly content?: readonly JsonValue[] | null
+  readonly is_error?: boolean
+}
+
+/** Events taken out of the view, and the summary that stands for them. */
+export interface Condensation extends EventBase {
+  readonly kind: 'Condensation'
+  readonly source?: Source
+  readonly llm_response_id: string
+  readonly forgotten_event_ids?: readonly string[]
+  readonly summary?: string | null
+  readonly summary_offset?: number | null
+}
+
+/** A wish that the view be condensed before the next step. */
+export interface CondensationRequest extends EventBase {
+  readonly kind: 'CondensationRequest'
+  readonly source?: Source
+}
+
+/** A summary that a condenser wrote. */
+export interface CondensationSummaryEvent extends EventBase {
+  readonly kind: 'CondensationSummaryEvent'
+  readonly source?: Source
+  readonly summary: string
+}
+
+/** A failure of the run that the model is not told of. */
+export interface ConversationErrorEvent extends EventBase {
+  readonly kind: 'ConversationErrorEvent'
+  readonly source: Source
+  readonly code: string
+  readonly detail: string
+}
+
+/** A change of state, told to clients: what `key` names has become `value`. */
+export interface ConversationStateUpdateEvent extends EventBase {
+  readonly kind: 'ConversationStateUpdateEvent'
+  readonly source?: Source
+  readonly key?: string
+  readonly value?: JsonValue
+}
+
+/** When a hook runs. */
+export type HookEventType =
+  | 'PreToolUse'
+  | 'PostToolUse'
+  | 'UserPromptSubmit'
+  | 'SessionStart'
+  | 'SessionEnd'
+  | 'Stop'
+
+/** A hook that was run, what it printed, and whether it blocked. */
+export interface HookExecutionEvent extends EventBase {
+  readonly kind: 'HookExecutionEvent'
+  readonly source?: 'hook'
+  readonly hook_event_type: HookEventType
+  readonly hook_command: string
+  readonly success: boolean
+  readonly exit_code: number
+  readonly tool_name?: string | null
+  readonly blocked?: boolean
+  readonly stdout?: string
+  readonly stderr?: string
+  readonly reason?: string | null
+  readonly additional_context?: string | null
+  readonly error?: string | null
+  readonly action_id?: string | null
+  readonly message_id?: string | null
+  readonly hook_input?: JsonObject | null
+}
+
+/** The log of one completion, sent to the client in place of a file. */
+export interface LLMCompletionLogEvent extends EventBase {
+  readonly kind: 'LLMCompletionLogEvent'
+  readonly source?: Source
+  readonly filename: string
+  readonly log_data: string
+  readonly model_name?: string
+  readonly usage_id?: string
+}
+
+/** A tool call that the agent chose. `action: null` was never executable; equal `llm_response_id`s were chosen in one reply. */
+export interface ActionEvent extends EventBase {
+  readonly kind: 'ActionEvent'
+  readonly source?: Source
+  readonly thought: readonly TextContent[]
+  readonly reasoning_content?: string | null
+  readonly thinking_blocks?: readonly (ThinkingBlock | RedactedThinkingBlock)[]
+  readonly responses_reasoning_item?: ReasoningItemModel | null
+  readonly action?: Action | null
+  readonly tool_name: string
+  readonly tool_call_id: string
+  readonly tool_call: MessageToolCall
+  readonly llm_response_id: string
+  readonly security_risk?: SecurityRisk
+  readonly critic_result?: CriticResult | null
+  readonly summary?: string | null
+}
+
+/** A message of the user, the agent or the environment. */
+export interface MessageEvent extends EventBase {
+  readonly kind: 'MessageEvent'
+  readonly source: Source
+  readonly llm_message: Message
+  readonly llm_response_id?: string | null
+  readonly activated_skills?: readonly string[]
+  readonly extended_content?: readonly TextContent[]
+  readonly sender?: string | null
+  readonly critic_result?: CriticResult | null
+}
+
+/** The scaffold's own answer to a call that it could not run. It names the call, not the action. */
+export interface AgentErrorEvent extends EventBase {
+  readonly kind: 'AgentErrorEvent'
+  readonly source?: Source
+  readonly tool_name: string
+  readonly tool_call_id: string
+  readonly error: string
+}
+
+/** The result of a tool call. */
+export interface ObservationEvent extends EventBase {
+  readonly kind: 'ObservationEvent'
+  readonly source?: Source
+  readonly tool_name: string
+  readonly tool_call_id: string
+  readonly observation: Observation
+  readonly action_id: string
+  readonly extended_content?: readonly TextContent[]
+}
+
+/** A call that a user or a hook refused. */
+export interface UserRejectObservation extends EventBase {
+  readonly kind: 'UserRejectObservation'
+  readonly source?: Source
+  readonly tool_name: string
+  readonly tool_call_id: string
+  readonly action_id: string
+  readonly rejection_reason?: string
+  readonly rejection_source?: 'user' | 'hook'
+}
+
+/** The system prompt and the tools that the model is given. */
+export interface SystemPromptEvent extends EventBase {
+  readonly kind: 'SystemPromptEvent'
+  readonly source?: Source
+  readonly system_prompt: TextContent
+  readonly tools: readonly ToolDefinition[]
+  readonly dynamic_context?: TextContent | null
+}
+
+/** A piece of a reply on its way, for live readers only; no log holds one. */
+export interface StreamingDeltaEvent extends EventBase {
+  readonly kind: 'StreamingDeltaEvent'
+  readonly source?: Source
+  readonly content?: string | null
+  readonly reasoning_content?: string | null
+}
+
+/** The token ids of one exchange with the model. */
+export interface TokenEvent extends EventBase {
+  readonly kind: 'TokenEvent'
+  readonly source: Source
+  readonly prompt_token_ids: readonly number[]
+  readonly response_token_ids: readonly number[]
+}
+
+/** The agent was stopped in the middle of a step. */
+export interface InterruptEvent extends EventBase {
+  readonly kind: 'InterruptEvent'
+  readonly source?: Source
+}
+
+/** The run was paused between two steps. */
+export interface PauseEvent extends EventBase {
+  readonly kind: 'PauseEvent'
+  readonly source?: Source
+}
+
+/** An event that answers a tool call. */
+export type AnswerEvent = ObservationEvent | UserRejectObservation | AgentErrorEvent
+
+/** Any event, told apart by `kind`. */
+export type Event =
+  | ServerErrorEvent
+  | ACPToolCallEvent
+  | Condensation
+  | CondensationRequest
+  | CondensationSummaryEvent
+  | ConversationErrorEvent
+  | ConversationStateUpdateEvent
+  | HookExecutionEvent
+  | LLMCompletionLogEvent
+  | ActionEvent
+  | MessageEvent
+  | AnswerEvent
+  | SystemPromptEvent
+  | StreamingDeltaEvent
+  | TokenEvent
+  | InterruptEvent
+  | PauseEvent
+
+/** The event type of one kind. */
+export type EventOf<K extends Event['kind']> = Extract<Event, { readonly kind: K }>

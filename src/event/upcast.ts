@@ -1,0 +1,58 @@
+/** Raw JSON of any known dialect goes in, raw JSON of today's shape comes out, with the names of the steps that were taken. */
+
+import { COMPLETION } from './dialects/completion.ts'
+import { EARLY } from './dialects/early.ts'
+import { NULLS } from './dialects/nulls.ts'
+import { RESULTS } from './dialects/results.ts'
+import { SURPLUS } from './dialects/surplus.ts'
+import { TAB } from './dialects/tab.ts'
+import type { Upcaster } from './dialects/upcaster.ts'
+import { isObject } from './json.ts'
+import { EVENT_KINDS } from './kinds.ts'
+import type { JsonObject, JsonValue } from './shapes.ts'
+
+export type { Upcaster }
+
+/** Every upcaster, in the order in which they run: kinds before what hangs on a kind, nulls last. */
+export const UPCASTERS: readonly Upcaster[] = Object.freeze([
+  ...TAB,
+  ...EARLY,
+  ...RESULTS,
+  ...COMPLETION,
+  ...SURPLUS,
+  ...NULLS,
+])
+
+const BY_KIND: ReadonlyMap<JsonValue | undefined, readonly Upcaster[]> = new Map(
+  EVENT_KINDS.map((kind) => [kind, UPCASTERS.filter(({ kinds }) => kinds.includes(kind))]),
+)
+
+/** A value in today's shape, as far as it is known how to get there, and the steps taken, in order. */
+export interface Upcast {
+  readonly value: JsonValue
+  readonly applied: readonly string[]
+}
+
+/**
+ * Brings a raw event of an older or foreign dialect to today's shape. What no upcaster knows stays as it is, for decoding to report.
+ *
+ * Takes plain JSON. Pure, total, never changes its input; an event of today comes back as the very same object for the price of a few
+ * look-ups. O(size of what changes).
+ *
+ * @example
+ * upcast({ kind: 'Condensation' }).value // { kind: 'Condensation', llm_response_id: '' }
+ * upcast({ kind: 'Condensation' }).applied // ['early.condensation_llm_response_id']
+ */
+export function upcast(value: JsonValue): Upcast {
+  const upcasters = isObject(value) ? BY_KIND.get(value['kind']) : undefined
+  if (upcasters === undefined) return { value, applied: [] }
+  const applied: string[] = []
+  let result = value as JsonObject
+  for (const upcaster of upcasters) {
+    const next = upcaster.upcast(result)
+    if (next === result) continue
+    applied.push(upcaster.name)
+    result = next
+  }
+  return { value: result, applied }
+}

@@ -1,0 +1,270 @@
+/** decodeEvent and decodeLine on every kind: what must, may and must not be there, and that the body stays as given. */
+
+import { describe, expect, it } from 'vitest'
+import { type Decoded, decodeEvent, decodeLine } from '../../src/event/decode.ts'
+import { KINDS } from '../../src/event/kinds.ts'
+import { SAMPLES, sampleOf } from './samples.ts'
+
+/** The issues, short: where, and of which type. */
+function complaints(decoded: Decoded): string[] {
+  return decoded.ok ? [] : decoded.issues.map(({ loc, type }) => `${loc.join('.')} ${type}`)
+}
+
+const both = (value: unknown): Decoded[] => [decodeEvent(value), decodeLine(JSON.stringify(value))]
+
+function frozenAllTheWay(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return Object.isFrozen(value) && Object.values(value).every(frozenAllTheWay)
+}
+
+describe.each(SAMPLES)('$kind', ({ kind, minimal, full, required }) => {
+  it.each([
+    ['smallest', minimal],
+    ['fullest', full],
+  ])('takes the %s event and keeps it as given, deep frozen', (_, value) => {
+    for (const decoded of both(value)) {
+      expect(complaints(decoded)).toEqual([])
+      if (!decoded.ok) continue
+      expect(decoded.event).toEqual(value)
+      expect(JSON.stringify(decoded.event)).toBe(JSON.stringify(value))
+      expect(frozenAllTheWay(decoded.event)).toBe(true)
+    }
+  })
+
+  it.each(required)('requires %s', (key) => {
+    const { [key]: _, ...rest } = full
+    for (const decoded of both(rest)) expect(complaints(decoded)).toEqual([`${key} missing`])
+  })
+
+  it('allows no field of its own', () => {
+    for (const decoded of both({ ...minimal, zebra: 1, apple: null })) {
+      expect(complaints(decoded)).toEqual(['zebra extra_forbidden', 'apple extra_forbidden'])
+    }
+  })
+
+  it('allows no field of another kind', () => {
+    const other = kind === 'TokenEvent' ? 'code' : 'prompt_token_ids'
+    for (const decoded of both({ ...full, [other]: [1] })) {
+      expect(complaints(decoded)).toEqual([`${other} extra_forbidden`])
+    }
+  })
+
+  it.each(Object.keys(full))('refuses a %s of the wrong type', (key) => {
+    if (['raw_input', 'raw_output', 'value'].includes(key)) return // any JSON may stand there
+    const value = typeof full[key] === 'number' ? 'text' : 7.5
+    for (const decoded of both({ ...full, [key]: value })) {
+      expect(decoded.ok).toBe(false)
+      expect(complaints(decoded)[0]).toMatch(new RegExp(`^${key} `))
+    }
+  })
+
+  it('takes any legal source, and requires one where there is no default', () => {
+    const { source: _, ...without } = full
+    const sources = ['agent', 'user', 'environment', 'hook']
+    const taken = sources.filter((source) => decodeEvent({ ...full, source }).ok)
+    expect(taken).toEqual(kind === 'HookExecutionEvent' ? ['hook'] : sources)
+    expect(decodeEvent(without).ok).toBe(KINDS[kind].defaultSource !== null)
+    expect(decodeEvent({ ...full, source: 'system' }).ok).toBe(false)
+    expect(decodeEvent({ ...full, source: null }).ok).toBe(false)
+  })
+
+  it.each([
+    ['parent_id', null, true],
+    ['parent_id', '__root__', true],
+    ['parent_id', '', true],
+    ['parent_id', 5, false],
+    ['id', '__root__', false],
+    ['id', '', false],
+    ['id', null, false],
+    ['id', 'x'.repeat(200), true],
+    ['id', 'x'.repeat(201), false],
+    ['id', '😀'.repeat(200), true],
+    ['id', 'a\nb', false],
+    ['id', 'a\ud800', false],
+    ['timestamp', 'whenever', true],
+    ['timestamp', null, false],
+    ['timestamp', 5, false],
+  ])('%s %j: %s', (key, value, fine) => {
+    for (const decoded of both({ ...full, [key]: value })) expect(decoded.ok).toBe(fine)
+  })
+})
+
+describe('what is no event', () => {
+  it.each([null, true, 0, 'text', [], [{ kind: 'PauseEvent' }]])('%j is no object', (value) => {
+    for (const decoded of both(value)) expect(complaints(decoded)).toEqual([' dict_type'])
+  })
+
+  it.each([
+    [{}, 'kind missing'],
+    [{ kind: null }, 'kind string_type'],
+    [{ kind: ['PauseEvent'] }, 'kind string_type'],
+    [{ kind: '' }, 'kind union_tag_invalid'],
+    [{ kind: 'pauseevent' }, 'kind union_tag_invalid'],
+    [{ kind: 'toString' }, 'kind union_tag_invalid'],
+    [{ kind: '__proto__' }, 'kind union_tag_invalid'],
+  ])('%j: %s', (value, complaint) => {
+    for (const decoded of both(value)) expect(complaints(decoded)).toEqual([complaint])
+  })
+
+  it.each(['', ' ', '{', '{"kind":"PauseEvent"', 'nope', '{"kind":"PauseEvent"} x', "{'kind':'PauseEvent'}", '\ufeff{}'])(
+    '%j is no JSON',
+    (text) => expect(complaints(decodeLine(text))).toEqual([' json_invalid']),
+  )
+
+  it('never repeats a text that is no JSON, which may hold a secret', () => {
+    const decoded = decodeLine('{"encrypted_content":"gAAA-secret" oops}')
+    expect(JSON.stringify(decoded)).not.toContain('gAAA')
+    expect(decoded.ok || decoded.issues[0]?.msg).toMatch(/^Not JSON.*; give one JSON object per line\.$/)
+  })
+})
+
+describe('nested shapes', () => {
+  const message = (llm_message: unknown): Decoded =>
+    decodeEvent({ ...sampleOf('MessageEvent').minimal, llm_message })
+  const action = (fields: object): Decoded => decodeEvent({ ...sampleOf('ActionEvent').minimal, ...fields })
+
+  it.each([
+    [{ role: 'developer' }, 'llm_message.role enum'],
+    [{}, 'llm_message.role missing'],
+    [null, 'llm_message dict_type'],
+    [{ role: 'user', content: null }, 'llm_message.content list_type'],
+    [{ role: 'user', content: 'hi' }, 'llm_message.content list_type'],
+    [{ role: 'user', content: ['hi'] }, 'llm_message.content.0 dict_type'],
+    [{ role: 'user', content: [{ text: 'a' }, { text: 5 }] }, 'llm_message.content.1.text string_type'],
+    [{ role: 'user', content: [{ type: 'text' }] }, 'llm_message.content.0.text missing'],
+    [{ role: 'user', content: [{ type: 'image' }] }, 'llm_message.content.0.image_urls missing'],
+    [{ role: 'user', content: [{ image_urls: 'a' }] }, 'llm_message.content.0.image_urls list_type'],
+    [{ role: 'user', content: [{ image_urls: [1] }] }, 'llm_message.content.0.image_urls.0 string_type'],
+    [{ role: 'user', content: [{ text: 'a', cache_prompt: 1 }] }, 'llm_message.content.0.cache_prompt bool_type'],
+    [{ role: 'user', content: [{ type: 'audio', text: 'a' }] }, 'llm_message.content.0.type literal_error'],
+    [{ role: 'user', tool_calls: {} }, 'llm_message.tool_calls list_type'],
+    [{ role: 'user', thinking_blocks: [{ type: 'thinking', data: 'a' }] }, 'llm_message.thinking_blocks.0.thinking missing'],
+  ])('a message %j: %s', (value, complaint) => {
+    expect(complaints(message(value))[0]).toBe(complaint)
+  })
+
+  it('text content is closed, and so are thinking and reasoning', () => {
+    expect(complaints(action({ thought: [{ text: 'a', enable_truncation: true }] }))).toEqual([
+      'thought.0.enable_truncation extra_forbidden',
+    ])
+    expect(complaints(action({ thinking_blocks: [{ thinking: 'a', own: 1 }] }))).toEqual([
+      'thinking_blocks.0.own extra_forbidden',
+    ])
+    expect(complaints(action({ thinking_blocks: [{ data: 'a', own: 1 }] }))).toEqual([
+      'thinking_blocks.0.own extra_forbidden',
+    ])
+    expect(complaints(action({ responses_reasoning_item: { own: 1 } }))).toEqual([
+      'responses_reasoning_item.own extra_forbidden',
+    ])
+  })
+
+  it('messages, calls, tools, images, critics, actions and observations are open', () => {
+    const own = { own: { deep: [1] } }
+    const call = { id: 'c', name: 'n', arguments: 'no json', origin: 'completion', ...own }
+    const value = {
+      ...sampleOf('MessageEvent').minimal,
+      llm_message: { role: 'user', content: [{ image_urls: [], ...own }], tool_calls: [call], ...own },
+      critic_result: { score: 1, ...own },
+    }
+    expect(decodeEvent(value)).toEqual({ ok: true, event: value })
+    expect(action({ tool_call: call, action: { kind: 'Own', ...own } }).ok).toBe(true)
+    const tools = [{ description: '', action_type: 'A', ...own }]
+    expect(decodeEvent({ ...sampleOf('SystemPromptEvent').minimal, tools }).ok).toBe(true)
+  })
+
+  it('content without a type is told apart by its fields', () => {
+    expect(message({ role: 'user', content: [{ text: 'a' }, { image_urls: ['b'] }] }).ok).toBe(true)
+    expect(action({ thinking_blocks: [{ thinking: 'a' }, { data: 'b' }] }).ok).toBe(true)
+  })
+
+  it.each([
+    [{ score: 1.1 }, 'critic_result.score less_than_equal'],
+    [{ score: -0.1 }, 'critic_result.score greater_than_equal'],
+    [{ score: '1' }, 'critic_result.score float_type'],
+    [{ message: null }, 'critic_result.score missing'],
+    [{ score: 1, metadata: [] }, 'critic_result.metadata dict_type'],
+  ])('a critic %j: %s', (critic_result, complaint) => {
+    expect(complaints(action({ critic_result }))).toEqual([complaint])
+  })
+
+  it('a critic may have no word, which is left out on disk (W35)', () => {
+    expect(action({ critic_result: { score: 0 } }).ok).toBe(true)
+    expect(action({ critic_result: { score: 0, message: null, metadata: null } }).ok).toBe(true)
+  })
+
+  it('an action may be null or absent, an observation may not', () => {
+    expect(action({ action: null }).ok).toBe(true)
+    expect(action({}).ok).toBe(true)
+    expect(complaints(action({ action: {} }))).toEqual(['action.kind missing'])
+    expect(complaints(action({ action: { kind: '' } }))).toEqual(['action.kind string_too_short'])
+    const { observation: _, ...rest } = sampleOf('ObservationEvent').minimal
+    expect(complaints(decodeEvent(rest))).toEqual(['observation missing'])
+    expect(complaints(decodeEvent({ ...rest, observation: null }))).toEqual(['observation dict_type'])
+    expect(complaints(decodeEvent({ ...rest, observation: { kind: 'Own', content: 'a' } }))).toEqual([
+      'observation.content list_type',
+    ])
+    expect(complaints(decodeEvent({ ...rest, observation: { kind: 'Own', is_error: 'a' } }))).toEqual([
+      'observation.is_error bool_type',
+    ])
+  })
+})
+
+describe('numbers and lists', () => {
+  const condensation = (fields: object): string[] =>
+    complaints(decodeEvent({ ...sampleOf('Condensation').minimal, ...fields }))
+
+  it.each([
+    [-1, 'greater_than_equal'],
+    [1.5, 'int_type'],
+    ['1', 'int_type'],
+    [true, 'int_type'],
+    [2 ** 53, 'less_than_equal'],
+  ])('summary_offset %j: %s', (summary_offset, type) => {
+    expect(condensation({ summary_offset })).toEqual([`summary_offset ${type}`])
+  })
+
+  it('summary_offset may be 0 or null', () => {
+    expect(condensation({ summary_offset: 0 })).toEqual([])
+    expect(condensation({ summary_offset: null })).toEqual([])
+  })
+
+  it('an id is forgotten once', () => {
+    expect(condensation({ forgotten_event_ids: ['a', 'b', 'a'] })).toEqual(['forgotten_event_ids not_unique'])
+    expect(condensation({ forgotten_event_ids: [] })).toEqual([])
+  })
+
+  it('a number is finite, and 0 has no sign', () => {
+    const line = (number: string): Decoded =>
+      decodeLine(`{"kind":"ConversationStateUpdateEvent","value":[${number}]}`)
+    expect(complaints(line('1e999'))).toEqual(['value.0 finite_number'])
+    const zero = line('-0')
+    expect(zero).toStrictEqual({ ok: true, event: { kind: 'ConversationStateUpdateEvent', value: [0] } })
+  })
+})
+
+describe('keys that bite', () => {
+  it('__proto__ is data, and unknown on an event', () => {
+    const line = '{"kind":"PauseEvent","__proto__":{"id":"x"}}'
+    expect(complaints(decodeLine(line))).toEqual(['__proto__ extra_forbidden'])
+    expect(complaints(decodeEvent(JSON.parse(line)))).toEqual(['__proto__ extra_forbidden'])
+  })
+
+  it('__proto__ is data, and kept where any field may stand', () => {
+    const line = '{"kind":"ConversationStateUpdateEvent","value":{"__proto__":{"polluted":true}}}'
+    for (const decoded of [decodeLine(line), decodeEvent(JSON.parse(line))]) {
+      expect(decoded.ok).toBe(true)
+      expect(JSON.stringify(decoded.ok && decoded.event)).toBe(line)
+    }
+    expect(({} as { polluted?: true }).polluted).toBeUndefined()
+  })
+
+  it.each(['constructor', 'toString', 'hasOwnProperty', 'valueOf'])('%s is no field that every object has', (key) => {
+    expect(complaints(decodeEvent({ kind: 'PauseEvent', [key]: 1 }))).toEqual([`${key} extra_forbidden`])
+  })
+
+  it('inherited fields do not count', () => {
+    const inherited = Object.create({ kind: 'PauseEvent' }) as object
+    expect(decodeEvent(inherited).ok).toBe(false)
+    expect(decodeEvent(Object.assign(Object.create(null) as object, { kind: 'PauseEvent' })).ok).toBe(true)
+  })
+})

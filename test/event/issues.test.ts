@@ -1,0 +1,131 @@
+/** Issues in the form FastAPI answers with: plain words, stable types, and never a secret. */
+
+import { describe, expect, it } from 'vitest'
+import { decodeEvent } from '../../src/event/decode.ts'
+import type { Issue } from '../../src/event/issues.ts'
+import { sampleOf } from './samples.ts'
+
+function issuesOf(kind: 'ActionEvent' | 'HookExecutionEvent' | 'Condensation' | 'MessageEvent', fields: object): readonly Issue[] {
+  const decoded = decodeEvent({ ...sampleOf(kind).minimal, ...fields })
+  return decoded.ok ? [] : decoded.issues
+}
+
+const REASONING_LOC = ['responses_reasoning_item', 'encrypted_content']
+
+describe('an issue', () => {
+  it.each<[Parameters<typeof issuesOf>, Issue]>([
+    [
+      ['HookExecutionEvent', { exit_code: undefined }],
+      { loc: ['exit_code'], msg: 'Required and missing; add an integer.', type: 'missing' },
+    ],
+    [
+      ['HookExecutionEvent', { exit_code: '1' }],
+      { loc: ['exit_code'], msg: 'Must be an integer, not a string.', type: 'int_type', input: '1' },
+    ],
+    [
+      ['HookExecutionEvent', { hook_event_type: 'Start' }],
+      {
+        loc: ['hook_event_type'],
+        msg: 'Must be one of "PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd", "Stop".',
+        type: 'enum',
+        input: 'Start',
+      },
+    ],
+    [
+      ['HookExecutionEvent', { source: 'agent' }],
+      { loc: ['source'], msg: 'Must be "hook".', type: 'literal_error', input: 'agent' },
+    ],
+    [
+      ['HookExecutionEvent', { hook_input: [1] }],
+      { loc: ['hook_input'], msg: 'Must be an object, not a list.', type: 'dict_type', input: [1] },
+    ],
+    [
+      ['Condensation', { summary_offset: -1 }],
+      { loc: ['summary_offset'], msg: 'Must be at least 0.', type: 'greater_than_equal', input: -1 },
+    ],
+    [
+      ['Condensation', { forgotten_event_ids: ['a', 'a'] }],
+      {
+        loc: ['forgotten_event_ids'],
+        msg: 'Must not name an event twice; list each id once.',
+        type: 'not_unique',
+        input: ['a', 'a'],
+      },
+    ],
+    [
+      ['Condensation', { id: '' }],
+      {
+        loc: ['id'],
+        msg: 'Must be 1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"; give another id.',
+        type: 'string_pattern_mismatch',
+        input: '',
+      },
+    ],
+    [
+      ['Condensation', { extra: 1 }],
+      { loc: ['extra'], msg: 'Unknown field; remove it, or check its spelling.', type: 'extra_forbidden', input: 1 },
+    ],
+    [
+      ['ActionEvent', { action: { kind: 'VisionInspectAction', image_index: 0, question: '' } }],
+      {
+        loc: ['action', 'question'],
+        msg: 'Must have 1 character(s) or more.',
+        type: 'string_too_short',
+        input: '',
+      },
+    ],
+  ])('%j', (given, issue) => {
+    expect(issuesOf(...given)).toEqual([issue])
+  })
+
+  it('tells of everything at once, the event first and the action after', () => {
+    const issues = issuesOf('ActionEvent', {
+      thought: 'a',
+      tool_name: 5,
+      one: 1,
+      two: 2,
+      action: { kind: 'TerminalAction', reset: 'no' },
+    })
+    expect(issues.map(({ loc, type }) => [loc.join('.'), type])).toEqual([
+      ['thought', 'list_type'],
+      ['tool_name', 'string_type'],
+      ['one', 'extra_forbidden'],
+      ['two', 'extra_forbidden'],
+      ['action.command', 'missing'],
+      ['action.reset', 'bool_type'],
+    ])
+  })
+
+  it('names an unknown kind of event, and the known ones', () => {
+    const decoded = decodeEvent({ kind: 'Nonsense' })
+    expect(decoded.ok || decoded.issues).toEqual([
+      { loc: ['kind'], type: 'union_tag_invalid', msg: expect.stringContaining('TokenEvent') as string, input: 'Nonsense' },
+    ])
+  })
+})
+
+describe('no issue holds a secret (law X)', () => {
+  const SECRET = 'gAAA-secret'
+
+  it.each<[string, object, readonly (string | number)[]]>([
+    ['of the wrong type', { responses_reasoning_item: { encrypted_content: [SECRET] } }, REASONING_LOC],
+    ['inside the wrong type', { responses_reasoning_item: { encrypted_content: { deep: SECRET } } }, REASONING_LOC],
+    ['beside the fault', { responses_reasoning_item: [{ encrypted_content: SECRET }] }, ['responses_reasoning_item']],
+    ['deep in an unknown field', { zebra: { a: [{ encrypted_content: SECRET }] } }, ['zebra']],
+    ['as an unknown field', { encrypted_content: SECRET }, ['encrypted_content']],
+    ['in JSON text', { thought: JSON.stringify({ encrypted_content: SECRET }) }, ['thought']],
+    ['in broken text', { thought: `encrypted_content=${SECRET}` }, ['thought']],
+    ['in a published action', { action: { kind: 'TerminalAction', command: { encrypted_content: SECRET } } }, ['action', 'command']],
+    ['in what stands for a kind', { kind: { encrypted_content: SECRET } }, ['kind']],
+  ])('%s', (_, fields, loc) => {
+    const issues = issuesOf('ActionEvent', fields)
+    expect(issues.map((issue) => issue.loc)).toContainEqual(loc)
+    expect(JSON.stringify(issues)).not.toContain(SECRET)
+  })
+
+  it('not even where the whole value is none', () => {
+    const decoded = decodeEvent([{ encrypted_content: SECRET }])
+    expect(decoded.ok).toBe(false)
+    expect(JSON.stringify(decoded)).not.toContain(SECRET)
+  })
+})

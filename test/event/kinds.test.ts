@@ -1,0 +1,79 @@
+/** The table of kinds: the contract's 19 names in its order, and what interface 2.2 and the design say of each. */
+
+import { describe, expect, it } from 'vitest'
+import { decodeEvent } from '../../src/event/decode.ts'
+import { EVENT_KINDS, isAnswer, isEventKind, KINDS } from '../../src/event/kinds.ts'
+import type { KindFacts } from '../../src/event/kinds.ts'
+import type { Event } from '../../src/event/types.ts'
+import { SAMPLES } from './samples.ts'
+
+const facts: Readonly<Record<string, KindFacts>> = KINDS
+
+const withFact = (holds: (fact: KindFacts) => boolean): string[] =>
+  EVENT_KINDS.filter((kind) => holds(facts[kind] as KindFacts))
+
+describe('the table of kinds', () => {
+  it("has the contract's 19 kinds, in its order", () => {
+    expect(EVENT_KINDS.join(', ')).toBe(
+      'ServerErrorEvent, ACPToolCallEvent, Condensation, CondensationRequest, CondensationSummaryEvent, ConversationErrorEvent, ConversationStateUpdateEvent, HookExecutionEvent, LLMCompletionLogEvent, ActionEvent, MessageEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation, SystemPromptEvent, StreamingDeltaEvent, TokenEvent, InterruptEvent, PauseEvent',
+    )
+  })
+
+  it('knows the default sources of interface 2.2', () => {
+    const by = (source: string | null): string[] => withFact((fact) => fact.defaultSource === source)
+    expect(by(null)).toEqual(['ServerErrorEvent', 'ConversationErrorEvent', 'MessageEvent', 'TokenEvent'])
+    expect(by('agent')).toEqual([
+      'ACPToolCallEvent',
+      'ActionEvent',
+      'AgentErrorEvent',
+      'SystemPromptEvent',
+      'StreamingDeltaEvent',
+    ])
+    expect(by('hook')).toEqual(['HookExecutionEvent'])
+    expect(by('user')).toEqual(['InterruptEvent', 'PauseEvent'])
+    expect(by('environment')).toHaveLength(7)
+  })
+
+  it('knows which part a kind plays in the view', () => {
+    const by = (unit: string | null): string[] => withFact((fact) => fact.unit === unit)
+    expect(by('message')).toEqual(['CondensationSummaryEvent', 'MessageEvent', 'SystemPromptEvent'])
+    expect(by('call')).toEqual(['ActionEvent'])
+    expect(by('answer')).toEqual(['AgentErrorEvent', 'ObservationEvent', 'UserRejectObservation'])
+  })
+
+  it('knows what is not searched, not stored, and what moves the status', () => {
+    expect(withFact((fact) => !fact.searchable)).toEqual(['ConversationStateUpdateEvent'])
+    expect(withFact((fact) => !fact.stored)).toEqual(['StreamingDeltaEvent'])
+    expect(withFact((fact) => fact.movesStatus)).toEqual([
+      'ConversationErrorEvent',
+      'ConversationStateUpdateEvent',
+      'ActionEvent',
+      'MessageEvent',
+      'AgentErrorEvent',
+      'ObservationEvent',
+      'UserRejectObservation',
+      'InterruptEvent',
+      'PauseEvent',
+    ])
+  })
+
+  it('has a sample for every kind', () => {
+    expect(SAMPLES.map(({ kind }) => kind)).toEqual(EVENT_KINDS)
+  })
+})
+
+describe('isEventKind', () => {
+  it.each(EVENT_KINDS)('takes %s', (kind) => expect(isEventKind(kind)).toBe(true))
+
+  it.each(['', 'Event', 'pauseevent', 'toString', '__proto__', 'constructor', null, undefined, 1, {}, ['PauseEvent']])(
+    'refuses %s',
+    (value) => expect(isEventKind(value)).toBe(false),
+  )
+})
+
+describe('isAnswer', () => {
+  it.each(SAMPLES)('tells of $kind', ({ kind, minimal }) => {
+    const decoded = decodeEvent(minimal)
+    expect(decoded.ok && isAnswer(decoded.event as Event)).toBe(facts[kind]?.unit === 'answer')
+  })
+})

@@ -1,0 +1,132 @@
+/** loadLine and loadValue: a fact comes of everything, an event or a line in quarantine (design D16). */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
+import { encodeEvent } from '../../src/event/encode.ts'
+import { loadLine, loadValue } from '../../src/event/load.ts'
+import { type Fact, isQuarantined, type Quarantined } from '../../src/event/quarantine.ts'
+import type { Event } from '../../src/event/types.ts'
+import { almostEvent, anyEvent } from './arbitrary.ts'
+
+function quarantined(fact: Fact): Quarantined {
+  if (!isQuarantined(fact)) throw new Error('was loaded')
+  return fact
+}
+
+describe('loading', () => {
+  it('decodes what is of today, and names no upcaster', () => {
+    const line = '{"kind":"PauseEvent","id":"p1","source":"user"}'
+    expect(loadLine(line)).toEqual({ fact: JSON.parse(line), upcasts: [] })
+    expect(loadValue(JSON.parse(line))).toEqual(loadLine(line))
+  })
+
+  it('upcasts first, and names the upcasters', () => {
+    const line = '{"kind":"AgentErrorEvent","tool_name":"t","tool_call_id":"c","error":"e","classification":{}}'
+    const wanted = {
+      fact: { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: 'e' },
+      upcasts: ['surplus.classification'],
+    }
+    expect(loadLine(line)).toEqual(wanted)
+    expect(loadValue(JSON.parse(line))).toEqual(wanted)
+  })
+
+  it('freezes what it made to the bottom', () => {
+    const line = '{"kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":"hi"}}'
+    for (const { fact } of [loadLine(line), loadValue(JSON.parse(line))]) {
+      const { llm_message: message } = fact as Event & { kind: 'MessageEvent' }
+      expect([fact, message, message.content, message.content?.[0]].every(Object.isFrozen)).toBe(true)
+    }
+  })
+
+  it('does not touch its input', () => {
+    const value = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: 'hi' } }
+    const before = structuredClone(value)
+    loadValue(value)
+    expect(value).toEqual(before)
+    expect(Object.isFrozen(value) || Object.isFrozen(value.llm_message)).toBe(false)
+  })
+
+  it('keeps a line that is no event, byte for byte', () => {
+    for (const line of ['', 'nope', ' {"kind" : "Nonsense"}\r', '[]', '{"kind":"PauseEvent","zebra":1}', 'null']) {
+      const fact = quarantined(loadLine(line).fact)
+      expect(fact.raw).toBe(line)
+      expect(fact.issues.length).toBeGreaterThan(0)
+      expect(loadLine(line).upcasts).toEqual([])
+      expect(Object.isFrozen(fact)).toBe(true)
+    }
+  })
+
+  it('keeps a value as text, with null for what JSON cannot say', () => {
+    const fact = quarantined(loadValue({ kind: 'PauseEvent', id: 'p1', when: new Date(0), __: [1n, undefined] }).fact)
+    expect(fact.raw).toBe('{"kind":"PauseEvent","id":"p1","when":null,"__":[null,null]}')
+    expect(fact.id).toBe('p1')
+  })
+})
+
+describe('what can be read of a line in quarantine', () => {
+  it.each<[string, object]>([
+    ['{"kind":"Nonsense","id":"a","parent_id":"b"}', { id: 'a', parent_id: 'b', event_kind: 'Nonsense' }],
+    ['{"kind":"Nonsense","id":"a","parent_id":null}', { id: 'a', parent_id: null, event_kind: 'Nonsense' }],
+    ['{"kind":"PauseEvent","id":"a","zebra":1}', { id: 'a', event_kind: 'PauseEvent' }],
+    ['{"id":"a"}', { id: 'a' }],
+    ['{"kind":5,"id":"a"}', { id: 'a' }],
+    ['{"kind":"Nonsense","id":"a","parent_id":5}', { event_kind: 'Nonsense' }],
+    ['{"kind":"Nonsense","id":5,"parent_id":"b"}', { event_kind: 'Nonsense' }],
+    ['{"kind":"Nonsense","id":"__root__","parent_id":"b"}', { event_kind: 'Nonsense' }],
+    ['{"kind":"Nonsense","id":"","parent_id":"b"}', { event_kind: 'Nonsense' }],
+    ['{"kind":"Nonsense","parent_id":"b"}', { event_kind: 'Nonsense' }],
+    ['{"kind":"PauseEvent","id":null,"zebra":1}', { event_kind: 'PauseEvent' }],
+    ['["id"]', {}],
+    ['nope', {}],
+  ])('%s', (line, place) => {
+    const { quarantined: is, raw, issues: _, ...rest } = quarantined(loadLine(line).fact)
+    expect(rest).toEqual(place)
+    expect({ is, raw }).toEqual({ is: true, raw: line })
+  })
+
+  it('what stands too deep does not hide the place', () => {
+    const line = `{"kind":"ConversationStateUpdateEvent","id":"a","value":${'['.repeat(600)}${']'.repeat(600)}}`
+    expect(quarantined(loadLine(line).fact)).toMatchObject({ id: 'a', event_kind: 'ConversationStateUpdateEvent' })
+  })
+})
+
+describe('properties', () => {
+  it('today’s events load as they decode', () => {
+    fc.assert(
+      fc.property(anyEvent, (event) => {
+        const line = JSON.stringify(event)
+        const decoded = decodeLine(line)
+        expect(decoded.ok).toBe(true)
+        const { fact, upcasts } = loadLine(line)
+        expect(upcasts).toEqual([])
+        expect(encodeEvent(fact as Event)).toBe(line)
+        expect(encodeEvent(loadValue(event).fact as Event)).toBe(line)
+      }),
+    )
+  })
+
+  it('what was loaded decodes strictly, and loads as itself', () => {
+    let upcast = 0
+    let kept = 0
+    fc.assert(
+      fc.property(almostEvent, (value) => {
+        const line = JSON.stringify(value)
+        const { fact, upcasts } = loadLine(line)
+        if (isQuarantined(fact)) {
+          kept += 1
+          expect(loadLine(fact.raw).fact).toEqual(fact)
+          return
+        }
+        if (upcasts.length > 0) upcast += 1
+        expect(decodeEvent(fact).ok).toBe(true)
+        const again = loadLine(encodeEvent(fact))
+        expect(again.upcasts).toEqual([])
+        expect(encodeEvent(again.fact as Event)).toBe(encodeEvent(fact))
+      }),
+      { numRuns: 2000 },
+    )
+    expect(upcast).toBeGreaterThan(20)
+    expect(kept).toBeGreaterThan(20)
+  })
+})

@@ -1,0 +1,85 @@
+/** maskSecrets: no encrypted content survives, at any depth, and nothing else is touched (law X). */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { maskSecrets } from '../../src/event/mask.ts'
+import { anyJson } from './arbitrary.ts'
+
+const SECRET = 'gAAA-secret+/='
+
+describe('maskSecrets', () => {
+  it.each<[unknown, unknown]>([
+    [{ encrypted_content: SECRET }, { encrypted_content: null }],
+    [{ encrypted_content: { deep: SECRET } }, { encrypted_content: null }],
+    [[{ a: [{ encrypted_content: SECRET, b: 1 }] }], [{ a: [{ encrypted_content: null, b: 1 }] }]],
+    [{ a: 1, encrypted_content: 5 }, { a: 1, encrypted_content: null }],
+  ])('%j', (value, masked) => expect(maskSecrets(value)).toEqual(masked))
+
+  it('gives back the very object when there is nothing to mask', () => {
+    for (const value of [{ a: [1, { b: 'encrypted_content' }] }, { encrypted_content: null }, [], 'text', null, 5]) {
+      expect(maskSecrets(value)).toBe(value)
+    }
+  })
+
+  it('does not change its input, keeps the order of keys, and freezes its copy', () => {
+    const value = { z: 1, item: { encrypted_content: SECRET }, a: [2] }
+    const masked = maskSecrets(value)
+    expect(value.item.encrypted_content).toBe(SECRET)
+    expect(JSON.stringify(masked)).toBe('{"z":1,"item":{"encrypted_content":null},"a":[2]}')
+    expect(Object.isFrozen(masked.item)).toBe(true)
+  })
+
+  it('reaches into strings that hold JSON text, however often they were quoted', () => {
+    let text: unknown = { response: { encrypted_content: SECRET, id: 'r1' } }
+    for (let i = 0; i < 4; i++) {
+      text = JSON.stringify(text)
+      const masked = maskSecrets({ log_data: `[${text as string}]` })
+      expect(JSON.stringify(masked)).not.toContain('gAAA')
+      expect(JSON.stringify(masked)).toContain('r1')
+    }
+    expect(maskSecrets({ log_data: '{"encrypted_content": "gAAA", "id": "r1"}' })).toEqual({
+      log_data: '{"encrypted_content": null, "id": "r1"}',
+    })
+  })
+
+  it('masks to the end where JSON text was cut off', () => {
+    expect(maskSecrets(['{"encrypted_content":"gAAA'])).toEqual(['{"encrypted_content":null'])
+  })
+
+  it('leaves prose alone', () => {
+    const prose = 'Set "encrypted_content": "x" in the request.'
+    expect(maskSecrets(prose)).toBe(prose)
+  })
+
+  it('keeps __proto__ as data', () => {
+    const masked = maskSecrets(JSON.parse(`{"__proto__":{"encrypted_content":"${SECRET}"}}`) as object)
+    expect(JSON.stringify(masked)).toBe('{"__proto__":{"encrypted_content":null}}')
+  })
+
+  it('works at any depth, and in circles', () => {
+    let deep: unknown = { encrypted_content: SECRET }
+    for (let i = 0; i < 200_000; i++) deep = [deep]
+    let masked = maskSecrets(deep) as unknown[]
+    for (let i = 0; i < 200_000; i++) masked = masked[0] as unknown[]
+    expect(masked).toEqual({ encrypted_content: null })
+    const circle: Record<string, unknown> = { encrypted_content: SECRET }
+    circle['self'] = circle
+    const copy = maskSecrets(circle)
+    expect(copy['self']).toBe(copy)
+    expect(copy['encrypted_content']).toBe(null)
+  })
+
+  it('leaves no secret in any JSON', () => {
+    let masked = 0
+    fc.assert(
+      fc.property(anyJson, anyJson, (before, after) => {
+        const value = { before, item: [{ encrypted_content: SECRET, after }] }
+        const text = JSON.stringify(maskSecrets(value))
+        expect(text).not.toContain(SECRET)
+        expect(JSON.stringify(maskSecrets(JSON.parse(text) as unknown))).toBe(text)
+        masked += 1
+      }),
+    )
+    expect(masked).toBeGreaterThan(50)
+  })
+})

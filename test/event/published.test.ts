@@ -1,0 +1,140 @@
+/** The published kinds of action and observation: their own fields are checked, with their own place, and others are kept. */
+
+import { describe, expect, it } from 'vitest'
+import { decodeEvent } from '../../src/event/decode.ts'
+import { isAction, isObservation } from '../../src/event/published/narrow.ts'
+import { actionSchemas, observationSchemas } from '../../src/event/published/schema.ts'
+import type { Action, Observation } from '../../src/event/shapes.ts'
+import { sampleOf } from './samples.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What each kind requires; a kind that is not listed requires nothing but its name. */
+const REQUIRED: Readonly<Record<string, Fields>> = {
+  FinishAction: { message: 'done' },
+  InvokeSkillAction: { name: 'git' },
+  SwitchLLMAction: { profile_name: 'p', reason: 'r' },
+  ThinkAction: { thought: 't' },
+  VisionInspectAction: { image_index: 0, question: 'q' },
+  ApplyPatchAction: { patch: 'p' },
+  BrowserClickAction: { index: 0 },
+  BrowserCloseTabAction: { tab_id: 't' },
+  BrowserNavigateAction: { url: 'u' },
+  BrowserSetStorageAction: { storage_state: {} },
+  BrowserSwitchTabAction: { tab_id: 't' },
+  BrowserTypeAction: { index: 0, text: 't' },
+  DelegateAction: { command: 'spawn' },
+  FileEditorAction: { command: 'view', path: '/a' },
+  EditAction: { file_path: '/a', old_string: '', new_string: '' },
+  ReadFileAction: { file_path: '/a' },
+  WriteFileAction: { file_path: '/a', content: '' },
+  GlobAction: { pattern: '*' },
+  GrepAction: { pattern: '*' },
+  PlanningFileEditorAction: { command: 'view', path: '/a' },
+  TaskAction: { prompt: 'p' },
+  TerminalAction: { command: 'ls' },
+  WorkflowAction: { name: 'n', script: 's' },
+  MCPToolObservation: { tool_name: 't' },
+  InvokeSkillObservation: { skill_name: 's' },
+  SwitchLLMObservation: { profile_name: 'p' },
+  VisionInspectObservation: { image_index: 0, question: 'q' },
+  DelegateObservation: { command: 'spawn' },
+  FileEditorObservation: { command: 'view' },
+  PlanningFileEditorObservation: { command: 'view' },
+  ReadFileObservation: { file_path: '/a' },
+  GlobObservation: { files: [], pattern: '*', search_path: '/' },
+  GrepObservation: { matches: [], pattern: '*', search_path: '/' },
+  TaskObservation: { task_id: 't', subagent: 's', status: 'done' },
+  TaskTrackerObservation: { command: 'view' },
+  WorkflowObservation: { name: 'n', status: 'error' },
+}
+
+function complaints(part: 'action' | 'observation', value: unknown): string[] {
+  const { minimal } = sampleOf(part === 'action' ? 'ActionEvent' : 'ObservationEvent')
+  const decoded = decodeEvent({ ...minimal, [part]: value })
+  return decoded.ok ? [] : decoded.issues.map(({ loc, type }) => `${loc.join('.')} ${type}`)
+}
+
+const PARTS = [
+  ...Object.keys(actionSchemas).map((kind) => ['action', kind] as const),
+  ...Object.keys(observationSchemas).map((kind) => ['observation', kind] as const),
+]
+
+describe('the published kinds', () => {
+  it('are the 36 of interface 2.4, and the observations that answer them', () => {
+    const listed =
+      'MCPToolAction, FinishAction, InvokeSkillAction, SwitchLLMAction, ThinkAction, VisionInspectAction, ApplyPatchAction, BrowserAction, BrowserClickAction, BrowserCloseTabAction, BrowserGetContentAction, BrowserGetStateAction, BrowserGetStorageAction, BrowserGoBackAction, BrowserListTabsAction, BrowserNavigateAction, BrowserScrollAction, BrowserSetStorageAction, BrowserStartRecordingAction, BrowserStopRecordingAction, BrowserSwitchTabAction, BrowserTypeAction, DelegateAction, FileEditorAction, EditAction, ListDirectoryAction, ReadFileAction, WriteFileAction, GlobAction, GrepAction, PlanningFileEditorAction, TaskAction, TaskTrackerAction, TerminalAction, SleeptimeComputeAction, WorkflowAction'
+    expect(Object.keys(actionSchemas).join(', ')).toBe(listed)
+    expect(Object.keys(observationSchemas)).toHaveLength(23)
+  })
+
+  it.each(PARTS)('%s %s: its required fields suffice, each is needed, and extra ones are kept', (part, kind) => {
+    const required = REQUIRED[kind] ?? {}
+    expect(complaints(part, { kind, ...required, own: { deep: [1] } })).toEqual([])
+    for (const key of Object.keys(required)) {
+      const { [key]: _, ...rest } = required
+      expect(complaints(part, { kind, ...rest })).toEqual([`${part}.${key} missing`])
+    }
+  })
+
+  it.each<[string, Fields, string]>([
+    ['TerminalAction', { timeout: -1 }, 'timeout greater_than_equal'],
+    ['TerminalAction', { timeout: 'soon' }, 'timeout float_type'],
+    ['TerminalAction', { is_input: null }, 'is_input bool_type'],
+    ['FileEditorAction', { command: 'delete' }, 'command enum'],
+    ['FileEditorAction', { view_range: [1, 1.5] }, 'view_range.1 int_type'],
+    ['FileEditorAction', { insert_line: -1 }, 'insert_line greater_than_equal'],
+    ['VisionInspectAction', { question: '' }, 'question string_too_short'],
+    ['BrowserScrollAction', { direction: 'left' }, 'direction enum'],
+    ['DelegateAction', { tasks: { a: 1 } }, 'tasks.a string_type'],
+    ['ReadFileAction', { limit: 0 }, 'limit greater_than_equal'],
+    ['WorkflowAction', { max_concurrency: 65 }, 'max_concurrency less_than_equal'],
+    ['TaskTrackerAction', { task_list: [{ title: 't', status: 'later' }] }, 'task_list.0.status enum'],
+    ['TaskTrackerAction', { task_list: [{}] }, 'task_list.0.title missing'],
+    ['MCPToolAction', { data: [] }, 'data dict_type'],
+  ])('%s %j: %s', (kind, fields, complaint) => {
+    expect(complaints('action', { kind, ...REQUIRED[kind], ...fields })).toEqual([`action.${complaint}`])
+  })
+
+  it.each<[string, Fields, string]>([
+    ['TerminalObservation', { exit_code: 'one' }, 'exit_code int_type'],
+    ['TerminalObservation', { metadata: { pid: null } }, 'metadata.pid int_type'],
+    ['WorkflowObservation', { status: 'running' }, 'status enum'],
+    ['FileEditorObservation', { prev_exist: null }, 'prev_exist bool_type'],
+    ['FinishObservation', { content: 'text' }, 'content list_type'],
+    ['ListDirectoryObservation', { entries: [{ name: 'a' }] }, 'entries.0.path missing'],
+  ])('%s %j: %s', (kind, fields, complaint) => {
+    expect(complaints('observation', { kind, ...REQUIRED[kind], ...fields })).toEqual([
+      `observation.${complaint}`,
+    ])
+  })
+
+  it('a command or a word that is null may be left out, as it is on disk (W35, W36)', () => {
+    expect(complaints('observation', { kind: 'TerminalObservation' })).toEqual([])
+    expect(complaints('observation', { kind: 'TerminalObservation', command: null, exit_code: null })).toEqual([])
+  })
+
+  it('a kind that is not published may have any fields', () => {
+    expect(complaints('action', { kind: 'OwnAction', command: 5, path: null })).toEqual([])
+    expect(complaints('action', { kind: 'toString' })).toEqual([])
+    expect(complaints('observation', { kind: 'OwnObservation', command: 5, exit_code: 'x' })).toEqual([])
+  })
+})
+
+describe('isAction and isObservation', () => {
+  const action: Action = { kind: 'TerminalAction', command: 'ls', own: 1 }
+  const observation: Observation = { kind: 'GlobObservation', files: ['a'], pattern: '*', search_path: '/' }
+
+  it('narrow to the published type', () => {
+    expect(isAction(action, 'TerminalAction') ? action.command.length : 0).toBe(2)
+    expect(isAction(action, 'FinishAction')).toBe(false)
+    expect(isObservation(observation, 'GlobObservation') ? observation.files : []).toEqual(['a'])
+    expect(isObservation(observation, 'GrepObservation')).toBe(false)
+  })
+
+  it('take what an event may hold in their place', () => {
+    expect(isAction(null, 'TerminalAction')).toBe(false)
+    expect(isAction(undefined, 'TerminalAction')).toBe(false)
+    expect(isObservation(undefined, 'GlobObservation')).toBe(false)
+  })
+})

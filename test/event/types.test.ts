@@ -1,0 +1,78 @@
+/** The hand-written types say what the schemas say: proved by the type checker, so a green compile is the test. */
+
+import { describe, expectTypeOf, it } from 'vitest'
+import type * as z from 'zod'
+import type { EventKind } from '../../src/event/kinds.ts'
+import type { PublishedAction, ActionOf } from '../../src/event/published/actions.ts'
+import type { ObservationOf, PublishedObservation } from '../../src/event/published/observations.ts'
+import type { actionSchemas, observationSchemas } from '../../src/event/published/schema.ts'
+import type { eventSchemas } from '../../src/event/schema.ts'
+import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
+import type { Event, EventOf } from '../../src/event/types.ts'
+
+/** Exactly the same type. */
+type Same<A, B> =
+  (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false
+
+/** A type with what is only a matter of style taken away: readonly, and the index signature that says "and any other field". */
+type Plain<T> = [T, JsonValue] extends [JsonValue, T]
+  ? 'any json'
+  : [T, JsonObject | null] extends [JsonObject | null, T]
+    ? 'any object or null'
+    : [T, JsonObject] extends [JsonObject, T]
+      ? 'any object'
+      : T extends readonly (infer Item)[]
+        ? Plain<Item>[]
+        : T extends object
+          ? { -readonly [K in keyof T as string extends K ? never : K]: Plain<Exclude<T[K], undefined>> }
+          : T
+
+type InputOf<Schemas> = { [K in keyof Schemas]: Schemas[K] extends z.ZodType ? Plain<z.input<Schemas[K]>> : never }
+
+/** `?:` of the types and of the schemas differ by `undefined`, which no JSON holds. */
+type NoUndefined<T> = { [K in keyof T]: T[K] extends object ? Optional<T[K]> : T[K] }
+type Optional<T> = T extends readonly (infer Item)[]
+  ? Optional<Item>[]
+  : T extends object
+    ? { [K in keyof T]: Optional<Exclude<T[K], undefined>> }
+    : T
+
+/** The kinds for which the two differ; the checker says so by name. */
+type Differing<A, B> = { [K in keyof A & keyof B]: Same<A[K], B[K]> extends true ? never : K }[keyof A & keyof B]
+
+type Written = { [K in EventKind]: Plain<EventOf<K>> }
+type WrittenAction = { [K in PublishedAction['kind']]: Plain<ActionOf<K>> }
+type WrittenObservation = {
+  [K in PublishedObservation['kind']]: Omit<Plain<ObservationOf<K>>, 'content' | 'is_error'>
+}
+
+describe('types and schemas', () => {
+  it('name the same 19 events', () => {
+    expectTypeOf<Event['kind']>().toEqualTypeOf<EventKind>()
+    expectTypeOf<keyof typeof eventSchemas>().toEqualTypeOf<EventKind>()
+    expectTypeOf<PublishedAction['kind']>().toEqualTypeOf<keyof typeof actionSchemas>()
+    expectTypeOf<PublishedObservation['kind']>().toEqualTypeOf<keyof typeof observationSchemas>()
+  })
+
+  it('say the same of every event', () => {
+    expectTypeOf<Differing<NoUndefined<Written>, NoUndefined<InputOf<typeof eventSchemas>>>>().toBeNever()
+  })
+
+  it('say the same of every published action', () => {
+    expectTypeOf<Differing<NoUndefined<WrittenAction>, NoUndefined<InputOf<typeof actionSchemas>>>>().toBeNever()
+  })
+
+  it('say the same of every published observation', () => {
+    expectTypeOf<
+      Differing<NoUndefined<WrittenObservation>, NoUndefined<InputOf<typeof observationSchemas>>>
+    >().toBeNever()
+  })
+
+  it('would tell a difference', () => {
+    type A = { a: { kind: 'a'; x?: string } }
+    expectTypeOf<Differing<NoUndefined<A>, NoUndefined<{ a: { kind: 'a'; x: string } }>>>().toEqualTypeOf<'a'>()
+    expectTypeOf<Differing<NoUndefined<A>, NoUndefined<{ a: { kind: 'a'; x?: string | null } }>>>().toEqualTypeOf<'a'>()
+    expectTypeOf<Differing<NoUndefined<A>, NoUndefined<{ a: { kind: 'a' } }>>>().toEqualTypeOf<'a'>()
+    expectTypeOf<Differing<NoUndefined<A>, NoUndefined<A>>>().toBeNever()
+  })
+})

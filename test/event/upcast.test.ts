@@ -1,0 +1,337 @@
+/** The upcasters: each dialect's oddity becomes today's shape, nothing goes lost unnamed, and events of today are left alone. */
+
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decodeEvent } from '../../src/event/decode.ts'
+import { namesOfTool } from '../../src/event/dialects/tools.ts'
+import { isEventKind } from '../../src/event/kinds.ts'
+import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
+import { upcast, UPCASTERS } from '../../src/event/upcast.ts'
+import { almostEvent, anyEvent } from './arbitrary.ts'
+import { SAMPLES, sampleOf } from './samples.ts'
+
+const raw = (kind: Parameters<typeof sampleOf>[0], fields: object): JsonValue =>
+  ({ ...sampleOf(kind).minimal, ...fields }) as JsonValue
+
+const CALL = { id: 'c1', name: 'terminal', arguments: '{}', origin: 'completion' }
+const OPENAI_CALL = { index: 0, function: { arguments: '{}', name: 'terminal' }, id: 'c1', type: 'function' }
+const text = (...texts: string[]): object[] => texts.map((each) => ({ type: 'text', text: each }))
+
+const message = (llm_message: object): JsonValue => raw('MessageEvent', { llm_message })
+const observation = (observation: object, fields: object = {}): JsonValue =>
+  raw('ObservationEvent', { observation, ...fields })
+
+describe('each oddity, and what becomes of it', () => {
+  it.each<[string, JsonValue, JsonValue]>([
+    [
+      'early.activated_microagents',
+      raw('MessageEvent', { activated_microagents: ['git'] }),
+      raw('MessageEvent', { activated_skills: ['git'] }),
+    ],
+    [
+      'early.condensation_llm_response_id',
+      { kind: 'Condensation', summary: 's' },
+      { kind: 'Condensation', summary: 's', llm_response_id: '' },
+    ],
+    [
+      'early.condensation_llm_response_id',
+      { kind: 'Condensation', llm_response_id: null },
+      { kind: 'Condensation', llm_response_id: '' },
+    ],
+    [
+      'early.tool_kinds',
+      raw('ActionEvent', { tool_name: 'execute_bash', action: { kind: 'ExecuteBashAction', command: 'ls', is_input: false } }),
+      raw('ActionEvent', { tool_name: 'execute_bash', action: { kind: 'TerminalAction', command: 'ls', is_input: false } }),
+    ],
+    [
+      'early.tool_kinds',
+      raw('ActionEvent', { action: { kind: 'StrReplaceEditorAction', command: 'view', path: '/a' } }),
+      raw('ActionEvent', { action: { kind: 'FileEditorAction', command: 'view', path: '/a' } }),
+    ],
+    [
+      'early.tool_kinds',
+      observation({ kind: 'ExecuteBashObservation', content: text('a') }),
+      observation({ kind: 'TerminalObservation', content: text('a') }),
+    ],
+    [
+      'results.text_content',
+      observation({ kind: 'ThinkObservation', content: 'noted' }),
+      observation({ kind: 'ThinkObservation', content: text('noted') }),
+    ],
+    [
+      'results.text_content',
+      observation({ kind: 'OwnObservation', content: '' }),
+      observation({ kind: 'OwnObservation', content: [] }),
+    ],
+    [
+      'results.output_and_error',
+      observation({ kind: 'TerminalObservation', command: 'ls', output: 'a', error: false, timeout: false }),
+      observation({ kind: 'TerminalObservation', command: 'ls', timeout: false, content: text('a'), is_error: false }),
+    ],
+    [
+      'results.output_and_error',
+      observation({ kind: 'TerminalObservation', command: 'ls', output: 'a', error: true }),
+      observation({ kind: 'TerminalObservation', command: 'ls', content: text('a'), is_error: true }),
+    ],
+    [
+      'results.output_and_error',
+      observation({ kind: 'FileEditorObservation', command: 'view', output: '', error: 'No such file' }),
+      observation({ kind: 'FileEditorObservation', command: 'view', content: text('No such file'), is_error: true }),
+    ],
+    [
+      'results.output_and_error',
+      observation({ kind: 'FileEditorObservation', command: 'view', output: 'half', error: 'cut off' }),
+      observation({ kind: 'FileEditorObservation', command: 'view', content: text('half', 'cut off'), is_error: true }),
+    ],
+    [
+      'results.output_and_error',
+      observation({ kind: 'FileEditorObservation', command: 'view', output: 'a', error: '' }),
+      observation({ kind: 'FileEditorObservation', command: 'view', content: text('a'), is_error: false }),
+    ],
+    [
+      'results.output_and_error',
+      observation({ kind: 'BrowserObservation', output: 'Clicked', error: null, screenshot_data: null }),
+      observation({ kind: 'BrowserObservation', screenshot_data: null, content: text('Clicked'), is_error: false }),
+    ],
+    [
+      'results.output_and_error',
+      observation({ kind: 'FinishObservation', message: 'Done' }),
+      observation({ kind: 'FinishObservation', content: text('Done') }),
+    ],
+    ['completion.tool_calls', raw('ActionEvent', { tool_call: OPENAI_CALL }), raw('ActionEvent', { tool_call: CALL })],
+    [
+      'completion.tool_calls',
+      message({ role: 'assistant', content: [], tool_calls: [OPENAI_CALL, { ...CALL, id: 'c2' }] }),
+      message({ role: 'assistant', content: [], tool_calls: [CALL, { ...CALL, id: 'c2' }] }),
+    ],
+    [
+      'completion.tools',
+      raw('SystemPromptEvent', {
+        tools: [{ type: 'function', function: { name: 'execute_bash', description: 'Runs', parameters: { type: 'object' } } }],
+      }),
+      raw('SystemPromptEvent', {
+        tools: [
+          {
+            kind: 'TerminalTool',
+            title: 'execute_bash',
+            description: 'Runs',
+            action_type: 'TerminalAction',
+            observation_type: 'TerminalObservation',
+            parameters: { type: 'object' },
+          },
+        ],
+      }),
+    ],
+    [
+      'completion.tools',
+      raw('SystemPromptEvent', { tools: [{ type: 'function', function: { name: 'fetch_fetch', strict: true }, own: 1 }] }),
+      raw('SystemPromptEvent', {
+        tools: [
+          {
+            title: 'fetch_fetch',
+            description: '',
+            action_type: 'MCPToolAction',
+            observation_type: 'MCPToolObservation',
+            strict: true,
+            own: 1,
+          },
+        ],
+      }),
+    ],
+    [
+      'tab.agent_status',
+      { kind: 'ConversationStateUpdateEvent', source: 'agent', agent_status: 'RUNNING' },
+      { kind: 'ConversationStateUpdateEvent', source: 'agent', key: 'execution_status', value: 'running' },
+    ],
+    [
+      'tab.iteration',
+      { kind: 'ConversationStateUpdateEvent', iteration: 3 },
+      { kind: 'ConversationStateUpdateEvent', key: 'iteration', value: 3 },
+    ],
+    [
+      'tab.action_kind',
+      raw('ActionEvent', { tool_name: 'terminal', action: { command: 'ls', timeout: 5 } }),
+      raw('ActionEvent', { tool_name: 'terminal', action: { command: 'ls', timeout: 5, kind: 'TerminalAction' } }),
+    ],
+    [
+      'tab.observation_kind',
+      observation({ command: 'ls', stdout: 'a', stderr: 'b', exit_code: 1 }, { tool_name: 'terminal' }),
+      observation(
+        { command: 'ls', exit_code: 1, kind: 'TerminalObservation', content: text('a', 'b') },
+        { tool_name: 'terminal' },
+      ),
+    ],
+    [
+      'tab.observation_kind',
+      observation({ command: 'view' }, { tool_name: 'file_editor' }),
+      observation({ command: 'view', kind: 'FileEditorObservation' }, { tool_name: 'file_editor' }),
+    ],
+    ['tab.message_content', message({ role: 'tool', content: 'a' }), message({ role: 'tool', content: text('a') })],
+    ['tab.message_content', message({ role: 'assistant', content: null }), message({ role: 'assistant', content: [] })],
+    [
+      'surplus.enable_truncation',
+      raw('SystemPromptEvent', { system_prompt: { text: 'a', enable_truncation: true }, dynamic_context: { text: 'b', enable_truncation: false } }),
+      raw('SystemPromptEvent', { system_prompt: { text: 'a' }, dynamic_context: { text: 'b' } }),
+    ],
+    [
+      'surplus.enable_truncation',
+      raw('ActionEvent', { thought: [{ text: 'a' }, { text: 'b', enable_truncation: true }] }),
+      raw('ActionEvent', { thought: [{ text: 'a' }, { text: 'b' }] }),
+    ],
+    [
+      'surplus.enable_truncation',
+      raw('MessageEvent', {
+        llm_message: { role: 'user', content: [{ text: 'a', enable_truncation: true }] },
+        extended_content: [{ text: 'b', enable_truncation: true }],
+      }),
+      raw('MessageEvent', { llm_message: { role: 'user', content: [{ text: 'a' }] }, extended_content: [{ text: 'b' }] }),
+    ],
+    [
+      'surplus.enable_truncation',
+      observation({ kind: 'Own', content: [{ text: 'a', enable_truncation: true }] }, { extended_content: [{ text: 'b', enable_truncation: true }] }),
+      observation({ kind: 'Own', content: [{ text: 'a' }] }, { extended_content: [{ text: 'b' }] }),
+    ],
+    [
+      'surplus.classification',
+      raw('AgentErrorEvent', { classification: { kind: 'unknown', retryable: false } }),
+      raw('AgentErrorEvent', {}),
+    ],
+    ['surplus.classification', raw('ConversationErrorEvent', { classification: null }), raw('ConversationErrorEvent', {})],
+    [
+      'nulls.defaults',
+      raw('ActionEvent', { thinking_blocks: null, security_risk: null, source: null, thought: [{ text: 'a', cache_prompt: null }] }),
+      raw('ActionEvent', { thought: [{ text: 'a' }] }),
+    ],
+    [
+      'nulls.defaults',
+      raw('MessageEvent', {
+        activated_skills: null,
+        extended_content: null,
+        llm_message: { role: 'user', thinking_blocks: null, responses_reasoning_item: { summary: null }, name: null },
+      }),
+      raw('MessageEvent', { llm_message: { role: 'user', responses_reasoning_item: {}, name: null } }),
+    ],
+    [
+      'nulls.defaults',
+      observation({ kind: 'Own', content: null, is_error: null }, { extended_content: null }),
+      observation({ kind: 'Own' }),
+    ],
+    ['nulls.defaults', raw('Condensation', { forgotten_event_ids: null }), raw('Condensation', {})],
+    ['nulls.defaults', raw('HookExecutionEvent', { blocked: null, stdout: null, stderr: null }), raw('HookExecutionEvent', {})],
+    ['nulls.identity', { kind: 'PauseEvent', id: null, timestamp: null, parent_id: null }, { kind: 'PauseEvent', parent_id: null }],
+    ['nulls.state_key', { kind: 'ConversationStateUpdateEvent', key: null, value: null }, { kind: 'ConversationStateUpdateEvent', value: null }],
+  ])('%s: %j', (name, given, wanted) => {
+    const before = structuredClone(given)
+    const result = upcast(given)
+    expect(result.value).toEqual(wanted)
+    expect(result.applied).toEqual([name])
+    expect(given).toEqual(before)
+    expect(decodeEvent(result.value)).toMatchObject({ ok: true })
+    const upcaster = UPCASTERS.find((each) => each.name === name)
+    expect(upcaster?.applies(given as JsonObject)).toBe(true)
+    expect(upcaster?.applies(result.value as JsonObject)).toBe(false)
+  })
+
+  it('several at once, in order', () => {
+    const given = observation(
+      { output: 'a', error: '', kind: 'StrReplaceEditorObservation', command: 'view' },
+      { extended_content: null, id: null },
+    )
+    expect(upcast(given).applied).toEqual([
+      'early.tool_kinds',
+      'results.output_and_error',
+      'nulls.defaults',
+      'nulls.identity',
+    ])
+  })
+})
+
+describe('what no upcaster knows stays as it is', () => {
+  it.each<[string, JsonValue]>([
+    ['both names of the skills', raw('MessageEvent', { activated_microagents: ['a'], activated_skills: ['b'] })],
+    ['a status beside a key', { kind: 'ConversationStateUpdateEvent', agent_status: 'IDLE', key: 'a' }],
+    ['a status and an iteration', { kind: 'ConversationStateUpdateEvent', agent_status: 5 }],
+    ['an action without a kind, of a tool that is not built in', raw('ActionEvent', { tool_name: 'fetch', action: { url: 'u' } })],
+    ['an observation without a kind, likewise', observation({ output: 'a' }, { tool_name: 'fetch' })],
+    ['a call whose arguments are an object', raw('ActionEvent', { tool_call: { id: 'c', function: { name: 'a', arguments: {} } } })],
+    ['a tool without a name', raw('SystemPromptEvent', { tools: [{ type: 'function', function: {} }] })],
+    ['results of a tool that a user made', observation({ kind: 'OwnObservation', output: 'a', error: 'b', message: 'c' })],
+    ['results beside content', observation({ kind: 'TerminalObservation', content: [], output: 'a', error: 'b' })],
+    ['a message that the kind owns', observation({ kind: 'ApplyPatchObservation', message: 'patched' })],
+    ['an error that is neither flag nor text', observation({ kind: 'BrowserObservation', output: 'a', error: { code: 1 } })],
+    ['null where null says something', raw('ActionEvent', { action: null, summary: null, critic_result: null })],
+    ['null in a required field', raw('ActionEvent', { thought: null })],
+    ['enable_truncation where no text content stands', raw('ConversationStateUpdateEvent', { value: { enable_truncation: true } })],
+    ['another kind', { kind: 'Nonsense', id: null, classification: 1 }],
+    ['no kind', { id: null }],
+    ['no object', [null]],
+    ['null', null],
+  ])('%s', (_, value) => {
+    expect(upcast(value).value).toBe(value)
+    expect(upcast(value).applied).toEqual([])
+  })
+})
+
+describe('the upcasters', () => {
+  it('have names of their own, and say what they do', () => {
+    expect(new Set(UPCASTERS.map(({ name }) => name)).size).toBe(UPCASTERS.length)
+    for (const { name, description, kinds } of UPCASTERS) {
+      expect(name).toMatch(/^[a-z]+\.[a-z_]+$/)
+      expect(description.length).toBeGreaterThan(30)
+      expect(kinds.length).toBeGreaterThan(0)
+      expect(kinds.every(isEventKind)).toBe(true)
+    }
+  })
+
+  it.each(SAMPLES)('leave the smallest and the fullest $kind alone', ({ minimal, full }) => {
+    for (const value of [minimal, full]) {
+      expect(upcast(value as JsonObject).value).toBe(value)
+      for (const upcaster of UPCASTERS) expect(upcaster.applies(value as JsonObject)).toBe(false)
+    }
+  })
+
+  it('leave every event of today alone', () => {
+    fc.assert(fc.property(anyEvent, (event) => upcast(event as JsonObject).value === event))
+  })
+
+  it('are pure, total, and done after one run', () => {
+    const seen = new Map<string, number>()
+    fc.assert(
+      fc.property(almostEvent, (given) => {
+        const event = given as JsonObject
+        const before = structuredClone(event)
+        const { value, applied } = upcast(event)
+        expect(isDeepStrictEqual(event, before)).toBe(true)
+        expect(applied.length === 0).toBe(value === event)
+        expect(upcast(value)).toEqual({ value, applied: [] })
+        for (const upcaster of UPCASTERS) {
+          const once = upcaster.upcast(event)
+          expect(upcaster.applies(event)).toBe(once !== event)
+          expect(upcaster.upcast(once)).toBe(once)
+        }
+        for (const name of applied) seen.set(name, (seen.get(name) ?? 0) + 1)
+      }),
+      { numRuns: 5000 },
+    )
+    expect([...seen.keys()].toSorted()).toEqual(UPCASTERS.map(({ name }) => name).toSorted())
+  })
+})
+
+describe('namesOfTool', () => {
+  it.each([
+    ['terminal', 'TerminalTool', 'TerminalAction', 'TerminalObservation'],
+    ['execute_bash', 'TerminalTool', 'TerminalAction', 'TerminalObservation'],
+    ['str_replace_editor', 'FileEditorTool', 'FileEditorAction', 'FileEditorObservation'],
+    ['task_tracker', 'TaskTrackerTool', 'TaskTrackerAction', 'TaskTrackerObservation'],
+    ['browser_get_state', 'BrowserGetStateTool', 'BrowserGetStateAction', 'BrowserObservation'],
+    ['switch_llm', 'SwitchLLMTool', 'SwitchLLMAction', 'SwitchLLMObservation'],
+    ['inspect_image_with_vision', 'VisionInspectTool', 'VisionInspectAction', 'VisionInspectObservation'],
+  ])('%s', (name, tool, action, observation) => {
+    expect(namesOfTool(name)).toEqual({ tool, action, observation })
+  })
+
+  it.each(['', 'fetch', 'Terminal ', 'toString', '__proto__', 'm_c_p_tool'])('%j is not built in', (name) => {
+    expect(namesOfTool(name)).toBeUndefined()
+  })
+})

@@ -1,0 +1,75 @@
+/** Runs the examples that stand in the docstrings of src/: each must run, and a line `value // result` must give it. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { stripTypeScriptTypes } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import { isDeepStrictEqual, inspect } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+
+const SRC = resolve(import.meta.dirname, '../src')
+
+interface Example {
+  readonly file: string
+  readonly code: string
+}
+
+/** The code under each `@example` tag: the docstring's lines up to the next tag or its end. */
+function examplesOf(file: string): Example[] {
+  const text = readFileSync(join(SRC, file), 'utf8')
+  return [...text.matchAll(/@example\n([\s\S]*?)(?=\n\s*\* @|\*\/)/g)].map((match) => {
+    const lines = (match[1] as string).split('\n').map((line) => line.replace(/^\s*\* ?/, ''))
+    return {
+      file,
+      code: lines
+        .filter((line) => !line.startsWith('```'))
+        .join('\n')
+        .trim(),
+    }
+  })
+}
+
+/** A line `expression // result` becomes a check; every other line stays as it is. */
+function withChecks(code: string): string {
+  const lines = code.split('\n').map((line) => {
+    const parts = /^([^/\s].*?);?\s+\/\/ (.+)$/.exec(line)
+    if (parts === null || /^(const|let|import|for|if|throw|return|try|\}|\/\/)/.test(line.trim())) return line
+    return `$same(${parts[1]}, ${parts[2]})`
+  })
+  return lines.filter((line) => !line.startsWith('import ')).join('\n')
+}
+
+/** Fails when the value is not the one that the example shows; a shown text may be cut with an ellipsis. */
+function same(actual: unknown, expected: unknown): void {
+  const cut = typeof expected === 'string' && expected.endsWith('…') ? expected.slice(0, -1) : null
+  if (cut !== null && typeof actual === 'string' && actual.startsWith(cut)) return
+  if (!isDeepStrictEqual(actual, expected)) throw new Error(`${inspect(actual)} is not ${inspect(expected)}`)
+}
+
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+const examples = files.toSorted().flatMap(examplesOf)
+
+describe('examples in docstrings', () => {
+  it('are there', () => {
+    expect(examples.length).toBeGreaterThan(20)
+  })
+
+  it.each(examples)('$file: $code', async ({ file, code }) => {
+    const own = (await import(pathToFileURL(join(SRC, file)).href)) as Record<string, unknown>
+    const open = (await import('../src/index.ts')) as Record<string, unknown>
+    const scope: Record<string, unknown> = { ...open, ...own, fc, $same: same, console: strictConsole }
+    const names = Object.keys(scope)
+    const body = stripTypeScriptTypes(withChecks(code), { mode: 'strip' })
+    const run = new Function(...names, `return (async () => {\n${body}\n})()`)
+    await run(...names.map((name) => scope[name]))
+  })
+})
+
+const strictConsole = {
+  ...console,
+  assert(holds: boolean, message?: string): void {
+    if (!holds) throw new Error(message ?? 'an assertion of the example does not hold')
+  },
+  log: () => undefined,
+}

@@ -1,0 +1,92 @@
+/** The package as a user gets it: packed, installed into an empty project, imported, on this Node and on the oldest one. */
+
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const run = promisify(execFile)
+const ROOT = resolve(import.meta.dirname, '..')
+const OLDEST = '22.13.1'
+
+let project = ''
+let packed: { readonly filename: string; readonly files: readonly { readonly path: string }[] }
+
+const npm = (args: readonly string[], cwd: string) => run('npm', [...args], { cwd, maxBuffer: 1 << 26 })
+
+const CHECK = `
+  import { initialState, reduce, decodeEvent } from 'colloquy'
+  import { createRequire } from 'node:module'
+  const decoded = decodeEvent({ kind: 'PauseEvent' })
+  const state = reduce(initialState(), decoded.event)
+  const { version } = createRequire(import.meta.url)('colloquy/package.json')
+  console.log(JSON.stringify([process.versions.node, state.header.status, version]))
+`
+
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), 'colloquy-package-'))
+  const { stdout } = await npm(['pack', '--json', '--pack-destination', project], ROOT)
+  packed = JSON.parse(stdout.slice(stdout.indexOf('[\n')))[0]
+  await writeFile(
+    join(project, 'package.json'),
+    JSON.stringify({ name: 'user', private: true, type: 'module' }),
+  )
+  await writeFile(join(project, 'check.js'), CHECK)
+  await npm(['install', '--no-audit', '--no-fund', `./${packed.filename}`], project)
+}, 240_000)
+
+afterAll(() => rm(project, { recursive: true, force: true }))
+
+describe('the packed package', () => {
+  it('holds what runs and nothing else', () => {
+    const paths = packed.files.map((file) => file.path)
+    expect(paths).toContain('dist/index.js')
+    expect(paths).toContain('dist/index.d.ts')
+    expect(paths).toContain('dist/cli/sample.jsonl')
+    expect(
+      paths.filter((path) => !/^(dist\/|LICENSE|README\.md|package\.json|CHANGELOG\.md)/.test(path)),
+    ).toEqual([])
+  })
+
+  it('imports into an empty project', async () => {
+    const { stdout } = await run(process.execPath, ['check.js'], { cwd: project })
+    const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    expect(JSON.parse(stdout)).toEqual([process.versions.node, 'paused', manifest.version])
+  })
+
+  it(`imports on Node ${OLDEST}, and its command runs there`, async () => {
+    const oldest = ['exec', '-y', `--package=node@${OLDEST}`, '--', 'node']
+    const { stdout } = await npm([...oldest, 'check.js'], project)
+    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '').slice(0, 2)).toEqual([OLDEST, 'paused'])
+    const demo = await npm([...oldest, 'node_modules/colloquy/dist/cli/main.js', 'demo'], project)
+    expect(demo.stdout).toContain('State')
+  }, 240_000)
+
+  it('type-checks in a strict consumer', async () => {
+    await writeFile(
+      join(project, 'check.ts'),
+      `import { replay, type State } from 'colloquy'\nexport const state: State = replay([{ kind: 'PauseEvent' }])\n`,
+    )
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    const flags = [
+      '--noEmit',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2023',
+      '--types',
+      '',
+      'check.ts',
+    ]
+    await run(process.execPath, [tsc, ...flags], { cwd: project })
+  })
+
+  it('passes the publishing checks', async () => {
+    const bin = (name: string) => join(ROOT, 'node_modules/.bin', name)
+    await run(bin('publint'), ['--strict', join(project, packed.filename)], { cwd: ROOT })
+    await run(bin('attw'), ['--profile', 'esm-only', join(project, packed.filename)], { cwd: ROOT })
+  })
+})

@@ -1,0 +1,65 @@
+/** The core runs anywhere: bundled for a browser it names no Node module and works without Node's globals (design D18). */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { runInNewContext } from 'node:vm'
+import { gzipSync } from 'node:zlib'
+import { rolldown } from 'rolldown'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+let code = ''
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-bundle-'))
+
+beforeAll(async () => {
+  const bundle = await rolldown({
+    input: resolve(import.meta.dirname, '../src/index.ts'),
+    platform: 'browser',
+    resolve: { conditionNames: ['browser', 'import', 'default'] },
+    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+    logLevel: 'silent',
+  })
+  const { output } = await bundle.write({ dir: folder, format: 'iife', name: 'colloquy', minify: true })
+  await bundle.close()
+  expect(output).toHaveLength(1)
+  code = output[0].code
+})
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('the core as a browser bundle', () => {
+  it('names no module of Node', () => {
+    expect(code.length).toBeGreaterThan(10_000)
+    expect(code).not.toMatch(/node:|require\(/)
+  })
+
+  it('folds a log and writes messages with nothing but the language', () => {
+    // A new context has the globals of ECMAScript and no others: no process, Buffer, URL, timers or console.
+    const result = runInNewContext(
+      `${code};
+      const lines = [
+        '{"kind":"SystemPromptEvent","id":"s","system_prompt":{"text":"Be brief."},"tools":[]}',
+        '{"kind":"MessageEvent","id":"m","source":"user","llm_message":{"role":"user","content":[{"text":"Hello"}]}}',
+        'not json',
+      ];
+      const state = colloquy.replay(lines.map((line) => colloquy.loadLine(line).fact));
+      JSON.stringify([
+        state.header.status,
+        state.log.entries.length,
+        colloquy.toAnthropic(colloquy.toMessages(state)),
+        colloquy.stateAt(state, 's').branch.view.length,
+      ])`,
+      {},
+    )
+    const [status, length, request, earlier] = JSON.parse(result)
+    expect(status).toBe('idle')
+    expect(length).toBe(3)
+    expect(request.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }])
+    expect(earlier).toBe(1)
+  })
+
+  it('stays small enough to send', () => {
+    // A bound against accidents (a namespace import of the schema library costs more), not a measurement.
+    expect(gzipSync(code).length).toBeLessThan(80_000)
+  })
+})

@@ -1,0 +1,294 @@
+/** The AI SDK validator takes what the SDK itself takes, and refuses broken messages by the rule they break. */
+
+import { generateText, type ModelMessage } from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
+import { describe, expect, test, vi } from 'vitest'
+import { aiSdkRules, validateAiSdk } from './ai-sdk.ts'
+import { type Broken, type Good, testTables } from './tables.ts'
+
+const png = 'data:image/png;base64,aW1n'
+const system = { role: 'system', content: 'Be brief.' }
+const user = { role: 'user', content: 'List the files.' }
+const done = { role: 'assistant', content: 'Done.' }
+const text = (content: string) => ({ type: 'text', text: content })
+const reasoning = { type: 'reasoning', text: 'Hm.', providerOptions: { anthropic: { signature: 'EqQB' } } }
+const call = (toolCallId: string, input: unknown = {}, toolName = 'ls') => ({
+  type: 'tool-call',
+  toolCallId,
+  toolName,
+  input,
+})
+const said = (value: string) => ({ type: 'text', value })
+const result = (toolCallId: string, output: unknown = said('a.txt'), toolName = 'ls') => ({
+  type: 'tool-result',
+  toolCallId,
+  toolName,
+  output,
+})
+const assistant = (...content: unknown[]) => ({ role: 'assistant', content })
+const tool = (...content: unknown[]) => ({ role: 'tool', content })
+const from = (...content: unknown[]) => ({ role: 'user', content })
+const file = (data: unknown, mediaType = 'image/png') => ({ type: 'file', data, mediaType })
+const parts = (...value: unknown[]) => ({ type: 'content', value })
+const answer = (output: unknown) => [user, assistant(call('a')), tool(result('a', output))]
+
+const good: Good[] = [
+  { name: 'one question', request: [user] },
+  { name: 'system, question, answer', request: [system, user, done] },
+  { name: 'a call and its result', request: [user, assistant(call('a')), tool(result('a'))] },
+  {
+    name: 'parallel calls answered in one message',
+    request: [user, assistant(text('Looking.'), call('a'), call('b')), tool(result('b'), result('a')), done],
+  },
+  {
+    name: 'parallel calls answered in two messages',
+    request: [user, assistant(call('a'), call('b')), tool(result('a')), tool(result('b'))],
+  },
+  { name: 'reasoning before a call', request: [user, assistant(reasoning, call('a')), tool(result('a'))] },
+  { name: 'reasoning without its text', request: [user, assistant({ ...reasoning, text: '' }, text('Ok.'))] },
+  { name: 'an empty result', request: answer(said('')) },
+  { name: 'a JSON result', request: answer({ type: 'json', value: { files: ['a.txt', null] } }) },
+  { name: 'an error', request: answer({ type: 'error-text', value: 'It broke.' }) },
+  { name: 'a JSON error', request: answer({ type: 'error-json', value: { code: 7 } }) },
+  { name: 'a denied call', request: answer({ type: 'execution-denied', reason: 'Not today.' }) },
+  {
+    name: 'pictures in a result',
+    request: answer(
+      parts(
+        text('See'),
+        file({ type: 'data', data: 'aW1n' }),
+        { type: 'image-data', data: 'aW1n', mediaType: 'image/png' },
+        { type: 'image-url', url: png },
+      ),
+    ),
+  },
+  {
+    name: 'images in every spelling',
+    request: [
+      from(
+        text('Look.'),
+        file(png, 'image'),
+        file('aW1n'),
+        file({ type: 'data', data: 'aW1n' }),
+        file({ type: 'url', url: new URL(png) }),
+        { type: 'image', image: png },
+        { type: 'image', image: new URL(png), mediaType: 'image/*' },
+      ),
+    ],
+  },
+  { name: 'users in a row', request: [user, user, done, done] },
+  {
+    name: 'options',
+    request: [{ ...user, providerOptions: { anthropic: { cacheControl: { type: 'ephemeral' } } } }],
+  },
+]
+
+const broken: Broken[] = [
+  { name: 'no messages', request: [], breaks: ['messages-nonempty'] },
+  { name: 'an object instead of an array', request: { messages: [user] }, breaks: ['wrong-type'] },
+  {
+    name: 'an undefined name',
+    request: [from({ ...file(png), filename: undefined })],
+    breaks: ['json-only'],
+  },
+  { name: 'bytes', request: [from(file(new Uint8Array([1])))], breaks: ['json-only', 'media-data'] },
+  { name: 'half an emoji', request: [{ role: 'user', content: '\ud83d' }], breaks: ['text-well-formed'] },
+  {
+    name: 'options that are no objects',
+    request: [{ ...user, providerOptions: { anthropic: 'yes' } }],
+    breaks: ['sdk-schema'],
+  },
+  {
+    name: 'a URL as text in tagged data',
+    request: [from(file({ type: 'url', url: png }))],
+    breaks: ['media-data'],
+  },
+  {
+    name: 'null content',
+    request: [user, { role: 'assistant', content: null }],
+    breaks: ['sdk-schema', 'wrong-type', 'content-nonblank'],
+  },
+  {
+    name: 'a tool message of text',
+    request: [user, assistant(call('a')), { role: 'tool', content: 'a.txt' }],
+    breaks: ['sdk-schema', 'wrong-type', 'calls-answered'],
+  },
+  {
+    name: 'system parts',
+    request: [{ role: 'system', content: [text('Be brief.')] }, user],
+    breaks: ['sdk-schema', 'wrong-type'],
+  },
+  { name: 'a bare result', request: answer('a.txt'), breaks: ['sdk-schema', 'wrong-type'] },
+  {
+    name: 'a result without a tool name',
+    request: [user, assistant(call('a')), tool({ type: 'tool-result', toolCallId: 'a', output: said('') })],
+    breaks: ['sdk-schema', 'missing-field', 'result-name'],
+  },
+  {
+    name: 'a call without input',
+    request: [user, assistant({ type: 'tool-call', toolCallId: 'a', toolName: 'ls' }), tool(result('a'))],
+    breaks: ['sdk-schema', 'missing-field'],
+  },
+  {
+    name: 'arguments of version 4',
+    request: [user, assistant({ ...call('a'), args: {} }), tool(result('a'))],
+    breaks: ['unknown-field'],
+  },
+  { name: 'an id on a message', request: [{ ...user, id: 'msg_1' }], breaks: ['unknown-field'] },
+  {
+    name: 'an error flag on a result',
+    request: [user, assistant(call('a')), tool({ ...result('a'), isError: true })],
+    breaks: ['unknown-field'],
+  },
+  {
+    name: 'the developer role',
+    request: [user, { role: 'developer', content: 'Be brief.' }],
+    breaks: ['sdk-schema', 'known-role'],
+  },
+  {
+    name: 'an image from the assistant',
+    request: [user, assistant({ type: 'image', image: png })],
+    breaks: ['sdk-schema', 'known-part'],
+  },
+  { name: 'a file from the assistant', request: [user, assistant(file(png))], breaks: ['known-part'] },
+  {
+    name: 'a call from the user',
+    request: [from(text('Hi'), { ...text('Hi'), type: 'tool-approval-request' })],
+    breaks: ['sdk-schema', 'known-part'],
+  },
+  {
+    name: 'an unknown output',
+    request: answer({ type: 'image', value: png }),
+    breaks: ['sdk-schema', 'known-part'],
+  },
+  { name: 'a system message later', request: [user, system], breaks: ['system-first'] },
+  { name: 'the assistant begins', request: [system, done, user], breaks: ['user-first'] },
+  { name: 'nothing but a system message', request: [system], breaks: ['user-first'] },
+  { name: 'a blank question', request: [{ role: 'user', content: ' ' }], breaks: ['content-nonblank'] },
+  { name: 'no parts', request: [user, assistant(), user], breaks: ['content-nonblank'] },
+  { name: 'an empty tool message', request: [user, done, tool()], breaks: ['content-nonblank'] },
+  { name: 'an empty text part', request: [from(text(''), file(png))], breaks: ['content-nonblank'] },
+  { name: 'an empty text in a result', request: answer(parts(text(''))), breaks: ['content-nonblank'] },
+  {
+    name: 'a call without a result',
+    request: [user, assistant(call('a')), user],
+    breaks: ['calls-answered'],
+  },
+  { name: 'a call at the end', request: [user, assistant(call('a'))], breaks: ['calls-answered'] },
+  {
+    name: 'an assistant message before the result',
+    request: [user, assistant(call('a')), done, tool(result('a'))],
+    breaks: ['calls-answered', 'answers-follow-calls'],
+  },
+  { name: 'a result of nothing', request: [user, done, tool(result('a'))], breaks: ['answers-follow-calls'] },
+  {
+    name: 'two results of one call',
+    request: [user, assistant(call('a')), tool(result('a')), tool(result('a'))],
+    breaks: ['answered-once'],
+  },
+  {
+    name: 'an id of an earlier turn',
+    request: [...answer(said('')), assistant(call('a')), tool(result('a'))],
+    breaks: ['call-ids-unique'],
+  },
+  {
+    name: 'an id with a colon',
+    request: [user, assistant(call('ls:0')), tool(result('ls:0'))],
+    breaks: ['call-id-form'],
+  },
+  { name: 'an empty id', request: [user, assistant(call('')), tool(result(''))], breaks: ['call-id-form'] },
+  {
+    name: 'a name with a dot',
+    request: [user, assistant(call('a', {}, 'fs.ls')), tool(result('a', said(''), 'fs.ls'))],
+    breaks: ['call-name'],
+  },
+  {
+    name: 'a result of another tool',
+    request: [user, assistant(call('a')), tool(result('a', said(''), 'cat'))],
+    breaks: ['result-name'],
+  },
+  {
+    name: 'input as text',
+    request: [user, assistant(call('a', '{}')), tool(result('a'))],
+    breaks: ['input-object'],
+  },
+  {
+    name: 'input of null',
+    request: [user, assistant(call('a', null)), tool(result('a'))],
+    breaks: ['input-object'],
+  },
+  { name: 'an empty error', request: answer({ type: 'error-text', value: '' }), breaks: ['error-result'] },
+  {
+    name: 'nothing but reasoning',
+    request: [user, assistant(reasoning), user],
+    breaks: ['reasoning-followed'],
+  },
+  { name: 'a jpg by its short name', request: [from(file('aW1n', 'image/jpg'))], breaks: ['media-type'] },
+  {
+    name: 'a PDF',
+    request: answer(parts(file({ type: 'data', data: 'aW1n' }, 'application/pdf'))),
+    breaks: ['media-type'],
+  },
+  { name: 'neither a URL nor base64', request: [from(file('./a.png'))], breaks: ['media-data'] },
+  {
+    name: 'a data URL in tagged data',
+    request: [from(file({ type: 'data', data: png }))],
+    breaks: ['media-data'],
+  },
+  {
+    name: 'an image in a file',
+    request: [from({ type: 'image', image: 'file:///a.png' })],
+    breaks: ['media-data'],
+  },
+  {
+    name: 'a relative link in a result',
+    request: answer(parts({ type: 'image-url', url: 'a.png' })),
+    breaks: ['media-data'],
+  },
+]
+
+testTables({ validate: validateAiSdk, rules: aiSdkRules, good, broken })
+
+describe('the SDK itself', () => {
+  vi.stubGlobal('AI_SDK_LOG_WARNINGS', false)
+
+  test.each(good)('takes $name', async ({ request }) => {
+    await expect(send(request)).resolves.toBe('Ok.')
+  })
+
+  const refused = broken.filter(({ name }) =>
+    [
+      'no messages',
+      'a call without a result',
+      'a call at the end',
+      'a data URL in tagged data',
+      'a relative link in a result',
+      'the developer role',
+    ].includes(name),
+  )
+  test.each(refused)('refuses $name', async ({ request }) => {
+    await expect(send(request)).rejects.toThrow()
+  })
+})
+
+/** Runs the messages through everything the SDK does before and after it calls a model. */
+async function send(request: unknown): Promise<string> {
+  const none = { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 }
+  const model = new MockLanguageModelV4({
+    doGenerate: {
+      content: [{ type: 'text', text: 'Ok.' }],
+      finishReason: { unified: 'stop', raw: undefined },
+      usage: { inputTokens: none, outputTokens: { total: 0, text: 0, reasoning: 0 } },
+      warnings: [],
+    },
+  })
+  // The request is unknown on purpose: the SDK checks it at run time.
+  const messages = request as ModelMessage[]
+  const { text: answered } = await generateText({
+    model,
+    messages,
+    allowSystemInMessages: true,
+    maxRetries: 0,
+  })
+  return answered
+}

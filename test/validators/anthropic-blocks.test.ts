@@ -1,0 +1,139 @@
+/** The Anthropic validator refuses texts, thinking, images and cache marks that the provider refuses. */
+
+import { expect, test } from 'vitest'
+import { validateAnthropic } from './anthropic.ts'
+import { blockRules } from './anthropic-blocks.ts'
+import {
+  user,
+  done,
+  text,
+  thinking,
+  redacted,
+  call,
+  result,
+  failed,
+  assistant,
+  from,
+  base64,
+  linked,
+  png,
+  cache_control,
+  ask,
+} from './anthropic-fixtures.ts'
+import { type Broken, testTables } from './tables.ts'
+
+const broken: Broken[] = [
+  { name: 'an empty text block', request: ask(from(text(''), png)), breaks: ['text-nonblank'] },
+  { name: 'a text of line ends', request: ask({ role: 'user', content: ' \n' }), breaks: ['text-nonblank'] },
+  {
+    name: 'a text of file separators',
+    request: ask({ role: 'user', content: '\u001c' }),
+    breaks: ['text-nonblank'],
+  },
+  {
+    name: 'a blank text in a result',
+    request: ask(user, assistant(call('a')), from(result('a', [text('')]))),
+    breaks: ['text-nonblank'],
+  },
+  { name: 'an empty system text', request: { system: '', messages: [user] }, breaks: ['system-nonblank'] },
+  { name: 'an empty system array', request: { system: [], messages: [user] }, breaks: ['system-nonblank'] },
+  {
+    name: 'a blank system block',
+    request: { system: [text('a'), text(' ')], messages: [user] },
+    breaks: ['system-nonblank'],
+  },
+  {
+    name: 'white space at the end',
+    request: ask(user, { role: 'assistant', content: 'Done.\n' }),
+    breaks: ['final-space'],
+  },
+  {
+    name: 'an empty signature',
+    request: ask(user, assistant({ ...thinking, signature: '' }, text('Ok.'))),
+    breaks: ['thinking-signed'],
+  },
+  {
+    name: 'redacted thinking without data',
+    request: ask(user, assistant({ ...redacted, data: '' }, text('Ok.'))),
+    breaks: ['thinking-signed'],
+  },
+  {
+    name: 'text before thinking',
+    request: ask(user, assistant(text('Ok.'), thinking, call('a')), from(result('a'))),
+    breaks: ['thinking-first'],
+  },
+  {
+    name: 'a text message, then a thinking one',
+    request: ask(user, done, assistant(thinking, call('a')), from(result('a'))),
+    breaks: ['thinking-first'],
+  },
+  {
+    name: 'nothing but thinking',
+    request: ask(user, assistant(thinking), user),
+    breaks: ['thinking-not-last'],
+  },
+  {
+    name: 'thinking at the end',
+    request: ask(user, assistant(thinking, text('Ok.'), redacted)),
+    breaks: ['thinking-not-last'],
+  },
+  {
+    name: 'an empty error',
+    request: ask(user, assistant(call('a')), from(failed('a', ''))),
+    breaks: ['error-result'],
+  },
+  {
+    name: 'an error without content',
+    request: ask(user, assistant(call('a')), from({ type: 'tool_result', tool_use_id: 'a', is_error: true })),
+    breaks: ['error-result'],
+  },
+  {
+    name: 'a picture in an error',
+    request: ask(user, assistant(call('a')), from(failed('a', [text('See'), png]))),
+    breaks: ['error-result'],
+  },
+  {
+    name: 'a jpg by its short name',
+    request: ask(from(base64('image/jpg', 'aW1n'))),
+    breaks: ['image-source'],
+  },
+  { name: 'an image without bytes', request: ask(from(base64('image/png', ''))), breaks: ['image-source'] },
+  {
+    name: 'a data URL for base64',
+    request: ask(from(base64('image/png', 'data:image/png;base64,aW1n'))),
+    breaks: ['image-source'],
+  },
+  {
+    name: 'a plain http image',
+    request: ask(from(linked('http://example.com/a.png'))),
+    breaks: ['image-source'],
+  },
+  {
+    name: 'a data URL for a URL',
+    request: ask(user, assistant(call('a')), from(result('a', [linked('data:image/png;base64,aW1n')]))),
+    breaks: ['image-source'],
+  },
+  {
+    name: 'five cache marks',
+    request: ask(from(...'abcde'.split('').map((letter) => ({ ...text(letter), cache_control })))),
+    breaks: ['cache-breakpoints'],
+  },
+]
+
+testTables({
+  validate: (request) => validateAnthropic(request),
+  rules: blockRules,
+  good: [{ name: 'one question', request: ask(user) }],
+  broken,
+  elsewhere: ['thinking-leads-loop'],
+})
+
+test('a model with thinking switched on wants it before the calls whose results close the request', () => {
+  const plain = [assistant(text('Looking.'), call('a')), from(result('a'))]
+  const found = validateAnthropic(ask(user, ...plain), { thinking: true })
+  expect(found.map(({ rule }) => rule)).toEqual(['thinking-leads-loop'])
+  expect(validateAnthropic(ask(user, ...plain, done, user), { thinking: true })).toEqual([])
+  expect(
+    validateAnthropic(ask(user, assistant(thinking, call('a')), from(result('a'))), { thinking: true }),
+  ).toEqual([])
+})

@@ -1,0 +1,224 @@
+/** Judges `system` and `messages` of an Anthropic Messages request: both go in, the broken rules come out. */
+
+import { blockRules } from './anthropic-blocks.ts'
+import { type Block, shape, type Target, type View, viewOf } from './anthropic-form.ts'
+import { illFormedText, notJson } from './json.ts'
+import { answeredAgain, orphans, repeatedCalls, unanswered } from './pairing.ts'
+import { asObject, isObject, judge, type Rule, type Violation } from './rule.ts'
+import { faults } from './shape.ts'
+
+export function validateAnthropic(request: unknown, target: Target = {}): Violation[] {
+  return judge(anthropicRules, viewOf(request, target))
+}
+
+export const anthropicRules: readonly Rule<View>[] = [
+  {
+    id: 'json-only',
+    rule: 'The request is plain JSON: no undefined, no class instance, no cycle.',
+    source: 'error: "The request body is not valid JSON"',
+    check: ({ request }) => notJson(request, ''),
+  },
+  {
+    id: 'text-well-formed',
+    rule: 'No string holds a lone surrogate.',
+    source: 'error: "The request body is not valid JSON: no low surrogate in string"',
+    check: ({ request }) => illFormedText(request, ''),
+  },
+  {
+    id: 'messages-nonempty',
+    rule: 'There is at least one message.',
+    source: 'error: "messages: at least one message is required"',
+    *check({ request }) {
+      const { messages } = asObject(request)
+      if (Array.isArray(messages) && messages.length === 0) {
+        yield { path: 'messages', message: 'empty' }
+      }
+    },
+  },
+  {
+    id: 'wrong-type',
+    rule: 'Every field has the type that the API reference gives it.',
+    source: 'SDK types MessageParam and ContentBlockParam',
+    check: faults(shape, '', 'wrong-type'),
+  },
+  {
+    id: 'missing-field',
+    rule: 'Every required field is there.',
+    source: 'SDK types; error: "thinking.signature: Field required"',
+    check: faults(shape, '', 'missing-field'),
+  },
+  {
+    id: 'unknown-field',
+    rule: 'There is no field that the API reference does not name; thinking takes no cache_control.',
+    source:
+      'errors: "messages.1.reasoning_details: Extra inputs are not permitted", "messages.13.content.0.thinking.cache_control: Extra inputs are not permitted"',
+    check: faults(shape, '', 'unknown-field'),
+  },
+  {
+    id: 'known-role',
+    rule: 'A role is user or assistant; system text goes into the system field.',
+    source:
+      'error of models before Claude Opus 4.8: "role \'system\' is not supported on this model"; later ones restrict its place',
+    check: faults(shape, '', 'unknown-role'),
+  },
+  {
+    id: 'known-block',
+    rule: 'Blocks are text, image, thinking, redacted_thinking, tool_use and tool_result; results hold text and images.',
+    source: 'SDK type ContentBlockParam, less what the library never sends',
+    check: faults(shape, '', 'unknown-type'),
+  },
+  {
+    id: 'block-of-role',
+    rule: 'Thinking and calls stand in assistant messages, images and results in user messages.',
+    source: 'error: "\'image\' blocks are not permitted within assistant turns" (SEMOSS/Semoss#2323)',
+    *check({ messages }) {
+      for (const { role, blocks } of messages) {
+        for (const { path, type } of blocks) {
+          const owner = OWNERS.get(type)
+          if (owner !== undefined && owner !== role) {
+            yield { path, message: `${String(type)} in a message of ${String(role)}` }
+          }
+        }
+      }
+    },
+  },
+  {
+    id: 'user-first',
+    rule: 'The history begins with a user message.',
+    source: 'error: "messages: first message must use the \\"user\\" role" (lobehub/lobehub#1601)',
+    *check({ messages: [first] }) {
+      if (first !== undefined && first.role !== 'user') {
+        yield { path: first.path, message: `begins with ${String(first.role)}` }
+      }
+    },
+  },
+  {
+    id: 'message-nonempty',
+    rule: 'Every message but a final assistant message has content.',
+    source:
+      'error: "all messages must have non-empty content except for the optional final assistant message"',
+    *check({ messages }) {
+      for (const { role, content, path } of messages) {
+        const optional = role === 'assistant' && path === messages.at(-1)?.path
+        const empty = content === '' || (Array.isArray(content) && content.length === 0)
+        if (empty && !optional) yield { path: `${path}.content`, message: 'empty' }
+      }
+    },
+  },
+  {
+    id: 'ends-with-user',
+    rule: 'Where the model takes no prefill, the last message is from the user.',
+    source:
+      'error: "This model does not support assistant message prefill. The conversation must end with a user message."',
+    *check({ target, messages }) {
+      const last = messages.at(-1)
+      if (target.prefill === false && last?.role === 'assistant') {
+        yield { path: last.path, message: 'ends with the assistant' }
+      }
+    },
+  },
+  {
+    id: 'calls-answered',
+    rule: 'Each tool_use has its tool_result in the very next message.',
+    source:
+      'error: "`tool_use` ids were found without `tool_result` blocks immediately after: …. Each `tool_use` block must have a corresponding `tool_result` block in the next message."',
+    check: ({ turns }) => unanswered(turns),
+  },
+  {
+    id: 'answers-follow-calls',
+    rule: 'Each tool_result answers a tool_use of the message directly before.',
+    source:
+      'error: "unexpected `tool_use_id` found in `tool_result` blocks: …. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."',
+    check: ({ turns }) => orphans(turns),
+  },
+  {
+    id: 'answered-once',
+    rule: 'No tool_use has two results.',
+    source: 'error: "each tool_use must have a single result" (QwenLM/qwen-code#8163)',
+    check: ({ turns }) => answeredAgain(turns),
+  },
+  {
+    id: 'call-ids-unique',
+    rule: 'No two tool_use blocks of the request share an id.',
+    source: 'error: "messages.1.content.1: `tool_use` ids must be unique"',
+    check: ({ turns }) => repeatedCalls(turns),
+  },
+  {
+    id: 'call-id-charset',
+    rule: 'A call id has one or more letters, digits, underscores and dashes.',
+    source: 'error: "messages.1.content.1.tool_use.id: String should match pattern \'^[a-zA-Z0-9_-]+$\'"',
+    *check({ calls, results }) {
+      const ids = [...calls.map(at('id')), ...results.map(at('tool_use_id'))]
+      for (const { path, value } of ids) {
+        if (typeof value === 'string' && !/^[a-zA-Z0-9_-]+$/.test(value)) {
+          yield { path, message: JSON.stringify(value) }
+        }
+      }
+    },
+  },
+  {
+    id: 'call-name',
+    rule: 'A tool name has 1 to 128 letters, digits, underscores and dashes.',
+    source:
+      'error: "tools.18.custom.name: String should have at most 128 characters"; in tool_use itself up to 200 (openclaw/openclaw#13134)',
+    *check({ calls }) {
+      for (const { path, value } of calls.map(at('name'))) {
+        if (typeof value === 'string' && !/^[a-zA-Z0-9_-]{1,128}$/.test(value)) {
+          yield { path, message: JSON.stringify(value) }
+        }
+      }
+    },
+  },
+  {
+    id: 'input-object',
+    rule: 'The input of a call is an object.',
+    source: 'error: "messages.61.content.0.tool_use.input: Input should be a valid dictionary"',
+    *check({ calls }) {
+      for (const { path, value } of calls.map(at('input'))) {
+        if (value !== undefined && !isObject(value)) yield { path, message: 'not an object' }
+      }
+    },
+  },
+  {
+    id: 'results-first',
+    rule: 'In a user message the results stand before anything else.',
+    source:
+      'error: "Messages following tool_use blocks must begin with a matching number of tool_result blocks"; text before a result gives the error of calls-answered (QwenLM/qwen-code#8161)',
+    *check({ messages }) {
+      for (const { role, blocks } of messages) {
+        if (role !== 'user') continue
+        const other = blocks.findIndex(({ type }) => type !== 'tool_result')
+        for (const { path, type } of other < 0 ? [] : blocks.slice(other)) {
+          if (type === 'tool_result') yield { path, message: 'result behind other content' }
+        }
+      }
+    },
+  },
+  {
+    id: 'calls-last',
+    rule: 'In an assistant message nothing but calls stands behind a call.',
+    source: 'vercel/ai#13019 for server tool blocks (error of calls-answered); text and thinking inferred',
+    *check({ messages }) {
+      for (const { role, blocks } of messages) {
+        if (role !== 'assistant') continue
+        const call = blocks.findIndex(({ type }) => type === 'tool_use')
+        for (const { path, type } of call < 0 ? [] : blocks.slice(call)) {
+          if (type !== 'tool_use') yield { path, message: `${String(type)} behind a call` }
+        }
+      }
+    },
+  },
+  ...blockRules,
+]
+
+const OWNERS = new Map<unknown, string>([
+  ['thinking', 'assistant'],
+  ['redacted_thinking', 'assistant'],
+  ['tool_use', 'assistant'],
+  ['tool_result', 'user'],
+  ['image', 'user'],
+])
+
+function at(key: string) {
+  return ({ path, body }: Block) => ({ path: `${path}.${key}`, value: body[key] })
+}

@@ -1,0 +1,303 @@
+/** Judges `instructions` and `input` of an OpenAI Responses request: both go in, the broken rules come out. */
+
+import { illFormedText, isBlank, notJson, parseObject } from './json.ts'
+import { imageUrlFault } from './media.ts'
+import { shape, type View, viewOf } from './openai-responses-form.ts'
+import { answeredAgain, orphans, repeatedCalls, repeats, unanswered } from './pairing.ts'
+import { asObject, judge, type Rule, type Violation } from './rule.ts'
+import { faults } from './shape.ts'
+
+export function validateOpenAiResponses(request: unknown): Violation[] {
+  return judge(openAiResponsesRules, viewOf(request))
+}
+
+export const openAiResponsesRules: readonly Rule<View>[] = [
+  {
+    id: 'json-only',
+    rule: 'The request is plain JSON: no undefined, no class instance, no cycle.',
+    source: 'error: "We could not parse the JSON body of your request"',
+    check: ({ request }) => notJson(request, ''),
+  },
+  {
+    id: 'text-well-formed',
+    rule: 'No string holds a lone surrogate.',
+    source: 'inferred from Chat Completions and from strict JSON parsers',
+    check: ({ request }) => illFormedText(request, ''),
+  },
+  {
+    id: 'input-nonempty',
+    rule: 'The input has at least one item.',
+    source: 'pydantic/pydantic-ai#3470: a request without input is refused, even with instructions',
+    *check({ input }) {
+      if (Array.isArray(input) && input.length === 0) yield { path: 'input', message: 'empty' }
+    },
+  },
+  {
+    id: 'wrong-type',
+    rule: 'Every field has the type that the API reference gives it.',
+    source: 'SDK type ResponseInputItem; Open Responses schema, ItemParam',
+    check: faults(shape, '', 'wrong-type'),
+  },
+  {
+    id: 'missing-field',
+    rule: "Every required field is there: a reasoning item's summary and a call's output too, even when empty.",
+    source:
+      'errors: "Missing required parameter: \'input[7].summary\'", "Missing required parameter: \'input[24].output\'"',
+    check: faults(shape, '', 'missing-field'),
+  },
+  {
+    id: 'unknown-field',
+    rule: 'There is no field that the API reference does not name; a reasoning item has no status.',
+    source:
+      'errors: "Unknown parameter: \'input[1].metadata\'", "Unknown parameter: \'input[3].status\'" on a reasoning item (1jehuang/jcode#1028)',
+    check: faults(shape, '', 'unknown-field'),
+  },
+  {
+    id: 'known-role',
+    rule: 'The role of a message is user, assistant, system or developer.',
+    source: 'SDK type EasyInputMessage',
+    check: faults(shape, '', 'unknown-role'),
+  },
+  {
+    id: 'known-type',
+    rule: 'Items are message, function_call, function_call_output and reasoning; parts are text, image and refusal.',
+    source: 'SDK type ResponseInputItem, less what the library never sends',
+    check: faults(shape, '', 'unknown-type'),
+  },
+  {
+    id: 'instructions-nonblank',
+    rule: 'Instructions are null or say something.',
+    source: 'inferred: null is the way to give none',
+    *check({ request }) {
+      const { instructions } = asObject(request)
+      if (typeof instructions === 'string' && isBlank(instructions)) {
+        yield { path: 'instructions', message: 'blank' }
+      }
+    },
+  },
+  {
+    id: 'system-first',
+    rule: 'One system or developer message at most, and it stands first.',
+    source: "inferred: the library's own promise",
+    *check({ items }) {
+      for (const { path, role } of items.slice(1)) {
+        if (isSystem(role)) yield { path, message: `${String(role)} message behind the first item` }
+      }
+    },
+  },
+  {
+    id: 'user-first',
+    rule: 'Behind the system message the input begins with a user message.',
+    source: 'inferred: OpenAI takes any order, the providers behind compatible servers do not',
+    *check({ items }) {
+      const first = items.find(({ role }) => !isSystem(role))
+      if (first === undefined && items.length > 0) {
+        yield { path: 'input', message: 'no user message' }
+      } else if (first !== undefined && first.role !== 'user') {
+        yield { path: first.path, message: `begins with ${String(first.role ?? first.type)}` }
+      }
+    },
+  },
+  {
+    id: 'content-nonempty',
+    rule: "Message texts, content and output arrays and text parts are not empty; an output's text may be.",
+    source:
+      'inferred: the schema has no lower bound, an empty assistant message breaks pairing (CLIProxyAPI#2132)',
+    *check({ items }) {
+      for (const { path, type, content, parts } of items) {
+        if (type === 'message' && content === '') {
+          yield { path: `${path}.content`, message: 'empty' }
+        }
+        if (type !== 'reasoning' && Array.isArray(content) && content.length === 0) {
+          yield { path, message: 'empty array' }
+        }
+        for (const part of parts) {
+          const { text, refusal } = part.body
+          if (text === '' || refusal === '') yield { path: part.path, message: 'empty text part' }
+        }
+      }
+    },
+  },
+  {
+    id: 'part-of-role',
+    rule: 'Assistant content is output_text and refusal, all other content is input_text and input_image.',
+    source: "error: \"Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.\"",
+    *check({ items }) {
+      for (const { role, type, parts } of items) {
+        if (type !== 'message') continue
+        for (const { path, body } of parts) {
+          const given = body['type'] === 'output_text' || body['type'] === 'refusal'
+          if (given !== (role === 'assistant')) {
+            yield { path, message: `${String(body['type'])} in a message of ${String(role)}` }
+          }
+        }
+      }
+    },
+  },
+  {
+    id: 'images-from-user',
+    rule: 'Images stand in user messages and in call outputs only.',
+    source:
+      'Open Responses schema: system and developer content is input_text; SDK: call outputs may be text, image or file',
+    *check({ items }) {
+      for (const { role, type, parts } of items) {
+        if (type !== 'message' || role === 'user') continue
+        for (const { path, body } of parts) {
+          if (body['type'] === 'input_image') yield { path, message: `image from ${String(role)}` }
+        }
+      }
+    },
+  },
+  {
+    id: 'image-url',
+    rule: 'An image is an http(s) URL or a base64 data URL of a jpeg, png, gif or webp.',
+    source:
+      'error: "Invalid \'input[101].content[1].image_url\'. Expected a base64-encoded data URL with an image MIME type … but got empty base64-encoded bytes"',
+    *check({ items }) {
+      for (const { path, body } of items.flatMap(({ parts }) => parts)) {
+        const url = body['image_url']
+        if (typeof url !== 'string') continue
+        const fault = imageUrlFault(url, ['https:', 'http:', 'data:'])
+        if (fault !== undefined) yield { path: `${path}.image_url`, message: fault }
+      }
+    },
+  },
+  {
+    id: 'calls-answered',
+    rule: 'Each function_call has its output behind the turn that made it, before any other item.',
+    source:
+      'error: "No tool output found for function call …"; OpenAI itself takes the output anywhere later',
+    check: ({ turns }) => unanswered(turns),
+  },
+  {
+    id: 'answers-follow-calls',
+    rule: 'Each function_call_output answers a call of the turn directly before it.',
+    source: 'error: "No tool call found for function call output with call_id …"',
+    check: ({ turns }) => orphans(turns),
+  },
+  {
+    id: 'answered-once',
+    rule: 'No call has two outputs.',
+    source:
+      'error: "Duplicate function_call_output for call_id \'…\'. Each function_call must have exactly one matching function_call_output" (a compatible server, NousResearch/hermes-agent#102629)',
+    check: ({ turns }) => answeredAgain(turns),
+  },
+  {
+    id: 'call-ids-unique',
+    rule: 'No two calls of the request share a call_id.',
+    source:
+      'error of compatible servers: "Duplicate \'call_id\'" (earendil-works/pi#9057); openai/gpt-oss#309',
+    check: ({ turns }) => repeatedCalls(turns),
+  },
+  {
+    id: 'call-id-length',
+    rule: 'A call_id has 1 to 64 characters.',
+    source:
+      'errors: "Invalid \'input[95].call_id\': string too long. Expected a string with maximum length 64", "empty string. Expected a string with minimum length 1"',
+    *check({ items }) {
+      for (const { path, body } of items) {
+        const id = body['call_id']
+        if (typeof id === 'string' && (id.length < 1 || id.length > 64)) {
+          yield { path: `${path}.call_id`, message: `${id.length} characters` }
+        }
+      }
+    },
+  },
+  {
+    id: 'call-id-charset',
+    rule: 'A call_id is made of visible ASCII characters.',
+    source: 'inferred: the schema states a length and no pattern',
+    *check({ items }) {
+      for (const { path, body } of items) {
+        const id = body['call_id']
+        if (typeof id === 'string' && !/^[!-~]*$/.test(id)) yield { path: `${path}.call_id`, message: id }
+      }
+    },
+  },
+  {
+    id: 'call-name',
+    rule: 'A function name has 1 to 64 letters, digits, underscores and dashes.',
+    source: 'Open Responses schema, FunctionCallItemParam.name: 1 to 64, ^[a-zA-Z0-9_-]+$',
+    *check({ calls }) {
+      for (const { path, body } of calls) {
+        const { name } = body
+        if (typeof name === 'string' && !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+          yield { path: `${path}.name`, message: JSON.stringify(name) }
+        }
+      }
+    },
+  },
+  {
+    id: 'arguments-object',
+    rule: 'The arguments of a call are the JSON text of an object.',
+    source: 'SDK: "A JSON string of the arguments to pass to the function"; object inferred',
+    *check({ calls }) {
+      for (const { path, body } of calls) {
+        const args = body['arguments']
+        if (typeof args === 'string' && parseObject(args) === undefined) {
+          yield { path: `${path}.arguments`, message: 'not the JSON text of an object' }
+        }
+      }
+    },
+  },
+  {
+    id: 'item-ids-unique',
+    rule: 'No two items share an id.',
+    source: 'error: "Duplicate item found with id …. Remove duplicate items from your input and try again."',
+    check: ({ items }) =>
+      repeats(
+        items.flatMap(({ path, body }) =>
+          body['id'] === undefined ? [] : [{ id: body['id'], path: `${path}.id` }],
+        ),
+        'id of an earlier item',
+      ),
+  },
+  {
+    id: 'item-id-form',
+    rule: 'An item id, when given, has up to 64 letters, digits, underscores and dashes and begins with msg, fc or rs.',
+    source:
+      'errors: "Invalid \'input[66].id\': … Expected an ID that begins with \'rs\'", "… that contains letters, numbers, underscores, or dashes", "… string too long. Expected a string with maximum length 64"',
+    *check({ items }) {
+      for (const { path, type, body } of items) {
+        const { id } = body
+        const prefix = type === 'reasoning' ? 'rs' : type === 'message' ? 'msg' : 'fc'
+        if (typeof id !== 'string') continue
+        if (!id.startsWith(prefix) || !/^[a-zA-Z0-9_-]{1,64}$/.test(id)) {
+          yield { path: `${path}.id`, message: `${JSON.stringify(id)}, expected ${prefix}…` }
+        }
+      }
+    },
+  },
+  {
+    id: 'reasoning-followed',
+    rule: 'A reasoning item stands directly before the assistant message or the call it led to.',
+    source: "error: \"Item 'rs_…' of type 'reasoning' was provided without its required following item.\"",
+    *check({ items }) {
+      for (const [index, { type, path }] of items.entries()) {
+        if (type !== 'reasoning') continue
+        const next = items[index + 1]
+        if (next?.type !== 'function_call' && next?.role !== 'assistant') {
+          yield { path, message: `followed by ${String(next?.role ?? next?.type ?? 'nothing')}` }
+        }
+      }
+    },
+  },
+  {
+    id: 'reasoning-content-empty',
+    rule: 'A reasoning item carries no content: only its summary and its encrypted content go back.',
+    source:
+      'error: "Invalid \'input[39].content\': array too long. Expected an array with maximum length 0" (musistudio/claude-code-router#1783)',
+    *check({ items }) {
+      for (const { type, content, path } of items) {
+        if (type !== 'reasoning' || content === undefined || content === null) continue
+        if (!Array.isArray(content) || content.length > 0) {
+          yield { path: `${path}.content`, message: 'not an empty array' }
+        }
+      }
+    },
+  },
+]
+
+function isSystem(role: unknown): boolean {
+  return role === 'system' || role === 'developer'
+}

@@ -1,0 +1,91 @@
+/** Runs a validator over a table of good and a table of broken requests, and checks that no rule goes untested. */
+
+import { describe, expect, test } from 'vitest'
+import type { Violation } from './rule.ts'
+
+export interface Good {
+  readonly name: string
+  readonly request: unknown
+}
+
+export interface Broken {
+  readonly name: string
+  readonly request: unknown
+  /** The rules it breaks, these and no others. */
+  readonly breaks: readonly string[]
+}
+
+export interface Tables {
+  readonly validate: (request: unknown) => Violation[]
+  readonly rules: readonly { readonly id: string; readonly rule: string; readonly source: string }[]
+  readonly good: readonly Good[]
+  readonly broken: readonly Broken[]
+  /** Rules that other tests break, because they need more than a request. */
+  readonly elsewhere?: readonly string[]
+}
+
+export function testTables({ validate, rules, good, broken, elsewhere = [] }: Tables): void {
+  describe('good requests pass', () => {
+    test.each(good)('$name', ({ request }) => {
+      expect(validate(request)).toEqual([])
+    })
+  })
+
+  describe('broken requests are refused', () => {
+    test.each(broken)('$name: $breaks', ({ request, breaks }) => {
+      const found = new Set(validate(request).map(({ rule }) => rule))
+      expect([...found].toSorted()).toEqual([...breaks].toSorted())
+    })
+  })
+
+  describe('the table of rules', () => {
+    test('has ids of its own and says rule and source', () => {
+      expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length)
+      for (const { rule, source } of rules) {
+        expect(rule).toMatch(/^[A-Z].*\.$/)
+        expect(source).not.toBe('')
+      }
+    })
+
+    test('has no rule that nothing breaks', () => {
+      const exercised = new Set([...broken.flatMap(({ breaks }) => breaks), ...elsewhere])
+      expect([...exercised].toSorted()).toEqual(rules.map(({ id }) => id).toSorted())
+    })
+  })
+
+  describe('whatever comes in', () => {
+    test.each(JUNK.map((junk) => ({ junk })))('$junk is refused', ({ junk }) => {
+      expect(validate(junk)).not.toEqual([])
+    })
+
+    test('junk in any place of a good request is judged, never thrown at', () => {
+      for (const { request } of good) {
+        for (const damaged of withJunk(request)) expect(Array.isArray(validate(damaged))).toBe(true)
+      }
+    })
+
+    test('a request stays as it was', () => {
+      for (const { request } of [...good, ...broken]) {
+        const before = JSON.stringify(request)
+        validate(request)
+        expect(JSON.stringify(request)).toBe(before)
+      }
+    })
+  })
+}
+
+const JUNK: readonly unknown[] = [undefined, null, 7, 'text', true, [null], [7], [[]], [{}], { messages: 7 }]
+
+/** The value with each of its places in turn taken by each piece of junk. */
+function* withJunk(value: unknown): Generator<unknown> {
+  yield* JUNK
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      for (const junk of withJunk(item)) yield value.with(index, junk)
+    }
+  } else if (typeof value === 'object' && value !== null && !(value instanceof URL)) {
+    for (const [name, field] of Object.entries(value)) {
+      for (const junk of withJunk(field)) yield { ...value, [name]: junk }
+    }
+  }
+}
