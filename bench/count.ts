@@ -5,7 +5,7 @@ import { work } from '../src/log/work.ts'
 import { stateAt, switchTo } from '../src/state/at.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
 import { initialState } from '../src/state/state.ts'
-import { viewEvents } from '../src/view/view.ts'
+import { readTail } from './tail.ts'
 import { makeLines, seeded, type WorkloadOptions } from './workload.ts'
 
 const SMALL = { action: 90, observation: 30, systemPrompt: 30, message: 30 } as const
@@ -16,7 +16,7 @@ export function countWork(length: number): Record<string, number> {
   return {
     ...countFold('growing view', length, {}),
     ...countFold('condensed view', length, { condenseAt: 80 }),
-    ...countFold('branches', length, { branchEvery: 40, condenseAt: 80 }),
+    ...countFold('branches', length, { branchEvery: 40 }),
   }
 }
 
@@ -32,16 +32,22 @@ function countFold(title: string, length: number, options: WorkloadOptions): Rec
       let at = initialState()
       for (const event of events) {
         at = reduce(at, event)
-        viewEvents(at.branch.view).next()
+        readTail(at.branch.view)
       }
     }),
     [`state at, ${title}`]: spent(LOOKUPS, () => asked.forEach((id) => stateAt(state, id))),
     [`switch, ${title}`]: spent(LOOKUPS, () => asked.forEach((id) => switchTo(state, id))),
-    [`switch appended, ${title}`]: spent(LOOKUPS, () =>
-      asked.forEach((value, at) =>
-        reduce(state, { kind: 'ConversationStateUpdateEvent', id: `m${at}`, key: 'leaf_event_id', value }),
-      ),
-    ),
+    [`switch appended, ${title}`]: spent(LOOKUPS, () => {
+      let at = state
+      for (const [index, value] of asked.entries()) {
+        at = reduce(at, {
+          kind: 'ConversationStateUpdateEvent',
+          id: `m${index}`,
+          key: 'leaf_event_id',
+          value,
+        })
+      }
+    }),
   }
 }
 

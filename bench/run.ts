@@ -6,9 +6,9 @@ import { toMessages } from '../src/messages/neutral.ts'
 import { stateAt, switchTo } from '../src/state/at.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
 import { initialState, type State } from '../src/state/state.ts'
-import { viewEvents } from '../src/view/view.ts'
 import { machine, measure, type Piece, type Timing } from './measure.ts'
 import { countWork } from './count.ts'
+import { readTail } from './tail.ts'
 import { makeLines, MEASURED_MIX, seeded } from './workload.ts'
 
 const LENGTHS = [1_000, 10_000, 100_000]
@@ -54,7 +54,7 @@ function pieces(lines: readonly string[]): Piece[] {
     { name: 'decode', count, run: () => lines.map((line) => decodeLine(line)) },
     { name: 'reduce one at a time', count, run: () => states(events) },
     { name: 'replay', count, run: () => replay(events) },
-    { name: 'view after each append', count, run: () => lastShown(events) },
+    { name: 'view after each append', count, run: () => readEach(events) },
     { name: 'messages of the whole view', count, run: () => toMessages(state) },
     { name: 'state at a random event', count: LOOKUPS, run: () => asked.map((id) => stateAt(state, id)) },
     { name: 'branch switch', count: LOOKUPS, run: () => asked.map((id) => switchTo(state, id)) },
@@ -78,14 +78,13 @@ function states(events: readonly Event[]): State[] {
   return events.map((event) => (state = reduce(state, event)))
 }
 
-/** Folds a log and reads the view after each event, as an agent loop does: its length and its first event. */
-function lastShown(events: readonly Event[]): number {
+/** Folds a log and reads the view after each event. */
+function readEach(events: readonly Event[]): number {
   let state = initialState()
   let seen = 0
   for (const event of events) {
     state = reduce(state, event)
-    const first = viewEvents(state.branch.view).next()
-    seen += state.branch.view.length + (first.done === true ? 0 : 1)
+    seen += readTail(state.branch.view)
   }
   return seen
 }

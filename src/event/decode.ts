@@ -1,4 +1,4 @@
-/** Raw JSON, as a value or as a line of text, goes in; an event of today's shape comes out, deep frozen, or what is wrong with it. */
+/** Raw JSON goes in, as a value or a line of text; a deep-frozen event comes out, or what is wrong with it. */
 
 import { copyJson, freezeJson } from './freeze.ts'
 import { type Issue, issue, nameOf, toIssues } from './issues.ts'
@@ -16,8 +16,8 @@ export type Decoded =
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
 /**
- * Decodes a value as an event of today's shape. The event is a deep-frozen JSON copy of what was given: nothing is filled in, left out or
- * put in order (see {@link withDefaults} and {@link loadValue} for that).
+ * Decodes a value as an event of today's shape. The event is a deep-frozen JSON copy of what was given: nothing is
+ * filled in, left out or put in order (see {@link withDefaults} and {@link loadValue} for that).
  *
  * Never throws and never touches its input (law E); what is not JSON is an issue as well. O(size).
  *
@@ -30,7 +30,8 @@ export function decodeEvent(value: unknown): Decoded {
 }
 
 /**
- * Decodes a line of JSON text as an event of today's shape, deep frozen. Never throws. O(length); costs little more than `JSON.parse`.
+ * Decodes a line of JSON text as an event of today's shape, deep frozen. Never throws. O(length); costs little more
+ * than `JSON.parse`.
  *
  * @example
  * decodeLine('{"kind":"PauseEvent"}').ok // true
@@ -45,7 +46,10 @@ export type Parsed =
   | { readonly ok: true; readonly value: JsonValue }
   | { readonly ok: false; readonly issue: Issue }
 
-/** Parses a line that belongs to the caller. The engine's own message is not passed on: it quotes the line, and so may quote a secret. */
+/**
+ * Parses a line that belongs to the caller. The engine's own message is not passed on: it quotes the line, and so
+ * may quote a secret.
+ */
 export function parseLine(text: string): Parsed {
   try {
     return { ok: true, value: JSON.parse(text) as JsonValue }
@@ -76,7 +80,10 @@ export function decodeOwn(value: JsonValue): Decoded {
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
-/** The second step: a published action or observation must have its kind's own fields, unpublished ones may have any. */
+/**
+ * The second step: a published action or observation must have its kind's own fields, unpublished ones may have
+ * any.
+ */
 function innerIssues(kind: EventKind, event: JsonObject): readonly Issue[] {
   if (kind === 'ActionEvent') return publishedIssues(event['action'], actionChecks, 'action')
   if (kind === 'ObservationEvent')

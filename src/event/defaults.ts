@@ -6,9 +6,10 @@ import type { JsonObject } from './shapes.ts'
 import type { Event } from './types.ts'
 
 /**
- * A deep-frozen copy of a decoded event in which every default of the contract (interface 2.2 and 2.3) is written out: the source, the
- * empty lists, `cache_prompt: false` and the like. What is given stays as it is and comes first; id, timestamp and parent have no
- * default, and neither have fields that are null when they say nothing. O(size).
+ * A deep-frozen copy of a decoded event in which every default of the contract (interface 2.2 and 2.3) is written
+ * out: the source, the empty lists, `cache_prompt: false` and the like. What is given stays as it is and comes
+ * first; id, timestamp and parent have no default, and neither have fields that are null when they say nothing.
+ * O(size).
  *
  * @example
  * withDefaults({ kind: 'PauseEvent', id: 'p1' }) // { kind: 'PauseEvent', id: 'p1', source: 'user' }

@@ -3,7 +3,8 @@
 import type { Event } from './types.ts'
 
 /**
- * The event as JSON text, its fields in the order they were given. Decoding the text gives an equal event, every null included (law E). O(size).
+ * The event as JSON text, its fields in the order they were given. Decoding the text gives an equal event, every
+ * null included (law E). O(size).
  *
  * @example
  * encodeEvent({ kind: 'PauseEvent', id: 'p1' }) // '{"kind":"PauseEvent","id":"p1"}'
@@ -16,9 +17,11 @@ export function encodeEvent(event: Event): string {
 type Part = string | { readonly value: unknown }
 
 /**
- * A JSON value as text with the keys of every object sorted by UTF-16 code units and no space, so that equal values give equal texts.
+ * A JSON value as text with the keys of every object sorted by UTF-16 code units and no space, so that equal values
+ * give equal texts.
  *
- * What JSON cannot write is left out of objects and written as null elsewhere. Works at any depth. O(size · log keys).
+ * What JSON cannot write is left out of objects and written as null elsewhere. Works at any depth. O(size · log
+ * keys).
  *
  * @example
  * canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'

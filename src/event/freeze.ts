@@ -1,4 +1,4 @@
-/** A JavaScript value goes in, a deep-frozen JSON value comes out: as a copy that never touches its input, or in place. */
+/** A JavaScript value goes in, deep-frozen JSON comes out: as a copy that never touches its input, or in place. */
 
 import type { Issue } from './issues.ts'
 import { setOwn } from './json.ts'
@@ -7,7 +7,10 @@ import type { JsonValue } from './shapes.ts'
 /** How many objects and lists may stand inside each other (design D17). */
 export const MAX_DEPTH = 512
 
-/** How many values one event may hold: an endless proxy, or a few lists that share their items, would otherwise unfold for ever. */
+/**
+ * How many values one event may hold: an endless proxy, or a few lists that share their items, would otherwise
+ * unfold for ever.
+ */
 const MAX_VALUES = 5_000_000
 
 /** How many issues are worth reading. */
@@ -29,10 +32,11 @@ interface Walk {
 }
 
 /**
- * Copies a value as deep-frozen JSON. The input is only read, never changed. A property that is undefined counts as absent, and `__proto__` is a key like any other.
+ * Copies a value as deep-frozen JSON. The input is only read, never changed. A property that is undefined counts as
+ * absent, and `__proto__` is a key like any other.
  *
- * Never throws. Issues tell of getters, functions, symbols, bigints, NaN and infinities, class instances, cycles, nesting beyond
- * {@link MAX_DEPTH}, gaps in lists, and proxies that throw. O(size · depth).
+ * Never throws. Issues tell of getters, functions, symbols, bigints, NaN and infinities, class instances, cycles,
+ * nesting beyond {@link MAX_DEPTH}, gaps in lists, and proxies that throw. O(size · depth).
  *
  * @example
  * copyJson({ a: [1, undefined] }).issues[0].loc // ['a', 1]
@@ -43,10 +47,11 @@ export function copyJson(value: unknown): JsonCopy {
 }
 
 /**
- * Freezes a value that came from `JSON.parse` and belongs to the caller, in place and to the bottom; -0 becomes 0, since JSON text drops its sign.
+ * Freezes a value that came from `JSON.parse` and belongs to the caller, in place and to the bottom; -0 becomes 0,
+ * since JSON text drops its sign.
  *
- * Returns what a JSON text can say and an event cannot hold: nesting beyond {@link MAX_DEPTH}, and numbers that overflow to
- * infinity. The value is then half frozen, and of no use. Never throws, at any depth. O(size).
+ * Returns what a JSON text can say and an event cannot hold: nesting beyond {@link MAX_DEPTH}, and numbers that
+ * overflow to infinity. The value is then half frozen, and of no use. Never throws, at any depth. O(size).
  *
  * @example
  * freezeJson(JSON.parse('{"a":[1]}')) // []

@@ -7,8 +7,8 @@ import type { Event } from './types.ts'
 export const ROOT = '__root__'
 
 /**
- * What a legal id matches: 1 to 200 characters of well-formed Unicode, no control characters, not {@link ROOT} (design D19).
- * Written without property escapes, so that a JSON Schema can carry it to other languages.
+ * What a legal id matches: 1 to 200 characters of well-formed Unicode, no control characters, not {@link ROOT}
+ * (design D19). Written without property escapes, so that a JSON Schema can carry it to other languages.
  */
 // oxlint-disable-next-line no-control-regex -- they are what it is there to refuse
 export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,200}$/u
@@ -25,8 +25,8 @@ export function isLegalId(text: string): boolean {
 }
 
 /**
- * The id of an event that came without one: the same event at the same place of the same conversation always gets the same id,
- * so replaying twice gives the same bytes and importing twice changes nothing (design D15). O(size).
+ * The id of an event that came without one: the same event at the same place of the same conversation always gets
+ * the same id, so replaying twice gives the same bytes and importing twice changes nothing (design D15). O(size).
  *
  * The position alone makes it unique within a conversation; the hash ties it to the body.
  *
@@ -38,7 +38,10 @@ export function deriveEventId(conversationId: string, seq: number, event: Event)
   return `derived-${seq}-${hash64(`${conversationId}\n${seq}\n${canonicalJson(event)}`)}`
 }
 
-/** A fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for security. */
+/**
+ * A fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for
+ * security.
+ */
 function hash64(text: string): string {
   let high = 0xdeadbeef
   let low = 0x41c6ce57

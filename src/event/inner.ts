@@ -1,4 +1,4 @@
-/** The table of where events carry the contract's shapes and which of their fields have defaults, and the one walk over it. */
+/** The table of where events carry the contract's shapes and what defaults those have, and the walk over it. */
 
 import { editEach, editObject } from './json.ts'
 import { type EventKind, KINDS } from './kinds.ts'
@@ -96,8 +96,8 @@ const EVENT_SHAPES = Object.fromEntries(
 ) as { readonly [K in EventKind]: Shape }
 
 /**
- * Applies a change to an object and to every shape inside it, the innermost first. The very same object comes back when nothing
- * changes; what has not the form that its shape asks for stays as it is. O(shapes).
+ * Applies a change to an object and to every shape inside it, the innermost first. The very same object comes back
+ * when nothing changes; what has not the form that its shape asks for stays as it is. O(shapes).
  */
 export function walkShapes(
   value: JsonObject,

@@ -1,4 +1,4 @@
-/** What zod has against a value goes in, issues come out: where, what to do about it, and a stable type, in the shape FastAPI answers with. */
+/** What zod has against a value goes in, issues come out: where, what to do, and a stable type, as FastAPI has it. */
 
 import { maskSecrets, mentionsSecret } from './mask.ts'
 import type { JsonValue } from './shapes.ts'
@@ -21,7 +21,8 @@ type Path = readonly (string | number)[]
 const ABSENT = Symbol('absent')
 
 /**
- * Issues for the problems that a schema found in a JSON value: one for each unknown field, one for each misfit. O(problems · depth).
+ * Issues for the problems that a schema found in a JSON value: one for each unknown field, one for each misfit.
+ * O(problems · depth).
  *
  * @param problems what the schema found
  * @param root the value it looked at
@@ -49,7 +50,10 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
   })
 }
 
-/** An issue about a value, shown with its secrets masked; {@link ABSENT} is not shown, nor is text that speaks of a secret. O(size of the input). */
+/**
+ * An issue about a value, shown with its secrets masked; {@link ABSENT} is not shown, nor is text that speaks of a
+ * secret. O(size of the input).
+ */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
   // The masking looks below a key, so it must be told of the keys above.

@@ -1,11 +1,12 @@
-/** A kind of event goes in, its JSON Schema (draft 2020-12) comes out, made from the same definitions that decoding checks with. */
+/** A kind of event goes in, its JSON Schema comes out, made from the same definitions that decoding checks with. */
 
 import { EVENT_KINDS, type EventKind } from './kinds.ts'
 import { describeEvent } from './schema.ts'
 import type { JsonObject } from './shapes.ts'
 
 /**
- * The JSON Schema of one kind of event: `kind` is a constant, no other fields are allowed, defaults are stated. A fresh object each time.
+ * The JSON Schema of one kind of event: `kind` is a constant, no other fields are allowed, defaults are stated. A
+ * fresh object each time.
  *
  * @example
  * eventJsonSchema('PauseEvent').additionalProperties // false

@@ -1,4 +1,4 @@
-/** Small questions and edits on JSON objects, which leave their input as it is and lose no key, whatever it is called. */
+/** Small questions and edits on JSON objects, which leave their input as it is and lose no key, however called. */
 
 import type { JsonObject, JsonValue } from './shapes.ts'
 
@@ -13,7 +13,8 @@ export function isList(value: JsonValue | undefined): value is readonly JsonValu
 }
 
 /**
- * Sets an own property of a fresh object. Plain assignment to `__proto__` would set the prototype instead, and lose the value. O(1).
+ * Sets an own property of a fresh object. Plain assignment to `__proto__` would set the prototype instead, and lose
+ * the value. O(1).
  *
  * @example
  * const object = {}

@@ -1,4 +1,4 @@
-/** The one table of what each of the 19 event kinds is by nature; out come its names, in the contract's order, and the questions every layer asks of a kind. */
+/** The one table of per-kind facts; out come the 19 names and the questions that every layer asks of a kind. */
 
 import type { Source } from './shapes.ts'
 import type { AnswerEvent, Event } from './types.ts'

@@ -1,4 +1,4 @@
-/** A recorded event of any known dialect goes in, as text or as a value; a fact comes out: the event in today's shape, or the line in quarantine. */
+/** A recorded line or value of any known dialect goes in; an event in today's shape comes out, or the line in quarantine. */
 
 import { decodeOwn, parseLine } from './decode.ts'
 import { copyJson } from './freeze.ts'
@@ -7,7 +7,10 @@ import { type Fact, quarantine } from './quarantine.ts'
 import type { JsonValue } from './shapes.ts'
 import { upcast } from './upcast.ts'
 
-/** A fact, and the names of the upcasters that made it what it is; none for a line in quarantine, which is as it was. */
+/**
+ * A fact, and the names of the upcasters that made it what it is; none for a line in quarantine, which is as it
+ * was.
+ */
 export interface Loaded {
   readonly fact: Fact
   readonly upcasts: readonly string[]
@@ -27,7 +30,8 @@ export function loadLine(text: string): Loaded {
 }
 
 /**
- * Loads a value: upcast, then decoded, else kept in quarantine as JSON text, with null in place of what JSON cannot say.
+ * Loads a value: upcast, then decoded, else kept in quarantine as JSON text, with null in place of what JSON cannot
+ * say.
  *
  * Never throws and never touches its input. O(size).
  *

@@ -1,20 +1,21 @@
-/** A value goes in, and comes out with null in place of every `encrypted_content`, fit to be shown, sent or logged. */
+/** A value goes in, and comes out with null in place of every `encrypted_content`: fit to be shown or logged. */
 
 import { setOwn } from './json.ts'
 
 const SECRET = 'encrypted_content'
 
 /**
- * The secret inside a text that is itself JSON, as a completion's log or a call's arguments are, quoted once or many times over. A text
- * that was cut off inside the secret is masked to its end.
+ * The secret inside a text that holds JSON, as a completion's log, a call's arguments or a quarantined line do,
+ * quoted once or many times over. A text that was cut off inside the secret is masked to its end.
  */
-const SECRET_IN_TEXT = new RegExp(String.raw`(${SECRET}\\*"\s*:\s*)(\\*")(?:(?!\2)[^])*(?:\2|$)`, 'g')
+const SECRET_IN_TEXT = new RegExp(String.raw`(${SECRET}\\*["']\s*:\s*)(\\*["'])[^]*?(?:(?<!\\)\2|$)`, 'g')
 
 /**
- * The same JSON value with `encrypted_content` null at any depth, also inside strings that hold JSON text (design 5, law X).
+ * The same JSON value with `encrypted_content` null at any depth, also inside strings that hold JSON text (design
+ * 5, law X).
  *
- * The very same object comes back when there is nothing to mask, a frozen copy otherwise; the input is never changed. Works at any
- * depth. O(size).
+ * The very same object comes back when there is nothing to mask, a frozen copy otherwise; the input is never
+ * changed. Works at any depth. O(size).
  *
  * @example
  * maskSecrets({ item: { id: 'r1', encrypted_content: 'gAAA' } }) // { item: { id: 'r1', encrypted_content: null } }
@@ -28,10 +29,8 @@ export function mentionsSecret(text: string): boolean {
   return text.includes(SECRET)
 }
 
-const isJsonText = (text: string): boolean => /^\s*[[{]/.test(text)
-
 const maskText = (text: string): string =>
-  mentionsSecret(text) && isJsonText(text) ? text.replace(SECRET_IN_TEXT, '$1null') : text
+  mentionsSecret(text) ? text.replace(SECRET_IN_TEXT, '$1null') : text
 
 function holdsSecret(root: unknown): boolean {
   const seen = new Set<object>()

@@ -1,4 +1,4 @@
-/** A line that could not be decoded goes in, and is kept as given, so that it is exported in its place and tried again after an upgrade. */
+/** A line that could not be decoded goes in, and is kept as given, to be exported in its place and tried again. */
 
 import { isLegalId } from './ids.ts'
 import type { Issue } from './issues.ts'

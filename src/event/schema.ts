@@ -1,4 +1,4 @@
-/** The 19 events as zod schemas; a value goes in, what zod has against it comes out. JSON Schemas are made from the same definitions. */
+/** The 19 events as zod schemas; a value goes in, what is wrong with it comes out, and so do JSON Schemas. */
 
 import * as z from 'zod'
 import { LEGAL_ID } from './ids.ts'

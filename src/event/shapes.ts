@@ -1,4 +1,4 @@
-/** The types of the objects that events carry inside: content, thinking, messages, calls, tools, actions, observations. */
+/** The types of what events carry inside: content, thinking, messages, calls, tools, actions, observations. */
 
 /** Any value that JSON can write. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
@@ -41,7 +41,10 @@ export interface RedactedThinkingBlock {
   readonly data: string
 }
 
-/** A reasoning item of OpenAI's Responses grammar. `encrypted_content` is never shown or logged, only stored and sent back. */
+/**
+ * A reasoning item of OpenAI's Responses grammar. `encrypted_content` is never shown or logged, only stored and
+ * sent back.
+ */
 export interface ReasoningItemModel {
   readonly id?: string | null
   readonly summary?: readonly string[]
@@ -81,7 +84,10 @@ export interface CriticResult {
   readonly metadata?: JsonObject | null
 }
 
-/** A tool as the model was told of it. `kind` names the tool's class, `action_type` the kind of the actions it takes. */
+/**
+ * A tool as the model was told of it. `kind` names the tool's class, `action_type` the kind of the actions it
+ * takes.
+ */
 export interface ToolDefinition {
   readonly kind?: string
   readonly title?: string | null
@@ -92,7 +98,10 @@ export interface ToolDefinition {
   readonly meta?: JsonObject | null
 }
 
-/** What an agent asked a tool to do. Tools are made by users, so any kind and any field may stand here; see `isAction` for the published ones. */
+/**
+ * What an agent asked a tool to do. Tools are made by users, so any kind and any field may stand here; see
+ * `isAction` for the published ones.
+ */
 export interface Action {
   readonly kind: string
   readonly [field: string]: unknown

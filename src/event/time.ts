@@ -14,8 +14,9 @@ interface Instant {
 /**
  * The instant of an ISO 8601 date-time, in microseconds since 1970-01-01T00:00:00Z; undefined when the text is none.
  *
- * The date and the time are parted by T or a space, the fraction has up to nine digits (those beyond microseconds are cut), the
- * zone is Z, ±hh:mm or ±hhmm, and UTC when it is missing (design D10). The calendar is checked: no 30 February, no 24:00, no leap second. O(1).
+ * The date and the time are parted by T or a space, the fraction has up to nine digits (those beyond microseconds
+ * are cut), the zone is Z, ±hh:mm or ±hhmm, and UTC when it is missing (design D10). The calendar is checked: no 30
+ * February, no 24:00, no leap second. O(1).
  *
  * @example
  * parseInstant('1970-01-01T00:00:01.5Z') // 1500000n

@@ -17,7 +17,10 @@ import type {
   ToolDefinition,
 } from './shapes.ts'
 
-/** What every event may carry. An imported event may lack `id` and `timestamp`; a live append stamps them (design D15). */
+/**
+ * What every event may carry. An imported event may lack `id` and `timestamp`; a live append stamps them (design
+ * D15).
+ */
 interface EventBase {
   readonly id?: string
   readonly timestamp?: string
@@ -124,7 +127,10 @@ export interface LLMCompletionLogEvent extends EventBase {
   readonly usage_id?: string
 }
 
-/** A tool call that the agent chose. `action: null` was never executable; equal `llm_response_id`s were chosen in one reply. */
+/**
+ * A tool call that the agent chose. `action: null` was never executable; equal `llm_response_id`s were chosen in
+ * one reply.
+ */
 export interface ActionEvent extends EventBase {
   readonly kind: 'ActionEvent'
   readonly source?: Source

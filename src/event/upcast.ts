@@ -1,4 +1,4 @@
-/** Raw JSON of any known dialect goes in, raw JSON of today's shape comes out, with the names of the steps that were taken. */
+/** Raw JSON of any known dialect goes in, raw JSON of today's shape comes out, with the steps that were taken. */
 
 import { COMPLETION } from './dialects/completion.ts'
 import { EARLY } from './dialects/early.ts'
@@ -34,10 +34,11 @@ export interface Upcast {
 }
 
 /**
- * Brings a raw event of an older or foreign dialect to today's shape. What no upcaster knows stays as it is, for decoding to report.
+ * Brings a raw event of an older or foreign dialect to today's shape. What no upcaster knows stays as it is, for
+ * decoding to report.
  *
- * Takes plain JSON. Pure, total, never changes its input; an event of today comes back as the very same object for the price of a few
- * look-ups. O(size of what changes).
+ * Takes plain JSON. Pure, total, never changes its input; an event of today comes back as the very same object for
+ * the price of a few look-ups. O(size of what changes).
  *
  * @example
  * upcast({ kind: 'Condensation' }).value // { kind: 'Condensation', llm_response_id: '' }

@@ -45,7 +45,7 @@ export function findCall(log: Log, toolCallId: string, accept: (entry: Entry) =>
     const entry = log.entries.get(at)
     const event = entry?.event
     return (
-      entry !== undefined &&
+      entry?.stands === true &&
       event?.kind === 'ActionEvent' &&
       event.tool_call_id === toolCallId &&
       accept(entry)
@@ -56,8 +56,10 @@ export function findCall(log: Log, toolCallId: string, accept: (entry: Entry) =>
 /** Whether an action of this LLM response is in the log. O(log n). */
 export function hasResponse(log: Log, responseId: string): boolean {
   const seq = log.index.responses.find(responseId, (at) => {
-    const event = log.entries.get(at)?.event
-    return event?.kind === 'ActionEvent' && event.llm_response_id === responseId
+    const entry = log.entries.get(at)
+    const event = entry?.event
+    // In another version of the log the same action may stand at this position, and be a duplicate in this one.
+    return entry?.stands === true && event?.kind === 'ActionEvent' && event.llm_response_id === responseId
   })
   return seq >= 0
 }

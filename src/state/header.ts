@@ -117,7 +117,8 @@ function afterMessage(status: Status, event: MessageEvent): Status {
   }
   if (event.source !== 'agent') return status
   const { content, tool_calls } = event.llm_message
-  const speaks = (content ?? []).some((part) => 'text' in part && hasText(part.text))
+  // An image may have fields of its own, `text` among them: only what it must have tells it apart.
+  const speaks = (content ?? []).some((part) => !('image_urls' in part) && hasText(part.text))
   if (!speaks || (tool_calls?.length ?? 0) > 0) return status
   const ends = status === 'idle' || status === 'running' || status === 'error' || status === 'stuck'
   return ends ? 'finished' : status

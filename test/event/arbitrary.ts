@@ -1,6 +1,6 @@
 /** Random events of every kind, and random nonsense, for the properties of this folder. */
 
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { SAMPLES } from './samples.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -21,7 +21,17 @@ export const anyJson: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
 
 function biting(): fc.Arbitrary<string> {
   return fc.oneof(
-    fc.constantFrom('__proto__', 'constructor', 'toJSON', 'kind', 'encrypted_content', '', '0', '\ud800', 'a\u0000b'),
+    fc.constantFrom(
+      '__proto__',
+      'constructor',
+      'toJSON',
+      'kind',
+      'encrypted_content',
+      '',
+      '0',
+      '\ud800',
+      'a\u0000b',
+    ),
     fc.string({ unit: 'binary', maxLength: 8 }),
   )
 }
@@ -32,94 +42,119 @@ function own(entries: Fields): unknown {
 }
 
 /** A legal event: between the smallest and the fullest of its kind, some of its open fields filled with any JSON. */
-export const anyEvent: fc.Arbitrary<Fields> = fc
-  .constantFrom(...SAMPLES)
-  .chain(({ kind, minimal, full }) => {
-    const optional = Object.keys(full).filter((key) => !Object.hasOwn(minimal, key))
-    return fc
-      .record({
-        keys: fc.subarray(optional),
-        richer: fc.boolean(),
-        id: fc.constantFrom('a', '日本', 'x'.repeat(200), '😀'.repeat(200)),
-        text: fc.string({ unit: 'binary' }),
-        parent: fc.option(fc.string({ unit: 'binary' })),
-        json: anyJson,
-      })
-      .map(({ keys, richer, id, text, parent, json }) => {
-        const event: Record<string, unknown> = { ...minimal }
-        for (const key of richer ? Object.keys(full) : keys) event[key] = full[key]
-        if (Object.hasOwn(event, 'id')) event['id'] = id
-        if (Object.hasOwn(event, 'parent_id')) event['parent_id'] = parent
-        if (kind === 'ConversationStateUpdateEvent') event['value'] = json
-        if (kind === 'ActionEvent') event['action'] = { kind: 'OwnAction', own: json }
-        if (kind === 'ObservationEvent') event['observation'] = { kind: 'OwnObservation', output: json }
-        if (kind === 'AgentErrorEvent') event['error'] = text
-        return event
-      })
-  })
+export const anyEvent: fc.Arbitrary<Fields> = fc.constantFrom(...SAMPLES).chain(({ kind, minimal, full }) => {
+  const optional = Object.keys(full).filter((key) => !Object.hasOwn(minimal, key))
+  return fc
+    .record({
+      keys: fc.subarray(optional),
+      richer: fc.boolean(),
+      id: fc.constantFrom('a', '日本', 'x'.repeat(200), '😀'.repeat(200)),
+      text: fc.string({ unit: 'binary' }),
+      parent: fc.option(fc.string({ unit: 'binary' })),
+      json: anyJson,
+    })
+    .map(({ keys, richer, id, text, parent, json }) => {
+      const event: Record<string, unknown> = { ...minimal }
+      for (const key of richer ? Object.keys(full) : keys) event[key] = full[key]
+      if (Object.hasOwn(event, 'id')) event['id'] = id
+      if (Object.hasOwn(event, 'parent_id')) event['parent_id'] = parent
+      if (kind === 'ConversationStateUpdateEvent') event['value'] = json
+      if (kind === 'ActionEvent') event['action'] = { kind: 'OwnAction', own: json }
+      if (kind === 'ObservationEvent') event['observation'] = { kind: 'OwnObservation', output: json }
+      if (kind === 'AgentErrorEvent') event['error'] = text
+      return event
+    })
+})
 
-/** Objects that look like events of some dialect: known fields with any value in them. */
+/** Some of the given fields, each with one of its values or, now and then, with any JSON. */
+function some(fields: Readonly<Record<string, readonly unknown[]>>): fc.Arbitrary<Fields> {
+  const values = Object.entries(fields).map(([key, choice]) => [key, oneOf(choice)] as const)
+  return fc.record(Object.fromEntries(values), { requiredKeys: [] })
+}
+
+function oneOf(choice: readonly unknown[]): fc.Arbitrary<unknown> {
+  const arbitraries = choice.map((value) => (isArbitrary(value) ? value : fc.constant(value)))
+  return fc.oneof(
+    { weight: 1, arbitrary: anyJson },
+    ...arbitraries.map((arbitrary) => ({ weight: 4, arbitrary })),
+  )
+}
+
+const isArbitrary = (value: unknown): value is fc.Arbitrary<unknown> => value instanceof fc.Arbitrary
+
+const OPENAI_CALL = { id: 'c1', type: 'function', index: 0, function: { name: 'terminal', arguments: '{}' } }
+const OPENAI_TOOL = { type: 'function', function: { name: 'fetch', description: 'd', parameters: {} } }
+const LONG_TEXT = { text: 'a', enable_truncation: true }
+
+/** What the dialects write, by the kind that they write it in. */
+const ODD: Readonly<Record<string, Readonly<Record<string, readonly unknown[]>>>> = {
+  MessageEvent: {
+    activated_microagents: [['git'], null],
+    activated_skills: [null, ['git']],
+    extended_content: [null, [LONG_TEXT]],
+    llm_message: [
+      some({
+        role: ['user', 'assistant'],
+        content: ['text', '', null, [LONG_TEXT]],
+        tool_calls: [[OPENAI_CALL], null],
+        thinking_blocks: [null],
+      }),
+    ],
+  },
+  ActionEvent: {
+    tool_name: ['terminal', 'file_editor', 'fetch'],
+    tool_call: [OPENAI_CALL],
+    action: [{ command: 'ls' }, { kind: 'ExecuteBashAction', command: 'ls' }, null],
+    thought: [[LONG_TEXT]],
+    thinking_blocks: [null],
+  },
+  ObservationEvent: {
+    tool_name: ['terminal', 'finish', 'fetch'],
+    extended_content: [null, [LONG_TEXT]],
+    observation: [
+      some({
+        kind: ['ExecuteBashObservation', 'FinishObservation', 'ApplyPatchObservation', 'OwnObservation'],
+        content: ['text', null, [LONG_TEXT]],
+        output: ['text', ''],
+        error: ['text', '', true, null],
+        message: ['text'],
+        is_error: [null, true],
+      }),
+      some({ command: ['ls'], stdout: ['text'], stderr: ['text', ''], exit_code: [1] }),
+    ],
+  },
+  SystemPromptEvent: {
+    system_prompt: [LONG_TEXT],
+    tools: [[OPENAI_TOOL], []],
+    dynamic_context: [LONG_TEXT, null],
+  },
+  ConversationStateUpdateEvent: { key: [null, 'k'], value: [null], agent_status: ['IDLE'], iteration: [1] },
+  Condensation: { llm_response_id: [null], forgotten_event_ids: [null] },
+  AgentErrorEvent: { classification: [{ kind: 'unknown' }, null] },
+  ConversationErrorEvent: { classification: [{ kind: 'unknown' }] },
+}
+
+/** Objects that look like events of some dialect, or of several at once, some of them beyond repair. */
 export const almostEvent: fc.Arbitrary<Fields> = fc
-  .record({
-    sample: fc.constantFrom(...SAMPLES),
-    odd: fc.dictionary(
-      fc.constantFrom(
-        'id',
-        'timestamp',
-        'parent_id',
-        'source',
-        'key',
-        'value',
-        'action',
-        'observation',
-        'tool_call',
-        'tool_name',
-        'tools',
-        'llm_message',
-        'llm_response_id',
-        'activated_microagents',
-        'activated_skills',
-        'agent_status',
-        'iteration',
-        'classification',
-        'thinking_blocks',
-        'extended_content',
-        'system_prompt',
-        'forgotten_event_ids',
-      ),
-      fc.oneof(
-        anyJson,
-        fc.dictionary(
-          fc.constantFrom(
-            'kind',
-            'content',
-            'output',
-            'error',
-            'message',
-            'stdout',
-            'stderr',
-            'is_error',
-            'function',
-            'tool_calls',
-            'text',
-            'enable_truncation',
-          ),
-          fc.oneof(
-            fc.constantFrom('ExecuteBashObservation', 'FinishObservation', 'StrReplaceEditorAction', 'OwnAction'),
-            fc.constantFrom({ name: 'terminal', arguments: '{}' }, [{ text: 'a', enable_truncation: true }]),
-            anyJson,
-          ),
-          { maxKeys: 6 },
-        ),
-        fc.constantFrom('terminal', 'file_editor', 'fetch', [
-          { type: 'function', function: { name: 'fetch', parameters: {} } },
-        ]),
-      ),
-      { maxKeys: 6 },
-    ),
-    rich: fc.boolean(),
-  })
-  .map(({ sample, odd, rich }) => own({ ...(rich ? sample.full : sample.minimal), ...odd }) as Fields)
+  .constantFrom(...SAMPLES, ...SAMPLES.filter(({ kind }) => Object.hasOwn(ODD, kind)))
+  .chain(({ kind, minimal, full }) =>
+    fc
+      .tuple(
+        fc.constantFrom(minimal, full),
+        some({
+          id: ['a', null, ''],
+          timestamp: [null, 'now'],
+          parent_id: [null, 'a'],
+          source: [null, 'user'],
+        }),
+        some(ODD[kind] ?? {}),
+        fc.constantFrom('', ...Object.keys(minimal)),
+      )
+      .map(([base, identity, odd, dropped]) => {
+        const { [dropped]: _, ...event } = { ...base, ...odd, ...identity }
+        return own(event) as Fields
+      }),
+  )
 
 /** Anything JavaScript can hold, proxies and getters that throw among it. */
 export const anything: fc.Arbitrary<unknown> = fc.oneof(

@@ -1,4 +1,4 @@
-/** decodeEvent and decodeLine on every kind: what must, may and must not be there, and that the body stays as given. */
+/** decodeEvent and decodeLine on every kind: what must, may and must not be there, and that the body stays. */
 
 import { describe, expect, it } from 'vitest'
 import { type Decoded, decodeEvent, decodeLine } from '../../src/event/decode.ts'
@@ -15,6 +15,22 @@ const both = (value: unknown): Decoded[] => [decodeEvent(value), decodeLine(JSON
 function frozenAllTheWay(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true
   return Object.isFrozen(value) && Object.values(value).every(frozenAllTheWay)
+}
+
+function message(llm_message: unknown): Decoded {
+  return decodeEvent({ ...sampleOf('MessageEvent').minimal, llm_message })
+}
+
+function action(fields: object): Decoded {
+  return decodeEvent({ ...sampleOf('ActionEvent').minimal, ...fields })
+}
+
+function condensation(fields: object): string[] {
+  return complaints(decodeEvent({ ...sampleOf('Condensation').minimal, ...fields }))
+}
+
+function update(value: string): Decoded {
+  return decodeLine(`{"kind":"ConversationStateUpdateEvent","value":${value}}`)
 }
 
 describe.each(SAMPLES)('$kind', ({ kind, minimal, full, required }) => {
@@ -106,10 +122,16 @@ describe('what is no event', () => {
     for (const decoded of both(value)) expect(complaints(decoded)).toEqual([complaint])
   })
 
-  it.each(['', ' ', '{', '{"kind":"PauseEvent"', 'nope', '{"kind":"PauseEvent"} x', "{'kind':'PauseEvent'}", '\ufeff{}'])(
-    '%j is no JSON',
-    (text) => expect(complaints(decodeLine(text))).toEqual([' json_invalid']),
-  )
+  it.each([
+    '',
+    ' ',
+    '{',
+    '{"kind":"PauseEvent"',
+    'nope',
+    '{"kind":"PauseEvent"} x',
+    "{'kind':'PauseEvent'}",
+    '\ufeff{}',
+  ])('%j is no JSON', (text) => expect(complaints(decodeLine(text))).toEqual([' json_invalid']))
 
   it('never repeats a text that is no JSON, which may hold a secret', () => {
     const decoded = decodeLine('{"encrypted_content":"gAAA-secret" oops}')
@@ -119,10 +141,6 @@ describe('what is no event', () => {
 })
 
 describe('nested shapes', () => {
-  const message = (llm_message: unknown): Decoded =>
-    decodeEvent({ ...sampleOf('MessageEvent').minimal, llm_message })
-  const action = (fields: object): Decoded => decodeEvent({ ...sampleOf('ActionEvent').minimal, ...fields })
-
   it.each([
     [{ role: 'developer' }, 'llm_message.role enum'],
     [{}, 'llm_message.role missing'],
@@ -135,10 +153,16 @@ describe('nested shapes', () => {
     [{ role: 'user', content: [{ type: 'image' }] }, 'llm_message.content.0.image_urls missing'],
     [{ role: 'user', content: [{ image_urls: 'a' }] }, 'llm_message.content.0.image_urls list_type'],
     [{ role: 'user', content: [{ image_urls: [1] }] }, 'llm_message.content.0.image_urls.0 string_type'],
-    [{ role: 'user', content: [{ text: 'a', cache_prompt: 1 }] }, 'llm_message.content.0.cache_prompt bool_type'],
+    [
+      { role: 'user', content: [{ text: 'a', cache_prompt: 1 }] },
+      'llm_message.content.0.cache_prompt bool_type',
+    ],
     [{ role: 'user', content: [{ type: 'audio', text: 'a' }] }, 'llm_message.content.0.type literal_error'],
     [{ role: 'user', tool_calls: {} }, 'llm_message.tool_calls list_type'],
-    [{ role: 'user', thinking_blocks: [{ type: 'thinking', data: 'a' }] }, 'llm_message.thinking_blocks.0.thinking missing'],
+    [
+      { role: 'user', thinking_blocks: [{ type: 'thinking', data: 'a' }] },
+      'llm_message.thinking_blocks.0.thinking missing',
+    ],
   ])('a message %j: %s', (value, complaint) => {
     expect(complaints(message(value))[0]).toBe(complaint)
   })
@@ -210,9 +234,6 @@ describe('nested shapes', () => {
 })
 
 describe('numbers and lists', () => {
-  const condensation = (fields: object): string[] =>
-    complaints(decodeEvent({ ...sampleOf('Condensation').minimal, ...fields }))
-
   it.each([
     [-1, 'greater_than_equal'],
     [1.5, 'int_type'],
@@ -234,10 +255,8 @@ describe('numbers and lists', () => {
   })
 
   it('a number is finite, and 0 has no sign', () => {
-    const line = (number: string): Decoded =>
-      decodeLine(`{"kind":"ConversationStateUpdateEvent","value":[${number}]}`)
-    expect(complaints(line('1e999'))).toEqual(['value.0 finite_number'])
-    const zero = line('-0')
+    expect(complaints(update('[1e999]'))).toEqual(['value.0 finite_number'])
+    const zero = update('[-0]')
     expect(zero).toStrictEqual({ ok: true, event: { kind: 'ConversationStateUpdateEvent', value: [0] } })
   })
 })
@@ -258,9 +277,12 @@ describe('keys that bite', () => {
     expect(({} as { polluted?: true }).polluted).toBeUndefined()
   })
 
-  it.each(['constructor', 'toString', 'hasOwnProperty', 'valueOf'])('%s is no field that every object has', (key) => {
-    expect(complaints(decodeEvent({ kind: 'PauseEvent', [key]: 1 }))).toEqual([`${key} extra_forbidden`])
-  })
+  it.each(['constructor', 'toString', 'hasOwnProperty', 'valueOf'])(
+    '%s is no field that every object has',
+    (key) => {
+      expect(complaints(decodeEvent({ kind: 'PauseEvent', [key]: 1 }))).toEqual([`${key} extra_forbidden`])
+    },
+  )
 
   it('inherited fields do not count', () => {
     const inherited = Object.create({ kind: 'PauseEvent' }) as object

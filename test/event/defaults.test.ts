@@ -1,6 +1,6 @@
-/** withDefaults writes out what the contract says a missing field means; the schemas, which know it too, must agree. */
+/** withDefaults writes out what a missing field means by the contract; the schemas, which know it too, agree. */
 
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
 import { withDefaults } from '../../src/event/defaults.ts'
@@ -77,7 +77,11 @@ describe('withDefaults', () => {
         const event = given as object as Event
         const filled = withDefaults(event)
         expect(Object.isFrozen(filled)).toBe(true)
-        expect(Object.values(event).some((value) => typeof value === 'object' && value !== null && Object.isFrozen(value))).toBe(false)
+        expect(
+          Object.values(event).some(
+            (value) => typeof value === 'object' && value !== null && Object.isFrozen(value),
+          ),
+        ).toBe(false)
         expect(decodeEvent(filled).ok).toBe(true)
         expect(JSON.stringify(withDefaults(filled))).toBe(JSON.stringify(filled))
       }),

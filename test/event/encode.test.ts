@@ -1,7 +1,7 @@
 /** encodeEvent and canonicalJson: nothing is lost on the way out and back (law E), and equal values have one text. */
 
 import { isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
 import { canonicalJson, encodeEvent } from '../../src/event/encode.ts'

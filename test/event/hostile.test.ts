@@ -1,7 +1,7 @@
-/** What no JSON text could have said, and what no event may hold: decoding names it, and neither throws nor touches its input (law E, D17). */
+/** What no event may hold: decoding names it, and neither throws nor touches its input (law E, design D17). */
 
 import { isDeepStrictEqual } from 'node:util'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
 import { copyJson, freezeJson, MAX_DEPTH } from '../../src/event/freeze.ts'
@@ -16,6 +16,9 @@ function issuesOf(value: unknown): string[] {
   const decoded = decodeEvent(value)
   return decoded.ok ? [] : decoded.issues.map(({ loc, type }) => `${loc.join('.')} ${type}`)
 }
+
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+const objects = (depth: number): string => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth)
 
 class Point {
   x = 1
@@ -79,15 +82,18 @@ describe('what is not JSON', () => {
     expect(decodeEvent(new Proxy(target, {}))).toEqual({ ok: true, event: target })
   })
 
-  it.each(['ownKeys', 'getOwnPropertyDescriptor', 'getPrototypeOf'])('a proxy that throws in %s is an issue', (trap) => {
-    const handler = {
-      [trap]: () => {
-        throw null
-      },
-    }
-    expect(issuesOf(new Proxy({ kind: 'PauseEvent' }, handler))[0]).toMatch(/unreadable$/)
-    expect(issuesOf(update([new Proxy({ a: 1 }, handler)]))[0]).toMatch(/^value\.0.* unreadable$/)
-  })
+  it.each(['ownKeys', 'getOwnPropertyDescriptor', 'getPrototypeOf'])(
+    'a proxy that throws in %s is an issue',
+    (trap) => {
+      const handler = {
+        [trap]: () => {
+          throw null
+        },
+      }
+      expect(issuesOf(new Proxy({ kind: 'PauseEvent' }, handler))[0]).toMatch(/unreadable$/)
+      expect(issuesOf(update([new Proxy({ a: 1 }, handler)]))[0]).toMatch(/^value\.0.* unreadable$/)
+    },
+  )
 
   it('nothing is read through traps that can lie twice', () => {
     const handler = { get: () => expect.fail('was read'), has: () => expect.fail('was asked') }
@@ -99,7 +105,12 @@ describe('what is not JSON', () => {
       {},
       {
         ownKeys: () => ['a', 'b'],
-        getOwnPropertyDescriptor: () => ({ value: endless, enumerable: true, configurable: true, writable: true }),
+        getOwnPropertyDescriptor: () => ({
+          value: endless,
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        }),
       },
     )
     const fresh = (): unknown =>
@@ -107,7 +118,12 @@ describe('what is not JSON', () => {
         {},
         {
           ownKeys: () => ['a', 'b'],
-          getOwnPropertyDescriptor: () => ({ value: fresh(), enumerable: true, configurable: true, writable: true }),
+          getOwnPropertyDescriptor: () => ({
+            value: fresh(),
+            enumerable: true,
+            configurable: true,
+            writable: true,
+          }),
         },
       )
     expect(issuesOf(update(endless))).toContain('value.a recursion_loop')
@@ -127,9 +143,6 @@ describe('what is not JSON', () => {
 })
 
 describe('nesting', () => {
-  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
-  const objects = (depth: number): string => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth)
-
   it.each([nested, objects])('%s: to 512 and no deeper, as a value and as a line', (write) => {
     for (const [depth, fine] of [
       [MAX_DEPTH - 1, true],
@@ -175,11 +188,18 @@ describe('properties (law E)', () => {
 
   it('lines never throw, whatever they say', () => {
     fc.assert(
-      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.json(), anyJson.map((value) => JSON.stringify(value))), (line) => {
-        expect(typeof decodeLine(line).ok).toBe('boolean')
-        const { fact } = loadLine(line)
-        if (isQuarantined(fact)) expect(fact.raw).toBe(line)
-      }),
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: 'binary' }),
+          fc.json(),
+          anyJson.map((value) => JSON.stringify(value)),
+        ),
+        (line) => {
+          expect(typeof decodeLine(line).ok).toBe('boolean')
+          const { fact } = loadLine(line)
+          if (isQuarantined(fact)) expect(fact.raw).toBe(line)
+        },
+      ),
       { numRuns: 2000 },
     )
   })

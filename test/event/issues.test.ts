@@ -5,7 +5,10 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import type { Issue } from '../../src/event/issues.ts'
 import { sampleOf } from './samples.ts'
 
-function issuesOf(kind: 'ActionEvent' | 'HookExecutionEvent' | 'Condensation' | 'MessageEvent', fields: object): readonly Issue[] {
+function issuesOf(
+  kind: 'ActionEvent' | 'HookExecutionEvent' | 'Condensation' | 'MessageEvent',
+  fields: object,
+): readonly Issue[] {
   const decoded = decodeEvent({ ...sampleOf(kind).minimal, ...fields })
   return decoded.ok ? [] : decoded.issues
 }
@@ -63,7 +66,12 @@ describe('an issue', () => {
     ],
     [
       ['Condensation', { extra: 1 }],
-      { loc: ['extra'], msg: 'Unknown field; remove it, or check its spelling.', type: 'extra_forbidden', input: 1 },
+      {
+        loc: ['extra'],
+        msg: 'Unknown field; remove it, or check its spelling.',
+        type: 'extra_forbidden',
+        input: 1,
+      },
     ],
     [
       ['ActionEvent', { action: { kind: 'VisionInspectAction', image_index: 0, question: '' } }],
@@ -99,7 +107,12 @@ describe('an issue', () => {
   it('names an unknown kind of event, and the known ones', () => {
     const decoded = decodeEvent({ kind: 'Nonsense' })
     expect(decoded.ok || decoded.issues).toEqual([
-      { loc: ['kind'], type: 'union_tag_invalid', msg: expect.stringContaining('TokenEvent') as string, input: 'Nonsense' },
+      {
+        loc: ['kind'],
+        type: 'union_tag_invalid',
+        msg: expect.stringContaining('TokenEvent') as string,
+        input: 'Nonsense',
+      },
     ])
   })
 })
@@ -109,13 +122,25 @@ describe('no issue holds a secret (law X)', () => {
 
   it.each<[string, object, readonly (string | number)[]]>([
     ['of the wrong type', { responses_reasoning_item: { encrypted_content: [SECRET] } }, REASONING_LOC],
-    ['inside the wrong type', { responses_reasoning_item: { encrypted_content: { deep: SECRET } } }, REASONING_LOC],
-    ['beside the fault', { responses_reasoning_item: [{ encrypted_content: SECRET }] }, ['responses_reasoning_item']],
+    [
+      'inside the wrong type',
+      { responses_reasoning_item: { encrypted_content: { deep: SECRET } } },
+      REASONING_LOC,
+    ],
+    [
+      'beside the fault',
+      { responses_reasoning_item: [{ encrypted_content: SECRET }] },
+      ['responses_reasoning_item'],
+    ],
     ['deep in an unknown field', { zebra: { a: [{ encrypted_content: SECRET }] } }, ['zebra']],
     ['as an unknown field', { encrypted_content: SECRET }, ['encrypted_content']],
     ['in JSON text', { thought: JSON.stringify({ encrypted_content: SECRET }) }, ['thought']],
     ['in broken text', { thought: `encrypted_content=${SECRET}` }, ['thought']],
-    ['in a published action', { action: { kind: 'TerminalAction', command: { encrypted_content: SECRET } } }, ['action', 'command']],
+    [
+      'in a published action',
+      { action: { kind: 'TerminalAction', command: { encrypted_content: SECRET } } },
+      ['action', 'command'],
+    ],
     ['in what stands for a kind', { kind: { encrypted_content: SECRET } }, ['kind']],
   ])('%s', (_, fields, loc) => {
     const issues = issuesOf('ActionEvent', fields)

@@ -1,6 +1,6 @@
-/** The JSON Schemas: draft 2020-12, closed, with constants and defaults, and in agreement with what decoding takes. */
+/** The JSON Schemas: draft 2020-12, closed, with constants and defaults, in agreement with decoding. */
 
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -10,7 +10,8 @@ import type { JsonObject } from '../../src/event/shapes.ts'
 import { anyEvent } from './arbitrary.ts'
 import { SAMPLES } from './samples.ts'
 
-const propertiesOf = (schema: JsonObject): Record<string, JsonObject> => schema['properties'] as Record<string, JsonObject>
+const propertiesOf = (schema: JsonObject): Record<string, JsonObject> =>
+  schema['properties'] as Record<string, JsonObject>
 
 /** A reader of the schema that knows nothing of where it came from. */
 function reader(schema: JsonObject): z.ZodType {
@@ -103,7 +104,9 @@ describe('the JSON Schemas', () => {
   })
 
   it('take every legal event', () => {
-    const readers = new Map(EVENT_KINDS.map((kind): [unknown, z.ZodType] => [kind, reader(eventJsonSchema(kind))]))
+    const readers = new Map(
+      EVENT_KINDS.map((kind): [unknown, z.ZodType] => [kind, reader(eventJsonSchema(kind))]),
+    )
     fc.assert(
       fc.property(anyEvent, (event) => {
         expect(decodeEvent(event).ok).toBe(true)

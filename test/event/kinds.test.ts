@@ -12,6 +12,10 @@ const facts: Readonly<Record<string, KindFacts>> = KINDS
 const withFact = (holds: (fact: KindFacts) => boolean): string[] =>
   EVENT_KINDS.filter((kind) => holds(facts[kind] as KindFacts))
 
+const withSource = (source: string | null): string[] => withFact((fact) => fact.defaultSource === source)
+
+const withUnit = (unit: string): string[] => withFact((fact) => fact.unit === unit)
+
 describe('the table of kinds', () => {
   it("has the contract's 19 kinds, in its order", () => {
     expect(EVENT_KINDS.join(', ')).toBe(
@@ -20,25 +24,28 @@ describe('the table of kinds', () => {
   })
 
   it('knows the default sources of interface 2.2', () => {
-    const by = (source: string | null): string[] => withFact((fact) => fact.defaultSource === source)
-    expect(by(null)).toEqual(['ServerErrorEvent', 'ConversationErrorEvent', 'MessageEvent', 'TokenEvent'])
-    expect(by('agent')).toEqual([
+    expect(withSource(null)).toEqual([
+      'ServerErrorEvent',
+      'ConversationErrorEvent',
+      'MessageEvent',
+      'TokenEvent',
+    ])
+    expect(withSource('agent')).toEqual([
       'ACPToolCallEvent',
       'ActionEvent',
       'AgentErrorEvent',
       'SystemPromptEvent',
       'StreamingDeltaEvent',
     ])
-    expect(by('hook')).toEqual(['HookExecutionEvent'])
-    expect(by('user')).toEqual(['InterruptEvent', 'PauseEvent'])
-    expect(by('environment')).toHaveLength(7)
+    expect(withSource('hook')).toEqual(['HookExecutionEvent'])
+    expect(withSource('user')).toEqual(['InterruptEvent', 'PauseEvent'])
+    expect(withSource('environment')).toHaveLength(7)
   })
 
   it('knows which part a kind plays in the view', () => {
-    const by = (unit: string | null): string[] => withFact((fact) => fact.unit === unit)
-    expect(by('message')).toEqual(['CondensationSummaryEvent', 'MessageEvent', 'SystemPromptEvent'])
-    expect(by('call')).toEqual(['ActionEvent'])
-    expect(by('answer')).toEqual(['AgentErrorEvent', 'ObservationEvent', 'UserRejectObservation'])
+    expect(withUnit('message')).toEqual(['CondensationSummaryEvent', 'MessageEvent', 'SystemPromptEvent'])
+    expect(withUnit('call')).toEqual(['ActionEvent'])
+    expect(withUnit('answer')).toEqual(['AgentErrorEvent', 'ObservationEvent', 'UserRejectObservation'])
   })
 
   it('knows what is not searched, not stored, and what moves the status', () => {
@@ -65,10 +72,19 @@ describe('the table of kinds', () => {
 describe('isEventKind', () => {
   it.each(EVENT_KINDS)('takes %s', (kind) => expect(isEventKind(kind)).toBe(true))
 
-  it.each(['', 'Event', 'pauseevent', 'toString', '__proto__', 'constructor', null, undefined, 1, {}, ['PauseEvent']])(
-    'refuses %s',
-    (value) => expect(isEventKind(value)).toBe(false),
-  )
+  it.each([
+    '',
+    'Event',
+    'pauseevent',
+    'toString',
+    '__proto__',
+    'constructor',
+    null,
+    undefined,
+    1,
+    {},
+    ['PauseEvent'],
+  ])('refuses %s', (value) => expect(isEventKind(value)).toBe(false))
 })
 
 describe('isAnswer', () => {

@@ -1,6 +1,6 @@
 /** loadLine and loadValue: a fact comes of everything, an event or a line in quarantine (design D16). */
 
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
 import { encodeEvent } from '../../src/event/encode.ts'
@@ -22,7 +22,8 @@ describe('loading', () => {
   })
 
   it('upcasts first, and names the upcasters', () => {
-    const line = '{"kind":"AgentErrorEvent","tool_name":"t","tool_call_id":"c","error":"e","classification":{}}'
+    const line =
+      '{"kind":"AgentErrorEvent","tool_name":"t","tool_call_id":"c","error":"e","classification":{}}'
     const wanted = {
       fact: { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: 'e' },
       upcasts: ['surplus.classification'],
@@ -48,7 +49,14 @@ describe('loading', () => {
   })
 
   it('keeps a line that is no event, byte for byte', () => {
-    for (const line of ['', 'nope', ' {"kind" : "Nonsense"}\r', '[]', '{"kind":"PauseEvent","zebra":1}', 'null']) {
+    for (const line of [
+      '',
+      'nope',
+      ' {"kind" : "Nonsense"}\r',
+      '[]',
+      '{"kind":"PauseEvent","zebra":1}',
+      'null',
+    ]) {
       const fact = quarantined(loadLine(line).fact)
       expect(fact.raw).toBe(line)
       expect(fact.issues.length).toBeGreaterThan(0)
@@ -58,7 +66,9 @@ describe('loading', () => {
   })
 
   it('keeps a value as text, with null for what JSON cannot say', () => {
-    const fact = quarantined(loadValue({ kind: 'PauseEvent', id: 'p1', when: new Date(0), __: [1n, undefined] }).fact)
+    const fact = quarantined(
+      loadValue({ kind: 'PauseEvent', id: 'p1', when: new Date(0), __: [1n, undefined] }).fact,
+    )
     expect(fact.raw).toBe('{"kind":"PauseEvent","id":"p1","when":null,"__":[null,null]}')
     expect(fact.id).toBe('p1')
   })
@@ -87,7 +97,10 @@ describe('what can be read of a line in quarantine', () => {
 
   it('what stands too deep does not hide the place', () => {
     const line = `{"kind":"ConversationStateUpdateEvent","id":"a","value":${'['.repeat(600)}${']'.repeat(600)}}`
-    expect(quarantined(loadLine(line).fact)).toMatchObject({ id: 'a', event_kind: 'ConversationStateUpdateEvent' })
+    expect(quarantined(loadLine(line).fact)).toMatchObject({
+      id: 'a',
+      event_kind: 'ConversationStateUpdateEvent',
+    })
   })
 })
 

@@ -1,7 +1,8 @@
 /** maskSecrets: no encrypted content survives, at any depth, and nothing else is touched (law X). */
 
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { loadLine } from '../../src/event/load.ts'
 import { maskSecrets } from '../../src/event/mask.ts'
 import { anyJson } from './arbitrary.ts'
 
@@ -12,11 +13,21 @@ describe('maskSecrets', () => {
     [{ encrypted_content: SECRET }, { encrypted_content: null }],
     [{ encrypted_content: { deep: SECRET } }, { encrypted_content: null }],
     [[{ a: [{ encrypted_content: SECRET, b: 1 }] }], [{ a: [{ encrypted_content: null, b: 1 }] }]],
-    [{ a: 1, encrypted_content: 5 }, { a: 1, encrypted_content: null }],
+    [
+      { a: 1, encrypted_content: 5 },
+      { a: 1, encrypted_content: null },
+    ],
   ])('%j', (value, masked) => expect(maskSecrets(value)).toEqual(masked))
 
   it('gives back the very object when there is nothing to mask', () => {
-    for (const value of [{ a: [1, { b: 'encrypted_content' }] }, { encrypted_content: null }, [], 'text', null, 5]) {
+    for (const value of [
+      { a: [1, { b: 'encrypted_content' }] },
+      { encrypted_content: null },
+      [],
+      'text',
+      null,
+      5,
+    ]) {
       expect(maskSecrets(value)).toBe(value)
     }
   })
@@ -46,9 +57,25 @@ describe('maskSecrets', () => {
     expect(maskSecrets(['{"encrypted_content":"gAAA'])).toEqual(['{"encrypted_content":null'])
   })
 
-  it('leaves prose alone', () => {
-    const prose = 'Set "encrypted_content": "x" in the request.'
-    expect(maskSecrets(prose)).toBe(prose)
+  it.each([
+    ['log: {"encrypted_content": "gAAA"} end', 'log: {"encrypted_content": null} end'],
+    ["{'encrypted_content': 'gAAA', 'id': 1}", "{'encrypted_content': null, 'id': 1}"],
+    ['{"encrypted_content":"gA\\"AA","id":1}', '{"encrypted_content":null,"id":1}'],
+    [
+      '{"encrypted_content":"gAAA","b":{"encrypted_content":"gAAA"}}',
+      '{"encrypted_content":null,"b":{"encrypted_content":null}}',
+    ],
+    ['Set "encrypted_content" in the request.', 'Set "encrypted_content" in the request.'],
+    ['{"encrypted_content":null,"id":"r1"}', '{"encrypted_content":null,"id":"r1"}'],
+  ])('finds it in text: %s', (text, masked) => {
+    expect(maskSecrets(text)).toBe(masked)
+    expect(maskSecrets({ deep: [text] })).toEqual({ deep: [masked] })
+  })
+
+  it('masks what a quarantined line holds', () => {
+    const { fact } = loadLine('{"kind":"ActionEvent","x":{"encrypted_content":"gAAA"}}')
+    expect(JSON.stringify(fact)).toContain('gAAA')
+    expect(JSON.stringify(maskSecrets(fact))).not.toContain('gAAA')
   })
 
   it('keeps __proto__ as data', () => {

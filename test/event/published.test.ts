@@ -1,4 +1,4 @@
-/** The published kinds of action and observation: their own fields are checked, with their own place, and others are kept. */
+/** The published kinds of action and observation: their own fields are checked in place, others are kept. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
@@ -68,14 +68,17 @@ describe('the published kinds', () => {
     expect(Object.keys(observationSchemas)).toHaveLength(23)
   })
 
-  it.each(PARTS)('%s %s: its required fields suffice, each is needed, and extra ones are kept', (part, kind) => {
-    const required = REQUIRED[kind] ?? {}
-    expect(complaints(part, { kind, ...required, own: { deep: [1] } })).toEqual([])
-    for (const key of Object.keys(required)) {
-      const { [key]: _, ...rest } = required
-      expect(complaints(part, { kind, ...rest })).toEqual([`${part}.${key} missing`])
-    }
-  })
+  it.each(PARTS)(
+    '%s %s: its required fields suffice, each is needed, and extra ones are kept',
+    (part, kind) => {
+      const required = REQUIRED[kind] ?? {}
+      expect(complaints(part, { kind, ...required, own: { deep: [1] } })).toEqual([])
+      for (const key of Object.keys(required)) {
+        const { [key]: _, ...rest } = required
+        expect(complaints(part, { kind, ...rest })).toEqual([`${part}.${key} missing`])
+      }
+    },
+  )
 
   it.each<[string, Fields, string]>([
     ['TerminalAction', { timeout: -1 }, 'timeout greater_than_equal'],
@@ -111,7 +114,9 @@ describe('the published kinds', () => {
 
   it('a command or a word that is null may be left out, as it is on disk (W35, W36)', () => {
     expect(complaints('observation', { kind: 'TerminalObservation' })).toEqual([])
-    expect(complaints('observation', { kind: 'TerminalObservation', command: null, exit_code: null })).toEqual([])
+    expect(
+      complaints('observation', { kind: 'TerminalObservation', command: null, exit_code: null }),
+    ).toEqual([])
   })
 
   it('a kind that is not published may have any fields', () => {

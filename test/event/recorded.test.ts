@@ -1,4 +1,4 @@
-/** The recorded logs of other people's runs: every line loads, and what was odd about it is named. They are no part of the repository. */
+/** The recorded logs of other people's runs: every line loads, and what was odd about it is named. */
 
 import { describe, expect, it } from 'vitest'
 import { decodeLine } from '../../src/event/decode.ts'
@@ -59,10 +59,15 @@ describe(`recorded logs (${logs.length === 0 ? 'none at hand, nothing is checked
     expect([...odd].filter((name) => !family.includes(name))).toEqual([])
   })
 
-  it.each(whole.length === 0 ? [] : Object.entries(ODD))('%s: each of its oddities occurs', (family, names) => {
-    const lines = whole.filter(({ file }) => file.startsWith(family)).flatMap(linesOf)
-    expect([...new Set(lines.flatMap((line) => loadLine(line).upcasts))].toSorted()).toEqual([...names].toSorted())
-  })
+  it.each(whole.length === 0 ? [] : Object.entries(ODD))(
+    '%s: each of its oddities occurs',
+    (family, names) => {
+      const lines = whole.filter(({ file }) => file.startsWith(family)).flatMap(linesOf)
+      expect([...new Set(lines.flatMap((line) => loadLine(line).upcasts))].toSorted()).toEqual(
+        [...names].toSorted(),
+      )
+    },
+  )
 
   it.each(whole.length === 0 ? [] : [1])('no text of a result is lost on the way', () => {
     let texts = 0
@@ -80,22 +85,31 @@ describe(`recorded logs (${logs.length === 0 ? 'none at hand, nothing is checked
     expect(texts).toBeGreaterThan(300)
   })
 
-  it.each(snippets === undefined ? [] : [snippets])('$file: what is whole loads, what is not says why', (log) => {
-    const kept = linesOf(log).flatMap((line, index) => {
-      const { fact } = loadLine(line)
-      return isQuarantined(fact)
-        ? [[index, fact.event_kind, ...fact.issues.map(({ loc, type }) => `${loc.join('.')} ${type}`)].join(', ')]
-        : []
-    })
-    expect(kept).toEqual([
-      '7, HookExecutionEvent, hook_command missing, exit_code missing',
-      '8, HookExecutionEvent, hook_event_type missing, hook_command missing, success missing, exit_code missing',
-      '9, UserRejectObservation, action_id missing, privacy_check_result extra_forbidden',
-      '10, UserRejectObservation, tool_name missing, tool_call_id missing, action_id missing',
-      '11, UserRejectObservation, action_id missing',
-      '16, StreamingDeltaEvent, content string_type',
-      '17, TokenEvent, source missing',
-      '19, ServerErrorEvent, source missing, detail missing, message extra_forbidden',
-    ])
-  })
+  it.each(snippets === undefined ? [] : [snippets])(
+    '$file: what is whole loads, what is not says why',
+    (log) => {
+      const kept = linesOf(log).flatMap((line, index) => {
+        const { fact } = loadLine(line)
+        return isQuarantined(fact)
+          ? [
+              [
+                index,
+                fact.event_kind,
+                ...fact.issues.map(({ loc, type }) => `${loc.join('.')} ${type}`),
+              ].join(', '),
+            ]
+          : []
+      })
+      expect(kept).toEqual([
+        '7, HookExecutionEvent, hook_command missing, exit_code missing',
+        '8, HookExecutionEvent, hook_event_type missing, hook_command missing, success missing, exit_code missing',
+        '9, UserRejectObservation, action_id missing, privacy_check_result extra_forbidden',
+        '10, UserRejectObservation, tool_name missing, tool_call_id missing, action_id missing',
+        '11, UserRejectObservation, action_id missing',
+        '16, StreamingDeltaEvent, content string_type',
+        '17, TokenEvent, source missing',
+        '19, ServerErrorEvent, source missing, detail missing, message extra_forbidden',
+      ])
+    },
+  )
 })

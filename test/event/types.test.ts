@@ -11,10 +11,12 @@ import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
 import type { Event, EventOf } from '../../src/event/types.ts'
 
 /** Exactly the same type. */
-type Same<A, B> =
-  (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false
+type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false
 
-/** A type with what is only a matter of style taken away: readonly, and the index signature that says "and any other field". */
+/**
+ * A type with what is only a matter of style taken away: readonly, and the index signature that says "and any other
+ * field".
+ */
 type Plain<T> = [T, JsonValue] extends [JsonValue, T]
   ? 'any json'
   : [T, JsonObject | null] extends [JsonObject | null, T]
@@ -27,7 +29,9 @@ type Plain<T> = [T, JsonValue] extends [JsonValue, T]
           ? { -readonly [K in keyof T as string extends K ? never : K]: Plain<Exclude<T[K], undefined>> }
           : T
 
-type InputOf<Schemas> = { [K in keyof Schemas]: Schemas[K] extends z.ZodType ? Plain<z.input<Schemas[K]>> : never }
+type InputOf<Schemas> = {
+  [K in keyof Schemas]: Schemas[K] extends z.ZodType ? Plain<z.input<Schemas[K]>> : never
+}
 
 /** `?:` of the types and of the schemas differ by `undefined`, which no JSON holds. */
 type NoUndefined<T> = { [K in keyof T]: T[K] extends object ? Optional<T[K]> : T[K] }
@@ -38,7 +42,8 @@ type Optional<T> = T extends readonly (infer Item)[]
     : T
 
 /** The kinds for which the two differ; the checker says so by name. */
-type Differing<A, B> = { [K in keyof A & keyof B]: Same<A[K], B[K]> extends true ? never : K }[keyof A & keyof B]
+type Differing<A, B> = { [K in keyof A & keyof B]: Same<A[K], B[K]> extends true ? never : K }[keyof A &
+  keyof B]
 
 type Written = { [K in EventKind]: Plain<EventOf<K>> }
 type WrittenAction = { [K in PublishedAction['kind']]: Plain<ActionOf<K>> }
@@ -59,7 +64,9 @@ describe('types and schemas', () => {
   })
 
   it('say the same of every published action', () => {
-    expectTypeOf<Differing<NoUndefined<WrittenAction>, NoUndefined<InputOf<typeof actionSchemas>>>>().toBeNever()
+    expectTypeOf<
+      Differing<NoUndefined<WrittenAction>, NoUndefined<InputOf<typeof actionSchemas>>>
+    >().toBeNever()
   })
 
   it('say the same of every published observation', () => {
@@ -70,8 +77,12 @@ describe('types and schemas', () => {
 
   it('would tell a difference', () => {
     type A = { a: { kind: 'a'; x?: string } }
-    expectTypeOf<Differing<NoUndefined<A>, NoUndefined<{ a: { kind: 'a'; x: string } }>>>().toEqualTypeOf<'a'>()
-    expectTypeOf<Differing<NoUndefined<A>, NoUndefined<{ a: { kind: 'a'; x?: string | null } }>>>().toEqualTypeOf<'a'>()
+    expectTypeOf<
+      Differing<NoUndefined<A>, NoUndefined<{ a: { kind: 'a'; x: string } }>>
+    >().toEqualTypeOf<'a'>()
+    expectTypeOf<
+      Differing<NoUndefined<A>, NoUndefined<{ a: { kind: 'a'; x?: string | null } }>>
+    >().toEqualTypeOf<'a'>()
     expectTypeOf<Differing<NoUndefined<A>, NoUndefined<{ a: { kind: 'a' } }>>>().toEqualTypeOf<'a'>()
     expectTypeOf<Differing<NoUndefined<A>, NoUndefined<A>>>().toBeNever()
   })

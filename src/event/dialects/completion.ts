@@ -10,7 +10,7 @@ export const COMPLETION: readonly Upcaster[] = [
   upcaster(
     'completion.tool_calls',
     ['ActionEvent', 'MessageEvent'],
-    'A tool call had its name and arguments under function; they move up, and origin says completion. index and type are taken out.',
+    'Name and arguments of a tool call stood under function; they move up. index and type are taken out.',
     (raw) =>
       editObject(editObject(raw, 'tool_call', liftCall), 'llm_message', (message) =>
         editEach(message, 'tool_calls', liftCall),
@@ -19,16 +19,16 @@ export const COMPLETION: readonly Upcaster[] = [
   upcaster(
     'completion.tools',
     ['SystemPromptEvent'],
-    'A tool had its name, description and parameters under function; they move up, the name as title. A tool that is not built in counts as one of an MCP server. type is taken out.',
+    'A tool stood under function; it moves up, its name as title. If not built in, it counts as an MCP tool. type is taken out.',
     (raw) => editEach(raw, 'tools', liftTool),
   ),
 ]
 
 function liftCall(call: JsonObject): JsonObject {
-  const { function: called } = call
-  if (!isObject(called) || typeof called['name'] !== 'string' || typeof called['arguments'] !== 'string')
-    return call
-  return { ...called, ...without(call, 'function', 'type', 'index'), origin: 'completion' }
+  const { function: called, type = 'function' } = call
+  if (type !== 'function' || !isObject(called)) return call
+  if (typeof called['name'] !== 'string' || typeof called['arguments'] !== 'string') return call
+  return joined(call, without(call, 'function', 'type', 'index'), called, { origin: 'completion' })
 }
 
 function liftTool(tool: JsonObject): JsonObject {
@@ -36,13 +36,19 @@ function liftTool(tool: JsonObject): JsonObject {
   if (type !== 'function' || !isObject(described) || typeof described['name'] !== 'string') return tool
   const { name, description } = described
   const names = namesOfTool(name)
-  return {
+  const today = {
     ...(names && { kind: names.tool }),
     title: name,
     description: description ?? '',
     action_type: names?.action ?? 'MCPToolAction',
     observation_type: names?.observation ?? 'MCPToolObservation',
-    ...without(described, 'name', 'description'),
-    ...without(tool, 'type', 'function'),
   }
+  return joined(tool, today, without(described, 'name', 'description'), without(tool, 'type', 'function'))
+}
+
+/** The parts as one object; but when two of them say something under one name, the object as it was. */
+function joined(given: JsonObject, ...parts: readonly JsonObject[]): JsonObject {
+  const entries = parts.flatMap((part) => Object.entries(part))
+  const joint = Object.fromEntries(entries)
+  return Object.keys(joint).length === entries.length ? joint : given
 }

@@ -1,4 +1,4 @@
-/** Some producers write every field, null where it says nothing: their events go in, events in which the default may stand come out. */
+/** Events whose producer wrote every field, null where it says nothing, go in; out come events with room for defaults. */
 
 import { type Shape, shapeOfKind, walkShapes } from '../inner.ts'
 import { without } from '../json.ts'

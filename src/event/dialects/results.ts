@@ -1,4 +1,4 @@
-/** Older tools put their result into fields of their own: such observations go in, observations with content come out. */
+/** Observations that put their result into fields of their own go in, observations with content come out. */
 
 import { editObject, without } from '../json.ts'
 import { observationChecks } from '../published/schema.ts'
@@ -15,7 +15,8 @@ const OWN_MESSAGE: ReadonlySet<JsonValue | undefined> = new Set([
 export const toContent = (...texts: readonly JsonValue[]): readonly JsonValue[] =>
   texts.filter((text) => typeof text === 'string' && text !== '').map((text) => ({ type: 'text', text }))
 
-const isTextOrNothing = (value: JsonValue): boolean => value === null || typeof value === 'string'
+/** Whether a value can go into content, if only as nothing. */
+export const isTextOrNull = (value: JsonValue): boolean => value === null || typeof value === 'string'
 
 /** Steps for observations that have no list of content. */
 export const RESULTS: readonly Upcaster[] = [
@@ -33,7 +34,7 @@ export const RESULTS: readonly Upcaster[] = [
   upcaster(
     'results.output_and_error',
     ['ObservationEvent'],
-    'message, output and error become content and is_error. An error is true, or a text that is not empty: then it stands last in the content.',
+    'message, output and error become content and is_error. An error is true, or a text, which then stands last.',
     (raw) => editObject(raw, 'observation', collect),
   ),
 ]
@@ -45,8 +46,8 @@ function collect(observation: JsonObject): JsonObject {
   const taken = ['output', 'error', ...(OWN_MESSAGE.has(kind) ? [] : ['message'])]
   if (!taken.some((key) => Object.hasOwn(observation, key))) return observation
   const message = taken.includes('message') ? (observation['message'] ?? null) : null
-  const readable = isTextOrNothing(output) && isTextOrNothing(message)
-  if (!readable || !(isTextOrNothing(error) || typeof error === 'boolean')) return observation
+  const readable = isTextOrNull(output) && isTextOrNull(message)
+  if (!readable || !(isTextOrNull(error) || typeof error === 'boolean')) return observation
   const failed = typeof error === 'string' ? error !== '' : error === true
   return {
     ...without(observation, ...taken),

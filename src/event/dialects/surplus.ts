@@ -1,4 +1,4 @@
-/** Fields that producers write and the contract has no place for: events with them go in, events without them come out. */
+/** Events with fields that the contract has no place for go in, events without them come out. */
 
 import { shapeOfKind, TEXT, walkShapes } from '../inner.ts'
 import { without } from '../json.ts'

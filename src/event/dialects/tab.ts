@@ -1,8 +1,8 @@
-/** The dialect of an editor extension: its status fields, its tools without kinds and its messages go in, today's shapes come out. */
+/** An editor extension's status fields, tools without kinds and messages go in, today's shapes come out. */
 
 import { edit, editObject, without } from '../json.ts'
 import type { JsonObject } from '../shapes.ts'
-import { toContent } from './results.ts'
+import { isTextOrNull, toContent } from './results.ts'
 import { namesOfTool } from './tools.ts'
 import { upcaster, type Upcaster } from './upcaster.ts'
 
@@ -25,7 +25,7 @@ export const TAB: readonly Upcaster[] = [
     'iteration becomes the value of the key iteration.',
     (raw) => {
       const { iteration } = raw
-      return iteration !== undefined && hasNoValue(raw)
+      return typeof iteration === 'number' && hasNoValue(raw)
         ? { ...without(raw, 'iteration'), key: 'iteration', value: iteration }
         : raw
     },
@@ -39,7 +39,7 @@ export const TAB: readonly Upcaster[] = [
   upcaster(
     'tab.observation_kind',
     ['ObservationEvent'],
-    "An observation named no kind; it gets the one of its tool. A terminal's stdout and stderr become content; an exit code other than 0 is not an error of the tool.",
+    'An observation named no kind; it gets the one of its tool. stdout and stderr of a terminal become content.',
     (raw) =>
       editObject(raw, 'observation', (observation) => {
         const named = withKind(observation, raw, 'observation')
@@ -59,8 +59,7 @@ export const TAB: readonly Upcaster[] = [
   ),
 ]
 
-const hasNoValue = (update: JsonObject): boolean =>
-  !Object.hasOwn(update, 'key') && !Object.hasOwn(update, 'value')
+const hasNoValue = ({ key = null, value }: JsonObject): boolean => key === null && value === undefined
 
 function withKind(given: JsonObject, event: JsonObject, part: 'action' | 'observation'): JsonObject {
   const { tool_name: tool } = event
@@ -68,9 +67,10 @@ function withKind(given: JsonObject, event: JsonObject, part: 'action' | 'observ
   return names === undefined ? given : { ...given, kind: names[part] }
 }
 
+/** An exit code other than 0 is a fact about the command, and no error of the tool. */
 function printed(observation: JsonObject): JsonObject {
-  const { kind, content, stdout = '', stderr = '' } = observation
+  const { kind, content, stdout = null, stderr = null } = observation
   if (kind !== 'TerminalObservation' || content !== undefined) return observation
-  if (typeof stdout !== 'string' || typeof stderr !== 'string') return observation
+  if (!isTextOrNull(stdout) || !isTextOrNull(stderr)) return observation
   return { ...without(observation, 'stdout', 'stderr'), content: toContent(stdout, stderr) }
 }

@@ -1,35 +1,40 @@
-/** The form of an upcaster: raw JSON of an older or foreign dialect goes in, the same fact in today's shape comes out. */
+/** The form of an upcaster: raw JSON of an older or foreign dialect in, the same fact in today's shape out. */
 
 import type { EventKind } from '../kinds.ts'
 import type { JsonObject } from '../shapes.ts'
 
 /**
- * One step from a dialect towards today's shape. Pure and total: any JSON object may come in, it is never changed, and an event that
- * needs no such step comes out as the very same object. A second run changes nothing.
+ * One step from a dialect towards today's shape. Pure and total: any JSON object may come in, it is never changed,
+ * and an event that needs no such step comes out as the very same object. A second run changes nothing.
  */
 export interface Upcaster {
   /** The dialect and the step, as reports name it. */
   readonly name: string
   /** What is odd in the dialect and what becomes of it. Whatever is taken out is said here. */
   readonly description: string
-  /** The kinds of event it can concern; it is not run on others. */
+  /** The kinds of event it can concern; it leaves others alone. */
   readonly kinds: readonly EventKind[]
   readonly applies: (raw: JsonObject) => boolean
   readonly upcast: (raw: JsonObject) => JsonObject
 }
 
-/** An upcaster made of one change, which gives back the very same object where it has nothing to do. */
+/**
+ * An upcaster made of one change, which gives back the very same object where it has nothing to do. It is run on
+ * the given kinds only.
+ */
 export function upcaster(
   name: string,
   kinds: readonly EventKind[],
   description: string,
   change: (raw: JsonObject) => JsonObject,
 ): Upcaster {
+  const concerned: ReadonlySet<unknown> = new Set(kinds)
+  const upcast = (raw: JsonObject): JsonObject => (concerned.has(raw['kind']) ? change(raw) : raw)
   return Object.freeze({
     name,
     description,
     kinds: Object.freeze(kinds),
-    applies: (raw: JsonObject) => change(raw) !== raw,
-    upcast: change,
+    applies: (raw: JsonObject) => upcast(raw) !== raw,
+    upcast,
   })
 }

@@ -5,7 +5,8 @@ import type { ActionOf, PublishedAction } from './actions.ts'
 import type { ObservationOf, PublishedObservation } from './observations.ts'
 
 /**
- * Whether an action of a decoded event is of a published kind. Decoding has checked that it then has that kind's fields. O(1).
+ * Whether an action of a decoded event is of a published kind. Decoding has checked that it then has that kind's
+ * fields. O(1).
  *
  * @example
  * const action = { kind: 'TerminalAction', command: 'ls' }
@@ -19,7 +20,8 @@ export function isAction<K extends PublishedAction['kind']>(
 }
 
 /**
- * Whether an observation of a decoded event is of a published kind. Decoding has checked that it then has that kind's fields. O(1).
+ * Whether an observation of a decoded event is of a published kind. Decoding has checked that it then has that
+ * kind's fields. O(1).
  *
  * @example
  * const observation = { kind: 'TerminalObservation', exit_code: 1 }

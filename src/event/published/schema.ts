@@ -1,4 +1,4 @@
-/** The published kinds of action and observation as zod schemas: what each has beyond the open shape. Extra fields are kept. */
+/** The published kinds of action and observation as zod schemas: what each has beyond the open shape. */
 
 import * as z from 'zod'
 import { checker, integer, jsonObject, maybeText, type Check } from '../shapes/schema.ts'
@@ -136,7 +136,10 @@ const commandMetadata = z.looseObject({
   suffix: z.string().exactOptional(),
 })
 
-/** What each published kind of observation has of its own; `content` and `is_error` are checked with the event, for every kind alike. */
+/**
+ * What each published kind of observation has of its own; `content` and `is_error` are checked with the event, for
+ * every kind alike.
+ */
 export const observationSchemas = {
   FinishObservation: published('FinishObservation', {}),
   ThinkObservation: published('ThinkObservation', {}),

@@ -1,4 +1,4 @@
-/** The nested shapes as zod schemas: closed where interface 2.3 closes them, open where tools and providers add fields of their own (design D14). */
+/** The nested shapes as zod schemas: closed where interface 2.3 closes them, else open (design D14). */
 
 import * as z from 'zod'
 import type { JsonObject, JsonValue } from '../shapes.ts'
@@ -12,8 +12,9 @@ export type Check = (value: JsonValue) => readonly Problem[]
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
- * The check of a schema. It is compiled when its first value comes, so nobody pays for kinds that never do, and nothing is built:
- * the value itself is what goes on. Only a value that does not fit runs through the slower parser, which knows where and why.
+ * The check of a schema. It is compiled when its first value comes, so nobody pays for kinds that never do, and
+ * nothing is built: the value itself is what goes on. Only a value that does not fit runs through the slower
+ * parser, which knows where and why.
  */
 export function checker(schema: z.ZodType): Check {
   let compiled: z.ZodType | undefined
@@ -23,7 +24,10 @@ export function checker(schema: z.ZodType): Check {
   }
 }
 
-/** Any JSON. Whatever reaches a schema has been proved to be JSON by the copy or the parse before it, so nothing is left to check here. */
+/**
+ * Any JSON. Whatever reaches a schema has been proved to be JSON by the copy or the parse before it, so nothing is
+ * left to check here.
+ */
 export const json = z.unknown() as z.ZodType as z.ZodType<JsonValue, JsonValue>
 
 /** Any JSON object. */
@@ -110,7 +114,10 @@ export const toolDefinition = z.looseObject({
   meta: jsonObject.nullable().exactOptional(),
 })
 
-/** Any action: users make tools, so only the kind is asked for here; the published kinds are checked by their own schemas. */
+/**
+ * Any action: users make tools, so only the kind is asked for here; the published kinds are checked by their own
+ * schemas.
+ */
 export const action = z.looseObject({ kind: z.string().min(1) })
 
 /** Any observation: the kind and what every observation shares. */
