@@ -1,0 +1,242 @@
+/** Group M of the inventory: Chat Completions, the breakpoints and thinking of Anthropic, and how older records load. */
+
+import { describe, expect, it } from 'vitest'
+import { decodeEvent } from '../../src/event/decode.ts'
+import { withDefaults } from '../../src/event/defaults.ts'
+import { encodeEvent } from '../../src/event/encode.ts'
+import { loadValue } from '../../src/event/load.ts'
+import { isQuarantined } from '../../src/event/quarantine.ts'
+import type { Content, Message } from '../../src/event/shapes.ts'
+import type { Event } from '../../src/event/types.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk.ts'
+import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { action, agent, image, observe, pair, system, text, user } from '../build.ts'
+import { fold, say, told, words } from './look.ts'
+
+const EPHEMERAL = { type: 'ephemeral' }
+const URL_1 = 'https://a.example/1.png'
+const URL_2 = 'https://a.example/2.png'
+
+const marked = (words: string): Content => ({ type: 'text', text: words, cache_prompt: true })
+const markedImages: Content = { type: 'image', image_urls: [URL_1, URL_2], cache_prompt: true }
+
+const chat = (...events: readonly Event[]) => toOpenAIChat(say(...events))
+const claude = (...events: readonly Event[]) => toAnthropic(say(...events))
+
+/** A user's message as older producers wrote it, loaded. */
+function loaded(fields: Record<string, unknown>): Event {
+  const { fact } = loadValue({ kind: 'MessageEvent', id: 'm', source: 'user', ...fields })
+  if (isQuarantined(fact)) throw new Error(fact.issues.map((one) => one.msg).join())
+  return fact
+}
+
+const loadedMessage = (llm_message: unknown): Message => {
+  const event = loaded({ llm_message })
+  if (event.kind !== 'MessageEvent') throw new Error(event.kind)
+  return event.llm_message
+}
+
+describe('group M: chat', () => {
+  it('M1 a text marked for the cache', () => {
+    const log = [user('u', [marked('hi')])]
+    expect(claude(...log).messages[0]?.content).toEqual([
+      { type: 'text', text: 'hi', cache_control: EPHEMERAL },
+    ])
+    expect(chat(...log)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'hi' }] }])
+  })
+
+  it('M2 two images marked for the cache', () => {
+    const blocks = claude(user('u', [markedImages])).messages[0]?.content
+    expect(blocks?.map((block) => ('cache_control' in block ? block.cache_control : null))).toEqual([
+      null,
+      EPHEMERAL,
+    ])
+    expect(JSON.stringify(chat(user('u', [markedImages])))).not.toContain('cache')
+  })
+
+  it.each([
+    ['text', marked('result')],
+    ['image', markedImages],
+  ] as const)('M3 a tool result with a marked %s', (_, part) => {
+    const call = action('a', { call: 'c' })
+    const log = [user('u'), call, observe('o', call, [part])]
+    const [result] = claude(...log).messages[2]?.content ?? []
+    expect(result).toMatchObject({ type: 'tool_result', tool_use_id: 'c', cache_control: EPHEMERAL })
+    expect(JSON.stringify(result).match(/cache_control/g)).toHaveLength(1)
+    expect(chat(...log)[2]).toMatchObject({ role: 'tool', tool_call_id: 'c' })
+    expect(JSON.stringify(chat(...log))).not.toContain('cache')
+  })
+
+  it('M4 a reply with a call', () => {
+    const log = [user('u'), ...pair('1', { call: 'c', tool: 'grep', args: '{"p":1}', thought: 'look' })]
+    expect(chat(...log)[1]).toEqual({
+      role: 'assistant',
+      content: 'look',
+      tool_calls: [{ id: 'c', type: 'function', function: { name: 'grep', arguments: '{"p":1}' } }],
+    })
+  })
+
+  it.each([{}, { thought: ' \n ' }])('M5 a call without words %j', (options) => {
+    const reply = chat(user('u'), ...pair('1', options))[1]
+    expect(reply).toMatchObject({ role: 'assistant', tool_calls: [{ type: 'function' }] })
+    expect(reply).not.toHaveProperty('content')
+  })
+
+  it('M6 a reply without words and calls', () => {
+    expect(chat(user('u'), agent('a', []), user('v'))).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'u' },
+          { type: 'text', text: 'v' },
+        ],
+      },
+    ])
+  })
+
+  it('M7 the role function', () => {
+    const decoded = decodeEvent({
+      kind: 'MessageEvent',
+      source: 'agent',
+      llm_message: { role: 'function', content: [] },
+    })
+    expect(decoded.ok ? [] : decoded.issues.map((one) => one.loc)).toEqual([['llm_message', 'role']])
+  })
+
+  it('M8 content null', () => {
+    expect(loadedMessage({ role: 'assistant', content: null }).content ?? []).toEqual([])
+  })
+
+  it('M9 long texts', () => {
+    const [under, exact, over] = [49_999, 50_000, 50_001].map((length) => 'x'.repeat(length)) as [
+      string,
+      string,
+      string,
+    ]
+    const call = action('a')
+    const lengths = (result: string, maxResultLength?: number) =>
+      told(
+        fold(user('u', over), call, observe('o', call, result)),
+        maxResultLength === undefined ? {} : { maxResultLength },
+      )
+        .filter((message) => message.role !== 'assistant')
+        .map((message) => words(message)[0]?.length)
+    expect(lengths(over)).toEqual([50_001, 50_001])
+    expect(lengths(under, 50_000)).toEqual([50_001, 49_999])
+    expect(lengths(exact, 50_000)).toEqual([50_001, 50_000])
+    expect(lengths(over, 50_000)).toEqual([50_001, 50_000])
+    const clipped = told(fold(call, observe('o', call, over)), { maxResultLength: 50_000 })[1]
+    expect(words(clipped)[0]).toContain('<response clipped>')
+  })
+
+  it('M10 reasoning text', () => {
+    const message = { role: 'assistant', content: [text('so')], reasoning_content: 'because' } as const
+    const messages = say(user('u'), agent('a', 'so', { llm_message: message }))
+    expect(JSON.stringify(toOpenAIChat(messages))).not.toContain('because')
+    expect(toAiSdk(messages)[1]?.content).toEqual([
+      { type: 'reasoning', text: 'because' },
+      { type: 'text', text: 'so' },
+    ])
+  })
+
+  it('M11 lists for system and user, strings for assistant and tool', () => {
+    const messages = chat(system('s'), user('u'), ...pair('1', { thought: 'look' }), agent('a'))
+    expect(
+      messages.map(({ role, content }) => [role, Array.isArray(content) ? 'list' : typeof content]),
+    ).toEqual([
+      ['system', 'list'],
+      ['user', 'list'],
+      ['assistant', 'string'],
+      ['tool', 'string'],
+      ['assistant', 'string'],
+    ])
+  })
+
+  it('M12 several texts in one string', () => {
+    const call = action('a')
+    expect(chat(user('u'), agent('a', [text('one'), text('two')]))[1]?.content).toBe('one\ntwo')
+    expect(chat(user('u'), call, observe('o', call, [text('one'), text('two')]))[2]?.content).toBe('one\ntwo')
+    expect(chat(user('u'), call, observe('o', call, []))[2]?.content).toBe('')
+  })
+
+  it('M13 thinking blocks', () => {
+    const blocks = [
+      { type: 'redacted_thinking', data: 'sealed' },
+      { type: 'thinking', thinking: 'hm', signature: 'signed' },
+      { type: 'thinking', thinking: 'unsigned', signature: null },
+    ] as const
+    const call = action('a', { thought: 'so', thinking_blocks: blocks })
+    const thinkingUser = user('u', 'u', {
+      llm_message: { role: 'user', content: [text('u')], thinking_blocks: blocks },
+    })
+    const log = [thinkingUser, call, observe('o', call)]
+    expect(claude(...log).messages[0]?.content).toEqual([{ type: 'text', text: 'u' }])
+    expect(claude(...log).messages[1]?.content.slice(0, 3)).toEqual([
+      blocks[0],
+      blocks[1],
+      { type: 'text', text: 'so' },
+    ])
+    expect(JSON.stringify(chat(...log))).not.toMatch(/sealed|hm|unsigned|thinking/)
+    expect(claude(user('u'), ...pair('1', { thought: 'so' })).messages[1]?.content[0]).toEqual({
+      type: 'text',
+      text: 'so',
+    })
+  })
+
+  it('M14 what is stored, and what defaults to what', () => {
+    expect(JSON.parse(encodeEvent(fold(user('u', 'hi')).log.entries.get(0)?.event as Event))).toMatchObject({
+      llm_message: { content: [{ text: 'hi' }] },
+    })
+    const minimal = decodeEvent({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user' } })
+    const event = minimal.ok ? minimal.event : null
+    expect(event).toEqual({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user' } })
+    expect(event && withDefaults(event)).toEqual({
+      kind: 'MessageEvent',
+      source: 'user',
+      llm_message: { role: 'user', content: [], thinking_blocks: [] },
+      activated_skills: [],
+      extended_content: [],
+    })
+  })
+
+  it('M15 settings that messages once had', () => {
+    for (const enable_truncation of [true, false]) {
+      expect(
+        loadedMessage({ role: 'user', content: [{ type: 'text', text: 'hi', enable_truncation }] }).content,
+      ).toEqual([text('hi')])
+    }
+    const flags = {
+      cache_enabled: true,
+      vision_enabled: true,
+      function_calling_enabled: false,
+      force_string_serializer: false,
+      send_reasoning_content: false,
+    }
+    const old = loaded({ llm_message: { role: 'user', content: [text('old')], ...flags } })
+    expect(old).toMatchObject({ llm_message: flags })
+    expect(say(old, user('new'))).toEqual([{ role: 'user', content: [text('old'), text('new')], name: null }])
+  })
+
+  it('M16 content null and content a string', () => {
+    expect(loadedMessage({ role: 'user', content: null }).content ?? []).toEqual([])
+    expect(loadedMessage({ role: 'user', content: 'hi' }).content).toEqual([text('hi')])
+  })
+
+  it('M17 breakpoints stand where the log marks them, and nowhere else', () => {
+    const dynamic_context = text('today')
+    const plain = claude(system('s', 'prompt', { dynamic_context }), user('u'))
+    expect(JSON.stringify(plain)).not.toContain('cache_control')
+    const system_prompt = { type: 'text', text: 'prompt', cache_prompt: true } as const
+    const prompt = claude(
+      system('s', '', { system_prompt, dynamic_context }),
+      user('u', [marked('hi')]),
+      agent('a'),
+    )
+    expect(prompt.system?.map((block) => 'cache_control' in block)).toEqual([true, false])
+    expect(prompt.messages[0]?.content).toEqual([{ type: 'text', text: 'hi', cache_control: EPHEMERAL }])
+    expect(JSON.stringify(chat(system('s', '', { system_prompt }), user('u', [image(URL_1)])))).not.toContain(
+      'cache',
+    )
+  })
+})

@@ -1,0 +1,49 @@
+/** Group C of the inventory: what a copy of a log shares with its source, as far as the log itself decides it. */
+
+import { describe, expect, it } from 'vitest'
+import { decodeEvent } from '../../src/event/decode.ts'
+import { reduce } from '../../src/state/reduce.ts'
+import { system, user, users } from '../build.ts'
+import { entry, fold, ids, logEvents, path, read, reopen } from './look.ts'
+
+describe('group C: copies', () => {
+  it('C2 the copy goes on, the source does not', () => {
+    const source = fold(...users('m0', 'm1'))
+    const copy = reduce(source, read(user('m2')))
+    expect(ids(copy)).toEqual(['m0', 'm1', 'm2'])
+    expect(source.log.entries.length).toBe(2)
+    expect(ids(source)).toEqual(['m0', 'm1'])
+    expect(ids(reduce(source, read(user('other'))))).toEqual(['m0', 'm1', 'other'])
+    expect(ids(copy)).toEqual(['m0', 'm1', 'm2'])
+  })
+
+  it('C3 a tool that carries a function', () => {
+    const tool = { kind: 'TerminalTool', description: 'runs', action_type: 'TerminalAction' }
+    const live = { ...system('s'), tools: [{ ...tool, executor: () => 'done' }] }
+    const decoded = decodeEvent(live)
+    expect(decoded.ok ? [] : decoded.issues.map((one) => one.loc)).toEqual([['tools', 0, 'executor']])
+    const plain = read({ ...system('s'), tools: [{ ...tool, executor: null }] })
+    expect(plain).toMatchObject({ tools: [{ action_type: 'TerminalAction', executor: null }] })
+  })
+
+  it('C10 a text deep inside cannot be changed behind the log', () => {
+    const given = {
+      kind: 'MessageEvent',
+      id: 'm',
+      source: 'user',
+      llm_message: { role: 'user', content: [{ text: 'said' }] },
+    }
+    const state = fold(read(given))
+    for (const part of given.llm_message.content) part.text = 'changed'
+    const { event } = entry(state, 'm')
+    const kept = event?.kind === 'MessageEvent' ? event.llm_message.content?.[0] : undefined
+    expect(kept).toEqual({ text: 'said' })
+    expect(() => Object.assign(kept ?? {}, { text: 'changed' })).toThrow(TypeError)
+  })
+
+  it('C12 a copy that was written and read', () => {
+    const copy = reopen(fold(...logEvents(fold(...users('m0', 'm1'), user('m2', 'm2', { parent_id: 'm0' })))))
+    expect(logEvents(copy).map((event) => event.id)).toEqual(['m0', 'm1', 'm2'])
+    expect(path(copy)).toEqual(['m0', 'm2'])
+  })
+})

@@ -1,0 +1,75 @@
+/** The cases of group A that speak of event files: how a directory of them is read. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { eventFiles } from '../../src/cli/input/directory.ts'
+import { loadLine } from '../../src/event/load.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { user } from '../build.ts'
+import { ids, reports } from './look.ts'
+
+let folder = ''
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'colloquy-files-'))
+})
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const write = (number: string, id: string, body = JSON.stringify(user(id))): void =>
+  writeFileSync(join(folder, `event-${number}-${id}.json`), body)
+
+/** The files of the folder as the command line reads them: their numbers, and the state of their log. */
+async function readFolder(name = folder) {
+  const pieces: { readonly line: number; readonly text: string }[] = []
+  for await (const some of await eventFiles(name)) {
+    for (const piece of some) pieces.push({ line: piece.line, text: piece.bytes.toString() })
+  }
+  return {
+    lines: pieces.map((piece) => piece.line),
+    state: replay(pieces.map((piece) => loadLine(piece.text).fact)),
+  }
+}
+
+describe('group A: event files', () => {
+  it('A7 a file deleted after it was read', async () => {
+    write('00000', 'm0')
+    const { state } = await readFolder()
+    rmSync(join(folder, 'event-00000-m0.json'))
+    expect(ids(state)).toEqual(['m0'])
+    await expect(readFolder()).rejects.toMatchObject({ code: 'no_events' })
+  })
+
+  it('A9 a gap in the numbers', async () => {
+    write('00000', 'm0')
+    write('00002', 'm2')
+    const { lines, state } = await readFolder()
+    expect(lines).toEqual([0, 2])
+    expect(ids(state)).toEqual(['m0', 'm2'])
+  })
+
+  it('A10 a directory that cannot be listed', async () => {
+    await expect(readFolder(join(folder, 'nowhere'))).rejects.toThrow(/./)
+    await expect(readFolder()).rejects.toMatchObject({ code: 'no_events' })
+  })
+
+  it('A11 a file that is gone', async () => {
+    for (const number of ['0', '1', '2']) write(number.padStart(5, '0'), `m${number}`)
+    const before = await readFolder()
+    rmSync(join(folder, 'event-00001-m1.json'))
+    expect(ids(before.state)).toEqual(['m0', 'm1', 'm2'])
+    const { state } = await readFolder()
+    expect(ids(state)).toEqual(['m0', 'm2'])
+    expect(reports(state)).toEqual([])
+  })
+
+  it('A21 numbers of five digits and more', async () => {
+    const numbers = [1_000_000, 100_001, 0, 99_999, 1, 999_999, 100_000]
+    for (const number of numbers) write(String(number).padStart(5, '0'), `m${number}`)
+    const { lines, state } = await readFolder()
+    expect(lines).toEqual([0, 1, 99_999, 100_000, 100_001, 999_999, 1_000_000])
+    expect(ids(state)).toEqual(lines.map((line) => `m${line}`))
+  })
+})

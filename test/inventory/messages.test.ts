@@ -1,0 +1,202 @@
+/** Group L of the inventory: the neutral messages of a log. */
+
+import { describe, expect, it } from 'vitest'
+import type { Message } from '../../src/event/shapes.ts'
+import type { MessageEvent } from '../../src/event/types.ts'
+import {
+  action,
+  agent,
+  batch,
+  condensation,
+  fail,
+  image,
+  observe,
+  pair,
+  summary,
+  system,
+  text,
+  user,
+} from '../build.ts'
+import { entry, fold, reopen, roles, say, told, words } from './look.ts'
+
+/** A user's message with fields that only assistants and tools use. */
+const odd = (id: string, fields: Partial<Message>): MessageEvent =>
+  user(id, id, { llm_message: { role: 'user', content: [text(id)], ...fields } })
+
+describe('group L: neutral messages', () => {
+  it('L1 an empty log', () => {
+    expect(say()).toEqual([])
+  })
+
+  it('L2 one message', () => {
+    expect(say(user('u', 'hello'))).toEqual([{ role: 'user', content: [text('hello')], name: null }])
+  })
+
+  it('L3 two user messages and a reply', () => {
+    const messages = say(user('u1'), user('u2'), agent('a'))
+    expect(roles(messages)).toEqual(['user', 'assistant'])
+    expect(words(messages[0])).toEqual(['u1', 'u2'])
+  })
+
+  it('L4 three user messages', () => {
+    const messages = say(user('u1'), user('u2'), user('u3'))
+    expect(messages).toHaveLength(1)
+    expect(words(messages[0])).toEqual(['u1', 'u2', 'u3'])
+  })
+
+  it('L5 a text and an image', () => {
+    const messages = say(user('u1'), user('u2', [image('https://a.example/1.png')]))
+    expect(messages).toHaveLength(1)
+    expect(messages[0]?.content.map((part) => part.type)).toEqual(['text', 'image'])
+  })
+
+  it('L6 a summary and a user message', () => {
+    const messages = say(user('m0'), condensation('C', ['m0'], 'the summary', 0), user('u'))
+    expect(roles(messages)).toEqual(['user'])
+    expect(words(messages[0])).toEqual(['the summary', 'u'])
+    expect(say(summary('s', 'the summary'), user('u'))).toEqual(messages)
+  })
+
+  it('L7 a user message with a tool_call_id stands alone', () => {
+    const messages = say(odd('u1', { tool_call_id: 't' }), user('u2'))
+    expect(messages.map(words)).toEqual([['u1'], ['u2']])
+  })
+
+  it('L8 a user message with tool_calls stands alone', () => {
+    const tool_calls = [{ id: 't', name: 'ls', arguments: '{}', origin: 'completion' }] as const
+    const messages = say(odd('u1', { tool_calls }), user('u2'))
+    expect(messages.map(words)).toEqual([['u1'], ['u2']])
+    expect(JSON.stringify(messages)).not.toContain('"ls"')
+  })
+
+  it('L9 a user message with a name stands alone', () => {
+    const messages = say(odd('u1', { name: 'ann' }), user('u2'))
+    expect(messages.map(words)).toEqual([['u1'], ['u2']])
+    expect(messages[0]).toMatchObject({ name: 'ann' })
+  })
+
+  it('L10 a reply, then the user', () => {
+    expect(roles(say(user('u1'), agent('a'), user('u2')))).toEqual(['user', 'assistant', 'user'])
+    expect(roles(say(agent('a'), user('u')))).toEqual(['assistant', 'user'])
+  })
+
+  it('L11 a call', () => {
+    const [reply, ...others] = say(
+      ...pair('1', { call: 'c', tool: 'grep', args: '{"p":1}', thought: 'look' }),
+    )
+    expect(words(reply)).toEqual(['look'])
+    expect(reply).toMatchObject({
+      role: 'assistant',
+      tool_calls: [{ id: 'c', name: 'grep', arguments: '{"p":1}' }],
+    })
+    expect(roles(others)).toEqual(['tool'])
+  })
+
+  it('L12 three calls of one response', () => {
+    const calls = ['1', '2', '3'].map((name, at) =>
+      action(`a${name}`, { call: `c${name}`, response: 'r', ...(at === 0 ? { thought: 'all three' } : {}) }),
+    )
+    const messages = say(...calls, ...calls.map((call) => observe(`o-${call.id}`, call)))
+    expect(roles(messages)).toEqual(['assistant', 'tool', 'tool', 'tool'])
+    expect(words(messages[0])).toEqual(['all three'])
+    const [reply] = messages
+    expect(reply?.role === 'assistant' && reply.tool_calls.map((call) => call.id)).toEqual(['c1', 'c2', 'c3'])
+  })
+
+  it('L13 reasoning and thinking of the first call', () => {
+    const first = action('a1', { response: 'r', thinking: true, reasoning_content: 'because' })
+    const second = action('a2', { response: 'r' })
+    const [reply] = say(first, second, observe('o1', first), observe('o2', second))
+    expect(reply).toMatchObject({
+      reasoning_content: 'because',
+      thinking_blocks: [{ type: 'thinking', thinking: 'thinking of a1', signature: 'signed-a1' }],
+    })
+  })
+
+  it('L14 the reasoning item of the first call', () => {
+    const item = {
+      id: 'rs_1',
+      summary: ['s'],
+      content: null,
+      encrypted_content: 'sealed',
+      status: 'completed',
+    }
+    const first = action('a1', { response: 'r', responses_reasoning_item: item })
+    const second = action('a2', { response: 'r' })
+    const [reply] = say(first, second, observe('o1', first), observe('o2', second))
+    const items =
+      reply?.role === 'assistant' ? reply.tool_calls.map((call) => call.responses_reasoning_item) : []
+    expect(items).toEqual([item, null])
+  })
+
+  it('L15 two calls of two responses', () => {
+    const [one, two] = [action('a1', { call: 'c1' }), action('a2', { call: 'c2' })]
+    const messages = say(one, two, observe('o1', one), observe('o2', two))
+    expect(roles(messages)).toEqual(['assistant', 'tool', 'assistant', 'tool'])
+    expect(messages.map((each) => (each.role === 'tool' ? each.tool_call_id : null))).toEqual([
+      null,
+      'c1',
+      null,
+      'c2',
+    ])
+  })
+
+  it('L16 a system prompt, a question, a call and its result', () => {
+    const messages = say(system('s'), user('u'), ...pair('1', { call: 'c', tool: 'grep' }))
+    expect(roles(messages)).toEqual(['system', 'user', 'assistant', 'tool'])
+    expect(messages[3]).toMatchObject({ tool_call_id: 'c', name: 'grep', is_error: false })
+  })
+
+  it('L17 an error that answers nothing', () => {
+    const call = action('a')
+    expect(say(fail('e', call, 'no such tool'))).toEqual([])
+    const [, result] = say(call, fail('e', call, 'no such tool'))
+    expect(result).toMatchObject({ role: 'tool', content: [text('no such tool')], is_error: true })
+  })
+
+  it('L18 a batch, and a call that waits', () => {
+    const state = fold(user('u'), ...batch('r', ['1', '2']), action('a3', { call: 'c3' }))
+    expect(roles(told(state))).toEqual(['user', 'assistant', 'tool', 'tool'])
+    const closed = told(state, { pending: { close: 'not run' } })
+    expect(roles(closed)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant', 'tool'])
+    expect(closed[5]).toMatchObject({ tool_call_id: 'c3', content: [text('not run')] })
+  })
+
+  it('L19 a second call with words of its own', () => {
+    const one = action('a1', { response: 'r', thought: 'first' })
+    const two = action('a2', { response: 'r', thought: 'second' })
+    const messages = say(one, two, observe('o1', one), observe('o2', two))
+    expect(roles(messages)).toEqual(['assistant', 'tool', 'tool'])
+    expect(words(messages[0])).toEqual(['first', 'second'])
+  })
+
+  it('L20 a call that could not be run', () => {
+    const call = action('a', { call: 'c', action: null })
+    expect(say(call)).toEqual([])
+    expect(roles(told(fold(call), { pending: { close: 'never run' } }))).toEqual(['assistant', 'tool'])
+    const messages = say(call, fail('e', call))
+    expect(roles(messages)).toEqual(['assistant', 'tool'])
+    expect(messages).toMatchObject([{ tool_calls: [{ id: 'c' }] }, { tool_call_id: 'c' }])
+  })
+
+  it('L21 a system prompt with what this conversation adds', () => {
+    expect(words(say(system('s', 'the prompt', { dynamic_context: text('today') }))[0])).toEqual([
+      'the prompt',
+      'today',
+    ])
+    expect(words(say(system('s', 'the prompt', { dynamic_context: null }))[0])).toEqual(['the prompt'])
+    expect(words(say(system('s', 'the prompt'))[0])).toEqual(['the prompt'])
+  })
+
+  it('L22 extended content of a message', () => {
+    const state = fold(user('u', 'own', { extended_content: [text('extended')] }))
+    expect(words(told(state)[0])).toEqual(['own', 'extended'])
+    expect(entry(state, 'u').event).toMatchObject({ llm_message: { content: [text('own')] } })
+  })
+
+  it('L23 extended content of a result', () => {
+    const call = action('a')
+    const state = reopen(fold(call, observe('o', call, 'result', { extended_content: [text('rule')] })))
+    expect(words(told(state)[1])).toEqual(['result', 'rule'])
+  })
+})

@@ -1,0 +1,205 @@
+/** Cases W26 to W50 of the inventory: what the public system was seen to get wrong about branches, pauses, records and messages. */
+
+import { describe, expect, it } from 'vitest'
+import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
+import { encodeEvent } from '../../src/event/encode.ts'
+import type { Event } from '../../src/event/types.ts'
+import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { switchTo } from '../../src/state/at.ts'
+import {
+  action,
+  agent,
+  hook,
+  moveHead,
+  observe,
+  pair,
+  pause,
+  status,
+  system,
+  text,
+  update,
+  user,
+} from '../build.ts'
+import { fold, head, ids, logEvents, open, parent, path, reopen, roles, say, told, words } from './look.ts'
+
+const after = (...events: readonly Event[]): string => fold(...events).header.status
+
+/** The outputs of a log's calls in the Responses grammar. */
+const outputs = (...events: readonly Event[]) =>
+  toOpenAIResponses(say(...events)).input.flatMap((item) =>
+    item.type === 'function_call_output' ? [item.output] : [],
+  )
+
+/** An event that was written and read. */
+const again = (event: Event): unknown => {
+  const decoded = decodeLine(encodeEvent(event))
+  return decoded.ok ? decoded.event : decoded.issues
+}
+
+describe('cases W26 to W34: branches and pauses', () => {
+  it('W26 a fresh root has no system prompt', () => {
+    const state = fold(system('s'), user('u'), moveHead('go', null), user('v'))
+    expect(roles(told(state))).toEqual(['user'])
+    expect(state.branch.systemPrompt).toBeNull()
+    expect(roles(told(switchTo(state, 'u')))).toEqual(['system', 'user'])
+  })
+
+  it('W27 a system prompt behind hooks, and a second one', () => {
+    const hooks = ['h1', 'h2', 'h3'].map((id) => hook(id, 'SessionStart'))
+    const state = fold(...hooks, system('s1'), user('u'))
+    expect(state.branch.systemPrompt?.id).toBe('s1')
+    const messages = say(
+      ...hooks,
+      system('s1'),
+      user('u'),
+      agent('a'),
+      ...hooks.map((each) => ({ ...each, id: `${each.id}b` })),
+      system('s2'),
+      user('v'),
+    )
+    expect(roles(messages)).toEqual(['system', 'user', 'assistant', 'user'])
+    expect(words(messages[0])).toEqual(['s2'])
+  })
+
+  it('W28 a hook before a call', () => {
+    const state = fold(user('u'), hook('h', 'PreToolUse'), ...pair('1'))
+    expect(path(state)).toEqual(['u', 'h', 'a1', 'o1'])
+    expect(ids(state)).toEqual(['u', 'a1', 'o1'])
+  })
+
+  it('W30 a second message before the reply to the first', () => {
+    const log = [user('u'), status('r', 'running'), user('v'), agent('a')]
+    expect(after(...log)).toBe('finished')
+    expect(after(...log, status('r2', 'running'))).toBe('running')
+  })
+
+  it('W31 paused while the model wrote words', () => {
+    const state = fold(user('u'), status('r', 'running'), pause('p'), agent('a'))
+    expect(state.header.status).toBe('paused')
+    expect(ids(state)).toEqual(['u', 'a'])
+  })
+
+  it('W32 paused while the model wrote a call', () => {
+    const state = fold(user('u'), status('r', 'running'), pause('p'), action('a'))
+    expect(state.header.status).toBe('paused')
+    expect(open(state)).toEqual(['a'])
+  })
+
+  it('W33 paused while the model wrote a call that needs confirmation', () => {
+    const log = [user('u'), status('r', 'running'), pause('p'), action('a')]
+    expect(after(...log)).toBe('paused')
+    expect(after(...log, status('w', 'waiting_for_confirmation'))).toBe('waiting_for_confirmation')
+    expect(after(...log, status('w', 'waiting_for_confirmation'), pause('p2'))).toBe(
+      'waiting_for_confirmation',
+    )
+  })
+
+  it('W34 ids that are no hexadecimal digits', () => {
+    const strange = ['01J9Z3KXQ8GZ4M0V7T5N2R6YBW', 'test-id', 'ein Gespräch/1', '消息']
+    const state = reopen(fold(...strange.map((id) => user(id))))
+    expect(logEvents(state).map((event) => event.id)).toEqual(strange)
+    expect(ids(state)).toEqual(strange)
+    expect(head(state)).toBe('消息')
+  })
+})
+
+describe('cases W35 to W38: records', () => {
+  it('W35 a critic without a message', () => {
+    for (const critic_result of [{ score: 0.7, message: null }, { score: 0.7 }]) {
+      const event = action('a', { critic_result })
+      expect(again(event)).toEqual(event)
+    }
+  })
+
+  it('W36 a terminal without a command', () => {
+    const call = action('a')
+    const observation = { kind: 'TerminalObservation', content: [text('out')], command: null, exit_code: 0 }
+    for (const each of [observation, { kind: 'TerminalObservation', content: [text('out')] }]) {
+      const event = observe('o', call, '', { observation: each })
+      expect(again(event)).toEqual(event)
+    }
+  })
+
+  it('W37 a state update to null', () => {
+    expect(encodeEvent(update('s', 'title', null))).toContain('"value":null')
+    expect(again(update('s', 'title', null))).toEqual(update('s', 'title', null))
+    expect(again(update('s', 'title', {}))).not.toEqual(update('s', 'title', null))
+  })
+
+  it('W38 decoding leaves its input alone', () => {
+    const given = {
+      kind: 'MessageEvent',
+      source: 'user',
+      llm_message: { role: 'user', content: [{ text: 'hi' }] },
+    }
+    const before = JSON.stringify(given)
+    expect(decodeEvent(given).ok).toBe(true)
+    expect(JSON.stringify(given)).toBe(before)
+    expect(Object.isFrozen(given)).toBe(false)
+    expect(Object.isFrozen(given.llm_message.content)).toBe(false)
+  })
+})
+
+describe('cases W39 to W50: messages', () => {
+  const call = action('a')
+
+  it('W39 a result without content', () => {
+    expect(outputs(user('u'), call, observe('o', call, []))).toEqual([''])
+  })
+
+  it('W40 a result that is an error', () => {
+    const failed = observe('o', call, '', {
+      observation: { kind: 'AnyObservation', content: [text('boom')], is_error: true },
+    })
+    expect(outputs(user('u'), call, failed)).toEqual(['[An error occurred during execution.]\nboom'])
+  })
+
+  it('W41 breakpoints beside a message without content', () => {
+    const marked = user('u', [{ type: 'text', text: 'hi', cache_prompt: true }])
+    const { messages } = toAnthropic(say(marked, user('v', [])))
+    expect(messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'hi', cache_control: { type: 'ephemeral' } }] },
+    ])
+  })
+
+  it('W44 a nudge that the environment writes in the role of the user', () => {
+    const nudge = user('n', 'please go on', { source: 'environment' })
+    const state = fold(user('u'), agent('a'), nudge)
+    expect(state.branch.lastUserMessage?.id).toBe('u')
+    expect(state.header.status).toBe('finished')
+    expect(after(user('u'), agent('a'), user('v'))).toBe('idle')
+    expect(roles(told(state))).toEqual(['user', 'assistant', 'user'])
+  })
+
+  it('W48 HEAD at a state update', () => {
+    const state = fold(
+      user('m0'),
+      user('m1'),
+      status('s', 'idle'),
+      user('m2'),
+      moveHead('go', 's'),
+      user('next'),
+    )
+    expect(parent(state, 'next')).toBe('m1')
+    expect(ids(state)).toEqual(['m0', 'm1', 'next'])
+    expect(switchTo(state, 's').log.head?.id).toBe('m1')
+  })
+
+  it('W49 a message that carries calls of its own', () => {
+    const tool_calls = [{ id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }] as const
+    const carried = agent('m', 'so', {
+      llm_message: { role: 'assistant', content: [text('so')], tool_calls },
+    })
+    const messages = say(user('u'), carried)
+    expect(messages[1]).toMatchObject({ content: [text('so')], tool_calls: [] })
+    expect(toOpenAIChat(messages)[1]).toEqual({ role: 'assistant', content: 'so' })
+  })
+
+  it('W50 a reply of one empty text', () => {
+    const messages = say(user('u'), agent('a', ''))
+    expect(toOpenAIChat(messages)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'u' }] }])
+    expect(toAnthropic(messages).messages).toHaveLength(1)
+  })
+})

@@ -1,0 +1,133 @@
+/** Group N of the inventory: OpenAI Responses. */
+
+import { describe, expect, it } from 'vitest'
+import { decodeEvent } from '../../src/event/decode.ts'
+import type { Event } from '../../src/event/types.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { action, type ActionOptions, agent, image, observe, pair, system, text, user } from '../build.ts'
+import { fold, say, told } from './look.ts'
+
+const IMAGE = 'https://a.example/1.png'
+
+const responses = (...events: readonly Event[]) => toOpenAIResponses(say(...events))
+const ofType = (type: string, ...events: readonly Event[]) =>
+  responses(...events).input.filter((item) => item.type === type)
+
+/** A call with the ids that a Responses provider gave it. */
+const called = (id: string, item: string | null): ActionOptions => ({
+  call: id,
+  tool_call: { id, name: 'ls', arguments: '{}', origin: 'responses', responses_item_id: item },
+})
+
+const calls = (id: string, item: string | null) =>
+  ofType('function_call', user('u'), ...pair('1', called(id, item)))
+
+describe('group N: responses', () => {
+  it('N1 a call by its two ids', () => {
+    const { input } = responses(user('u'), ...pair('1', called('call_xyz', 'fc_abc')))
+    expect(input.slice(1)).toEqual([
+      { type: 'function_call', id: 'fc_abc', call_id: 'call_xyz', name: 'ls', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'call_xyz', output: 'o1' },
+    ])
+  })
+
+  it('N2 two system prompts', () => {
+    const both = system('s1', 'A', { dynamic_context: text('B') })
+    expect(responses(both).instructions).toBe('A\nB')
+    const { instructions, input } = responses(both, system('s2', 'C'))
+    expect(instructions).toBe('C')
+    expect(input).toMatchObject([{ type: 'message', role: 'user' }])
+  })
+
+  it('N3 a text and an image', () => {
+    expect(responses(user('u', [text('look'), image(IMAGE)])).input).toEqual([
+      {
+        type: 'message',
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'look' },
+          { type: 'input_image', image_url: IMAGE, detail: 'auto' },
+        ],
+      },
+    ])
+  })
+
+  it('N4 words, then the call', () => {
+    const { input } = responses(user('u'), ...pair('1', { thought: 'look', call: 'c' }))
+    expect(input.map((item) => item.type)).toEqual([
+      'message',
+      'message',
+      'function_call',
+      'function_call_output',
+    ])
+    expect(input[1]).toEqual({ type: 'message', role: 'assistant', content: 'look' })
+  })
+
+  it('N5 a result of two texts', () => {
+    const call = action('a', { call: 'c' })
+    expect(
+      ofType('function_call_output', user('u'), call, observe('o', call, [text('one'), text('two')])),
+    ).toEqual([{ type: 'function_call_output', call_id: 'c', output: 'one\ntwo' }])
+  })
+
+  it('N6 a long result', () => {
+    const call = action('a')
+    const state = fold(user('u'), call, observe('o', call, 'x'.repeat(60_000)))
+    const output = (maxResultLength?: number) =>
+      toOpenAIResponses(told(state, maxResultLength === undefined ? {} : { maxResultLength })).input.flatMap(
+        (item) => (item.type === 'function_call_output' ? [item.output.length] : []),
+      )
+    expect(output()).toEqual([60_000])
+    expect(output(50_000)).toEqual([50_000])
+  })
+
+  it('N7 an image as a result', () => {
+    const call = action('a', { call: 'c' })
+    expect(ofType('function_call_output', user('u'), call, observe('o', call, [image(IMAGE)]))).toEqual([
+      {
+        type: 'function_call_output',
+        call_id: 'c',
+        output: [{ type: 'input_image', image_url: IMAGE, detail: 'auto' }],
+      },
+    ])
+  })
+
+  it('N8 a reasoning item', () => {
+    const responses_reasoning_item = {
+      id: 'rs_1',
+      summary: ['one', 'two'],
+      content: ['plain'],
+      encrypted_content: 'sealed',
+      status: 'completed',
+    }
+    const { input } = responses(user('u'), ...pair('1', { responses_reasoning_item }))
+    expect(input[1]).toEqual({
+      type: 'reasoning',
+      id: 'rs_1',
+      summary: [
+        { type: 'summary_text', text: 'one' },
+        { type: 'summary_text', text: 'two' },
+      ],
+      encrypted_content: 'sealed',
+    })
+    expect(input[2]).toMatchObject({ type: 'function_call' })
+    const message = { role: 'assistant', content: [text('so')], responses_reasoning_item } as const
+    expect(ofType('reasoning', user('u'), agent('a', 'so', { llm_message: message }))).toEqual([input[1]])
+  })
+
+  it('N10 the ids of a call', () => {
+    const plain = { type: 'function_call', name: 'ls', arguments: '{}' }
+    expect(calls('123', null)).toEqual([{ ...plain, call_id: '123' }])
+    expect(calls('fc_1', null)).toEqual([{ ...plain, call_id: 'fc_1' }])
+    expect(calls('call_1', 'fc_1')).toEqual([{ ...plain, id: 'fc_1', call_id: 'call_1' }])
+    const { tool_call, ...bare } = action('a')
+    const decoded = decodeEvent({
+      ...bare,
+      tool_call: { arguments: tool_call.arguments, origin: tool_call.origin },
+    })
+    expect(decoded.ok ? [] : decoded.issues.map((one) => one.loc)).toEqual([
+      ['tool_call', 'id'],
+      ['tool_call', 'name'],
+    ])
+  })
+})

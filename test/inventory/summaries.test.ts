@@ -1,0 +1,192 @@
+/** Group E of the inventory: several summaries in one view, where they stand and how they are forgotten. */
+
+import { describe, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import { summaryId } from '../../src/view/condense.ts'
+import { viewEvents } from '../../src/view/view.ts'
+import { condensation, user, users } from '../build.ts'
+import { fold, ids } from './look.ts'
+
+/** `A` and `B` stand as summaries of two condensations among three messages: `C1-summary m1 C2-summary m3`. */
+const TWO: readonly Event[] = [
+  user('m0'),
+  condensation('C1', ['m0'], 'A', 0),
+  ...users('m1', 'm2'),
+  condensation('C2', ['m2'], 'B', 2),
+  user('m3'),
+]
+
+/** Three summaries between three messages: `C1-summary m0 C2-summary m1 C3-summary m2`. */
+const THREE: readonly Event[] = [
+  ...users('m0', 'm1', 'm2'),
+  condensation('C1', [], 'A', 0),
+  condensation('C2', [], 'B', 2),
+  condensation('C3', [], 'C', 4),
+]
+
+/** The summary texts of the view, in order. */
+const summaries = (...events: readonly Event[]): string[] =>
+  [...viewEvents(fold(...events).branch.view)].flatMap(({ event }) =>
+    event.kind === 'CondensationSummaryEvent' ? [event.summary] : [],
+  )
+
+/** A summary at offset 1 that forgets nothing. */
+const at1 = (id: string): Event => condensation(id, [], id, 1)
+
+describe('group E: several summaries', () => {
+  it('E1 two condensations, each with a summary', () => {
+    const state = fold(
+      ...users('m0', 'm1'),
+      condensation('C1', ['m0'], 'A', 0),
+      ...users('m2', 'm3'),
+      condensation('C2', ['m2'], 'B', 2),
+      user('m4'),
+    )
+    expect(ids(state)).toEqual(['C1-summary', 'm1', 'C2-summary', 'm3', 'm4'])
+  })
+
+  it('E2 three summaries that forget nothing', () => {
+    const state = fold(
+      ...users('m0', 'm1'),
+      condensation('C1', [], 'A', 0),
+      ...users('m2', 'm3'),
+      condensation('C2', [], 'B', 3),
+      ...users('m4', 'm5'),
+      condensation('C3', [], 'C', 5),
+    )
+    const found = ids(state)
+    expect(['C1', 'C2', 'C3'].map((id) => found.indexOf(`${id}-summary`))).toEqual([0, 3, 5])
+    expect(found).toHaveLength(9)
+  })
+
+  it('E3 summaries and messages by turns', () => {
+    expect(ids(fold(...TWO))).toEqual(['C1-summary', 'm1', 'C2-summary', 'm3'])
+    expect(summaries(...TWO)).toEqual(['A', 'B'])
+  })
+
+  it('E4 an earlier summary forgotten', () => {
+    expect(summaries(...TWO, condensation('C3', ['C1-summary']))).toEqual(['B'])
+  })
+
+  it('E5 the middle one of three forgotten', () => {
+    expect(summaries(...THREE)).toEqual(['A', 'B', 'C'])
+    expect(summaries(...THREE, condensation('C4', ['C2-summary']))).toEqual(['A', 'C'])
+  })
+
+  it('E6 the latest one forgotten', () => {
+    expect(summaries(...TWO, condensation('C3', ['C2-summary']))).toEqual(['A'])
+  })
+
+  it('E7 what follows a forgotten summary moves up', () => {
+    const log = [...users('m0', 'm1'), condensation('C1', [], 'A', 0), condensation('C2', [], 'B', 2)]
+    expect(ids(fold(...log))).toEqual(['C1-summary', 'm0', 'C2-summary', 'm1'])
+    expect(ids(fold(...log, condensation('C3', ['C1-summary'])))).toEqual(['m0', 'C2-summary', 'm1'])
+  })
+
+  it('E8 two summaries forgotten at once', () => {
+    expect(summaries(...THREE, condensation('C4', ['C1-summary', 'C3-summary']))).toEqual(['B'])
+  })
+
+  it('E9 all summaries forgotten', () => {
+    const all = ['C1-summary', 'C2-summary', 'C3-summary']
+    expect(ids(fold(...THREE, condensation('C4', all)))).toEqual(['m0', 'm1', 'm2'])
+  })
+
+  it('E10 one after another', () => {
+    expect(
+      summaries(...THREE, condensation('C4', ['C1-summary']), user('m3'), condensation('C5', ['C2-summary'])),
+    ).toEqual(['C'])
+  })
+
+  it('E11 the id of a summary', () => {
+    expect(summaryId('C1')).toBe('C1-summary')
+    expect(ids(fold(...TWO))).toEqual(ids(fold(...TWO)))
+    expect(ids(fold(...TWO))).toContain(summaryId('C1'))
+  })
+
+  it('E12 each summary names its condensation', () => {
+    const view = [...viewEvents(fold(...TWO).branch.view)]
+    const byId = new Map(
+      view.map(({ id, event }) => [id, event.kind === 'CondensationSummaryEvent' ? event.summary : null]),
+    )
+    expect(byId.get(summaryId('C1'))).toBe('A')
+    expect(byId.get(summaryId('C2'))).toBe('B')
+  })
+
+  it('E13 a summary in place of the one before', () => {
+    const log = [
+      ...users('m0', 'm1'),
+      condensation('C1', ['m0'], 'Old', 0),
+      condensation('C2', ['C1-summary'], 'New', 0),
+    ]
+    expect(ids(fold(...log))).toEqual(['C2-summary', 'm1'])
+    expect(summaries(...log)).toEqual(['New'])
+  })
+
+  it('E14 the offset counts what is left', () => {
+    const state = fold(
+      ...users('m0', 'm1', 'm2'),
+      condensation('C', ['m0', 'm1'], 'S', 1),
+      ...users('m3', 'm4'),
+    )
+    expect(ids(state)).toEqual(['m2', 'C-summary', 'm3', 'm4'])
+  })
+
+  it('E15 first and last', () => {
+    const three = users('m0', 'm1', 'm2')
+    expect(ids(fold(...three, condensation('C', [], 'S', 0))).indexOf('C-summary')).toBe(0)
+    expect(ids(fold(...three, condensation('C', [], 'S', 3))).indexOf('C-summary')).toBe(3)
+  })
+
+  it('E16 one offset, several summaries', () => {
+    expect(ids(fold(...users('m0', 'm1'), at1('C1'), at1('C2')))).toEqual([
+      'm0',
+      'C2-summary',
+      'C1-summary',
+      'm1',
+    ])
+    expect(summaries(...users('m0', 'm1'), at1('C1'), at1('C2'), at1('C3'))).toEqual(['C3', 'C2', 'C1'])
+  })
+
+  it('E17 messages and a summary give way to a new one', () => {
+    const state = fold(
+      ...users('m0', 'm1'),
+      condensation('C1', ['m0'], 'Old', 0),
+      ...users('m2', 'm3', 'm4'),
+      condensation('C2', ['m1', 'm2', 'C1-summary'], 'New', 0),
+    )
+    expect(ids(state)).toEqual(['C2-summary', 'm3', 'm4'])
+  })
+
+  it('E18 an offset behind what is left', () => {
+    const state = fold(...users('m0', 'm1', 'm2', 'm3'), condensation('C', ['m0', 'm1'], 'S', 2), user('m4'))
+    expect(ids(state).indexOf('C-summary')).toBe(2)
+    expect(ids(state)).toEqual(['m2', 'm3', 'C-summary', 'm4'])
+  })
+
+  it('E19 every other message summed up', () => {
+    const state = fold(
+      ...users('m0', 'm1'),
+      condensation('C1', ['m1'], 'A', 1),
+      ...users('m2', 'm3'),
+      condensation('C2', ['m3'], 'B', 3),
+      ...users('m4', 'm5'),
+    )
+    expect(ids(state)).toEqual(['m0', 'C1-summary', 'm2', 'C2-summary', 'm4', 'm5'])
+  })
+
+  it('E20 forgetting without a summary', () => {
+    const log = [...users('m0', 'm1', 'm2'), condensation('C', ['m1'])]
+    expect(ids(fold(...log))).toEqual(['m0', 'm2'])
+    expect(summaries(...log)).toEqual([])
+  })
+
+  it('E21 a summary in place of everything', () => {
+    const state = fold(...users('m0', 'm1', 'm2'), condensation('C', ['m0', 'm1', 'm2'], 'S', 0))
+    expect(ids(state)).toEqual(['C-summary'])
+  })
+
+  it('E22 an id that is nowhere', () => {
+    expect(ids(fold(...users('m0', 'm1', 'm2'), condensation('C', ['nope'])))).toEqual(['m0', 'm1', 'm2'])
+  })
+})

@@ -1,0 +1,221 @@
+/** Group B of the inventory: branches, HEAD, and what is seen from where it stands. */
+
+import { describe, expect, it } from 'vitest'
+import { decodeLine } from '../../src/event/decode.ts'
+import { encodeEvent } from '../../src/event/encode.ts'
+import { hasCode } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import { leaves, switchTo } from '../../src/state/at.ts'
+import { reduce } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import { action, condensation, moveHead, pause, status, trouble, user, users } from '../build.ts'
+import {
+  entry,
+  fold,
+  head,
+  ids,
+  logEvents,
+  open,
+  parent,
+  path,
+  pathEvents,
+  read,
+  reopen,
+  reports,
+} from './look.ts'
+
+/** A root with two branches: `a1 a2`, left behind, and `b1` under HEAD. */
+const branched = (): State => fold(...users('root', 'a1', 'a2'), moveHead('go', 'root'), user('b1'))
+
+const then = (state: State, ...events: Event[]): State => events.map(read).reduce(reduce, state)
+
+describe('group B: the tree', () => {
+  it('B1 events hang on each other', () => {
+    const state = fold(...users('e0', 'e1', 'e2'))
+    expect(['e0', 'e1', 'e2'].map((id) => parent(state, id))).toEqual([null, 'e0', 'e1'])
+    expect(head(state)).toBe('e2')
+  })
+
+  it('B2 HEAD after writing and reading', () => {
+    const state = reopen(fold(...users('e0', 'e1', 'e2')))
+    expect(head(state)).toBe('e2')
+    expect(ids(state)).toEqual(['e0', 'e1', 'e2'])
+  })
+
+  it('B3 a second branch', () => {
+    const moved = fold(...users('root', 'a1', 'a2'), moveHead('go', 'root'))
+    expect(ids(moved)).toEqual(['root'])
+    const state = then(moved, user('b1'))
+    expect(parent(state, 'b1')).toBe('root')
+    expect(ids(state)).toEqual(['root', 'b1'])
+    expect(path(state, 'a2')).toEqual(['root', 'a1', 'a2'])
+  })
+
+  it('B4 going to an unknown event', () => {
+    const state = fold(user('m'))
+    let thrown: unknown
+    try {
+      switchTo(state, 'nope')
+    } catch (error) {
+      thrown = error
+    }
+    expect(hasCode(thrown, 'unknown_event')).toBe(true)
+    expect(String(thrown)).toContain('nope')
+    const replayed = then(state, moveHead('go', 'nope'))
+    expect(head(replayed)).toBe('m')
+    expect(reports(replayed)).toEqual(['go head_ignored'])
+  })
+
+  it('B5 the empty HEAD', () => {
+    const state = fold(...users('m0', 'm1'), moveHead('go', null))
+    expect(head(state)).toBeNull()
+    expect(ids(state)).toEqual([])
+  })
+
+  it.each([undefined, '__root__'])('B6 a fresh root after the empty HEAD, parent_id %s', (parent_id) => {
+    const fresh = user('fresh', 'fresh', parent_id === undefined ? {} : { parent_id })
+    const state = fold(...users('m0', 'm1'), moveHead('go', null), fresh)
+    expect(parent(state, 'fresh')).toBeNull()
+    expect(ids(state)).toEqual(['fresh'])
+  })
+
+  it('B7 a tree of one event, left', () => {
+    const left = fold(user('m0'), moveHead('go', null))
+    expect(head(left)).toBeNull()
+    expect(ids(left)).toEqual([])
+    const state = then(left, user('m1'))
+    expect(parent(state, 'm1')).toBeNull()
+    expect(leaves(state.log).map((leaf) => leaf.id)).toEqual(['m0', 'm1'])
+  })
+
+  it('B8 the empty HEAD after writing and reading', () => {
+    const state = reopen(fold(user('m0'), moveHead('go', null)))
+    expect(head(state)).toBeNull()
+    expect(ids(state)).toEqual([])
+    expect(state.log.entries.length).toBe(2)
+  })
+
+  it('B9 a copy of the whole log keeps the empty HEAD', () => {
+    const copy = fold(...logEvents(fold(user('m0'), moveHead('go', null))))
+    expect(head(copy)).toBeNull()
+    expect(ids(copy)).toEqual([])
+  })
+
+  it('B10 a copy of the path to an event', () => {
+    const source = fold(...users('e0', 'e1', 'e2'))
+    const copy = fold(...pathEvents(source, 'e1'))
+    expect(logEvents(copy).map((event) => event.id)).toEqual(['e0', 'e1'])
+    expect(head(copy)).toBe('e1')
+    expect(ids(copy)).toEqual(['e0', 'e1'])
+    expect(parent(then(copy, user('next')), 'next')).toBe('e1')
+    expect(source.log.entries.length).toBe(3)
+  })
+
+  it('B11 a copy of the path to a condensation', () => {
+    const copy = fold(...pathEvents(fold(...users('m0', 'm1', 'm2'), condensation('C', ['m0'])), 'C'))
+    expect(copy.log.entries.length).toBe(4)
+    expect(ids(copy)).toEqual(['m1', 'm2'])
+  })
+
+  it('B12 a copy of the whole log keeps HEAD and what was left behind', () => {
+    const copy = fold(...logEvents(fold(...users('e0', 'e1', 'e2'), moveHead('go', 'e0'))))
+    expect(head(copy)).toBe('e0')
+    expect(ids(copy)).toEqual(['e0'])
+    expect(path(copy, 'e2')).toEqual(['e0', 'e1', 'e2'])
+  })
+
+  it('B13 the kept view is the view folded anew, wherever HEAD goes', () => {
+    const log = [
+      ...users('m0', 'm1', 'm2'),
+      moveHead('go1', 'm0'),
+      user('sibling'),
+      moveHead('go2', 'm2'),
+      user('m3'),
+      moveHead('go3', 'sibling'),
+    ]
+    const expected = ['m0', 'm0 m1', 'm0 m1 m2', 'm0', 'm0 sibling', 'm0 m1 m2', 'm0 m1 m2 m3', 'm0 sibling']
+    let kept = fold()
+    for (const [at, event] of log.entries()) {
+      kept = then(kept, event)
+      expect(ids(kept).join(' ')).toBe(expected[at])
+      expect(ids(fold(...log.slice(0, at + 1)))).toEqual(ids(kept))
+      expect(ids(fold(...pathEvents(kept, head(kept) ?? '')))).toEqual(ids(kept))
+    }
+  })
+
+  it('B14 a log from before the tree', () => {
+    const state = reopen(fold(...users('l1', 'l2', 'l3')))
+    expect(head(state)).toBe('l3')
+    expect(ids(state)).toEqual(['l1', 'l2', 'l3'])
+    const next = then(state, user('next'))
+    expect(parent(next, 'next')).toBe('l3')
+    expect(path(next)).toEqual(['l1', 'l2', 'l3', 'next'])
+  })
+
+  it('B15 such a log with an error or a state update at its end', () => {
+    const legacy = users('l1', 'l2', 'l3')
+    const withError = fold(...legacy, trouble('error', 'Trouble', { parent_id: 'l3' }))
+    const withUpdate = fold(...legacy, { ...status('update', 'idle'), parent_id: 'l3' })
+    for (const state of [withError, withUpdate]) expect(ids(state)).toEqual(['l1', 'l2', 'l3'])
+    expect(path(then(withUpdate, user('next')))).toEqual(['l1', 'l2', 'l3', 'next'])
+    expect(path(then(withError, user('next')))).toEqual(['l1', 'l2', 'l3', 'error', 'next'])
+  })
+
+  it('B16 such a log with several of them', () => {
+    const legacy = users('l1', 'l2', 'l3')
+    const ends: Event[][] = [[status('s1', 'idle'), trouble('error'), status('s2', 'idle')], [pause('pause')]]
+    for (const end of ends) {
+      const state = then(fold(...legacy, ...end), user('next'))
+      expect(path(state).filter((id) => id?.startsWith('l'))).toEqual(['l1', 'l2', 'l3'])
+      expect(parent(state, 'next')).toBe(end.length === 3 ? 'error' : 'pause')
+    }
+  })
+
+  it('B17 a parent is written where it was given, and only there', () => {
+    const child = user('child', 'child', { parent_id: 'm' })
+    expect(encodeEvent(user('m'))).not.toContain('parent_id')
+    expect(encodeEvent(child)).toContain('"parent_id":"m"')
+    for (const event of [user('m'), child])
+      expect(decodeLine(encodeEvent(event))).toEqual({ ok: true, event })
+  })
+
+  it('B18 a copy of the path to an abandoned leaf', () => {
+    const copy = fold(...pathEvents(branched(), 'a2'))
+    expect(logEvents(copy).map((event) => event.id)).toEqual(['root', 'a1', 'a2'])
+    expect(ids(copy)).toEqual(['root', 'a1', 'a2'])
+  })
+
+  it('B19 an event without a parent hangs on HEAD, not on the end of the log', () => {
+    const state = fold(...users('e0', 'e1', 'e2'), moveHead('go', 'e0'), user('next'))
+    expect(parent(state, 'next')).toBe('e0')
+  })
+
+  it('B20 the active branch', () => {
+    const state = branched()
+    expect(path(state)).toEqual(['root', 'b1'])
+    expect(path(state).slice(-1)).toEqual(['b1'])
+  })
+
+  it('B21 an open call on an abandoned branch', () => {
+    const state = fold(user('root'), action('a1'), moveHead('go', 'root'), user('b1'))
+    expect(entry(state, 'a1').event?.kind).toBe('ActionEvent')
+    expect(open(state)).toEqual([])
+    expect(open(switchTo(state, 'a1'))).toEqual(['a1'])
+  })
+
+  it('B23 a session from before the tree goes on from its real end', () => {
+    const session = [...users('m0', 'm1'), action('a1'), status('s', 'idle')]
+    const state = then(reopen(fold(...session)), user('new'))
+    expect(path(state)).toEqual(['m0', 'm1', 'a1', 'new'])
+    expect(parent(state, 'new')).toBe('a1')
+  })
+
+  it('B24 a session with parents goes on from its real end', () => {
+    const stamped = users('m0', 'm1', 'm2').map((event, at): Event =>
+      at === 0 ? event : { ...event, parent_id: `m${at - 1}` },
+    )
+    const state = then(reopen(fold(...stamped)), user('new'))
+    expect(path(state)).toEqual(['m0', 'm1', 'm2', 'new'])
+    expect(ids(state)).toEqual(['m0', 'm1', 'm2', 'new'])
+  })
+})
