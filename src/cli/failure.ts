@@ -1,0 +1,36 @@
+/** What keeps the command line from answering: a wrong command, or a file that cannot be read. */
+
+/** A command that makes no sense: one line on standard error and exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** Why a file has no answer; the names are part of the `--json` contract. */
+export type FileErrorCode =
+  | 'not_found'
+  | 'unreadable'
+  | 'not_json'
+  | 'not_an_array'
+  | 'no_events'
+  | 'unknown_event'
+  | 'empty_view'
+  | 'unexpected'
+
+/** A file without an answer: exit code 1, and the other files are still answered. */
+export class FileError extends Error {
+  override readonly name = 'FileError'
+  readonly code: FileErrorCode
+
+  constructor(code: FileErrorCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** The error of a file as the file system gives it, in words and without its path. */
+export function fromFileSystem(error: unknown): FileError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  if (code === 'ENOENT' || code === 'ENOTDIR') return new FileError('not_found', 'no such file or directory')
+  if (code === 'EACCES' || code === 'EPERM') return new FileError('unreadable', `permission denied (${code})`)
+  return new FileError('unreadable', `cannot be read (${code})`)
+}

@@ -1,0 +1,86 @@
+/** A file name as the user typed it goes in, the pieces of JSON that it holds come out. */
+
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { fromFileSystem } from '../failure.ts'
+import type { Io } from '../io.ts'
+import { refuseOther, splitArray } from './array.ts'
+import { eventFiles } from './directory.ts'
+import { splitLines } from './lines.ts'
+import { asBuffer, type Chunks, isSpace, type Piece } from './piece.ts'
+
+/** How a file's text is divided: told by its extension, else by its first character. */
+export type Form = 'lines' | 'array' | 'directory'
+
+/** A file about to be read. */
+export interface Opened {
+  readonly form: Form
+  readonly pieces: AsyncIterable<Piece[]>
+}
+
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
+const OPEN_BRACKET = 0x5b
+
+/** How many bytes are read at a time. */
+const CHUNK = 1 << 20
+
+/**
+ * Opens a file, a directory or, for `-`, standard input.
+ * @throws FileError when it is not there, cannot be read, or is no array where it should be one.
+ */
+export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
+  if (name === '-') return openText('', io.stdin)
+  const isDirectory = await stat(name).then(
+    (found) => found.isDirectory(),
+    (error: unknown) => Promise.reject(fromFileSystem(error)),
+  )
+  if (isDirectory) return { form: 'directory', pieces: await eventFiles(name) }
+  return openText(extname(name).toLowerCase(), fileChunks(name))
+}
+
+async function openText(extension: string, source: Chunks): Promise<Opened> {
+  const { chunks, first } = await withoutBom(source)
+  if (extension === '.json' && first !== OPEN_BRACKET && first !== null) return refuseOther(chunks)
+  const isArray = extension !== '.jsonl' && first === OPEN_BRACKET
+  return isArray
+    ? { form: 'array', pieces: splitArray(chunks) }
+    : { form: 'lines', pieces: splitLines(chunks) }
+}
+
+async function* fileChunks(name: string): AsyncIterableIterator<Uint8Array> {
+  try {
+    yield* createReadStream(name, { highWaterMark: CHUNK }) as AsyncIterable<Buffer>
+  } catch (error) {
+    throw fromFileSystem(error)
+  }
+}
+
+/** The stream without a byte order mark, and its first byte that is no white space; null when there is none. */
+async function withoutBom(source: Chunks): Promise<{ chunks: Chunks; first: number | null }> {
+  const iterator = source[Symbol.asyncIterator]()
+  let head: Buffer = Buffer.alloc(0)
+  let first: number | undefined
+  for (let done = false; !done && first === undefined;) {
+    const next = await iterator.next()
+    done = next.done === true
+    if (next.done !== true)
+      head = head.length === 0 ? asBuffer(next.value) : Buffer.concat([head, asBuffer(next.value)])
+    // A mark of three bytes may come in pieces.
+    if (!done && head.length < BOM.length) continue
+    const text = head.subarray(0, BOM.length).equals(BOM) ? head.subarray(BOM.length) : head
+    first = text.find((byte) => !isSpace(byte))
+    if (done || first !== undefined) head = text
+  }
+  return { chunks: follow(head, iterator), first: first ?? null }
+}
+
+async function* follow(head: Buffer, iterator: AsyncIterator<Uint8Array>): AsyncIterableIterator<Uint8Array> {
+  try {
+    if (head.length > 0) yield head
+    for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
+  } finally {
+    // A reader that stops early must not leave the source open, or the process would wait for it.
+    await iterator.return?.()
+  }
+}

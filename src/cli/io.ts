@@ -1,0 +1,47 @@
+/** The world as the command line sees it, so that a test can stand in for a process. */
+
+/** Where text goes. */
+export interface Sink {
+  /** Resolves once the text is taken; rejects with {@link ClosedPipe} when nobody reads any more. */
+  write(text: string): Promise<void>
+  readonly isTTY: boolean
+  /** Width in columns; undefined where there is no terminal. */
+  readonly columns?: number | undefined
+}
+
+/** Everything that a command reads from and writes to besides files. */
+export interface Io {
+  readonly stdin: AsyncIterable<Uint8Array>
+  readonly stdout: Sink
+  readonly stderr: Sink
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** The reader of a pipe went away, as `head` does: the end of the work, not a failure. */
+export class ClosedPipe extends Error {
+  override readonly name = 'ClosedPipe'
+}
+
+/** How much text is gathered before it is written. */
+const BATCH = 1 << 16
+
+/** Writes pieces of text in batches, waiting for a slow reader. */
+export async function writeAll(sink: Sink, pieces: Iterable<string>): Promise<void> {
+  let batch = ''
+  for (const piece of pieces) {
+    batch += piece
+    if (batch.length < BATCH) continue
+    await sink.write(batch)
+    batch = ''
+  }
+  if (batch !== '') await sink.write(batch)
+}
+
+/** Writes lines, each with its end. */
+export async function writeLines(sink: Sink, lines: Iterable<string>): Promise<void> {
+  await writeAll(sink, ended(lines))
+}
+
+function* ended(lines: Iterable<string>): IterableIterator<string> {
+  for (const line of lines) yield `${line}\n`
+}

@@ -1,0 +1,16 @@
+/** A value goes in, JSON text that is fit to be printed comes out: no secret in it, nothing that drives a terminal. */
+
+import { hideSecrets } from './show/text.ts'
+
+// What a terminal or a line reader may act upon, and JSON.stringify leaves as it is.
+const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
+
+/** JSON of a value that holds no secret under its own name; secrets that its texts quote are hidden here. */
+export function toJson(value: unknown, indent = 0): string {
+  const json = JSON.stringify(value, null, indent) ?? 'null'
+  const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)
+  return hidden.replace(ACTIVE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+const hide = (_key: string, value: unknown): unknown =>
+  typeof value === 'string' ? hideSecrets(value) : value

@@ -1,0 +1,52 @@
+#!/usr/bin/env node
+/** The `colloquy` command: the process's arguments, streams and exit code, wired to `run`. */
+
+import type { Writable } from 'node:stream'
+import { ClosedPipe, type Sink } from './io.ts'
+import { run } from './run.ts'
+
+interface Terminal extends Writable {
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+function sinkOf(stream: Terminal): Sink {
+  // An error also comes as an event, which would end the process if nobody listened; the write itself tells of it.
+  stream.on('error', () => {})
+  return {
+    isTTY: stream.isTTY === true,
+    columns: stream.columns,
+    write: (text) =>
+      new Promise((resolve, reject) => {
+        stream.write(text, (error) => {
+          if (error === null || error === undefined) resolve()
+          else
+            reject(
+              'code' in error && error.code === 'EPIPE' ? new ClosedPipe('closed', { cause: error }) : error,
+            )
+        })
+      }),
+  }
+}
+
+const stderr = sinkOf(process.stderr)
+
+function fail(error: unknown): void {
+  if (!(error instanceof ClosedPipe)) {
+    const message = error instanceof Error ? error.message : String(error)
+    process.stderr.write(`colloquy: unexpected error: ${message.split('\n', 1)[0]}\n`)
+    process.exitCode = 1
+  }
+  // Standard input may still be open, with nobody left to read for.
+  process.exit()
+}
+
+process.on('uncaughtException', fail)
+process.on('unhandledRejection', fail)
+process.exitCode =
+  (await run(process.argv.slice(2), {
+    stdin: process.stdin,
+    stdout: sinkOf(process.stdout),
+    stderr,
+    env: process.env,
+  }).catch(fail)) ?? 0

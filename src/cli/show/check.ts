@@ -1,0 +1,57 @@
+/** A recording goes in, what is wrong with its events as lines of text comes out. */
+
+import type { LineIssue, Recording } from '../recording.ts'
+import { heading, type Page } from './page.ts'
+import { logRepairs, REPAIR_WIDTH, upcastRepairs } from './repairs.ts'
+import { counted, fit, glimpse, pad, padStart, safe, width } from './text.ts'
+
+/** Shows the issues of a recording, then what replaying it would report. */
+export function* showCheck(page: Page, recording: Recording): IterableIterator<string> {
+  const { issues, state, lines } = recording
+  const bad = new Set(issues.map((issue) => issue.line)).size
+  const verdict =
+    bad === 0
+      ? page.paint('good', '✓ every event loads')
+      : page.paint('bad', `✗ ${bad.toLocaleString('en')} cannot be loaded`)
+  yield `${heading(page, safe(recording.file), counted(state.log.entries.length, 'event'))}  ${verdict}`
+  const lineColumns = String(lines.at(-1) ?? 0).length
+  yield* issueRows(page, issues, lineColumns)
+  const notes = [...upcastRepairs(recording), ...logRepairs(recording, state)].filter(
+    (note) => note.what !== 'set aside',
+  )
+  for (const { line, what, detail } of notes.toSorted((a, b) => a.line - b.line)) {
+    const lead = `  note: line ${padStart(String(line), lineColumns)}  `
+    yield page.paint(
+      'dim',
+      `${lead}${pad(what, REPAIR_WIDTH)}  ${fit(detail, page.columns - width(lead) - REPAIR_WIDTH - 2)}`,
+    )
+  }
+}
+
+/** One row for each issue; line and kind are told once for each event. */
+function* issueRows(page: Page, issues: readonly LineIssue[], lineColumns: number): IterableIterator<string> {
+  const kinds = issues.slice(0, MEASURED).map((issue) => width(kindText(issue)))
+  const locs = issues.slice(0, MEASURED).map((issue) => width(locText(issue)))
+  const kindColumns = Math.max(0, ...kinds)
+  const locColumns = Math.max(0, ...locs)
+  let last = 0
+  for (const issue of issues) {
+    const isNew = issue.line !== last
+    last = issue.line
+    const lead = isNew ? `  line ${padStart(String(issue.line), lineColumns)}` : ' '.repeat(7 + lineColumns)
+    const room = page.columns - lead.length - kindColumns - locColumns - 6
+    yield [
+      page.paint('dim', lead),
+      pad(isNew ? kindText(issue) : '', kindColumns),
+      page.paint('strong', pad(locText(issue), locColumns)),
+      fit(glimpse(issue.issue.msg), Math.max(room, 24)),
+    ].join('  ')
+  }
+}
+
+/** How many issues decide how wide the columns are. */
+const MEASURED = 1000
+
+const kindText = ({ kind }: LineIssue): string => fit(glimpse(kind ?? '?'), 28)
+
+const locText = ({ issue }: LineIssue): string => fit(glimpse(issue.loc.join('.') || '(all)'), 32)

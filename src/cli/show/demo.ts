@@ -1,0 +1,58 @@
+/** The sample conversation goes in, a page that shows what colloquy makes of a log comes out. */
+
+import type { Recording } from '../recording.ts'
+import { showCompactTree } from './compact.ts'
+import { treeRows } from './layout.ts'
+import { heading, type Page } from './page.ts'
+import { repairRows, stateRows } from './replay.ts'
+import { repairsOf } from './repairs.ts'
+import { pendingRows, viewRows } from './view.ts'
+import { pad, width } from './text.ts'
+
+/** Shows the demo. `command` is how colloquy is called here, `file` how the sample is reached from here. */
+export function* showDemo(
+  page: Page,
+  recording: Recording,
+  command: string,
+  file: string,
+): IterableIterator<string> {
+  const { state, lines } = recording
+  yield heading(page, 'State', 'what the log means, folded event by event')
+  yield* stateRows(page, state)
+  yield ''
+  yield heading(page, 'Tree', '● leads to HEAD   ○ on a branch that was left   [a change of state]')
+  yield* showCompactTree(page, treeRows(state.log), lines, state.log.head)
+  yield ''
+  yield heading(page, 'What the model sees')
+  yield* viewRows(page, state, false)
+  yield page.paint('dim', '  pending, out of the view until answered:')
+  yield* pendingRows(page, state, false)
+  yield ''
+  yield heading(page, 'What was repaired')
+  yield* repairRows(page, repairsOf(recording))
+  yield ''
+  yield heading(page, 'Try next')
+  yield* suggestions(page, command, file, endOfOtherBranch(recording))
+}
+
+function* suggestions(
+  { paint }: Page,
+  command: string,
+  file: string,
+  leaf: string,
+): IterableIterator<string> {
+  const tries = [
+    [`${command} messages ${file} --format anthropic`, 'the request'],
+    [`${command} view ${file} --leaf ${leaf}`, 'other branch'],
+    [`${command} check YOUR-LOG.jsonl`, 'your own log'],
+    [`${command} help`, 'all the rest'],
+  ] as const
+  const columns = Math.max(...tries.map(([line]) => width(line)))
+  for (const [line, why] of tries) yield `  ${paint('strong', pad(line, columns))}  ${paint('dim', why)}`
+}
+
+/** The id at the end of a branch that HEAD is not on. */
+function endOfOtherBranch({ state: { log } }: Recording): string {
+  for (const { isEnd, onHeadPath, entry } of treeRows(log)) if (isEnd && !onHeadPath) return entry.id ?? ''
+  return log.head?.id ?? ''
+}

@@ -1,0 +1,171 @@
+/** An event goes in, its part in the conversation and a glimpse of what it says come out. */
+
+import {
+  type ActionEvent,
+  type Content,
+  type Entry,
+  type Event,
+  type JsonValue,
+  maskSecrets,
+  type MessageEvent,
+  type Observation,
+  type ObservationEvent,
+  type Quarantined,
+} from '../../index.ts'
+import type { Tone } from './style.ts'
+import { counted, glimpse } from './text.ts'
+
+/** An event in a few words. Every text is safe to print and on one line. */
+export interface Described {
+  /** The part it plays: at most nine letters. */
+  readonly role: string
+  readonly tone: Tone
+  /** What it is about, such as a tool's name; may be empty. */
+  readonly subject: string
+  readonly text: string
+}
+
+/** The longest role. */
+export const ROLE_WIDTH = 9
+
+/** Describes the entry of a log, readable or not. */
+export function describeEntry(entry: Entry): Described {
+  if (entry.event !== null) return describeEvent(entry.event)
+  return described('set aside', 'bad', entry.quarantined?.event_kind ?? '', reasonOf(entry.quarantined))
+}
+
+/** Why a line could not be read: the first issue, in words. */
+export function reasonOf(quarantined: Quarantined | null): string {
+  const [first, ...others] = quarantined?.issues ?? []
+  if (first === undefined) return 'not an event'
+  const where = first.loc.length === 0 ? '' : `${first.loc.join('.')}: `
+  return (
+    glimpse(where + first.msg) + (others.length === 0 ? '' : ` (and ${counted(others.length, 'more issue')})`)
+  )
+}
+
+/** Describes an event. Secrets are masked before any text is cut, since half a secret can no longer be told from text. */
+export function describeEvent(given: Event): Described {
+  const event = maskSecrets(given)
+  switch (event.kind) {
+    case 'SystemPromptEvent':
+      return described('system', 'system', counted(event.tools.length, 'tool'), event.system_prompt.text)
+    case 'MessageEvent':
+      return message(event)
+    case 'CondensationSummaryEvent':
+      return described('summary', 'system', '', event.summary)
+    case 'ActionEvent':
+      return described('call', 'agent', event.tool_name, callText(event))
+    case 'ObservationEvent':
+      return observation(event)
+    case 'UserRejectObservation':
+      return described(
+        'rejected',
+        'warn',
+        event.tool_name,
+        event.rejection_reason ?? `by the ${event.rejection_source ?? 'user'}`,
+      )
+    case 'AgentErrorEvent':
+      return described('error', 'bad', event.tool_name, event.error)
+    case 'Condensation': {
+      const forgets = `forgets ${counted(event.forgotten_event_ids?.length ?? 0, 'event')}`
+      return described('condense', 'system', forgets, event.summary ?? '')
+    }
+    case 'CondensationRequest':
+      return described('condense', 'system', 'requested', '')
+    case 'ConversationErrorEvent':
+      return described('failure', 'bad', event.code, event.detail)
+    case 'ServerErrorEvent':
+      return described('server', 'bad', event.code, event.detail)
+    case 'ConversationStateUpdateEvent':
+      return described('state', 'dim', event.key ?? '', valueText(event.value))
+    case 'HookExecutionEvent': {
+      const outcome =
+        event.blocked === true ? 'blocked: ' : event.success ? '' : `failed (${event.exit_code}): `
+      return described('hook', 'dim', event.hook_event_type, outcome + (event.reason ?? event.hook_command))
+    }
+    case 'PauseEvent':
+      return described('pause', 'warn', '', 'the run is paused')
+    case 'InterruptEvent':
+      return described('interrupt', 'warn', '', 'the run is interrupted')
+    case 'ACPToolCallEvent':
+      return described('acp call', 'tool', event.status ?? '', event.title)
+    case 'LLMCompletionLogEvent':
+      return described('llm log', 'dim', event.model_name ?? '', event.filename)
+    case 'StreamingDeltaEvent':
+      return described('delta', 'dim', '', event.content ?? event.reasoning_content ?? '')
+    case 'TokenEvent': {
+      const [given, made] = [event.prompt_token_ids.length, event.response_token_ids.length]
+      return described('tokens', 'dim', '', `${given} in, ${made} out`)
+    }
+    default:
+      return unreachable(event)
+  }
+}
+
+function described(role: string, tone: Tone, subject: string, text: string): Described {
+  return { role, tone, subject: glimpse(subject), text: glimpse(text) }
+}
+
+function message({ source, llm_message }: MessageEvent): Described {
+  const calls = (llm_message.tool_calls ?? []).map((call) => call.name)
+  const text =
+    contentText(llm_message.content ?? []) || (calls.length > 0 ? `(calls ${calls.join(', ')})` : '')
+  if (source === 'user') return described('user', 'user', '', text)
+  if (source === 'agent') return described('agent', 'agent', '', text)
+  return described(source === 'hook' ? 'hook' : 'message', 'system', '', text)
+}
+
+function observation({ tool_name, observation }: ObservationEvent): Described {
+  const text = outcome(observation) || '(empty)'
+  return observation.is_error === true
+    ? described('failed', 'bad', tool_name, text)
+    : described('result', 'tool', tool_name, text)
+}
+
+/** What a result says: of a command's output the last line, which tells how it ended. */
+function outcome({ kind, content = [] }: Observation): string {
+  const text = contentText(content)
+  if (kind !== 'TerminalObservation') return text
+  const output = text.trimEnd()
+  return output.slice(output.lastIndexOf('\n') + 1)
+}
+
+/** The texts of some content, images by their number. */
+export function contentText(content: readonly Content[]): string {
+  return content
+    .map((part) => ('text' in part ? part.text : `[${counted(part.image_urls.length, 'image')}]`))
+    .join(' ')
+}
+
+/** The fields that say best what an action does, by their names in the published actions. */
+const TELLING = [
+  'command',
+  'path',
+  'file_path',
+  'pattern',
+  'query',
+  'url',
+  'name',
+  'message',
+  'thought',
+  'prompt',
+] as const
+
+/** What a call asks for: the telling fields of its action, else its arguments. */
+export function callText({ action, tool_call }: ActionEvent): string {
+  if (action === null || action === undefined) return `(cannot run) ${tool_call.arguments}`
+  const told = TELLING.map((field) => action[field]).filter(
+    (value) => typeof value === 'string' && value !== '',
+  )
+  if (told.length > 0) return told.join(' ')
+  const { kind: _, ...fields } = action
+  return JSON.stringify(fields)
+}
+
+const valueText = (value: JsonValue | undefined): string =>
+  typeof value === 'string' ? value : JSON.stringify(value ?? null)
+
+function unreachable(event: never): never {
+  throw new TypeError(`unknown kind ${String((event as Event).kind)}`)
+}

@@ -1,0 +1,90 @@
+/** What the model is sent goes in, lines of text come out: a transcript for the neutral format, indented JSON for a provider's. */
+
+import { maskSecrets, type NeutralMessage, type State, toMessages } from '../../index.ts'
+import type { Format } from '../commands.ts'
+import { messagesIn } from '../grammar.ts'
+import { toJson } from '../json.ts'
+import { contentText } from './describe.ts'
+import { heading, type Page } from './page.ts'
+import type { Tone } from './style.ts'
+import { counted, fit, glimpse, hideSecrets, pad, safe, width } from './text.ts'
+
+const ROLES: Readonly<Record<NeutralMessage['role'], Tone>> = {
+  system: 'system',
+  user: 'user',
+  assistant: 'agent',
+  tool: 'tool',
+}
+
+const ROLE_COLUMNS = 'assistant'.length
+
+/** How many lines of one text are shown. */
+const TEXT_LINES = 6
+
+/** Shows the messages of a state in a format. */
+export function* showMessages(
+  page: Page,
+  file: string,
+  format: Format,
+  state: State,
+): IterableIterator<string> {
+  if (format === 'neutral') {
+    const messages = maskSecrets(toMessages(state))
+    yield heading(page, safe(file), counted(messages.length, 'message'))
+    for (const message of messages) yield* messageLines(page, message)
+    return
+  }
+  const answer = maskSecrets(messagesIn(format, state))['messages']
+  yield heading(page, safe(file), format)
+  yield* toJson(answer, 2).split('\n')
+}
+
+/** One message: its role, its text, then its calls. */
+function* messageLines(page: Page, message: NeutralMessage): IterableIterator<string> {
+  const room = page.columns - ROLE_COLUMNS - 4
+  const lines = bodyLines(page, message, room)
+  const role = page.paint(ROLES[message.role], pad(message.role, ROLE_COLUMNS))
+  for (const [index, line] of lines.entries()) {
+    yield `  ${index === 0 ? role : ' '.repeat(ROLE_COLUMNS)}  ${line}`.trimEnd()
+  }
+}
+
+function bodyLines(page: Page, message: NeutralMessage, room: number): string[] {
+  const lines: string[] = []
+  if (message.role === 'assistant') {
+    const { reasoning_content, thinking_blocks } = message
+    const thinking = thinking_blocks
+      .map((block) => ('thinking' in block ? block.thinking : '(redacted)'))
+      .join(' ')
+    const thought = thinking === '' ? (reasoning_content ?? '') : thinking
+    if (thought !== '') lines.push(page.paint('dim', fit(`(thinks) ${glimpse(thought)}`, room)))
+  }
+  if (message.role === 'tool') {
+    const label = `${glimpse(message.name)} ${glimpse(message.tool_call_id)}`
+    lines.push(
+      page.paint(message.is_error ? 'bad' : 'dim', fit(message.is_error ? `${label}  failed` : label, room)),
+    )
+  }
+  lines.push(...textLines(page, contentText(message.content), room))
+  if (message.role === 'assistant') {
+    for (const { id, name, arguments: args } of message.tool_calls) {
+      const shownId = glimpse(id)
+      const call = fit(`${glimpse(name)} ${glimpse(args)}`, Math.max(room - width(shownId) - 4, 20))
+      lines.push(`${page.paint('agent', '→')} ${call}  ${page.paint('dim', shownId)}`)
+    }
+  }
+  return lines.length === 0 ? [page.paint('dim', '(empty)')] : lines
+}
+
+/** The first lines of a text, each cut to the page. */
+function textLines({ paint }: Page, text: string, room: number): string[] {
+  const lines = hideSecrets(text)
+    .trim()
+    .split(/\r\n|[\n\r\u0085\u2028\u2029]/, 10_000)
+  if (lines.length === 1 && lines[0] === '') return []
+  const shown = lines
+    .slice(0, TEXT_LINES)
+    .map((line) => fit(safe(line.slice(0, 2000).replaceAll('\t', '  ')), room))
+  const more = lines.length - shown.length
+  return more > 0 ? [...shown, paint('dim', `… ${counted(more, 'more line')}`)] : shown
+}

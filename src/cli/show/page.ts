@@ -1,0 +1,73 @@
+/** What every rendering needs to know of the place where it will be read, and the row that they share. */
+
+import { type Described, ROLE_WIDTH } from './describe.ts'
+import type { Paint } from './style.ts'
+import { fit, pad, safe, width } from './text.ts'
+
+/** Where text will be read. */
+export interface Page {
+  readonly paint: Paint
+  /** How many columns a line has. */
+  readonly columns: number
+}
+
+/** The widest id that is shown whole: a UUID. `--json` gives all of any id. */
+const ID_WIDTH = 36
+
+/** How wide a column of these ids has to be, and may be: less than half of the page. */
+export function idWidth({ columns }: Page, ids: Iterable<string | null>): number {
+  let widest = 0
+  for (const id of ids) widest = Math.max(widest, width(id ?? ''))
+  return Math.min(widest, ID_WIDTH, Math.floor(columns * 0.45))
+}
+
+/** An id, safe to print and cut to its column. */
+export const shownId = (id: string | null, columns = ID_WIDTH): string => fit(safe(id ?? ''), columns)
+
+/** A row of a list of events: what stands in front, the role, a few words, and the id at the right edge. */
+export interface Row {
+  /** Painted dim, in front of everything. */
+  readonly lead?: string
+  readonly gutter: string
+  readonly described: Described
+  readonly id: string | null
+  /** Width of the id column; 0 for none. */
+  readonly idColumns: number
+  /** A few words that follow the text whatever its length, not yet painted. */
+  readonly note?: string
+}
+
+/** Writes a row; state updates and the like are dimmed as a whole. */
+export function eventRow(
+  { paint, columns }: Page,
+  { lead = '', gutter, described, id, idColumns, note = '' }: Row,
+): string {
+  const { role, tone, subject, text } = described
+  const taken =
+    width(lead + gutter) +
+    ROLE_WIDTH +
+    1 +
+    (idColumns > 0 ? idColumns + 2 : 0) +
+    (note === '' ? 0 : width(note) + 1)
+  const room = Math.max(columns - taken, 8)
+  const head = fit(subject, room)
+  const rest = room - width(head) - 2
+  const tail = head === '' ? fit(text, room) : text !== '' && rest > 4 ? fit(text, rest) : ''
+  const words = [head, tail].filter((part) => part !== '')
+  const gap = idColumns > 0 ? ' '.repeat(Math.max(0, room - width(words.join('  ')))) : ''
+  const quiet = tone === 'dim'
+  const line = [
+    paint('dim', lead) + gutter + paint(tone, pad(role, ROLE_WIDTH)),
+    head !== '' && !quiet
+      ? [paint('strong', head), tail].join(tail === '' ? '' : '  ')
+      : paint(quiet ? 'dim' : 'text', words.join('  ')),
+    ...(note === '' ? [] : [paint('warn', note)]),
+  ].join(' ')
+  const end = idColumns > 0 && id !== null ? `${gap}  ${paint('dim', shownId(id, idColumns))}` : ''
+  return (line + end).trimEnd()
+}
+
+/** A heading: bold, and followed by a dim remark. */
+export function heading({ paint }: Page, title: string, remark = ''): string {
+  return paint('strong', title) + (remark === '' ? '' : `  ${paint('dim', remark)}`)
+}

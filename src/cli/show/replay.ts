@@ -1,0 +1,98 @@
+/** A recording goes in, its state as lines of text comes out. */
+
+import { EVENT_KINDS, leaves, listOpenCalls, maskSecrets, type State, type Status } from '../../index.ts'
+import type { Recording } from '../recording.ts'
+import { describeEntry, describeEvent } from './describe.ts'
+import { heading, type Page, shownId } from './page.ts'
+import { REPAIR_WIDTH, type Repair, repairsOf } from './repairs.ts'
+import type { Tone } from './style.ts'
+import { counted, fit, glimpse, pad, padStart, safe } from './text.ts'
+
+/** How many repairs, and how many open calls, are listed. */
+const LISTED = 12
+
+const STATUS_TONES: Readonly<Record<Status, Tone>> = {
+  idle: 'strong',
+  running: 'good',
+  paused: 'warn',
+  waiting_for_confirmation: 'warn',
+  finished: 'good',
+  error: 'bad',
+  stuck: 'bad',
+  deleting: 'bad',
+}
+
+/** Shows a state, and what was repaired on the way to it. */
+export function* showReplay(page: Page, recording: Recording, state: State): IterableIterator<string> {
+  const at =
+    state.log.entries.length < recording.lines.length
+      ? `as it was at ${shownId(state.log.entries.last()?.id ?? null)}`
+      : ''
+  yield heading(page, safe(recording.file), at)
+  yield* stateRows(page, state)
+  const repairs = repairsOf(recording, state)
+  yield ''
+  yield heading(page, 'Repaired', repairs.length === 0 ? 'nothing had to be' : '')
+  yield* repairRows(page, repairs)
+}
+
+/** Status, HEAD, counts and open calls, one line each. */
+export function* stateRows(page: Page, state: State): IterableIterator<string> {
+  const { log, branch } = state
+  const header = maskSecrets(state.header)
+  const row = (name: string, text: string): string => `  ${page.paint('dim', pad(name, 9))} ${text}`
+  const room = page.columns - 12
+  yield row('status', page.paint(STATUS_TONES[header.status], header.status))
+  if (header.error !== null) {
+    yield row('error', page.paint('bad', fit(glimpse(`${header.error.code}: ${header.error.detail}`), room)))
+  }
+  yield row('HEAD', headText(page, state, room))
+  yield row('events', fit(`${log.entries.length.toLocaleString('en')}: ${kindCounts(state)}`, room))
+  yield row('branches', String(leaves(log).length))
+  yield row('view', counted(branch.view.length, 'event'))
+  const open = listOpenCalls(branch.openCalls)
+  if (open.length === 0) yield row('pending', 'none')
+  for (const [index, { entry }] of open.slice(0, LISTED).entries()) {
+    const { subject, text } = describeEvent(entry.event)
+    const id = shownId(entry.id)
+    const words = fit(`${subject}  ${text}`, room - id.length - 2)
+    yield row(index === 0 ? 'pending' : '', `${page.paint('warn', words)}  ${page.paint('dim', id)}`)
+  }
+  if (open.length > LISTED) yield row('', `and ${open.length - LISTED} more`)
+}
+
+function headText(page: Page, { log }: State, room: number): string {
+  if (log.head === null) return log.entries.length === 0 ? 'none' : 'before every event'
+  const { role, subject, text } = describeEntry(log.head)
+  const id = shownId(log.head.id)
+  const words = [role, subject, text].filter((part) => part !== '').join('  ')
+  return `${fit(words, room - id.length - 2)}  ${page.paint('dim', id)}`
+}
+
+const ORDER: readonly string[] = EVENT_KINDS
+
+/** How many events there are of each kind, the most frequent first. */
+function kindCounts({ log }: State): string {
+  const counts = new Map<string, number>()
+  for (const { event } of log.entries) {
+    const kind = event === null ? 'set aside' : event.kind
+    counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  }
+  return [...counts]
+    .toSorted(([a, m], [b, n]) => n - m || ORDER.indexOf(a) - ORDER.indexOf(b))
+    .map(
+      ([kind, count]) =>
+        `${count.toLocaleString('en')} ${kind.replace(/^Conversation(?=State)|Event$/g, '')}`,
+    )
+    .join(', ')
+}
+
+/** Repairs, one line each; the first dozen, as real logs can need the same one on every line. */
+export function* repairRows({ paint, columns }: Page, repairs: readonly Repair[]): IterableIterator<string> {
+  const lineColumns = String(repairs.at(-1)?.line ?? 0).length
+  for (const { line, what, detail } of repairs.slice(0, LISTED)) {
+    const lead = `  line ${padStart(String(line), lineColumns)}  `
+    yield `${paint('dim', lead)}${paint('warn', pad(what, REPAIR_WIDTH))}  ${fit(detail, columns - lead.length - REPAIR_WIDTH - 2)}`
+  }
+  if (repairs.length > LISTED) yield `  and ${repairs.length - LISTED} more: colloquy check shows them all`
+}

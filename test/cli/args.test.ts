@@ -1,0 +1,88 @@
+/** The command line's arguments: what makes sense, what does not, and the help pages. */
+
+import { describe, expect, it } from 'vitest'
+import { parseRequest } from '../../src/cli/args.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { colloquy, SAMPLE } from './world.ts'
+
+describe('a command that makes no sense', () => {
+  it.each([
+    { argv: [], says: 'no command given' },
+    { argv: ['frobnicate'], says: "unknown command 'frobnicate'" },
+    { argv: ['toString', SAMPLE], says: "unknown command 'toString'" },
+    { argv: ['check'], says: 'check needs a FILE, or - for standard input' },
+    { argv: ['check', '--json'], says: 'check needs a FILE' },
+    { argv: ['check', '--frob', SAMPLE], says: 'unknown option --frob' },
+    { argv: ['check', '-x', SAMPLE], says: 'unknown option -x' },
+    { argv: ['check', '--at', 'x', SAMPLE], says: 'check has no option --at' },
+    { argv: ['view', '--at', 'x', SAMPLE], says: 'view has no option --at' },
+    { argv: ['replay', '--leaf', 'x', SAMPLE], says: 'replay has no option --leaf' },
+    { argv: ['tree', '--format', 'neutral', SAMPLE], says: 'tree has no option --format' },
+    { argv: ['replay', SAMPLE, '--at'], says: '--at needs a value' },
+    { argv: ['replay', SAMPLE, '--at='], says: '--at needs a value' },
+    { argv: ['replay', '--at', '--json', SAMPLE], says: '--at needs a value' },
+    { argv: ['check', '--json=yes', SAMPLE], says: '--json takes no value' },
+    {
+      argv: ['messages', '--format', 'xml', SAMPLE],
+      says: "unknown format 'xml': use one of neutral, openai-chat",
+    },
+    { argv: ['check', '-', '-'], says: 'standard input (-) can be read once only' },
+    { argv: ['demo', SAMPLE], says: 'demo takes no file' },
+    { argv: ['help', 'frobnicate'], says: "unknown command 'frobnicate'" },
+    { argv: ['help', 'check', 'view'], says: 'help takes one command' },
+  ])('$argv exits with 2 and one line', async ({ argv, says }) => {
+    const { code, out, err } = await colloquy(argv)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(/^colloquy: [^\n]+ \(see: colloquy help\)\n$/)
+    expect(err).toContain(says)
+  })
+})
+
+describe('a request', () => {
+  it('takes options anywhere, and everything after -- as a file', () => {
+    expect(parseRequest(['--json', 'replay', 'a', '--at=-1', '--', '--at', '-'])).toEqual({
+      command: 'replay',
+      files: ['a', '--at', '-'],
+      json: true,
+      event: '-1',
+      format: 'neutral',
+    })
+  })
+
+  it('is at HEAD and neutral unless told otherwise', () => {
+    expect(parseRequest(['messages', '-'])).toEqual({
+      command: 'messages',
+      files: ['-'],
+      json: false,
+      event: null,
+      format: 'neutral',
+    })
+  })
+})
+
+describe('help', () => {
+  it.each([['help'], ['--help'], ['-h']])('%s lists every command', async (word) => {
+    const { code, out, err } = await colloquy([word])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    for (const [name, { about }] of Object.entries(COMMANDS))
+      expect(out).toContain(`${name.padEnd(8)}  ${about}`)
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
+  })
+
+  it.each(Object.keys(COMMANDS))('has a page for %s', async (name) => {
+    const { code, out } = await colloquy(['help', name])
+    expect(code).toBe(0)
+    expect(out).toContain(`Usage: colloquy ${name}`)
+    if (name !== 'help') expect((await colloquy([name, '--help'])).out).toBe(out)
+  })
+
+  it('wins over a missing file', async () => {
+    expect((await colloquy(['check', '-h'])).code).toBe(0)
+  })
+})
+
+it('--version prints the version of the package', async () => {
+  const { code, out } = await colloquy(['--version'])
+  expect(code).toBe(0)
+  expect(out).toMatch(/^\d+\.\d+\.\d+\n$/)
+})

@@ -1,0 +1,114 @@
+/** The demo fits on a page and tells the truth, and the sample conversation is what it claims to be. */
+
+import { readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { width } from '../../src/cli/show/text.ts'
+import { isQuarantined, type Loaded, loadLine, replay } from '../../src/index.ts'
+import { type Answer, answers, colloquy, SAMPLE } from './world.ts'
+
+describe('the demo', () => {
+  let out = ''
+  beforeAll(async () => {
+    const outcome = await colloquy(['demo'])
+    expect(outcome).toMatchObject({ code: 0, err: '' })
+    out = outcome.out
+  })
+
+  it('has four sections and ends with what to try next', () => {
+    const headings = out.split('\n').filter((line) => /^[A-Z]/.test(line))
+    expect(headings.map((line) => line.split('  ')[0])).toEqual([
+      'State',
+      'Tree',
+      'What the model sees',
+      'What was repaired',
+      'Try next',
+    ])
+  })
+
+  it('fits on a page', () => {
+    expect(out.split('\n').length).toBeLessThanOrEqual(72)
+    const [page = ''] = out.split('Try next')
+    for (const line of page.split('\n')) expect(width(line)).toBeLessThanOrEqual(100)
+  })
+
+  it('shows what a log can hold', () => {
+    for (const words of [
+      'waiting_for_confirmation',
+      'git push',
+      '◀ HEAD',
+      '├─○',
+      'rejected',
+      'error',
+      'pause',
+      'summary',
+      'second answer',
+      'set aside',
+      'older shape',
+    ]) {
+      expect(out).toContain(words)
+    }
+  })
+
+  it('suggests commands that work', async () => {
+    const commands =
+      out.split('Try next\n')[1]?.match(/(?<=^ {2}npm run -s colloquy -- )\S.*?(?= {2})/gm) ?? []
+    expect(commands.length).toBeGreaterThan(2)
+    for (const command of commands.filter((text) => !text.includes('YOUR-LOG'))) {
+      expect((await colloquy(command.split(' '))).code).toBe(0)
+    }
+  })
+})
+
+describe('the sample conversation', () => {
+  const loaded: Loaded[] = readFileSync(SAMPLE, 'utf8').trimEnd().split('\n').map(loadLine)
+  const facts = loaded.map(({ fact }) => fact)
+
+  it('has 35 to 50 events, all but two as they are today', () => {
+    expect(facts.length).toBeGreaterThanOrEqual(35)
+    expect(facts.length).toBeLessThanOrEqual(50)
+    expect(facts.filter(isQuarantined)).toHaveLength(1)
+    expect(loaded.filter(({ upcasts }) => upcasts.length > 0)).toHaveLength(1)
+  })
+
+  it('has ids and times that go up', () => {
+    const ids = facts.map(({ id }) => id ?? '')
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const id of ids) expect(id).toMatch(/^[0-9A-HJKMNP-TV-Z]{26}$/)
+    const times = facts.flatMap((fact) => (isQuarantined(fact) ? [] : [fact.timestamp ?? '']))
+    for (const time of times) expect(time).toMatch(/^2026-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+    expect(times.toSorted()).toEqual(times)
+    expect(ids.toSorted()).toEqual(ids)
+  })
+
+  it('has what a realistic session has', () => {
+    const kinds = new Set(facts.map((fact) => (isQuarantined(fact) ? fact.event_kind : fact.kind)))
+    for (const kind of [
+      'SystemPromptEvent',
+      'MessageEvent',
+      'ActionEvent',
+      'ObservationEvent',
+      'AgentErrorEvent',
+      'UserRejectObservation',
+      'HookExecutionEvent',
+      'PauseEvent',
+      'ConversationStateUpdateEvent',
+      'CondensationRequest',
+      'Condensation',
+    ]) {
+      expect(kinds).toContain(kind)
+    }
+    const state = replay(facts)
+    expect(state.header.status).toBe('waiting_for_confirmation')
+    expect([...state.branch.dropped]).toMatchObject([{ reason: 'duplicate_answer' }])
+  })
+
+  it('carries its thinking, signed, to the provider that signed it', async () => {
+    const { all } = await answers<Answer & { readonly messages: object }>([
+      'messages',
+      SAMPLE,
+      '--format',
+      'anthropic',
+    ])
+    expect(JSON.stringify(all[0].messages)).toContain('"type":"thinking"')
+  })
+})

@@ -1,0 +1,252 @@
+/** Files of every form are read alike, and bad ones answered with one clear line. */
+
+import { describe, expect, it } from 'vitest'
+import { answers, colloquy, folder, lines, said, type TreeAnswer } from './world.ts'
+
+const A = '{"id":"a","kind":"PauseEvent"}'
+const B = '{"id":"b","kind":"InterruptEvent"}'
+
+const ids = async (
+  file: string,
+  stdin?: string | Uint8Array | readonly (string | Uint8Array)[],
+): Promise<unknown> => {
+  const { all } = await answers<TreeAnswer>(['tree', file], stdin === undefined ? {} : { stdin })
+  return all[0].error ?? all[0].events.map((event) => event.id)
+}
+
+describe('the form of a file', () => {
+  it.each([
+    ['lines.jsonl', `${A}\n${B}\n`],
+    ['no-end.jsonl', `${A}\n${B}`],
+    ['crlf.jsonl', `${A}\r\n${B}\r\n`],
+    ['bom.jsonl', `\ufeff${A}\n${B}\n`],
+    ['blank.jsonl', `\n\r\n${A}\n  \t\n${B}\n\n`],
+    ['array.json', `[${A},${B}]`],
+    ['spaced.json', ` \n[ ${A} ,\n${B}\n] \n`],
+    ['bom.json', `\ufeff[${A},${B}]`],
+    ['sniffed-lines.log', `\n${A}\n${B}\n`],
+    ['sniffed-array.txt', `\n [${A},${B}]`],
+    ['sniffed', `\ufeff[${A},${B}]`],
+    ['UPPER.JSON', `[${A},${B}]`],
+  ])('%s', async (name, text) => {
+    expect(await ids(folder({ [name]: text })(name))).toEqual(['a', 'b'])
+  })
+
+  it('of standard input is told by its first character, however the bytes arrive', async () => {
+    for (const text of [`${A}\n${B}`, `[${A},${B}]`, `\ufeff\n[${A},${B}]`, `\ufeff${A}\n${B}`]) {
+      const bytes = Buffer.from(text)
+      expect(await ids('-', text)).toEqual(['a', 'b'])
+      expect(
+        await ids(
+          '-',
+          Array.from(bytes, (byte) => Uint8Array.of(byte)),
+        ),
+      ).toEqual(['a', 'b'])
+    }
+    expect((await answers(['replay', '-'], { stdin: A })).all[0]).toMatchObject({
+      file: '-',
+      events: 1,
+      status: 'paused',
+    })
+  })
+
+  it('keeps brackets, quotes and commas inside strings', async () => {
+    const text = ']},{[ \\" \\\\'
+    const file = folder({ 'a.json': `[${JSON.stringify(said('a', text))},[1,[2]],"x,]"]` })('a.json')
+    const { all } = await answers(['messages', file])
+    expect(all[0].messages[0]?.content[0]?.text).toBe(text)
+    expect((await answers(['check', file])).all[0]).toMatchObject({ events: 3, valid: 1 })
+  })
+
+  it('counts a line that is longer than any chunk as one', async () => {
+    const long = 'x'.repeat(3_000_000)
+    const file = folder({ 'a.jsonl': lines(said('a', long), said('b', 'short')) })('a.jsonl')
+    expect(await ids(file)).toEqual(['a', 'b'])
+  })
+})
+
+describe('an empty file', () => {
+  it.each(['a.jsonl', 'a.json', 'a', 'blank.jsonl'])('%s has no events', async (name) => {
+    const file = folder({ [name]: name.startsWith('blank') ? '\n \n' : '' })(name)
+    expect(await answers(['check', file])).toMatchObject({
+      code: 0,
+      all: [{ events: 0, valid: 0, issues: [] }],
+      err: '',
+    })
+  })
+
+  it('is also an empty array', async () => {
+    expect((await answers(['check', '-'], { stdin: '[ ]' })).all[0]).toMatchObject({ events: 0 })
+  })
+})
+
+describe('a directory', () => {
+  const files = {
+    'event-00002-b.json': B,
+    'event-00010-odd id.json': '{"id":"c",\n "kind":"PauseEvent"}\n',
+    'event-00001-a.json': A,
+    'event-100000-z.json': '{"id":"z","kind":"Odd"}',
+    'event-0003-short.json': 'not read',
+    'base_state.json': '{}',
+    'event-00005-x.json.tmp': 'not read',
+  }
+
+  it('is read in the order of the numbers, and other names are left alone', async () => {
+    const at = folder(files)
+    expect(await ids(at())).toEqual(['a', 'b', 'c', 'z'])
+    const { all } = await answers(['check', at()])
+    expect(all[0].issues).toMatchObject([{ line: 100_000, kind: 'Odd' }])
+  })
+
+  it('may hold them in its subfolder events', async () => {
+    const at = folder(
+      Object.fromEntries(Object.entries(files).map(([name, text]) => [`events/${name}`, text])),
+    )
+    expect(await ids(at())).toEqual(['a', 'b', 'c', 'z'])
+  })
+
+  it('prefers its own', async () => {
+    expect(await ids(folder({ 'event-00000-a.json': A, 'events/event-00000-b.json': B })())).toEqual(['a'])
+  })
+
+  it('with none is an error', async () => {
+    expect(await ids(folder({ 'notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
+    expect(await ids(folder({ 'events/notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
+  })
+
+  it('with a file that is no JSON sets that one aside', async () => {
+    const at = folder({ 'event-00001-a.json': A, 'event-00002-b.json': '{"id":' })
+    const { code, all, err } = await answers(['check', at()])
+    expect(code).toBe(1)
+    expect(all[0]).toMatchObject({
+      events: 2,
+      valid: 1,
+      issues: [{ line: 2, kind: null, type: 'json_invalid' }],
+    })
+    expect(err).toMatch(/: event file 2 is not JSON; /)
+  })
+})
+
+describe('what is no JSON', () => {
+  it.each([
+    ['a truncated last line', `${A}\n${B}\n{"id":"c","ki`, 'line 3 is not JSON (truncated last line?); '],
+    ['a line in the middle', `${A}\noops\n${B}\n`, 'line 2 is not JSON; '],
+    ['two lines', `${A}\noops\n\noops`, 'line 2 is not JSON, nor is 1 other; '],
+    ['many lines', `oops\noops\noops\n${A}`, 'line 1 is not JSON, nor are 2 others; '],
+  ])('%s is set aside and told once, and the rest answered', async (_, text, says) => {
+    const file = folder({ 'a.jsonl': text })('a.jsonl')
+    for (const argv of [
+      ['replay', file, '--json'],
+      ['replay', file],
+      ['tree', file],
+    ]) {
+      const { code, out, err } = await colloquy(argv)
+      expect(code).toBe(1)
+      expect(err).toMatch(/^colloquy: [^\n]+\n$/)
+      expect(err).toContain(`a.jsonl: ${says}`)
+      expect(out).toContain('paused')
+    }
+    expect((await answers(['replay', file])).all[0]).toMatchObject({
+      quarantined: text.match(/oops|ki$/g)?.length,
+    })
+  })
+
+  it.each([
+    ['a.jsonl', 'oops', 'not_json'],
+    ['a.jsonl', 'oops\noops\n', 'not_json'],
+    ['a.jsonl', '{"id":', 'not_json'],
+    ['a.json', 'oops', 'not_json'],
+    ['a.json', `[${A}`, 'not_json'],
+    ['a.json', `[${A},`, 'not_json'],
+    ['a.json', `[${A},]`, 'not_json'],
+    ['a.json', `[,${A}]`, 'not_json'],
+    ['a.json', `[${A},,${B}]`, 'not_json'],
+    ['a.json', `[${A}}`, 'not_json'],
+    ['a.json', `[{"a":1]]`, 'not_json'],
+    ['a.json', `[${A}] x`, 'not_json'],
+    ['a.json', `[${A}, oops]`, 'not_json'],
+    ['a.json', `["open`, 'not_json'],
+    ['a.json', `${A}\n${B}`, 'not_json'],
+    ['a.json', A, 'not_an_array'],
+    ['a.json', '17', 'not_an_array'],
+    ['a.json', 'null', 'not_an_array'],
+  ])('%s with %j is %s', async (name, text, code) => {
+    const file = folder({ [name]: text })(name)
+    for (const command of ['check', 'replay', 'view', 'messages', 'tree']) {
+      const outcome = await answers([command, file])
+      expect(outcome.code).toBe(1)
+      expect(outcome.all).toEqual([{ file, error: { code, message: expect.any(String) } }])
+      expect(outcome.err).toMatch(/^colloquy: [^\n]+\n$/)
+    }
+  })
+})
+
+describe('bytes that are no UTF-8', () => {
+  const bad = Buffer.concat([
+    Buffer.from('{"id":"b","parent_id":"a","hook_command":"caf'),
+    Buffer.from([0xe9]),
+    Buffer.from('","kind":"PauseEvent"}'),
+  ])
+
+  it('set the line aside, which keeps its place in the tree', async () => {
+    const file = folder({
+      'a.jsonl': Buffer.concat([
+        Buffer.from(`${A}\n`),
+        bad,
+        Buffer.from(`\n{"id":"c","kind":"PauseEvent"}\n`),
+      ]),
+    })('a.jsonl')
+    const check = await answers(['check', file])
+    expect(check.code).toBe(1)
+    expect(check.all[0]).toMatchObject({
+      events: 3,
+      valid: 2,
+      issues: [{ line: 2, kind: 'PauseEvent', loc: [], type: 'unicode_error' }],
+    })
+    expect(check.err).toContain('line 2 is not UTF-8')
+    expect((await answers<TreeAnswer>(['tree', file])).all[0].events[2]).toMatchObject({
+      id: 'c',
+      parent: 'b',
+    })
+  })
+
+  it('in an id leave the line without one', async () => {
+    const broken = Buffer.concat([
+      Buffer.from('{"id":"b'),
+      Buffer.from([0xff]),
+      Buffer.from('","kind":"PauseEvent"}'),
+    ])
+    const file = folder({ 'a.json': Buffer.concat([Buffer.from(`[${A},`), broken, Buffer.from(']')]) })(
+      'a.json',
+    )
+    expect(await ids(file)).toEqual(['a'])
+  })
+
+  it('throughout a file leave it without an answer', async () => {
+    const utf16 = Buffer.from(`\ufeff${A}\n`, 'utf16le')
+    for (const name of ['a.jsonl', 'a.json', 'a'])
+      expect(await ids(folder({ [name]: utf16 })(name))).toMatchObject({ code: 'not_json' })
+  })
+})
+
+describe('a file that cannot be read', () => {
+  it.each([
+    ['nothing there', 'none.jsonl', 'not_found'],
+    ['a file used as a folder', 'a.jsonl/b.jsonl', 'not_found'],
+    ['no name', '', 'not_found'],
+    ['a NUL in the name', 'a\0b', 'unreadable'],
+  ])('%s', async (_, name, code) => {
+    const at = folder({ 'a.jsonl': A })
+    const file = name === '' ? '' : at(name)
+    const { all, err, code: exit } = await answers(['replay', file])
+    expect({ exit, error: all[0].error?.code }).toEqual({ exit: 1, error: code })
+    expect(err).toMatch(/^colloquy: [^\n]+\n$/)
+    expect(err).not.toMatch(/ {4}at |ENOENT/)
+  })
+})
+
+it('an event with an id like a property of every object is an event like any other', async () => {
+  expect(
+    await ids('-', '{"id":"__proto__","kind":"PauseEvent"}\n{"id":"constructor","kind":"PauseEvent"}'),
+  ).toEqual(['__proto__', 'constructor'])
+})

@@ -1,0 +1,297 @@
+/** The `--json` contract of every command, field by field. */
+
+import { describe, expect, it } from 'vitest'
+import { answered, answers, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
+
+const PAUSE = { id: 'p', kind: 'PauseEvent' }
+
+describe('check', () => {
+  it('counts events and gives issues with line, kind, loc, msg and type only', async () => {
+    const at = folder({
+      'a.jsonl': `${lines(PAUSE, { id: 'x', kind: 'Odd' })}\n${lines({ id: 'y', kind: 'PauseEvent', extra: 1 })}`,
+    })
+    const { code, all, err } = await answers(['check', at('a.jsonl')])
+    expect({ code, err }).toEqual({ code: 1, err: '' })
+    const [answer] = all
+    expect(Object.keys(answer)).toEqual(['file', 'events', 'valid', 'issues'])
+    expect(answer).toMatchObject({ file: at('a.jsonl'), events: 3, valid: 1 })
+    for (const issue of answer.issues)
+      expect(Object.keys(issue)).toEqual(['line', 'kind', 'loc', 'msg', 'type'])
+    expect(answer.issues[0]).toMatchObject({ line: 2, kind: 'Odd', loc: ['kind'], type: 'union_tag_invalid' })
+    // The blank line counts.
+    expect(answer.issues[1]).toMatchObject({
+      line: 4,
+      kind: 'PauseEvent',
+      loc: ['extra'],
+      type: 'extra_forbidden',
+    })
+  })
+
+  it('exits with 0 when every event loads, also in an older shape or with a repeated id', async () => {
+    const old = said('m', 'hi', { activated_microagents: ['a'] })
+    const at = folder({
+      'a.jsonl': lines(old, PAUSE, PAUSE, {
+        id: 'q',
+        kind: 'PauseEvent',
+        timestamp: 'noon',
+        parent_id: 'nobody',
+      }),
+    })
+    const { code, all } = await answers(['check', at('a.jsonl')])
+    expect({ code, all }).toEqual({
+      code: 0,
+      all: [{ file: at('a.jsonl'), events: 4, valid: 4, issues: [] }],
+    })
+  })
+})
+
+describe('replay', () => {
+  it('tells the state', async () => {
+    const { code, all } = await answers(['replay', SAMPLE])
+    expect(code).toBe(0)
+    expect(Object.keys(all[0])).toEqual([
+      'file',
+      'events',
+      'status',
+      'head',
+      'error',
+      'pending',
+      'branches',
+      'quarantined',
+    ])
+    expect(all[0]).toMatchObject({
+      file: SAMPLE,
+      events: 47,
+      status: 'waiting_for_confirmation',
+      error: null,
+      branches: 2,
+      quarantined: 1,
+    })
+    expect(all[0].pending).toHaveLength(1)
+  })
+
+  it('tells the error', async () => {
+    const failure = {
+      id: 'f',
+      source: 'environment',
+      code: 'Boom',
+      detail: 'it broke',
+      kind: 'ConversationErrorEvent',
+    }
+    const at = folder({ 'a.jsonl': lines(said('m', 'hi'), failure) })
+    const { all } = await answers(['replay', at('a.jsonl')])
+    expect(all[0]).toMatchObject({
+      status: 'error',
+      error: { code: 'Boom', detail: 'it broke', event_id: 'f' },
+    })
+  })
+
+  it('lists open calls in log order, forgotten ones too', async () => {
+    const forget = { id: 'c', llm_response_id: 'r', forgotten_event_ids: ['b'], kind: 'Condensation' }
+    const at = folder({ 'a.jsonl': lines(said('m', 'hi'), called('b', 'ls'), called('a', 'pwd'), forget) })
+    expect((await answers(['replay', at('a.jsonl')])).all[0].pending).toEqual(['b', 'a'])
+  })
+
+  it('--at tells the state as it was', async () => {
+    const at = folder({
+      'a.jsonl': lines(said('m', 'hi'), called('a', 'ls'), answered('o', 'a', 'done'), PAUSE),
+    })
+    const { code, all } = await answers(['replay', at('a.jsonl'), '--at', 'a'])
+    expect(code).toBe(0)
+    expect(all[0]).toMatchObject({ events: 2, status: 'running', head: 'a', pending: ['a'], branches: 1 })
+  })
+
+  it('has null for HEAD before every event, and no branch in an empty file', async () => {
+    const move = { id: 'h', key: 'leaf_event_id', value: null, kind: 'ConversationStateUpdateEvent' }
+    const at = folder({ 'a.jsonl': lines(PAUSE, move), 'empty.jsonl': '' })
+    const { code, all } = await answers(['replay', at('a.jsonl'), at('empty.jsonl')])
+    expect(code).toBe(0)
+    expect(all).toMatchObject([
+      { events: 2, head: null, branches: 1 },
+      { events: 0, head: null, branches: 0 },
+    ])
+  })
+})
+
+describe('view', () => {
+  const log = lines(
+    said('m', 'hi'),
+    called('a', 'ls'),
+    answered('o', 'a', 'done'),
+    answered('o2', 'a', 'done again'),
+    answered('o3', 'nobody', 'who?'),
+    {
+      id: 'c',
+      llm_response_id: 'r',
+      forgotten_event_ids: ['m'],
+      summary: 'greeted',
+      summary_offset: 0,
+      kind: 'Condensation',
+    },
+    called('b', 'pwd'),
+    { id: 'q', kind: 'CondensationRequest' },
+  )
+
+  it('lists ids in order with derived summaries, pending and dropped answers apart', async () => {
+    const at = folder({ 'a.jsonl': log })
+    const { code, all } = await answers(['view', at('a.jsonl')])
+    expect(code).toBe(0)
+    expect(all).toEqual([
+      {
+        file: at('a.jsonl'),
+        view: ['c-summary', 'a', 'o'],
+        pending: ['b'],
+        dropped: [
+          { id: 'o2', reason: 'duplicate_answer' },
+          { id: 'o3', reason: 'orphan_answer' },
+        ],
+        unhandled_condensation_request: true,
+        cut_points: [0, 1, 3],
+      },
+    ])
+    expect(Object.keys(all[0])).toEqual([
+      'file',
+      'view',
+      'pending',
+      'dropped',
+      'unhandled_condensation_request',
+      'cut_points',
+    ])
+  })
+
+  it('--leaf looks from another event', async () => {
+    const at = folder({ 'a.jsonl': log })
+    const { all } = await answers(['view', at('a.jsonl'), '--leaf', 'a'])
+    expect(all[0]).toMatchObject({ view: ['m'], pending: ['a'], dropped: [], cut_points: [0, 1] })
+  })
+})
+
+describe('messages', () => {
+  const FORMATS = ['neutral', 'openai-chat', 'openai-responses', 'anthropic', 'ai-sdk']
+
+  it('gives an array, or for two grammars an object with the system prompt apart', async () => {
+    for (const format of FORMATS) {
+      const { code, all } = await answers(['messages', SAMPLE, '--format', format])
+      expect(code).toBe(0)
+      expect(Object.keys(all[0])).toEqual(['file', 'messages'])
+      const messages = all[0].messages
+      if (format === 'openai-responses')
+        expect(Object.keys(messages).toSorted()).toEqual(['input', 'instructions'])
+      else if (format === 'anthropic')
+        expect(Object.keys(messages).toSorted()).toEqual(['messages', 'system'])
+      else expect(messages[0]?.role).toBe('system')
+    }
+    expect((await answers(['messages', SAMPLE])).all).toEqual(
+      (await answers(['messages', SAMPLE, '--format', 'neutral'])).all,
+    )
+  })
+
+  it('has the same fields without a system prompt', async () => {
+    const at = folder({ 'a.jsonl': lines(said('m', 'hi')) })
+    expect(
+      (await answers(['messages', at('a.jsonl'), '--format', 'anthropic'])).all[0].messages,
+    ).toMatchObject({ system: [] })
+    expect(
+      (await answers(['messages', at('a.jsonl'), '--format', 'openai-responses'])).all[0].messages,
+    ).toMatchObject({ instructions: null })
+  })
+
+  it('has no neutral message for an empty view, and an error in a provider’s grammar', async () => {
+    const at = folder({ 'a.jsonl': lines(PAUSE) })
+    for (const format of FORMATS) {
+      const { code, all } = await answers(['messages', at('a.jsonl'), '--format', format])
+      if (format === 'neutral')
+        expect({ code, all }).toEqual({ code: 0, all: [{ file: at('a.jsonl'), messages: [] }] })
+      else expect({ code, error: all[0].error?.code }).toEqual({ code: 1, error: 'empty_view' })
+    }
+  })
+
+  it('--leaf writes another branch', async () => {
+    const at = folder({
+      'a.jsonl': lines(
+        said('m', 'one'),
+        said('n', 'two', { parent_id: 'm' }),
+        said('o', 'three', { parent_id: 'm' }),
+      ),
+    })
+    const { all } = await answers(['messages', at('a.jsonl'), '--leaf', 'n'])
+    expect(JSON.stringify(all[0].messages)).toMatch(/one.*two/)
+    expect(JSON.stringify(all[0].messages)).not.toContain('three')
+  })
+})
+
+describe('tree', () => {
+  it('gives roots, and every event that stands with its effective parent', async () => {
+    const at = folder({
+      'a.jsonl': lines(
+        said('m', 'one'),
+        { id: 'u', key: 'x', value: 1, kind: 'ConversationStateUpdateEvent' },
+        said('n', 'two'),
+        { id: 'odd', kind: 'Odd', parent_id: 'm' },
+        { id: 7 },
+        said('r', 'a root', { parent_id: '__root__' }),
+        said('r', 'again'),
+      ),
+    })
+    const { code, all } = await answers(['tree', at('a.jsonl')])
+    expect(code).toBe(0)
+    expect(all[0]).toEqual({
+      file: at('a.jsonl'),
+      roots: ['m', 'r'],
+      events: [
+        { id: 'm', kind: 'MessageEvent', parent: null, on_head_path: false },
+        { id: 'u', kind: 'ConversationStateUpdateEvent', parent: 'm', on_head_path: false },
+        { id: 'n', kind: 'MessageEvent', parent: 'm', on_head_path: false },
+        { id: 'odd', kind: 'Odd', parent: 'm', on_head_path: false },
+        { id: 'r', kind: 'MessageEvent', parent: null, on_head_path: true },
+      ],
+    })
+  })
+})
+
+describe('several files', () => {
+  it('are answered in the order given, the bad ones with an error, and the worst exit code counts', async () => {
+    const at = folder({ 'good.jsonl': lines(PAUSE), 'bad.jsonl': 'oops\n' })
+    const { code, all, err } = await answers([
+      'replay',
+      at('good.jsonl'),
+      at('none.jsonl'),
+      at('bad.jsonl'),
+      at('good.jsonl'),
+    ])
+    expect(code).toBe(1)
+    expect(all.map((answer) => [answer.file, answer.error?.code ?? null])).toEqual([
+      [at('good.jsonl'), null],
+      [at('none.jsonl'), 'not_found'],
+      [at('bad.jsonl'), 'not_json'],
+      [at('good.jsonl'), null],
+    ])
+    expect(all[1]).toEqual({
+      file: at('none.jsonl'),
+      error: { code: 'not_found', message: expect.any(String) },
+    })
+    expect(err.split('\n')).toHaveLength(3)
+  })
+
+  it('an unknown event is an error of the file that lacks it', async () => {
+    const at = folder({ 'a.jsonl': lines(PAUSE), 'b.jsonl': lines({ id: 'q', kind: 'PauseEvent' }) })
+    for (const argv of [
+      ['replay', '--at'],
+      ['view', '--leaf'],
+      ['messages', '--leaf'],
+    ]) {
+      const { code, all, err } = await answers([...argv, 'q', at('a.jsonl'), at('b.jsonl')])
+      expect(code).toBe(1)
+      expect(all.map((answer) => answer.error?.code ?? null)).toEqual(['unknown_event', null])
+      expect(err).toMatch(/^colloquy: .*a\.jsonl: no event "q" in this conversation\n$/)
+    }
+  })
+})
+
+it('prints nothing that could drive a terminal or break the line, and the same values', async () => {
+  const text = '\u001b[2J\u009b31m\u007f\u2028\u202e\ufeff end'
+  const at = folder({ 'a.jsonl': lines(said('m', text)) })
+  const { all } = await answers(['messages', at('a.jsonl')])
+  expect(all[0].messages[0]?.content[0]?.text).toBe(text)
+  expect((await colloquy(['messages', at('a.jsonl'), '--json'])).out).toMatch(/^[\x20-\x7e]+\n$/)
+})

@@ -1,0 +1,44 @@
+/** Every recorded log answers every command, where the logs are at hand. */
+
+import { describe, expect, it } from 'vitest'
+import { FORMATS } from '../../src/cli/commands.ts'
+import { recordedLogs } from '../recorded.ts'
+import { answers, colloquy } from './world.ts'
+
+const logs = recordedLogs()
+const title =
+  logs.length > 0 ? 'every recorded log' : 'recorded logs (none here: the folder shared/logs is missing)'
+
+describe.skipIf(logs.length === 0)(title, () => {
+  it.each(logs)('$file answers every command', async ({ file, path }) => {
+    for (const command of [
+      'check',
+      'replay',
+      'view',
+      'tree',
+      ...FORMATS.map((format) => `messages --format ${format}`),
+    ]) {
+      const argv = [...command.split(' '), path]
+      const { code, all, err } = await answers(argv)
+      const bad = command === 'check' && file === 'snippets.jsonl'
+      expect({ command, code, err, files: all.map((answer) => answer.file) }).toEqual({
+        command,
+        code: bad ? 1 : 0,
+        err: '',
+        files: [path],
+      })
+      expect(all[0].error ?? null).toEqual(command === 'replay' ? (all[0].error ?? null) : null)
+      const shown = await colloquy(argv)
+      expect(shown.code).toBe(code)
+      expect(shown.out.length).toBeGreaterThan(path.length)
+    }
+  })
+
+  it('are told about together', async () => {
+    const { code, all } = await answers(['replay', ...logs.map(({ path }) => path)])
+    expect({ code, files: all.map(({ file }) => file) }).toEqual({
+      code: 0,
+      files: logs.map(({ path }) => path),
+    })
+  })
+})

@@ -1,0 +1,311 @@
+/** What people see: colours, widths, trees, views, transcripts, and text that cannot drive the terminal. */
+
+import { stripVTControlCharacters } from 'node:util'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { progressOn } from '../../src/cli/progress.ts'
+import { width } from '../../src/cli/show/text.ts'
+import { answered, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
+
+const ESCAPE = '\u001b'
+const COMMANDS = ['check', 'replay', 'view', 'messages', 'tree'] as const
+const stripped = (text: string): string => stripVTControlCharacters(text)
+
+const pause = (id: string, parent: string): object => ({ id, parent_id: parent, kind: 'PauseEvent' })
+
+/** What a command shows of some events. */
+async function shown(command: string, events: readonly object[], ...flags: string[]): Promise<string> {
+  const file = folder({ 'log.jsonl': lines(...events) })('log.jsonl')
+  const { out } = await colloquy([command, file, ...flags], { columns: 200 })
+  return out.replaceAll(file, 'log.jsonl')
+}
+
+const coloured = async (tty: boolean, env: Readonly<Record<string, string>>): Promise<boolean> =>
+  (await colloquy(['replay', SAMPLE], { tty, env })).out.includes(ESCAPE)
+
+describe('colours', () => {
+  it('are for terminals', async () => {
+    expect(await coloured(true, {})).toBe(true)
+    expect(await coloured(false, {})).toBe(false)
+    expect(await coloured(true, { TERM: 'dumb' })).toBe(false)
+  })
+
+  it('heed NO_COLOR and FORCE_COLOR', async () => {
+    expect(await coloured(true, { NO_COLOR: '1' })).toBe(false)
+    expect(await coloured(true, { NO_COLOR: '' })).toBe(true)
+    expect(await coloured(false, { FORCE_COLOR: '1' })).toBe(true)
+    expect(await coloured(true, { FORCE_COLOR: '0' })).toBe(false)
+    expect(await coloured(true, { NO_COLOR: '1', FORCE_COLOR: '1' })).toBe(false)
+  })
+
+  it('are never in JSON', async () => {
+    for (const command of COMMANDS) {
+      const { out } = await colloquy([command, SAMPLE, '--json'], { tty: true, env: { FORCE_COLOR: '1' } })
+      expect(out).not.toContain(ESCAPE)
+      expect(out.split('\n')).toHaveLength(2)
+    }
+  })
+
+  it('change no letter', async () => {
+    for (const command of [...COMMANDS, 'demo']) {
+      const argv = command === 'demo' ? [command] : [command, SAMPLE]
+      const plain = await colloquy(argv, { tty: true, columns: 90, env: { NO_COLOR: '1' } })
+      const painted = await colloquy(argv, { tty: true, columns: 90 })
+      expect(painted.out).not.toBe(plain.out)
+      expect(stripped(painted.out)).toBe(plain.out)
+    }
+  })
+})
+
+describe('the width of the terminal', () => {
+  it.each([72, 100, 160])('%i is kept', async (columns) => {
+    for (const command of COMMANDS) {
+      const { out } = await colloquy([command, SAMPLE], { tty: true, columns, env: { NO_COLOR: '1' } })
+      for (const line of out.split('\n').slice(1)) expect(width(line)).toBeLessThanOrEqual(columns)
+    }
+  })
+
+  it('is 100 where there is none, or where it is not known', async () => {
+    const { out } = await colloquy(['view', SAMPLE])
+    expect(Math.max(...out.split('\n').map(width))).toBeLessThanOrEqual(100)
+    expect((await colloquy(['view', SAMPLE], { columns: 0 })).out).toBe(out)
+    expect((await colloquy(['view', SAMPLE], { columns: 100 })).out).toBe(out)
+  })
+})
+
+describe('event text', () => {
+  const evil = `${ESCAPE}]0;title\u0007${ESCAPE}[2J\u009b31m\u202eevil\u2028\nnext`
+  const events = [
+    said(`id${'\u202e'}`, evil),
+    called('a', evil, { summary: evil, tool_name: evil, llm_response_id: evil }),
+    { id: 'e', tool_name: evil, tool_call_id: evil, error: evil, kind: 'AgentErrorEvent' },
+    called('b', evil),
+    answered('o', 'b', evil),
+    { id: 'k', kind: evil },
+    { id: 's', key: evil, value: evil, kind: 'ConversationStateUpdateEvent' },
+    {
+      id: 'h',
+      hook_event_type: 'Stop',
+      hook_command: evil,
+      success: false,
+      exit_code: 2,
+      kind: 'HookExecutionEvent',
+    },
+    { id: 'c', llm_response_id: 'r', summary: evil, summary_offset: 0, kind: 'Condensation' },
+    { id: 'f', source: 'environment', code: evil, detail: evil, kind: 'ConversationErrorEvent' },
+    { id: 'p', parent_id: evil, kind: 'PauseEvent', timestamp: evil },
+    { id: 'p', [evil]: 1, kind: 'PauseEvent' },
+  ]
+
+  it('never drives the terminal', async () => {
+    for (const command of COMMANDS) {
+      for (const flags of command === 'messages'
+        ? [[], ['--format', 'anthropic'], ['--format', 'openai-chat']]
+        : [[]]) {
+        const out = await shown(command, events, ...flags)
+        expect(out).toContain('evil')
+        expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u)
+      }
+    }
+  })
+
+  it('nor does a file’s name', async () => {
+    const { err } = await colloquy(['check', `no${evil}`])
+    expect(err.slice(0, -1)).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u)
+  })
+})
+
+describe('tree', () => {
+  it('draws a branch beside the line that it leaves, and marks HEAD', async () => {
+    const out = await shown('tree', [
+      said('a', 'first'),
+      said('b', 'left alone'),
+      { id: 'u', key: 'leaf_event_id', value: 'a', kind: 'ConversationStateUpdateEvent' },
+      pause('x', 'b'),
+      said('c', 'second try', { parent_id: 'a' }),
+      said('d', 'a new root', { parent_id: '__root__' }),
+      { id: 'v', key: 'leaf_event_id', value: 'c', kind: 'ConversationStateUpdateEvent' },
+    ])
+    expect(out.split('\n').map((line) => line.replace(/ +(.)$/, ' $1'))).toEqual([
+      'log.jsonl  7 events, 3 branches',
+      '  6 ○ user      a new root d',
+      '  7 · state     leaf_event_id  c v',
+      '',
+      '  1 ● user      first a',
+      '  2 ├─○ user      left alone b',
+      '  3 │ · state     leaf_event_id  a u',
+      '  4 │ ○ pause     the run is paused x',
+      '  5 ● user      second try ◀ HEAD c',
+      '  ● leads to HEAD   ○ on another branch   · state update',
+      '',
+    ])
+  })
+
+  it('says what does not stand in it', async () => {
+    const out = await shown('tree', [pause('a', '__root__'), pause('a', 'a'), { kind: 'Odd' }])
+    expect(out).toContain('line 2 is not in the tree: its id a stands there already')
+    expect(out).toContain('line 3 is not in the tree: it has no id that can be read')
+  })
+
+  it('of 10,000 events in a line is not indented', async () => {
+    const events = Array.from({ length: 10_000 }, (_, i) =>
+      pause(`e${i}`, i === 0 ? '__root__' : `e${i - 1}`),
+    )
+    const rows = (await shown('tree', events)).split('\n').slice(1, -1)
+    expect(rows).toHaveLength(10_000)
+    for (const row of rows) expect(row).toMatch(/^ +\d+ ● pause /)
+  })
+
+  it('of 20,000 events that fork everywhere is narrow', async () => {
+    // An event hangs on the one before, on one half as old, or on one a third as old.
+    const events = Array.from({ length: 20_000 }, (_, i) =>
+      pause(`e${i}`, i === 0 ? '__root__' : `e${Math.floor((i - 1) / (1 + (i % 3)))}`),
+    )
+    const out = await shown('tree', events)
+    expect(Math.max(...out.split('\n').map((line) => line.indexOf('○ ')))).toBeLessThan(
+      8 + 2 * Math.log2(20_000),
+    )
+  })
+
+  it('without HEAD says so', async () => {
+    const out = await shown('tree', [
+      said('a', 'x'),
+      { id: 'u', key: 'leaf_event_id', value: null, kind: 'ConversationStateUpdateEvent' },
+    ])
+    expect(out).toContain('HEAD stands before every event')
+  })
+})
+
+describe('view', () => {
+  it('brackets batches, marks cuts, and lists what is pending and what was left out', async () => {
+    const batch = { llm_response_id: 'r' }
+    const out = await shown('view', [
+      said('m', 'do it'),
+      called('a', 'ls', batch),
+      called('b', 'pwd', batch),
+      answered('oa', 'a', 'one\nfiles'),
+      answered('ob', 'b', '/'),
+      answered('again', 'a', 'late'),
+      called('c', 'sleep'),
+    ])
+    expect(out.split('\n').map((line) => line.replace(/ +(\S+)$/, ' $1'))).toEqual([
+      'log.jsonl  the view at c: 5 events',
+      '  ✂ 0   user      do it m',
+      '  ✂ 1 ┌ call      terminal  ls a',
+      '    2 │ call      terminal  pwd b',
+      '    3 │ result    terminal  files oa',
+      '    4 └ result    terminal  / ob',
+      '  ✂ 5   end   ✂ marks where the view may be cut',
+      '',
+      'Pending  out of the view until answered',
+      '    ╶ call      terminal  sleep ◌ waiting c',
+      '',
+      'Left out  answers that answer nothing',
+      '      result    terminal  late duplicate_answer again',
+      '',
+    ])
+  })
+
+  it('of nothing says so', async () => {
+    expect(await shown('view', [])).toContain('nothing')
+  })
+})
+
+describe('replay', () => {
+  it('tells what was repaired, by line', async () => {
+    const out = await shown('replay', [
+      said('m', 'hi', { activated_microagents: ['x'] }),
+      { id: 'm', kind: 'PauseEvent' },
+      { id: 'n', parent_id: 'nobody', kind: 'PauseEvent', timestamp: 'noon' },
+      { id: 'q', kind: 'Odd' },
+      answered('o', 'nobody', 'x'),
+      { id: 'u', key: 'leaf_event_id', value: 'nobody', kind: 'ConversationStateUpdateEvent' },
+    ])
+    for (const row of [
+      /line 1 {2}older shape {6}early\.activated_microagents: /,
+      /line 2 {2}repeated id {6}left out of the tree: line 1 has the id m already/,
+      /line 3 {2}unknown parent {3}/,
+      /line 3 {2}unreadable time {2}/,
+      /line 4 {2}set aside {8}kind: Unknown kind/,
+      /line 5 {2}stray answer {5}/,
+      /line 6 {2}HEAD not moved {3}/,
+    ]) {
+      expect(out).toMatch(row)
+    }
+  })
+
+  it('shows the first dozen of very many repairs, and counts the others', async () => {
+    const out = await shown(
+      'replay',
+      Array.from({ length: 40 }, () => ({ kind: 'Odd' })),
+    )
+    expect(out.match(/set aside {8}/g)).toHaveLength(12)
+    expect(out).toContain('and 28 more')
+  })
+
+  it('says when it looks back', async () => {
+    expect(await shown('replay', [said('a', 'x'), said('b', 'y')], '--at', 'a')).toContain('as it was at a')
+  })
+})
+
+describe('check', () => {
+  it('tells good from bad, and notes what replaying would repair', async () => {
+    expect(await shown('check', [said('a', 'x')])).toBe('log.jsonl  1 event  ✓ every event loads\n')
+    const out = await shown('check', [said('a', 'x'), said('a', 'y'), { kind: 'PauseEvent', extra: 1 }])
+    expect(out).toContain('3 events  ✗ 1 cannot be loaded')
+    expect(out).toMatch(/line 3 {2}PauseEvent {2}extra {2}Unknown field/)
+    expect(out).toContain('note: line 2  repeated id')
+  })
+})
+
+describe('messages', () => {
+  it('shows a transcript, long texts cut', async () => {
+    const out = await shown('messages', [
+      said('m', Array.from({ length: 20 }, (_, i) => `line ${i}`).join('\n')),
+      called('a', 'ls', {
+        thought: [{ text: 'looking' }],
+        thinking_blocks: [{ type: 'thinking', thinking: 'hmm', signature: 's' }],
+      }),
+      answered('o', 'a', '', { observation: { kind: 'Custom', is_error: true } }),
+    ])
+    expect(out).toContain('user       line 0\n             line 1\n')
+    expect(out).toContain('… 14 more lines')
+    expect(out).toMatch(
+      /assistant {2}\(thinks\) hmm\n {13}looking\n {13}→ terminal \{"command":"ls"\} {2}call-a/,
+    )
+    expect(out).toMatch(/tool {7}terminal call-a {2}failed/)
+  })
+
+  it('shows a provider’s request as indented JSON', async () => {
+    const out = await shown('messages', [said('m', 'hi')], '--format', 'openai-chat')
+    const [heading, ...json] = out.split('\n')
+    expect(heading).toBe('log.jsonl  openai-chat')
+    expect(JSON.parse(json.join('\n'))).toMatchObject([{ role: 'user' }])
+    expect(json.length).toBeGreaterThan(3)
+  })
+})
+
+describe('progress', () => {
+  it('is told on a terminal only, and after the first second', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    for (const isTTY of [true, false]) {
+      let err = ''
+      const write = async (text: string): Promise<void> => void (err += text)
+      const progress = progressOn(`log${ESCAPE}`, { stderr: { isTTY, write, columns: 40 } })
+      progress.tick(1)
+      vi.advanceTimersByTime(900)
+      progress.tick(2)
+      expect(err).toBe('')
+      vi.advanceTimersByTime(200)
+      progress.tick(12_345)
+      progress.tick(12_346)
+      progress.done()
+      expect(err).toBe(isTTY ? `\r${ESCAPE}[2Klog␛: 12,345 events read …\r${ESCAPE}[2K` : '')
+    }
+  })
+})
+
+it('several files are set apart by a blank line', async () => {
+  const { out } = await colloquy(['check', SAMPLE, SAMPLE])
+  expect(out.match(/^$/gm)).toHaveLength(2)
+})

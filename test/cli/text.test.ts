@@ -1,0 +1,66 @@
+/** Text made safe, measured and cut. */
+
+import { describe, expect, it } from 'vitest'
+import { toJson } from '../../src/cli/json.ts'
+import { fit, glimpse, hideSecrets, pad, plain, safe, width } from '../../src/cli/show/text.ts'
+
+describe('text on a terminal', () => {
+  it('has pictures in place of controls', () => {
+    expect(safe('\u001b[31mred\u0007\u007f\u009b2J\r\n')).toBe('␛[31mred␇␡�2J␍␊')
+    expect(safe('left\u202eright\u2066\u200bhidden\u{e0041}\ud800')).toBe('left�right��hidden��')
+    expect(plain(' a\n\t b\u2028c\u0085')).toBe('a b c')
+  })
+
+  it('keeps what only looks unusual', () => {
+    for (const text of ['naïve', '日本語', '👩‍🔬', 'e\u0301', '→ ✓ …']) expect(safe(text)).toBe(text)
+  })
+
+  it('has a width', () => {
+    expect([width('abc'), width('日本'), width('e\u0301'), width('👍'), width('')]).toEqual([3, 4, 1, 2, 0])
+    expect(pad('日本', 6)).toBe('日本  ')
+  })
+
+  it('is cut with … to fit', () => {
+    expect(fit('abcdef', 6)).toBe('abcdef')
+    expect(fit('abcdef', 5)).toBe('abcd…')
+    expect(fit('abc def', 5)).toBe('abc…')
+    expect(fit('日本語', 5)).toBe('日本…')
+    expect(fit('日本語', 4)).toBe('日…')
+    expect(fit('abc', 0)).toBe('')
+    for (const text of ['a'.repeat(99), '日'.repeat(99), '👍'.repeat(99), `x${'\u0301'.repeat(9999)}`]) {
+      expect(width(fit(text, 10))).toBeLessThanOrEqual(10)
+      expect(fit(text, 10).length).toBeLessThan(60)
+    }
+  })
+
+  it('of any length is glanced at in no time', () => {
+    const start = performance.now()
+    expect(glimpse(`a  b${'\n'.repeat(20_000_000)}`)).toBe('a b…')
+    expect(performance.now() - start).toBeLessThan(500)
+  })
+})
+
+describe('encrypted content', () => {
+  it('is hidden wherever a text quotes it', () => {
+    for (const quoted of [
+      '{"encrypted_content":"gAAA"}',
+      'see: {"encrypted_content" : "gAAA", "x": 1}',
+      '"{\\"encrypted_content\\":\\"gAAA\\"}"',
+      "{'encrypted_content': 'gAAA'}",
+      'cut off: "encrypted_content":"gAAA',
+    ]) {
+      expect(hideSecrets(quoted)).not.toContain('gAAA')
+      expect(hideSecrets(quoted)).toContain('null')
+      expect(glimpse(quoted)).not.toContain('gAAA')
+      const json = toJson({ quoted, more: '"' })
+      expect(json).not.toContain('gAAA')
+      expect(JSON.parse(json)).toMatchObject({ more: '"' })
+    }
+  })
+
+  it('leaves other text alone', () => {
+    const text = 'the field encrypted_content is null: {"encrypted_content":null}'
+    expect(hideSecrets(text)).toBe(text)
+    expect(toJson({ text, encrypted_content: null })).toBe(JSON.stringify({ text, encrypted_content: null }))
+  })
+})

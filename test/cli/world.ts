@@ -1,0 +1,130 @@
+/** A world for the command line to run in, without a process: what it reads is given, what it writes is kept. */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { Io } from '../../src/cli/io.ts'
+import { run } from '../../src/cli/run.ts'
+
+/** The conversation that ships with the package. */
+export const SAMPLE = resolve(import.meta.dirname, '../../src/cli/sample.jsonl')
+
+/** What differs from a pipe with nothing on standard input. */
+export interface World {
+  readonly stdin?: string | Uint8Array | readonly (string | Uint8Array)[]
+  readonly tty?: boolean
+  readonly columns?: number
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** What a command left behind. */
+export interface Outcome {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs a command in this process. */
+export async function colloquy(argv: readonly string[], world: World = {}): Promise<Outcome> {
+  let out = ''
+  let err = ''
+  const { tty = false, columns } = world
+  const io: Io = {
+    stdin: chunksOf(world.stdin ?? ''),
+    stdout: { isTTY: tty, columns, write: async (text) => void (out += text) },
+    stderr: { isTTY: tty, columns, write: async (text) => void (err += text) },
+    env: world.env ?? {},
+  }
+  const code = await run(argv, io)
+  return { code, out, err }
+}
+
+/** What a test reads from an answer; each command has some of the fields. */
+export interface Answer {
+  readonly file: string
+  readonly error?: { readonly code: string; readonly message: string } | null
+  readonly pending: readonly string[]
+  readonly issues: readonly { readonly line: number; readonly type: string }[]
+  readonly messages: readonly {
+    readonly role: string
+    readonly content: readonly { readonly text: string }[]
+  }[]
+}
+
+/** The JSON objects that a command prints, one per line and nothing else. */
+export async function answers<T extends { readonly file: string } = Answer>(
+  argv: readonly string[],
+  world: World = {},
+): Promise<{ code: number; all: [T, ...T[]]; err: string }> {
+  const { code, out, err } = await colloquy([...argv, '--json'], world)
+  if (!out.endsWith('\n')) throw new Error(`no line: ${out}`)
+  const all = out
+    .slice(0, -1)
+    .split('\n')
+    .map((line): T => JSON.parse(line))
+  return { code, err, all: all as [T, ...T[]] }
+}
+
+/** What `tree` answers. */
+export interface TreeAnswer extends Answer {
+  readonly events: readonly { readonly id: string; readonly parent: string | null }[]
+}
+
+async function* chunksOf(stdin: NonNullable<World['stdin']>): AsyncIterableIterator<Uint8Array> {
+  const parts = typeof stdin === 'string' || stdin instanceof Uint8Array ? [stdin] : stdin
+  for (const part of parts) yield typeof part === 'string' ? Buffer.from(part) : part
+}
+
+/** A folder of its own for a test, gone when the test is over. */
+export function folder(files: Readonly<Record<string, string | Uint8Array>>): (name?: string) => string {
+  const root = mkdtempSync(join(tmpdir(), 'colloquy-cli-'))
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true })
+    writeFileSync(join(root, name), content)
+  }
+  return (name = '') => join(root, name)
+}
+
+/** Events as the lines of a file. */
+export const lines = (...events: readonly object[]): string =>
+  events.map((event) => `${JSON.stringify(event)}\n`).join('')
+
+/** A message of the user, with more fields if given. */
+export const said = (id: string, text: string, more: object = {}): object => ({
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ type: 'text', text }] },
+  ...more,
+  kind: 'MessageEvent',
+})
+
+/** A tool call. */
+export const called = (id: string, command: string, more: object = {}): object => ({
+  id,
+  thought: [],
+  action: { kind: 'TerminalAction', command },
+  tool_name: 'terminal',
+  tool_call_id: `call-${id}`,
+  tool_call: {
+    id: `call-${id}`,
+    name: 'terminal',
+    arguments: JSON.stringify({ command }),
+    origin: 'completion',
+  },
+  llm_response_id: `response-${id}`,
+  ...more,
+  kind: 'ActionEvent',
+})
+
+/** The result of a call. */
+export const answered = (id: string, action: string, text: string, more: object = {}): object => ({
+  id,
+  tool_name: 'terminal',
+  tool_call_id: `call-${action}`,
+  action_id: action,
+  observation: { kind: 'TerminalObservation', command: 'x', content: [{ type: 'text', text }] },
+  ...more,
+  kind: 'ObservationEvent',
+})
