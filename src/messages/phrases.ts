@@ -1,0 +1,25 @@
+/** The fixed sentences that stand where a provider demands text and the log has none. Changing one changes every cached prefix. */
+
+/** Leads the result of a tool that failed, and stands alone where such a result says nothing. */
+export const ERROR_LINE = '[An error occurred during execution.]'
+
+/** The user message that opens a history which begins with the assistant, or holds nothing but a system prompt. */
+export const OPENING = '[The conversation begins here.]'
+
+/** The user message between two assistant turns that a provider would read as one, and refuse as one. */
+export const GO_ON = '[Go on.]'
+
+/** What the assistant says in a turn that holds nothing but its thinking. */
+export const NO_ANSWER = '[No answer was given.]'
+
+/** The result of a call that the list of messages does not answer. */
+export const NO_RESULT = '[No result was recorded.]'
+
+/** Stands for an image that the provider cannot take. */
+export const NO_IMAGE = '[An image that cannot be shown here.]'
+
+/** Stands in a tool result for an image that the grammar only takes from a user. */
+export const imageMoved = (number: number): string => `[Image ${number} follows in the next user message.]`
+
+/** Stands before such an image in the user message. */
+export const imageFollows = (number: number): string => `[Image ${number} of the tool results above:]`

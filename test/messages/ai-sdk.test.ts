@@ -1,0 +1,221 @@
+/** The AI SDK: what its messages hold, and that the SDK itself takes them. */
+
+import { generateText } from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
+import { describe, expect, it } from 'vitest'
+import { hasCode } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import { type AiSdkMessage, toAiSdk } from '../../src/messages/ai-sdk.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, agent, fail, image, observe, pair, system, text, user } from '../build.ts'
+import { validateAiSdk } from '../validators/ai-sdk.ts'
+
+const PNG = 'data:image/png;base64,iVBORw0KGgo='
+const FILE = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'iVBORw0KGgo=' } }
+
+/** The messages of a log; every one of them must be valid. */
+function write(...events: readonly Event[]): AiSdkMessage[] {
+  const messages = toAiSdk(toMessages(replay(events)))
+  expect(validateAiSdk(messages)).toEqual([])
+  return messages
+}
+
+const says = (words: string, fields: object) =>
+  agent('m', words, { llm_message: { role: 'assistant', content: [text(words)], ...fields } })
+
+const roles = (...events: Event[]) => write(user('u'), ...events).map(({ role }) => role)
+
+const signed = (id: string) => ({
+  ...says('hi', { thinking_blocks: [{ thinking: 't', signature: 's' }] }),
+  id,
+})
+
+describe('AI SDK messages', () => {
+  it('L16 system, user, call, result', () => {
+    const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{"path":"."}', thought: 'look' })
+    expect(write(system('s', 'S', { dynamic_context: text('D') }), user('u'), call, result)).toEqual([
+      { role: 'system', content: 'S\nD' },
+      { role: 'user', content: [text('u')] },
+      {
+        role: 'assistant',
+        content: [text('look'), { type: 'tool-call', toolCallId: 'c', toolName: 'ls', input: { path: '.' } }],
+      },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: 'c', toolName: 'ls', output: { type: 'text', value: 'o1' } },
+        ],
+      },
+    ])
+  })
+
+  it('of a batch are one tool message, whose results name the tool that the call named', () => {
+    const one = action('a1', { response: 'r', call: 'c 1', tool: 'a.b' })
+    const two = action('a2', { response: 'r', call: 'c 1', tool_call_id: 'c 2', tool: 'ls' })
+    const stray = observe('o2', two, 'o2', { tool_name: 'other' })
+    expect(write(user('u'), one, two, stray, fail('e1', one, 'why'))[2]).toEqual({
+      role: 'tool',
+      content: [
+        { type: 'tool-result', toolCallId: 'c_2', toolName: 'ls', output: { type: 'text', value: 'o2' } },
+        {
+          type: 'tool-result',
+          toolCallId: 'c_1',
+          toolName: 'a_b',
+          output: { type: 'error-text', value: 'why' },
+        },
+      ],
+    })
+  })
+
+  it('show images by their bytes in results, and by their address or with an error behind them', () => {
+    const call = action('a', { call: 'c' })
+    const output = (content: Parameters<typeof user>[1], is_error = false) => {
+      const observation = { kind: 'X', content: typeof content === 'string' ? [] : (content ?? []), is_error }
+      return write(user('u'), call, observe('o', call, '', { observation })).slice(2)
+    }
+    const ends = { type: 'tool-result', toolCallId: 'c', toolName: 'ls' }
+    expect(output([text('see'), image(PNG)])).toEqual([
+      { role: 'tool', content: [{ ...ends, output: { type: 'content', value: [text('see'), FILE] } }] },
+    ])
+    expect(output([image('https://x.org/a.png')])).toEqual([
+      {
+        role: 'tool',
+        content: [
+          { ...ends, output: { type: 'text', value: '[Image 1 follows in the next user message.]' } },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          text('[Image 1 of the tool results above:]'),
+          { type: 'file', mediaType: 'image', data: 'https://x.org/a.png' },
+        ],
+      },
+    ])
+    expect(output([image(PNG)], true)).toMatchObject([
+      { content: [{ output: { type: 'error-text' } }] },
+      { content: [text('[Image 1 of the tool results above:]'), FILE] },
+    ])
+    expect(output('')).toMatchObject([{ content: [{ output: { type: 'text', value: '' } }] }])
+  })
+
+  it('show images of the user by their bytes or their address', () => {
+    expect(write(user('u', [image(PNG, 'https://x.org/a.png', 'a.png')]))).toEqual([
+      {
+        role: 'user',
+        content: [
+          FILE,
+          { type: 'file', mediaType: 'image', data: 'https://x.org/a.png' },
+          text('[An image that cannot be shown here.]'),
+        ],
+      },
+    ])
+  })
+
+  it('open a history that does not begin with the user', () => {
+    const opening = { role: 'user', content: [text('[The conversation begins here.]')] }
+    expect(write(system('s'))[1]).toEqual(opening)
+    expect(write(agent('a'))[0]).toEqual(opening)
+  })
+
+  it('an empty list is an error', () => {
+    try {
+      toAiSdk([])
+      expect.unreachable()
+    } catch (error) {
+      expect(hasCode(error, 'empty_view')).toBe(true)
+    }
+  })
+})
+
+describe('reasoning', () => {
+  it('carries the signature or the redacted data for Anthropic', () => {
+    const thinking_blocks = [
+      { thinking: 't', signature: 's' },
+      { data: 'd' },
+      { thinking: 'unsigned' },
+      { thinking: 'x', signature: '\ud800' },
+    ]
+    expect(write(user('u'), says('hi', { thinking_blocks, reasoning_content: 't' }))[1]).toEqual({
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 't', providerOptions: { anthropic: { signature: 's' } } },
+        { type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: 'd' } } },
+        { type: 'reasoning', text: 'unsigned' },
+        text('hi'),
+      ],
+    })
+  })
+
+  it('is the reasoning text where there are no thinking blocks', () => {
+    expect(write(user('u'), says('hi', { reasoning_content: 'hm\ud800' }))[1]).toEqual({
+      role: 'assistant',
+      content: [{ type: 'reasoning', text: 'hm\ufffd' }, text('hi')],
+    })
+  })
+
+  it('alone does not end a message', () => {
+    expect(write(user('u'), says('', { reasoning_content: 'hm' }))[1]).toEqual({
+      role: 'assistant',
+      content: [{ type: 'reasoning', text: 'hm' }, text('[No answer was given.]')],
+    })
+  })
+
+  it('that is signed is parted by a word of the user from a reply that does not begin with such', () => {
+    const unsigned = says('hi', { reasoning_content: 'hm' })
+    expect(roles(agent('a'), unsigned)).toEqual(['user', 'assistant', 'assistant'])
+    expect(roles(signed('a'), signed('b'))).toEqual(['user', 'assistant', 'assistant'])
+    expect(roles(unsigned, signed('a'), signed('b'))).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+      'assistant',
+    ])
+  })
+
+  it("of OpenAI's Responses grammar is left out", () => {
+    expect(
+      write(user('u'), says('hi', { responses_reasoning_item: { id: 'rs_1', encrypted_content: 'e' } }))[1],
+    ).toEqual({
+      role: 'assistant',
+      content: [text('hi')],
+    })
+    expect(write(user('u'), says('', { responses_reasoning_item: { id: 'rs_1' } }))).toHaveLength(1)
+  })
+})
+
+describe('the SDK itself', () => {
+  it('hands the messages on to a model', async () => {
+    const usage = {
+      inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: 1, text: 1, reasoning: 0 },
+    }
+    const model = new MockLanguageModelV4({
+      supportedUrls: { 'image/*': [/^https:/] },
+      doGenerate: async () => ({
+        content: [{ type: 'text', text: 'done' }],
+        finishReason: { unified: 'stop', raw: undefined },
+        usage,
+        warnings: [],
+      }),
+    })
+    const call = action('a', { call: 'c', thinking: true })
+    const failed = { kind: 'X', content: [image(PNG)], is_error: true }
+    const messages = write(
+      system('s'),
+      user('u', [text('see'), image(PNG, 'https://x.org/a.png')]),
+      call,
+      observe('o', call, [text('out'), image(PNG, 'https://x.org/a.png')]),
+      ...pair('1'),
+      action('b', { call: 'd' }),
+      observe('p', action('b', { call: 'd' }), '', { observation: failed }),
+      user('v'),
+    )
+    const { text: reply } = await generateText({ model, messages, allowSystemInMessages: true })
+    expect(reply).toBe('done')
+    const [asked] = model.doGenerateCalls
+    expect(asked?.prompt.map(({ role }) => role)).toEqual(messages.map(({ role }) => role))
+  })
+})

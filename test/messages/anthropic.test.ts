@@ -1,0 +1,279 @@
+/** Anthropic Messages: what the provider refuses, and how each of it is avoided. */
+
+import { describe, expect, it } from 'vitest'
+import { hasCode } from '../../src/event/errors.ts'
+import type { RedactedThinkingBlock, ThinkingBlock } from '../../src/event/shapes.ts'
+import type { Event, MessageEvent } from '../../src/event/types.ts'
+import { type AnthropicRequest, toAnthropic } from '../../src/messages/anthropic.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, agent, fail, image, observe, pair, reject, system, text, user } from '../build.ts'
+import { validateAnthropic } from '../validators/anthropic.ts'
+
+const PNG = 'data:image/png;base64,iVBORw0KGgo='
+const SOURCE = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }
+
+/** The request of a log; it must be valid. */
+function write(...events: readonly Event[]): AnthropicRequest {
+  const request = toAnthropic(toMessages(replay(events)))
+  expect(validateAnthropic(request)).toEqual([])
+  return request
+}
+
+const messages = (...events: readonly Event[]) => write(...events).messages
+
+const thinks = (
+  id: string,
+  words: string,
+  ...thinking_blocks: (ThinkingBlock | RedactedThinkingBlock)[]
+): MessageEvent => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'agent',
+  llm_message: { role: 'assistant', content: [text(words)], thinking_blocks },
+})
+
+const signed = (name: string): ThinkingBlock => ({ type: 'thinking', thinking: name, signature: `s-${name}` })
+
+const error = (words: string) => [
+  { type: 'tool_result', tool_use_id: 'c', content: [text(words)], is_error: true },
+]
+
+const flagged = (words: string) => ({ ...text(words), cache_prompt: true })
+
+describe('Anthropic Messages', () => {
+  it('L16 system, user, call, result', () => {
+    const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{"path":"."}', thought: 'look' })
+    expect(write(system('s', 'S', { dynamic_context: text('D') }), user('u'), call, result)).toEqual({
+      system: [text('S'), text('D')],
+      messages: [
+        { role: 'user', content: [text('u')] },
+        {
+          role: 'assistant',
+          content: [text('look'), { type: 'tool_use', id: 'c', name: 'ls', input: { path: '.' } }],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: [text('o1')] }] },
+      ],
+    })
+  })
+
+  it('has no system field without a prompt, and no blank text in it', () => {
+    expect(write(user('u'))).not.toHaveProperty('system')
+    expect(write(system('s', ' ', { dynamic_context: text('D') }), user('u')).system).toEqual([text('D')])
+  })
+
+  it('merges messages of one role', () => {
+    const [call, result] = pair('1', { call: 'c' })
+    const named = user('w', 'w', { llm_message: { role: 'user', content: [text('w')], name: 'eve' } })
+    expect(
+      messages(user('u'), named, agent('a'), agent('b'), call, result, user('v')).map(({ role }) => role),
+    ).toEqual(['user', 'assistant', 'user'])
+  })
+
+  it('W50 leaves out blank text and cuts white space behind what the assistant says', () => {
+    expect(
+      messages(
+        user('u', [text(' '), text(' u ')]),
+        agent('a', [text('one \n'), text('\u0085'), text(' two\u001c')]),
+      ),
+    ).toEqual([
+      { role: 'user', content: [text(' u ')] },
+      { role: 'assistant', content: [text('one'), text(' two')] },
+    ])
+  })
+
+  it('is opened when it does not begin with the user', () => {
+    const opening = text('[The conversation begins here.]')
+    expect(messages(system('s'))).toEqual([{ role: 'user', content: [opening] }])
+    expect(messages(agent('a'))[0]).toEqual({ role: 'user', content: [opening] })
+    expect(messages(thinks('a', '', { thinking: 'unsigned' }), user('u'))).toEqual([
+      { role: 'user', content: [opening, text('u')] },
+    ])
+  })
+
+  it('an empty list is an error', () => {
+    try {
+      toAnthropic([])
+      expect.unreachable()
+    } catch (error) {
+      expect(hasCode(error, 'empty_view')).toBe(true)
+    }
+  })
+})
+
+describe('thinking', () => {
+  it('that is signed or redacted goes back byte for byte and leads the message', () => {
+    const blocks = [signed('\n t \t'), { type: 'redacted_thinking' as const, data: 'EmwK+/=' }, signed('')]
+    const call = action('a', { thinking_blocks: blocks, thought: 'go' })
+    expect(messages(user('u'), call, observe('o', call))[1]?.content.slice(0, 3)).toEqual(blocks)
+  })
+
+  it('that is unsigned, or has no bytes, is left out', () => {
+    const blocks = [
+      { thinking: 'a' },
+      { thinking: 'b', signature: null },
+      { thinking: 'c', signature: '' },
+      { thinking: '\ud800', signature: 's' },
+      { thinking: 'd', signature: '\udc00' },
+      { data: '' },
+      { data: '\ud800' },
+    ]
+    expect(messages(user('u'), thinks('a', 'hello', ...blocks))[1]?.content).toEqual([text('hello')])
+    expect(messages(user('u'), thinks('a', '', ...blocks))).toHaveLength(1)
+  })
+
+  it('of all calls of a batch stands before the words and the calls', () => {
+    const one = action('a1', { response: 'r', thinking: true, thought: 'one' })
+    const two = action('a2', { response: 'r', thinking: true, thought: 'two' })
+    const [, reply] = messages(user('u'), one, two, observe('o1', one), observe('o2', two))
+    expect(reply?.content.map(({ type }) => type)).toEqual([
+      'thinking',
+      'thinking',
+      'text',
+      'text',
+      'tool_use',
+      'tool_use',
+    ])
+  })
+
+  it('alone does not end a message', () => {
+    expect(messages(user('u'), thinks('a', ' ', signed('t')))[1]?.content).toEqual([
+      signed('t'),
+      text('[No answer was given.]'),
+    ])
+    expect(messages(user('u'), thinks('a', ' ', signed('t')), agent('b'))[1]?.content).toEqual([
+      signed('t'),
+      text('[No answer was given.]'),
+      text('b'),
+    ])
+  })
+
+  it('behind a reply without thinking is parted from it by a word of the user', () => {
+    expect(
+      messages(user('u'), agent('a'), thinks('b', 'b', signed('t')), thinks('c', 'c', signed('t'))),
+    ).toEqual([
+      { role: 'user', content: [text('u')] },
+      { role: 'assistant', content: [text('a')] },
+      { role: 'user', content: [text('[Go on.]')] },
+      { role: 'assistant', content: [signed('t'), text('b'), signed('t'), text('c')] },
+    ])
+  })
+})
+
+describe('results', () => {
+  const call = action('a', { call: 'c' })
+  const result = (...events: readonly Event[]) => messages(user('u'), call, ...events)[2]?.content
+
+  it('that are empty have no content', () => {
+    expect(result(observe('o', call, []))).toEqual([{ type: 'tool_result', tool_use_id: 'c' }])
+    expect(result(observe('o', call, ' '))).toEqual([{ type: 'tool_result', tool_use_id: 'c' }])
+  })
+
+  it('that are errors say so, also when they have no words', () => {
+    expect(result(fail('e', call, 'no such tool'))).toEqual(error('no such tool'))
+    expect(result(fail('e', call, ' '))).toEqual(error('[An error occurred during execution.]'))
+    expect(result(reject('r', call, { rejection_reason: 'no' }))).toEqual(error('Action rejected: no'))
+  })
+
+  it('hold images, but in an error only text: its images follow', () => {
+    const content = [text('see'), image(PNG, 'https://x.org/a.png')]
+    const images = [
+      { type: 'image', source: SOURCE },
+      { type: 'image', source: { type: 'url', url: 'https://x.org/a.png' } },
+    ]
+    expect(result(observe('o', call, content))).toEqual([
+      { type: 'tool_result', tool_use_id: 'c', content: [text('see'), ...images] },
+    ])
+    expect(
+      result(observe('o', call, '', { observation: { kind: 'X', content, is_error: true } }), user('v')),
+    ).toEqual([
+      {
+        type: 'tool_result',
+        tool_use_id: 'c',
+        is_error: true,
+        content: [
+          text('[An error occurred during execution.]'),
+          text('see'),
+          text('[Image 1 follows in the next user message.]'),
+          text('[Image 2 follows in the next user message.]'),
+        ],
+      },
+      text('[Image 1 of the tool results above:]'),
+      images[0],
+      text('[Image 2 of the tool results above:]'),
+      images[1],
+      text('v'),
+    ])
+  })
+
+  it('and messages say so of images that the provider cannot take', () => {
+    expect(messages(user('u', [image('http://x.org/a.png', 'a.png')]), agent('a', [image(PNG)]))).toEqual([
+      {
+        role: 'user',
+        content: [
+          text('[An image that cannot be shown here.]'),
+          text('[An image that cannot be shown here.]'),
+        ],
+      },
+      { role: 'assistant', content: [text('[An image that cannot be shown here.]')] },
+    ])
+  })
+})
+
+describe('calls', () => {
+  it('have legal ids and names, and an object as input', () => {
+    const events = ['functions.ls:0', 'functions.ls:0', 'c'].flatMap((call, n) =>
+      pair(`${n}`, { call, tool: 'a.b', args: n === 2 ? '[' : '{"x":1}' }),
+    )
+    const blocks = messages(user('u'), ...events).flatMap(({ content }) => content)
+    expect(blocks.filter(({ type }) => type === 'tool_use')).toEqual([
+      { type: 'tool_use', id: 'functions_ls_0', name: 'a_b', input: { x: 1 } },
+      { type: 'tool_use', id: 'functions_ls_0_2', name: 'a_b', input: { x: 1 } },
+      { type: 'tool_use', id: 'c', name: 'a_b', input: { _raw: '[' } },
+    ])
+    expect(blocks.flatMap((block) => (block.type === 'tool_result' ? [block.tool_use_id] : []))).toEqual([
+      'functions_ls_0',
+      'functions_ls_0_2',
+      'c',
+    ])
+  })
+})
+
+describe('cached prefixes', () => {
+  const marked = { cache_control: { type: 'ephemeral' } }
+
+  it('M1 M2 M3 M17 end at a marked text, at the last of several images, at a result that holds a mark', () => {
+    const call = action('a', { call: 'c' })
+    const request = write(
+      system('s', 's', { system_prompt: flagged('s'), dynamic_context: text('d') }),
+      user('u', [{ type: 'image', image_urls: [PNG, PNG], cache_prompt: true }]),
+      call,
+      observe('o', call, [flagged('o'), text('p')]),
+    )
+    expect(request.system).toEqual([{ ...text('s'), ...marked }, text('d')])
+    expect(request.messages[0]?.content).toEqual([
+      { type: 'image', source: SOURCE },
+      { type: 'image', source: SOURCE, ...marked },
+    ])
+    expect(request.messages[2]?.content).toEqual([
+      { type: 'tool_result', tool_use_id: 'c', content: [text('o'), text('p')], ...marked },
+    ])
+  })
+
+  it('are four at most, the first that ask', () => {
+    const request = write(
+      user(
+        'u',
+        Array.from({ length: 6 }, (_, n) => flagged(`${n}`)),
+      ),
+    )
+    expect(request.messages[0]?.content.map((block) => 'cache_control' in block)).toEqual([
+      true,
+      true,
+      true,
+      true,
+      false,
+      false,
+    ])
+  })
+})

@@ -1,0 +1,26 @@
+/** The four grammars as a table: how each is written, and who judges it. */
+
+import { toAiSdk } from '../../src/messages/ai-sdk.ts'
+import { toAnthropic } from '../../src/messages/anthropic.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { validateAiSdk } from '../validators/ai-sdk.ts'
+import { validateAnthropic } from '../validators/anthropic.ts'
+import { validateOpenAiChat } from '../validators/openai-chat.ts'
+import { validateOpenAiResponses } from '../validators/openai-responses.ts'
+import type { Violation } from '../validators/rule.ts'
+
+interface Grammar {
+  readonly write: (messages: readonly NeutralMessage[]) => unknown
+  readonly validate: (request: unknown) => Violation[]
+}
+
+export const GRAMMARS = {
+  'OpenAI Chat Completions': { write: toOpenAIChat, validate: validateOpenAiChat },
+  'OpenAI Responses': { write: toOpenAIResponses, validate: validateOpenAiResponses },
+  'Anthropic Messages': { write: toAnthropic, validate: (request) => validateAnthropic(request) },
+  'AI SDK': { write: toAiSdk, validate: validateAiSdk },
+} as const satisfies Readonly<Record<string, Grammar>>
+
+export type GrammarName = keyof typeof GRAMMARS

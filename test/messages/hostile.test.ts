@@ -1,0 +1,288 @@
+/** The grammars over arbitrary logs: total, valid, deterministic, thinking kept, and a longer history adds at the end only (laws M, V). */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Content } from '../../src/event/shapes.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk.ts'
+import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { isImage, type MessageOptions, type NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { isWellFormed } from '../../src/messages/text.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import { initialState, type State } from '../../src/state/state.ts'
+import { isPending } from '../../src/view/unit.ts'
+import { hostileLog, legalLog } from '../../src/testing/index.ts'
+import { GRAMMARS, type GrammarName } from './grammars.ts'
+
+const OPTIONS: readonly MessageOptions[] = [{}, { pending: { close: 'closed' } }, { maxResultLength: 20 }]
+
+type Results = readonly Content[] | null
+
+const IMAGES: readonly string[] = [
+  'data:image/png;base64,iVBORw0KGgo=',
+  'https://x.org/a.png',
+  'http://x.org/a.png',
+  'a.png',
+]
+
+/** The log with another call id for c1, and with other results, where they are given: what few logs hold of themselves. */
+function roughened(log: readonly Fact[], id: string | null, content: Results): readonly Fact[] {
+  return log.map((fact) => {
+    if (!('tool_call_id' in fact)) return fact
+    const renamed = id !== null && fact.tool_call_id === 'c1' ? { ...fact, tool_call_id: id } : fact
+    if (content === null || renamed.kind !== 'ObservationEvent') return renamed
+    const { observation } = renamed
+    if (content.length > 0) return { ...renamed, observation: { ...observation, content } }
+    return { ...renamed, observation: { kind: observation.kind, content }, extended_content: [] }
+  })
+}
+
+const anyLog = (): fc.Arbitrary<readonly Fact[]> =>
+  fc.oneof(
+    { weight: 2, arbitrary: hostileLog() },
+    {
+      weight: 2,
+      arbitrary: fc
+        .tuple(
+          hostileLog(),
+          fc.constantFrom(null, 'functions.ls:0', 'x'.repeat(70), 'é 😀', '\ud800'),
+          fc.constantFrom<Results>(null, [], [{ text: 'see' }, { image_urls: IMAGES }]),
+        )
+        .map(([log, id, content]) => roughened(log, id, content)),
+    },
+    { weight: 1, arbitrary: legalLog() },
+  )
+
+const RUNS = 400
+
+/** How many cases `look` tells apart. */
+const CASES = 13
+
+/** Counts what really came up, so that a law is not held by logs that never test it. */
+const seen = new Map<string, number>()
+const count = (what: string, times: boolean | number): void => {
+  if (times !== false && times !== 0) seen.set(what, (seen.get(what) ?? 0) + 1)
+}
+
+function look(state: State, messages: readonly NeutralMessage[]): void {
+  const units = [...state.branch.view.units]
+  const replies = messages.flatMap((message) => (message.role === 'assistant' ? [message] : []))
+  const ids = replies.flatMap((reply) => reply.tool_calls.map((call) => call.id))
+  count('a pending batch', units.some(isPending))
+  count(
+    'a batch of several calls',
+    replies.some((reply) => reply.tool_calls.length > 1),
+  )
+  count('a repeated call id', new Set(ids).size < ids.length)
+  count(
+    'an illegal call id',
+    ids.some((id) => !/^[a-zA-Z0-9_-]{1,40}$/.test(id)),
+  )
+  count(
+    'arguments that are no JSON',
+    replies.some((reply) => reply.tool_calls.some((call) => !call.arguments.startsWith('{'))),
+  )
+  count(
+    'signed thinking',
+    replies.some((reply) => reply.thinking_blocks.some((block) => 'signature' in block && block.signature)),
+  )
+  count(
+    'unsigned thinking',
+    replies.some((reply) => reply.thinking_blocks.some((block) => 'thinking' in block && !block.signature)),
+  )
+  count(
+    'a reasoning item',
+    replies.some((reply) => reply.tool_calls.some((call) => call.responses_reasoning_item?.id)),
+  )
+  count(
+    'an image in a result',
+    messages.some(({ role, content }) => role === 'tool' && content.some(isImage)),
+  )
+  count(
+    'an error',
+    messages.some((message) => message.role === 'tool' && message.is_error),
+  )
+  count(
+    'an empty result',
+    messages.some(({ role, content }) => role === 'tool' && content.length === 0),
+  )
+  count('the assistant first', messages.find(({ role }) => role !== 'system')?.role === 'assistant')
+  count(
+    'a lone surrogate',
+    messages.some(({ content }) => content.some((part) => !isImage(part) && !isWellFormed(part.text))),
+  )
+}
+
+describe.each(Object.keys(GRAMMARS) as GrammarName[])('%s', (name) => {
+  const { write, validate } = GRAMMARS[name]
+
+  it('M is total and valid on any log, twice the same, and touches nothing', () => {
+    fc.assert(
+      fc.property(anyLog(), (log) => {
+        const state = replay(log)
+        for (const options of OPTIONS) {
+          const messages = toMessages(state, options)
+          if (messages.length === 0) continue
+          const before = JSON.stringify(messages)
+          const request = write(messages)
+          expect(validate(request)).toEqual([])
+          expect(JSON.stringify(write(toMessages(replay(log), options)))).toBe(JSON.stringify(request))
+          expect(JSON.parse(JSON.stringify(request))).toEqual(request)
+          expect(JSON.stringify(messages)).toBe(before)
+        }
+      }),
+      { numRuns: RUNS },
+    )
+  })
+
+  it('V a longer history changes nothing before its end', () => {
+    let grown = 0
+    fc.assert(
+      fc.property(anyLog(), (log) => {
+        let state = initialState()
+        for (const fact of log) {
+          const next = reduce(state, fact)
+          if (grows(state, next)) {
+            grown += 1
+            expectPrefix(partsOf(write(toMessages(state))), partsOf(write(toMessages(next))))
+          }
+          state = next
+        }
+      }),
+      { numRuns: 150 },
+    )
+    expect(grown).toBeGreaterThan(500)
+  })
+})
+
+/**
+ * Whether the law speaks of two states: the second has the units of the first, untouched, and perhaps more; the prompt is the same; and
+ * there is something beside the prompt, since the sentence that opens a history without any other message gives way to the first.
+ */
+function grows(state: State, next: State): boolean {
+  const [before, after] = [state.branch, next.branch]
+  const kept = [...before.view.units].every((unit, at) => after.view.units.get(at) === unit)
+  return (
+    kept &&
+    before.systemPrompt === after.systemPrompt &&
+    toMessages(state).some(({ role }) => role !== 'system')
+  )
+}
+
+/** A request as a list of messages, each a list of its parts. */
+function partsOf(request: unknown): unknown[][] {
+  const { messages, input } = request as { readonly messages?: unknown[]; readonly input?: unknown[] }
+  const list = (messages ?? input ?? request) as { readonly content?: unknown }[]
+  return list.map((message) => {
+    const { content, ...rest } = message
+    return Array.isArray(content) ? [rest, ...content] : [message]
+  })
+}
+
+/** Every message of the first stands in the second; the last may have more parts there. */
+function expectPrefix(shorter: readonly unknown[][], longer: readonly unknown[][]): void {
+  const end = shorter.length - 1
+  expect(longer.slice(0, end)).toEqual(shorter.slice(0, end))
+  const last = shorter[end] ?? []
+  expect((longer[end] ?? []).slice(0, last.length)).toEqual(last)
+}
+
+describe('thinking', () => {
+  it('M that is signed or redacted reaches Anthropic byte for byte, in order, and no other does', () => {
+    fc.assert(
+      fc.property(anyLog(), (log) => {
+        const messages = toMessages(replay(log))
+        if (messages.length === 0) return
+        const given = messages.flatMap((message) =>
+          message.role === 'assistant' ? message.thinking_blocks : [],
+        )
+        const sendable = given.flatMap((block): unknown[] => {
+          if (!('thinking' in block)) {
+            return block.data !== '' && isWellFormed(block.data)
+              ? [{ type: 'redacted_thinking', data: block.data }]
+              : []
+          }
+          const { thinking, signature } = block
+          return signature && isWellFormed(thinking + signature)
+            ? [{ type: 'thinking', thinking, signature }]
+            : []
+        })
+        const sent = toAnthropic(messages).messages.flatMap(({ content }) =>
+          content.filter(({ type }) => type === 'thinking' || type === 'redacted_thinking'),
+        )
+        expect(sent).toEqual(sendable)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('arguments', () => {
+  it('M that are the text of an object reach Chat and Responses byte for byte', () => {
+    fc.assert(
+      fc.property(anyLog(), (log) => {
+        const messages = toMessages(replay(log))
+        if (messages.length === 0) return
+        const given = messages.flatMap((each) =>
+          each.role === 'assistant' ? each.tool_calls.map((call) => call.arguments) : [],
+        )
+        const chat = toOpenAIChat(messages).flatMap((each) =>
+          each.role === 'assistant' ? (each.tool_calls ?? []).map((call) => call.function.arguments) : [],
+        )
+        const responses = toOpenAIResponses(messages).input.flatMap((item) =>
+          item.type === 'function_call' ? [item.arguments] : [],
+        )
+        expect(responses).toEqual(chat)
+        expect(chat).toHaveLength(given.length)
+        for (const [at, sent] of chat.entries()) {
+          if (sent !== given[at]) expect(Object.keys(JSON.parse(sent))).toEqual(['_raw'])
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('ids', () => {
+  it('M of calls are the same in all grammars for calls that all of them take', () => {
+    fc.assert(
+      fc.property(anyLog(), (log) => {
+        const messages = toMessages(replay(log))
+        if (messages.length === 0) return
+        const given = messages.flatMap((each) =>
+          each.role === 'assistant' ? each.tool_calls.map((call) => call.id) : [],
+        )
+        const sent = toAiSdk(messages).flatMap(({ role, content }) =>
+          role === 'assistant'
+            ? content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
+            : [],
+        )
+        const first = new Set<string>()
+        for (const [at, id] of given.entries()) {
+          const taken = sent.slice(0, at).includes(id)
+          if (!first.has(id) && /^[a-zA-Z0-9_-]{1,40}$/.test(id) && !taken) expect(sent[at]).toBe(id)
+          first.add(id)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('the logs of this file', () => {
+  it('hold every hostile case in at least one of twenty', () => {
+    seen.clear()
+    fc.assert(
+      fc.property(anyLog(), (log) => {
+        const state = replay(log)
+        look(state, toMessages(state, { pending: { close: 'closed' } }))
+      }),
+      { numRuns: RUNS, seed: 7 },
+    )
+    expect([...seen].filter(([, times]) => times < RUNS / 20)).toEqual([])
+    expect(seen.size).toBe(CASES)
+  })
+})

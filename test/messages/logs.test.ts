@@ -1,0 +1,44 @@
+/** Recorded logs, where they lie beside the repository: each converts in all formats, at every fiftieth event and at its end. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { loadLine } from '../../src/event/load.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { reduce } from '../../src/state/reduce.ts'
+import { initialState, type State } from '../../src/state/state.ts'
+import { GRAMMARS, type GrammarName } from './grammars.ts'
+
+const FOLDER = resolve(import.meta.dirname, '../../../shared/logs')
+const files = existsSync(FOLDER) ? readdirSync(FOLDER).filter((name) => name.endsWith('.jsonl')) : []
+if (files.length === 0) console.warn('the folder ../shared/logs is absent: no recorded log is converted')
+
+function check(state: State): number {
+  const messages = toMessages(state)
+  const closed = toMessages(state, { pending: { close: 'interrupted' } })
+  for (const list of [messages, closed]) {
+    if (list.length === 0) continue
+    for (const name of Object.keys(GRAMMARS) as GrammarName[]) {
+      const { write, validate } = GRAMMARS[name]
+      expect(validate(write(list)), name).toEqual([])
+    }
+  }
+  return messages.length
+}
+
+describe.skipIf(files.length === 0)('recorded logs', () => {
+  it.each(files)('%s', (file) => {
+    const lines = readFileSync(join(FOLDER, file), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+    let state = initialState()
+    for (const [at, line] of lines.entries()) {
+      state = reduce(state, loadLine(line).fact)
+      if (at % 50 === 49) check(state)
+    }
+    expect(check(state)).toBeGreaterThan(0)
+    const results = toMessages(state).filter(({ role }) => role === 'tool')
+    const silent = results.filter(({ content }) => content.length === 0)
+    expect(silent).toEqual([])
+  })
+})

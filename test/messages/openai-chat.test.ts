@@ -1,0 +1,216 @@
+/** Chat Completions: group M of the inventory, and what hostile logs turn into. */
+
+import { describe, expect, it } from 'vitest'
+import { hasCode } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { type ChatMessage, toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, agent, fail, image, observe, pair, system, text, user } from '../build.ts'
+import { validateOpenAiChat } from '../validators/openai-chat.ts'
+
+const PNG = 'data:image/png;base64,iVBORw0KGgo='
+
+/** The messages of a log; every one of them must be valid. */
+function write(...events: readonly Event[]): ChatMessage[] {
+  const messages = toOpenAIChat(toMessages(replay(events)))
+  expect(validateOpenAiChat(messages)).toEqual([])
+  return messages
+}
+
+const named = (id: string, name: string) =>
+  user(id, id, { llm_message: { role: 'user', content: [text(id)], name } })
+
+const toolCall = (id: string) => ({
+  id,
+  name: 'ls',
+  arguments: '{}',
+  origin: 'completion' as const,
+  responses_item_id: null,
+  responses_reasoning_item: null,
+})
+const tool = (id: string, words: string) =>
+  ({ role: 'tool', content: [text(words)], tool_call_id: id, name: 'ls', is_error: false }) as const
+
+describe('group M: Chat Completions', () => {
+  it('M4 M5 a call with and without words', () => {
+    const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{"path": "."}', thought: 'look' })
+    const tool_calls = [{ id: 'c', type: 'function', function: { name: 'ls', arguments: '{"path": "."}' } }]
+    expect(write(user('u'), call, result).slice(1)).toEqual([
+      { role: 'assistant', content: 'look', tool_calls },
+      { role: 'tool', tool_call_id: 'c', content: 'o1' },
+    ])
+    for (const thought of [[], [text(' ')]]) {
+      expect(write(user('u'), { ...call, thought }, result)[1]).toEqual({ role: 'assistant', tool_calls })
+    }
+  })
+
+  it('M6 W50 an assistant message that says nothing is not sent (upstream: empty content)', () => {
+    expect(write(user('u'), agent('a', '')).map(({ role }) => role)).toEqual(['user'])
+  })
+
+  it('M12 several texts of a reply are lines, those of the user parts', () => {
+    expect(write(user('u', [text('a'), text(''), text('b')]), agent('v', [text('c'), text('d')]))).toEqual([
+      { role: 'user', content: [text('a'), text('b')] },
+      { role: 'assistant', content: 'c\nd' },
+    ])
+  })
+
+  it('M10 M13 reasoning and thinking have no place in it', () => {
+    const [call, result] = pair('1', { thinking: true, reasoning_content: 'hm', call: 'c' })
+    expect(JSON.stringify(write(user('u'), call, result))).not.toMatch(/thinking|reasoning|hm/)
+  })
+
+  it('an empty list is an error', () => {
+    try {
+      toOpenAIChat([])
+      expect.unreachable()
+    } catch (error) {
+      expect(hasCode(error, 'empty_view')).toBe(true)
+    }
+  })
+})
+
+describe('a history that does not begin with the user', () => {
+  const opening = { role: 'user', content: [text('[The conversation begins here.]')] }
+
+  it('is opened', () => {
+    expect(write(agent('a'))).toEqual([opening, { role: 'assistant', content: 'a' }])
+    expect(write(system('s'), ...pair('1')).map(({ role }) => role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'tool',
+    ])
+    expect(write(system('s'))).toEqual([{ role: 'system', content: [text('s')] }, opening])
+  })
+
+  it('is opened also where its first message has no place in the grammar', () => {
+    const thought = agent('a', '', {
+      llm_message: { role: 'assistant', thinking_blocks: [{ thinking: 't', signature: 's' }] },
+    })
+    expect(write(thought, user('u'))).toEqual([opening, { role: 'user', content: [text('u')] }])
+  })
+})
+
+describe('results', () => {
+  it('W39 W40 that are empty or an error are one message each', () => {
+    const [one, two, three] = ['1', '2', '3'].map((n) =>
+      action(`a${n}`, { response: 'r', call: `c${n}` }),
+    ) as [ReturnType<typeof action>, ReturnType<typeof action>, ReturnType<typeof action>]
+    const failed = observe('o2', two, 'why', {
+      observation: { kind: 'X', content: [text('why')], is_error: true },
+    })
+    expect(
+      write(user('u'), one, two, three, observe('o1', one, []), failed, fail('e', three, '')).slice(2),
+    ).toEqual([
+      { role: 'tool', tool_call_id: 'c1', content: '' },
+      { role: 'tool', tool_call_id: 'c2', content: '[An error occurred during execution.]\nwhy' },
+      { role: 'tool', tool_call_id: 'c3', content: '[An error occurred during execution.]' },
+    ])
+  })
+
+  it('give their images to a user message behind the last of them', () => {
+    const one = action('a1', { response: 'r', call: 'c1' })
+    const two = action('a2', { response: 'r', call: 'c2' })
+    const shown = observe('o1', one, [text('see'), image(PNG, 'https://x.org/b.png')])
+    expect(write(user('u'), one, two, shown, observe('o2', two, [image(PNG)]), user('v')).slice(2)).toEqual([
+      {
+        role: 'tool',
+        tool_call_id: 'c1',
+        content:
+          'see\n[Image 1 follows in the next user message.]\n[Image 2 follows in the next user message.]',
+      },
+      { role: 'tool', tool_call_id: 'c2', content: '[Image 3 follows in the next user message.]' },
+      {
+        role: 'user',
+        content: [
+          text('[Image 1 of the tool results above:]'),
+          { type: 'image_url', image_url: { url: PNG } },
+          text('[Image 2 of the tool results above:]'),
+          { type: 'image_url', image_url: { url: 'https://x.org/b.png' } },
+          text('[Image 3 of the tool results above:]'),
+          { type: 'image_url', image_url: { url: PNG } },
+        ],
+      },
+      { role: 'user', content: [text('v')] },
+    ])
+  })
+
+  it('that no provider can show say so', () => {
+    const call = action('a', { call: 'c' })
+    const log = [
+      user('u', [image('x.png')]),
+      call,
+      observe('o', call, [image('data:image/svg+xml;base64,AAAA')]),
+    ]
+    expect(write(...log)).toMatchObject([
+      { content: [text('[An image that cannot be shown here.]')] },
+      {},
+      { content: '[An image that cannot be shown here.]' },
+    ])
+  })
+})
+
+describe('what the provider refuses', () => {
+  it('ids that repeat or do not fit are rewritten in call and result alike', () => {
+    const ids = ['functions.ls:0', 'functions.ls:0', 'x'.repeat(51), 'é', '']
+    const events = ids.flatMap((call, n) => pair(`${n}`, { call }))
+    const messages = write(user('u'), ...events)
+    const sent = messages.flatMap((each) =>
+      each.role === 'assistant' ? (each.tool_calls ?? []).map(({ id }) => id) : [],
+    )
+    expect(sent).toEqual(['functions.ls:0', 'functions.ls:0_2', 'x'.repeat(40), '_', 'call'])
+    expect(messages.flatMap((each) => (each.role === 'tool' ? [each.tool_call_id] : []))).toEqual(sent)
+  })
+
+  it('tool names are made to fit', () => {
+    const [call, result] = pair('1', { tool: 'mcp.server/do it' })
+    expect(write(user('u'), call, result)[1]).toMatchObject({
+      tool_calls: [{ function: { name: 'mcp_server_do_it' } }],
+    })
+  })
+
+  it.each(['', '[]', 'null', '{"a":', 'ls'])('arguments %j are wrapped', (args) => {
+    const [call, result] = pair('1', { args })
+    const [, reply] = write(user('u'), call, result)
+    expect(reply).toMatchObject({ tool_calls: [{ function: { arguments: JSON.stringify({ _raw: args }) } }] })
+  })
+
+  it("a user's name is sent when it fits", () => {
+    expect(write(named('u', 'eve'), named('v', 'no good'))).toEqual([
+      { role: 'user', name: 'eve', content: [text('u')] },
+      { role: 'user', content: [text('v')] },
+    ])
+  })
+
+  it('lone surrogates are replaced', () => {
+    expect(write(user('u', 'a\ud800'))).toEqual([{ role: 'user', content: [text('a\ufffd')] }])
+  })
+})
+
+describe('a list that no state gives', () => {
+  it('is paired all the same: each call once, strays left out', () => {
+    const reply = {
+      role: 'assistant',
+      content: [],
+      tool_calls: [toolCall('c'), toolCall('c'), toolCall('d')],
+      reasoning_content: null,
+      thinking_blocks: [],
+      responses_reasoning_item: null,
+    } as const
+    const messages = toOpenAIChat([
+      tool('x', 'stray'),
+      reply,
+      tool('c', 'first'),
+      tool('y', 'stray'),
+      tool('c', 'second'),
+    ])
+    expect(validateOpenAiChat(messages)).toEqual([])
+    expect(messages.slice(2)).toEqual([
+      { role: 'tool', tool_call_id: 'c', content: 'first' },
+      { role: 'tool', tool_call_id: 'c_2', content: 'second' },
+      { role: 'tool', tool_call_id: 'd', content: '[No result was recorded.]' },
+    ])
+  })
+})

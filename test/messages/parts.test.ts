@@ -1,0 +1,251 @@
+/** The small helpers under the grammars: call ids, tool names, arguments, images, texts. */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { argumentObject, argumentText } from '../../src/messages/arguments.ts'
+import { callIds } from '../../src/messages/call-ids.ts'
+import { readImage, urlOf } from '../../src/messages/images.ts'
+import { clip, cutEnd, isBlank, isWellFormed, wellFormed } from '../../src/messages/text.ts'
+import { toolName } from '../../src/messages/tool-names.ts'
+
+/** An object nested so deep. */
+const deep = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
+
+describe('call ids', () => {
+  const form = { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 12 }
+  const given = (...ids: string[]): string[] => ids.map(callIds(form))
+
+  it('stay as they are when legal and new', () => {
+    expect(given('call_1', 'c-2', 'X')).toEqual(['call_1', 'c-2', 'X'])
+  })
+
+  it('are numbered when repeated, past ids that are taken', () => {
+    expect(given('c', 'c_2', 'c', 'c', 'c_2')).toEqual(['c', 'c_2', 'c_3', 'c_4', 'c_2_2'])
+  })
+
+  it('are made legal, cut, and given a name when empty', () => {
+    expect(given('a b', 'functions.ls:0', '', 'é😀', '')).toEqual([
+      'a_b',
+      'functions_ls',
+      'call',
+      '__',
+      'call_2',
+    ])
+  })
+
+  it('never collide, stay legal, and depend on what stood before only', () => {
+    const id = fc.oneof(
+      fc.constantFrom(
+        'c',
+        'c_2',
+        'c_3',
+        'c_2_2',
+        '',
+        'call',
+        'call_2',
+        'abcdefghijklmnop',
+        'abcdefghijklXXXX',
+        'abcd_2',
+        'a b',
+      ),
+      fc.string({ maxLength: 20 }),
+    )
+    fc.assert(
+      fc.property(fc.array(id, { maxLength: 60 }), fc.nat(60), (ids, cut) => {
+        const out = given(...ids)
+        expect(new Set(out).size).toBe(out.length)
+        for (const each of out) expect(each).toMatch(/^[a-zA-Z0-9_-]{1,12}$/)
+        expect(given(...ids.slice(0, cut))).toEqual(out.slice(0, cut))
+      }),
+    )
+  })
+
+  it('cost the same however often an id repeats, and whatever stands in the way', () => {
+    const repeated = Array.from({ length: 40_000 }, () => 'c')
+    const inTheWay = Array.from({ length: 40_000 }, (_, n) => `c_${n}`)
+    const longOnes = Array.from({ length: 40_000 }, (_, n) => `${'x'.repeat(12)}${n}`)
+    const started = performance.now()
+    expect(new Set(given(...inTheWay, ...repeated, ...longOnes)).size).toBe(120_000)
+    expect(performance.now() - started).toBeLessThan(2000)
+  })
+})
+
+describe('tool names', () => {
+  it('keep letters, digits, underscores and dashes', () => {
+    expect(toolName('file_editor-2', 64)).toBe('file_editor-2')
+    expect(toolName('mcp.server/tool name', 64)).toBe('mcp_server_tool_name')
+    expect(toolName('😀', 64)).toBe('_')
+    expect(toolName('', 64)).toBe('tool')
+    expect(toolName('x'.repeat(70), 64)).toHaveLength(64)
+  })
+})
+
+describe('arguments', () => {
+  it('that are an object stay byte for byte', () => {
+    for (const text of [
+      '{}',
+      ' {"b" : 1, "a":[1e3]} ',
+      '{"__proto__":1}',
+      '{"a":1,"a":2}',
+      String.raw`{"a":"\ud83d"}`,
+    ]) {
+      expect(argumentText(text)).toBe(text)
+    }
+  })
+
+  it('that are none are wrapped', () => {
+    for (const text of ['', ' ', 'null', '[]', '"ls"', '7', '{', '{"a":1}{', 'ls -la']) {
+      expect(JSON.parse(argumentText(text))).toEqual({ _raw: text })
+      expect(argumentObject(text)).toEqual({ _raw: text })
+    }
+  })
+
+  it('as an object keep every key as data', () => {
+    const object = argumentObject('{"__proto__":{"x":1},"constructor":2}')
+    expect(Object.keys(object)).toEqual(['__proto__', 'constructor'])
+    expect(Object.getPrototypeOf(object)).toBe(Object.prototype)
+  })
+
+  it('nested too deep to be written again are wrapped as an object', () => {
+    expect(argumentObject(deep(511))).toHaveProperty('a')
+    expect(argumentObject(deep(512))).toEqual({ _raw: deep(512) })
+    expect(argumentObject(deep(200_000))).toHaveProperty('_raw')
+    expect(argumentText(deep(200_000))).toBe(deep(200_000))
+    expect(argumentObject(JSON.stringify({ a: '['.repeat(9999), b: '\\"[' }))).toHaveProperty('b')
+  })
+
+  it('never hold a lone surrogate, raw or escaped', () => {
+    expect(argumentText('{"a":"x\ud800"}')).toBe('{"a":"x\ufffd"}')
+    expect(argumentObject(String.raw`{"a\udc00":"\ud83d\ude00 \ud83d"}`)).toEqual({ 'a\ufffd': '😀 \ufffd' })
+    expect(argumentObject(String.raw`{"a":"\\ud800","b":"\u001f\uD800"}`)).toEqual({
+      a: '\\ud800',
+      b: '\u001f\ufffd',
+    })
+    expect(argumentObject('\ud800')).toEqual({ _raw: '\ufffd' })
+  })
+
+  it('any text gives text of the object that it gives', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.json(), fc.string({ unit: 'binary' })), (text) => {
+        const written = argumentText(text)
+        expect(isWellFormed(written)).toBe(true)
+        expect(argumentObject(text)).toEqual(argumentObject(written))
+      }),
+    )
+  })
+})
+
+describe('images', () => {
+  it.each([
+    ['https://x.org/a.png?sig=%2F&b=1#c', 'https://x.org/a.png?sig=%2F&b=1#c'],
+    [' https://x.org/a.png\n', 'https://x.org/a.png'],
+    ['http://localhost:8080/a', 'http://localhost:8080/a'],
+    ['HTTPS://X.org', 'HTTPS://X.org'],
+    ['https://1.2.3.4/a', 'https://1.2.3.4/a'],
+    ['https://x.org/ü b.png', 'https://x.org/%C3%BC%20b.png'],
+    ['https://x.org/\ud800', 'https://x.org/%EF%BF%BD'],
+    ['data:image/png;base64,iVBORw0KGgo=', 'data:image/png;base64,iVBORw0KGgo='],
+    ['DATA:Image/PNG;charset=x;base64,iVBO\nRw0KGgo=', 'data:image/png;base64,iVBORw0KGgo='],
+    ['data:image/jpg;base64,AAAA', 'data:image/jpeg;base64,AAAA'],
+    ['data:image/png;base64,/9j/AAAA', 'data:image/jpeg;base64,/9j/AAAA'],
+    ['data:application/octet-stream;base64,R0lGODlh', 'data:image/gif;base64,R0lGODlh'],
+  ])('%j is read', (given, url) => {
+    const read = readImage(given)
+    expect(read && urlOf(read)).toBe(url)
+    expect(URL.canParse(url)).toBe(true)
+  })
+
+  it.each([
+    '',
+    'a.png',
+    'file:///etc/passwd',
+    'ftp://x.org/a',
+    'https://',
+    'https://user:password@x.org/a',
+    'https://x.org:99999/a',
+    'https://1.2.3.999/a',
+    'https://1.2.3/a',
+    'https://é.org/a',
+    'javascript:alert(1)',
+    'data:',
+    'data:image/png',
+    'data:image/png,abc',
+    'data:image/png;base64,',
+    'data:image/png;base64,abc',
+    'data:image/png;base64,ab=c',
+    'data:image/png;base64,ab-_',
+    'data:image/svg+xml;base64,AAAA',
+    'data:text/plain;base64,aGk=',
+  ])('%j is none', (given) => {
+    expect(readImage(given)).toBeNull()
+  })
+
+  it('what is read is an address that a URL parser takes', () => {
+    const part = fc.constantFrom(
+      'https://',
+      'http://',
+      'x',
+      '.',
+      'org',
+      ':',
+      '80',
+      '/',
+      '?',
+      '#',
+      '@',
+      '[',
+      '%',
+      '\\',
+      'é',
+      ' ',
+      '-',
+    )
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 9 }), (parts) => {
+        const read = readImage(`https://${parts.join('')}`)
+        return read === null || URL.canParse(urlOf(read))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('takes long addresses and data in linear time', () => {
+    const started = performance.now()
+    readImage(`https://${'a'.repeat(1_000_000)}`)
+    readImage(`https://${'a.'.repeat(500_000)}!`)
+    readImage(`data:image/png;base64,${'A'.repeat(4_000_000)}`)
+    expect(performance.now() - started).toBeLessThan(2000)
+  })
+})
+
+describe('texts', () => {
+  it('blank is what JavaScript or Python call white space', () => {
+    for (const blank of ['', ' \t\n', '\u0085', '\u001c\u001f', '\u3000\ufeff'])
+      expect(isBlank(blank)).toBe(true)
+    for (const text of ['a', '\u0000', '\ud800', '\u200b']) expect(isBlank(text)).toBe(false)
+  })
+
+  it('lose white space at the end only', () => {
+    expect(cutEnd('  a b \n\u0085\u001c')).toBe('  a b')
+    expect(cutEnd(' \n')).toBe('')
+    const spaces = ' '.repeat(300_000)
+    expect(cutEnd(`${spaces}a${spaces}`)).toBe(`${spaces}a`)
+  })
+
+  it('get U+FFFD for each lone surrogate', () => {
+    expect(wellFormed('\ud800a\udc00\ud83d\ude00\ude00')).toBe('\ufffda\ufffd😀\ufffd')
+    expect([isWellFormed('😀'), isWellFormed('\ude00')]).toEqual([true, false])
+  })
+
+  it('are clipped to exactly the limit', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 400 }), fc.nat(400), (text, limit) => {
+        const cut = clip(text, limit)
+        if (text.length <= limit) expect(cut).toBe(text)
+        else expect(cut).toHaveLength(limit)
+      }),
+    )
+    const cut = clip(`${'a'.repeat(300)}${'b'.repeat(300)}`, 200)
+    expect(cut).toMatch(/^a+\n<response clipped>[^]*b+$/)
+  })
+})

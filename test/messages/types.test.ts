@@ -1,0 +1,61 @@
+/** Proves to the compiler that what the grammars give can be handed to the providers' own packages, and to the wire's own types. */
+
+import type {
+  MessageCreateParamsNonStreaming,
+  MessageParam,
+  TextBlockParam,
+} from '@anthropic-ai/sdk/resources/messages'
+import type { ModelMessage } from 'ai'
+import type {
+  ChatCompletionCreateParamsNonStreaming,
+  ChatCompletionMessageParam,
+} from 'openai/resources/chat/completions'
+import type {
+  ResponseCreateParamsNonStreaming,
+  ResponseInputItem,
+} from 'openai/resources/responses/responses'
+import { expect, it } from 'vitest'
+import type { Message, MessageToolCall } from '../../src/event/shapes.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk.ts'
+import { toAnthropic } from '../../src/messages/anthropic.ts'
+import type { NeutralMessage, NeutralToolCall } from '../../src/messages/message.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+
+const HELLO: NeutralMessage[] = [
+  { role: 'system', content: [{ text: 'be brief' }] },
+  { role: 'user', content: [{ text: 'hi' }], name: null },
+]
+
+it('Chat Completions takes the messages', () => {
+  const messages: ChatCompletionMessageParam[] = toOpenAIChat(HELLO)
+  const request: ChatCompletionCreateParamsNonStreaming = { model: 'any', messages }
+  expect(request.messages).toHaveLength(2)
+})
+
+it('Responses takes instructions and input', () => {
+  const { instructions, input } = toOpenAIResponses(HELLO)
+  const items: ResponseInputItem[] = input
+  const request: ResponseCreateParamsNonStreaming = { model: 'any', instructions, input: items }
+  expect(request.instructions).toBe('be brief')
+})
+
+it('Anthropic Messages takes system and messages', () => {
+  const written = toAnthropic(HELLO)
+  const messages: MessageParam[] = written.messages
+  const system: TextBlockParam[] = written.system ?? []
+  const request: MessageCreateParamsNonStreaming = { model: 'any', max_tokens: 1, ...written }
+  expect([request.system, messages.length]).toEqual([system, 1])
+})
+
+it('the AI SDK takes the messages', () => {
+  const messages: ModelMessage[] = toAiSdk(HELLO)
+  expect(messages).toHaveLength(2)
+})
+
+it('a neutral message can be read as a wire message, and its calls as wire calls', () => {
+  const wire: readonly Message[] = HELLO
+  const calls: readonly NeutralToolCall[] = []
+  const wireCalls: readonly MessageToolCall[] = calls
+  expect([wire.length, wireCalls.length]).toEqual([2, 0])
+})
