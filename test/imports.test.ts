@@ -13,7 +13,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   view: ['event', 'log'],
   state: ['event', 'log', 'view'],
   messages: ['event', 'log', 'view', 'state'],
-  testing: ['event', 'log', 'view', 'state', 'messages'],
+  store: ['event'],
+  testing: ['event', 'log', 'view', 'state', 'messages', 'store'],
   cli: ['event', 'log', 'view', 'state', 'messages'],
 }
 

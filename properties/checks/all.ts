@@ -1,0 +1,24 @@
+/** The checks that take a log, in the order in which their messages help most. */
+
+import type { Fact } from '../../src/event/quarantine.ts'
+import { checkGrammars, checkNeutral, checkPrefix, checkThinking, checkWords } from './messages.ts'
+import { checkPairing } from './pairing.ts'
+import { checkReplay } from './replay.ts'
+import { checkShown } from './secrets.ts'
+import { checkTree } from './tree.ts'
+import { checkUnits, checkViews } from './view.ts'
+
+/** Every law about a log holds, or a LawBroken is thrown. */
+export const LOG_CHECKS: readonly ((facts: readonly Fact[]) => void)[] = [
+  checkTree,
+  checkViews,
+  checkPairing,
+  checkUnits,
+  checkReplay,
+  checkNeutral,
+  checkWords,
+  checkThinking,
+  checkPrefix,
+  checkGrammars,
+  checkShown,
+]

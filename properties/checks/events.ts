@@ -1,0 +1,122 @@
+/** E: single events and lines. One goes in; a LawBroken comes out when something is lost on the way to text and back. */
+
+import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
+import { withDefaults } from '../../src/event/defaults.ts'
+import { canonicalJson, encodeEvent } from '../../src/event/encode.ts'
+import { loadLine, loadValue } from '../../src/event/load.ts'
+import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
+import type { JsonValue } from '../../src/event/shapes.ts'
+import type { Event } from '../../src/event/types.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { viewEvents } from '../../src/view/view.ts'
+import { hold, same, total } from './law.ts'
+
+/** E1 and E5: an event survives the way to text and back, by every road. */
+export function checkRoundTrip(event: Event): void {
+  const text = encodeEvent(event)
+  const decoded = decodeEvent(event)
+  hold('E1', decoded.ok, () => `not decoded: ${JSON.stringify(decoded)}`)
+  same('E1', 'the decoded value', decoded.event, text)
+  const line = decodeLine(text)
+  hold('E1', line.ok, () => `not decoded: ${JSON.stringify(line)}`)
+  same('E1', 'the decoded line', encodeEvent(line.event), text)
+  hold('E1', isFrozen(decoded.event) && isFrozen(line.event), 'an event that can be written to')
+  for (const loaded of [loadLine(text), loadValue(event)]) {
+    same('E1', 'the loaded event', loaded.fact, text)
+    same('E1', 'steps taken for an event of today', loaded.upcasts, [])
+  }
+  const canonical = canonicalJson(event)
+  same('E4', 'canonical text, read and written', canonicalJson(JSON.parse(canonical)), canonical)
+  same(
+    'E4',
+    'canonical text of shuffled keys',
+    canonicalJson(shuffled(event as object as JsonValue)),
+    canonical,
+  )
+  const filled = withDefaults(event)
+  const again = decodeEvent(filled)
+  hold('E5', again.ok, () => `with its defaults: ${JSON.stringify(again)}`)
+  same('E5', 'defaults, filled in again', withDefaults(filled), filled)
+  for (const [key, value] of Object.entries(event)) {
+    if (typeof value !== 'object')
+      same('E5', `${key} beside defaults`, Object.entries(filled).find(([name]) => name === key)?.[1], value)
+  }
+}
+
+function isFrozen(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return Object.isFrozen(value) && Object.values(value).every(isFrozen)
+}
+
+/** The same JSON with the keys of every object in the opposite order. */
+function shuffled(value: JsonValue): JsonValue {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(shuffled)
+  const entries = Object.entries(value)
+    .toReversed()
+    .map(([key, item]): [string, JsonValue] => [key, shuffled(item)])
+  return Object.fromEntries(entries)
+}
+
+/** E2: anything at all is decoded or refused with issues, and is not touched. */
+export function checkTotal(value: unknown): void {
+  const before = picture(value)
+  const decoded = total('E2', 'decodeEvent', () => decodeEvent(value))
+  if (!decoded.ok) hold('E2', decoded.issues.length > 0, 'refused without an issue')
+  const { fact } = total('E2', 'loadValue', () => loadValue(value))
+  hold('E2', decoded.ok ? !isQuarantined(fact) : true, 'an event that was not loaded')
+  if (isQuarantined(fact)) total('E2', 'the text in quarantine', () => JSON.parse(fact.raw))
+  total('E2', 'replay', () => replay([fact]))
+  same('E2', 'the input', picture(value), before)
+}
+
+/** Names, order and values of all that a value holds, getters and cycles included. */
+function picture(root: unknown): string {
+  const seen: unknown[] = []
+  const look = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return [typeof value, String(value)]
+    if (seen.includes(value)) return ['seen', seen.indexOf(value)]
+    seen.push(value)
+    return Reflect.ownKeys(value).map((key) => {
+      const property = Object.getOwnPropertyDescriptor(value, key)
+      return [String(key), property?.writable, property?.get === undefined ? look(property?.value) : 'getter']
+    })
+  }
+  return JSON.stringify([look(root), Object.isFrozen(root)])
+}
+
+/** E2 for lines of text. */
+export function checkLine(text: string): void {
+  const decoded = total('E2', 'decodeLine', () => decodeLine(text))
+  if (!decoded.ok) hold('E2', decoded.issues.length > 0, 'refused without an issue')
+  const { fact } = total('E2', 'loadLine', () => loadLine(text))
+  hold('E2', !isQuarantined(fact) || fact.raw === text, 'a line in quarantine that is not as it was')
+  same('E2', 'a line loaded twice', loadLine(text).fact, fact)
+}
+
+/** E3: lines that are no events, strewn into a log, change nothing that the others say. */
+export function checkBadLines(facts: readonly Fact[], bad: readonly string[]): void {
+  const events = facts.filter((fact): fact is Event => !isQuarantined(fact) && fact.id !== undefined)
+  const lines = events.map(encodeEvent)
+  const strewn = lines.flatMap((line, index) => [line, ...bad.filter((_, n) => n % lines.length === index)])
+  const loaded = strewn.map((line) => loadLine(line).fact)
+  same('E3', 'lines', loaded.length, strewn.length)
+  const good = loaded.filter((fact) => !isQuarantined(fact))
+  same('E3', 'events', good, events)
+  // Only what cannot stand in the tree leaves it alone: a line with an id is a node, as it may be read one day.
+  const homeless = loaded.filter((fact) => !isQuarantined(fact) || fact.id === undefined)
+  const [with_, without] = [replay(homeless), replay(events)]
+  same(
+    'E3',
+    'the view',
+    [...viewEvents(with_.branch.view)].map((item) => item.id),
+    [...viewEvents(without.branch.view)].map((item) => item.id),
+  )
+  same('E3', 'the header', with_.header, without.header)
+  same(
+    'E3',
+    'reports of bad lines',
+    [...with_.log.entries].filter((entry) => entry.quarantined !== null).length,
+    homeless.length - good.length,
+  )
+}

@@ -1,0 +1,319 @@
+/** M, and V5: what the model is sent. Facts go in; a LawBroken comes out when a grammar is broken, or thinking is not what it was. */
+
+import { hasCode } from '../../src/event/errors.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { Content, RedactedThinkingBlock, ThinkingBlock } from '../../src/event/shapes.ts'
+import type { AnswerEvent } from '../../src/event/types.ts'
+import type { Entry } from '../../src/log/entry.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk.ts'
+import { toAnthropic } from '../../src/messages/anthropic.ts'
+import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { switchTo } from '../../src/state/at.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { branchOf, type State } from '../../src/state/state.ts'
+import { type BatchUnit, isPending, type Unit } from '../../src/view/unit.ts'
+import { validateAiSdk } from '../../test/validators/ai-sdk.ts'
+import { validateAnthropic } from '../../test/validators/anthropic.ts'
+import { validateOpenAiChat } from '../../test/validators/openai-chat.ts'
+import { validateOpenAiResponses } from '../../test/validators/openai-responses.ts'
+import type { Violation } from '../../test/validators/rule.ts'
+import { hold, same, total } from './law.ts'
+
+interface Grammar {
+  readonly law: string
+  readonly name: string
+  readonly write: (messages: readonly NeutralMessage[]) => unknown
+  readonly judge: (request: unknown) => readonly Violation[]
+}
+
+/** The provider grammars, with what judges each. */
+export const GRAMMARS: readonly Grammar[] = [
+  { law: 'M1', name: 'OpenAI Chat', write: toOpenAIChat, judge: validateOpenAiChat },
+  { law: 'M2', name: 'OpenAI Responses', write: toOpenAIResponses, judge: validateOpenAiResponses },
+  { law: 'M3', name: 'Anthropic', write: toAnthropic, judge: (request) => validateAnthropic(request) },
+  { law: 'M4', name: 'AI SDK', write: toAiSdk, judge: validateAiSdk },
+]
+
+/** The states whose messages are looked at: that at HEAD, and from each branch of the tree. */
+export function branchesOf(facts: readonly Fact[]): State[] {
+  const state = replay(facts)
+  const ends = [...state.log.entries].filter((entry) => entry.stands && isEnd(state, entry))
+  return [state, ...ends.slice(-6).map((entry) => switchTo(state, entry.id ?? ''))]
+}
+
+const isEnd = (state: State, entry: Entry): boolean =>
+  ![...state.log.entries].some((other) => other.stands && other.parent?.seq === entry.seq)
+
+/** M1 to M4 and M6: every grammar is total, and passes its validator. */
+export function checkGrammars(facts: readonly Fact[]): void {
+  const modes: readonly MessageOptions[] = [
+    {},
+    { pending: { close: 'interrupted' } },
+    { maxResultLength: 200 },
+  ]
+  for (const state of branchesOf(facts)) {
+    for (const options of modes) {
+      const messages = total('M6', 'toMessages', () => toMessages(state, options))
+      const text = JSON.stringify(messages)
+      for (const { law, name, write, judge } of GRAMMARS) {
+        if (messages.length === 0) {
+          hold(
+            'M6',
+            fails(() => write(messages), 'empty_view'),
+            `${name} of nothing is no typed error`,
+          )
+          continue
+        }
+        const request = total('M6', name, () => write(messages))
+        const [violation] = judge(request)
+        hold(
+          law,
+          violation === undefined,
+          () => `${name}: ${JSON.stringify(violation)}\n${JSON.stringify(request)}`,
+        )
+        same('M8', `${name}, written again`, request, write(messages))
+      }
+      same('M8', 'messages after they were written', messages, text)
+    }
+    const waits = [...state.branch.view.units].some(isPending)
+    const refuse = () => toMessages(state, { pending: 'refuse' })
+    if (waits) hold('M9', fails(refuse, 'pending_calls'), 'pending calls were not refused')
+    else same('M9', 'messages without pending calls', total('M6', 'toMessages', refuse), toMessages(state))
+  }
+}
+
+function fails(run: () => unknown, code: 'empty_view' | 'pending_calls'): boolean {
+  try {
+    run()
+    return false
+  } catch (error) {
+    return hasCode(error, code)
+  }
+}
+
+/** M5: what providers sign goes back byte for byte, in order, and nothing else goes as if it were signed. */
+export function checkThinking(facts: readonly Fact[]): void {
+  for (const state of branchesOf(facts)) {
+    const messages = toMessages(state)
+    if (messages.length === 0) continue
+    const given = [...state.branch.view.units].filter((unit) => !isPending(unit)).flatMap(thinkingOf)
+    const should = given.filter(isSendable).map(bytes)
+    const anthropic = toAnthropic(messages).messages.flatMap(({ content }) => content)
+    const sent = anthropic.flatMap((block) =>
+      block.type === 'thinking' || block.type === 'redacted_thinking' ? [bytes(block)] : [],
+    )
+    same('M5', 'thinking sent to Anthropic', sent, should)
+    const parts = toAiSdk(messages).flatMap((message) =>
+      message.role === 'assistant' ? message.content : [],
+    )
+    const told = parts.flatMap((part) =>
+      part.type === 'reasoning' && part.providerOptions !== undefined
+        ? [
+            [
+              'redactedData' in part.providerOptions.anthropic ? '' : part.text,
+              ...Object.values(part.providerOptions.anthropic),
+            ].join('|'),
+          ]
+        : [],
+    )
+    same('M5', 'thinking told to the AI SDK', told, should)
+  }
+}
+
+type Thinking = ThinkingBlock | RedactedThinkingBlock
+
+function thinkingOf(unit: Unit): readonly Thinking[] {
+  if (unit.type === 'batch') return [...unit.calls].flatMap((call) => call.event.thinking_blocks ?? [])
+  const { event } = unit.item
+  const isReply = event.kind === 'MessageEvent' && event.llm_message.role === 'assistant'
+  return isReply ? (event.llm_message.thinking_blocks ?? []) : []
+}
+
+const isSendable = (block: Thinking): boolean =>
+  'thinking' in block
+    ? (block.signature ?? '') !== '' && isWellFormed(block.thinking) && isWellFormed(block.signature ?? '')
+    : block.data !== '' && isWellFormed(block.data)
+
+/** Text with a lone surrogate has no bytes that could go back. */
+const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
+
+const bytes = (block: Thinking): string =>
+  'thinking' in block ? `${block.thinking}|${block.signature ?? ''}` : `|${block.data}`
+
+/** M7: one message a unit, a batch's answers directly behind its calls, one system message in front. */
+export function checkNeutral(facts: readonly Fact[]): void {
+  for (const state of branchesOf(facts)) {
+    const { view, systemPrompt } = state.branch
+    const units = [...view.units].filter((unit) => !isPending(unit))
+    const messages = toMessages(state)
+    const systems = messages.filter((message) => message.role === 'system').length
+    hold('M7', systems <= (systemPrompt === null ? 0 : 1), 'a system message too many')
+    hold('M7', systems === 0 || messages[0]?.role === 'system', 'a system message that is not the first')
+    hold('M7', units.length > 0 || messages.length === 0, 'messages of an empty view')
+    const spoken = messages.filter((message) => message.role === 'assistant' && message.tool_calls.length > 0)
+    const batches = units.filter((unit): unit is BatchUnit => unit.type === 'batch')
+    same('M7', 'replies that call tools', spoken.length, batches.length)
+    for (const [index, batch] of batches.entries())
+      checkReply(messages, spoken[index] as NeutralMessage, batch)
+    const users = messages.map((message) => message.role === 'user')
+    const adjacent = users.some((user, index) => user && users[index + 1] === true)
+    hold('M7', !adjacent || units.some(isMarked), 'plain user messages in a row')
+    const tools = messages.filter((message) => message.role === 'tool').length
+    same(
+      'M7',
+      'results',
+      tools,
+      batches.reduce((sum, batch) => sum + batch.calls.length, 0),
+    )
+  }
+}
+
+/** A user message that has a name, or the marks of a call or a result, stands alone. */
+function isMarked(unit: Unit): boolean {
+  if (unit.type === 'batch' || unit.item.event.kind !== 'MessageEvent') return false
+  const { name = null, tool_calls = null, tool_call_id = null } = unit.item.event.llm_message
+  return name !== null || tool_calls !== null || tool_call_id !== null
+}
+
+function checkReply(messages: readonly NeutralMessage[], reply: NeutralMessage, batch: BatchUnit): void {
+  const calls = [...batch.calls].map((call) => call.event)
+  hold('M7', reply.role === 'assistant', 'a batch that is no reply')
+  same(
+    'M7',
+    'calls of a reply',
+    reply.tool_calls.map((call) => call.id),
+    calls.map((call) => call.tool_call_id),
+  )
+  same(
+    'M7',
+    'words of a reply',
+    reply.content,
+    calls.flatMap((call) => call.thought),
+  )
+  const at = messages.indexOf(reply) + 1
+  const behind = messages.slice(at, at + calls.length)
+  const answered = behind.map((message) => (message.role === 'tool' ? message.tool_call_id : message.role))
+  const should = [...batch.answers].map((answer) => answer.call.event.tool_call_id)
+  same('M7', 'results directly behind a reply', answered, should)
+  for (const [index, { entry }] of [...batch.answers].entries()) {
+    const message = behind[index]
+    const failed = entry.event.kind !== 'ObservationEvent' || entry.event.observation.is_error === true
+    hold('M7', message?.role === 'tool' && message.is_error === failed, 'a result that tells failure wrong')
+  }
+}
+
+/** M10: what is sent is what the log says: messages, summaries and results with what was added to them, and nothing else. */
+export function checkWords(facts: readonly Fact[]): void {
+  for (const state of branchesOf(facts)) {
+    const units = [...state.branch.view.units].filter((unit) => !isPending(unit))
+    const messages = toMessages(state)
+    const told = messages.flatMap((message) => (message.role === 'user' ? message.content : []))
+    same('M10', 'what the user says', told.filter(hasWords), units.flatMap(userParts).filter(hasWords))
+    const results = messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
+    const answers = units.flatMap((unit) => (unit.type === 'batch' ? [...unit.answers] : []))
+    same(
+      'M10',
+      'results',
+      results.map(textOf),
+      answers.map((answer) => textOf(resultParts(answer.entry.event))),
+    )
+  }
+}
+
+const hasWords = (part: Content): boolean => 'image_urls' in part || /[\p{L}\p{N}]/u.test(part.text)
+
+/** A default may be written out or not. */
+const textOf = (parts: readonly Content[]): string =>
+  JSON.stringify(parts.map((part) => ('image_urls' in part ? part : part.text)))
+
+function userParts(unit: Unit): readonly Content[] {
+  if (unit.type === 'batch') return []
+  const { event } = unit.item
+  if (event.kind === 'CondensationSummaryEvent') return [{ type: 'text', text: event.summary }]
+  if (event.kind !== 'MessageEvent' || !['user', 'system'].includes(event.llm_message.role)) return []
+  const parts = [...(event.llm_message.content ?? []), ...(event.extended_content ?? [])]
+  const speaks = parts.some((part) =>
+    'image_urls' in part ? part.image_urls.length > 0 : part.text.trim() !== '',
+  )
+  return speaks ? parts : []
+}
+
+function resultParts(answer: AnswerEvent): readonly Content[] {
+  if (answer.kind === 'AgentErrorEvent') return [{ text: answer.error }]
+  if (answer.kind === 'UserRejectObservation') {
+    const reason = answer.rejection_reason ?? 'User rejected the action'
+    return [{ text: `Action rejected: ${reason.trim() === '' ? 'User rejected the action' : reason}` }]
+  }
+  const { content = [], is_error = false } = answer.observation
+  const led = is_error ? [{ text: '[An error occurred during execution.]' }, ...content] : content
+  return [...led, ...(answer.extended_content ?? [])]
+}
+
+/** V5: between condensations, what is sent only grows at its end. */
+export function checkPrefix(facts: readonly Fact[]): void {
+  const state = replay(facts)
+  for (const entry of state.log.entries) {
+    const { event, parent } = entry
+    if (
+      !entry.canBeHead ||
+      event === null ||
+      event.kind === 'Condensation' ||
+      event.kind === 'SystemPromptEvent'
+    )
+      continue
+    const before = { ...state, branch: branchOf(parent) }
+    const after = { ...state, branch: branchOf(entry) }
+    if (changesInside(before.branch.view.units, after.branch.view.units)) continue
+    const [was, is] = [toMessages(before), toMessages(after)]
+    same('V5', `messages after position ${entry.seq}`, parts(is).slice(0, parts(was).length), parts(was))
+    // A request that holds nothing but a system prompt is opened by a fixed sentence, which no real message has to keep.
+    if (!was.some((message) => message.role !== 'system')) continue
+    for (const { name, write } of GRAMMARS) {
+      const [sent, sends] = [write(was), write(is)].map(leaves)
+      same('V5', `${name} after position ${entry.seq}`, sends?.slice(0, sent?.length), sent)
+    }
+  }
+}
+
+type Units = State['branch']['view']['units']
+
+/** Whether an event changed a batch that is not the pending one at the end: there the law makes its exceptions. */
+function changesInside(before: Units, after: Units): boolean {
+  const last = before.length - 1
+  for (let index = 0; index <= last; index += 1) {
+    const [was, is] = [before.get(index) as Unit, after.get(index) as Unit]
+    if (was === is) continue
+    return index < last || !isPending(was)
+  }
+  return false
+}
+
+/** The content parts in order: a user's one by one, as messages merge; of the others each message is one. */
+const parts = (messages: readonly NeutralMessage[]): string[] =>
+  messages.flatMap((message) =>
+    message.role === 'user'
+      ? message.content.map((part) => JSON.stringify(['user', message.name, part]))
+      : [JSON.stringify(message)],
+  )
+
+/** The content parts of a provider's request, as `role part` in order. */
+function leaves(request: unknown): string[] {
+  const { system, instructions, messages, input } = request as Readonly<Record<string, unknown>>
+  const list = (Array.isArray(request) ? request : (messages ?? input)) as readonly Readonly<
+    Record<string, unknown>
+  >[]
+  return [
+    JSON.stringify([system ?? null, instructions ?? null]),
+    ...list.flatMap(({ content, ...rest }) =>
+      Array.isArray(content)
+        ? [
+            ...content.map((part) => JSON.stringify([rest['role'], part])),
+            ...('tool_calls' in rest ? [JSON.stringify(rest)] : []),
+          ]
+        : [JSON.stringify({ ...rest, content })],
+    ),
+  ]
+}

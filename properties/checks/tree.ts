@@ -1,0 +1,142 @@
+/** T: the tree, HEAD, and what depends on the log as a whole. Facts go in; a LawBroken comes out when the engine reads them otherwise. */
+
+import type { Fact } from '../../src/event/quarantine.ts'
+import { isOnPath, pathTo } from '../../src/log/ancestry.ts'
+import type { Entry } from '../../src/log/entry.ts'
+import { listReports } from '../../src/log/log.ts'
+import { entryOf, leaves, stateAt, switchTo } from '../../src/state/at.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import { headAt } from '../../test/model/naive.ts'
+import { readStatus } from '../../test/model/status.ts'
+import { type Node, pathOf, readTree, realAt } from '../../test/model/tree.ts'
+import { describeBranch } from './describe.ts'
+import { hold, same, total } from './law.ts'
+import { statesOf } from './replay.ts'
+
+/** T1 to T7. */
+export function checkTree(facts: readonly Fact[]): void {
+  const nodes = readTree(facts)
+  const states = statesOf(facts)
+  const state = states.at(-1) as State
+  for (const [length, then] of states.entries()) {
+    same('T2', `HEAD after ${length} facts`, then.log.head?.seq ?? null, headAt(nodes, length))
+    const { status, error } = then.header
+    same('T5', `status after ${length} facts`, { status, error }, readStatus(nodes, length))
+  }
+  same(
+    'T6',
+    'reports',
+    listReports(state.log).map((report) => `${report.seq} ${report.code}`),
+    nodes.flatMap((node) => node.reports.map((code) => `${node.at} ${code}`)),
+  )
+  for (const entry of state.log.entries) checkEntry(state, nodes, entry)
+  const name = 'c-1'
+  const called = [...replay(facts, { conversationId: name }).log.entries].map((entry) => entry.id)
+  same(
+    'T3',
+    'ids under a name',
+    called,
+    readTree(facts, name).map((node) => node.id),
+  )
+  checkLeaves(state, nodes)
+  for (const node of nodes) {
+    if (node.stands && node.id !== null) checkStateAt(states, nodes, node, node.id)
+  }
+  hold(
+    'T4',
+    throws(() => stateAt(state, 'no such id\n')),
+    'stateAt of an unknown id gave a state',
+  )
+  hold(
+    'T4',
+    throws(() => switchTo(state, 'no such id\n')),
+    'switchTo an unknown id gave a state',
+  )
+}
+
+function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
+  const node = nodes[entry.seq] as Node
+  const here = {
+    id: entry.id,
+    stands: entry.stands,
+    parent: entry.parent?.seq ?? null,
+    timestamp: entry.timestamp,
+  }
+  const { id, stands, parent, timestamp } = node
+  same('T3', `position ${entry.seq}`, here, { id, stands, parent, timestamp })
+  const path = pathTo(entry)
+  hold('T1', new Set(path).size === path.length && path[0]?.parent === null, `path to position ${entry.seq}`)
+  const expected = pathOf(nodes, node.at)
+  same(
+    'T1',
+    `path to position ${entry.seq}`,
+    path.map((each) => each.seq),
+    expected,
+  )
+  for (const other of state.log.entries) {
+    if (!other.stands || !entry.stands) continue
+    same(
+      'T1',
+      `${other.seq} on the path to ${entry.seq}`,
+      isOnPath(other, entry),
+      expected.includes(other.seq),
+    )
+  }
+}
+
+/** The leaves are the real events that no other real event stands below. */
+function checkLeaves(state: State, nodes: readonly Node[]): void {
+  const real = nodes.filter((node) => node.stands && node.kind !== 'ConversationStateUpdateEvent')
+  const ends = real.filter(({ at }) =>
+    real.every((other) => other.at === at || !pathOf(nodes, other.at).includes(at)),
+  )
+  same(
+    'T7',
+    'leaves',
+    leaves(state.log).map((entry) => entry.seq),
+    ends.map((node) => node.at),
+  )
+}
+
+function checkStateAt(states: readonly State[], nodes: readonly Node[], node: Node, id: string): void {
+  const now = states.at(-1) as State
+  const then = total('T4', `stateAt(${node.at})`, () => stateAt(now, id))
+  same('T4', 'length of the log then', then.log.entries.length, node.at + 1)
+  same('T4', 'HEAD then', then.log.head?.seq ?? null, realAt(nodes, node.at))
+  const { status, error } = then.header
+  same('T4', 'status then', { status, error }, readStatus(nodes, node.at + 1))
+  if (node.head === node.at) {
+    same('T4', `the state at ${node.at}`, encodeState(then), encodeState(states[node.at + 1] as State))
+  }
+  const there = total('T4', `switchTo(${node.at})`, () => switchTo(now, id))
+  same('T4', 'HEAD there', there.log.head?.seq ?? null, realAt(nodes, node.at))
+  same('T4', 'length of the log there', there.log.entries.length, nodes.length)
+  hold('T4', there.header === now.header, 'switching to another branch changed the header')
+  const real = there.log.head
+  if (node.at % 5 === 0 && real !== null && real.id !== null) checkSwitched(now, there, real.id)
+  hold('T4', entryOf(now.log, id).seq === node.at, 'an id names another event')
+}
+
+/** T8: what is said from another branch is said as if it had named its parent. */
+function checkSwitched(now: State, there: State, id: string): void {
+  const message = {
+    kind: 'MessageEvent',
+    source: 'user',
+    llm_message: { role: 'user', content: [{ text: 'there' }] },
+  } as const
+  const moved = reduce(there, { ...message, id: 'said there' })
+  const named = reduce(now, { ...message, id: 'said there', parent_id: id })
+  same('T8', 'the branch on from there', describeBranch(moved.branch), describeBranch(named.branch))
+  same('T8', 'the header on from there', moved.header, named.header)
+}
+
+function throws(run: () => unknown): boolean {
+  try {
+    run()
+    return false
+  } catch {
+    return true
+  }
+}

@@ -1,0 +1,165 @@
+/** V: the view. Facts go in; a LawBroken comes out when incremental, rebuilt and naive views differ, or a rule of units is broken. */
+
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { Condensation } from '../../src/event/types.ts'
+import { pathTo } from '../../src/log/ancestry.ts'
+import type { Entry } from '../../src/log/entry.ts'
+import { logPrefix } from '../../src/log/log.ts'
+import { stateAt, switchTo } from '../../src/state/at.ts'
+import { type Branch, emptyBranch, foldBranch } from '../../src/state/branch.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import { branchOf, type State } from '../../src/state/state.ts'
+import { cutPoints } from '../../src/view/cut-points.ts'
+import { loopStarts } from '../../src/view/loops.ts'
+import { isPending, type Unit, unitItems, type ViewItem } from '../../src/view/unit.ts'
+import { viewEvents } from '../../src/view/view.ts'
+import { readBranch } from '../../test/model/branch.ts'
+import { headAt } from '../../test/model/naive.ts'
+import { readTree, realAt } from '../../test/model/tree.ts'
+import { describeBranch, describeReading, describeUnit } from './describe.ts'
+import { hold, same, total } from './law.ts'
+import { statesOf } from './replay.ts'
+
+/** V1: incremental = rebuilt = naive, for every prefix of every branch. */
+export function checkViews(facts: readonly Fact[]): void {
+  const nodes = readTree(facts)
+  const expected = nodes.map((node) => describeReading(readBranch(nodes, node.stands ? node.at : null)))
+  const empty = describeReading(readBranch([], null))
+  const naive = (at: number | null) => (at === null ? empty : (expected[at] ?? empty))
+
+  for (const [length, state] of statesOf(facts).entries()) {
+    const head = headAt(nodes, length)
+    same('V1', `the view after ${length} facts`, describeBranch(state.branch), naive(head))
+    const rebuilt = replay(facts.slice(0, length))
+    same('V1', `the rebuilt view after ${length} facts`, describeBranch(rebuilt.branch), naive(head))
+    for (const node of nodes.slice(0, length)) {
+      if (!node.stands || node.id === null) continue
+      const at = total('V1', 'stateAt', () => stateAt(state, node.id ?? ''))
+      same(
+        'V1',
+        `the view at ${node.at}, seen after ${length} facts`,
+        describeBranch(at.branch),
+        naive(node.at),
+      )
+      const there = total('V1', 'switchTo', () => switchTo(state, node.id ?? ''))
+      const real = naive(realAt(nodes, node.at))
+      same('V1', `the view from ${node.at}, after ${length} facts`, describeBranch(there.branch), real)
+    }
+  }
+  const state = replay(facts)
+  for (const entry of state.log.entries) {
+    if (!entry.stands) continue
+    same(
+      'V1',
+      `the path to ${entry.seq}, folded again`,
+      describeBranch(refolded(state, entry)),
+      naive(entry.seq),
+    )
+  }
+}
+
+/** The branch part of a path, folded from its root and nothing else. */
+function refolded(state: State, entry: Entry): Branch {
+  let branch = emptyBranch()
+  for (const each of pathTo(entry)) {
+    branch = foldBranch(branch, each, logPrefix(state.log, each.seq, null))
+  }
+  return branch
+}
+
+/** V2 to V4, for every event on every branch. */
+export function checkUnits(facts: readonly Fact[]): void {
+  const state = replay(facts)
+  for (const entry of state.log.entries) {
+    if (!entry.stands) continue
+    const before = branchOf(entry.parent)
+    const after = branchOf(entry)
+    if (entry.event?.kind === 'Condensation') checkCondensation(before, after, entry.event)
+    else checkGrowth(before, after, entry)
+  }
+  checkCuts(state)
+}
+
+const textOf = (unit: Unit): string => JSON.stringify(describeUnit(unit))
+const idsOf = (unit: Unit): string[] => [...unitItems(unit)].map((item) => item.id)
+
+/** V2: whole units only, each for a reason, and at most one summary comes. */
+function checkCondensation(before: Branch, after: Branch, event: Condensation): void {
+  const listed = new Set(event.forgotten_event_ids ?? [])
+  const units = [...before.view.units]
+  const starts = loopStarts(units)
+  const hit = units.map((unit) => idsOf(unit).some((id) => listed.has(id)))
+  const gone = units.map(
+    (_, i) => hit[i] || hit.some((h, j) => h && starts[j] === starts[i] && (starts[i] ?? -1) >= 0),
+  )
+  const kept = units.filter((_, i) => !gone[i]).map(textOf)
+  const now = [...after.view.units].map(textOf)
+  const wants = (event.summary_offset ?? null) !== null && (event.summary ?? '').trim() !== ''
+  same('V2', 'units after a condensation', now.length, kept.length + (wants ? 1 : 0))
+  const added = now.findIndex((text, index) => text !== kept[index])
+  same('V2', 'units that stay', wants ? now.toSpliced(added < 0 ? kept.length : added, 1) : now, kept)
+  same('V2', 'calls that are open', listOf(after), listOf(before))
+  hold('V2', !after.view.unhandledCondensationRequest, 'a condensation left its request unhandled')
+}
+
+const listOf = (branch: Branch): string => JSON.stringify(JSON.parse(describeBranch(branch)).open)
+
+/** V4: any other event puts a unit at the end, or changes one batch. */
+function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
+  const old = [...before.view.units].map(textOf)
+  const now = [...after.view.units].map(textOf)
+  const changed = old.findIndex((text, index) => text !== now[index])
+  if (changed < 0) {
+    hold('V4', now.length - old.length <= 1, `position ${entry.seq} brought several units`)
+    return
+  }
+  same('V4', `units after position ${entry.seq}`, now.toSpliced(changed, 1), old.toSpliced(changed, 1))
+  const unit = before.view.units.get(changed) as Unit
+  const isLast = changed === old.length - 1
+  const open = isPending(unit) || (isLast && unit.type === 'batch' && unit.onlyErrors)
+  hold('V4', open, `position ${entry.seq} changed a unit that was closed`)
+}
+
+/** V3: between two cut points a condensation takes out exactly what it lists; anywhere else it takes out more. */
+function checkCuts(state: State): void {
+  const { view } = state.branch
+  const items = [...viewEvents(view)]
+  const ids = items.map((item) => item.id)
+  // A stored event may bear the id of a derived summary: then a list of ids cannot name the one without the other.
+  if (new Set(ids).size !== ids.length) return
+  const points = cutPoints(view)
+  same('V3', 'ends', [points[0], points.at(-1)], [0, items.length])
+  hold(
+    'V3',
+    points.every((point, i) => i === 0 || point > (points[i - 1] ?? 0)),
+    'cut points do not ascend',
+  )
+  const step = Math.max(1, Math.floor(points.length / 4))
+  for (let i = 0; i < points.length; i += step) {
+    for (let j = i; j < points.length; j += step) {
+      const [from = 0, to = 0] = [points[i], points[j]]
+      same(
+        'V3',
+        `forgetting ${from} to ${to}`,
+        without(state, ids.slice(from, to)),
+        ids.toSpliced(from, to - from),
+      )
+    }
+  }
+  const legal = new Set(points)
+  for (const at of ids.keys()) {
+    if (legal.has(at)) continue
+    const left = without(state, ids.slice(0, at))
+    hold('V3', left.length < ids.length - at, `${at} is a legal place to cut at, and no cut point`)
+  }
+}
+
+function without(state: State, ids: readonly string[]): string[] {
+  const forget = reduce(state, {
+    kind: 'Condensation',
+    llm_response_id: 'r',
+    forgotten_event_ids: ids,
+    id: 'forget!',
+  })
+  return [...viewEvents(forget.branch.view)].map((item: ViewItem) => item.id)
+}

@@ -1,0 +1,56 @@
+/** Deliberate faults in src/event/: each breaks at least one law. */
+
+import type { Fault } from './fault.ts'
+
+export const EVENT_FAULTS: readonly Fault[] = [
+  {
+    name: 'secrets inside JSON text are not masked',
+    file: 'event/mask.ts',
+    find: "mentionsSecret(text) ? text.replace(SECRET_IN_TEXT, '$1null') : text",
+    replace: 'text',
+  },
+  {
+    name: 'only the top is masked',
+    file: 'event/mask.ts',
+    find: "if (typeof item === 'object' || typeof item === 'string') todo.push(item)",
+    replace: "if (typeof item === 'string') todo.push(item)",
+  },
+  {
+    name: 'an issue quotes a secret',
+    file: 'event/issues.ts',
+    find: "input: loc.some((key) => typeof key === 'string' && mentionsSecret(key)) ? null : maskSecrets(input),",
+    replace: 'input,',
+  },
+  {
+    name: 'canonical text keeps the order of keys',
+    file: 'event/encode.ts',
+    find: '.toSorted()',
+    replace: '',
+  },
+  {
+    name: 'decoding freezes what it is given',
+    file: 'event/decode.ts',
+    find: 'return copied.issues.length > 0 ? fail(copied.issues) : decodeOwn(copied.value)',
+    replace:
+      'return copied.issues.length > 0 ? fail(copied.issues) : decodeOwn(Object.freeze(value) as JsonValue)',
+  },
+  {
+    name: '__proto__ sets the prototype',
+    file: 'event/json.ts',
+    find: "if (key === '__proto__') {",
+    replace: "if (key === '__proto__ ') {",
+  },
+  {
+    name: 'a line in quarantine is trimmed',
+    file: 'event/load.ts',
+    find: 'return parsed.ok ? load(parsed.value, () => text) : keep(text, [parsed.issue], undefined)',
+    replace:
+      'return parsed.ok ? load(parsed.value, () => text) : keep(text.trim(), [parsed.issue], undefined)',
+  },
+  {
+    name: 'nulls are left out',
+    file: 'event/encode.ts',
+    find: 'return JSON.stringify(event)',
+    replace: 'return JSON.stringify(event, (_, value: unknown) => value ?? undefined)',
+  },
+]

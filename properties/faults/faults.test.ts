@@ -1,0 +1,45 @@
+/** Tests the laws: each of many small deliberate faults in src/ must break at least one. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { FAULTS } from './list.ts'
+import { type Bench, openBench } from './runner.ts'
+
+/** How many children run at a time. */
+const AT_ONCE = 2
+
+describe('deliberate faults', () => {
+  let bench: Bench
+  let sound: Promise<string>
+  const verdicts = new Map<string, Promise<string>>()
+
+  beforeAll(async () => {
+    bench = openBench(AT_ONCE)
+    sound = bench.verdict(0)
+    await sound.catch(() => undefined)
+    const waiting = [...FAULTS]
+    const workers = Array.from({ length: AT_ONCE }, async (_, copy) => {
+      for (let fault = waiting.shift(); fault !== undefined; fault = waiting.shift()) {
+        const verdict = bench.verdict(copy, fault)
+        verdicts.set(fault.name, verdict)
+        // What went wrong is told by the test of this fault.
+        await verdict.catch(() => undefined)
+      }
+    })
+    await Promise.all(workers)
+  }, 240_000)
+
+  afterAll(() => bench.close())
+
+  it('there are enough of them, each with a name of its own', () => {
+    expect(FAULTS.length).toBeGreaterThanOrEqual(32)
+    expect(new Set(FAULTS.map((fault) => fault.name)).size).toBe(FAULTS.length)
+  })
+
+  it('without a fault all laws hold', async () => {
+    expect(await sound).toBe('all laws hold')
+  })
+
+  it.each(FAULTS)('$file: $name', async ({ name }) => {
+    expect(await verdicts.get(name)).toMatch(/^[RTPVMEX]\d+: /)
+  })
+})

@@ -1,0 +1,108 @@
+/** Deliberate faults in src/log/: each breaks at least one law. */
+
+import type { Fault } from './fault.ts'
+
+export const LOG_FAULTS: readonly Fault[] = [
+  {
+    name: 'HEAD follows a state update',
+    file: 'log/place.ts',
+    find: "const canBeHead = stands && kind !== 'ConversationStateUpdateEvent'",
+    replace: 'const canBeHead = stands',
+  },
+  {
+    name: 'an unknown parent makes a root',
+    file: 'log/place.ts',
+    find: 'parent = found ?? (asked === ROOT ? null : log.head)',
+    replace: 'parent = found ?? (asked === null ? log.head : null)',
+  },
+  {
+    name: 'a second event under a known id stands in the tree',
+    file: 'log/place.ts',
+    find: 'const stands = id !== null && twin === undefined',
+    replace: 'const stands = id !== null',
+  },
+  {
+    name: 'an unreadable timestamp is taken as it is',
+    file: 'log/place.ts',
+    find: 'if (isInstant(event.timestamp)) timestamp = event.timestamp',
+    replace: "if (event.timestamp !== '') timestamp = event.timestamp",
+  },
+  {
+    name: 'a missing timestamp is not taken from the entry before',
+    file: 'log/place.ts',
+    find: 'let timestamp = log.entries.last()?.timestamp ?? null',
+    replace: 'let timestamp: string | null = null',
+  },
+  {
+    name: 'an unknown parent is not reported',
+    file: 'log/place.ts',
+    find: 'if (asked !== null && asked !== ROOT && found === undefined) {',
+    replace: 'if (asked !== null && asked !== ROOT && found === undefined && log.head === null) {',
+  },
+  {
+    name: 'HEAD cannot be emptied',
+    file: 'log/head.ts',
+    find: 'if (event.value === null) return { head: null, moved: true, report: null }',
+    replace: 'if (event.value === null) return stay',
+  },
+  {
+    name: 'HEAD sent to a state update stays where it was',
+    file: 'log/head.ts',
+    find: 'if (target !== undefined) return { head: anchorOf(target), moved: true, report: null }',
+    replace: 'if (target?.canBeHead === true) return { head: target, moved: true, report: null }',
+  },
+  {
+    name: 'ancestry jumps too far',
+    file: 'log/ancestry.ts',
+    find: 'at = at.jump !== null && at.jump.depth >= above.depth ? at.jump : at.parent',
+    replace: 'at = at.jump !== null && at.jump.depth >= above.depth - 1 ? at.jump : at.parent',
+  },
+  {
+    name: 'a response of a duplicate counts in another version',
+    file: 'log/log.ts',
+    find: "return entry?.stands === true && event?.kind === 'ActionEvent' && event.llm_response_id === responseId",
+    replace: "return event?.kind === 'ActionEvent' && event.llm_response_id === responseId",
+  },
+  {
+    name: 'the index believes what another version wrote',
+    file: 'log/log.ts',
+    find: 'return entry !== undefined && entry.stands && entry.id === id',
+    replace: 'return entry !== undefined && entry.stands',
+  },
+  {
+    name: 'the id index knows one position per id',
+    file: 'log/index-map.ts',
+    find: 'if (found !== seq) this.#positions.set(key, [found, seq])',
+    replace: 'if (found !== seq) this.#positions.set(key, seq)',
+  },
+  {
+    name: 'an answer by call id goes to any open call',
+    file: 'log/open-calls.ts',
+    find: 'return best?.entry.event.tool_call_id === id ? best : undefined',
+    replace: 'return best',
+  },
+  {
+    name: 'a push writes into a tail that others share',
+    file: 'log/vector.ts',
+    find: 'if (tail.length !== used) {',
+    replace: 'if (tail.length < used) {',
+  },
+  {
+    name: 'a set writes in place',
+    file: 'log/vector.ts',
+    find: 'const tail = this.#tail.slice(0, this.length - start)',
+    replace: 'const tail = this.#tail',
+  },
+  {
+    name: 'an answer that names a call elsewhere goes by its call id',
+    file: 'log/pairing.ts',
+    find: 'if (named !== undefined) {',
+    replace: 'if (named !== undefined && isOnPath(named, answer.parent)) {',
+  },
+  {
+    name: 'an orphan is told as a duplicate',
+    file: 'log/pairing.ts',
+    find: "return answered < 0 ? 'orphan_answer' : 'duplicate_answer'",
+    replace: "return answered < -1 ? 'orphan_answer' : 'duplicate_answer'",
+  },
+]

@@ -1,0 +1,69 @@
+/** Tries faults: one line of a copy of the project is changed, a child process checks the laws there, the law that failed comes back. */
+
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { buildCorpus } from './corpus.ts'
+import type { Fault } from './fault.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const COPIED = ['src', 'properties', 'test/model', 'test/validators']
+const PATIENCE_MS = 60_000
+
+const run = promisify(execFile)
+
+/** A folder for copies, and the corpus that all are held against. */
+export interface Bench {
+  /**
+   * The first law that fails in a copy under a fault, as `V1: …`, or `all laws hold`. Without a fault, the project as it is. A copy
+   * takes one fault at a time; each has a number.
+   */
+  readonly verdict: (copy: number, fault?: Fault) => Promise<string>
+  readonly close: () => void
+}
+
+/** Sets up so many copies, outside of node_modules, where Node strips no types. */
+export function openBench(copies: number): Bench {
+  const home = mkdtempSync(join(tmpdir(), 'colloquy-faults-'))
+  const corpus = join(home, 'corpus.json')
+  writeFileSync(corpus, JSON.stringify(buildCorpus()))
+  const folders = Array.from({ length: copies }, (_, n) => copyTo(join(home, `copy-${n}`)))
+  return {
+    close: () => rmSync(home, { recursive: true, force: true }),
+    async verdict(copy, fault) {
+      const folder = folders[copy] ?? ''
+      const file = join(folder, 'src', fault?.file ?? '')
+      if (fault !== undefined) writeFileSync(file, mutated(fault))
+      try {
+        const { stdout } = await run(process.execPath, [join(folder, 'properties/faults/child.ts'), corpus], {
+          cwd: folder,
+          timeout: PATIENCE_MS,
+          // Most of a child's time goes into reading the code, and all but one file of it is what it was.
+          env: { ...process.env, NODE_COMPILE_CACHE: join(home, 'cache') },
+        })
+        return stdout.trim()
+      } finally {
+        if (fault !== undefined) cpSync(join(ROOT, 'src', fault.file), file)
+      }
+    },
+  }
+}
+
+function copyTo(folder: string): string {
+  mkdirSync(join(folder, 'test'), { recursive: true })
+  for (const part of COPIED) cpSync(join(ROOT, part), join(folder, part), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'dir')
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  return folder
+}
+
+/** The file with the fault in it. @throws Error when the text does not occur exactly once. */
+export function mutated({ name, file, find, replace }: Fault): string {
+  const text = readFileSync(join(ROOT, 'src', file), 'utf8')
+  const count = text.split(find).length - 1
+  if (count !== 1)
+    throw new Error(`${name}: the text occurs ${count} times in src/${file}, not once: ${find}`)
+  return text.replace(find, () => replace)
+}

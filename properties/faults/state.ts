@@ -1,0 +1,73 @@
+/** Deliberate faults in src/state/: each breaks at least one law. */
+
+import type { Fault } from './fault.ts'
+
+export const STATE_FAULTS: readonly Fault[] = [
+  {
+    name: 'a forgotten call cannot be answered',
+    file: 'state/branch.ts',
+    find: 'return { ...branch, openCalls, dropped }',
+    replace: 'return { ...branch, dropped }',
+  },
+  {
+    name: "messages of the environment count as the user's",
+    file: 'state/branch.ts',
+    find: "lastUserMessage: event.source === 'user' ? entry : branch.lastUserMessage,",
+    replace: "lastUserMessage: event.source !== 'agent' ? entry : branch.lastUserMessage,",
+  },
+  {
+    name: 'an error outlives its status',
+    file: 'state/header.ts',
+    find: "} else if (next !== 'error') draft.error = null",
+    replace: '}',
+  },
+  {
+    name: 'the first reply undoes a pause',
+    file: 'state/header.ts',
+    find: 'const second = step.newResponse && header.inFlight !== null && header.inFlight !== event.llm_response_id',
+    replace: 'const second = step.newResponse',
+  },
+  {
+    name: "a rejection by a hook is the user's",
+    file: 'state/header.ts',
+    find: "return afterAnswer(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')",
+    replace: "return afterAnswer(status, step, 'idle')",
+  },
+  {
+    name: 'an image that has a text field speaks',
+    file: 'state/header.ts',
+    find: "!('image_urls' in part) && hasText(part.text)",
+    replace: "'text' in part && hasText(part.text)",
+  },
+  {
+    name: 'a failed finish ends the run',
+    file: 'state/header.ts',
+    find: 'event.observation.is_error !== true &&',
+    replace: '',
+  },
+  {
+    name: 'the state at an event has the whole log',
+    file: 'state/at.ts',
+    find: 'log: logPrefix(state.log, entry.seq + 1, anchorOf(entry) as Moment | null),',
+    replace: 'log: logPrefix(state.log, state.log.entries.length, anchorOf(entry) as Moment | null),',
+  },
+  {
+    name: 'a duplicate moves the status',
+    file: 'state/reduce.ts',
+    find: 'if (event === null || id === null || !entry.stands) return state.header',
+    replace: 'if (event === null || id === null) return state.header',
+  },
+  {
+    name: 'a moved HEAD keeps its branch',
+    file: 'state/reduce.ts',
+    find: 'const branch = branchOf(head)',
+    replace: 'const branch = head === moment ? moment.branch : state.branch',
+  },
+  {
+    name: 'the oldest system prompt is sent',
+    file: 'state/branch.ts',
+    find: 'return { ...withMessage(branch, entry), systemPrompt: as<SystemPromptEvent>(entry) }',
+    replace:
+      'return { ...withMessage(branch, entry), systemPrompt: branch.systemPrompt ?? as<SystemPromptEvent>(entry) }',
+  },
+]

@@ -1,0 +1,45 @@
+/** P: calls and their answers. */
+
+import { describe, it } from 'vitest'
+import { replay } from '../src/state/reduce.ts'
+import { hostileLog, legalLog } from '../src/testing/index.ts'
+import type { Situation } from '../test/model/notes.ts'
+import { situationsOf } from '../test/model/situations.ts'
+import { same } from './checks/law.ts'
+import { checkPairing } from './checks/pairing.ts'
+import { always } from './run.ts'
+import { Tally } from './tally.ts'
+
+describe('P, pairing', () => {
+  it('P1 to P5 hold on hostile logs', () => {
+    const tally = new Tally<Situation>()
+    always(hostileLog(), (facts) => {
+      tally.count(situationsOf(facts))
+      checkPairing(facts)
+    })
+    tally.require([
+      'open_batch',
+      'batch_of_many',
+      'interleaved_batch',
+      'rejoined_after_errors',
+      'not_rejoined_for_thought',
+      'reused_call_id',
+      'two_open_calls_of_one_id',
+      'reused_response_id',
+      'empty_response_id',
+      'duplicate_answer',
+      'orphan_answer',
+      'foreign_answer',
+      'answer_by_call_id',
+      'late_answer',
+    ])
+  })
+
+  it('P1 to P5 hold on legal logs, and P4: no answer of theirs is left out', () => {
+    always(legalLog(), (events) => {
+      checkPairing(events)
+      const state = replay(events)
+      for (const entry of state.log.entries) same('P4', 'answers left out', [...entry.branch.dropped], [])
+    })
+  })
+})

@@ -1,0 +1,269 @@
+/** Pinned logs: cases that an engine of this kind once got wrong (W), rules in their smallest form (U), and counterexamples that laws found. */
+
+import {
+  agent,
+  call,
+  condensation,
+  error,
+  pause,
+  type Pinned,
+  result,
+  thought,
+  update,
+  user,
+} from './pinned.ts'
+
+const pairs = (count: number) =>
+  Array.from({ length: count }, (_, n) => [
+    call(`a${n}`, `c${n}`, 'const'),
+    result(`o${n}`, `c${n}`, `a${n}`),
+  ]).flat()
+
+const ids = (events: readonly { readonly id?: string }[]) => events.map((event) => event.id ?? '')
+
+/** Logs with what the view of each holds. */
+export const CASES: readonly Pinned[] = [
+  {
+    title: 'W1 two turns reuse one tool call id: both pairs stay',
+    facts: [
+      user('u'),
+      call('a1', 'c', 'r1'),
+      result('o1', 'c', 'a1'),
+      call('a2', 'c', 'r2'),
+      result('o2', 'c', 'a2'),
+      agent('m'),
+    ],
+    view: ['u', 'a1', 'o1', 'a2', 'o2', 'm'],
+    cuts: [0, 1, 3, 5, 6],
+  },
+  {
+    title: 'W2 the same, answered by call id only: each answer goes to the call that is open',
+    facts: [
+      user('u'),
+      call('a1', 'c', 'r1'),
+      error('e1', 'c'),
+      call('a2', 'c', 'r2'),
+      error('e2', 'c'),
+      agent('m'),
+    ],
+    view: ['u', 'a1', 'e1', 'a2', 'e2', 'm'],
+    cuts: [0, 1, 3, 5, 6],
+  },
+  {
+    title: 'W3 an answer before its call answers nothing, and the call stays open',
+    facts: [user('u'), result('o', 'c', 'a'), call('a', 'c', 'r')],
+    view: ['u'],
+    cuts: [0, 1],
+    open: ['a'],
+    dropped: ['o orphan_answer'],
+  },
+  {
+    title: 'W4 a user message between call and result: the batch comes back at its own place',
+    facts: [user('u'), call('a', 'c', 'r'), user('u2'), result('o', 'c', 'a')],
+    view: ['u', 'a', 'o', 'u2'],
+    cuts: [0, 1, 3, 4],
+  },
+  {
+    title: 'W5 an orphan answer, and cut points all the same',
+    facts: [user('u'), result('o', 'z', 'nothing')],
+    view: ['u'],
+    cuts: [0, 1],
+    dropped: ['o orphan_answer'],
+  },
+  {
+    title: 'W6 a second answer: the first wins',
+    facts: [call('a', 'c', 'r'), result('o1', 'c', 'a'), result('o2', 'c', 'a')],
+    view: ['a', 'o1'],
+    cuts: [0, 2],
+    dropped: ['o2 duplicate_answer'],
+  },
+  {
+    title: 'W7 an answered call, then another of the same response: two batches, so one can be condensed',
+    facts: [
+      user('u'),
+      call('a1', 'c1', 'r'),
+      result('o1', 'c1', 'a1'),
+      call('a2', 'c2', 'r'),
+      result('o2', 'c2', 'a2'),
+      user('m'),
+      condensation('k', ['a1', 'o1'], 1),
+    ],
+    view: ['u', 'k-summary', 'a2', 'o2', 'm'],
+    cuts: [0, 1, 2, 4, 5],
+  },
+  {
+    title: 'W8 a provider whose response id never changes: each pair is a batch of its own',
+    facts: [user('u'), ...pairs(6), condensation('k', ['a0', 'o0'], 1)],
+    view: ['u', 'k-summary', ...ids(pairs(6)).slice(2)],
+    cuts: [0, 1, 2, 4, 6, 8, 10, 12],
+  },
+  {
+    title: 'W9 two calls of one response that both bring words: one batch',
+    facts: [
+      call('a1', 'c1', 'r', { thought: [{ text: 'x' }] }),
+      call('a2', 'c2', 'r', { thought: [{ text: 'x' }] }),
+      result('o2', 'c2', 'a2'),
+      result('o1', 'c1', 'a1'),
+    ],
+    view: ['a1', 'a2', 'o2', 'o1'],
+    cuts: [0, 4],
+  },
+  {
+    title: 'W16 killed in the middle of a batch: HEAD is the last event, and both calls are open',
+    facts: [user('u'), call('a1', 'c1', 'r'), call('a2', 'c2', 'r')],
+    view: ['u'],
+    open: ['a1', 'a2'],
+    head: 'a2',
+  },
+  {
+    title: 'W17 the same, answered with errors: none is lost',
+    facts: [user('u'), call('a1', 'c1', 'r'), call('a2', 'c2', 'r'), error('e1', 'c1'), error('e2', 'c2')],
+    view: ['u', 'a1', 'a2', 'e1', 'e2'],
+    open: [],
+    head: 'e2',
+  },
+  {
+    title: 'W18 an offset beyond the view means its end',
+    facts: [user('u'), condensation('k', [], 99)],
+    view: ['u', 'k-summary'],
+  },
+  {
+    title: 'W19 a blank summary inserts nothing',
+    facts: [user('u'), condensation('k', [], 0, ''), condensation('k2', [], 0, ' \n')],
+    view: ['u'],
+  },
+  {
+    title: 'W20 ids of later events have no effect on them',
+    facts: [user('u'), condensation('k', ['later'], 0), user('later')],
+    view: ['k-summary', 'u', 'later'],
+  },
+  {
+    title: 'W22 a pause does not end a thinking loop: its cut points',
+    facts: [
+      user('u'),
+      thought('a1', 'c1', 'r1'),
+      result('o1', 'c1', 'a1'),
+      pause('p'),
+      call('a2', 'c2', 'r2'),
+      result('o2', 'c2', 'a2'),
+      user('u2'),
+    ],
+    view: ['u', 'a1', 'o1', 'a2', 'o2', 'u2'],
+    cuts: [0, 1, 5, 6],
+  },
+  {
+    title: 'W22 the same, with the first pair condensed: the loop goes whole',
+    facts: [
+      user('u'),
+      thought('a1', 'c1', 'r1'),
+      result('o1', 'c1', 'a1'),
+      pause('p'),
+      call('a2', 'c2', 'r2'),
+      result('o2', 'c2', 'a2'),
+      user('u2'),
+      condensation('k', ['a1', 'o1'], 1),
+    ],
+    view: ['u', 'k-summary', 'u2'],
+  },
+  {
+    title: 'W48 HEAD sent to a state update stands at the event before it',
+    facts: [user('u'), update('s', 'title', 't'), user('x'), update('h', 'leaf_event_id', 's'), user('y')],
+    view: ['u', 'y'],
+    head: 'y',
+  },
+  {
+    title:
+      'W49 calls inside a message of the agent are no calls: nothing waits for them, and the turn is not over',
+    facts: [
+      user('u'),
+      agent('m', {
+        llm_message: {
+          role: 'assistant',
+          content: [{ text: 'calling' }],
+          tool_calls: [{ id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }],
+        },
+      }),
+    ],
+    view: ['u', 'm'],
+    open: [],
+    status: 'idle',
+  },
+  {
+    title: 'U2 a provider that gives no response id: each call is a batch of its own',
+    facts: [call('a1', 'c1', ''), call('a2', 'c2', ''), result('o2', 'c2', 'a2'), result('o1', 'c1', 'a1')],
+    view: ['a1', 'o1', 'a2', 'o2'],
+    cuts: [0, 2, 4],
+  },
+  {
+    title: 'U2 the thinking of a later call is the thinking of its batch',
+    facts: [
+      call('a1', 'c1', 'r1'),
+      thought('a2', 'c2', 'r1'),
+      result('o1', 'c1', 'a1'),
+      result('o2', 'c2', 'a2'),
+      call('a3', 'c3', 'r2'),
+      result('o3', 'c3', 'a3'),
+    ],
+    view: ['a1', 'a2', 'o1', 'o2', 'a3', 'o3'],
+    cuts: [0, 6],
+  },
+  {
+    title:
+      'U3 a rejection that names a call of another branch answers none here, though the call id is the same',
+    facts: [
+      user('u'),
+      call('a1', 'c', 'r1'),
+      update('h', 'leaf_event_id', 'u'),
+      call('a2', 'c', 'r2'),
+      result('o', 'c', 'a1'),
+    ],
+    view: ['u'],
+    open: ['a2'],
+    dropped: ['o orphan_answer'],
+  },
+  {
+    title:
+      'U6 an offset inside a loop moves to the end of the loop, and one inside a batch to the end of the batch',
+    facts: [
+      user('u'),
+      thought('a1', 'c1', 'r1'),
+      result('o1', 'c1', 'a1'),
+      call('a2', 'c2', 'r2'),
+      result('o2', 'c2', 'a2'),
+      user('u2'),
+      condensation('k', [], 3),
+      condensation('k2', [], 2),
+    ],
+    view: ['u', 'a1', 'o1', 'a2', 'o2', 'k2-summary', 'k-summary', 'u2'],
+  },
+  {
+    title: 'U6 at the border of a pending batch the summary goes before it',
+    facts: [user('u'), call('a', 'c', 'r'), user('u2'), condensation('k', [], 1), result('o', 'c', 'a')],
+    view: ['u', 'k-summary', 'a', 'o', 'u2'],
+  },
+  {
+    title: 'U6 a forgotten call that is answered later is answered, and stays forgotten',
+    facts: [user('u'), call('a', 'c', 'r'), condensation('k', ['a'], 1), result('o', 'c', 'a')],
+    view: ['u', 'k-summary'],
+    open: [],
+    dropped: ['o orphan_answer'],
+  },
+  {
+    title: 'R2 an image may have a field named text that is no text; reduce threw',
+    facts: [
+      agent('m', { llm_message: { role: 'assistant', content: [{ image_urls: [], text: 7 } as never] } }),
+    ],
+    view: ['m'],
+    status: 'idle',
+  },
+  {
+    title: 'T5 an image with a field named text says nothing: the turn is not over',
+    facts: [
+      agent('m', {
+        llm_message: { role: 'assistant', content: [{ image_urls: [], text: 'not said' } as never] },
+      }),
+    ],
+    view: ['m'],
+    status: 'idle',
+  },
+]

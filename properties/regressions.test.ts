@@ -1,0 +1,78 @@
+/** Pinned logs: cases that an engine of this kind once got wrong, and counterexamples that the laws found in this one. */
+
+import { describe, expect, it } from 'vitest'
+import { listOpenCalls } from '../src/log/open-calls.ts'
+import { pathTo } from '../src/log/ancestry.ts'
+import { toMessages } from '../src/messages/neutral.ts'
+import { encodeState } from '../src/state/encode.ts'
+import { reduce, replay } from '../src/state/reduce.ts'
+import { cutPoints } from '../src/view/cut-points.ts'
+import { viewEvents } from '../src/view/view.ts'
+import { LOG_CHECKS } from './checks/all.ts'
+import { call, condensation, pause, type Pinned, result, thought, update, user } from './pinned.ts'
+import { CASES } from './pinned-logs.ts'
+
+const loop = (count: number) =>
+  Array.from({ length: count }, (_, n) => [
+    n === 0 ? thought('a0', 'c0', 'r0') : call(`a${n}`, `c${n}`, `r${n}`),
+    result(`o${n}`, `c${n}`, `a${n}`),
+  ]).flat()
+
+const loops = (count: number) =>
+  Array.from({ length: count }, (_, n) => [
+    thought(`a${n}`, `c${n}`, `r${n}`),
+    result(`o${n}`, `c${n}`, `a${n}`),
+  ]).flat()
+
+describe('pinned logs', () => {
+  it.each(CASES)('$title', ({ facts, view, cuts, open, dropped, head, status }) => {
+    const state = replay(facts)
+    const { branch } = state
+    expect([...viewEvents(branch.view)].map((item) => item.id)).toEqual(view)
+    if (cuts !== undefined) expect(cutPoints(branch.view)).toEqual(cuts)
+    if (open !== undefined) expect(listOpenCalls(branch.openCalls).map((each) => each.entry.id)).toEqual(open)
+    expect([...branch.dropped].map(({ id, reason }) => `${id} ${reason}`)).toEqual(dropped ?? [])
+    if (head !== undefined) expect(state.log.head?.id ?? null).toBe(head)
+    if (status !== undefined) expect(state.header.status).toBe(status)
+    for (const check of LOG_CHECKS) check(facts)
+  })
+
+  it('W9 the same as messages: all words, all calls, in one reply', () => {
+    const { facts } = CASES.find(({ title }) => title.startsWith('W9')) as Pinned
+    const [reply, ...results] = toMessages(replay(facts))
+    expect(reply).toMatchObject({
+      content: [{ text: 'x' }, { text: 'x' }],
+      tool_calls: [{ id: 'c1' }, { id: 'c2' }],
+    })
+    expect(results).toMatchObject([{ tool_call_id: 'c2' }, { tool_call_id: 'c1' }])
+  })
+
+  it('W21 a summary is the same value each time, and bears its condensation’s time', () => {
+    const facts = [user('u', { timestamp: '2026-01-01T00:00:00Z' }), condensation('k', [], 0)]
+    const [one, two] = [replay(facts), replay(facts)].map(
+      (state) => [...viewEvents(state.branch.view)][0]?.event,
+    )
+    expect(one).toEqual(two)
+    expect(one).toMatchObject({ id: 'k-summary', timestamp: '2026-01-01T00:00:00Z', source: 'environment' })
+  })
+
+  it('W23 hundreds of steps in one loop, or of loops in a row: neither depth nor speed', () => {
+    const whole = replay([...loop(400), condensation('k', ['a0'], 0)])
+    expect([...viewEvents(whole.branch.view)].map((item) => item.id)).toEqual(['k-summary'])
+    const first = replay([...loops(400), condensation('k', ['a0'], 0)])
+    expect(first.branch.view.length).toBe(799)
+  })
+
+  it('W47 the path to nothing is empty', () => {
+    expect(pathTo(replay([user('u'), update('h', 'leaf_event_id', null)]).log.head)).toEqual([])
+  })
+
+  it('R6 an action that is a duplicate in one version of the log, and none in another, was no new reply in either', () => {
+    const paused = replay([user('u'), pause('p')])
+    reduce(paused, call('a1', 'c1', 'r1'))
+    const rest = [call('u', 'c1', 'r1'), call('a1', 'c1', 'r1'), call('a2', 'c2', 'r2')]
+    const fresh = replay([user('u'), pause('p'), ...rest])
+    expect(encodeState(rest.reduce(reduce, paused))).toBe(encodeState(fresh))
+    expect(fresh.header.status).toBe('running')
+  })
+})

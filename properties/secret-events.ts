@@ -1,0 +1,104 @@
+/** Arbitrary events that hold a secret: in a reasoning item, or deep in what is open, as a value or as JSON text. */
+
+import * as fc from 'fast-check'
+import type { JsonValue } from '../src/event/shapes.ts'
+import type { Event } from '../src/event/types.ts'
+import { BODIES } from '../src/testing/bodies.ts'
+import { frozen } from '../src/testing/event.ts'
+import { reasoningItem, secretText } from '../src/testing/thinking.ts'
+
+/** JSON with a secret somewhere in it: as a value, or in text that is JSON or holds some, quoted once or twice. */
+function secretJson(): fc.Arbitrary<JsonValue> {
+  // A secret that has to be escaped in JSON text: half of one is a leak as well.
+  const awkward = fc.tuple(secretText(), fc.constantFrom('"', '\\', '\\"', '\n'))
+  return fc.tuple(secretText(), awkward, fc.nat(8)).map(([secret, [half, between], wrap]): JsonValue => {
+    const item = { id: 'rs_1', encrypted_content: secret }
+    const escaped = { encrypted_content: `${half}${between}${half}` }
+    switch (wrap) {
+      case 0:
+        return item
+      case 1:
+        return [1, { deep: [item] }]
+      case 2:
+        return { log: JSON.stringify(item) }
+      case 3:
+        return { log: `\n [${JSON.stringify({ quoted: JSON.stringify([item]) }, null, 2)}]` }
+      case 4:
+        return JSON.stringify(JSON.stringify(item))
+      case 5:
+        return [JSON.stringify(escaped), escaped]
+      case 6:
+        return { quoted: JSON.stringify(JSON.stringify(escaped)) }
+      case 7:
+        return `data: ${JSON.stringify(item)}`
+      default:
+        return `cut off: ${JSON.stringify(item).slice(0, -6)}`
+    }
+  })
+}
+
+/** The same, or a value that no contract knows in that place: it is a secret all the same. */
+const openJson = (): fc.Arbitrary<JsonValue> =>
+  fc.oneof(
+    { weight: 4, arbitrary: secretJson() },
+    { weight: 1, arbitrary: secretText().map((secret) => ({ encrypted_content: { inner: [secret] } })) },
+  )
+
+/** Any event that holds a secret and decodes. */
+export function secretEvent(): fc.Arbitrary<Event> {
+  return fc
+    .oneof(
+      fc.tuple(BODIES.ActionEvent(), reasoningItem(), secretText()).map(([body, item, secret]): Event => ({
+        ...body,
+        responses_reasoning_item: { ...item, encrypted_content: secret },
+      })),
+      openJson().map((value): Event => ({
+        kind: 'ACPToolCallEvent',
+        tool_call_id: 'c',
+        title: 't',
+        raw_output: value,
+        content: [value],
+      })),
+      openJson().map((value): Event => ({
+        kind: 'ConversationStateUpdateEvent',
+        key: 'full_state',
+        value: { agent: { last: value } },
+      })),
+      secretJson().map((value): Event => ({
+        kind: 'LLMCompletionLogEvent',
+        filename: 'f',
+        log_data: JSON.stringify(value),
+      })),
+      fc.tuple(BODIES.ObservationEvent(), openJson()).map(([body, value]): Event => ({
+        ...body,
+        observation: { ...body.observation, metadata: value },
+      })),
+      fc.tuple(BODIES.ActionEvent(), secretJson()).map(([body, value]): Event => ({
+        ...body,
+        tool_call: { ...body.tool_call, arguments: JSON.stringify(value) },
+      })),
+    )
+    .map(frozen)
+}
+
+/** What an event with a secret may have become on its way here: a field too many, of a wrong type, or in a wrong place. */
+export function brokenSecretEvent(): fc.Arbitrary<unknown> {
+  return fc.tuple(secretEvent(), secretText(), fc.nat(6)).map(([event, secret, how]) => {
+    switch (how) {
+      case 0:
+        return { ...event, kind: 'FutureEvent' }
+      case 1:
+        return { ...event, encrypted_content: secret }
+      case 2:
+        return { ...event, responses_reasoning_item: { encrypted_content: [secret] } }
+      case 3:
+        return { ...event, thought: { encrypted_content: secret } }
+      case 4:
+        return { ...event, id: 7, extra: JSON.stringify({ encrypted_content: secret }) }
+      case 5:
+        return { kind: { encrypted_content: secret } }
+      default:
+        return [{ ...event, source: { encrypted_content: { deep: secret } } }]
+    }
+  })
+}

@@ -1,0 +1,33 @@
+/** X: secrets. */
+
+import * as fc from 'fast-check'
+import { describe, it } from 'vitest'
+import type { Fact } from '../src/event/quarantine.ts'
+import { anyEvent, hostileLog } from '../src/testing/index.ts'
+import type { Situation } from '../test/model/notes.ts'
+import { situationsOf } from '../test/model/situations.ts'
+import { checkIssues, checkMasking, checkShown } from './checks/secrets.ts'
+import { always } from './run.ts'
+import { brokenSecretEvent, secretEvent } from './secret-events.ts'
+import { Tally } from './tally.ts'
+
+describe('X, secrets', () => {
+  it('X1 and X3: nothing that is shown of a log holds a secret', () => {
+    const log = fc.tuple(hostileLog(), fc.array(secretEvent(), { maxLength: 3 }))
+    const tally = new Tally<Situation>()
+    always(log, ([facts, secrets]) => {
+      const all: readonly Fact[] = [...facts, ...secrets]
+      tally.count(situationsOf(all))
+      checkShown(all)
+    })
+    tally.require(['secret_shown'])
+  })
+
+  it('X2 masking takes out secrets and nothing else', () => {
+    always(fc.oneof(anyEvent(), secretEvent()), checkMasking)
+  })
+
+  it('X4 no issue quotes a secret', () => {
+    always(brokenSecretEvent(), checkIssues)
+  })
+})

@@ -1,0 +1,52 @@
+/** T: the tree, HEAD, status, and the state at an event. */
+
+import { describe, it } from 'vitest'
+import { replay } from '../src/state/reduce.ts'
+import { listReports } from '../src/log/log.ts'
+import { hostileLog, legalLog } from '../src/testing/index.ts'
+import type { Situation } from '../test/model/notes.ts'
+import { situationsOf } from '../test/model/situations.ts'
+import { same } from './checks/law.ts'
+import { checkTree } from './checks/tree.ts'
+import { always } from './run.ts'
+import { Tally } from './tally.ts'
+
+describe('T, tree', () => {
+  it('T1 to T8 hold on hostile logs', () => {
+    const tally = new Tally<Situation>()
+    always(hostileLog(), (facts) => {
+      tally.count(situationsOf(facts))
+      checkTree(facts)
+    })
+    tally.require([
+      'unknown_parent',
+      'self_parent',
+      'later_parent',
+      'second_root',
+      'fork',
+      'stamped_off_head',
+      'parent_is_update',
+      'head_moved',
+      'head_emptied',
+      'head_ignored',
+      'head_to_update',
+      'duplicate_id',
+      'absent_id',
+      'quarantined_stands',
+      'quarantined_out',
+      'unreadable_timestamp',
+      'reply_in_flight',
+      'second_reply',
+      'confirmation_answered',
+      'error_kept',
+      'finished',
+    ])
+  })
+
+  it('T1 to T8 hold on legal logs, and T6: a replay has nothing to report of them', () => {
+    always(legalLog(), (events) => {
+      checkTree(events)
+      same('T6', 'reports', listReports(replay(events).log), [])
+    })
+  })
+})

@@ -1,0 +1,162 @@
+/** Arbitrary steps of hostile logs, one for each thing a fact can say. */
+
+import * as fc from 'fast-check'
+import type { EVENT_KINDS } from '../event/kinds.ts'
+import { STATUSES } from '../state/status.ts'
+import { BODIES } from './bodies.ts'
+import { back, placing, summaryBack, text } from './hostile-placing.ts'
+import type { Ref, Saying, Step } from './hostile-steps.ts'
+import { shape } from './shape.ts'
+import { anyText } from './text.ts'
+import { always, weighed } from './weighed.ts'
+
+/** A saying at an arbitrary place. */
+export const say = (saying: fc.Arbitrary<Saying>): fc.Arbitrary<Step> =>
+  fc.tuple(placing(), saying).map(([where, what]) => ({ placing: where, saying: what }))
+
+/** A call as a step says it. */
+export type Call = Extract<Saying, { readonly say: 'call' }>
+
+const pooledCallId = (): fc.Arbitrary<Call['callId']> =>
+  weighed<Call['callId']>(
+    [2, always({ as: 'fresh' })],
+    [3, fc.constantFrom('c0', 'c1', 'c2', '').map((each) => ({ as: 'text', text: each }))],
+  )
+
+/** A call. */
+export const call = (
+  response: fc.Arbitrary<Call['response']>,
+  body = BODIES.ActionEvent(),
+  callId = pooledCallId(),
+): fc.Arbitrary<Step> => say(shape({ say: always('call'), body, response, callId }))
+
+/** The response of the latest call, a new one, or one that others are of, too. */
+export const anyResponse = (): fc.Arbitrary<Call['response']> =>
+  weighed<Call['response']>(
+    [4, always({ as: 'same' })],
+    [3, always({ as: 'fresh' })],
+    [2, fc.constantFrom('r0', '').map((each) => ({ as: 'text', text: each }))],
+  )
+
+type AnswerKind = 'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent'
+
+const anyCall = () =>
+  weighed<Ref>(
+    [9, fc.nat(2).map((n) => ({ to: 'open', n }))],
+    [2, fc.nat(6).map((n) => ({ to: 'call', n }))],
+    [1, back()],
+  )
+
+/** An answer of one of these kinds. */
+export const answer = (kinds: readonly AnswerKind[], which = anyCall()): fc.Arbitrary<Step> => {
+  const body = fc
+    .constantFrom(...kinds)
+    .chain((kind): fc.Arbitrary<Extract<Saying, { say: 'answer' }>['body']> => BODIES[kind]())
+  return say(
+    shape({
+      say: always('answer'),
+      body,
+      call: which,
+      names: weighed<'call' | 'nothing' | 'other'>(
+        [8, always('call')],
+        [2, always('nothing')],
+        [1, always('other')],
+      ),
+      other: back(),
+      callId: weighed<string | null>([8, always(null)], [1, fc.constantFrom('c0', 'c1', 'c-unknown')]),
+    }),
+  )
+}
+
+const ANSWERS: readonly AnswerKind[] = [
+  'ObservationEvent',
+  'ObservationEvent',
+  'UserRejectObservation',
+  'AgentErrorEvent',
+]
+
+/** An answer of any kind, mostly to a call that is open. */
+export const anyAnswer = () => answer(ANSWERS)
+/** An answer of any kind to the latest open call. */
+export const latest = () => answer(ANSWERS, always({ to: 'open', n: 0 }))
+
+const anyListed = () => weighed<Ref>([6, back()], [1, summaryBack()], [1, text('unknown', 'e0', 'e1')])
+
+/** A condensation of some facts, the summary anywhere. */
+export const condensation = (listed = anyListed(), minLength = 0): fc.Arbitrary<Step> => {
+  const offset = weighed<number | null>([8, fc.nat(9)], [1, fc.constantFrom(null, 99)])
+  const body = fc
+    .tuple(BODIES.Condensation(), offset, anyText())
+    .map(([each, at, summary]) => ({ ...each, summary_offset: at, summary }))
+  const list = fc.array(listed, { minLength, maxLength: Math.max(minLength, 4) })
+  return say(shape({ say: always('condensation'), body, list }))
+}
+
+/** A move of HEAD, mostly to a fact. */
+export const head = (place = back()): fc.Arbitrary<Step> =>
+  say(
+    weighed<Ref | null | 7 | 'absent'>(
+      [9, place],
+      [2, always(null)],
+      [
+        2,
+        weighed<Ref | 7 | 'absent'>(
+          [2, summaryBack()],
+          [1, always(7)],
+          [1, always('absent')],
+          [2, text('later', 'e99')],
+        ),
+      ],
+    ).map((value) => ({ say: 'head', value })),
+  )
+
+/** A state update. */
+export const update = (key: string, value: fc.Arbitrary<string | null | object>): fc.Arbitrary<Step> =>
+  say(
+    value.map((each) => ({
+      say: 'event',
+      body: { kind: 'ConversationStateUpdateEvent', key, value: each as string | null },
+    })),
+  )
+
+/** A state update that may change the status. */
+export const status = (): fc.Arbitrary<Step> => {
+  const named = weighed<string | null>(
+    [6, fc.constantFrom(...STATUSES)],
+    [1, fc.constantFrom('IDLE', '', null)],
+  )
+  return fc.oneof(
+    { weight: 5, arbitrary: update('execution_status', named) },
+    {
+      weight: 1,
+      arbitrary: update(
+        'full_state',
+        fc.oneof(
+          named.map((execution_status) => ({ execution_status })),
+          always(null),
+          always([]),
+          always({}),
+        ),
+      ),
+    },
+  )
+}
+
+/** An event of one of these kinds, as it comes. */
+export const kind = (...kinds: readonly (typeof EVENT_KINDS)[number][]): fc.Arbitrary<Step> =>
+  say(
+    fc.oneof(
+      ...kinds.map((each): fc.Arbitrary<Saying> => BODIES[each]().map((body) => ({ say: 'event', body }))),
+    ),
+  )
+
+/** A line that could not be read. */
+export const broken = (): fc.Arbitrary<Step> =>
+  say(
+    shape({
+      say: always('broken'),
+      readable: fc.boolean(),
+      kind: fc.constantFrom(null, 'FutureEvent', 'ActionEvent', 'ConversationStateUpdateEvent'),
+      raw: fc.constantFrom('{"kind":"FutureEvent"}', '{', '', '{"kind":"ActionEvent"}'),
+    }),
+  )

@@ -1,0 +1,140 @@
+/** Writes a hostile log: steps go in, facts come out; the same steps always give the same facts, so that shrinking works. */
+
+import { deriveEventId, ROOT } from '../event/ids.ts'
+import type { Fact, Quarantined } from '../event/quarantine.ts'
+import type { Event } from '../event/types.ts'
+import { frozen } from './event.ts'
+import type { Placing, Ref, Saying, Step } from './hostile-steps.ts'
+
+interface Written {
+  readonly facts: Fact[]
+  /** The id of each fact, with the one that the log will derive; null for a line that has none. */
+  readonly ids: (string | null)[]
+  readonly calls: { readonly at: number; readonly callId: string; readonly response: string }[]
+  readonly answered: Set<number>
+}
+
+/** The facts that the steps describe. Total: a step that points at nothing points at an id that nothing has. */
+export function writeHostileLog(steps: readonly Step[]): readonly Fact[] {
+  const written: Written = { facts: [], ids: [], calls: [], answered: new Set() }
+  for (const { placing, saying } of steps) {
+    const fact = frozen(
+      saying.say === 'broken'
+        ? broken(written, placing, saying)
+        : { ...said(written, saying), ...placed(written, placing) },
+    )
+    const at = written.facts.length
+    written.facts.push(fact)
+    written.ids.push(fact.id ?? ('quarantined' in fact ? null : deriveEventId('', at, fact)))
+    if ('kind' in fact && fact.kind === 'ActionEvent') {
+      written.calls.push({ at, callId: fact.tool_call_id, response: fact.llm_response_id })
+    }
+  }
+  return written.facts
+}
+
+/** The position that a reference means, or null. */
+function position(written: Written, ref: Ref): number | null {
+  if (ref.to === 'text') return null
+  if (ref.to === 'back')
+    return written.facts.length === 0 ? null : (written.facts.length - 1 - ref.n + 512) % written.facts.length
+  const calls =
+    ref.to === 'call' ? written.calls : written.calls.filter((call) => !written.answered.has(call.at))
+  return calls.at(-1 - (ref.n % Math.max(1, calls.length)))?.at ?? null
+}
+
+function idOf(written: Written, ref: Ref): string {
+  if (ref.to === 'text') return ref.text
+  const at = position(written, ref)
+  const id = (at === null ? null : written.ids[at]) ?? 'nowhere'
+  return ref.summary === true ? `${id}-summary` : id
+}
+
+function placed(written: Written, placing: Placing): Pick<Event, 'id' | 'timestamp' | 'parent_id'> {
+  const at = written.facts.length
+  const { id, parent, time } = placing
+  const own = id.as === 'fresh' ? `e${at}` : id.as === 'ref' ? idOf(written, id.ref).slice(0, 200) : undefined
+  return {
+    ...(own === undefined ? {} : { id: own }),
+    ...timeOf(at, time),
+    ...(parent.as === 'absent' ? {} : { parent_id: parentOf(written, parent, own ?? 'self') }),
+  }
+}
+
+function timeOf(at: number, time: Placing['time']): { readonly timestamp?: string } {
+  if (time === 'absent') return {}
+  if (time === 'unreadable') return { timestamp: '2026-13-01T00:00:00Z' }
+  const second = time === 'next' ? at : time === 'same' ? 0 : 120 - at
+  const clock = `${String(Math.floor(second / 60)).padStart(2, '0')}:${String(second % 60).padStart(2, '0')}`
+  return { timestamp: `2026-01-01T00:${clock}Z` }
+}
+
+function parentOf(written: Written, parent: Placing['parent'], own: string): string | null {
+  if (parent.as === 'null') return null
+  if (parent.as === 'root') return ROOT
+  if (parent.as === 'self') return own
+  if (parent.as === 'ref') return idOf(written, parent.ref)
+  return `e${written.facts.length + 2}`
+}
+
+function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken' }>): Event {
+  switch (saying.say) {
+    case 'event':
+      return saying.body
+    case 'call': {
+      const { body, response, callId } = saying
+      const id = callId.as === 'fresh' ? `c${written.facts.length}` : callId.text
+      return {
+        ...body,
+        tool_call_id: id,
+        tool_call: { ...body.tool_call, id },
+        llm_response_id:
+          response.as === 'text'
+            ? response.text
+            : ((response.as === 'same' ? written.calls.at(-1)?.response : undefined) ??
+              `r${written.facts.length}`),
+      }
+    }
+    case 'answer': {
+      const at = position(written, saying.call)
+      if (at !== null) written.answered.add(at)
+      const call = written.calls.find((each) => each.at === at)
+      const link = { ...saying.body, tool_call_id: saying.callId ?? call?.callId ?? 'c-none' }
+      if (link.kind === 'AgentErrorEvent') return link
+      const actionId =
+        saying.names === 'call'
+          ? idOf(written, saying.call)
+          : saying.names === 'other'
+            ? idOf(written, saying.other)
+            : 'nothing'
+      return { ...link, action_id: actionId }
+    }
+    case 'condensation':
+      return {
+        ...saying.body,
+        forgotten_event_ids: [...new Set(saying.list.map((ref) => idOf(written, ref)))],
+      }
+    case 'head': {
+      const { value } = saying
+      const head = { kind: 'ConversationStateUpdateEvent', key: 'leaf_event_id' } as const
+      if (value === 'absent') return head
+      return { ...head, value: typeof value === 'object' && value !== null ? idOf(written, value) : value }
+    }
+  }
+}
+
+/** A line that could not be read: with its id and parent when those could be, as a loader gives it (design D16). */
+function broken(
+  written: Written,
+  placing: Placing,
+  line: Extract<Saying, { readonly say: 'broken' }>,
+): Quarantined {
+  const { id, parent_id } = placed(written, placing)
+  return {
+    quarantined: true,
+    raw: line.raw,
+    issues: [{ loc: ['kind'], msg: 'Unknown kind of event', type: 'union_tag_invalid' }],
+    ...(line.readable && id !== undefined ? { id, ...(parent_id === undefined ? {} : { parent_id }) } : {}),
+    ...(line.kind === null ? {} : { event_kind: line.kind }),
+  }
+}

@@ -1,0 +1,64 @@
+/** Arbitrary JSON, as a parser makes it: `__proto__` is a key like any other. */
+
+import * as fc from 'fast-check'
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
+
+const TRAPS = [
+  '{"__proto__":{"polluted":true}}',
+  '{"constructor":{"prototype":null}}',
+  '{"toString":null}',
+  '[[]]',
+]
+
+const parsed = (text: string): JsonValue => JSON.parse(text) as JsonValue
+
+/**
+ * Any JSON value.
+ * @example
+ * fc.assert(fc.property(jsonValue(), value => JSON.stringify(value) !== undefined))
+ */
+export function jsonValue(): fc.Arbitrary<JsonValue> {
+  return fc
+    .oneof(
+      {
+        weight: 3,
+        arbitrary: fc.constantFrom('null', 'true', '0', '-1.5', '"text"', '{}', '[]', '{"a":[1,null]}'),
+      },
+      { weight: 1, arbitrary: fc.json({ maxDepth: 2, depthSize: 'small' }) },
+      { weight: 1, arbitrary: fc.constantFrom(...TRAPS) },
+    )
+    .map(parsed)
+}
+
+/**
+ * Any JSON object.
+ * @example
+ * fc.sample(jsonObject(), 1).length // 1
+ */
+export function jsonObject(): fc.Arbitrary<JsonObject> {
+  return fc
+    .oneof(
+      fc.constantFrom('{}', '{"a":1}', '{"nested":{"list":[null,{"b":"c"}]}}', ...TRAPS.slice(0, 3)),
+      fc
+        .dictionary(fc.string({ maxLength: 5 }), fc.constantFrom(null, true, 7, 'v'), { maxKeys: 3 })
+        .map((object) => JSON.stringify(object)),
+    )
+    .map((text) => parsed(text) as JsonObject)
+}
+
+/** Fields that no published shape knows, for the shapes that are open; none of them overrides a known field. */
+export function openFields(): fc.Arbitrary<JsonObject> {
+  return fc
+    .oneof(
+      { weight: 4, arbitrary: fc.constant('{}') },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom(
+          '{"x_note":"kept"}',
+          '{"x_deep":{"list":[1,null]}}',
+          '{"__proto__":{"polluted":true}}',
+        ),
+      },
+    )
+    .map((text) => parsed(text) as JsonObject)
+}

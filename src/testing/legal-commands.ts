@@ -1,0 +1,168 @@
+/** What happens to a conversation that a correct agent server writes down: commands, and arbitraries of them. */
+
+import * as fc from 'fast-check'
+import type { Action, Content, ThinkingBlock } from '../event/shapes.ts'
+import type { Event } from '../event/types.ts'
+import { BODIES } from './bodies.ts'
+import { plainContent } from './content.ts'
+import { shape } from './shape.ts'
+import { words } from './text.ts'
+import { signedThinking } from './thinking.ts'
+
+/** One call of a reply; a null action is one that no tool can run. */
+export interface PlannedCall {
+  readonly tool: string
+  readonly action: Action | null
+  readonly arguments: string
+}
+
+/** How a call is answered. */
+export type AnswerForm = 'result' | 'failure' | 'rejected' | 'blocked' | 'error'
+
+/** One thing that happens. A command that does not fit the moment is passed over, so any list of them makes a log. */
+export type Command =
+  | {
+      readonly do: 'say'
+      readonly content: readonly Content[]
+      readonly skills: readonly string[]
+      readonly late: boolean
+    }
+  | {
+      readonly do: 'respond'
+      readonly calls: readonly PlannedCall[]
+      readonly text: string | null
+      readonly thinking: readonly ThinkingBlock[]
+      readonly confirm: boolean
+    }
+  | {
+      readonly do: 'answer'
+      readonly n: number
+      readonly form: AnswerForm
+      readonly content: readonly Content[]
+    }
+  /** Answers all calls that are open, the latest first. */
+  | { readonly do: 'settle'; readonly form: AnswerForm; readonly content: readonly Content[] }
+  | { readonly do: 'reply'; readonly content: readonly Content[] }
+  | { readonly do: 'finish' | 'approve' | 'pause' | 'interrupt' | 'resume' | 'error' }
+  | {
+      readonly do: 'condense'
+      readonly from: number
+      readonly to: number
+      readonly summary: string | null
+      readonly asked: boolean
+    }
+  /** Navigates: so many events back in the log, or to the empty HEAD. */
+  | { readonly do: 'go'; readonly back: number | null }
+  | { readonly do: 'aside'; readonly event: Event }
+
+/** How the log is written as a whole. */
+export interface LegalPlan {
+  /** Whether every event names its parent, as a live server writes it, or none does, as logs older than the tree do. */
+  readonly stamped: boolean
+  /** Whether the provider begins its call ids anew with every reply. */
+  readonly reusedCallIds: boolean
+  readonly commands: readonly Command[]
+}
+
+const call = (): fc.Arbitrary<PlannedCall> =>
+  fc.constantFrom<PlannedCall>(
+    { tool: 'terminal', action: { kind: 'TerminalAction', command: 'ls' }, arguments: '{"command":"ls"}' },
+    { tool: 'think', action: { kind: 'ThinkAction', thought: 'hm' }, arguments: '{"thought":"hm"}' },
+    { tool: 'mine', action: { kind: 'ClientAction_mine', depth: 2 }, arguments: '{"depth":2}' },
+    { tool: 'nope', action: null, arguments: '{"depth":' },
+  )
+
+const form = (): fc.Arbitrary<AnswerForm> =>
+  fc.constantFrom('result', 'result', 'result', 'failure', 'rejected', 'blocked', 'error')
+
+const some = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary })
+
+type Do<K extends Command['do']> = Extract<Command, { readonly do: K }>
+
+function command(): fc.Arbitrary<Command> {
+  const say = shape<Do<'say'>>({
+    do: fc.constant('say'),
+    content: plainContent(),
+    skills: fc.oneof(some(4, fc.constant([])), some(1, fc.constant(['git']))),
+    late: fc.nat(4).map((n) => n === 0),
+  })
+  const respond = shape<Do<'respond'>>({
+    do: fc.constant('respond'),
+    calls: fc.array(call(), { minLength: 1, maxLength: 3 }),
+    text: fc.option(words()),
+    thinking: fc.oneof(
+      some(2, fc.constant([])),
+      some(1, fc.array(signedThinking(), { minLength: 1, maxLength: 2 })),
+    ),
+    confirm: fc.nat(3).map((n) => n === 0),
+  })
+  const answer = shape<Do<'answer'>>({
+    do: fc.constant('answer'),
+    n: fc.nat(2),
+    form: form(),
+    content: fc.oneof(some(6, plainContent()), some(1, fc.constant([]))),
+  })
+  const settle = shape<Do<'settle'>>({ do: fc.constant('settle'), form: form(), content: plainContent() })
+  const condense = shape<Do<'condense'>>({
+    do: fc.constant('condense'),
+    from: fc.nat(20),
+    to: fc.nat(20),
+    summary: fc.option(words()),
+    asked: fc.boolean(),
+  })
+  const simple = fc.constantFrom(
+    'finish' as const,
+    'finish' as const,
+    'approve' as const,
+    'approve' as const,
+    'approve' as const,
+    'pause' as const,
+    'interrupt' as const,
+    'resume' as const,
+    'error' as const,
+  )
+  const asides = [
+    BODIES.TokenEvent(),
+    BODIES.LLMCompletionLogEvent(),
+    BODIES.ACPToolCallEvent(),
+    BODIES.ServerErrorEvent(),
+    BODIES.HookExecutionEvent(),
+  ]
+  return fc.oneof(
+    some(8, say),
+    some(10, respond),
+    some(12, answer),
+    some(6, settle),
+    some(3, shape<Do<'reply'>>({ do: fc.constant('reply'), content: plainContent() })),
+    some(
+      8,
+      simple.map((name) => ({ do: name })),
+    ),
+    some(3, condense),
+    some(3, shape<Do<'go'>>({ do: fc.constant('go'), back: fc.option(fc.nat(30), { freq: 6 }) })),
+    some(
+      1,
+      fc.oneof(...asides).map((event): Command => ({ do: 'aside', event })),
+    ),
+  )
+}
+
+/** How long a legal log gets, in commands; each writes up to a handful of events. */
+export interface LegalLength {
+  readonly minCommands?: number
+  readonly maxCommands?: number
+}
+
+/** Plans of legal logs: mostly up to 45 commands and sometimes up to 90, unless told otherwise. */
+export function legalPlan({ minCommands = 0, maxCommands }: LegalLength = {}): fc.Arbitrary<LegalPlan> {
+  const commands = (maxLength: number) =>
+    fc.array(command(), { minLength: minCommands, maxLength, size: 'max' })
+  return shape<LegalPlan>({
+    stamped: fc.boolean(),
+    reusedCallIds: fc.boolean(),
+    commands:
+      maxCommands === undefined
+        ? fc.oneof(some(9, commands(45)), some(1, commands(90)))
+        : commands(maxCommands),
+  })
+}

@@ -1,0 +1,21 @@
+/** Arbitraries of plain objects: what must be there and what may be there go in, objects with any part of the latter come out. */
+
+import * as fc from 'fast-check'
+
+type Parts<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
+
+/** An object with all of `required` and any of `optional`; its prototype is the ordinary one, as JSON's is. */
+export function shape<R extends object>(required: Parts<R>): fc.Arbitrary<R>
+export function shape<R extends object, O extends object>(
+  required: Parts<R>,
+  optional: Parts<O>,
+): fc.Arbitrary<R & Partial<O>>
+export function shape(required: object, optional: object = {}): fc.Arbitrary<unknown> {
+  const model = { ...required, ...optional } as Record<string, fc.Arbitrary<unknown>>
+  const requiredKeys = Object.keys(required)
+  return fc.record(model, { requiredKeys, noNullPrototype: true })
+}
+
+/** The value, or null. */
+export const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
+  fc.option(arbitrary, { freq: 4 })

@@ -1,0 +1,87 @@
+/** U6, word by word: units and a condensation go in, the units after it come out. */
+
+import type { Condensation, CondensationSummaryEvent } from '../../src/event/types.ts'
+import type { Note } from './notes.ts'
+import { held, type Item, pending, shown, type Unit, wholes } from './unit.ts'
+
+/** A condensation at its place: the id and the timestamp that the log gives it. */
+export interface PlacedCondensation {
+  readonly id: string
+  readonly timestamp: string | null
+  readonly event: Condensation
+}
+
+/** The units after a condensation. */
+export function condensed(units: readonly Unit[], placed: PlacedCondensation, note: Note): Unit[] {
+  const listed = placed.event.forgotten_event_ids ?? []
+  const names = wholes(units)
+  const hit = units.map((unit) => held(unit).some((item) => listed.includes(item.id)))
+  const gone = units.map((_, index) => names.some((name, j) => name === names[index] && hit[j]))
+  noteCuts(units, names, hit, listed, note)
+
+  const summary = summaryOf(placed)
+  // The place is found while everything is still there: right behind unit number `after`, -1 for the front.
+  const after = summary === null ? null : placeAfter(units, names, listed, placed.event, note)
+  const out: Unit[] = []
+  if (summary !== null && after === -1) out.push(summary)
+  for (const [index, unit] of units.entries()) {
+    if (!gone[index]) out.push(unit)
+    if (summary !== null && after === index) out.push(summary)
+  }
+  return out
+}
+
+/** The unit of the summary; null when there is no offset or nothing to read. */
+function summaryOf({ id, timestamp, event }: PlacedCondensation): Unit | null {
+  if ((event.summary_offset ?? null) === null || (event.summary ?? '').trim() === '') return null
+  const summary: CondensationSummaryEvent = {
+    kind: 'CondensationSummaryEvent',
+    id: `${id}-summary`,
+    ...(timestamp === null ? {} : { timestamp }),
+    source: event.source ?? 'environment',
+    summary: event.summary ?? '',
+  }
+  return { type: 'message', item: { id: `${id}-summary`, at: null, event: summary } }
+}
+
+/** Index of the unit that the summary stands right behind: so a pending batch at the border comes after it. */
+function placeAfter(
+  units: readonly Unit[],
+  names: readonly number[],
+  listed: readonly string[],
+  event: Condensation,
+  note: Note,
+): number {
+  const left: { readonly item: Item; readonly unit: number }[] = []
+  for (const [unit, each] of units.entries()) {
+    for (const item of shown(each)) if (!listed.includes(item.id)) left.push({ item, unit })
+  }
+  const asked = event.summary_offset ?? 0
+  if (asked > left.length) note('offset_beyond')
+  let offset = Math.min(asked, left.length)
+  const nameAt = (index: number) => names[left[index]?.unit ?? -1]
+  while (offset > 0 && offset < left.length && nameAt(offset - 1) === nameAt(offset)) {
+    note('offset_inside')
+    offset += 1
+  }
+  const after = left[offset - 1]?.unit ?? -1
+  const next = units[after + 1]
+  if (next !== undefined && pending(next)) note('offset_at_pending')
+  return after
+}
+
+function noteCuts(
+  units: readonly Unit[],
+  names: readonly number[],
+  hit: readonly boolean[],
+  listed: readonly string[],
+  note: Note,
+): void {
+  for (const [index, unit] of units.entries()) {
+    if (!hit[index]) continue
+    if (!held(unit).every((item) => listed.includes(item.id))) note('batch_cut')
+    if (pending(unit)) note('pending_forgotten')
+    if (names.some((name, j) => name === names[index] && !hit[j])) note('loop_cut')
+    if (unit.type === 'message' && unit.item.at === null) note('summary_forgotten')
+  }
+}

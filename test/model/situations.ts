@@ -1,0 +1,113 @@
+/** Measures a log: facts go in, the situations that really occurred in it come out, as the naive reading meets them. */
+
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { Event } from '../../src/event/types.ts'
+import { type BranchReading, readBranch } from './branch.ts'
+import type { Note, Situation } from './notes.ts'
+import { viewOf } from './naive.ts'
+import { readStatus } from './status.ts'
+import { type Node, pathOf, readTree } from './tree.ts'
+import { pending, thinks, wholes } from './unit.ts'
+
+/** Every situation that the log holds, on whatever branch. */
+export function situationsOf(facts: readonly Fact[]): Set<Situation> {
+  const found = new Set<Situation>()
+  const note: Note = (situation) => found.add(situation)
+  const nodes = readTree(facts)
+  const seen = new Set<Event>()
+  for (const [at, fact] of facts.entries()) {
+    const node = nodes[at] as Node
+    noteTree(nodes, node, fact, note)
+    if (!node.stands) continue
+    const branch = readBranch(nodes, at, note)
+    noteBranch(nodes, node, branch, note)
+    for (const item of viewOf(branch.units)) seen.add(item.event)
+  }
+  for (const event of seen) noteShown(event, note)
+  readStatus(nodes, nodes.length, note)
+  return found
+}
+
+function noteTree(nodes: readonly Node[], node: Node, fact: Fact, note: Note): void {
+  const { at, reports, stands, parent } = node
+  if (reports.includes('duplicate_id')) note('duplicate_id')
+  if (reports.includes('unreadable_timestamp')) note('unreadable_timestamp')
+  if (reports.includes('head_ignored')) note('head_ignored')
+  if (reports.includes('quarantined')) note(stands ? 'quarantined_stands' : 'quarantined_out')
+  if (fact.id === undefined && node.id !== null) note('absent_id')
+  const before = nodes[at - 1]?.head ?? null
+  if (reports.includes('unknown_parent')) {
+    const later = nodes.slice(at + 1).some((each) => each.stands && each.id === fact.parent_id)
+    note(fact.parent_id === node.id ? 'self_parent' : later ? 'later_parent' : 'unknown_parent')
+  }
+  if (stands && parent === null && nodes.slice(0, at).some((each) => each.stands)) note('second_root')
+  if (stands && parent !== before) note('stamped_off_head')
+  if (parent !== null && nodes[parent]?.kind === 'ConversationStateUpdateEvent') note('parent_is_update')
+  const sibling = (each: Node) => each.stands && each.parent === parent && isReal(each)
+  if (stands && isReal(node) && nodes.slice(0, at).some(sibling)) note('fork')
+  if (node.moved) {
+    const value = node.event?.kind === 'ConversationStateUpdateEvent' ? node.event.value : null
+    note(node.head === null && value === null ? 'head_emptied' : 'head_moved')
+    if (
+      typeof value === 'string' &&
+      node.head !== nodes.findIndex((each) => each.stands && each.id === value)
+    ) {
+      note('head_to_update')
+    }
+  }
+}
+
+const isReal = (node: Node): boolean => node.kind !== 'ConversationStateUpdateEvent'
+
+function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, note: Note): void {
+  const { units, unhandled } = branch
+  if (unhandled) note('unhandled_request')
+  for (const [index, unit] of units.entries()) {
+    if (!pending(unit)) continue
+    note('open_batch')
+    if (index < units.length - 1) note('open_batch_inside')
+  }
+  const names = wholes(units)
+  if (names.some((name, index) => name !== index)) note('thinking_loop')
+  if (node.event?.kind !== 'ActionEvent') return
+  const { tool_call_id, llm_response_id } = node.event
+  const earlier = pathOf(nodes, node.parent).flatMap((at) => {
+    const event = nodes[at]?.event
+    return event?.kind === 'ActionEvent' ? [event] : []
+  })
+  if (earlier.some((event) => event.tool_call_id === tool_call_id)) note('reused_call_id')
+  if (llm_response_id === '') note('empty_response_id')
+  else if (units.filter((unit) => unit.type === 'batch' && unit.response === llm_response_id).length > 1) {
+    note('reused_response_id')
+  }
+  if (units.some((unit) => thinks(unit) && pending(unit))) note('pending_thinking')
+}
+
+/** What a view shows, and a provider may stumble over. */
+function noteShown(event: Event, note: Note): void {
+  const text = JSON.stringify(event)
+  if (/\\ud[89a-f]../.test(text)) note('lone_surrogate')
+  if (text.includes('"image_urls":["')) note('image_shown')
+  if (/"encrypted_content":"[^"]/.test(text)) note('secret_shown')
+  if (event.kind === 'MessageEvent' && (event.llm_message.tool_calls ?? []).length > 0)
+    note('reply_with_calls')
+  if (event.kind === 'ObservationEvent') {
+    if ((event.observation.content ?? []).length === 0) note('empty_result')
+    if (event.observation.is_error === true) note('failed_result')
+  }
+  if (event.kind !== 'ActionEvent') return
+  if (!isObjectText(event.tool_call.arguments)) note('arguments_no_object')
+  for (const block of event.thinking_blocks ?? []) {
+    if (!('thinking' in block)) note('redacted_thinking')
+    else note((block.signature ?? '') === '' ? 'unsigned_thinking' : 'signed_thinking')
+  }
+}
+
+function isObjectText(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,131 @@
+/** The status table of design section 3, row by row: nodes and a length go in, status and error then come out. */
+
+import type { Event } from '../../src/event/types.ts'
+import { readBranch } from './branch.ts'
+import { type Note, silent } from './notes.ts'
+import type { Node } from './tree.ts'
+
+const EIGHT = [
+  'idle',
+  'running',
+  'paused',
+  'waiting_for_confirmation',
+  'finished',
+  'error',
+  'stuck',
+  'deleting',
+]
+
+/** The log part of a state. */
+export interface StatusReading {
+  readonly status: string
+  readonly error: { readonly code: string; readonly detail: string; readonly event_id: string } | null
+}
+
+/** Status and error after the first `length` facts. */
+export function readStatus(nodes: readonly Node[], length: number, note: Note = silent): StatusReading {
+  let status = 'idle'
+  let error: StatusReading['error'] = null
+  /** Position at which the status last became paused. */
+  let pausedAt = -1
+  for (const node of nodes.slice(0, length)) {
+    if (!node.stands || node.event === null) continue
+    const before = status
+    status = row(nodes, node, node.event, before, pausedAt, note) ?? before
+    if (node.event.kind === 'ConversationErrorEvent' && status === 'error') {
+      error = { code: node.event.code, detail: node.event.detail, event_id: node.id ?? '' }
+    }
+    if (status !== 'error') error = null
+    else if (error !== null && node.event.kind !== 'ConversationErrorEvent') note('error_kept')
+    if (status === 'paused' && before !== 'paused') pausedAt = node.at
+    if (status === 'finished' && before !== 'finished') note('finished')
+  }
+  return { status, error }
+}
+
+/** The status that the first fitting row gives, or null when none fits. */
+function row(
+  nodes: readonly Node[],
+  node: Node,
+  event: Event,
+  status: string,
+  pausedAt: number,
+  note: Note,
+): string | null {
+  const is = (...names: readonly string[]) => names.includes(status)
+  const open = (at: number | null) => readBranch(nodes.slice(0, node.at + 1), at).open.length > 0
+
+  if (event.kind === 'ConversationStateUpdateEvent') {
+    if (event.key === 'execution_status') return one(event.value)
+    if (event.key === 'full_state') {
+      const value = event.value
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+      return one(Object.entries(value).find(([key]) => key === 'execution_status')?.[1])
+    }
+    if (event.key === 'leaf_event_id' && node.moved) {
+      if (is('finished', 'stuck')) return 'idle'
+      if (is('waiting_for_confirmation') && !open(node.head)) return 'idle'
+    }
+    return null
+  }
+  if (event.kind === 'PauseEvent' || event.kind === 'InterruptEvent') {
+    return is('idle', 'running') ? 'paused' : null
+  }
+  if (event.kind === 'ConversationErrorEvent') return is('deleting') ? null : 'error'
+  if (event.kind === 'MessageEvent' && event.source === 'user') {
+    return is('finished', 'stuck') ? 'idle' : null
+  }
+  if (event.kind === 'ActionEvent') {
+    if (is('idle', 'finished', 'error', 'stuck')) return 'running'
+    if (!is('paused')) return null
+    const replies = newResponses(nodes, pausedAt, node.at)
+    if (replies.includes(event.llm_response_id) && replies.length === 1) note('reply_in_flight')
+    const second = replies.length > 1 && replies.at(-1) === event.llm_response_id
+    if (second) note('second_reply')
+    return second && firstOf(nodes, event.llm_response_id) === node.at ? 'running' : null
+  }
+  if (
+    event.kind === 'ObservationEvent' &&
+    event.tool_name === 'finish' &&
+    event.observation.is_error !== true &&
+    !is('paused', 'deleting')
+  ) {
+    return 'finished'
+  }
+  if (event.kind === 'MessageEvent' && event.source === 'agent') {
+    const speaks = (event.llm_message.content ?? []).some(
+      (part) => !('image_urls' in part) && part.text.trim() !== '',
+    )
+    const calls = (event.llm_message.tool_calls ?? []).length > 0
+    return speaks && !calls && is('idle', 'running', 'error', 'stuck') ? 'finished' : null
+  }
+  const answers =
+    event.kind === 'ObservationEvent' ||
+    event.kind === 'UserRejectObservation' ||
+    event.kind === 'AgentErrorEvent'
+  if (answers && is('waiting_for_confirmation') && !open(node.at)) {
+    note('confirmation_answered')
+    const byUser = event.kind === 'UserRejectObservation' && (event.rejection_source ?? 'user') === 'user'
+    return byUser ? 'idle' : 'running'
+  }
+  return null
+}
+
+const one = (value: unknown): string | null =>
+  typeof value === 'string' && EIGHT.includes(value) ? value : null
+
+/** Position of the first action of an LLM response in the whole log. */
+const firstOf = (nodes: readonly Node[], response: string): number =>
+  nodes.find(
+    ({ stands, event }) => stands && event?.kind === 'ActionEvent' && event.llm_response_id === response,
+  )?.at ?? -1
+
+/** The LLM responses whose first action in the log stands behind `from`, up to and with position `to`, in order. */
+function newResponses(nodes: readonly Node[], from: number, to: number): string[] {
+  const found: string[] = []
+  for (const { at, stands, event } of nodes.slice(0, to + 1)) {
+    if (!stands || event?.kind !== 'ActionEvent' || at <= from) continue
+    if (firstOf(nodes, event.llm_response_id) === at) found.push(event.llm_response_id)
+  }
+  return found
+}

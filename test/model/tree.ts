@@ -1,0 +1,98 @@
+/** A naive reading of the tree (design D7, D8, D15, D16): facts go in, where each stands and HEAD after it come out. */
+
+import { deriveEventId } from '../../src/event/ids.ts'
+import { isQuarantined, type Fact } from '../../src/event/quarantine.ts'
+import { isInstant } from '../../src/event/time.ts'
+import type { Event } from '../../src/event/types.ts'
+
+/** One fact at its position. Parents and HEAD are positions too; null is the root, or the empty HEAD. */
+export interface Node {
+  readonly at: number
+  readonly id: string | null
+  readonly event: Event | null
+  readonly kind: string | null
+  readonly timestamp: string | null
+  /** Whether it is part of the tree. */
+  readonly stands: boolean
+  readonly parent: number | null
+  /** HEAD once the fact is appended. */
+  readonly head: number | null
+  /** Whether the fact moved HEAD by asking for it. */
+  readonly moved: boolean
+  /** Codes of what a replay has to report of it. */
+  readonly reports: readonly string[]
+}
+
+/** Reads all facts of a log. Every node depends on earlier facts only, so a prefix of the result reads the prefix. */
+export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
+  const nodes: Node[] = []
+  for (const [at, fact] of facts.entries()) {
+    const event = isQuarantined(fact) ? null : fact
+    const kind = isQuarantined(fact) ? (fact.event_kind ?? null) : fact.kind
+    const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, at, event))
+    const reports: string[] = []
+    if (event === null) reports.push('quarantined')
+
+    const twin = id !== null && named(nodes, id) !== null
+    if (twin) reports.push('duplicate_id')
+    const stands = id !== null && !twin
+
+    let timestamp = nodes.at(-1)?.timestamp ?? null
+    if (event?.timestamp !== undefined) {
+      if (isInstant(event.timestamp)) timestamp = event.timestamp
+      else reports.push('unreadable_timestamp')
+    }
+
+    const headBefore = nodes.at(-1)?.head ?? null
+    let parent: number | null = null
+    if (stands) {
+      const asked = fact.parent_id ?? null
+      if (asked === null) parent = headBefore
+      else if (asked === '__root__') parent = null
+      else {
+        parent = named(nodes, asked)
+        if (parent === null) {
+          parent = headBefore
+          reports.push('unknown_parent')
+        }
+      }
+    }
+
+    let head = headBefore
+    let moved = false
+    if (stands && kind !== 'ConversationStateUpdateEvent') head = at
+    if (stands && event?.kind === 'ConversationStateUpdateEvent' && event.key === 'leaf_event_id') {
+      const target = typeof event.value === 'string' ? named(nodes, event.value) : null
+      if (event.value === null) {
+        head = null
+        moved = true
+      } else if (target !== null) {
+        head = realAt(nodes, target)
+        moved = true
+      } else reports.push('head_ignored')
+    }
+    nodes.push({ at, id, event, kind, timestamp, stands, parent, head, moved, reports })
+  }
+  return nodes
+}
+
+/** Position of the node of the tree with an id, or null. */
+export function named(nodes: readonly Node[], id: string): number | null {
+  return nodes.find((node) => node.stands && node.id === id)?.at ?? null
+}
+
+/** The node itself, or for a state update the event before it on its branch (D7). */
+export function realAt(nodes: readonly Node[], at: number | null): number | null {
+  let here = at
+  while (here !== null && nodes[here]?.kind === 'ConversationStateUpdateEvent') {
+    here = nodes[here]?.parent ?? null
+  }
+  return here
+}
+
+/** Positions from the root down to a node. */
+export function pathOf(nodes: readonly Node[], at: number | null): number[] {
+  const path: number[] = []
+  for (let here = at; here !== null; here = nodes[here]?.parent ?? null) path.unshift(here)
+  return path
+}
