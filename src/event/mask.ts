@@ -4,11 +4,29 @@ import { setOwn } from './json.ts'
 
 const SECRET = 'encrypted_content'
 
+/** The secret's name in JSON text, any letter of it as itself or as an escape. */
+const NAME = [...SECRET]
+  .map((letter) => {
+    const code = letter.charCodeAt(0).toString(16).padStart(4, '0')
+    const anyCase = code.replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
+    return String.raw`(?:${letter}|\\+u${anyCase})`
+  })
+  .join('')
+
+const NAMED = new RegExp(NAME)
+
+/** How every escape of a letter of the name begins. */
+const ESCAPE = String.raw`\u00`
+
 /**
  * The secret inside a text that holds JSON, as a completion's log, a call's arguments or a quarantined line do,
- * quoted once or many times over. A text that was cut off inside the secret is masked to its end.
+ * quoted once or many times over. A text that was cut off inside the secret is masked to its end, and so is one in
+ * which the secret is a list or an object: where that ends, no pattern can tell.
  */
-const SECRET_IN_TEXT = new RegExp(String.raw`(${SECRET}\\*["']\s*:\s*)(\\*["'])[^]*?(?:(?<!\\)\2|$)`, 'g')
+const SECRET_IN_TEXT = new RegExp(
+  String.raw`(${NAME}\\*["']\s*:\s*)(?:(\\*["'])[^]*?(?:(?<!\\)\2|$)|[[{][^]*$)`,
+  'g',
+)
 
 /**
  * The same JSON value with `encrypted_content` null at any depth, also inside strings that hold JSON text (design
@@ -26,7 +44,7 @@ export function maskSecrets<T>(value: T): T {
 
 /** Whether a text speaks of the secret at all: then it must not be quoted where it cannot be masked. */
 export function mentionsSecret(text: string): boolean {
-  return text.includes(SECRET)
+  return text.includes(SECRET) || (text.includes(ESCAPE) && NAMED.test(text))
 }
 
 const maskText = (text: string): string =>

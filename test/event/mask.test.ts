@@ -110,3 +110,20 @@ describe('maskSecrets', () => {
     expect(masked).toBeGreaterThan(50)
   })
 })
+
+describe('a secret inside text, however it is written', () => {
+  it.each([
+    ['a list', '{"id":"x","encrypted_content":["gAAA","gBBB"]}'],
+    ['an object', 'log: {"encrypted_content": {"v":"gAAA"}, "more": 1}'],
+    ['an escaped name', String.raw`{"encrypted\u005fcontent":"gAAA"}`],
+    ['an escaped name in escaped text', String.raw`{\"\\u0065ncrypted_content\":\"gAAA\"}`],
+    ['text cut off', '{"encrypted_content":"gAA'],
+  ])('%s', (_, text) => {
+    expect(JSON.stringify(maskSecrets({ text }))).not.toMatch(/gAA|gBBB/)
+  })
+
+  it('leaves null, and other text with escapes, alone', () => {
+    const value = { a: '{"encrypted_content":null}', b: String.raw`{"x":"\u005f\u0065"}` }
+    expect(maskSecrets(value)).toBe(value)
+  })
+})

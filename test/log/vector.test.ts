@@ -25,7 +25,8 @@ let serial = 0
 
 function apply({ vector, model }: Version, step: Step): Version {
   if (step.do === 'push') {
-    let [next, copy] = [vector, [...model]]
+    let next = vector
+    const copy = [...model]
     for (let index = 0; index < step.many; index += 1) {
       serial += 1
       next = next.push(serial)

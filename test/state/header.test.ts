@@ -48,7 +48,13 @@ const fail = (actionId: string): Event => ({
   tool_call_id: `call-${actionId}`,
   error: 'no',
 })
-const trouble: Event = { kind: 'ConversationErrorEvent', id: 'e', source: 'environment', code: 'C', detail: 'D' }
+const trouble: Event = {
+  kind: 'ConversationErrorEvent',
+  id: 'e',
+  source: 'environment',
+  code: 'C',
+  detail: 'D',
+}
 
 /** A conversation with open calls in the given status. */
 const at = (value: Status, ...calls: string[]): State =>
@@ -70,9 +76,21 @@ const all = (to: Status, ...except: Status[]): Partial<Record<Status, Status>> =
 
 const ROWS: readonly Row[] = [
   ...STATUSES.map((to) => ({ title: `execution_status ${to}`, events: [status(to)], becomes: all(to) })),
-  { title: 'execution_status of no status', events: [status('sleeping'), status(null), status(7)], becomes: {} },
-  { title: 'full_state', events: [status({ execution_status: 'stuck', x: 1 }, 'full_state')], becomes: all('stuck') },
-  { title: 'full_state without a status', events: [status({ title: 'x' }, 'full_state'), status(null, 'full_state')], becomes: {} },
+  {
+    title: 'execution_status of no status',
+    events: [status('sleeping'), status(null), status(7)],
+    becomes: {},
+  },
+  {
+    title: 'full_state',
+    events: [status({ execution_status: 'stuck', x: 1 }, 'full_state')],
+    becomes: all('stuck'),
+  },
+  {
+    title: 'full_state without a status',
+    events: [status({ title: 'x' }, 'full_state'), status(null, 'full_state')],
+    becomes: {},
+  },
   { title: 'another key', events: [status('paused', 'agent_status')], becomes: {} },
   {
     title: 'HEAD moved to where no call is open',
@@ -86,9 +104,18 @@ const ROWS: readonly Row[] = [
     events: [status('a', 'leaf_event_id')],
     becomes: { finished: 'idle', stuck: 'idle' },
   },
-  { title: 'HEAD asked to go nowhere', open: ['a'], events: [status('nowhere', 'leaf_event_id')], becomes: {} },
+  {
+    title: 'HEAD asked to go nowhere',
+    open: ['a'],
+    events: [status('nowhere', 'leaf_event_id')],
+    becomes: {},
+  },
   { title: 'pause', events: [{ kind: 'PauseEvent' }], becomes: { idle: 'paused', running: 'paused' } },
-  { title: 'interrupt', events: [{ kind: 'InterruptEvent' }], becomes: { idle: 'paused', running: 'paused' } },
+  {
+    title: 'interrupt',
+    events: [{ kind: 'InterruptEvent' }],
+    becomes: { idle: 'paused', running: 'paused' },
+  },
   { title: 'conversation error', events: [trouble], becomes: all('error', 'deleting') },
   { title: 'user message', events: [message('user', 'hi')], becomes: { finished: 'idle', stuck: 'idle' } },
   { title: 'environment message', events: [message('environment', 'hi')], becomes: {} },
@@ -97,7 +124,12 @@ const ROWS: readonly Row[] = [
     events: [action('n')],
     becomes: { idle: 'running', finished: 'running', error: 'running', stuck: 'running' },
   },
-  { title: 'finish observed', open: ['a', 'b'], events: [observe('a', 'finish')], becomes: all('finished', 'paused', 'deleting') },
+  {
+    title: 'finish observed',
+    open: ['a', 'b'],
+    events: [observe('a', 'finish')],
+    becomes: all('finished', 'paused', 'deleting'),
+  },
   { title: 'finish failed', open: ['a', 'b'], events: [observe('a', 'finish', true)], becomes: {} },
   {
     title: 'agent text',
@@ -106,12 +138,37 @@ const ROWS: readonly Row[] = [
   },
   { title: 'blank agent text', events: [message('agent', ' \n')], becomes: {} },
   { title: 'agent text with tool calls', events: [message('agent', 'done', 'c')], becomes: {} },
-  { title: 'last observation', open: ['a'], events: [observe('a')], becomes: { waiting_for_confirmation: 'running' } },
+  {
+    title: 'last observation',
+    open: ['a'],
+    events: [observe('a')],
+    becomes: { waiting_for_confirmation: 'running' },
+  },
   { title: 'last error', open: ['a'], events: [fail('a')], becomes: { waiting_for_confirmation: 'running' } },
-  { title: 'last rejection', open: ['a'], events: [reject('a')], becomes: { waiting_for_confirmation: 'idle' } },
-  { title: 'last rejection by a user', open: ['a'], events: [reject('a', 'user')], becomes: { waiting_for_confirmation: 'idle' } },
-  { title: 'last rejection by a hook', open: ['a'], events: [reject('a', 'hook')], becomes: { waiting_for_confirmation: 'running' } },
-  { title: 'answer that leaves a call open', open: ['a', 'b'], events: [observe('a'), reject('a')], becomes: {} },
+  {
+    title: 'last rejection',
+    open: ['a'],
+    events: [reject('a')],
+    becomes: { waiting_for_confirmation: 'idle' },
+  },
+  {
+    title: 'last rejection by a user',
+    open: ['a'],
+    events: [reject('a', 'user')],
+    becomes: { waiting_for_confirmation: 'idle' },
+  },
+  {
+    title: 'last rejection by a hook',
+    open: ['a'],
+    events: [reject('a', 'hook')],
+    becomes: { waiting_for_confirmation: 'running' },
+  },
+  {
+    title: 'answer that leaves a call open',
+    open: ['a', 'b'],
+    events: [observe('a'), reject('a')],
+    becomes: {},
+  },
   {
     title: 'kinds that say nothing of status',
     events: [
@@ -137,9 +194,9 @@ describe('status table', () => {
   })
 })
 
-describe('a pause and the reply in flight', () => {
-  const paused = (...before: Event[]) => replay([...before, { kind: 'PauseEvent' }])
+const paused = (...before: Event[]): State => replay([...before, { kind: 'PauseEvent' }])
 
+describe('a pause and the reply in flight', () => {
   it('holds for the first new reply, whatever its number of calls', () => {
     expect(after(paused(), action('a', 'r1'), action('b', 'r1'))).toBe('paused')
   })
@@ -148,8 +205,12 @@ describe('a pause and the reply in flight', () => {
   })
   it('does not count a reply that began before it', () => {
     expect(after(paused(action('a', 'r0')), action('b', 'r0'), action('c', 'r1'))).toBe('paused')
-    expect(after(paused(action('a', 'r0'), action('b', 'r1')), action('c', 'r0'), action('d', 'r2'))).toBe('paused')
-    expect(after(paused(action('a', 'r0')), action('b', 'r0'), action('c', 'r1'), action('d', 'r2'))).toBe('running')
+    expect(after(paused(action('a', 'r0'), action('b', 'r1')), action('c', 'r0'), action('d', 'r2'))).toBe(
+      'paused',
+    )
+    expect(after(paused(action('a', 'r0')), action('b', 'r0'), action('c', 'r1'), action('d', 'r2'))).toBe(
+      'running',
+    )
   })
   it('counts anew after a second pause', () => {
     const again = [status('running'), { kind: 'PauseEvent' } as Event]
