@@ -55,10 +55,31 @@ describe('examples in docstrings', () => {
     expect(examples.length).toBeGreaterThan(20)
   })
 
+  it('stand beside every public function', async () => {
+    const open = (await import('../src/index.ts')) as Record<string, unknown>
+    const functions = Object.entries(open).filter(([, value]) => typeof value === 'function')
+    const text = files.map((file) => readFileSync(join(SRC, file), 'utf8')).join('\n')
+    const without = functions
+      .map(([name]) => name)
+      .filter((name) => {
+        const head = String.raw`(?:async )?(?:function\*? |const )${name}\b`
+        const found = new RegExp(String.raw`(/\*\*(?:(?!\*/)[^])*\*/)\s*export ${head}`).exec(text)
+        return found?.[1]?.includes('@example') !== true
+      })
+    expect(without).toEqual(['ColloquyError'])
+  })
+
   it.each(examples)('$file: $code', async ({ file, code }) => {
     const own = (await import(pathToFileURL(join(SRC, file)).href)) as Record<string, unknown>
     const open = (await import('../src/index.ts')) as Record<string, unknown>
-    const scope: Record<string, unknown> = { ...open, ...own, fc, $same: same, console: strictConsole }
+    const scope: Record<string, unknown> = {
+      ...open,
+      ...own,
+      fc,
+      $same: same,
+      console: strictConsole,
+      it: (_: string, run: () => unknown) => run(),
+    }
     const names = Object.keys(scope)
     const body = stripTypeScriptTypes(withChecks(code), { mode: 'strip' })
     const run = new Function(...names, `return (async () => {\n${body}\n})()`)

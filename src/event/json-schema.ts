@@ -15,7 +15,11 @@ export function eventJsonSchema(kind: EventKind): JsonObject {
   return describeEvent(kind)
 }
 
-/** The JSON Schemas of all 19 kinds, by kind, in the contract's order. */
+/**
+ * The JSON Schemas of all 19 kinds, by kind, in the contract's order.
+ * @example
+ * eventJsonSchemas().PauseEvent.additionalProperties // false
+ */
 export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
   return Object.fromEntries(EVENT_KINDS.map((kind) => [kind, describeEvent(kind)])) as Record<
     EventKind,

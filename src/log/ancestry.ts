@@ -12,7 +12,12 @@ export function jumpFrom(parent: Entry | null): Entry | null {
   return even ? far : parent
 }
 
-/** Whether `above` lies on the path from `entry` to its root; an entry lies on its own path. O(log depth). */
+/**
+ * Whether `above` lies on the path from `entry` to its root; an entry lies on its own path. O(log depth).
+ * @example
+ * const { log } = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
+ * isOnPath(log.entries.get(0), log.head) // true
+ */
 export function isOnPath(above: Entry, entry: Entry | null): boolean {
   let at = entry
   while (at !== null && at.depth > above.depth) {
@@ -21,7 +26,12 @@ export function isOnPath(above: Entry, entry: Entry | null): boolean {
   return at === above
 }
 
-/** The entries from the root down to `entry`, both included; empty for null. O(depth), law T. */
+/**
+ * The entries from the root down to `entry`, both included; empty for null. O(depth), law T.
+ * @example
+ * const { log } = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
+ * pathTo(log.head).map((entry) => entry.id) // ['a', 'b']
+ */
 export function pathTo(entry: Entry | null): Entry[] {
   const path: Entry[] = []
   for (let at = entry; at !== null; at = at.parent) path.push(at)

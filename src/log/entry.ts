@@ -52,7 +52,12 @@ export interface EventEntry<E extends Event = Event> extends Entry {
   readonly event: E
 }
 
-/** The kind of an entry's event, as far as it can be read. */
+/**
+ * The kind of an entry's event, as far as it can be read.
+ * @example
+ * const { log } = replay([loadLine('{"kind":"NewsEvent"}').fact])
+ * kindOf(log.entries.get(0)) // 'NewsEvent'
+ */
 export function kindOf(entry: Entry): string | null {
   return entry.event?.kind ?? entry.quarantined?.event_kind ?? null
 }

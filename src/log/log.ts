@@ -30,7 +30,12 @@ export function emptyLog<E extends Entry>(): Log<E> {
   return { entries: Vector.empty(), head: null, index: newIndex() }
 }
 
-/** The entry in the tree with this id, or undefined. O(log n). */
+/**
+ * The entry in the tree with this id, or undefined. O(log n).
+ * @example
+ * const { log } = replay([{ kind: 'PauseEvent', id: 'a' }])
+ * findEntry(log, 'a').seq // 0
+ */
 export function findEntry<E extends Entry>(log: Log<E>, id: string): E | undefined {
   const seq = log.index.ids.find(id, (at) => {
     const entry = log.entries.get(at)
@@ -85,7 +90,12 @@ export function logPrefix<E extends Entry>(log: Log<E>, length: number, head: E 
   return { entries: log.entries.prefix(length), head, index: log.index }
 }
 
-/** What was put right or left aside in the whole log, in log order. O(n). */
+/**
+ * What was put right or left aside in the whole log, in log order. O(n).
+ * @example
+ * const { log } = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'a' }])
+ * listReports(log).map((report) => report.code) // ['duplicate_id']
+ */
 export function listReports(log: Log): Report[] {
   return [...log.entries].flatMap((entry) => entry.reports)
 }

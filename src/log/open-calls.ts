@@ -24,10 +24,20 @@ interface OpenCallNode {
   readonly size: number
 }
 
-/** How many calls are open. O(1). */
+/**
+ * How many calls are open. O(1).
+ * @example
+ * openCount(initialState().branch.openCalls) // 0
+ */
 export const openCount = (calls: OpenCalls): number => calls?.size ?? 0
 
-/** The open calls in log order. O(k log k) for k open calls. */
+/**
+ * The open calls in log order. O(k log k) for k open calls.
+ * @example
+ * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+ * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
+ * listOpenCalls(replay([action]).branch.openCalls).map(({ entry }) => entry.id) // ['a']
+ */
 export function listOpenCalls(calls: OpenCalls): OpenCall[] {
   const out: OpenCall[] = []
   const stack: OpenCallNode[] = []

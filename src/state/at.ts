@@ -48,7 +48,13 @@ export function entryOf(log: Log<Moment>, eventId: string): Moment {
   })
 }
 
-/** The ends of the branches, in log order: entries that can be HEAD with no such entry below them. O(n). */
+/**
+ * The ends of the branches, in log order: entries that can be HEAD with no such entry below them. O(n).
+ * @example
+ * const a = { kind: 'PauseEvent', id: 'a' }
+ * const { log } = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
+ * leaves(log).map((entry) => entry.id) // ['b', 'c']
+ */
 export function leaves(log: Log): Entry[] {
   const real: Entry[] = []
   const inner = new Set<Entry>()

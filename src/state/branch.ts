@@ -59,7 +59,13 @@ export const emptyBranch = (): Branch => EMPTY
 /** Whether no call on the branch waits for an answer. */
 export const isAnswered = (branch: Branch): boolean => openCount(branch.openCalls) === 0
 
-/** The names of the skills that messages on the branch activated, each once, in order. O(activations). */
+/**
+ * The names of the skills that messages on the branch activated, each once, in order. O(activations).
+ * @example
+ * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
+ * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message, activated_skills: ['git'] }])
+ * activatedSkills(state.branch) // ['git']
+ */
 export function activatedSkills(branch: Branch): string[] {
   const lists: (readonly string[])[] = []
   for (let link = branch.skills; link !== null; link = link.before) lists.push(link.names)

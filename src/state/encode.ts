@@ -12,6 +12,9 @@ import type { State } from './state.ts'
  * Everything a state says, as canonical JSON: header, HEAD, the skeleton of the log (id, parent, kind, time; no bodies
  * but derived ones), reports, and the branch under HEAD unit by unit. For comparing states, in tests and across
  * processes. O(n).
+ * @example
+ * const fact = { kind: 'PauseEvent', id: 'p' }
+ * encodeState(reduce(initialState(), fact)) === encodeState(replay([fact])) // true
  */
 export function encodeState(state: State): string {
   const { branch, header, log } = state

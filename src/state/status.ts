@@ -23,5 +23,10 @@ export const STATUSES: readonly Status[] = Object.freeze([
   'deleting',
 ])
 
-/** Whether a value is one of the eight statuses. */
+/**
+ * Whether a value is one of the eight statuses.
+ * @example
+ * isStatus('stuck') // true
+ * isStatus('asleep') // false
+ */
 export const isStatus = (value: unknown): value is Status => (STATUSES as readonly unknown[]).includes(value)

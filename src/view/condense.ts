@@ -101,5 +101,9 @@ function summaryUnit(entry: EventEntry<Condensation>, rank: number): MessageUnit
   }
 }
 
-/** The id of the summary that a condensation puts into the view. */
+/**
+ * The id of the summary that a condensation puts into the view.
+ * @example
+ * summaryId('c1') // 'c1-summary'
+ */
 export const summaryId = (condensationId: string): string => `${condensationId}-summary`

@@ -7,6 +7,9 @@ import type { View } from './view.ts'
 /**
  * The indices into the view's events at which a condensation may begin or end, ascending: the unit borders outside
  * thinking loops, always with 0 and the length. Total on every view. O(units).
+ * @example
+ * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } }])
+ * cutPoints(state.branch.view) // [0, 1]
  */
 export function cutPoints(view: View): number[] {
   const units = [...view.units]

@@ -40,7 +40,12 @@ export interface BatchUnit {
 
 export type Unit = MessageUnit | BatchUnit
 
-/** Whether a unit is a batch with a call that has no answer; such a batch is out of the view for the time (U4). */
+/**
+ * Whether a unit is a batch with a call that has no answer; such a batch is out of the view for the time (U4).
+ * @example
+ * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } }])
+ * isPending(state.branch.view.units.get(0)) // false
+ */
 export const isPending = (unit: Unit): boolean =>
   unit.type === 'batch' && unit.answers.length < unit.calls.length
 
@@ -50,7 +55,12 @@ export function eventCount(unit: Unit): number {
   return isPending(unit) ? 0 : unit.calls.length + unit.answers.length
 }
 
-/** The events of a unit, pending or not: the calls first, then the answers, both in log order (U9). */
+/**
+ * The events of a unit, pending or not: the calls first, then the answers, both in log order (U9).
+ * @example
+ * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } }])
+ * [...unitItems(state.branch.view.units.get(0))].map((item) => item.id) // ['m']
+ */
 export function* unitItems(unit: Unit): IterableIterator<ViewItem> {
   if (unit.type === 'message') {
     yield unit.item

@@ -23,14 +23,25 @@ const EMPTY: View = Object.freeze({
 /** The view of a branch without events. */
 export const emptyView = (): View => EMPTY
 
-/** The events of the view in order (U9). Lazy; O(events read). */
+/**
+ * The events of the view in order (U9). Lazy; O(events read).
+ * @example
+ * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } }])
+ * [...viewEvents(state.branch.view)].map((item) => item.id) // ['m']
+ */
 export function* viewEvents(view: View): IterableIterator<ViewItem> {
   for (const unit of view.units) {
     if (!isPending(unit)) yield* unitItems(unit)
   }
 }
 
-/** The batches that wait for an answer, in order, for those who want to show them (U4). */
+/**
+ * The batches that wait for an answer, in order, for those who want to show them (U4).
+ * @example
+ * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+ * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
+ * pendingUnits(replay([action]).branch.view).length // 1
+ */
 export function pendingUnits(view: View): Unit[] {
   return [...view.units].filter(isPending)
 }
