@@ -17,6 +17,8 @@ export function countWork(length: number): Record<string, number> {
     ...countFold('growing view', length, {}),
     ...countFold('condensed view', length, { condenseAt: 80 }),
     ...countFold('branches', length, { branchEvery: 40 }),
+    ...countFold('reused ids', length, { parallel: 3, reuseCallIds: true }),
+    ...countFold('second answers', length, { reuseCallIds: true, secondAnswers: true, branchEvery: 40 }),
   }
 }
 

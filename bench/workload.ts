@@ -17,6 +17,12 @@ export interface WorkloadOptions {
   readonly sizes?: Readonly<Record<keyof typeof MEASURED_MIX, number>>
   /** Condense whenever the view has this many events, keeping the first two and the last half. Default: never. */
   readonly condenseAt?: number
+  /** Calls in one reply. Default: one. */
+  readonly parallel?: number
+  /** Number the calls of each reply anew, as some providers do. Default: each id once. */
+  readonly reuseCallIds?: boolean
+  /** Answer the first call of each reply a second time, by its call id alone. Default: never. */
+  readonly secondAnswers?: boolean
   /** Start a new branch from an earlier event every so many turns. Default: never. */
   readonly branchEvery?: number
 }
@@ -61,7 +67,7 @@ export function makeLines(length: number, options: WorkloadOptions = {}): string
       const content = [{ type: 'text', text: body(sizes.message), cache_prompt: false }]
       add('MessageEvent', { source: 'user', llm_message: { role: 'user', content } }, true)
     }
-    if (lines.length < length) addPair(turn, lines.length + 2 <= length)
+    if (lines.length < length) addReply(turn)
     if (options.condenseAt !== undefined && inView.length > options.condenseAt && lines.length < length) {
       const forgotten = inView.splice(2, Math.floor(inView.length / 4) * 2)
       const fields = { source: 'environment', llm_response_id: `c-${turn}`, forgotten_event_ids: forgotten }
@@ -75,14 +81,24 @@ export function makeLines(length: number, options: WorkloadOptions = {}): string
   }
   return lines
 
-  function addPair(turn: number, answered: boolean): void {
-    const call = {
-      id: `call_${turn}`,
-      name: 'terminal',
-      arguments: JSON.stringify({ command: body(sizes.action / 2) }),
+  /** One reply of the model: its calls, and as far as there is room their answers. */
+  function addReply(turn: number): void {
+    const calls = Array.from({ length: options.parallel ?? 1 }, (_, index) =>
+      options.reuseCallIds === true ? `call_${index}` : `call_${turn}_${index}`,
+    )
+    const made: (readonly [string, string])[] = []
+    for (const id of calls) if (lines.length < length) made.push([id, addCall(turn, id)])
+    for (const [id, actionId] of made) if (lines.length < length) addResult(id, actionId)
+    if (options.secondAnswers === true && lines.length < length) {
+      const fields = { source: 'agent', tool_name: 'terminal', tool_call_id: calls[0], error: body(120) }
+      add('AgentErrorEvent', fields, false)
     }
+  }
+
+  function addCall(turn: number, id: string): string {
+    const call = { id, name: 'terminal', arguments: JSON.stringify({ command: body(sizes.action / 2) }) }
     const action = { command: body(sizes.action / 3), is_input: false, kind: 'TerminalAction' }
-    const actionId = add(
+    return add(
       'ActionEvent',
       {
         source: 'agent',
@@ -96,15 +112,12 @@ export function makeLines(length: number, options: WorkloadOptions = {}): string
       },
       true,
     )
-    if (!answered) return
+  }
+
+  function addResult(id: string, actionId: string): void {
     const content = [{ type: 'text', text: body(sizes.observation), cache_prompt: false }]
     const observation = { content, is_error: false, command: 'ls', exit_code: 0, kind: 'TerminalObservation' }
-    const fields = {
-      source: 'environment',
-      tool_name: 'terminal',
-      tool_call_id: call.id,
-      action_id: actionId,
-    }
+    const fields = { source: 'environment', tool_name: 'terminal', tool_call_id: id, action_id: actionId }
     add('ObservationEvent', { ...fields, observation }, true)
   }
 }

@@ -5,6 +5,7 @@ import { listOpenCalls } from '../src/log/open-calls.ts'
 import { pathTo } from '../src/log/ancestry.ts'
 import { toMessages } from '../src/messages/neutral.ts'
 import { encodeState } from '../src/state/encode.ts'
+import { droppedAnswers } from '../src/state/dropped.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
 import { cutPoints } from '../src/view/cut-points.ts'
 import { viewEvents } from '../src/view/view.ts'
@@ -31,7 +32,7 @@ describe('pinned logs', () => {
     expect([...viewEvents(branch.view)].map((item) => item.id)).toEqual(view)
     if (cuts !== undefined) expect(cutPoints(branch.view)).toEqual(cuts)
     if (open !== undefined) expect(listOpenCalls(branch.openCalls).map((each) => each.entry.id)).toEqual(open)
-    expect([...branch.dropped].map(({ id, reason }) => `${id} ${reason}`)).toEqual(dropped ?? [])
+    expect(droppedAnswers(branch).map(({ id, reason }) => `${id} ${reason}`)).toEqual(dropped ?? [])
     if (head !== undefined) expect(state.log.head?.id ?? null).toBe(head)
     if (status !== undefined) expect(state.header.status).toBe(status)
     for (const check of LOG_CHECKS) check(facts)

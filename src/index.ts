@@ -85,7 +85,8 @@ export { pendingUnits, type View, viewEvents } from './view/view.ts'
 
 // state/: what the facts mean
 export { leaves, stateAt, switchTo } from './state/at.ts'
-export { activatedSkills, type Branch, type Dropped } from './state/branch.ts'
+export { activatedSkills, type Branch } from './state/branch.ts'
+export { type Dropped, droppedAnswers } from './state/dropped.ts'
 export { encodeState } from './state/encode.ts'
 export type { Header, StateError } from './state/header.ts'
 export { reduce, replay } from './state/reduce.ts'

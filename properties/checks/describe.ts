@@ -2,6 +2,7 @@
 
 import { listOpenCalls } from '../../src/log/open-calls.ts'
 import { activatedSkills, type Branch } from '../../src/state/branch.ts'
+import { droppedAnswers } from '../../src/state/dropped.ts'
 import { cutPoints } from '../../src/view/cut-points.ts'
 import { isPending, type Unit } from '../../src/view/unit.ts'
 import { pendingUnits, viewEvents } from '../../src/view/view.ts'
@@ -27,7 +28,7 @@ export function describeBranch(branch: Branch): string {
     systemPrompt: branch.systemPrompt?.seq ?? null,
     lastUserMessage: branch.lastUserMessage?.seq ?? null,
     skills: activatedSkills(branch),
-    dropped: [...branch.dropped],
+    dropped: droppedAnswers(branch),
   })
   described.set(branch, text)
   return text

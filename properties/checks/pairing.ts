@@ -3,6 +3,7 @@
 import type { Fact } from '../../src/event/quarantine.ts'
 import { isOnPath } from '../../src/log/ancestry.ts'
 import { listOpenCalls } from '../../src/log/open-calls.ts'
+import { droppedAnswers } from '../../src/state/dropped.ts'
 import type { State } from '../../src/state/state.ts'
 import { type BatchUnit, isPending } from '../../src/view/unit.ts'
 import { viewEvents } from '../../src/view/view.ts'
@@ -20,7 +21,7 @@ export function checkPairing(facts: readonly Fact[]): void {
     const { open, dropped } = readBranch(nodes.slice(0, length), headAt(nodes, length))
     const seqs = listOpenCalls(branch.openCalls).map((call) => call.entry.seq)
     same('P3', `open calls after ${length} facts`, seqs, open)
-    same('P4', `answers left out after ${length} facts`, [...branch.dropped], dropped)
+    same('P4', `answers left out after ${length} facts`, droppedAnswers(branch), dropped)
     checkBatches(state, length)
   }
 }
@@ -28,7 +29,7 @@ export function checkPairing(facts: readonly Fact[]): void {
 function checkBatches({ branch, log }: State, length: number): void {
   const batches = [...branch.view.units].filter((unit): unit is BatchUnit => unit.type === 'batch')
   const used = new Set<number>()
-  const out = new Set([...branch.dropped].map((each) => each.id))
+  const out = new Set(droppedAnswers(branch).map((each) => each.id))
   const open = new Set(listOpenCalls(branch.openCalls).map((call) => call.entry.seq))
   for (const batch of batches) {
     const calls = new Set([...batch.calls].map((call) => call.seq))

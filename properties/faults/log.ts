@@ -72,7 +72,7 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'the id index knows one position per id',
     file: 'log/index-map.ts',
-    find: 'if (found !== seq) this.#positions.set(key, [found, seq])',
+    find: 'if (found !== seq) this.#positions.set(key, found < seq ? [found, seq] : [seq, found])',
     replace: 'if (found !== seq) this.#positions.set(key, seq)',
   },
   {
@@ -96,13 +96,13 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'an answer that names a call elsewhere goes by its call id',
     file: 'log/pairing.ts',
-    find: 'if (named !== undefined) {',
-    replace: 'if (named !== undefined && isOnPath(named, answer.parent)) {',
+    find: 'if (named === undefined) return latestOpenCall',
+    replace: 'if (named === undefined || !isOnPath(named, answer.parent)) return latestOpenCall',
   },
   {
     name: 'an orphan is told as a duplicate',
-    file: 'log/pairing.ts',
-    find: "return answered < 0 ? 'orphan_answer' : 'duplicate_answer'",
-    replace: "return answered < -1 ? 'orphan_answer' : 'duplicate_answer'",
+    file: 'state/dropped.ts',
+    find: "reason: reason ?? (answered ? 'duplicate_answer' : 'orphan_answer')",
+    replace: "reason: reason ?? 'duplicate_answer'",
   },
 ]

@@ -11,6 +11,7 @@ import {
   stateAt,
   switchTo,
   viewEvents,
+  droppedAnswers,
 } from '../index.ts'
 import type { FileRequest } from './args.ts'
 import type { FileCommand } from './commands.ts'
@@ -43,11 +44,11 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
 
   view: (recording, request) => {
     const state = stateFor(recording.state, request)
-    const { view, dropped } = state.branch
+    const { view } = state.branch
     return {
       view: Array.from(viewEvents(view), (item) => item.id),
       pending: pendingIds(state),
-      dropped: Array.from(dropped, ({ id, reason }) => ({ id, reason })),
+      dropped: droppedAnswers(state.branch),
       unhandled_condensation_request: view.unhandledCondensationRequest,
       cut_points: cutPoints(view),
     }

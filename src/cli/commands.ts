@@ -39,7 +39,9 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     about: 'fold the log into its state: status, HEAD, open calls, what was repaired',
     files: true,
     flags: ['json', 'at'],
-    more: ['With --at, the state as it was right after that event.'],
+    more: [
+      'With --at, the state at that event: the branch that it stands on, and the status that the log had then.',
+    ],
   },
   view: {
     synopsis: 'FILE… [--leaf EVENT_ID] [--json]',

@@ -28,9 +28,12 @@ export class FileError extends Error {
 }
 
 /** The error of a file as the file system gives it, in words and without its path. */
-export function fromFileSystem(error: unknown): FileError {
+export function fromFileSystem(error: unknown, file?: string): FileError {
+  const what = file === undefined ? '' : `${file}: `
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-  if (code === 'ENOENT' || code === 'ENOTDIR') return new FileError('not_found', 'no such file or directory')
-  if (code === 'EACCES' || code === 'EPERM') return new FileError('unreadable', `permission denied (${code})`)
-  return new FileError('unreadable', `cannot be read (${code})`)
+  if (code === 'ENOENT' || code === 'ENOTDIR')
+    return new FileError('not_found', `${what}no such file or directory`)
+  if (code === 'EACCES' || code === 'EPERM')
+    return new FileError('unreadable', `${what}permission denied (${code})`)
+  return new FileError('unreadable', `${what}cannot be read (${code})`)
 }

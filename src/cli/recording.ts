@@ -103,7 +103,7 @@ function noneIsJson(broken: Broken, form: Form): string {
 /** What a user is told of text that is no JSON; null when there is none. */
 export function brokenNote({ broken, form }: Recording): string | null {
   if (broken === null) return null
-  const cut = broken.isLast && form === 'lines' ? ' (truncated last line?)' : ''
+  const cut = broken.isLast && form === 'lines' && broken.why === 'not JSON' ? ' (truncated last line?)' : ''
   const more = broken.count - 1
   const others = more === 0 ? '' : more === 1 ? ', nor is 1 other' : `, nor are ${more} others`
   const what =

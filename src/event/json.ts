@@ -8,7 +8,7 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 /** Whether a value is a list. O(1). */
-export function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
+function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value)
 }
 

@@ -9,27 +9,35 @@ import { work } from './work.ts'
 export class IndexMap {
   readonly #positions = new Map<string, number | number[]>()
 
-  /** Adds a position under a key. O(1) amortised. */
+  /** Adds a position under a key. O(1) for the latest position, as in one version only; O(positions of the key) otherwise. */
   add(key: string, seq: number): void {
     const found = this.#positions.get(key)
     work.probes += 1
     if (found === undefined) this.#positions.set(key, seq)
     else if (typeof found === 'number') {
-      if (found !== seq) this.#positions.set(key, [found, seq])
-    } else if (found[found.length - 1] !== seq) found.push(seq)
+      if (found !== seq) this.#positions.set(key, found < seq ? [found, seq] : [seq, found])
+    } else insert(found, seq)
   }
 
-  /** The latest added position under a key that `accept` confirms, or -1. O(positions tried). */
-  find(key: string, accept: (seq: number) => boolean): number {
+  /** The latest position under a key, none before `from`, that `accept` confirms, or -1. O(positions tried). */
+  find(key: string, accept: (seq: number) => boolean, from = 0): number {
     const found = this.#positions.get(key)
     work.probes += 1
     if (found === undefined) return -1
-    if (typeof found === 'number') return accept(found) ? found : -1
+    if (typeof found === 'number') return found >= from && accept(found) ? found : -1
     for (let at = found.length - 1; at >= 0; at -= 1) {
-      work.probes += 1
       const seq = found[at] as number
+      if (seq < from) return -1
+      work.probes += 1
       if (accept(seq)) return seq
     }
     return -1
   }
+}
+
+/** Puts a position into an ascending list, once. */
+function insert(list: number[], seq: number): void {
+  let at = list.length
+  while (at > 0 && (list[at - 1] as number) > seq) at -= 1
+  if (list[at - 1] !== seq) list.splice(at, 0, seq)
 }

@@ -44,18 +44,21 @@ export function findEntry<E extends Entry>(log: Log<E>, id: string): E | undefin
   return log.entries.get(seq)
 }
 
-/** Position of the latest call in the log with this tool call id that `accept` confirms, or -1. */
-export function findCall(log: Log, toolCallId: string, accept: (entry: Entry) => boolean): number {
-  return log.index.calls.find(toolCallId, (at) => {
+/** Whether a call with this tool call id that `accept` confirms stands at position `from` or later. O(such calls). */
+export function hasCall(
+  log: Log,
+  toolCallId: string,
+  from: number,
+  accept: (seq: number) => boolean,
+): boolean {
+  const confirm = (at: number): boolean => {
     const entry = log.entries.get(at)
     const event = entry?.event
-    return (
-      entry?.stands === true &&
-      event?.kind === 'ActionEvent' &&
-      event.tool_call_id === toolCallId &&
-      accept(entry)
-    )
-  })
+    const isCall =
+      entry?.stands === true && event?.kind === 'ActionEvent' && event.tool_call_id === toolCallId
+    return isCall && accept(at)
+  }
+  return log.index.calls.find(toolCallId, confirm, from) >= 0
 }
 
 /** Whether an action of this LLM response is in the log. O(log n). */

@@ -98,18 +98,21 @@ export function toOpenAIResponses(messages: readonly NeutralMessage[]): Response
 
 function addTurn(input: ResponsesItem[], turn: AssistantTurn, isNew: (id: string) => boolean): void {
   const { message, texts, calls, results } = turn
-  const reasoning = (item: ReasoningItemModel | null) => {
-    if (item !== null) input.push(...reasoningItem(item, isNew))
+  /** Whether there was reasoning that cannot be sent: what it led to must then not name its item, or the provider misses it. */
+  const losesReasoning = (item: ReasoningItemModel | null): boolean => {
+    const sent = item === null ? [] : reasoningItem(item, isNew)
+    input.push(...sent)
+    return item !== null && sent.length === 0
   }
   if (texts.length === 0 && calls.length === 0) return
   // The model first reasons, then speaks, then calls: the text stands between the first call and the reasoning before it.
   const [first, ...others] = calls
-  reasoning(first?.source.responses_reasoning_item ?? message.responses_reasoning_item)
+  const lost = losesReasoning(first?.source.responses_reasoning_item ?? message.responses_reasoning_item)
   if (texts.length > 0) input.push({ type: 'message', role: 'assistant', content: joinTexts(texts) })
-  if (first !== undefined) input.push(functionCall(first, isNew))
+  if (first !== undefined) input.push(functionCall(first, lost ? never : isNew))
   for (const call of others) {
-    reasoning(call.source.responses_reasoning_item)
-    input.push(functionCall(call, isNew))
+    const lost = losesReasoning(call.source.responses_reasoning_item)
+    input.push(functionCall(call, lost ? never : isNew))
   }
   for (const result of results) input.push(output(result))
 }
@@ -150,6 +153,8 @@ const part = (piece: Piece): ResponsesText | ResponsesImage =>
   piece.type === 'text'
     ? { type: 'input_text', text: piece.text }
     : { type: 'input_image', image_url: urlOf(piece.image), detail: 'auto' }
+
+const never = (): boolean => false
 
 /** Tells whether an id comes for the first time: no two items of a request may share one. */
 function once(): (id: string) => boolean {

@@ -61,7 +61,7 @@ export interface Turns {
  */
 export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Turns {
   if (messages.length === 0)
-    throw new ColloquyError('empty_view', 'there is nothing to send: the view is empty')
+    throw new ColloquyError('empty_view', 'there is nothing to send: no message of the view says anything')
   const giveId = callIds(limits.callId)
   const system: TextPiece[] = []
   const turns: Turn[] = []

@@ -17,10 +17,10 @@ import { withAnswer, withCall } from '../view/batch.ts'
 import { condense } from '../view/condense.ts'
 import { emptyView, type View, withUnit } from '../view/view.ts'
 
-/** An answer that stays out of the view (U3). */
-export interface Dropped {
-  readonly id: string
-  readonly reason: DropReason
+/** An answer that stays out of the view (U3), as the fold keeps it: the reason is null where only the whole path can tell. */
+export interface DroppedEntry {
+  readonly entry: EventEntry<AnswerEvent>
+  readonly reason: DropReason | null
 }
 
 /** The latest message on a branch that activated skills, and the one before it. */
@@ -40,8 +40,8 @@ export interface Branch {
   readonly lastUserMessage: EventEntry<MessageEvent> | null
   /** Read it with `activatedSkills`. */
   readonly skills: SkillLink | null
-  /** Answers on the path that answer nothing, in log order. */
-  readonly dropped: Vector<Dropped>
+  /** Answers on the path that answer nothing, in log order; read them with `droppedAnswers`. */
+  readonly dropped: Vector<DroppedEntry>
 }
 
 const EMPTY: Branch = Object.freeze({
@@ -50,7 +50,7 @@ const EMPTY: Branch = Object.freeze({
   systemPrompt: null,
   lastUserMessage: null,
   skills: null,
-  dropped: Vector.empty<Dropped>(),
+  dropped: Vector.empty<DroppedEntry>(),
 })
 
 /** The branch part before any event: that of the empty HEAD. */
@@ -136,14 +136,14 @@ function afterAction(branch: Branch, entry: EventEntry<ActionEvent>, log: Log): 
 
 function afterAnswer(branch: Branch, entry: EventEntry<AnswerEvent>, log: Log): Branch {
   const call = matchAnswer(log, branch.openCalls, entry)
-  if (typeof call === 'string') {
-    return { ...branch, dropped: branch.dropped.push({ id: entry.id, reason: call }) }
+  if (call === null || typeof call === 'string') {
+    return { ...branch, dropped: branch.dropped.push({ entry, reason: call }) }
   }
   const view = withAnswer(branch.view, call, entry)
   const openCalls = withoutOpenCall(branch.openCalls, call)
   if (view !== undefined) return { ...branch, view, openCalls }
   // The call was forgotten: it is answered now, but what is forgotten stays forgotten (U6).
-  const dropped = branch.dropped.push({ id: entry.id, reason: 'orphan_answer' })
+  const dropped = branch.dropped.push({ entry, reason: 'orphan_answer' })
   return { ...branch, openCalls, dropped }
 }
 

@@ -6,6 +6,7 @@ import { listOpenCalls } from '../log/open-calls.ts'
 import { cutPoints } from '../view/cut-points.ts'
 import { isPending, type Unit, unitItems } from '../view/unit.ts'
 import { activatedSkills } from './branch.ts'
+import { droppedAnswers } from './dropped.ts'
 import type { State } from './state.ts'
 
 /**
@@ -37,7 +38,7 @@ export function encodeState(state: State): string {
     system_prompt: branch.systemPrompt?.seq ?? null,
     last_user_message: branch.lastUserMessage?.seq ?? null,
     activated_skills: activatedSkills(branch),
-    dropped: [...branch.dropped],
+    dropped: droppedAnswers(branch),
   })
 }
 

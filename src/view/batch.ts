@@ -3,7 +3,7 @@
 import { hasText } from '../event/text.ts'
 import type { ActionEvent, AnswerEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
-import { findCall, type Log } from '../log/log.ts'
+import { hasCall, type Log } from '../log/log.ts'
 import type { OpenCall } from '../log/open-calls.ts'
 import { Vector } from '../log/vector.ts'
 import { type BatchUnit, isPending, type Unit } from './unit.ts'
@@ -44,8 +44,8 @@ function takes(batch: BatchUnit, call: EventEntry<ActionEvent>, log: Log): boole
   const { llm_response_id, tool_call_id } = call.event
   if (llm_response_id === '' || batch.responseId !== llm_response_id) return false
   if (!isPending(batch) && !(batch.onlyErrors && !bringsThought(call.event))) return false
-  const same = findCall(log, tool_call_id, (entry) => holds(batch.calls, entry.seq))
-  return same < 0
+  // Ids repeat from reply to reply: only the calls since the batch began are of interest.
+  return !hasCall(log, tool_call_id, batch.rank, (seq) => holds(batch.calls, seq))
 }
 
 /** Whether an action brings words of its own, as only the first action of a response does. */

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { width } from '../../src/cli/show/text.ts'
-import { isQuarantined, type Loaded, loadLine, replay } from '../../src/index.ts'
+import { droppedAnswers, isQuarantined, type Loaded, loadLine, replay } from '../../src/index.ts'
 import { type Answer, answers, colloquy, SAMPLE } from './world.ts'
 
 describe('the demo', () => {
@@ -99,7 +99,7 @@ describe('the sample conversation', () => {
     }
     const state = replay(facts)
     expect(state.header.status).toBe('waiting_for_confirmation')
-    expect([...state.branch.dropped]).toMatchObject([{ reason: 'duplicate_answer' }])
+    expect(droppedAnswers(state.branch)).toMatchObject([{ reason: 'duplicate_answer' }])
   })
 
   it('carries its thinking, signed, to the provider that signed it', async () => {

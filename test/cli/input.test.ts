@@ -66,13 +66,19 @@ describe('the form of a file', () => {
 })
 
 describe('an empty file', () => {
-  it.each(['a.jsonl', 'a.json', 'a', 'blank.jsonl'])('%s has no events', async (name) => {
+  it.each(['a.jsonl', 'a', 'blank.jsonl'])('%s has no events', async (name) => {
     const file = folder({ [name]: name.startsWith('blank') ? '\n \n' : '' })(name)
     expect(await answers(['check', file])).toMatchObject({
       code: 0,
       all: [{ events: 0, valid: 0, issues: [] }],
       err: '',
     })
+  })
+
+  it('a.json is not JSON: an array, if empty, is written down', async () => {
+    const { code, all } = await answers(['check', folder({ 'a.json': ' \n' })('a.json')])
+    expect(code).toBe(1)
+    expect(all[0]).toMatchObject({ error: { code: 'not_json' } })
   })
 
   it('is also an empty array', async () => {

@@ -10,6 +10,7 @@ import { findEntry, listReports } from '../../src/log/log.ts'
 import { listOpenCalls } from '../../src/log/open-calls.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
+import { droppedAnswers } from '../../src/state/dropped.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { cutPoints } from '../../src/view/cut-points.ts'
@@ -51,7 +52,7 @@ export const open = (state: State): string[] =>
 
 /** Answers on the branch that answer nothing, as `id reason`. */
 export const dropped = (state: State): string[] =>
-  [...state.branch.dropped].map(({ id, reason }) => `${id} ${reason}`)
+  droppedAnswers(state.branch).map(({ id, reason }) => `${id} ${reason}`)
 
 /** What the replay put right, as `id code`. */
 export const reports = (state: State): string[] =>

@@ -183,6 +183,13 @@ describe('reasoning items', () => {
     expect(order(...events).filter((each) => each.startsWith('rs'))).toEqual(['rs_1'])
   })
 
+  it('that cannot be sent take the item id of what they led to with them', () => {
+    const lost = input(call('a', 'fc_1', { id: 'other', summary: [] }), observe('oa', 'a'))
+    expect(lost[0]).not.toHaveProperty('id')
+    const kept = input(call('a', 'fc_1', { id: 'rs_1', summary: [] }), observe('oa', 'a'))
+    expect(kept.map((item) => 'id' in item && item.id)).toEqual(['rs_1', 'fc_1', false])
+  })
+
   it('lead a message, and are left out where nothing follows', () => {
     expect(order(says('hello', rs('rs_1')))).toEqual(['rs_1', 'message'])
     expect(order(says(' ', rs('rs_1')))).toEqual([])

@@ -1,29 +1,7 @@
 /** The naive reading of a state: nodes, a length and a place go in, everything a state says comes out as plain data. */
 
-import { type BranchReading, readBranch } from './branch.ts'
-import { readStatus, type StatusReading } from './status.ts'
-import { type Node, pathOf } from './tree.ts'
+import type { Node } from './tree.ts'
 import { type Item, pending, shown, type Unit, wholes } from './unit.ts'
-
-/** What a state says. Numbers are positions in the log. */
-export interface Reading extends StatusReading {
-  readonly length: number
-  readonly head: number | null
-  readonly path: readonly number[]
-  readonly branch: BranchReading
-}
-
-/** The state with HEAD at `at`, after the first `length` facts; nothing is kept between two questions. */
-export function readState(nodes: readonly Node[], length: number, at: number | null): Reading {
-  const known = nodes.slice(0, length)
-  return {
-    ...readStatus(known, length),
-    length,
-    head: at,
-    path: pathOf(known, at),
-    branch: readBranch(known, at),
-  }
-}
 
 /** HEAD after the first `length` facts. */
 export const headAt = (nodes: readonly Node[], length: number): number | null =>

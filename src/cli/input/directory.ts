@@ -1,7 +1,7 @@
 /** A directory of event files goes in, their contents come out in the order of their numbers. */
 
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { FileError, fromFileSystem } from '../failure.ts'
 import type { Piece } from './piece.ts'
 
@@ -49,5 +49,5 @@ async function* read(files: readonly EventFile[]): AsyncIterableIterator<Piece[]
 }
 
 async function bytesOf(path: string): Promise<Buffer> {
-  return await readFile(path).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  return await readFile(path).catch((error: unknown) => Promise.reject(fromFileSystem(error, basename(path))))
 }

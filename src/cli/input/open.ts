@@ -41,7 +41,7 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
 
 async function openText(extension: string, source: Chunks): Promise<Opened> {
   const { chunks, first } = await withoutBom(source)
-  if (extension === '.json' && first !== OPEN_BRACKET && first !== null) return refuseOther(chunks)
+  if (extension === '.json' && first !== OPEN_BRACKET) return refuseOther(chunks)
   const isArray = extension !== '.jsonl' && first === OPEN_BRACKET
   return isArray
     ? { form: 'array', pieces: splitArray(chunks) }

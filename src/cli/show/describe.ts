@@ -153,7 +153,7 @@ const TELLING = [
 ] as const
 
 /** What a call asks for: the telling fields of its action, else its arguments. */
-export function callText({ action, tool_call }: ActionEvent): string {
+function callText({ action, tool_call }: ActionEvent): string {
   if (action === null || action === undefined) return `(cannot run) ${tool_call.arguments}`
   const told = TELLING.map((field) => action[field]).filter(
     (value) => typeof value === 'string' && value !== '',

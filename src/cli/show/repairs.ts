@@ -1,6 +1,6 @@
 /** A recording goes in, what was put right or set aside on the way comes out, in the order of the file. */
 
-import { findEntry, isAnswer, listReports, type State, UPCASTERS } from '../../index.ts'
+import { droppedAnswers, findEntry, isAnswer, listReports, type State, UPCASTERS } from '../../index.ts'
 import type { Recording } from '../recording.ts'
 import { reasonOf } from './describe.ts'
 import { counted, glimpse } from './text.ts'
@@ -68,8 +68,8 @@ export function logRepairs({ lines }: Recording, { log }: State): Repair[] {
 }
 
 /** Answers on the branch that answer nothing. */
-export function branchRepairs({ lines }: Recording, { branch, log }: State): Repair[] {
-  return [...branch.dropped].flatMap(({ id, reason }) => {
+function branchRepairs({ lines }: Recording, { branch, log }: State): Repair[] {
+  return droppedAnswers(branch).flatMap(({ id, reason }) => {
     const entry = findEntry(log, id)
     if (entry?.event === undefined || entry.event === null || !isAnswer(entry.event)) return []
     const { tool_name, tool_call_id } = entry.event

@@ -12,6 +12,7 @@ import {
   type Unit,
   unitItems,
   type ViewItem,
+  droppedAnswers,
 } from '../../index.ts'
 import { describeEvent } from './describe.ts'
 import { eventRow, heading, idWidth, type Page, shownId } from './page.ts'
@@ -21,7 +22,8 @@ const CUT = '✂'
 
 /** Shows the view of a state, what is pending, and what was left out. */
 export function* showView(page: Page, file: string, state: State): IterableIterator<string> {
-  const { view, dropped } = state.branch
+  const { view } = state.branch
+  const dropped = droppedAnswers(state.branch)
   const at = state.log.head === null ? 'the empty HEAD' : shownId(state.log.head.id)
   yield heading(page, safe(file), `the view at ${at}: ${counted(view.length, 'event')}`)
   yield* viewRows(page, state, true)

@@ -56,13 +56,13 @@ export const imageContent = z.looseObject({
 
 export const content = z.union([textContent, imageContent])
 
-export const thinkingBlock = z.strictObject({
+const thinkingBlock = z.strictObject({
   type: z.literal('thinking').default('thinking'),
   thinking: z.string(),
   signature: maybeText,
 })
 
-export const redactedThinkingBlock = z.strictObject({
+const redactedThinkingBlock = z.strictObject({
   type: z.literal('redacted_thinking').default('redacted_thinking'),
   data: z.string(),
 })

@@ -1,0 +1,141 @@
+/** The upcasters as a whole: what they leave alone, and the laws that each of them keeps. */
+
+import { isDeepStrictEqual } from 'node:util'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { namesOfTool } from '../../src/event/dialects/tools.ts'
+import { isEventKind } from '../../src/event/kinds.ts'
+import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
+import { upcast, UPCASTERS } from '../../src/event/upcast.ts'
+import { almostEvent, anyEvent } from './arbitrary.ts'
+import { SAMPLES, sampleOf } from './samples.ts'
+
+const raw = (kind: Parameters<typeof sampleOf>[0], fields: object): JsonValue =>
+  ({ ...sampleOf(kind).minimal, ...fields }) as JsonValue
+
+const OPENAI_CALL = { index: 0, function: { arguments: '{}', name: 'terminal' }, id: 'c1', type: 'function' }
+const observation = (observation: object, fields: object = {}): JsonValue =>
+  raw('ObservationEvent', { observation, ...fields })
+
+describe('what no upcaster knows stays as it is', () => {
+  it.each<[string, JsonValue]>([
+    [
+      'both names of the skills',
+      raw('MessageEvent', { activated_microagents: ['a'], activated_skills: ['b'] }),
+    ],
+    ['a status beside a key', { kind: 'ConversationStateUpdateEvent', agent_status: 'IDLE', key: 'a' }],
+    ['a status and an iteration', { kind: 'ConversationStateUpdateEvent', agent_status: 5 }],
+    [
+      'an action without a kind, of a tool that is not built in',
+      raw('ActionEvent', { tool_name: 'fetch', action: { url: 'u' } }),
+    ],
+    ['an observation without a kind, likewise', observation({ output: 'a' }, { tool_name: 'fetch' })],
+    [
+      'a call whose arguments are an object',
+      raw('ActionEvent', { tool_call: { id: 'c', function: { name: 'a', arguments: {} } } }),
+    ],
+    [
+      'a call that says two things under one name',
+      raw('ActionEvent', { tool_call: { ...OPENAI_CALL, name: 'another' } }),
+    ],
+    ['a call that has an origin', raw('ActionEvent', { tool_call: { ...OPENAI_CALL, origin: 'responses' } })],
+    [
+      'a tool that says two things under one name',
+      raw('SystemPromptEvent', { tools: [{ type: 'function', function: { name: 'a' }, title: 'b' }] }),
+    ],
+    ['a tool without a name', raw('SystemPromptEvent', { tools: [{ type: 'function', function: {} }] })],
+    [
+      'results of a tool that a user made',
+      observation({ kind: 'OwnObservation', output: 'a', error: 'b', message: 'c' }),
+    ],
+    [
+      'results beside content',
+      observation({ kind: 'TerminalObservation', content: [], output: 'a', error: 'b' }),
+    ],
+    ['a message that the kind owns', observation({ kind: 'ApplyPatchObservation', message: 'patched' })],
+    [
+      'an error that is neither flag nor text',
+      observation({ kind: 'BrowserObservation', output: 'a', error: { code: 1 } }),
+    ],
+    [
+      'null where null says something',
+      raw('ActionEvent', { action: null, summary: null, critic_result: null }),
+    ],
+    ['null in a required field', raw('ActionEvent', { thought: null })],
+    [
+      'enable_truncation where no text content stands',
+      raw('ConversationStateUpdateEvent', { value: { enable_truncation: true } }),
+    ],
+    ['another kind', { kind: 'Nonsense', id: null, classification: 1 }],
+    ['no kind', { id: null }],
+    ['no object', [null]],
+    ['null', null],
+  ])('%s', (_, value) => {
+    expect(upcast(value).value).toBe(value)
+    expect(upcast(value).applied).toEqual([])
+  })
+})
+
+describe('the upcasters', () => {
+  it('have names of their own, and say what they do', () => {
+    expect(new Set(UPCASTERS.map(({ name }) => name)).size).toBe(UPCASTERS.length)
+    for (const { name, description, kinds } of UPCASTERS) {
+      expect(name).toMatch(/^[a-z]+\.[a-z_]+$/)
+      expect(description.length).toBeGreaterThan(30)
+      expect(kinds.length).toBeGreaterThan(0)
+      expect(kinds.every(isEventKind)).toBe(true)
+    }
+  })
+
+  it.each(SAMPLES)('leave the smallest and the fullest $kind alone', ({ minimal, full }) => {
+    for (const value of [minimal, full]) {
+      expect(upcast(value as JsonObject).value).toBe(value)
+      for (const upcaster of UPCASTERS) expect(upcaster.applies(value as JsonObject)).toBe(false)
+    }
+  })
+
+  it('leave every event of today alone', () => {
+    fc.assert(fc.property(anyEvent, (event) => upcast(event as JsonObject).value === event))
+  })
+
+  it('are pure, total, and done after one run', () => {
+    const seen = new Map<string, number>()
+    fc.assert(
+      fc.property(almostEvent, (given) => {
+        const event = given as JsonObject
+        const before = structuredClone(event)
+        const { value, applied } = upcast(event)
+        expect(isDeepStrictEqual(event, before)).toBe(true)
+        expect(applied.length === 0).toBe(value === event)
+        expect(upcast(value)).toEqual({ value, applied: [] })
+        for (const upcaster of UPCASTERS) {
+          const once = upcaster.upcast(event)
+          expect(upcaster.applies(event)).toBe(once !== event)
+          expect(upcaster.upcast(once)).toBe(once)
+        }
+        for (const name of applied) seen.set(name, (seen.get(name) ?? 0) + 1)
+      }),
+      // A fixed seed: that each upcaster had work to do must not hang on luck.
+      { numRuns: 5000, seed: 20_261_121 },
+    )
+    expect([...seen.keys()].toSorted()).toEqual(UPCASTERS.map(({ name }) => name).toSorted())
+  })
+})
+
+describe('namesOfTool', () => {
+  it.each([
+    ['terminal', 'TerminalTool', 'TerminalAction', 'TerminalObservation'],
+    ['execute_bash', 'TerminalTool', 'TerminalAction', 'TerminalObservation'],
+    ['str_replace_editor', 'FileEditorTool', 'FileEditorAction', 'FileEditorObservation'],
+    ['task_tracker', 'TaskTrackerTool', 'TaskTrackerAction', 'TaskTrackerObservation'],
+    ['browser_get_state', 'BrowserGetStateTool', 'BrowserGetStateAction', 'BrowserObservation'],
+    ['switch_llm', 'SwitchLLMTool', 'SwitchLLMAction', 'SwitchLLMObservation'],
+    ['inspect_image_with_vision', 'VisionInspectTool', 'VisionInspectAction', 'VisionInspectObservation'],
+  ])('%s', (name, tool, action, observation) => {
+    expect(namesOfTool(name)).toEqual({ tool, action, observation })
+  })
+
+  it.each(['', 'fetch', 'Terminal ', 'toString', '__proto__'])('%j is not built in', (name) => {
+    expect(namesOfTool(name)).toBeUndefined()
+  })
+})

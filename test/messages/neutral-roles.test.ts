@@ -1,0 +1,165 @@
+/** Neutral messages: roles and senders, pending calls, the limit on results, and that writing them changes nothing. */
+
+import { describe, expect, it } from 'vitest'
+import { hasCode } from '../../src/event/errors.ts'
+import type { Message } from '../../src/event/shapes.ts'
+import type { Event, MessageEvent } from '../../src/event/types.ts'
+import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import { action, condensation, observe, pair, reject, system, text, user } from '../build.ts'
+
+const write = (events: readonly Event[], options?: MessageOptions): NeutralMessage[] =>
+  toMessages(replay(events), options)
+
+/** Role and texts of each message, in short. */
+const brief = (events: readonly Event[], options?: MessageOptions): string[] =>
+  write(events, options).map(line)
+
+function line(message: NeutralMessage): string {
+  const content = message.content.map((part) => ('image_urls' in part ? '<image>' : part.text)).join('|')
+  const calls = message.role === 'assistant' ? message.tool_calls.map(({ id }) => ` ->${id}`).join('') : ''
+  const answer = message.role === 'tool' ? ` ${message.tool_call_id}${message.is_error ? '!' : ''}` : ''
+  return `${message.role}${answer}: ${content}${calls}`
+}
+
+const message = (id: string, llm_message: Message, more: Partial<MessageEvent> = {}): MessageEvent => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message,
+  ...more,
+})
+
+describe('messages of other roles and senders', () => {
+  it('a system message in the log is said by the user', () => {
+    expect(
+      brief([system('s'), message('m', { role: 'system', content: [text('note')] }), user('u')]),
+    ).toEqual(['system: s', 'user: note|u'])
+  })
+
+  it('reasoning or thinking alone is something said', () => {
+    const thinking_blocks = [{ type: 'thinking' as const, thinking: 't', signature: 's' }]
+    const events = [
+      message('a', { role: 'assistant', reasoning_content: 'hm' }),
+      message('b', { role: 'assistant', thinking_blocks }),
+      message('c', { role: 'assistant', responses_reasoning_item: { id: 'rs_1' } }),
+    ]
+    expect(write(events).map(({ role }) => role)).toEqual(['assistant', 'assistant', 'assistant'])
+    expect(write(events)).toMatchObject([
+      { reasoning_content: 'hm' },
+      { thinking_blocks },
+      { responses_reasoning_item: { id: 'rs_1' } },
+    ])
+  })
+
+  it('a result carries the id and the name of its call, not those of the answer', () => {
+    const call = action('a', { call: 'c1', tool: 'ls' })
+    const stray = observe('o', call, 'o', { tool_call_id: 'other', tool_name: 'rm' })
+    expect(write([call, stray])[1]).toMatchObject({ tool_call_id: 'c1', name: 'ls' })
+  })
+
+  it('a rejection gives its reason, or the reason that it has when it names none', () => {
+    const call = action('a', { call: 'c' })
+    expect(brief([call, reject('r', call, { rejection_reason: 'too risky' })])[1]).toBe(
+      'tool c!: Action rejected: too risky',
+    )
+    for (const more of [{}, { rejection_reason: ' ' }]) {
+      expect(brief([call, reject('r', call, more)])[1]).toBe(
+        'tool c!: Action rejected: User rejected the action',
+      )
+    }
+  })
+
+  it('a call without a name takes the name that the log knows', () => {
+    const call = action('a', {
+      tool: 'ls',
+      tool_call: { id: 'x', name: ' ', arguments: '{}', origin: 'completion' },
+      tool_call_id: 'c',
+    })
+    const [reply] = write([call, observe('o', call)])
+    expect(reply).toMatchObject({ tool_calls: [{ id: 'c', name: 'ls' }] })
+  })
+})
+
+describe('pending calls', () => {
+  const one = action('a1', { response: 'r', call: 'c1', tool: 'ls' })
+  const two = action('a2', { response: 'r', call: 'c2', tool: 'rm' })
+  const log = [user('u'), one, two, observe('o1', one), user('v')]
+
+  it('are left out with all of their batch', () => {
+    expect(brief(log)).toEqual(['user: u|v'])
+    expect(brief(log, { pending: 'omit' })).toEqual(['user: u|v'])
+  })
+
+  it('are closed at their place with a reason', () => {
+    expect(brief(log, { pending: { close: 'interrupted' } })).toEqual([
+      'user: u',
+      'assistant:  ->c1 ->c2',
+      'tool c1: o1',
+      'tool c2!: interrupted',
+      'user: v',
+    ])
+  })
+
+  it('are refused by name', () => {
+    const calls = [{ event_id: 'a2', tool_call_id: 'c2', tool_name: 'rm' }]
+    try {
+      write(log, { pending: 'refuse' })
+      expect.unreachable()
+    } catch (error) {
+      expect(hasCode(error, 'pending_calls') && error.data).toEqual({ calls })
+      expect(String(error)).toContain('"rm" ("c2")')
+    }
+    expect(brief(log.slice(0, 1), { pending: 'refuse' })).toEqual(['user: u'])
+  })
+
+  it('many are counted in the message', () => {
+    const calls = Array.from({ length: 8 }, (_, n) => action(`a${n}`, { response: 'r' }))
+    expect(() => write(calls, { pending: 'refuse' })).toThrow(/ and 3 more$/)
+  })
+
+  it('alone make an empty view, unless they are to be closed', () => {
+    expect(brief([system('s'), condensation('C', ['s']), one])).toEqual([])
+    expect(brief([one], { pending: { close: 'no' } })).toEqual(['assistant:  ->c1', 'tool c1!: no'])
+  })
+
+  it('that were forgotten are neither refused nor closed', () => {
+    const gone = [...log, condensation('C', ['a1'])]
+    expect(brief(gone, { pending: 'refuse' })).toEqual(['user: u|v'])
+    expect(brief(gone, { pending: { close: 'no' } })).toEqual(['user: u|v'])
+  })
+})
+
+describe('the limit on results', () => {
+  const long = 'x'.repeat(60_000)
+
+  it('M9 is not there unless asked for', () => {
+    const call = action('a', { call: 'c' })
+    expect(brief([call, observe('o', call, long)])[1]).toHaveLength('tool c: '.length + 60_000)
+  })
+
+  it('M9 N6 cuts texts of results to exactly so many characters, and nothing else', () => {
+    const call = action('a', { call: 'c', thought: long })
+    const log = [user('u', long), call, observe('o', call, [text(long), text(long.slice(0, 50_000))])]
+    const [first, reply, result] = write(log, { maxResultLength: 50_000 })
+    expect(first).toMatchObject({ content: [text(long)] })
+    expect(reply).toMatchObject({ content: [text(long)] })
+    const [cut, kept] = result?.content ?? []
+    expect(kept).toEqual(text(long.slice(0, 50_000)))
+    expect(cut && 'text' in cut && cut.text).toHaveLength(50_000)
+    expect(cut && 'text' in cut && cut.text).toContain('<response clipped>')
+  })
+})
+
+describe('neutral messages are a projection', () => {
+  it('that leaves the state as it is and gives the same twice', () => {
+    const [call, result] = pair('1')
+    const state = replay([system('s'), user('u'), user('v'), call, result])
+    const once = JSON.stringify(toMessages(state))
+    expect(JSON.stringify(toMessages(state))).toBe(once)
+    const longer = reduce(state, user('w'))
+    expect(JSON.stringify(toMessages(state))).toBe(once)
+    expect(toMessages(longer).slice(0, -1)).toEqual(toMessages(state))
+  })
+})
