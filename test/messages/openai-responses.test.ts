@@ -184,9 +184,11 @@ describe('reasoning items', () => {
   })
 
   it('that cannot be sent take the item id of what they led to with them', () => {
-    const lost = input(call('a', 'fc_1', { id: 'other', summary: [] }), observe('oa', 'a'))
+    const other = call('a', 'fc_1', { id: 'other', summary: [] })
+    const lost = input(other, observe('oa', other))
     expect(lost[0]).not.toHaveProperty('id')
-    const kept = input(call('a', 'fc_1', { id: 'rs_1', summary: [] }), observe('oa', 'a'))
+    const own = call('a', 'fc_1', { id: 'rs_1', summary: [] })
+    const kept = input(own, observe('oa', own))
     expect(kept.map((item) => 'id' in item && item.id)).toEqual(['rs_1', 'fc_1', false])
   })
 
