@@ -114,3 +114,19 @@ export type {
 export { toMessages } from './messages/neutral.ts'
 export { type ChatMessage, toOpenAIChat } from './messages/openai-chat.ts'
 export { type ResponsesItem, type ResponsesRequest, toOpenAIResponses } from './messages/openai-responses.ts'
+
+// store/: where facts are kept
+export type { Appended, AppendOptions, ExpectedVersion } from './store/append.ts'
+export type {
+  ConversationFilter,
+  ConversationOrder,
+  ConversationPatch,
+  ConversationQuery,
+  ConversationRecord,
+  NewConversation,
+} from './store/conversation-record.ts'
+export type { Lease } from './store/lease.ts'
+export { memoryStore, type MemoryStoreOptions } from './store/memory.ts'
+export type { EventFilter, EventPage, EventQuery, Page } from './store/query.ts'
+export type { ReadOptions, Store, Unwatch } from './store/store.ts'
+export type { StoredEvent } from './store/stored-event.ts'

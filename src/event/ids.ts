@@ -1,5 +1,6 @@
 /** Which texts may be an event's id, and which id an event gets that came without one. */
 
+import { hashText } from './hash.ts'
 import { canonicalJson } from './encode.ts'
 import type { Event } from './types.ts'
 
@@ -35,25 +36,5 @@ export function isLegalId(text: string): boolean {
  */
 export function deriveEventId(conversationId: string, seq: number, event: Event): string {
   // A line feed is in no legal id, so the three parts cannot run into each other.
-  return `derived-${seq}-${hash64(`${conversationId}\n${seq}\n${canonicalJson(event)}`)}`
+  return `derived-${seq}-${hashText(`${conversationId}\n${seq}\n${canonicalJson(event)}`)}`
 }
-
-/**
- * A fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for
- * security.
- */
-function hash64(text: string): string {
-  let high = 0xdeadbeef
-  let low = 0x41c6ce57
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    high = Math.imul(high ^ unit, 0x9e3779b1)
-    low = Math.imul(low ^ unit, 0x5f356495)
-  }
-  const mixedHigh = Math.imul(high ^ (high >>> 16), 0x85ebca6b) ^ Math.imul(low ^ (low >>> 13), 0xc2b2ae35)
-  const mixedLow =
-    Math.imul(low ^ (low >>> 16), 0x85ebca6b) ^ Math.imul(mixedHigh ^ (mixedHigh >>> 13), 0xc2b2ae35)
-  return hex32(mixedHigh) + hex32(mixedLow)
-}
-
-const hex32 = (lane: number): string => (lane >>> 0).toString(16).padStart(8, '0')

@@ -1,0 +1,128 @@
+/** Queries as callers write them go in; checked ones come out, with instants, sets and the cursor's place, ready for any store. */
+
+import { ColloquyError } from '../event/errors.ts'
+import { EVENT_KINDS, type EventKind, isEventKind } from '../event/kinds.ts'
+import type { Source } from '../event/shapes.ts'
+import { checkId, checkInstant, checkInteger, checkOneOf, checkText, refuse } from './check.ts'
+import { decodeCursor, encodeCursor, scopeOf } from './cursor.ts'
+import { foldText } from './message-text.ts'
+import type { EventFilter, EventQuery } from './query.ts'
+import type { ReadOptions } from './store.ts'
+
+const SOURCES: readonly Source[] = ['agent', 'user', 'environment', 'hook']
+const EVENT_ORDERS = ['timestamp', 'timestamp_desc'] as const
+
+/** A filter that every store reads alike; null does not narrow. */
+export interface CheckedEventFilter {
+  readonly conversationId: string
+  /** The kinds let through, in the contract's order: those asked for without those excluded, with a text none but MessageEvent. */
+  readonly kinds: ReadonlySet<EventKind> | null
+  readonly source: Source | null
+  /** Part of what `messageText` gives, folded. */
+  readonly text: string | null
+  /** Microseconds since 1970; the first instant let through, and the first no longer let through. */
+  readonly from: bigint | null
+  readonly until: bigint | null
+  readonly leafId: string | null
+}
+
+/** A page to find: at most `limit` events beyond `after`, upwards or downwards by (time, seq). */
+export interface CheckedEventQuery extends CheckedEventFilter {
+  readonly descending: boolean
+  readonly limit: number
+  readonly after: { readonly time: bigint; readonly seq: number } | null
+  /** Conversation, filter and order in one text; what a cursor is bound to. */
+  readonly scope: string
+}
+
+/**
+ * Checks which events a caller wants. O(kinds).
+ * @throws `invalid_query` naming the field in `data.field`.
+ *
+ * @example
+ * checkEventFilter({ conversationId: 'c', timestampGte: '1970-01-01T00:00:01Z' }).from // 1000000n
+ */
+export function checkEventFilter(filter: EventFilter): CheckedEventFilter {
+  const text = checkText('text', filter.text)
+  return {
+    conversationId:
+      checkId('conversationId', filter.conversationId) ?? refuse('conversationId', 'is missing'),
+    kinds: kindsOf(filter, text !== null),
+    source: checkOneOf('source', filter.source, SOURCES),
+    text: text === null ? null : foldText(text),
+    from: checkInstant('timestampGte', filter.timestampGte),
+    until: checkInstant('timestampLt', filter.timestampLt),
+    leafId: checkId('leafId', filter.leafId),
+  }
+}
+
+/**
+ * Checks a whole query. O(kinds + length of the cursor).
+ * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` saying why in `data.reason`.
+ *
+ * @example
+ * checkEventQuery({ conversationId: 'c' }).limit // 100
+ */
+export function checkEventQuery(query: EventQuery): CheckedEventQuery {
+  const filter = checkEventFilter(query)
+  const order = checkOneOf('order', query.order, EVENT_ORDERS) ?? 'timestamp'
+  const limit = checkInteger('limit', query.limit, 1, 100, 100)
+  const scope = scopeOf('events', order, filter)
+  const cursor = checkText('cursor', query.cursor)
+  return {
+    ...filter,
+    descending: order === 'timestamp_desc',
+    limit,
+    scope,
+    after: cursor === null ? null : eventPlace(scope, cursor),
+  }
+}
+
+/** The cursor of the page that follows the one that ends with this event. O(length of the scope). */
+export function eventCursor(
+  query: Pick<CheckedEventQuery, 'scope'>,
+  last: { readonly time: bigint; readonly seq: number },
+): string {
+  return encodeCursor(query.scope, [String(last.time), String(last.seq)])
+}
+
+/** Checks from where to read, and which way; `from` is null for the end that the direction begins at. */
+export function checkReadOptions(options: ReadOptions): {
+  readonly from: number | null
+  readonly backward: boolean
+  readonly limit: number
+} {
+  return {
+    from: checkInteger('from', options.from, 0, Number.MAX_SAFE_INTEGER, null),
+    backward: checkOneOf('direction', options.direction, ['forward', 'backward']) === 'backward',
+    limit: checkInteger('limit', options.limit, 1, Number.MAX_SAFE_INTEGER, 1000),
+  }
+}
+
+function kindsOf(filter: EventFilter, messagesOnly: boolean): ReadonlySet<EventKind> | null {
+  const asked = kindList('kinds', filter.kinds)
+  const excluded = kindList('excludeKinds', filter.excludeKinds) ?? []
+  if (asked === null && excluded.length === 0 && !messagesOnly) return null
+  const fits = (kind: EventKind): boolean =>
+    (asked?.includes(kind) ?? true) && !excluded.includes(kind) && (!messagesOnly || kind === 'MessageEvent')
+  return new Set(EVENT_KINDS.filter(fits))
+}
+
+function kindList(field: string, value: unknown): readonly EventKind[] | null {
+  if (value === undefined || value === null) return null
+  if (!Array.isArray(value)) return refuse(field, 'must be a list of kinds')
+  return value.map((kind: unknown) =>
+    isEventKind(kind) ? kind : refuse(field, `must be among ${EVENT_KINDS.join(', ')}`),
+  )
+}
+
+function eventPlace(scope: string, cursor: string): { readonly time: bigint; readonly seq: number } {
+  const [time = '', seq = ''] = decodeCursor(scope, cursor)
+  // The checksum is no signature: whoever knows it can write a cursor, and still gets an error of ours.
+  if (!/^-?\d{1,18}$/.test(time) || !/^\d{1,15}$/.test(seq)) {
+    throw new ColloquyError('invalid_cursor', 'The cursor cannot be used: its place is none.', {
+      reason: 'altered',
+    })
+  }
+  return { time: BigInt(time), seq: Number(seq) }
+}

@@ -1,0 +1,74 @@
+/** The conversations of a memory store: records, logs and leases by id, and the records in order. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import type { CheckedConversationQuery } from '../checked-list.ts'
+import type { ConversationRecord } from '../conversation-record.ts'
+import type { Lease } from '../lease.ts'
+import { compareRecords } from './list.ts'
+import { type MemoryLog, newLog } from './log.ts'
+
+/** All that is kept of one conversation. */
+export interface Kept {
+  record: ConversationRecord
+  readonly log: MemoryLog
+  /** The latest lease; null when there is none or it was given back. */
+  lease: Lease | null
+  /** How many leases there have been. */
+  generation: number
+}
+
+/** Conversations by id. */
+export class Conversations {
+  readonly #kept = new Map<string, Kept>()
+  /** The records in order, until one changes. */
+  readonly #sorted = new Map<CheckedConversationQuery['by'], readonly ConversationRecord[]>()
+
+  find(id: string): Kept | undefined {
+    return this.#kept.get(id)
+  }
+
+  /** @throws `unknown_conversation`. */
+  get(id: string): Kept {
+    const kept = this.#kept.get(id)
+    if (kept !== undefined) return kept
+    throw new ColloquyError(
+      'unknown_conversation',
+      `There is no conversation ${JSON.stringify(id)}; create it first.`,
+      {
+        conversationId: id,
+      },
+    )
+  }
+
+  /** @throws `conversation_exists`. */
+  add(record: ConversationRecord): void {
+    if (this.#kept.has(record.id)) {
+      throw new ColloquyError(
+        'conversation_exists',
+        `A conversation ${JSON.stringify(record.id)} exists already; use it, or give another id.`,
+        { conversationId: record.id },
+      )
+    }
+    this.#kept.set(record.id, { record, log: newLog(), lease: null, generation: 0 })
+    this.#sorted.clear()
+  }
+
+  change(kept: Kept, record: ConversationRecord): void {
+    kept.record = record
+    this.#sorted.clear()
+  }
+
+  delete(id: string): boolean {
+    this.#sorted.clear()
+    return this.#kept.delete(id)
+  }
+
+  /** All records in order upwards. O(n log n) after a change, O(1) until the next. */
+  sorted(by: CheckedConversationQuery['by']): readonly ConversationRecord[] {
+    const known = this.#sorted.get(by)
+    if (known !== undefined) return known
+    const sorted = [...this.#kept.values()].map(({ record }) => record).toSorted(compareRecords(by))
+    this.#sorted.set(by, sorted)
+    return sorted
+  }
+}

@@ -1,0 +1,130 @@
+/** The contract that every store keeps: what goes into it, what comes out, and what may be relied on. */
+
+import type { Fact } from '../event/quarantine.ts'
+import type { Appended, AppendOptions } from './append.ts'
+import type {
+  ConversationFilter,
+  ConversationPatch,
+  ConversationQuery,
+  ConversationRecord,
+  NewConversation,
+} from './conversation-record.ts'
+import type { Lease } from './lease.ts'
+import type { EventFilter, EventPage, EventQuery, Page } from './query.ts'
+import type { StoredEvent } from './stored-event.ts'
+
+/**
+ * Where facts are kept.
+ *
+ * **A conversation** is a record and a log. The log's facts stand at positions `seq`, dense from 0; its version is their number.
+ * The record holds HEAD, and both change in one transaction: whoever reads sees all of an append or nothing.
+ *
+ * **Acknowledged is durable.** When a call resolves, what it changed survives a kill of the process, and with the adapter's durable
+ * setting (the default) a loss of power. The memory store forgets with its process.
+ *
+ * **Order.** Within a conversation there is one order of facts, `seq`. Time order is (instant in microseconds, seq); an event
+ * without a timestamp that can be read has the instant of the event before it (design D10, D15).
+ *
+ * **Values** that come out are frozen or fresh: nobody can change the store through them.
+ *
+ * **Errors** are `ColloquyError`s, told apart by code: `invalid_query`, `invalid_cursor`, `invalid_id`, `unknown_conversation`,
+ * `conversation_exists`, `version_conflict`, `id_conflict`, `unknown_parent`, `transient_event`, `lease_lost`, and from the database
+ * below `store_busy`, `store_full`, `store_read_only`, `store_unavailable`, `store_newer`, `store_closed`. After `store_busy` and
+ * `store_unavailable` the same call may be made again: an append that was carried out is known by its ids.
+ */
+export interface Store {
+  /** What kind of store it is, for messages. */
+  readonly name: string
+
+  /**
+   * Appends facts to the end of a log, all or none, in one round trip.
+   *
+   * First the ids (law S): an event whose id is in the log already with an equal body is not appended again and comes back as it is
+   * stored; fields that the caller left out are not compared. Another body under that id is `id_conflict`. Then, and only when
+   * something is left to append, the expected version: `version_conflict` with the real one in `data.version`. Then the lease.
+   *
+   * Then each fact finds its parent, inside the transaction (design D8): one that it names must stand in the log or earlier in the
+   * batch, else `unknown_parent`; where it names none it is HEAD, and the stored body of a live append carries it (`__root__` for the
+   * empty HEAD of a log that is not empty). A fact becomes HEAD unless it is a ConversationStateUpdateEvent; one with the key
+   * `leaf_event_id` moves HEAD (design D7), and a live one to where nothing stands is `unknown_event`. A StreamingDeltaEvent is refused
+   * with `transient_event`: it is to be published, not stored.
+   *
+   * O(log n) for each fact. @throws `unknown_conversation`, `version_conflict`, `id_conflict`, `unknown_parent`, `unknown_event`,
+   * `transient_event`, `lease_lost`, `invalid_id`.
+   */
+  append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<Appended>
+
+  /**
+   * The facts from a position on, in order, at most `limit` (default 1,000): forward from `from` (default 0), or backward from `from`
+   * (default the last). An unknown conversation is `unknown_conversation`. O(result).
+   */
+  read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
+
+  /** The event of the tree with this id, or null, also for an unknown conversation. O(log n). */
+  get(conversationId: string, id: string): Promise<StoredEvent | null>
+
+  /** The events with these ids, in the order asked, null for each that is missing. O(ids). */
+  getMany(conversationId: string, ids: readonly string[]): Promise<(StoredEvent | null)[]>
+
+  /**
+   * One page of the events that a filter lets through. Keyset paging: a page costs O(limit) at any depth, with any filter but text.
+   * Appending while paging repeats and skips nothing that was there (laws C). A page of an unknown conversation is empty.
+   * @throws `invalid_query` for a limit outside 1..100, an unknown kind, source or order, a time that cannot be read, an id that nothing
+   * can have;
+   * `invalid_cursor` for a cursor that is not one, or was made for another query, order or conversation.
+   */
+  search(query: EventQuery): Promise<EventPage>
+
+  /** How many events a filter lets through. O(log n + matches). @throws `invalid_query`. */
+  count(filter: EventFilter): Promise<number>
+
+  /** Creates a conversation with an empty log. @throws `conversation_exists`, `invalid_id`. */
+  createConversation(conversation: NewConversation): Promise<ConversationRecord>
+
+  /** The record of a conversation, or null. */
+  getConversation(id: string): Promise<ConversationRecord | null>
+
+  /** One page of conversations. @throws `invalid_query`, `invalid_cursor`. */
+  listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
+
+  /** How many conversations a filter lets through. @throws `invalid_query`. */
+  countConversations(filter?: ConversationFilter): Promise<number>
+
+  /** Changes what a patch names, nothing else. @throws `unknown_conversation`. */
+  updateConversation(id: string, patch: ConversationPatch): Promise<ConversationRecord>
+
+  /** Deletes a conversation with its log and lease; false when there was none. */
+  deleteConversation(id: string): Promise<boolean>
+
+  /**
+   * Takes or renews the run lease of a conversation for `ttl` milliseconds on the store's clock: null while another owner holds a
+   * live one. A renewal (the same owner, while its lease is live) keeps the generation, anything else raises it, also after the lease
+   * was given back. @throws `unknown_conversation`, `invalid_id` for the owner, `invalid_query` for the ttl.
+   */
+  acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null>
+
+  /** Gives a lease back, after which there is none; false when it is no longer the latest. */
+  releaseLease(lease: Lease): Promise<boolean>
+
+  /** The latest lease of a conversation, expired or not, or null. */
+  getLease(conversationId: string): Promise<Lease | null>
+
+  /**
+   * Calls `wake` after appends to a conversation, by whatever process, some time after they are durable; several may give one call, and
+   * a call may come without an append. It is a hint to read again, nothing else. Returns what ends it.
+   */
+  watch(conversationId: string, wake: () => void): Unwatch
+
+  /** Ends the store's own work and connections; every later call is `store_closed`. */
+  close(): Promise<void>
+}
+
+/** From where to read, and which way. */
+export interface ReadOptions {
+  readonly from?: number
+  readonly direction?: 'forward' | 'backward'
+  readonly limit?: number
+}
+
+/** Ends a watch; may be called more than once. */
+export type Unwatch = () => void

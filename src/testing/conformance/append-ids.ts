@@ -1,0 +1,237 @@
+/** Checks of append: what is kept, and how events are known by their ids (law S). */
+
+import type { Fact } from '../../event/quarantine.ts'
+import type { Event } from '../../event/types.ts'
+import { equal, holds, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, idsOf, pause, pauses, say, update } from './facts.ts'
+
+const action: Event = {
+  kind: 'ActionEvent',
+  id: 'a',
+  thought: [{ text: 'look' }],
+  tool_name: 'ls',
+  tool_call_id: 'c1',
+  tool_call: { id: 'c1', name: 'ls', arguments: '{}', origin: 'completion' },
+  llm_response_id: 'r1',
+}
+
+/** Changes what a store gave away, where it can. */
+function spoil(value: unknown): void {
+  try {
+    ;(value as { llm_message: { content: unknown[] } }).llm_message.content.push({ text: 'three' })
+  } catch {
+    // It is frozen, which is as good as fresh.
+  }
+}
+
+export const APPEND_IDS: readonly Check[] = [
+  {
+    name: 'append: positions are dense from 0, and the version is their number',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const first = await store.append(id, pauses(3))
+      equal(first.version, 3, 'the version after three events')
+      const second = await store.append(id, [pause('q')])
+      equal(second.version, 4, 'the version after four events')
+      const seqs = [...first.events, ...second.events].map(({ seq }) => seq)
+      equal(seqs, [0, 1, 2, 3], 'positions')
+      equal(second.events[0]?.conversationId, id, 'the conversation of a stored event')
+      equal((await store.getConversation(id))?.version, 4, 'the version in the record')
+    },
+  },
+  {
+    name: 'append: a body comes back as it was given, every null and the order of its fields',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const given: Event = {
+        value: { b: [null, 0.1, -1e21, true, ''], a: { '': {}, ['__proto__']: 1 } },
+        parent_id: '__root__',
+        kind: 'ConversationStateUpdateEvent',
+        timestamp: '2026-01-01 00:00:00.1+0100',
+        id: 'u',
+        key: 'k',
+      }
+      const { events } = await store.append(id, [given, { ...action, action: null, parent_id: '__root__' }])
+      equal(JSON.stringify(events[0]?.fact), JSON.stringify(given), 'the body that append gives back')
+      equal(
+        JSON.stringify((await store.get(id, 'u'))?.fact),
+        JSON.stringify(given),
+        'the body that get gives',
+      )
+      equal((await store.read(id))[1]?.fact, { ...action, action: null, parent_id: '__root__' }, 'a null')
+    },
+  },
+  {
+    name: 'append: nothing happens for an empty batch',
+    async run({ store }) {
+      const id = await begin(store, 'c', pauses(2))
+      equal(
+        await store.append(id, [], { expected: 7 }),
+        { events: [], version: 2, headId: 'p1' },
+        'the answer',
+      )
+    },
+  },
+  {
+    name: 'append: the same event again is not appended, and comes back as it is stored',
+    async run({ store }) {
+      const id = await begin(store, 'c', [say('m', 'one'), pause('p')])
+      const again = await store.append(id, [say('m', 'one')])
+      equal([again.version, again.headId], [2, 'p'], 'version and HEAD')
+      equal(again.events, [await store.get(id, 'm')], 'the event')
+      equal((await store.read(id)).length, 2, 'the length of the log')
+    },
+  },
+  {
+    name: 'append: ids are looked at before the expected version',
+    async run({ store }) {
+      const id = await begin(store, 'c', [say('m', 'one'), pause('p')])
+      for (const expected of ['none', 0, 1, 99] as const) {
+        equal((await store.append(id, [say('m', 'one')], { expected })).version, 2, `expected ${expected}`)
+      }
+      const what = 'a known id with another body, and a version that is wrong as well'
+      await rejects('id_conflict', () => store.append(id, [say('m', 'two')], { expected: 0 }), what)
+      const later = () => store.append(id, [pause('new'), say('m', 'two')], { expected: 0 })
+      await rejects('id_conflict', later, `${what}, behind a new event`)
+    },
+  },
+  {
+    name: 'append: fields left out, a null parent, defaults and the order of fields are not compared',
+    async run({ store }) {
+      const stamped = say('m', 'one', { timestamp: '2026-01-01T00:00:00Z' })
+      const id = await begin(store, 'c', [pause('p'), stamped, action])
+      const { timestamp, ...unstamped } = stamped
+      const turned = Object.fromEntries(Object.entries(stamped).toReversed()) as typeof stamped
+      const same: readonly Event[] = [
+        unstamped,
+        { ...stamped, parent_id: null },
+        { ...stamped, parent_id: 'p' },
+        { ...stamped, activated_skills: [], extended_content: [] },
+        say('m', 'one', {
+          llm_message: { content: [{ cache_prompt: false, text: 'one', type: 'text' }], role: 'user' },
+        }),
+        turned,
+        { ...action, source: 'agent', security_risk: 'UNKNOWN', thinking_blocks: [], summary: null },
+      ]
+      for (const event of same) {
+        equal((await store.append(id, [event])).version, 3, `the same as stored: ${JSON.stringify(event)}`)
+      }
+      const others: readonly Event[] = [
+        { ...stamped, timestamp: `${timestamp}0` },
+        { ...stamped, parent_id: '__root__' },
+        { ...stamped, source: 'agent' },
+        { ...stamped, sender: 'someone' },
+        { ...action, security_risk: 'LOW' },
+        pause('m'),
+      ]
+      for (const event of others) {
+        const error = await rejects('id_conflict', () => store.append(id, [event]), JSON.stringify(event))
+        equal(error.data['id'], event.id, 'the id in the error')
+      }
+    },
+  },
+  {
+    name: 'append: a batch is appended whole or not at all',
+    async run({ store }) {
+      const id = await begin(store, 'c', [say('m', 'one')])
+      const before = await store.getConversation(id)
+      const bad: readonly (readonly [Parameters<typeof rejects>[0], Fact])[] = [
+        ['id_conflict', say('m', 'two')],
+        ['unknown_parent', pause('x', { parent_id: 'nowhere' })],
+        ['unknown_event', update('x', 'leaf_event_id', 'nowhere')],
+        ['transient_event', { kind: 'StreamingDeltaEvent', id: 'x', content: 'a' }],
+        ['invalid_id', pause('')],
+      ]
+      for (const [code, fact] of bad) {
+        await rejects(code, () => store.append(id, [pause('n1'), pause('n2'), fact, pause('n3')]), code)
+        equal(await store.getMany(id, ['n1', 'n2', 'n3']), [null, null, null], `after ${code}`)
+        equal(await store.getConversation(id), before, `the record after ${code}`)
+      }
+      equal((await store.append(id, [pause('n1')])).version, 2, 'the version after them all')
+    },
+  },
+  {
+    name: 'append: an event twice in a batch stands once, and two bodies under one id are id_conflict',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const { events, version } = await store.append(id, [pause('p'), say('m', 'one'), pause('p')])
+      equal([version, idsOf(events)], [2, ['p', 'm', 'p']], 'version and ids')
+      equal(events[2], events[0], 'the second')
+      await rejects('id_conflict', () => store.append(id, [pause('q'), say('q', 'one')]), 'two bodies')
+      equal(await store.get(id, 'q'), null, 'neither of them')
+    },
+  },
+  {
+    name: 'append: known and new events in one batch, in order, whatever their number',
+    async run({ store }) {
+      const id = await begin(store, 'c', [pause('a'), pause('b')])
+      const { events, version } = await store.append(id, [pause('b'), pause('c'), pause('a'), pause('d')], {
+        expected: 2,
+      })
+      equal([version, idsOf(events)], [4, ['b', 'c', 'a', 'd']], 'version and ids')
+      equal(
+        events.map(({ seq }) => seq),
+        [1, 2, 0, 3],
+        'positions',
+      )
+      const many = await store.append(id, pauses(3000))
+      equal([many.version, many.events.length, many.headId], [3004, 3000, 'p2999'], 'a batch of 3,000')
+      equal(
+        (await store.read(id, { limit: 4000 })).map(({ seq }) => seq),
+        [...Array(3004).keys()],
+        'positions',
+      )
+    },
+  },
+  {
+    name: 'append: an id must be there and legal',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const { id: _, ...without } = pause('x')
+      await rejects('invalid_id', () => store.append(id, [without]), 'no id')
+      for (const wrong of ['', '__root__', 'a\u0000b', 'a\nb', '\ud800', 'x'.repeat(201)]) {
+        await rejects('invalid_id', () => store.append(id, [pause(wrong)]), JSON.stringify(wrong))
+      }
+      equal((await store.append(id, [pause('x'.repeat(200))])).version, 1, 'the longest legal id')
+    },
+  },
+  {
+    name: 'append: a StreamingDeltaEvent is refused, also by an import',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const delta: Fact = { kind: 'StreamingDeltaEvent', id: 'd', content: 'a' }
+      const error = await rejects('transient_event', () => store.append(id, [delta]), 'live')
+      holds(/publish/i.test(error.message), `the error should say to publish it: ${error.message}`)
+      await rejects('transient_event', () => store.append(id, [delta], { mode: 'import' }), 'import')
+    },
+  },
+  {
+    name: 'append: an unknown conversation is an error',
+    async run({ store }) {
+      await begin(store, 'c')
+      await rejects('unknown_conversation', () => store.append('d', [pause('p')]), 'another id')
+      await rejects('unknown_conversation', () => store.append('d', []), 'an empty batch')
+    },
+  },
+  {
+    name: 'append: what was given may change, and what comes out may not change the store',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const content = [{ text: 'one' }]
+      const given = {
+        kind: 'MessageEvent' as const,
+        id: 'm',
+        source: 'user' as const,
+        llm_message: { role: 'user' as const, content },
+      }
+      const { events } = await store.append(id, [given])
+      content.push({ text: 'two' })
+      spoil(events[0]?.fact)
+      spoil((await store.get(id, 'm'))?.fact)
+      spoil((await store.search({ conversationId: id })).items[0]?.fact)
+      const [stored] = await store.read(id)
+      equal((stored?.fact as typeof given | undefined)?.llm_message.content, [{ text: 'one' }], 'the content')
+    },
+  },
+]

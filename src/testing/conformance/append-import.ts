@@ -1,0 +1,256 @@
+/** Checks of append in import mode: bodies as given, and the log that a replay of the same facts gives (design D7, D8, D15, D16). */
+
+import * as fc from 'fast-check'
+import { deriveEventId } from '../../event/ids.ts'
+import type { Fact, Quarantined } from '../../event/quarantine.ts'
+import { parseInstant } from '../../event/time.ts'
+import type { Event } from '../../event/types.ts'
+import { replay } from '../../state/reduce.ts'
+import type { StoredEvent } from '../../store/stored-event.ts'
+import { hostileLog } from '../hostile-log.ts'
+import { equal, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, idsOf, leaf, pause, say, storable } from './facts.ts'
+
+const IMPORT = { mode: 'import' } as const
+
+const broken = (raw: string, id?: string): Quarantined => ({
+  quarantined: true,
+  raw,
+  issues: [{ loc: ['kind'], msg: 'Unknown kind of event.', type: 'union_tag_invalid' }],
+  ...(id === undefined ? {} : { id, parent_id: null, event_kind: 'Later' }),
+})
+
+const shown = ({ seq, id, parentId, stands, time }: StoredEvent): unknown => ({
+  seq,
+  id,
+  parentId,
+  stands,
+  time,
+})
+
+/** What the log makes of the same facts: the rules of the engine are the rules of the store. */
+function replayed(
+  conversationId: string,
+  facts: readonly Fact[],
+): { readonly entries: unknown[]; readonly headId: string | null } {
+  const { log } = replay(facts, { conversationId })
+  const entries = [...log.entries].map(({ seq, id, parent, stands, timestamp }) => {
+    const time = timestamp === null ? 0n : (parseInstant(timestamp) as bigint)
+    return { seq, id, parentId: parent?.id ?? null, stands, time }
+  })
+  return { entries, headId: log.head?.id ?? null }
+}
+
+export const APPEND_IMPORT: readonly Check[] = [
+  {
+    name: 'import: bodies stay as given, an unknown parent is HEAD, a move to nowhere is ignored',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const facts: readonly Event[] = [
+        pause('a'),
+        pause('b', { parent_id: 'nowhere' }),
+        leaf('u', 'nowhere'),
+        pause('d', { parent_id: null }),
+        leaf('v', null),
+        pause('e'),
+      ]
+      const { events, headId } = await store.append(id, facts, IMPORT)
+      equal(
+        events.map(({ fact }) => fact),
+        facts,
+        'bodies',
+      )
+      equal(
+        events.map(({ parentId }) => parentId),
+        [null, 'a', 'b', 'b', 'd', null],
+        'parents beside them',
+      )
+      equal(headId, 'e', 'HEAD')
+    },
+  },
+  {
+    name: 'import: an event without id gets the derived one, without time that of the event before',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const facts: readonly Event[] = [
+        { kind: 'PauseEvent' },
+        pause('b', { timestamp: '2026-01-01T00:00:01.000001Z' }),
+        { kind: 'InterruptEvent', timestamp: 'yesterday' },
+      ]
+      const { events } = await store.append(id, facts, IMPORT)
+      const ids = [deriveEventId(id, 0, facts[0] as Event), 'b', deriveEventId(id, 2, facts[2] as Event)]
+      equal(idsOf(events), ids, 'ids')
+      equal(
+        events.map(({ time }) => time),
+        [0n, 1_767_225_601_000_001n, 1_767_225_601_000_001n],
+        'times',
+      )
+      equal((await store.get(id, ids[2] as string))?.fact, facts[2], 'the body under a derived id')
+    },
+  },
+  {
+    name: 'import: an id that is taken goes beside the tree, equal or not',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const facts = [pause('a'), say('a', 'other'), pause('b'), pause('b')]
+      const { events, version } = await store.append(id, facts, { ...IMPORT, expected: 'none' })
+      equal(version, 4, 'the version')
+      equal(
+        events.map(({ stands, parentId }) => [stands, parentId]),
+        [
+          [true, null],
+          [false, null],
+          [true, 'a'],
+          [false, null],
+        ],
+        'what stands, on what',
+      )
+      equal((await store.get(id, 'a'))?.seq, 0, 'the event under the id')
+      equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
+      equal(await store.count({ conversationId: id }), 2, 'what it counts')
+    },
+  },
+  {
+    name: 'import: a quarantined line is kept as given, and stands when its id can be read',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const facts: readonly Fact[] = [
+        pause('a'),
+        broken('{nonsense \u0000\ud800'),
+        broken('{"id":"q"}', 'q'),
+        pause('b'),
+      ]
+      const { events, headId } = await store.append(id, facts, IMPORT)
+      equal(
+        events.map(({ fact }) => fact),
+        facts,
+        'facts',
+      )
+      equal(
+        events.map(({ stands }) => stands),
+        [true, false, true, true],
+        'what stands',
+      )
+      equal(
+        [idsOf(events), events[3]?.parentId, headId],
+        [['a', null, 'q', 'b'], 'q', 'b'],
+        'ids, a parent, HEAD',
+      )
+      equal(
+        (await store.read(id)).map(({ fact }) => fact),
+        facts,
+        'facts as read',
+      )
+      equal((await store.get(id, 'q'))?.fact, facts[2], 'a line by id')
+      equal(idsOf((await store.search({ conversationId: id })).items), ['a', 'b'], 'what a search finds')
+      equal(idsOf((await store.search({ conversationId: id, leafId: 'b' })).items), ['a', 'b'], 'on the path')
+    },
+  },
+  {
+    name: 'import: repeated at its version it changes nothing, and goes on where it broke off',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const facts: readonly Fact[] = [
+        { kind: 'PauseEvent' },
+        pause('a'),
+        broken('x'),
+        say('a', 'other'),
+        { kind: 'PauseEvent' },
+        pause('z'),
+      ]
+      await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 'none' })
+      const before = await store.read(id)
+      const again = await store.append(id, facts.slice(0, 4), { ...IMPORT, expected: 0 })
+      equal(again, { events: before, version: 4, headId: 'a' }, 'the same again')
+      const rest = await store.append(id, facts.slice(2), { ...IMPORT, expected: 2 })
+      equal(
+        [rest.version, rest.events.map(({ seq }) => seq)],
+        [6, [2, 3, 4, 5]],
+        'from the middle to beyond the end',
+      )
+      equal((await store.read(id)).map(shown), replayed(id, facts).entries, 'the whole log')
+      const other = [...facts.slice(0, 3), pause('other')]
+      await rejects(
+        'version_conflict',
+        () => store.append(id, other, { ...IMPORT, expected: 'none' }),
+        'another log',
+      )
+      await rejects(
+        'version_conflict',
+        () => store.append(id, [pause('y')], { ...IMPORT, expected: 8 }),
+        'a gap',
+      )
+      equal((await store.getConversation(id))?.version, 6, 'the version after all')
+    },
+  },
+  {
+    name: 'import: at any version known events are not appended again',
+    async run({ store }) {
+      const id = await begin(store, 'c', [pause('a'), pause('b')])
+      const { events, version } = await store.append(id, [pause('a'), say('b', 'other'), pause('d')], IMPORT)
+      equal(
+        [version, events.map(({ seq, stands }) => [seq, stands])],
+        [
+          4,
+          [
+            [0, true],
+            [2, false],
+            [3, true],
+          ],
+        ],
+        'what became of them',
+      )
+    },
+  },
+  {
+    name: 'import: a timestamp without a zone is read in the zone of the conversation',
+    async run({ store }) {
+      await store.createConversation({ id: 'c', timeZone: 'America/New_York' })
+      const { events } = await store.append(
+        'c',
+        [
+          pause('a', { timestamp: '2026-01-15T12:00:00.000001' }),
+          pause('b', { timestamp: '2026-07-15T12:00:00' }),
+          pause('d', { timestamp: '2026-07-15T12:00:00Z' }),
+        ],
+        IMPORT,
+      )
+      const instants = ['2026-01-15T17:00:00.000001Z', '2026-07-15T16:00:00Z', '2026-07-15T12:00:00Z']
+      equal(
+        events.map(({ time }) => time),
+        instants.map(parseInstant),
+        'times',
+      )
+      equal(idsOf((await store.search({ conversationId: 'c' })).items), ['a', 'd', 'b'], 'their order')
+    },
+  },
+  {
+    name: 'import: any log, in any batches, becomes what its replay gives',
+    async run({ store }) {
+      let runs = 0
+      const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
+      const property = fc.asyncProperty(hostileLog(), sizes, async (log, steps) => {
+        const id = await begin(store, `c${(runs += 1)}`)
+        const facts = storable(log)
+        let at = 0
+        let headId: string | null = null
+        for (let i = 0; at < facts.length; i += 1) {
+          const batch = facts.slice(at, at + (steps[i % steps.length] as number))
+          const done = await store.append(id, batch, { ...IMPORT, expected: at })
+          equal(
+            done.events.map(({ fact }) => fact),
+            batch,
+            'bodies',
+          )
+          headId = done.headId
+          at += batch.length
+        }
+        const expected = replayed(id, facts)
+        equal((await store.read(id)).map(shown), expected.entries, 'the log')
+        equal([headId, (await store.getConversation(id))?.headId], [expected.headId, expected.headId], 'HEAD')
+      })
+      await fc.assert(property, { numRuns: 25 })
+    },
+  },
+]

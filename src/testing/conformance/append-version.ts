@@ -1,0 +1,171 @@
+/** Checks of append: the expected version, alone and with several writers at once. */
+
+import { hasCode } from '../../event/errors.ts'
+import type { Store } from '../../store/store.ts'
+import { equal, holds, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, idsOf, pause, pauses } from './facts.ts'
+
+const WRITERS = 8
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0))
+
+/** Every writer expects the same version; gives the number of those who won, and fails on any other outcome than the two. */
+async function race(stores: readonly Store[], id: string, version: number): Promise<number> {
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: WRITERS }, (_, i) =>
+      (stores[i % stores.length] as Store).append(id, [pause(`v${version}w${i}`)], {
+        expected: version === 0 && i % 2 === 0 ? 'none' : version,
+      }),
+    ),
+  )
+  const lost = outcomes.flatMap((outcome) =>
+    outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
+  )
+  for (const error of lost) {
+    holds(
+      hasCode(error, 'version_conflict'),
+      `a writer that lost should get version_conflict, not ${String(error)}`,
+    )
+    if (hasCode(error, 'version_conflict'))
+      equal(error.data['version'], version + 1, 'the version in its data')
+  }
+  return outcomes.length - lost.length
+}
+
+async function racesHaveOneWinner(stores: readonly Store[], id: string): Promise<void> {
+  for (let version = 0; version < 6; version += 1) {
+    equal(
+      await race(stores, id, version),
+      1,
+      `winners of ${WRITERS} writers who all expected version ${version}`,
+    )
+  }
+  const events = await (stores[0] as Store).read(id)
+  equal(
+    events.map(({ seq }) => seq),
+    [0, 1, 2, 3, 4, 5],
+    'positions',
+  )
+}
+
+/** Every writer takes whatever version there is; nobody is lost, and nobody forks. */
+async function allLandInLine(stores: readonly Store[], id: string): Promise<void> {
+  const rounds = 6
+  await Promise.all(
+    Array.from({ length: WRITERS }, async (_, i) => {
+      const store = stores[i % stores.length] as Store
+      for (let round = 0; round < rounds; round += 1) {
+        const { events } = await store.append(id, [pause(`w${i}r${round}a`), pause(`w${i}r${round}b`)])
+        equal(events.length, 2, 'events that an append gives back')
+      }
+    }),
+  )
+  const events = await (stores[0] as Store).read(id)
+  equal(
+    events.map(({ seq }) => seq),
+    [...Array(WRITERS * rounds * 2).keys()],
+    'positions of all that was acknowledged',
+  )
+  for (const [i, event] of events.entries()) {
+    equal(
+      event.parentId,
+      events[i - 1]?.id ?? null,
+      `the parent of position ${i}: the one before, for no writer meant to fork`,
+    )
+    if (i % 2 === 1) equal(event.id, events[i - 1]?.id?.replace('a', 'b'), 'a batch stays together')
+  }
+  equal((await (stores[0] as Store).getConversation(id))?.headId, events.at(-1)?.id, 'HEAD')
+}
+
+export const APPEND_VERSION: readonly Check[] = [
+  {
+    name: 'append: with an expected version only where the log has it',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      equal(
+        (await store.append(id, [pause('a')], { expected: 'none' })).version,
+        1,
+        'none, where there is none',
+      )
+      equal((await store.append(id, [pause('b')], { expected: 1 })).version, 2, 'exactly that')
+      equal((await store.append(id, [pause('c')], { expected: 'any' })).version, 3, 'any')
+      for (const expected of ['none', 0, 2, 4] as const) {
+        const call = () => store.append(id, [pause('d'), pause('e')], { expected })
+        const error = await rejects('version_conflict', call, `${expected} where there are 3`)
+        equal(error.data['version'], 3, 'the real version in data.version')
+      }
+      equal(idsOf(await store.read(id)), ['a', 'b', 'c'], 'the log after all conflicts')
+      const other = await begin(store, 'd')
+      equal((await store.append(other, [pause('a')], { expected: 0 })).version, 1, '0, where there is none')
+    },
+  },
+  {
+    name: 'append: an expected version that is none is invalid_query',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      for (const expected of [-1, 0.5, Number.NaN, 'some' as 'any']) {
+        await rejects('invalid_query', () => store.append(id, [pause('a')], { expected }), String(expected))
+      }
+    },
+  },
+  {
+    name: 'append: of many writers with one expected version exactly one wins',
+    run: async ({ store }) => racesHaveOneWinner([store], await begin(store, 'c')),
+  },
+  {
+    name: 'append: of many writers in two processes with one expected version exactly one wins',
+    reopens: true,
+    run: async ({ store, reopen }) => racesHaveOneWinner([store, await reopen()], await begin(store, 'c')),
+  },
+  {
+    name: 'append: writers who expect no version all land, in one line',
+    run: async ({ store }) => allLandInLine([store], await begin(store, 'c')),
+  },
+  {
+    name: 'append: writers in two processes who expect no version all land, in one line',
+    reopens: true,
+    run: async ({ store, reopen }) => allLandInLine([store, await reopen()], await begin(store, 'c')),
+  },
+  {
+    name: 'append: the same event from many writers at once stands once',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
+      for (const { events, version } of all) {
+        equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'what every one of them is told')
+      }
+      equal((await store.read(id)).length, 3, 'the length of the log')
+    },
+  },
+  {
+    name: 'append: whoever reads meanwhile sees all of a batch or nothing',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const looks = { left: 12 }
+      const write = async (): Promise<void> => {
+        for (let i = 0; i < 300 && looks.left > 0; i += 1) {
+          await store.append(id, pauses(5, `b${i}-`))
+          await nextTurn()
+        }
+      }
+      const look = async (): Promise<void> => {
+        for (; looks.left > 0; looks.left -= 1) {
+          // A store in memory answers within one turn, and would leave the writer none.
+          await nextTurn()
+          const events = await store.read(id)
+          const { version = 0, headId = null } = (await store.getConversation(id)) ?? {}
+          const count = await store.count({ conversationId: id })
+          equal(
+            [events.length % 5, version % 5, count % 5],
+            [0, 0, 0],
+            'events over when all are in batches of 5',
+          )
+          holds(version >= events.length, 'the record is behind the log')
+          holds(headId === null || headId.endsWith('-4'), `HEAD is in the middle of a batch: ${headId}`)
+        }
+      }
+      await Promise.all([write(), look()])
+    },
+  },
+]

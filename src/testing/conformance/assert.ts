@@ -1,0 +1,47 @@
+/** What a store gave and what it should have given go in; an error with both comes out where they differ. No test runner is needed. */
+
+import { type ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
+
+/** Fails unless a condition holds. */
+export function holds(condition: boolean, what: string): void {
+  if (!condition) throw new Error(what)
+}
+
+/** Fails unless two values are equal to the bottom; the order of keys does not matter. */
+export function equal(actual: unknown, expected: unknown, what: string): void {
+  if (!isEqual(actual, expected))
+    throw new Error(`${what}: ${show(actual)} where ${show(expected)} was expected`)
+}
+
+/** Fails unless a call fails with an error of the library that has this code; gives that error. */
+export async function rejects(
+  code: ErrorCode,
+  call: () => Promise<unknown> | void,
+  what: string,
+): Promise<ColloquyError> {
+  let outcome: string
+  try {
+    outcome = `it gave ${show(await call())}`
+  } catch (error) {
+    if (hasCode(error, code)) return error
+    outcome = `it failed with ${error instanceof Error && 'code' in error ? String(error.code) : ''} ${String(error)}`
+  }
+  throw new Error(`${what}: should fail with ${code}, but ${outcome}`)
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const keys = Object.keys(a)
+  const [left, right] = [a as Readonly<Record<string, unknown>>, b as Readonly<Record<string, unknown>>]
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(right, key) && isEqual(left[key], right[key]))
+  )
+}
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? `${item}n` : item))
+  return text === undefined ? String(value) : text.length > 400 ? `${text.slice(0, 400)}…` : text
+}

@@ -1,0 +1,185 @@
+/** Checks of what a store must be able to keep: big bodies, any Unicode, odd ids (design D19), any decoded event. */
+
+import * as fc from 'fast-check'
+import type { JsonValue } from '../../event/shapes.ts'
+import { anyEvent } from '../event.ts'
+import { equal, holds } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, idsOf, pause, say, storable, update } from './facts.ts'
+import { searchAll } from './pages.ts'
+
+const ODD_TEXTS = [
+  '\u0000',
+  'a\u0000b',
+  '\ud800',
+  'x\udfff\ud83dy',
+  '😀 e\u0301 é \u202eright to left',
+  '\ufeff\ufffe\uffff\ufffd',
+  '\u2028\u2029\u0085\u007f\t\r\n',
+  '\\u0000 \\ " \' % _ ? $1 :a @a {} <a>',
+  '',
+]
+
+/** Legal ids, each another than all others. */
+const ODD_IDS = [
+  'a',
+  'A',
+  'a ',
+  ' a',
+  'á',
+  'a\u0301',
+  'ａ',
+  'ß',
+  'ss',
+  'ı',
+  'I',
+  'i',
+  'İ',
+  '😀',
+  '\ufffd',
+  '\uffff',
+  '%',
+  '_',
+  '\\',
+  "'",
+  '"',
+  '?',
+  '$1',
+  '--',
+  ';',
+  'null',
+  '0',
+  '00',
+  '0.0',
+  '1e3',
+  '__proto__',
+  'constructor',
+  'toString',
+  '__root',
+  'root__',
+  '\u202e',
+  '\u00a0',
+  '/',
+  '..',
+  'x'.repeat(200),
+  '😀'.repeat(200),
+  'a-summary',
+  'derived-0-0',
+] as const
+
+/** The text of a message. */
+const textIn = (fact: unknown): string | undefined =>
+  (fact as ReturnType<typeof say>).llm_message.content
+    ?.map((part) => ('text' in part ? part.text : ''))
+    .join('')
+
+export const BODIES_KEPT: readonly Check[] = [
+  {
+    name: 'bodies: ten mebibytes come back whole',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const text = '0123456789abcdef'.repeat(10 * 65_536)
+      await store.append(id, [pause('a'), say('big', text), pause('b')])
+      holds(textIn((await store.get(id, 'big'))?.fact) === text, 'get gave another text')
+      holds(textIn((await store.read(id, { from: 1, limit: 1 }))[0]?.fact) === text, 'read gave another text')
+      const { items } = await store.search({ conversationId: id, text: 'F0123', limit: 1 })
+      equal(idsOf(items), ['big'], 'what its text finds')
+      holds(textIn(items[0]?.fact) === text, 'search gave another text')
+      equal((await store.append(id, [say('big', text)])).version, 3, 'the version when it is appended again')
+    },
+  },
+  {
+    name: 'bodies: any Unicode comes back as it was, lone surrogates and NUL too',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const value: JsonValue = Object.fromEntries(ODD_TEXTS.map((text) => [text, [text]]))
+      const facts = [
+        update('u', 'k', value),
+        ...ODD_TEXTS.map((text, i) => say(`m${i}`, text, { sender: text, timestamp: text })),
+      ]
+      const given = await store.append(id, facts)
+      const stored = await store.read(id)
+      equal(stored, given.events, 'as read and as appended')
+      for (const [i, { fact }] of stored.entries()) {
+        const { parent_id: _, ...rest } = fact as typeof fact & { readonly parent_id?: string }
+        equal(JSON.stringify(rest), JSON.stringify(facts[i]), 'a body')
+      }
+      equal((await store.append(id, facts)).version, facts.length, 'the version when they are appended again')
+    },
+  },
+  {
+    name: 'bodies: nested as deep as an event may be',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      let value: JsonValue = 'deep'
+      for (let i = 0; i < 500; i += 1) value = i % 2 === 0 ? [value] : { a: value }
+      await store.append(id, [update('u', 'k', value)])
+      equal(
+        JSON.stringify((await store.get(id, 'u'))?.fact),
+        JSON.stringify(update('u', 'k', value)),
+        'the body',
+      )
+    },
+  },
+  {
+    name: 'bodies: any event that decodes comes back as it was',
+    async run({ store }) {
+      let runs = 0
+      const property = fc.asyncProperty(
+        fc.array(anyEvent(), { maxLength: 30, size: 'max' }),
+        async (events) => {
+          const id = await begin(store, `c${(runs += 1)}`)
+          const facts = storable(events)
+          await store.append(id, facts, { mode: 'import', expected: 'none' })
+          const texts = (await store.read(id)).map(({ fact }) => JSON.stringify(fact))
+          equal(
+            texts,
+            facts.map((fact) => JSON.stringify(fact)),
+            'bodies',
+          )
+        },
+      )
+      await fc.assert(property, { numRuns: 20 })
+    },
+  },
+  {
+    name: 'ids: every legal id is another, for events, parents and conversations',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const facts = ODD_IDS.map((own, i) =>
+        pause(own, i === 0 ? {} : { parent_id: ODD_IDS[i - 1] as string }),
+      )
+      const { events } = await store.append(id, facts)
+      equal(idsOf(events), [...ODD_IDS], 'ids as appended')
+      const found = await store.getMany(id, ODD_IDS)
+      equal(
+        found.map((event) => event?.seq ?? null),
+        ODD_IDS.map((_, i) => i),
+        'positions by id',
+      )
+      equal(
+        found.map((event) => event?.parentId ?? null),
+        [null, ...ODD_IDS.slice(0, -1)],
+        'parents',
+      )
+      equal(
+        idsOf(await searchAll(store, { conversationId: id, leafId: '😀', limit: 5 })),
+        ODD_IDS.slice(0, ODD_IDS.indexOf('😀') + 1),
+        'the path to one',
+      )
+      for (const own of ODD_IDS.slice(0, 24)) {
+        if (own === 'c') continue
+        await store.createConversation({ id: own, title: `t${ODD_IDS.indexOf(own)}` })
+        await store.append(own, [pause(own)])
+      }
+      for (const own of ODD_IDS.slice(0, 24)) {
+        equal(
+          (await store.getConversation(own))?.title,
+          `t${ODD_IDS.indexOf(own)}`,
+          `the record of ${JSON.stringify(own)}`,
+        )
+        equal(idsOf(await store.read(own)), [own], `the log of ${JSON.stringify(own)}`)
+      }
+    },
+  },
+]

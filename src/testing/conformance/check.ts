@@ -1,0 +1,20 @@
+/** What one check of the kit is: a sentence about stores, and the trial that shows whether it is true of one. */
+
+import type { Store } from '../../store/store.ts'
+
+/** A store to try, empty when the trial begins; whatever a trial opens is closed after it. */
+export interface Trial {
+  readonly store: Store
+  /** Opens the same data once more, as another process would, or the same one after a crash. */
+  readonly reopen: () => Promise<Store>
+  /** How long a hint may take, in milliseconds. */
+  readonly patience: number
+}
+
+/** One sentence of the contract, tried. */
+export interface Check {
+  readonly name: string
+  /** Whether it must open the data twice. */
+  readonly reopens?: true
+  run(trial: Trial): Promise<void>
+}

@@ -1,0 +1,218 @@
+/** Checks of conversation records: create, get, update, delete, and what an append changes in them. */
+
+import type { NewConversation } from '../../store/conversation-record.ts'
+import { equal, holds, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, leaf, pause, pauses } from './facts.ts'
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
+
+export const CONVERSATIONS: readonly Check[] = [
+  {
+    name: 'record: a new conversation has an empty log, and defaults for what was left out',
+    async run({ store }) {
+      const record = await store.createConversation({ id: 'c' })
+      const { createdAt, updatedAt, ...rest } = record
+      const expected = {
+        id: 'c',
+        title: null,
+        public: false,
+        tags: {},
+        metadata: {},
+        timeZone: null,
+        parentConversationId: null,
+        version: 0,
+        headId: null,
+      }
+      equal(rest, expected, 'the record')
+      holds(INSTANT.test(createdAt), `createdAt should be ISO 8601 in UTC with microseconds: ${createdAt}`)
+      equal(updatedAt, createdAt, 'updatedAt')
+      equal(await store.getConversation('c'), record, 'the record as stored')
+    },
+  },
+  {
+    name: 'record: all that is given is kept, in whatever script',
+    async run({ store }) {
+      const given: Required<NewConversation> = {
+        id: 'é 😀',
+        title: '😀 «Ünï»\n\'"%_\\',
+        public: true,
+        tags: { a: '', b2: 'x'.repeat(256), ['constructor']: "' or 1=1 --" },
+        metadata: { '': null, ['__proto__']: 1, deep: [{ a: 0.1 }, '\u0000\ud800', true, -1e21] },
+        timeZone: 'Europe/Berlin',
+        parentConversationId: 'elsewhere',
+      }
+      const record = await store.createConversation(given)
+      const kept = await store.getConversation(given.id)
+      for (const each of [record, kept]) {
+        const { createdAt: _, updatedAt: __, ...rest } = each as typeof record
+        equal(rest, { ...given, version: 0, headId: null }, 'the record')
+      }
+      equal(
+        JSON.stringify(kept?.metadata),
+        JSON.stringify(given.metadata),
+        'the metadata, with the order of its fields',
+      )
+    },
+  },
+  {
+    name: 'record: a conversation that exists cannot be created, nor one without a legal id',
+    async run({ store }) {
+      const before = await store.createConversation({ id: 'c', title: 'first' })
+      await rejects(
+        'conversation_exists',
+        () => store.createConversation({ id: 'c', title: 'second' }),
+        'the same id',
+      )
+      equal(await store.getConversation('c'), before, 'the record after')
+      for (const id of [
+        '',
+        '__root__',
+        'a\u0000',
+        'a\n',
+        '\ud800',
+        'x'.repeat(201),
+        undefined as unknown as string,
+      ]) {
+        await rejects('invalid_id', () => store.createConversation({ id }), JSON.stringify(id))
+      }
+      await rejects(
+        'invalid_id',
+        () => store.createConversation({ id: 'd', parentConversationId: '' }),
+        'a parent',
+      )
+      equal(await store.countConversations(), 1, 'conversations after them all')
+      const many = await Promise.allSettled(
+        Array.from({ length: 8 }, () => store.createConversation({ id: 'd' })),
+      )
+      equal(many.filter(({ status }) => status === 'fulfilled').length, 1, 'winners of eight who create one')
+    },
+  },
+  {
+    name: 'record: titles, tags and zones that cannot be kept are invalid_query, naming the field',
+    async run({ store }) {
+      await store.createConversation({ id: 'c' })
+      const wrong: readonly (readonly [field: string, value: unknown])[] = [
+        ['title', ''],
+        ['title', 'x'.repeat(201)],
+        ['title', 'a\u0000'],
+        ['title', 7],
+        ['public', 'yes'],
+        ['tags', { Upper: 'x' }],
+        ['tags', { 'a-b': 'x' }],
+        ['tags', { '': 'x' }],
+        ['tags.a', { a: 'x'.repeat(257) }],
+        ['tags.a', { a: 7 }],
+        ['metadata', ['a']],
+        ['metadata.f', { f: () => 1 }],
+        ['timeZone', 'Mars/Olympus'],
+      ]
+      for (const [path, value] of wrong) {
+        const field = path.split('.')[0] as string
+        const create = () => store.createConversation({ id: 'd', [field]: value })
+        equal(
+          (await rejects('invalid_query', create, `${path} of a new one`)).data['field'],
+          path,
+          'the field',
+        )
+        const patch = () => store.updateConversation('c', { [field]: value })
+        equal((await rejects('invalid_query', patch, `${path} in a patch`)).data['field'], path, 'the field')
+      }
+      equal(await store.getConversation('d'), null, 'what came of it')
+    },
+  },
+  {
+    name: 'record: null for what is not there',
+    async run({ store }) {
+      await begin(store, 'c')
+      for (const id of ['nowhere', 'C', 'c ', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
+        equal(await store.getConversation(id), null, JSON.stringify(id))
+      }
+    },
+  },
+  {
+    name: 'record: a patch changes what it names, nothing else',
+    async run({ store }) {
+      await store.createConversation({
+        id: 'c',
+        title: 'T',
+        public: true,
+        tags: { a: '1', b: '2' },
+        metadata: { m: 1 },
+      })
+      await store.append('c', pauses(2))
+      const before = await store.getConversation('c')
+      const titled = await store.updateConversation('c', { title: 'U' })
+      equal({ ...titled, updatedAt: '' }, { ...before, title: 'U', updatedAt: '' }, 'after a title')
+      const patch = { title: null, public: false, tags: { d: '3' }, metadata: {}, timeZone: 'Asia/Tokyo' }
+      const all = await store.updateConversation('c', patch)
+      equal({ ...all, updatedAt: '' }, { ...before, ...patch, updatedAt: '' }, 'after all fields')
+      equal(await store.getConversation('c'), all, 'as stored')
+      const nothing = await store.updateConversation('c', {})
+      equal({ ...nothing, updatedAt: '' }, { ...all, updatedAt: '' }, 'after an empty patch')
+      await rejects(
+        'unknown_conversation',
+        () => store.updateConversation('d', { title: 'x' }),
+        'an unknown one',
+      )
+    },
+  },
+  {
+    name: 'record: an append changes version, HEAD and updatedAt, a repeated one nothing',
+    async run({ store }) {
+      const { createdAt } = await store.createConversation({ id: 'c', title: 'T' })
+      const empty = await store.getConversation('c')
+      await store.append('c', [pause('a'), leaf('u', null)])
+      const after = await store.getConversation('c')
+      equal({ ...after, updatedAt: '' }, { ...empty, version: 2, headId: null, updatedAt: '' }, 'the record')
+      holds((after?.updatedAt ?? '') >= createdAt, 'updatedAt went back')
+      await store.append('c', [pause('a')])
+      await store.append('c', [])
+      await rejects('version_conflict', () => store.append('c', [pause('b')], { expected: 9 }), 'a conflict')
+      equal(await store.getConversation('c'), after, 'the record after nothing was appended')
+    },
+  },
+  {
+    name: 'record: patches and appends at once lose nothing of each other',
+    async run({ store }) {
+      await begin(store, 'c')
+      await Promise.all([
+        ...Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)])),
+        store.updateConversation('c', { title: 'T' }),
+        store.updateConversation('c', { public: true }),
+        store.updateConversation('c', { tags: { a: '1' } }),
+      ])
+      const { title, public: open, tags, version } = (await store.getConversation('c')) ?? {}
+      equal(
+        { title, open, tags, version },
+        { title: 'T', open: true, tags: { a: '1' }, version: 10 },
+        'the record',
+      )
+    },
+  },
+  {
+    name: 'record: a deleted conversation is gone with its log and lease, and its id is free',
+    async run({ store }) {
+      await begin(store, 'c', pauses(5))
+      await begin(store, 'd', pauses(2))
+      await store.acquireLease('c', 'me', 60_000)
+      equal(await store.deleteConversation('c'), true, 'deleting it')
+      equal(await store.deleteConversation('c'), false, 'deleting it again')
+      equal(
+        [await store.getConversation('c'), await store.get('c', 'p0'), await store.getLease('c')],
+        [null, null, null],
+        'what is left',
+      )
+      equal(
+        [await store.count({ conversationId: 'c' }), await store.countConversations()],
+        [0, 1],
+        'what is counted',
+      )
+      await rejects('unknown_conversation', () => store.read('c'), 'reading it')
+      const fresh = await begin(store, 'c')
+      equal(await store.read(fresh), [], 'the log of a new one with its id')
+      equal((await store.append(fresh, [pause('p0')], { expected: 'none' })).headId, 'p0', 'an append to it')
+      equal((await store.read('d')).length, 2, 'another conversation')
+    },
+  },
+]

@@ -1,0 +1,220 @@
+/** Checks of the cursor (laws C): pages partition what a query finds, while others append, and only the query's own cursor goes on. */
+
+import type { EventQuery } from '../../store/query.ts'
+import type { Store } from '../../store/store.ts'
+import { equal, holds, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, idsOf, pause, pauses, say } from './facts.ts'
+import { allPages, searchAll } from './pages.ts'
+
+/** Times that go back and forth, with ties. */
+const mixed = (count: number, prefix: string, hour = '00') =>
+  Array.from({ length: count }, (_, i) =>
+    (i % 3 === 0 ? pause : (id: string, more: object) => say(id, 'word', more))(`${prefix}${i}`, {
+      timestamp: `2026-01-01T${hour}:00:${String((i * 7) % 11).padStart(2, '0')}Z`,
+    }),
+  )
+
+const ORDERS = ['timestamp', 'timestamp_desc'] as const
+
+/** A cursor of a query that has more than one page. */
+async function cursorOf(store: Store, query: EventQuery): Promise<string> {
+  const { next_page_id: cursor } = await store.search(query)
+  if (cursor === null) throw new Error(`there should be a second page of ${JSON.stringify(query)}`)
+  return cursor
+}
+
+export const CURSORS: readonly Check[] = [
+  {
+    name: 'cursor: pages partition the result for any limit, and downwards is the mirror of upwards',
+    async run({ store }) {
+      const id = await begin(store, 'c', mixed(60, 'p'))
+      const whole = idsOf(await searchAll(store, { conversationId: id }))
+      equal(new Set(whole).size, 60, 'events found')
+      for (const limit of [1, 2, 3, 7, 19, 20, 59, 60, 61, 100]) {
+        equal(idsOf(await searchAll(store, { conversationId: id, limit })), whole, `${limit} a page`)
+        const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
+        equal(idsOf(down), whole.toReversed(), `${limit} a page, downwards`)
+      }
+    },
+  },
+  {
+    name: 'cursor: next_page_id is null exactly when nothing is left',
+    async run({ store }) {
+      const id = await begin(store, 'c', mixed(20, 'p'))
+      for (const order of ORDERS) {
+        for (const [limit, more] of [
+          [19, true],
+          [20, false],
+          [21, false],
+          [100, false],
+        ] as const) {
+          const { next_page_id: next } = await store.search({ conversationId: id, order, limit })
+          equal(next !== null, more, `a cursor after the first ${limit} of 20, ${order}`)
+        }
+      }
+      // What the filter hides must not keep the cursor alive: seven pauses, then no other.
+      const seven = { conversationId: id, kinds: ['PauseEvent'] as const, limit: 7 }
+      const { items, next_page_id: next } = await store.search(seven)
+      equal([items.length, next], [7, null], 'all that the filter lets through')
+    },
+  },
+  {
+    name: 'cursor: the limit may change from page to page',
+    async run({ store }) {
+      const id = await begin(store, 'c', mixed(30, 'p'))
+      const whole = idsOf(await searchAll(store, { conversationId: id }))
+      const found: (string | null)[] = []
+      let cursor: string | null = null
+      for (const limit of [1, 10, 3, 100]) {
+        const query: EventQuery = { conversationId: id, limit, ...(cursor !== null && { cursor }) }
+        const { items, next_page_id: next }: Awaited<ReturnType<Store['search']>> = await store.search(query)
+        found.push(...idsOf(items))
+        cursor = next
+      }
+      equal([found, cursor], [whole, null], 'pages of 1, 10, 3 and the rest')
+    },
+  },
+  {
+    name: 'cursor: appending while paging repeats and skips nothing that was there, both ways, with any filter',
+    async run({ store }) {
+      for (const [i, more] of [
+        {},
+        { kinds: ['MessageEvent'] as const },
+        { excludeKinds: ['MessageEvent'] as const },
+        { text: 'WORD' },
+        { leafId: 'p39' },
+      ].entries()) {
+        for (const order of ORDERS) {
+          const id = await begin(store, `c${i}${order}`, mixed(40, 'p', '01'))
+          const query = { conversationId: id, order, limit: 3, ...more }
+          const there = idsOf(await searchAll(store, query))
+          let pages = 0
+          const found = await allPages(3, async (cursor) => {
+            const page = await store.search({ ...query, ...cursor })
+            pages += 1
+            // Earlier than all, in between and later than all: an offset would shift, a time alone would skip.
+            const batch = ['00', '01', '02'].flatMap((hour) => mixed(4, `x${pages}-${hour}-`, hour))
+            if (pages < 10) await store.append(id, batch)
+            return page
+          })
+          const ids = idsOf(found)
+          equal(new Set(ids).size, ids.length, `${JSON.stringify(query)}: an event came twice`)
+          equal(
+            ids.filter((each) => each?.startsWith('p')),
+            there,
+            `${JSON.stringify(query)}: what was there`,
+          )
+        }
+      }
+    },
+  },
+  {
+    name: 'cursor: of another conversation, filter, order or list it is invalid_cursor, foreign',
+    async run({ store }) {
+      const id = await begin(store, 'c', mixed(20, 'p'))
+      const other = await begin(store, 'd', mixed(20, 'p'))
+      const query: EventQuery = {
+        conversationId: id,
+        limit: 5,
+        kinds: ['MessageEvent', 'PauseEvent'],
+        timestampGte: '2026-01-01T00:00:00Z',
+      }
+      const cursor = await cursorOf(store, query)
+      const changes: readonly Partial<EventQuery>[] = [
+        { conversationId: other },
+        { order: 'timestamp_desc' },
+        { kinds: ['MessageEvent'] },
+        { excludeKinds: ['PauseEvent'] },
+        { source: 'user' },
+        { text: 'word' },
+        { timestampGte: '2026-01-01T00:00:00.000001Z' },
+        { timestampLt: '2027-01-01T00:00:00Z' },
+        { leafId: 'p19' },
+      ]
+      for (const change of changes) {
+        const error = await rejects(
+          'invalid_cursor',
+          () => store.search({ ...query, cursor, ...change }),
+          JSON.stringify(change),
+        )
+        equal(error.data['reason'], 'foreign', 'the reason in the error')
+      }
+      await rejects(
+        'invalid_cursor',
+        () => store.listConversations({ cursor }),
+        'a cursor of events, for conversations',
+      )
+      const listed = (await store.listConversations({ limit: 1 })).next_page_id as string
+      await rejects(
+        'invalid_cursor',
+        () => store.search({ ...query, cursor: listed }),
+        'a cursor of conversations, for events',
+      )
+      const same: EventQuery = {
+        ...query,
+        cursor,
+        kinds: ['PauseEvent', 'MessageEvent', 'PauseEvent'],
+        timestampGte: '2026-01-01T01:00:00+01:00',
+        order: 'timestamp',
+        limit: 50,
+      }
+      equal((await store.search(same)).items.length, 15, 'the same query in other words')
+    },
+  },
+  {
+    name: 'cursor: altered, cut short or no cursor at all it is invalid_cursor',
+    async run({ store }) {
+      const id = await begin(store, 'c', pauses(5))
+      const cursor = await cursorOf(store, { conversationId: id, limit: 2 })
+      holds(/^[\w-]{1,500}$/.test(cursor), `a cursor should be short and fit for a URL: ${cursor}`)
+      const wrong = new Set([
+        '',
+        'x',
+        '0',
+        '2',
+        'p1',
+        '{}',
+        ' ',
+        `${cursor}A`,
+        `A${cursor}`,
+        `${cursor}=`,
+        ` ${cursor}`,
+        cursor.toUpperCase(),
+        '\u0000',
+        '😀',
+      ])
+      for (let at = 0; at < cursor.length; at += 1) {
+        wrong.add(cursor.slice(0, at))
+        wrong.add(cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1))
+      }
+      for (const text of wrong) {
+        if (text === cursor) continue
+        await rejects(
+          'invalid_cursor',
+          () => store.search({ conversationId: id, cursor: text }),
+          JSON.stringify(text),
+        )
+      }
+      equal(
+        idsOf((await store.search({ conversationId: id, cursor })).items),
+        ['p2', 'p3', 'p4'],
+        'the cursor itself',
+      )
+    },
+  },
+  {
+    name: 'cursor: it lasts while the conversation does, also in another process',
+    reopens: true,
+    async run({ store, reopen }) {
+      const id = await begin(store, 'c', pauses(5))
+      const cursor = await cursorOf(store, { conversationId: id, limit: 2 })
+      const again = await reopen()
+      equal(
+        idsOf((await again.search({ conversationId: id, cursor })).items),
+        ['p2', 'p3', 'p4'],
+        'the second page',
+      )
+    },
+  },
+]

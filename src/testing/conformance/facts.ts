@@ -1,0 +1,51 @@
+/** Small events for trials: an id and a few words go in, an event as a producer would write it comes out. */
+
+import { isQuarantined, type Fact } from '../../event/quarantine.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { ConversationStateUpdateEvent, Event, MessageEvent, PauseEvent } from '../../event/types.ts'
+import type { Store } from '../../store/store.ts'
+import type { StoredEvent } from '../../store/stored-event.ts'
+
+type Identity = Pick<Event, 'timestamp' | 'parent_id'>
+
+/** A message of the user. */
+export const say = (id: string, text: string, more: Partial<MessageEvent> = {}): MessageEvent => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text }] },
+  ...more,
+})
+
+/** The smallest event there is. */
+export const pause = (id: string, more: Identity = {}): PauseEvent => ({ kind: 'PauseEvent', id, ...more })
+
+/** A change of state, which never becomes HEAD. */
+export const update = (
+  id: string,
+  key: string,
+  value: JsonValue,
+  more: Identity = {},
+): ConversationStateUpdateEvent => ({ kind: 'ConversationStateUpdateEvent', id, key, value, ...more })
+
+/** Sends HEAD to an event, or off the tree. */
+export const leaf = (id: string, target: JsonValue): ConversationStateUpdateEvent =>
+  update(id, 'leaf_event_id', target)
+
+/** So many pauses, `p0` first. */
+export const pauses = (count: number, prefix = 'p'): PauseEvent[] =>
+  Array.from({ length: count }, (_, i) => pause(`${prefix}${i}`))
+
+/** A conversation with these facts; its id. */
+export async function begin(store: Store, id: string, facts: readonly Fact[] = []): Promise<string> {
+  await store.createConversation({ id })
+  if (facts.length > 0) await store.append(id, facts)
+  return id
+}
+
+/** Facts that a store takes: all but those that are for live readers. */
+export const storable = (facts: readonly Fact[]): readonly Fact[] =>
+  facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
+
+/** The ids of stored events. */
+export const idsOf = (events: readonly StoredEvent[]): (string | null)[] => events.map(({ id }) => id)

@@ -1,0 +1,128 @@
+/** Checks of the end and of a new start: what was acknowledged is there, what was closed answers no more. */
+
+import type { Store } from '../../store/store.ts'
+import { equal, holds, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, leaf, pause, pauses, say } from './facts.ts'
+import { searchAll } from './pages.ts'
+
+/** Everything that a store says of some conversations. */
+async function everything(store: Store, ids: readonly string[]): Promise<unknown> {
+  return Promise.all(
+    ids.map(async (id) => [
+      await store.getConversation(id),
+      await store.read(id, { limit: 10_000 }),
+      await searchAll(store, { conversationId: id, limit: 9, order: 'timestamp_desc' }),
+      await searchAll(store, { conversationId: id, text: 'x', leafId: 'b2' }),
+      await store.getLease(id),
+    ]),
+  )
+}
+
+async function fill(store: Store): Promise<readonly string[]> {
+  const ids = ['c', 'd']
+  for (const id of ids) {
+    await begin(store, id, [...pauses(20, 'a'), say('x', 'x')])
+    await store.append(id, [leaf('u', 'a7'), ...pauses(5, 'b')])
+    await store.append(id, [{ kind: 'PauseEvent' }, say('a3', 'x')], { mode: 'import' })
+    await store.updateConversation(id, { title: 'T', tags: { a: '1' }, metadata: { id } })
+  }
+  await store.acquireLease('d', 'me', 600_000)
+  return ids
+}
+
+export const LASTING: readonly Check[] = [
+  {
+    name: 'reopen: all that was acknowledged is there, without having been closed',
+    reopens: true,
+    async run({ store, reopen }) {
+      const ids = await fill(store)
+      const before = await everything(store, ids)
+      const again = await reopen()
+      equal(await everything(again, ids), before, 'everything')
+      equal(
+        (await again.listConversations({ order: 'created_at' })).items.map(({ id }) => id),
+        ids,
+        'the list',
+      )
+    },
+  },
+  {
+    name: 'reopen: the log goes on where it was: version, HEAD, branches, known ids, generation',
+    reopens: true,
+    async run({ store, reopen }) {
+      await fill(store)
+      const lease = await store.acquireLease('c', 'me', 600_000)
+      if (lease === null) throw new Error('the lease should be given')
+      await store.releaseLease(lease)
+      const again = await reopen()
+      const known = await again.append('c', [pause('a0'), pause('z', { parent_id: 'a7' })])
+      equal([known.events[0]?.seq, known.version, known.headId], [0, 30, 'z'], 'known ids and the version')
+      equal((await again.append('c', [pause('zz')], { expected: 30 })).events[0]?.parentId, 'z', 'HEAD')
+      const path = await searchAll(again, { conversationId: 'c', leafId: 'zz' })
+      equal(path.length, 10, 'the length of a new branch')
+      const next = await again.acquireLease('c', 'you', 600_000)
+      holds((next?.generation ?? 0) > lease.generation, 'a generation comes but once')
+      // The first one sees it as well: two processes may hold one conversation.
+      equal(
+        (await store.read('c', { direction: 'backward', limit: 1 }))[0]?.id,
+        'zz',
+        'the log, seen from the first',
+      )
+      equal((await store.append('c', [pause('y')])).events[0]?.parentId, 'zz', 'HEAD, seen from the first')
+    },
+  },
+  {
+    name: 'reopen: after it was closed as well',
+    reopens: true,
+    async run({ store, reopen }) {
+      const ids = await fill(store)
+      const before = await everything(store, ids)
+      await store.close()
+      equal(await everything(await reopen(), ids), before, 'everything')
+    },
+  },
+  {
+    name: 'close: every later call is store_closed, another close is none',
+    async run({ store }) {
+      const conversationId = await begin(store, 'c', pauses(3))
+      const lease = await store.acquireLease(conversationId, 'me', 1000)
+      if (lease === null) throw new Error('the lease should be given')
+      await store.close()
+      const calls: Readonly<Record<string, () => Promise<unknown> | void>> = {
+        append: () => store.append('c', [pause('q')]),
+        read: () => store.read('c'),
+        get: () => store.get('c', 'p0'),
+        getMany: () => store.getMany('c', ['p0']),
+        search: () => store.search({ conversationId }),
+        count: () => store.count({ conversationId }),
+        createConversation: () => store.createConversation({ id: 'd' }),
+        getConversation: () => store.getConversation('c'),
+        listConversations: () => store.listConversations(),
+        countConversations: () => store.countConversations(),
+        updateConversation: () => store.updateConversation('c', { title: 'x' }),
+        deleteConversation: () => store.deleteConversation('c'),
+        acquireLease: () => store.acquireLease('c', 'me', 1000),
+        releaseLease: () => store.releaseLease(lease),
+        getLease: () => store.getLease('c'),
+        watch: () => void store.watch('c', () => undefined),
+      }
+      for (const [name, call] of Object.entries(calls)) await rejects('store_closed', call, name)
+      await store.close()
+    },
+  },
+  {
+    name: 'close: calls that were made before it are answered',
+    async run({ store }) {
+      await begin(store, 'c')
+      const pending = Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)]))
+      const versions = Promise.all(pending)
+      await store.close()
+      equal(
+        (await versions).map(({ version }) => version).toSorted((a, b) => a - b),
+        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+        'versions',
+      )
+    },
+  },
+]

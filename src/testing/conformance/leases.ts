@@ -1,0 +1,169 @@
+/** Checks of run leases: who holds one, for how long, and which appends it keeps out. */
+
+import { equal, holds, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, idsOf, pause } from './facts.ts'
+
+const LONG = 600_000
+const SHORT = 30
+
+const after = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+export const LEASES: readonly Check[] = [
+  {
+    name: 'lease: one owner at a time; a renewal keeps the generation and moves the end',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      equal(await store.getLease(id), null, 'before any')
+      const first = await store.acquireLease(id, 'me', LONG)
+      if (first === null) throw new Error('the first owner should get the lease')
+      equal([first.conversationId, first.owner], [id, 'me'], 'the lease')
+      equal(await store.acquireLease(id, 'you', LONG), null, 'another owner')
+      equal(await store.getLease(id), first, 'the lease as stored')
+      const renewed = await store.acquireLease(id, 'me', 2 * LONG)
+      equal(renewed?.generation, first.generation, 'the generation of a renewal')
+      holds((renewed?.expiresAt ?? 0) >= first.expiresAt + LONG, 'a renewal should move the end')
+      equal(await store.getLease(id), renewed, 'the renewal as stored')
+      const other = await begin(store, 'd')
+      holds(
+        (await store.acquireLease(other, 'you', LONG)) !== null,
+        'another conversation has a lease of its own',
+      )
+    },
+  },
+  {
+    name: 'lease: of many owners at once exactly one gets it',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const all = await Promise.all(
+        Array.from({ length: 8 }, (_, i) => store.acquireLease(id, `owner${i}`, LONG)),
+      )
+      const got = all.filter((lease) => lease !== null)
+      equal(got.length, 1, 'leases given')
+      equal(await store.getLease(id), got[0], 'the lease as stored')
+    },
+  },
+  {
+    name: 'lease: once it has run out anybody takes it, with a higher generation, its owner too',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const first = await store.acquireLease(id, 'me', SHORT)
+      await after(2 * SHORT)
+      equal(await store.getLease(id), first, 'the latest, though it has run out')
+      const second = await store.acquireLease(id, 'you', SHORT)
+      holds((second?.generation ?? 0) > (first?.generation ?? 0), 'a takeover should raise the generation')
+      await after(2 * SHORT)
+      const third = await store.acquireLease(id, 'you', LONG)
+      holds((third?.generation ?? 0) > (second?.generation ?? 0), 'so should a new start after the end')
+      equal(await store.acquireLease(id, 'me', LONG), null, 'the first owner, while it is held')
+    },
+  },
+  {
+    name: 'lease: given back it is gone, the next one has a higher generation, an old one gives nothing back',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const first = await store.acquireLease(id, 'me', SHORT)
+      await after(2 * SHORT)
+      const second = await store.acquireLease(id, 'me', LONG)
+      if (first === null || second === null) throw new Error('both leases should be given')
+      await rejects(
+        'lease_lost',
+        () => store.append(id, [pause('a')], { lease: first }),
+        'an append under an old one',
+      )
+      equal(await store.releaseLease(first), false, 'an old one')
+      equal(await store.releaseLease({ ...second, owner: 'you' }), false, 'of another owner')
+      equal(await store.getLease(id), second, 'the lease after that')
+      equal(
+        [await store.releaseLease(second), await store.releaseLease(second)],
+        [true, false],
+        'the latest, twice',
+      )
+      equal(await store.getLease(id), null, 'the lease after that')
+      await rejects(
+        'lease_lost',
+        () => store.append(id, [pause('a')], { lease: second }),
+        'an append under it',
+      )
+      const third = await store.acquireLease(id, 'you', LONG)
+      holds((third?.generation ?? 0) > second.generation, 'the next one should have a higher generation')
+    },
+  },
+  {
+    name: 'lease: an append under a lease that is not the latest is lease_lost, and writes nothing',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      await rejects(
+        'lease_lost',
+        () => store.append(id, [pause('x')], { lease: { owner: 'me', generation: 1 } }),
+        'without any lease',
+      )
+      const mine = await store.acquireLease(id, 'me', SHORT)
+      if (mine === null) throw new Error('the lease should be given')
+      equal((await store.append(id, [pause('a')], { lease: mine })).version, 1, 'under the latest')
+      await after(2 * SHORT)
+      equal(
+        (await store.append(id, [pause('b')], { lease: mine })).version,
+        2,
+        'under the latest, which has run out',
+      )
+      const yours = await store.acquireLease(id, 'you', LONG)
+      if (yours === null) throw new Error('the lease should be given')
+      await rejects(
+        'lease_lost',
+        () => store.append(id, [pause('x'), pause('y')], { lease: mine }),
+        'after a takeover',
+      )
+      await rejects(
+        'lease_lost',
+        () => store.append(id, [pause('x')], { lease: { ...yours, owner: 'me' } }),
+        'of another owner',
+      )
+      equal((await store.append(id, [pause('d')], { lease: yours })).version, 3, 'under the new one')
+      equal((await store.append(id, [pause('e')])).version, 4, 'under none, as users append')
+      equal(idsOf(await store.read(id)), ['a', 'b', 'd', 'e'], 'the log')
+    },
+  },
+  {
+    name: 'lease: ids come before the version, the version before the lease',
+    async run({ store }) {
+      const id = await begin(store, 'c', [pause('a')])
+      const lease = { owner: 'me', generation: 99 }
+      equal((await store.append(id, [pause('a')], { lease, expected: 9 })).version, 1, 'a known event')
+      await rejects(
+        'version_conflict',
+        () => store.append(id, [pause('b')], { lease, expected: 9 }),
+        'a wrong version and a lost lease',
+      )
+      await rejects(
+        'lease_lost',
+        () => store.append(id, [pause('b', { parent_id: 'nowhere' })], { lease, expected: 1 }),
+        'a lost lease and an unknown parent',
+      )
+    },
+  },
+  {
+    name: 'lease: what cannot be one is an error, and what is not there is none',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      await rejects(
+        'unknown_conversation',
+        () => store.acquireLease('d', 'me', LONG),
+        'an unknown conversation',
+      )
+      for (const owner of ['', 'a\u0000', '\ud800'])
+        await rejects('invalid_id', () => store.acquireLease(id, owner, LONG), JSON.stringify(owner))
+      for (const ttl of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+        await rejects('invalid_query', () => store.acquireLease(id, 'me', ttl), String(ttl))
+      }
+      equal(await store.getLease('d'), null, 'the lease of an unknown conversation')
+      const none = { conversationId: 'd', owner: 'me', generation: 1, expiresAt: 0 }
+      equal(
+        [await store.releaseLease(none), await store.releaseLease({ ...none, conversationId: id })],
+        [false, false],
+        'giving back none',
+      )
+    },
+  },
+]

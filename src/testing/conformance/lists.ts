@@ -1,0 +1,235 @@
+/** Checks of lists of conversations: filters, order and pages. */
+
+import type {
+  ConversationFilter,
+  ConversationOrder,
+  ConversationRecord,
+} from '../../store/conversation-record.ts'
+import { compareIds } from '../../store/record.ts'
+import type { Store } from '../../store/store.ts'
+import { equal, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, pause } from './facts.ts'
+import { allPages } from './pages.ts'
+
+const ORDERS: readonly ConversationOrder[] = [
+  'created_at',
+  'created_at_desc',
+  'updated_at',
+  'updated_at_desc',
+]
+
+const listAll = (
+  store: Store,
+  query: ConversationFilter & { readonly order?: ConversationOrder },
+  limit: number,
+) => allPages(limit, (cursor) => store.listConversations({ ...query, limit, ...cursor }))
+
+function inOrder(records: readonly ConversationRecord[], order: ConversationOrder): ConversationRecord[] {
+  const by = order.startsWith('created') ? 'createdAt' : 'updatedAt'
+  const upwards = records.toSorted((a, b) =>
+    a[by] === b[by] ? compareIds(a.id, b.id) : a[by] < b[by] ? -1 : 1,
+  )
+  return order.endsWith('_desc') ? upwards.toReversed() : upwards
+}
+
+const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 3))
+
+export const LISTS: readonly Check[] = [
+  {
+    name: 'list: every order, in pages of any size, the newest first when none is asked for',
+    async run({ store }) {
+      for (let i = 0; i < 25; i += 1) {
+        await begin(store, `c${(i * 7) % 25}`)
+        if (i % 6 === 5) await soon()
+      }
+      for (let i = 0; i < 25; i += 4) await store.append(`c${i}`, [pause('p')])
+      const ids = Array.from({ length: 25 }, (_, i) => `c${i}`)
+      const records = await Promise.all(
+        ids.map(async (id) => (await store.getConversation(id)) as ConversationRecord),
+      )
+      for (const order of ORDERS) {
+        for (const limit of [1, 4, 25, 100]) {
+          equal(await listAll(store, { order }, limit), inOrder(records, order), `${order}, ${limit} a page`)
+        }
+      }
+      equal(
+        (await store.listConversations()).items,
+        inOrder(records, 'created_at_desc'),
+        'no order asked for',
+      )
+      await soon()
+      const changed = await store.updateConversation('c9', { title: 'T' })
+      const latest = await store.listConversations({ order: 'updated_at_desc', limit: 1 })
+      equal(latest.items, [changed], 'the one that was changed last')
+      await soon()
+      await store.append('c3', [pause('q')])
+      const { items } = await store.listConversations({ order: 'updated_at_desc', limit: 2 })
+      const both = items.map(({ id }) => id)
+      equal(both, ['c3', 'c9'], 'the one that was appended to last, and the one before')
+      equal(await store.countConversations(), 25, 'their number')
+    },
+  },
+  {
+    name: 'list: ties go by id, by code points',
+    async run({ store }) {
+      const ids = ['b', 'B', 'a', 'á', 'Z', '\uffee', '😀', 'aa', '10', '9']
+      await Promise.all(ids.map((id) => store.createConversation({ id })))
+      const records = (await store.listConversations()).items
+      for (const order of ORDERS) {
+        equal(await listAll(store, { order }, 3), inOrder(records, order), order)
+      }
+    },
+  },
+  {
+    name: 'list: every filter, alone and combined',
+    async run({ store }) {
+      const titles = ['Plan', 'the PLAN', null, '100%', 'ΟΔΟΣ', "it's", 'a_b']
+      const records: ConversationRecord[] = []
+      for (let i = 0; i < 28; i += 1) {
+        const parent = i % 4 === 0 ? 'p' : null
+        const tags = { n: String(i % 3), ...(i % 2 === 0 && { even: 'yes' }) }
+        const created = await store.createConversation({
+          id: `c${i}`,
+          title: titles[i % 7] as string | null,
+          public: i % 3 === 0,
+          tags,
+          parentConversationId: parent,
+        })
+        if (i % 9 === 8) await soon()
+        records.push(created)
+      }
+      for (let i = 0; i < 28; i += 5)
+        records[i] = await store.updateConversation(`c${i}`, { metadata: { i } })
+      const { createdAt } = records[10] as ConversationRecord
+      const { updatedAt } = records[15] as ConversationRecord
+      const filters: readonly (readonly [ConversationFilter, (record: ConversationRecord) => boolean])[] = [
+        [{ titleContains: 'plan' }, ({ title }) => title === 'Plan' || title === 'the PLAN'],
+        [{ titleContains: '%' }, ({ title }) => title === '100%'],
+        [{ titleContains: '_' }, ({ title }) => title === 'a_b'],
+        [{ titleContains: "'" }, ({ title }) => title === "it's"],
+        [{ titleContains: 'οδοσ' }, ({ title }) => title === 'ΟΔΟΣ'],
+        [{ titleContains: '' }, ({ title }) => title !== null],
+        [{ public: true }, (record) => record.public],
+        [{ public: false }, (record) => !record.public],
+        [{ parentConversationId: 'p' }, (record) => record.parentConversationId === 'p'],
+        [{ tags: { n: '1' } }, ({ tags }) => tags['n'] === '1'],
+        [{ tags: { n: '2', even: 'yes' } }, ({ tags }) => tags['n'] === '2' && tags['even'] === 'yes'],
+        [{ tags: { even: '' } }, () => false],
+        [{ tags: { "o'": '' } }, () => false],
+        [{ tags: {} }, () => true],
+        [{ createdAtGte: createdAt }, (record) => record.createdAt >= createdAt],
+        [{ createdAtLt: createdAt }, (record) => record.createdAt < createdAt],
+        [{ updatedAtGte: updatedAt }, (record) => record.updatedAt >= updatedAt],
+        [{ updatedAtLt: updatedAt }, (record) => record.updatedAt < updatedAt],
+      ]
+      for (const [i, [filter, fits]] of filters.entries()) {
+        for (const [other, fitsToo] of [[{}, () => true] as const, ...filters.slice(i + 1, i + 8)]) {
+          const both = { ...filter, ...other }
+          // Two wishes for one field: the latter stands.
+          const expected = records.filter(
+            (record) => fitsToo(record) && (Object.keys(other)[0] === Object.keys(filter)[0] || fits(record)),
+          )
+          const order = ORDERS[i % 4] as ConversationOrder
+          const what = JSON.stringify(both)
+          equal(await listAll(store, { ...both, order }, 4), inOrder(expected, order), what)
+          equal(await store.countConversations(both), expected.length, `${what}, counted`)
+        }
+      }
+    },
+  },
+  {
+    name: 'list: creating conversations while paging repeats and skips none that were there',
+    async run({ store }) {
+      for (const order of ['created_at', 'created_at_desc'] as const) {
+        const there = Array.from({ length: 12 }, (_, i) => `${order}${i}`)
+        for (const id of there) await store.createConversation({ id, title: order })
+        let pages = 0
+        const found = await allPages(3, async (cursor) => {
+          const page = await store.listConversations({ titleContains: order, order, limit: 3, ...cursor })
+          pages += 1
+          if (pages < 6) await store.createConversation({ id: `${order}-new${pages}`, title: order })
+          return page
+        })
+        const ids = found.map(({ id }) => id)
+        equal(new Set(ids).size, ids.length, 'one came twice')
+        equal(ids.filter((id) => there.includes(id)).toSorted(), there.toSorted(), 'those that were there')
+        for (const id of ids) await store.updateConversation(id, { title: 'done' })
+      }
+    },
+  },
+  {
+    name: 'list: a cursor of another filter or order is invalid_cursor, and other limits are invalid_query',
+    async run({ store }) {
+      for (let i = 0; i < 5; i += 1) await store.createConversation({ id: `c${i}`, title: 'x' })
+      const { next_page_id: cursor } = await store.listConversations({ limit: 2 })
+      if (cursor === null) throw new Error('there should be a second page')
+      equal(
+        (await store.listConversations({ cursor, order: 'created_at_desc', limit: 50 })).items.length,
+        3,
+        'the rest',
+      )
+      const changes = [
+        { order: 'created_at' },
+        { order: 'updated_at_desc' },
+        { public: false },
+        { titleContains: 'x' },
+        { tags: { a: '' } },
+        { createdAtLt: '2999-01-01T00:00:00Z' },
+      ] as const
+      for (const change of changes) {
+        const error = await rejects(
+          'invalid_cursor',
+          () => store.listConversations({ cursor, ...change }),
+          JSON.stringify(change),
+        )
+        equal(error.data['reason'], 'foreign', 'the reason in the error')
+      }
+      await rejects(
+        'invalid_cursor',
+        () => store.listConversations({ cursor: `${cursor}A` }),
+        'an altered one',
+      )
+      await rejects('invalid_cursor', () => store.listConversations({ cursor: 'c2' }), 'an id')
+      const wrong = [
+        { limit: 0 },
+        { limit: 101 },
+        { order: 'title' as 'created_at' },
+        { createdAtGte: 'today' },
+        { public: 1 as unknown as boolean },
+        { tags: { a: 1 as unknown as string } },
+      ]
+      for (const query of wrong) {
+        await rejects('invalid_query', () => store.listConversations(query), JSON.stringify(query))
+      }
+      await rejects('invalid_query', () => store.countConversations({ updatedAtLt: 'today' }), 'counted')
+    },
+  },
+  {
+    name: 'list: ten thousand conversations',
+    async run({ store }) {
+      const count = 10_000
+      for (let at = 0; at < count; at += 50) {
+        const ids = Array.from({ length: 50 }, (_, i) => `c${at + i}`)
+        await Promise.all(ids.map((id, i) => store.createConversation({ id, public: (at + i) % 100 === 0 })))
+      }
+      await soon()
+      await store.append('c4321', [pause('p')])
+      equal(await store.countConversations(), count, 'their number')
+      const records = await listAll(store, { order: 'created_at' }, 100)
+      equal(new Set(records.map(({ id }) => id)).size, count, 'conversations in all pages')
+      equal(
+        records.map(({ id }) => id),
+        inOrder(records, 'created_at').map(({ id }) => id),
+        'their order',
+      )
+      equal((await listAll(store, { public: true }, 30)).length, 100, 'the public ones')
+      equal(
+        (await store.listConversations({ order: 'updated_at_desc', limit: 1 })).items[0]?.id,
+        'c4321',
+        'the one that changed last',
+      )
+      equal((await store.read('c4321')).length, 1, 'its log')
+    },
+  },
+]

@@ -1,0 +1,68 @@
+/** Queries go in; all their pages come out, checked one by one, and beside them what a naive reading of the query gives. */
+
+import { isQuarantined } from '../../event/quarantine.ts'
+import { KINDS } from '../../event/kinds.ts'
+import { parseInstant } from '../../event/time.ts'
+import { foldText, messageText } from '../../store/message-text.ts'
+import type { EventFilter, EventQuery, Page } from '../../store/query.ts'
+import type { Store } from '../../store/store.ts'
+import type { StoredEvent } from '../../store/stored-event.ts'
+import { holds } from './assert.ts'
+
+/** All items of a list, page after page; fails when a page is empty or short before the last, or the list does not end. */
+export async function allPages<T>(
+  limit: number,
+  page: (cursor: { readonly cursor?: string }) => Promise<Page<T>>,
+): Promise<T[]> {
+  const all: T[] = []
+  const cursors = new Set<string>()
+  let cursor: string | null = null
+  for (let pages = 0; ; pages += 1) {
+    const { items, next_page_id: next }: Page<T> = await page(cursor === null ? {} : { cursor })
+    all.push(...items)
+    holds(items.length <= limit, `a page of at most ${limit} held ${items.length} items`)
+    holds(
+      next === null || items.length === limit,
+      `next_page_id was given after a page of ${items.length} of ${limit}`,
+    )
+    holds(pages === 0 || items.length > 0, 'next_page_id was given, and nothing was left')
+    if (next === null) return all
+    holds(!cursors.has(next) && pages < 2000, 'the pages go round in circles')
+    cursors.add(next)
+    cursor = next
+  }
+}
+
+/** All events that a query finds, page after page. */
+export function searchAll(store: Store, query: EventQuery): Promise<StoredEvent[]> {
+  return allPages(query.limit ?? 100, (cursor) => store.search({ ...query, ...cursor }))
+}
+
+/** What a filter lets through, read off the whole log, in time order. */
+export function searchNaively(log: readonly StoredEvent[], filter: EventFilter): StoredEvent[] {
+  const { kinds, excludeKinds = [], source, text, timestampGte: gte, timestampLt: lt, leafId } = filter
+  const path = leafId === undefined ? null : pathOf(log, leafId)
+  return log
+    .filter((event) => {
+      const { fact, stands, time } = event
+      if (isQuarantined(fact) || !stands) return false
+      return (
+        (kinds === undefined || kinds.includes(fact.kind)) &&
+        !excludeKinds.includes(fact.kind) &&
+        (source === undefined || (fact.source ?? KINDS[fact.kind].defaultSource) === source) &&
+        (text === undefined || messageText(fact)?.includes(foldText(text)) === true) &&
+        (gte === undefined || time >= (parseInstant(gte) as bigint)) &&
+        (lt === undefined || time < (parseInstant(lt) as bigint)) &&
+        (path === null || path.has(event))
+      )
+    })
+    .toSorted((a, b) => (a.time === b.time ? a.seq - b.seq : a.time < b.time ? -1 : 1))
+}
+
+/** The events from one up to its root; none for an id that nothing in the tree has. */
+export function pathOf(log: readonly StoredEvent[], leafId: string): Set<StoredEvent> {
+  const byId = new Map(log.flatMap((event) => (event.stands && event.id !== null ? [[event.id, event]] : [])))
+  const path = new Set<StoredEvent>()
+  for (let at = byId.get(leafId); at !== undefined; at = byId.get(at.parentId ?? '')) path.add(at)
+  return path
+}

@@ -1,0 +1,137 @@
+/** Checks of read, get and getMany. */
+
+import { equal, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, idsOf, pause, pauses, say } from './facts.ts'
+
+export const READING: readonly Check[] = [
+  {
+    name: 'read: forward and backward, from anywhere, at most so many',
+    async run({ store }) {
+      const id = await begin(store, 'c', pauses(10))
+      const cases: readonly (readonly [Parameters<typeof store.read>[1], readonly number[]])[] = [
+        [{}, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
+        [{ limit: 3 }, [0, 1, 2]],
+        [{ from: 4, limit: 3 }, [4, 5, 6]],
+        [{ from: 8 }, [8, 9]],
+        [{ from: 10 }, []],
+        [{ from: 1000 }, []],
+        [{ direction: 'backward', limit: 3 }, [9, 8, 7]],
+        [{ direction: 'backward', from: 4 }, [4, 3, 2, 1, 0]],
+        [{ direction: 'backward', from: 4, limit: 2 }, [4, 3]],
+        [{ direction: 'backward', from: 0 }, [0]],
+        [{ direction: 'backward', from: 1000, limit: 2 }, [9, 8]],
+        [{ direction: 'forward', from: 9, limit: 1_000_000 }, [9]],
+      ]
+      for (const [options, expected] of cases) {
+        const events = await store.read(id, options)
+        equal(
+          events.map(({ seq }) => seq),
+          expected,
+          `read with ${JSON.stringify(options)}`,
+        )
+      }
+    },
+  },
+  {
+    name: 'read: at most 1,000 when no limit is given',
+    async run({ store }) {
+      const id = await begin(store, 'c', pauses(1100))
+      equal((await store.read(id)).length, 1000, 'forward')
+      equal((await store.read(id, { direction: 'backward' })).map(({ seq }) => seq).at(-1), 100, 'backward')
+    },
+  },
+  {
+    name: 'read: an empty log gives nothing, an unknown conversation is an error',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      equal(await store.read(id), [], 'forward')
+      equal(await store.read(id, { direction: 'backward' }), [], 'backward')
+      await rejects('unknown_conversation', () => store.read('d'), 'an unknown conversation')
+    },
+  },
+  {
+    name: 'read: positions, limits and directions that are none are invalid_query',
+    async run({ store }) {
+      const id = await begin(store, 'c', pauses(3))
+      const wrong = [
+        { from: -1 },
+        { from: 0.5 },
+        { limit: 0 },
+        { limit: -1 },
+        { limit: Number.NaN },
+        { direction: 'up' as 'forward' },
+      ]
+      for (const options of wrong) {
+        await rejects('invalid_query', () => store.read(id, options), JSON.stringify(options))
+      }
+    },
+  },
+  {
+    name: 'get: the event of an id, null for all else',
+    async run({ store }) {
+      const id = await begin(store, 'c', [pause('a'), say('m', 'x')])
+      await begin(store, 'd', [pause('there')])
+      equal(await store.get(id, 'm'), (await store.read(id))[1], 'an event')
+      for (const missing of [
+        'nowhere',
+        'there',
+        '',
+        'A',
+        'a ',
+        '__root__',
+        'a\u0000',
+        '\ud800',
+        'x'.repeat(1000),
+      ]) {
+        equal(await store.get(id, missing), null, `get ${JSON.stringify(missing)}`)
+      }
+      equal(await store.get('nowhere', 'a'), null, 'in an unknown conversation')
+    },
+  },
+  {
+    name: 'getMany: in the order asked, null for each that is missing, repeated as often as asked',
+    async run({ store }) {
+      const id = await begin(store, 'c', [pause('a'), pause('b'), pause('d')])
+      const asked = ['d', 'nowhere', 'a', 'd', '', 'a\u0000', '\ud800', 'b']
+      const found = await store.getMany(id, asked)
+      const expected = ['d', null, 'a', 'd', null, null, null, 'b']
+      equal(
+        found.map((event) => event?.id ?? null),
+        expected,
+        'ids',
+      )
+      equal(found[2], await store.get(id, 'a'), 'an event')
+      equal(await store.getMany(id, []), [], 'nothing asked')
+      equal(await store.getMany('nowhere', ['a', 'b']), [null, null], 'in an unknown conversation')
+    },
+  },
+  {
+    name: 'getMany: thousands at once',
+    async run({ store }) {
+      const id = await begin(store, 'c', pauses(40))
+      const asked = Array.from({ length: 40_000 }, (_, i) => `p${i % 50}`)
+      const expected = asked.map((each, i) => (i % 50 < 40 ? each : null))
+      equal(
+        (await store.getMany(id, asked)).map((event) => event?.id ?? null),
+        expected,
+        'ids',
+      )
+    },
+  },
+  {
+    name: 'conversations: the same ids in two of them are two events',
+    async run({ store }) {
+      const [one, two] = [
+        await begin(store, 'c', pauses(3)),
+        await begin(store, 'C', [say('p1', 'other'), pause('q')]),
+      ]
+      equal((await store.get(one, 'p1'))?.fact.id, 'p1', 'in the first')
+      equal((await store.get(two, 'p1'))?.seq, 0, 'in the second')
+      equal(idsOf((await store.search({ conversationId: two })).items), ['p1', 'q'], 'found in the second')
+      equal([await store.count({ conversationId: one }), (await store.read(two)).length], [3, 2], 'numbers')
+      equal(await store.deleteConversation(two), true, 'deleting the second')
+      equal((await store.read(one)).length, 3, 'the first, after')
+    },
+  },
+]

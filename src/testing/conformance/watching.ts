@@ -1,0 +1,66 @@
+/** Checks of watch: whoever watches is woken after an append, some time, wherever it was made. */
+
+import type { Store, Unwatch } from '../../store/store.ts'
+import { equal } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, pause } from './facts.ts'
+
+/** Calls back with what ends the wait; fails when nobody ends it in time. */
+function wait(
+  patience: number,
+  what: string,
+  start: (end: (error?: unknown) => void) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${what}, after ${patience} ms`)), patience)
+    start((error) => {
+      clearTimeout(timer)
+      if (error === undefined) resolve()
+      else reject(error instanceof Error ? error : new Error(String(error)))
+    })
+  })
+}
+
+/** Watches, appends by another hand, and waits until the watch has led to every event. */
+async function isWoken(patience: number, watching: Store, writing: Store): Promise<void> {
+  const id = await begin(writing, 'c')
+  const ids = ['a', 'b', 'd']
+  const ends: Unwatch[] = []
+  const woken = wait(patience, 'the watch did not lead to every event', (end) => {
+    const wake = (): void => {
+      watching.read(id).then((events) => events.length === ids.length && end(), end)
+    }
+    ends.push(watching.watch(id, wake))
+  })
+  await Promise.all([woken, ...ids.map((own) => writing.append(id, [pause(own)]))])
+  for (const unwatch of [...ends, ...ends]) unwatch()
+}
+
+export const WATCHING: readonly Check[] = [
+  {
+    name: 'watch: an append wakes whoever watches the conversation',
+    run: ({ store, patience }) => isWoken(patience, store, store),
+  },
+  {
+    name: 'watch: an append in another process wakes as well',
+    reopens: true,
+    run: async ({ store, reopen, patience }) => isWoken(patience, store, await reopen()),
+  },
+  {
+    name: 'watch: several watches, of a conversation that is yet to be, each ended by itself',
+    async run({ store, patience }) {
+      let woken = 0
+      const endFirst = store.watch('é 😀', () => (woken += 1))
+      const second = wait(patience, 'the second watch was not woken', (end) => {
+        const endSecond = store.watch('é 😀', () => {
+          end()
+          endSecond()
+        })
+      })
+      endFirst()
+      await begin(store, 'é 😀', [pause('a')])
+      await second
+      equal(woken, 0, 'wakes of a watch that was ended')
+    },
+  },
+]

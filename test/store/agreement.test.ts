@@ -1,0 +1,94 @@
+/** The store's placement of a log and the log's own are one: the same ids, parents, times and HEAD on hostile logs (design D7, D8, D15). */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
+import { parseInstant } from '../../src/event/time.ts'
+import { pathTo } from '../../src/log/ancestry.ts'
+import { findEntry } from '../../src/log/log.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { StoredEvent } from '../../src/store/stored-event.ts'
+import { hostileLog } from '../../src/testing/hostile-log.ts'
+
+const storable = (facts: readonly Fact[]): readonly Fact[] =>
+  facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
+
+const shown = ({ seq, id, parentId, stands, time }: StoredEvent) => ({ seq, id, parentId, stands, time })
+
+/** What the log makes of the same facts. */
+function byLog(facts: readonly Fact[]) {
+  const state = replay(facts, { conversationId: 'c' })
+  const entries = [...state.log.entries].map(({ seq, id, parent, stands, timestamp }) => ({
+    seq,
+    id,
+    parentId: parent?.id ?? null,
+    stands,
+    time: timestamp === null ? 0n : (parseInstant(timestamp) as bigint),
+  }))
+  return { log: state.log, entries, headId: state.log.head?.id ?? null }
+}
+
+describe('an import', () => {
+  it('gives the log that replay gives, in any batches, and once only', async () => {
+    let branched = 0
+    let runs = 0
+    await fc.assert(
+      fc.asyncProperty(
+        hostileLog(),
+        fc.infiniteStream(fc.integer({ min: 1, max: 12 })),
+        async (log, sizes) => {
+          const facts = storable(log)
+          const expected = byLog(facts)
+          const store = memoryStore()
+          await store.createConversation({ id: 'c' })
+          for (let at = 0; at < facts.length;) {
+            const size = sizes.next().value as number
+            const batch = facts.slice(at, at + size)
+            const done = await store.append('c', batch, { mode: 'import', expected: at })
+            expect(done.headId).toBe(byLog(facts.slice(0, at + size)).headId)
+            expect(done.events.map(({ fact }) => fact)).toEqual(batch)
+            at += size
+          }
+          const stored = await store.read('c')
+          expect(stored.map(shown)).toEqual(expected.entries)
+          const again = await store.append('c', facts, { mode: 'import', expected: 'none' })
+          expect(again).toEqual({ events: stored, version: facts.length, headId: expected.headId })
+          const half = await store.append('c', facts.slice(3), {
+            mode: 'import',
+            expected: Math.min(3, facts.length),
+          })
+          expect(half.version).toBe(facts.length)
+
+          for (const { id, stands } of stored.filter((_, i) => i % 5 === 0)) {
+            if (id === null || !stands) continue
+            const found = await everything((cursor) =>
+              store.search({ conversationId: 'c', leafId: id, limit: 7, ...(cursor !== null && { cursor }) }),
+            )
+            const path = pathTo(findEntry(expected.log, id) ?? null).filter(({ event }) => event !== null)
+            expect(found.map(({ seq }) => seq).toSorted((a, b) => a - b)).toEqual(path.map(({ seq }) => seq))
+            if (path.length + 1 < stored.length) branched += 1
+          }
+          runs += 1
+        },
+      ),
+      { numRuns: 300 },
+    )
+    expect(branched).toBeGreaterThan(runs / 20)
+  })
+})
+
+async function everything(
+  page: (
+    cursor: string | null,
+  ) => Promise<{ readonly items: readonly StoredEvent[]; readonly next_page_id: string | null }>,
+): Promise<StoredEvent[]> {
+  const all: StoredEvent[] = []
+  let cursor: string | null = null
+  do {
+    const { items, next_page_id: next } = await page(cursor)
+    all.push(...items)
+    cursor = next
+  } while (cursor !== null)
+  return all
+}

@@ -1,0 +1,345 @@
+/** Stores broken on purpose, each a memory store with one fault that real stores had; the kit must find every one of them. */
+
+import { ColloquyError } from '../../src/event/errors.ts'
+import { isQuarantined } from '../../src/event/quarantine.ts'
+import type { AppendOptions } from '../../src/store/append.ts'
+import { checkEventFilter, checkEventQuery } from '../../src/store/checked-query.ts'
+import { decodeCursor, encodeCursor } from '../../src/store/cursor.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { EventFilter, EventPage, EventQuery } from '../../src/store/query.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { StoredEvent } from '../../src/store/stored-event.ts'
+
+/** A memory store with some methods replaced. */
+export const altered = (change: (inner: Store) => Partial<Store>): Store => {
+  const inner = memoryStore()
+  return { ...inner, ...change(inner) }
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+const versionIn = async (store: Store, id: string): Promise<number> =>
+  (await store.getConversation(id))?.version ?? 0
+
+/** What a query finds, whole. */
+export async function all(store: Store, query: EventQuery): Promise<StoredEvent[]> {
+  const found: StoredEvent[] = []
+  let cursor: string | null = null
+  do {
+    const page: EventPage = await store.search({ ...query, limit: 100, ...(cursor !== null && { cursor }) })
+    found.push(...page.items)
+    cursor = page.next_page_id
+  } while (cursor !== null)
+  return found
+}
+
+/** Reads the end of the log, then writes there: of two at once, the second writes over the first, which was acknowledged. */
+export const lostUpdate = (): Store =>
+  altered((inner) => ({
+    async append(id, facts, options) {
+      const before = await inner.getConversation(id)
+      await nextTurn()
+      const after = await inner.getConversation(id)
+      if (before === null || after?.version === before.version) return inner.append(id, facts, options)
+      const events = facts.map((fact, i): StoredEvent => ({
+        conversationId: id,
+        seq: before.version + i,
+        id: fact.id ?? null,
+        fact,
+        parentId: before.headId,
+        stands: true,
+        time: 0n,
+      }))
+      return { events, version: before.version + facts.length, headId: events.at(-1)?.id ?? null }
+    },
+  }))
+
+/** Looks at the version, and appends later, whatever it is by then. */
+export const checkOutside = (): Store =>
+  altered((inner) => ({
+    async append(id, facts, options = {}) {
+      const { expected = 'any', ...rest } = options
+      const known = await inner.getMany(
+        id,
+        facts.map((fact) => fact.id ?? ''),
+      )
+      const version = await versionIn(inner, id)
+      const fits =
+        expected === 'any' || options.mode === 'import' || (expected === 'none' ? 0 : expected) === version
+      if (!fits && known.includes(null)) throw new ColloquyError('version_conflict', 'overtaken', { version })
+      await nextTurn()
+      return inner.append(id, facts, fits && options.mode !== 'import' ? rest : options)
+    },
+  }))
+
+/** Pages by how many came before. Everything else about its cursor is as it should be. */
+export const offsetCursor = (): Store =>
+  altered((inner) => ({
+    async search(query) {
+      const { cursor, ...whole } = query
+      const { scope, limit } = checkEventQuery(whole)
+      const offset = cursor === undefined ? 0 : Number(decodeCursor(scope, cursor)[0])
+      const found = await all(inner, whole)
+      const next = offset + limit < found.length ? encodeCursor(scope, [String(offset + limit)]) : null
+      return { items: found.slice(offset, offset + limit), next_page_id: next }
+    },
+  }))
+
+const textOf = ({ fact }: StoredEvent): string => (isQuarantined(fact) ? '' : (fact.timestamp ?? ''))
+
+/** Compares timestamps as texts, in bounds, order and cursor. */
+export const textTimes = (): Store =>
+  altered((inner) => {
+    const find = async (filter: EventFilter): Promise<StoredEvent[]> => {
+      const { timestampGte: gte, timestampLt: lt, ...rest } = filter
+      checkEventFilter(filter)
+      return (await all(inner, rest))
+        .filter(
+          (event) => (gte === undefined || textOf(event) >= gte) && (lt === undefined || textOf(event) < lt),
+        )
+        .toSorted((a, b) => (textOf(a) === textOf(b) ? a.seq - b.seq : textOf(a) < textOf(b) ? -1 : 1))
+    }
+    return {
+      async search({ cursor, order, ...query }) {
+        const { scope, limit, descending } = checkEventQuery({ ...query, ...(order && { order }) })
+        const found = await find(query)
+        if (descending) found.reverse()
+        const last = cursor === undefined ? undefined : decodeCursor(scope, cursor)[0]
+        const start = found.findIndex(({ seq }) => String(seq) === last) + 1
+        const items = found.slice(start, start + limit)
+        const more = start + limit < found.length
+        return { items, next_page_id: more ? encodeCursor(scope, [String(items.at(-1)?.seq)]) : null }
+      },
+      count: async (filter) => (await find(filter)).length,
+    }
+  })
+
+/** One fault each, and the case of the kit that must find it. */
+export const FAULTS: readonly (readonly [fault: string, finder: string, make: () => Store])[] = [
+  [
+    'finds the parent before the append',
+    'append: writers who expect no version all land, in one line',
+    () =>
+      altered((inner) => ({
+        async append(id, facts, options) {
+          const head = (await inner.getConversation(id))?.headId ?? null
+          await nextTurn()
+          const [first, ...rest] = facts
+          const stamp = first !== undefined && (first.parent_id ?? null) === null && head !== null
+          return inner.append(id, stamp ? [{ ...first, parent_id: head }, ...rest] : facts, options)
+        },
+      })),
+  ],
+  [
+    'appends a batch in pieces',
+    'append: a batch is appended whole or not at all',
+    () =>
+      altered((inner) => ({
+        async append(id, facts, options = {}) {
+          if (facts.length < 2 || options.mode === 'import') return inner.append(id, facts, options)
+          const { expected: _, ...later } = options
+          const first = await inner.append(id, facts.slice(0, 1), options)
+          const rest = await inner.append(id, facts.slice(1), later)
+          return { ...rest, events: [...first.events, ...rest.events] }
+        },
+      })),
+  ],
+  [
+    'lets readers see part of a batch',
+    'append: whoever reads meanwhile sees all of a batch or nothing',
+    () =>
+      altered((inner) => ({
+        async append(id, facts, options = {}) {
+          if (facts.length !== 5) return inner.append(id, facts, options)
+          await inner.append(id, facts.slice(0, 2), options)
+          await new Promise((resolve) => setTimeout(resolve, 3))
+          return inner.append(id, facts, options)
+        },
+      })),
+  ],
+  [
+    'looks at the version before the ids',
+    'append: ids are looked at before the expected version',
+    () =>
+      altered((inner) => ({
+        async append(id, facts, options = {}) {
+          const version = await versionIn(inner, id)
+          const { expected = 'any', mode } = options
+          if (
+            expected !== 'any' &&
+            mode !== 'import' &&
+            facts.length > 0 &&
+            (expected === 'none' ? 0 : expected) !== version
+          ) {
+            throw new ColloquyError('version_conflict', 'overtaken', { version })
+          }
+          return inner.append(id, facts, options)
+        },
+      })),
+  ],
+  [
+    'treats every second event under an id as the first',
+    'append: fields left out, a null parent, defaults and the order of fields are not compared',
+    () =>
+      altered((inner) => ({
+        async append(id, facts, options: AppendOptions = {}) {
+          const known = await inner.getMany(
+            id,
+            facts.map((fact) => fact.id ?? ''),
+          )
+          if (options.mode === 'import' || known.includes(null)) return inner.append(id, facts, options)
+          const record = await inner.getConversation(id)
+          return {
+            events: known as StoredEvent[],
+            version: record?.version ?? 0,
+            headId: record?.headId ?? null,
+          }
+        },
+      })),
+  ],
+  [
+    'gives a cursor after every full page',
+    'cursor: next_page_id is null exactly when nothing is left',
+    () =>
+      altered((inner) => ({
+        async search(query) {
+          const page = await inner.search(query)
+          const last = page.items.at(-1)
+          if (page.next_page_id !== null || last === undefined || page.items.length < (query.limit ?? 100))
+            return page
+          const { scope } = checkEventQuery(query)
+          return { ...page, next_page_id: encodeCursor(scope, [String(last.time), String(last.seq)]) }
+        },
+      })),
+  ],
+  [
+    'goes on after an instant, not after an event',
+    'time: ties go by position, downwards as well, on whatever page they fall',
+    () =>
+      altered((inner) => ({
+        async search(query) {
+          const page = await inner.search(query)
+          const last = page.items.at(-1)
+          if (page.next_page_id === null || last === undefined) return page
+          const { scope } = checkEventQuery(query)
+          const beyond = query.order === 'timestamp_desc' ? 0 : 999_999
+          return { ...page, next_page_id: encodeCursor(scope, [String(last.time), String(beyond)]) }
+        },
+      })),
+  ],
+  [
+    'takes any cursor',
+    'cursor: of another conversation, filter, order or list it is invalid_cursor, foreign',
+    () =>
+      altered((inner) => ({
+        async search(query) {
+          const { scope } = checkEventQuery({ ...query, cursor: undefined as unknown as string })
+          if (query.cursor === undefined) {
+            const page = await inner.search(query)
+            const last = page.items.at(-1)
+            return {
+              ...page,
+              next_page_id: page.next_page_id && encodeCursor('', [String(last?.time), String(last?.seq)]),
+            }
+          }
+          return inner.search({ ...query, cursor: encodeCursor(scope, decodeCursor('', query.cursor)) })
+        },
+      })),
+  ],
+  [
+    'takes the log up to the leaf for the path to it',
+    'leaf: branches off an old event, and branches of branches',
+    () =>
+      altered((inner) => ({
+        async search({ leafId, ...query }) {
+          if (leafId === undefined) return inner.search(query)
+          const leaf = await inner.get(query.conversationId, leafId)
+          const items = (await all(inner, { ...query, cursor: undefined as unknown as string })).filter(
+            ({ seq }) => seq <= (leaf?.seq ?? -1),
+          )
+          return { items, next_page_id: null }
+        },
+      })),
+  ],
+  [
+    'keeps no more than milliseconds',
+    'time: timestampGte takes its instant in, timestampLt leaves it out, whatever the zone',
+    () =>
+      altered((inner) => ({
+        search: (query) =>
+          inner.search({
+            ...query,
+            ...(query.timestampGte && { timestampGte: query.timestampGte.replace(/(\.\d{3})\d+/, '$1') }),
+          }),
+      })),
+  ],
+  [
+    'begins its generations anew',
+    'lease: given back it is gone, the next one has a higher generation, an old one gives nothing back',
+    () => {
+      const base = new Map<string, number>()
+      return altered((inner) => ({
+        async acquireLease(id, owner, ttl) {
+          const lease = await inner.acquireLease(id, owner, ttl)
+          return lease && { ...lease, generation: lease.generation - (base.get(id) ?? 0) }
+        },
+        async getLease(id) {
+          const lease = await inner.getLease(id)
+          return lease && { ...lease, generation: lease.generation - (base.get(id) ?? 0) }
+        },
+        async releaseLease(lease) {
+          const real = { ...lease, generation: lease.generation + (base.get(lease.conversationId) ?? 0) }
+          const released = await inner.releaseLease(real)
+          if (released) base.set(lease.conversationId, real.generation)
+          return released
+        },
+      }))
+    },
+  ],
+  [
+    'does not fence appends',
+    'lease: an append under a lease that is not the latest is lease_lost, and writes nothing',
+    () =>
+      altered((inner) => ({
+        append(id, facts, options = {}) {
+          const { lease: _, ...rest } = options
+          return inner.append(id, facts, rest)
+        },
+      })),
+  ],
+  [
+    'cuts ids at NUL',
+    'get: the event of an id, null for all else',
+    () => altered((inner) => ({ get: (id, own) => inner.get(id, own.split('\u0000')[0] ?? '') })),
+  ],
+  [
+    'compares ids without letter case',
+    'conversations: the same ids in two of them are two events',
+    () =>
+      altered((inner) => ({
+        createConversation: (given) => inner.createConversation({ ...given, id: given.id.toLowerCase() }),
+      })),
+  ],
+  [
+    'forgets who waits',
+    'watch: an append wakes whoever watches the conversation',
+    () => altered(() => ({ watch: () => () => undefined })),
+  ],
+]
+
+/** A way into a store that can be closed without closing the store: as a process that ends, whose data does not. */
+export function handle(inner: Store): Store {
+  let closed = false
+  const guarded = Object.entries(inner).map(([name, value]: [string, unknown]) => {
+    if (typeof value !== 'function') return [name, value]
+    if (name === 'close') return [name, async () => void (closed = true)]
+    const guard = (...given: readonly unknown[]): unknown => {
+      if (!closed) return Reflect.apply(value, inner, given)
+      const error = new ColloquyError('store_closed', 'closed')
+      if (name === 'watch') throw error
+      return Promise.reject(error)
+    }
+    return [name, guard]
+  })
+  return Object.fromEntries(guarded) as Store
+}

@@ -1,0 +1,150 @@
+/** Cursors: what goes in comes out for the same query, and everything else is refused with the reason. */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { hasCode } from '../../src/event/errors.ts'
+import { fromBase64Url, toBase64Url } from '../../src/store/base64url.ts'
+import { type CursorFault, decodeCursor, encodeCursor, scopeOf, seal } from '../../src/store/cursor.ts'
+import { hashText } from '../../src/event/hash.ts'
+
+const wellFormed = (): fc.Arbitrary<string> => fc.string({ unit: 'grapheme', maxLength: 20 })
+const ascii = (): fc.Arbitrary<string> => fc.string({ unit: 'binary-ascii' })
+
+/** Why a cursor is refused; null when it is not. */
+function faultOf(scope: string, cursor: string): CursorFault | null {
+  try {
+    decodeCursor(scope, cursor)
+    return null
+  } catch (error) {
+    if (hasCode(error, 'invalid_cursor')) return error.data['reason'] as CursorFault
+    throw error
+  }
+}
+
+describe('a cursor', () => {
+  it('gives back the key for its own scope', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.array(wellFormed(), { maxLength: 4 }), (scope, key) => {
+        const cursor = encodeCursor(scope, key)
+        expect(cursor).toMatch(/^[\w-]+$/)
+        expect(decodeCursor(scope, cursor)).toEqual(key)
+      }),
+    )
+  })
+
+  it('is foreign in any other scope', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.array(wellFormed(), { maxLength: 3 }), (scope, other, key) => {
+        fc.pre(scope !== other)
+        expect(faultOf(other, encodeCursor(scope, key))).toBe('foreign')
+      }),
+    )
+  })
+
+  it('is refused after any change, cut or addition', () => {
+    const cursor = encodeCursor('scope', ['1767225600000000', '41'])
+    const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    for (let at = 0; at < cursor.length; at += 1) {
+      for (const digit of digits) {
+        if (digit !== cursor[at]) {
+          expect(faultOf('scope', cursor.slice(0, at) + digit + cursor.slice(at + 1))).not.toBeNull()
+        }
+        expect(faultOf('scope', cursor.slice(0, at) + digit + cursor.slice(at))).not.toBeNull()
+      }
+      expect(faultOf('scope', cursor.slice(0, at) + cursor.slice(at + 1))).not.toBeNull()
+    }
+  })
+
+  it('says that it was cut short, wherever', () => {
+    const cursor = encodeCursor('scope', ['1767225600000000', '41'])
+    for (let length = 6; length < cursor.length; length += 1) {
+      expect(faultOf('scope', cursor.slice(0, length)), cursor.slice(0, length)).toBe('truncated')
+    }
+  })
+
+  it('says what is wrong', () => {
+    const cursor = encodeCursor('scope', ['1', '2'])
+    const middle = cursor.length >> 1
+    const changed = `${cursor.slice(0, middle)}${cursor[middle] === 'A' ? 'B' : 'A'}${cursor.slice(middle + 1)}`
+    expect(faultOf('scope', changed)).toBe('altered')
+    expect(faultOf('scope', `${cursor}AAAA`)).toBe('altered')
+    expect(faultOf('scope', seal(['0', hashText('scope'), '1', '2']))).toBe('outdated')
+    for (const text of ['', 'event-17', '41', '{"a":1}', 'é', '\ud800', 'AAAA', '=']) {
+      expect(faultOf('scope', text), text).toBe('malformed')
+    }
+  })
+
+  it('never fails in another way', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), ascii().map(toBase64Url)), (text) => {
+        expect(faultOf('scope', text)).not.toBeNull()
+      }),
+    )
+  })
+})
+
+describe('a scope', () => {
+  it('is one for equal filters, and another for any other', () => {
+    const filter = { conversationId: 'c', kinds: new Set(['PauseEvent']), from: 1n, text: null }
+    const scope = scopeOf('events', 'timestamp', filter)
+    expect(
+      scopeOf('events', 'timestamp', {
+        text: null,
+        from: 1n,
+        kinds: new Set(['PauseEvent']),
+        conversationId: 'c',
+      }),
+    ).toBe(scope)
+    const others = [
+      scopeOf('events', 'timestamp_desc', filter),
+      scopeOf('conversations', 'timestamp', filter),
+      scopeOf('events', 'timestamp', { ...filter, conversationId: 'd' }),
+      scopeOf('events', 'timestamp', { ...filter, kinds: null }),
+      scopeOf('events', 'timestamp', { ...filter, from: 2n }),
+      scopeOf('events', 'timestamp', { ...filter, text: 'null' }),
+    ]
+    expect(new Set([scope, ...others]).size).toBe(others.length + 1)
+  })
+})
+
+describe('base64url', () => {
+  it('is what Node writes, and is read back', () => {
+    fc.assert(
+      fc.property(ascii(), (text) => {
+        expect(toBase64Url(text)).toBe(Buffer.from(text, 'latin1').toString('base64url'))
+        expect(fromBase64Url(toBase64Url(text))).toBe(text)
+      }),
+    )
+  })
+
+  it('has one form for each text: any other is none', () => {
+    for (const text of ['A', 'YWJ', 'YWI', 'YW==', 'YW=', 'Y W', 'YW\n', 'YWé', '+/']) {
+      const read = fromBase64Url(text)
+      if (read !== undefined) expect(toBase64Url(read)).toBe(text)
+    }
+    expect(fromBase64Url('A')).toBeUndefined()
+    expect(fromBase64Url('YWJ')).toBeUndefined()
+    expect(fromBase64Url('+/')).toBeUndefined()
+  })
+})
+
+/** A hash as a number. */
+const bits = (hash: string): bigint => BigInt(`0x${hash}`)
+
+describe('the hash', () => {
+  it('tells apart what differs little', () => {
+    const texts = Array.from({ length: 200_000 }, (_, i) => `{"conversationId":"c${i % 7}","from":"${i}"}`)
+    expect(new Set(texts.map(hashText)).size).toBe(texts.length)
+  })
+
+  it('changes about half of its bits with any character', () => {
+    let changed = 0
+    const runs = 500
+    for (let i = 0; i < runs; i += 1) {
+      const difference = bits(hashText(`scope ${i}`)) ^ bits(hashText(`scope ${i} `))
+      changed += difference.toString(2).replaceAll('0', '').length
+    }
+    expect(changed / runs / 64).toBeGreaterThan(0.4)
+    expect(changed / runs / 64).toBeLessThan(0.6)
+  })
+})

@@ -1,0 +1,120 @@
+/** The kit finds what is wrong with a store: adapters broken on purpose fail it, in the cases that matter and hardly in others. */
+
+import { describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+import { storeConformance } from '../../src/testing/index.ts'
+import { checkOutside, FAULTS, lostUpdate, offsetCursor, textTimes } from './broken.ts'
+
+/** Slow, and about no fault here. */
+const LONG = ['list: ten thousand conversations', 'bodies: ten mebibytes come back whole']
+
+/** The cases that a store fails. */
+async function failing(make: () => Store): Promise<string[]> {
+  const failed: string[] = []
+  for (const { name, run } of storeConformance({ name: 'broken', open: async () => make(), patience: 100 })) {
+    if (LONG.includes(name)) continue
+    await run().catch(() => failed.push(name))
+  }
+  return failed
+}
+
+describe('a store broken on purpose', () => {
+  it('that loses an update fails where writers meet', async () => {
+    expect(await failing(lostUpdate)).toEqual([
+      'append: of many writers with one expected version exactly one wins',
+      'append: writers who expect no version all land, in one line',
+      'record: patches and appends at once lose nothing of each other',
+      'watch: an append wakes whoever watches the conversation',
+      'close: calls that were made before it are answered',
+    ])
+  })
+
+  it('that checks the version outside the transaction fails where writers expect one', async () => {
+    const failed = await failing(checkOutside)
+    expect(failed).toContain('append: of many writers with one expected version exactly one wins')
+    expect(failed).not.toContain('append: writers who expect no version all land, in one line')
+    expect(failed.length).toBeLessThan(6)
+  })
+
+  it('that pages by offset fails where others append meanwhile', async () => {
+    expect(await failing(offsetCursor)).toEqual([
+      'cursor: appending while paging repeats and skips nothing that was there, both ways, with any filter',
+    ])
+  })
+
+  it('that compares times as texts fails where zones and fractions differ', async () => {
+    const failed = await failing(textTimes)
+    expect(failed).toEqual(
+      expect.arrayContaining([
+        'time: events are ordered by instant, whatever their zone and however they are written',
+        'time: timestampGte takes its instant in, timestampLt leaves it out, whatever the zone',
+        'time: ties go by position, downwards as well, on whatever page they fall',
+        'time: an event without a time that can be read has that of the event before it',
+      ]),
+    )
+    expect(failed.filter((name) => !/^(time|search|import|cursor|leaf):/.test(name))).toEqual([])
+  })
+
+  it.each(FAULTS)('that %s fails: %s', async (_, finder, make) => {
+    const cases = storeConformance({ name: 'broken', open: async () => make(), patience: 100 })
+    const found = cases.find(({ name }) => name === finder)
+    await expect(found?.run()).rejects.toThrow(finder)
+  })
+})
+
+/** Opens a store. */
+const open = async (): Promise<Store> => memoryStore()
+
+describe('the list of cases', () => {
+  it('has each name once', () => {
+    const names = storeConformance({ name: 'any', open, reopen: async (store) => store }).map(
+      ({ name }) => name,
+    )
+    expect(new Set(names).size).toBe(names.length)
+    expect(names.length).toBeGreaterThan(90)
+  })
+
+  it('leaves out the cases of opening again for a store that forgets', () => {
+    const forgetful = storeConformance({ name: 'any', open })
+    const lasting = storeConformance({ name: 'any', open, reopen: async (store) => store })
+    expect(lasting.length - forgetful.length).toBe(7)
+  })
+
+  it('shows a skipped case with its reason, and runs it not', async () => {
+    const skip = [{ case: 'time: a bound that cannot be read is invalid_query', reason: 'it takes any text' }]
+    const cases = storeConformance({
+      name: 'any',
+      open: async () => Promise.reject(new Error('opened')),
+      skip,
+    })
+    const skipped = cases.filter(({ skipped }) => skipped !== null)
+    expect(skipped.map(({ name }) => name)).toEqual([`${skip[0]?.case} (skipped: it takes any text)`])
+    await skipped[0]?.run()
+  })
+
+  it('takes no skip without reason, or of a case that there is not', () => {
+    const named = 'time: a bound that cannot be read is invalid_query'
+    expect(() => storeConformance({ name: 'any', open, skip: [{ case: named, reason: ' ' }] })).toThrow(
+      'Say why',
+    )
+    expect(() => storeConformance({ name: 'any', open, skip: [{ case: 'nonsense', reason: 'x' }] })).toThrow(
+      'no case',
+    )
+  })
+
+  it('closes what it opened, also when a case fails', async () => {
+    let closed = 0
+    const counted = async (): Promise<Store> => {
+      const inner = memoryStore()
+      return {
+        ...inner,
+        append: () => Promise.reject(new Error('broken')),
+        close: async () => void (closed += 1),
+      }
+    }
+    const [first] = storeConformance({ name: 'any', open: counted })
+    await expect(first?.run()).rejects.toThrow('broken')
+    expect(closed).toBe(1)
+  })
+})

@@ -1,0 +1,62 @@
+/** The text that a search looks into. */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import { foldText, messageText } from '../../src/store/message-text.ts'
+import { anyEvent } from '../../src/testing/index.ts'
+
+const text = (): fc.Arbitrary<string> => fc.string({ unit: 'binary' })
+
+describe('folded text', () => {
+  it('is well formed, without NUL, and folds no further', () => {
+    fc.assert(
+      fc.property(text(), (given) => {
+        const folded = foldText(given)
+        expect(folded).not.toContain('\u0000')
+        expect(folded).not.toMatch(/[\ud800-\udfff]/u)
+        expect(foldText(folded)).toBe(folded)
+      }),
+    )
+  })
+
+  it('finds a part in any letter case', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'grapheme' }),
+        fc.string({ unit: 'grapheme' }),
+        fc.string({ unit: 'grapheme' }),
+        (a, b, c) => {
+          expect(foldText(a + b + c)).toContain(foldText(b))
+          expect(foldText(`ab${'ΟΔΟΣ'}cd`)).toContain(foldText('οδος'))
+        },
+      ),
+    )
+  })
+})
+
+/** A message with these parts. */
+const message = (llm: object, more: object = {}): Event => ({
+  kind: 'MessageEvent',
+  source: 'user',
+  llm_message: { role: 'user', ...llm },
+  ...more,
+})
+
+describe('the text of an event', () => {
+  it('is null but for messages', () => {
+    fc.assert(
+      fc.property(anyEvent(), (event) => {
+        expect(messageText(event) === null).toBe(event.kind !== 'MessageEvent')
+      }),
+    )
+    expect(messageText({ quarantined: true, raw: '{"kind":"MessageEvent"}', issues: [] })).toBeNull()
+  })
+
+  it('is that of its parts in lines, images left out', () => {
+    expect(messageText(message({}))).toBe('')
+    expect(messageText(message({ content: [] }, { extended_content: [{ text: 'X' }] }))).toBe('x')
+    const content = [{ text: 'A' }, { type: 'image', image_urls: ['u'] }, { type: 'text', text: 'B' }]
+    expect(messageText(message({ content, reasoning_content: 'R' }, { sender: 'S' }))).toBe('a\nb')
+  })
+})

@@ -1,0 +1,119 @@
+/** Records and leases: defaults, what cannot be kept, times, order of ids, and who holds a lease next. */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { hasCode } from '../../src/event/errors.ts'
+import { parseInstant } from '../../src/event/time.ts'
+import { checkLease, nextLease } from '../../src/store/lease.ts'
+import {
+  compareIds,
+  formatInstant,
+  laterOf,
+  microsNow,
+  newRecord,
+  patchRecord,
+} from '../../src/store/record.ts'
+
+describe('a record', () => {
+  it('is a frozen copy of what was given', () => {
+    const tags = { a: '1' }
+    const metadata = { deep: { list: [1] } }
+    const record = newRecord({ id: 'c', tags, metadata }, 0n)
+    tags.a = '2'
+    metadata.deep.list.push(2)
+    expect([record.tags, record.metadata]).toEqual([{ a: '1' }, { deep: { list: [1] } }])
+    expect(Object.isFrozen(record) && Object.isFrozen(record.metadata['deep'])).toBe(true)
+  })
+
+  it('takes a title of up to 200 characters, not code units', () => {
+    expect(newRecord({ id: 'c', title: '😀'.repeat(200) }, 0n).title).toHaveLength(400)
+    expect(() => newRecord({ id: 'c', title: '😀'.repeat(201) }, 0n)).toThrow('title')
+    expect(() => newRecord({ id: 'c', title: 'a\ud83d' }, 0n)).toThrow('title')
+  })
+
+  it('keeps __proto__ in its metadata, and takes it for no tag', () => {
+    const metadata = JSON.parse('{"__proto__":{"a":1}}')
+    expect(JSON.stringify(newRecord({ id: 'c', metadata }, 0n).metadata)).toBe('{"__proto__":{"a":1}}')
+    expect(() => newRecord({ id: 'c', tags: JSON.parse('{"__proto__":"a"}') }, 0n)).toThrow('tags')
+  })
+
+  it('is changed by a patch where that names a field', () => {
+    const record = newRecord({ id: 'c', title: 'T', public: true }, 5n)
+    expect(patchRecord(record, {}, 7n)).toEqual({ ...record, updatedAt: formatInstant(7n) })
+    expect(patchRecord(record, { title: null }, 3n)).toEqual({ ...record, title: null })
+  })
+})
+
+describe('the time of a record', () => {
+  it('is read back as it was written', () => {
+    const micros = fc.bigInt({ min: -62_167_219_200_000_000n, max: 253_402_300_799_999_999n })
+    fc.assert(
+      fc.property(micros, (instant) => {
+        expect(formatInstant(instant)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+        expect(parseInstant(formatInstant(instant))).toBe(instant)
+      }),
+    )
+  })
+
+  it('never goes back', () => {
+    expect(laterOf(formatInstant(5n), 4n)).toBe(formatInstant(5n))
+    expect(laterOf(formatInstant(5n), 6n)).toBe(formatInstant(6n))
+  })
+
+  it('is that of the system', () => {
+    expect(Math.abs(Number(microsNow() / 1000n) - Date.now())).toBeLessThan(1000)
+  })
+})
+
+/** Ids of characters that UTF-16 and UTF-8 sort in two ways. */
+const id = (): fc.Arbitrary<string> =>
+  fc.string({ unit: fc.constantFrom('a', 'b', 'é', '\ue000', '\uffff', '😀', '😁', '𐀀'), maxLength: 4 })
+
+describe('ids in order', () => {
+  it('are in the order of their UTF-8 bytes', () => {
+    fc.assert(
+      fc.property(id(), id(), (a, b) => {
+        expect(Math.sign(compareIds(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)))
+      }),
+    )
+  })
+})
+
+/** A wish for ten milliseconds. */
+const ask = (owner: string, now: number) => ({ conversationId: 'c', owner, ttl: 10, now })
+
+/** Why a lease is refused; null when it is not. */
+const codeOf = (owner: string, ttl: number): string | null => {
+  try {
+    checkLease(owner, ttl)
+  } catch (error) {
+    return hasCode(error, 'invalid_id')
+      ? 'invalid_id'
+      : hasCode(error, 'invalid_query')
+        ? 'invalid_query'
+        : 'other'
+  }
+  return null
+}
+
+describe('a lease', () => {
+  it('passes on with a higher generation, is renewed with the same, and is held until its last millisecond', () => {
+    const first = nextLease(null, 4, ask('a', 0))
+    expect(first).toEqual({ conversationId: 'c', owner: 'a', generation: 5, expiresAt: 10 })
+    expect(nextLease(first, 5, ask('b', 9))).toBeNull()
+    expect(nextLease(first, 5, ask('a', 9))).toEqual({ ...first, expiresAt: 19 })
+    expect(nextLease(first, 5, ask('b', 10))).toEqual({ ...first, owner: 'b', generation: 6, expiresAt: 20 })
+    expect(nextLease(first, 5, ask('a', 10))?.generation).toBe(6)
+    expect(nextLease(null, 5, ask('a', 3))?.generation).toBe(6)
+  })
+
+  it('has an owner with a legal id, and a time', () => {
+    expect([codeOf('me', 1), codeOf('', 1), codeOf('a\n', 1), codeOf('me', 0), codeOf('me', 1.5)]).toEqual([
+      null,
+      'invalid_id',
+      'invalid_id',
+      'invalid_query',
+      'invalid_query',
+    ])
+  })
+})
