@@ -1,0 +1,68 @@
+/** A database goes in; statements that are prepared once, and transactions, come out. */
+
+import type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts'
+
+/**
+ * One connection with its statements. Every call reads all of its rows at once, so no statement is ever run again while its rows are
+ * still being read.
+ */
+export class Connection {
+  readonly database: SqliteDatabase
+  readonly #statements = new Map<string, SqliteStatement>()
+
+  constructor(database: SqliteDatabase) {
+    this.database = database
+  }
+
+  /** The first row, or undefined. The caller knows what columns the text selects. */
+  get<R>(sql: string, ...values: SqliteValue[]): R | undefined {
+    return (this.#statement(sql).get(...values) ?? undefined) as R | undefined
+  }
+
+  /** All rows. */
+  all<R>(sql: string, ...values: SqliteValue[]): R[] {
+    return this.#statement(sql).all(...values) as R[]
+  }
+
+  run(sql: string, ...values: SqliteValue[]): void {
+    this.#statement(sql).run(...values)
+  }
+
+  /** Does a work in one transaction that nobody else writes beside; nothing of it stays when it throws. */
+  write<T>(work: () => T): T {
+    return this.#transaction('BEGIN IMMEDIATE', work)
+  }
+
+  /** Does a work that sees the database as it is at one moment. */
+  snapshot<T>(work: () => T): T {
+    return this.#transaction('BEGIN', work)
+  }
+
+  #transaction<T>(begin: string, work: () => T): T {
+    this.run(begin)
+    try {
+      const result = work()
+      this.run('COMMIT')
+      return result
+    } catch (error) {
+      this.#rollback()
+      throw error
+    }
+  }
+
+  #rollback(): void {
+    try {
+      this.run('ROLLBACK')
+    } catch {
+      // SQLite has ended the transaction by itself, as it does when the disk is full.
+    }
+  }
+
+  #statement(sql: string): SqliteStatement {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    const statement = this.database.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+}

@@ -1,0 +1,129 @@
+/** Records of conversations go in and come out, each change in one transaction. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import { freezeJson } from '../../event/freeze.ts'
+import { isLegalId } from '../../event/ids.ts'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { parseInstant } from '../../event/time.ts'
+import type { ConversationPatch, ConversationRecord, NewConversation } from '../conversation-record.ts'
+import { foldText } from '../message-text.ts'
+import { formatInstant, newRecord, patchRecord } from '../record.ts'
+import type { Connection } from './connection.ts'
+import { micros, type Micros, unknownConversation } from './rows.ts'
+
+/** A record as it is read. */
+export interface RecordRow {
+  readonly conversation_id: string
+  readonly title: string | null
+  readonly public: number
+  readonly tags: string
+  readonly metadata: string
+  readonly time_zone: string | null
+  readonly parent_conversation_id: string | null
+  readonly created: Micros
+  readonly updated: Micros
+  readonly version: number
+  readonly head_id: string | null
+}
+
+/** SQL for the columns of a {@link RecordRow}. */
+export const RECORD_COLUMNS = `conversation.conversation_id, conversation.title, conversation.public, conversation.tags,
+  conversation.metadata, conversation.time_zone, conversation.parent_conversation_id,
+  ${micros('conversation.created_at', 'created')}, ${micros('log.updated_at', 'updated')}, log.version, log.head_id`
+
+const SELECT = `SELECT ${RECORD_COLUMNS} FROM colloquy_conversation AS conversation
+  JOIN colloquy_log AS log USING (conversation_id) WHERE conversation.conversation_id = ?`
+
+const INSERT = `INSERT INTO colloquy_conversation (conversation_id, title, title_text, public, tags, metadata, time_zone,
+  parent_conversation_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+const INSERT_LOG = `INSERT INTO colloquy_log (conversation_id, version, updated_at, time, clock, in_order, kinds)
+  VALUES (?, 0, ?, 0, 0, 1, '')`
+
+const UPDATE = `UPDATE colloquy_conversation SET title = ?, title_text = ?, public = ?, tags = ?, metadata = ?, time_zone = ?
+  WHERE conversation_id = ?`
+
+const TOUCH = 'UPDATE colloquy_log SET updated_at = ? WHERE conversation_id = ?'
+
+const DELETE = 'DELETE FROM colloquy_conversation WHERE conversation_id = ?'
+
+/** Creates a conversation with an empty log. @throws `conversation_exists`, `invalid_id`, `invalid_query`. */
+export function createConversation(
+  connection: Connection,
+  conversation: NewConversation,
+  now: bigint,
+): ConversationRecord {
+  const record = newRecord(conversation, now)
+  const { id, title, metadata, timeZone, parentConversationId } = record
+  return connection.write(() => {
+    if (findConversation(connection, id) !== null) {
+      throw new ColloquyError(
+        'conversation_exists',
+        `A conversation ${JSON.stringify(id)} exists already; use it, or give another id.`,
+        { conversationId: id },
+      )
+    }
+    const [text, open, tags] = [title && foldText(title), Number(record.public), JSON.stringify(record.tags)]
+    const values = [title, text, open, tags, JSON.stringify(metadata), timeZone, parentConversationId, now]
+    connection.run(INSERT, id, ...values)
+    connection.run(INSERT_LOG, id, now)
+    return record
+  })
+}
+
+/** The record of a conversation, or null. O(log conversations). */
+export function findConversation(connection: Connection, id: string): ConversationRecord | null {
+  const row = isLegalId(id) ? connection.get<RecordRow>(SELECT, id) : undefined
+  return row === undefined ? null : toRecord(row)
+}
+
+/** Changes what a patch names. @throws `unknown_conversation`, `invalid_query`. */
+export function updateConversation(
+  connection: Connection,
+  id: string,
+  patch: ConversationPatch,
+  now: bigint,
+): ConversationRecord {
+  return connection.write(() => {
+    const before = findConversation(connection, id)
+    if (before === null) throw unknownConversation(id)
+    const record = patchRecord(before, patch, now)
+    const { title, metadata, timeZone } = record
+    const [text, open, tags] = [title && foldText(title), Number(record.public), JSON.stringify(record.tags)]
+    connection.run(UPDATE, title, text, open, tags, JSON.stringify(metadata), timeZone, id)
+    connection.run(TOUCH, parseInstant(record.updatedAt) ?? now, id)
+    return record
+  })
+}
+
+/** Deletes a conversation with all that hangs on it; false when there was none. O(log n) for each of its events. */
+export function deleteConversation(connection: Connection, id: string): boolean {
+  return connection.write(() => {
+    if (findConversation(connection, id) === null) return false
+    connection.run(DELETE, id)
+    return true
+  })
+}
+
+/** The record of a row, frozen. O(size). */
+export function toRecord(row: RecordRow): ConversationRecord {
+  return Object.freeze({
+    id: row.conversation_id,
+    title: row.title,
+    public: row.public === 1,
+    tags: parse(row.tags) as Readonly<Record<string, string>>,
+    metadata: parse(row.metadata),
+    timeZone: row.time_zone,
+    parentConversationId: row.parent_conversation_id,
+    createdAt: formatInstant(BigInt(row.created)),
+    updatedAt: formatInstant(BigInt(row.updated)),
+    version: row.version,
+    headId: row.head_id,
+  })
+}
+
+function parse(text: string): JsonObject {
+  const value = JSON.parse(text) as JsonValue
+  freezeJson(value)
+  return value as JsonObject
+}

@@ -1,0 +1,88 @@
+/** `colloquy/sqlite`: a file or a database goes in, a store comes out. */
+
+import { type Clock, microsNow } from '../record.ts'
+import { refuse } from '../check.ts'
+import type { Store } from '../store.ts'
+import type { Connection } from './connection.ts'
+import type { SqliteDatabase } from './database.ts'
+import { openFile, setUp } from './open.ts'
+import { Runner, type Source } from './runner.ts'
+import { SqliteStore } from './store.ts'
+
+export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts'
+
+/** How a SQLite store is made: over a file, which Node's own driver opens, or over an open database of any driver. */
+export type SqliteStoreOptions = (
+  | { readonly file: string; readonly database?: never }
+  | { readonly database: SqliteDatabase; readonly file?: never }
+) & {
+  /**
+   * What an acknowledged append survives: `full` (default) a loss of power, `normal` a kill of the process, and with a loss of power the
+   * last appends may be gone, though never a part of one.
+   */
+  readonly synchronous?: 'full' | 'normal'
+  /** Refuses every change. The database must exist and be of this version. Default: false. */
+  readonly readOnly?: boolean
+  /** For how many milliseconds a call waits while another process writes. Default: 5,000. */
+  readonly busyTimeout?: number
+  /** How often it is looked, in milliseconds, whether another process has appended, while somebody watches. Default: 50. */
+  readonly pollInterval?: number
+  /** Tells the time of records and leases. Default: the system's. */
+  readonly clock?: Clock
+}
+
+/**
+ * A store in a SQLite database: a file, `:memory:`, or an open database of `node:sqlite`, better-sqlite3 or bun:sqlite. The tables are
+ * named `colloquy_…` and may stand beside others. The database is opened and migrated by the first call, and opened anew by the next
+ * one after an error that makes it `store_unavailable`. Several processes may hold one file at once.
+ *
+ * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead logging, and nobody else may
+ * hold a transaction on it.
+ *
+ * Costs: `append` O(log n) for each fact and one sync of the disk in all; `get` O(log n); a page of `search` O(log n + limit) for each
+ * kind and source in the log, at any depth, with any filter but text. Each call runs on the calling thread.
+ *
+ * @throws `invalid_query` for options that are none; what a database can throw comes with the first call.
+ *
+ * @example
+ * const store = sqliteStore({ file: ':memory:' })
+ * await store.createConversation({ id: 'c' })
+ * const { version, headId } = await store.append('c', [{ kind: 'PauseEvent', id: 'p1' }], { expected: 'none' })
+ * version // 1
+ * headId // 'p1'
+ * await store.close()
+ */
+export function sqliteStore(options: SqliteStoreOptions): Store {
+  const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, pollInterval = 50 } = options
+  if (synchronous !== 'full' && synchronous !== 'normal') refuse('synchronous', 'must be full or normal')
+  if (!(busyTimeout >= 0)) refuse('busyTimeout', 'must be a number of milliseconds')
+  if (!(pollInterval > 0)) refuse('pollInterval', 'must be a number of milliseconds above 0')
+  const setup = { synchronous, readOnly }
+  const source =
+    options.file === undefined
+      ? givenDatabase(options.database, (database) => setUp(database, setup))
+      : openedFile(options.file, readOnly, (database) => setUp(database, setup))
+  return new SqliteStore(new Runner(source, busyTimeout), options.clock ?? microsNow, pollInterval)
+}
+
+type SetUp = (database: SqliteDatabase) => Connection
+
+const givenDatabase = (database: SqliteDatabase, connect: SetUp): Source => ({
+  open: async () => connect(database),
+  close: () => undefined,
+  reopens: false,
+})
+
+const openedFile = (file: string, readOnly: boolean, connect: SetUp): Source => ({
+  async open() {
+    const database = await openFile(file, readOnly)
+    try {
+      return connect(database)
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  },
+  close: ({ database }) => void database.close(),
+  reopens: file !== ':memory:',
+})

@@ -1,0 +1,95 @@
+/** The schema as numbered steps: a database at any of them goes on to the last (design D12, D19). */
+
+/** One step. Steps are never changed once released; a new one is added at the end. */
+export interface Migration {
+  readonly version: number
+  readonly sql: string
+}
+
+/**
+ * Conversations are kept in two tables: what people write about them, and the end of the log, small because every append rewrites it.
+ *
+ * An event is a row with its body as JSON text, the parent stamped in where it was stamped: so a body is read as it is, exported as it
+ * is, and never put together again. Beside it stands what the log worked out. `lane`, `real` and `clock` are null for what is not in the
+ * tree; `kind` and `source` for a quarantined line; `text` for all but messages. Times are microseconds.
+ *
+ * Every index that a search walks ends in (time, seq) and holds only what a search may find. The key of the table and the index by id
+ * are what appends need.
+ */
+const FIRST = `
+CREATE TABLE colloquy_conversation (
+  conversation_id TEXT NOT NULL PRIMARY KEY,
+  title TEXT,
+  title_text TEXT,
+  public INTEGER NOT NULL,
+  tags TEXT NOT NULL,
+  metadata TEXT NOT NULL,
+  time_zone TEXT,
+  parent_conversation_id TEXT,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX colloquy_conversation_created ON colloquy_conversation (created_at, conversation_id);
+
+CREATE TABLE colloquy_log (
+  conversation_id TEXT NOT NULL PRIMARY KEY REFERENCES colloquy_conversation ON DELETE CASCADE,
+  version INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  clock INTEGER NOT NULL,
+  in_order INTEGER NOT NULL,
+  head_seq INTEGER,
+  head_id TEXT,
+  head_parent_id TEXT,
+  head_lane INTEGER,
+  head_clock INTEGER,
+  lane INTEGER,
+  lane_end INTEGER,
+  kinds TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX colloquy_log_updated ON colloquy_log (updated_at, conversation_id);
+
+CREATE TABLE colloquy_event (
+  conversation_id TEXT NOT NULL REFERENCES colloquy_log ON DELETE CASCADE,
+  seq INTEGER NOT NULL,
+  id TEXT,
+  parent_id TEXT,
+  time INTEGER NOT NULL,
+  lane INTEGER,
+  real INTEGER,
+  clock INTEGER,
+  kind TEXT,
+  source TEXT,
+  text TEXT,
+  body TEXT NOT NULL,
+  PRIMARY KEY (conversation_id, seq)
+) STRICT;
+CREATE UNIQUE INDEX colloquy_event_id ON colloquy_event (conversation_id, id) WHERE lane IS NOT NULL;
+CREATE INDEX colloquy_event_time ON colloquy_event (conversation_id, time, seq)
+  WHERE lane IS NOT NULL AND kind IS NOT NULL;
+CREATE INDEX colloquy_event_kind ON colloquy_event (conversation_id, kind, source, time, seq)
+  WHERE lane IS NOT NULL AND kind IS NOT NULL;
+CREATE INDEX colloquy_event_path ON colloquy_event (conversation_id, lane, time, seq)
+  WHERE lane IS NOT NULL AND kind IS NOT NULL;
+CREATE INDEX colloquy_event_lane ON colloquy_event (conversation_id, lane, kind, source, time, seq)
+  WHERE lane IS NOT NULL AND kind IS NOT NULL;
+
+CREATE TABLE colloquy_lane (
+  conversation_id TEXT NOT NULL REFERENCES colloquy_log ON DELETE CASCADE,
+  lane INTEGER NOT NULL,
+  parent_lane INTEGER,
+  parent_seq INTEGER,
+  parent_clock INTEGER,
+  lane_end INTEGER NOT NULL,
+  PRIMARY KEY (conversation_id, lane)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE colloquy_lease (
+  conversation_id TEXT NOT NULL PRIMARY KEY REFERENCES colloquy_log ON DELETE CASCADE,
+  owner TEXT,
+  generation INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`
+
+/** All steps, in order. */
+export const MIGRATIONS: readonly Migration[] = [{ version: 1, sql: FIRST }]

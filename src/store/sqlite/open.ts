@@ -1,0 +1,49 @@
+/** A file or a database goes in, a connection that is set up for the store comes out. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import { Connection } from './connection.ts'
+import type { SqliteDatabase } from './database.ts'
+import { migrate } from './migrate.ts'
+
+/** How a connection is set up. */
+export interface Setup {
+  readonly synchronous: 'full' | 'normal'
+  readonly readOnly: boolean
+}
+
+/**
+ * Opens a file with Node's own driver.
+ * @throws `store_unavailable` where the runtime has none; whatever the driver throws.
+ */
+export async function openFile(file: string, readOnly: boolean): Promise<SqliteDatabase> {
+  const driver = await import('node:sqlite').catch((cause: unknown) => {
+    throw new ColloquyError(
+      'store_unavailable',
+      'This runtime has no node:sqlite; give an open `database` of better-sqlite3 or bun:sqlite instead of a `file`.',
+      {},
+      { cause },
+    )
+  })
+  return new driver.DatabaseSync(file, { readOnly })
+}
+
+/**
+ * Makes a connection what the store expects: write-ahead log, the durability asked for, foreign keys, the newest schema. May be called
+ * again when it failed half way.
+ *
+ * @throws what {@link migrate} throws; whatever the driver throws.
+ */
+export function setUp(database: SqliteDatabase, { synchronous, readOnly }: Setup): Connection {
+  const connection = new Connection(database)
+  // The store waits by itself, without holding up the event loop.
+  database.exec('PRAGMA busy_timeout = 0')
+  if (!readOnly) {
+    // A database in memory answers `memory` here and stays as it is.
+    const mode = connection.get<{ journal_mode: string }>('PRAGMA journal_mode')?.journal_mode
+    if (mode !== 'wal' && mode !== 'memory') database.exec('PRAGMA journal_mode = WAL')
+    database.exec(`PRAGMA synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`)
+  }
+  database.exec('PRAGMA foreign_keys = ON')
+  migrate(connection, readOnly)
+  return connection
+}

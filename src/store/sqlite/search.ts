@@ -1,0 +1,146 @@
+/** A checked query goes in, the events of its page come out, read from the stretches of an index that hold them and nothing else. */
+
+import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '../checked-query.ts'
+import type { EventPage } from '../query.ts'
+import type { Connection } from './connection.ts'
+import {
+  countSql,
+  countValues,
+  glanceSql,
+  namesOf,
+  pageSql,
+  pageValues,
+  type RangeForm,
+} from './range-sql.ts'
+import { countAll, groupsOf } from './kinds.ts'
+import { EVER, type Instants, type Range, rangesOf } from './ranges.ts'
+import { type EventRow, findLog, type LogRow, toStored } from './rows.ts'
+
+/** Ranges in one statement. A log rarely has more kinds and sources; a statement of more takes longer to prepare than to run twice. */
+const AT_ONCE = 20
+
+/**
+ * One page. O(log n + limit) for each kind and source in the log that the filter lets through; on a path as well for the lanes that
+ * could hold a part of the page, which in a log in time order are those that do. With a text, the messages in between cost as well.
+ */
+export function searchEvents(connection: Connection, query: CheckedEventQuery): EventPage {
+  const { conversationId, limit, descending } = query
+  const rows = connection.snapshot(() => {
+    const log = findLog(connection, conversationId)
+    if (log === undefined) return []
+    return (
+      glance(connection, log, query) ??
+      merge(connection, query, rangesOf(connection, log, query, instantsLeft(query), descending))
+    )
+  })
+  const items = rows.slice(0, limit).map((row) => toStored(conversationId, row))
+  const last = rows.length > limit ? items.at(-1) : undefined
+  return { items, next_page_id: last === undefined ? null : eventCursor(query, last) }
+}
+
+/** How many events a filter lets through. O(log n + matches) for each of its ranges. */
+export function countEvents(connection: Connection, filter: CheckedEventFilter): number {
+  const { conversationId, text } = filter
+  return connection.snapshot(() => {
+    const log = findLog(connection, conversationId)
+    if (log === undefined) return 0
+    let sum = 0
+    for (const range of rangesOf(connection, log, filter, instantsOf(filter), false)) {
+      const sql = countSql({ index: indexOf(range), ranges: 1, descending: false, text: text !== null })
+      const values = countValues(conversationId, range, text)
+      sum += connection.get<{ readonly count: number }>(sql, ...values)?.count ?? 0
+    }
+    return sum
+  })
+}
+
+const instantsOf = ({ from, until }: CheckedEventFilter): Instants => ({
+  from: from ?? EVER.from,
+  until: until ?? EVER.until,
+})
+
+/** The instants that are left for a page and those after it; the place that it goes on from is within the first of them. */
+function instantsLeft(query: CheckedEventQuery): Instants {
+  const { after, descending } = query
+  const { from, until } = instantsOf(query)
+  if (after === null) return { from, until }
+  if (descending) return { from, until: after.time < until ? after.time + 1n : until }
+  return { from: after.time > from ? after.time : from, until }
+}
+
+/** A filter that lets less than this part of a log through is not worth a glance. */
+const MOST = 0.6
+
+/** Events looked at for each that is wanted. */
+const LOOKS = 4
+
+/**
+ * The rows of a page whose filter lets most of a log through, and the next one: found among the events that follow, whatever their kind.
+ * Null where that is not to be expected, or there are not enough among them, for instance on the last page. O(limit).
+ */
+function glance(connection: Connection, log: LogRow, query: CheckedEventQuery): EventRow[] | null {
+  const { conversationId, kinds, source, text, leafId, descending, after, limit } = query
+  if (leafId !== null || text !== null || (kinds === null && source === null)) return null
+  const groups = groupsOf(log.kinds, query)
+  if (countAll(groups) < MOST * countAll(groupsOf(log.kinds, { kinds: null, source: null }))) return null
+  const everything = { kind: null, source: null, lane: null, upTo: null, ...instantsLeft(query) }
+  const values = pageValues(conversationId, everything, null, descending, after)
+  const rows = connection.all<EventRow>(
+    descending ? GLANCE_DOWN : GLANCE_UP,
+    ...values,
+    LOOKS * (limit + 1),
+    namesOf(groups),
+    limit + 1,
+  )
+  return rows.length > limit ? rows : null
+}
+
+const [GLANCE_UP, GLANCE_DOWN] = [glanceSql(false), glanceSql(true)]
+
+/** The rows of the page and, when there is one, the next. */
+function merge(connection: Connection, query: CheckedEventQuery, ranges: Iterable<Range>): EventRow[] {
+  const { descending, limit } = query
+  let rows: EventRow[] = []
+  let some: Range[] = []
+  const read = (): void => {
+    const found = selectRows(connection, query, some)
+    rows =
+      rows.length === 0 ? found : [...rows, ...found].toSorted(comparison(descending)).slice(0, limit + 1)
+    some = []
+  }
+  for (const range of ranges) {
+    const last = rows.length > limit ? BigInt((rows.at(-1) as EventRow).at) : undefined
+    // Ranges come in the order that they begin in: once one begins beyond a full page, all others do.
+    if (last !== undefined && (descending ? range.until <= last : range.from > last)) break
+    some.push(cut(range, last, descending))
+    if (some.length === AT_ONCE) read()
+  }
+  if (some.length > 0) read()
+  return rows
+}
+
+function selectRows(connection: Connection, query: CheckedEventQuery, ranges: readonly Range[]): EventRow[] {
+  const { conversationId, text, descending, after, limit } = query
+  const index = indexOf(ranges[0] as Range)
+  const form: RangeForm = { index, ranges: ranges.length, descending, text: text !== null }
+  const values = ranges.flatMap((range) => pageValues(conversationId, range, text, descending, after))
+  return connection.all<EventRow>(pageSql(form), ...values, limit + 1)
+}
+
+/** A range without what lies beyond the time that a full page ends with. */
+function cut(range: Range, last: bigint | undefined, descending: boolean): Range {
+  if (last === undefined) return range
+  if (descending) return last > range.from ? { ...range, from: last } : range
+  return last < range.until ? { ...range, until: last + 1n } : range
+}
+
+const indexOf = ({ lane, kind }: Range): RangeForm['index'] =>
+  lane === null ? (kind === null ? 'time' : 'kind') : kind === null ? 'path' : 'lane'
+
+function comparison(descending: boolean): (a: EventRow, b: EventRow) => number {
+  const sign = descending ? -1 : 1
+  return (a, b) => {
+    const [before, after] = [BigInt(a.at), BigInt(b.at)]
+    return sign * (before === after ? a.seq - b.seq : before < after ? -1 : 1)
+  }
+}

@@ -1,0 +1,134 @@
+/** The store over one SQLite connection: calls of the contract go in, each becomes one transaction, answers come out. */
+
+import type { Fact } from '../../event/quarantine.ts'
+import type { Appended, AppendOptions } from '../append.ts'
+import { checkConversationFilter, checkConversationQuery } from '../checked-list.ts'
+import { checkEventFilter, checkEventQuery, checkReadOptions } from '../checked-query.ts'
+import type {
+  ConversationFilter,
+  ConversationPatch,
+  ConversationQuery,
+  ConversationRecord,
+  NewConversation,
+} from '../conversation-record.ts'
+import type { Lease } from '../lease.ts'
+import type { EventFilter, EventPage, EventQuery, Page } from '../query.ts'
+import type { Clock } from '../record.ts'
+import type { ReadOptions, Store, Unwatch } from '../store.ts'
+import type { StoredEvent } from '../stored-event.ts'
+import { Watches } from '../watches.ts'
+import { append } from './append.ts'
+import {
+  createConversation,
+  deleteConversation,
+  findConversation,
+  updateConversation,
+} from './conversations.ts'
+import { acquireLease, findLease, releaseLease } from './leases.ts'
+import { countConversations, listConversations } from './list.ts'
+import { Poll } from './poll.ts'
+import { readLog, selectById } from './read.ts'
+import type { Runner } from './runner.ts'
+import { countEvents, searchEvents } from './search.ts'
+
+/** A store over a runner of work. */
+export class SqliteStore implements Store {
+  readonly name = 'sqlite'
+  readonly #runner: Runner
+  readonly #clock: Clock
+  readonly #watches = new Watches()
+  readonly #poll: Poll
+
+  /** @param pollInterval milliseconds */
+  constructor(runner: Runner, clock: Clock, pollInterval: number) {
+    this.#runner = runner
+    this.#clock = clock
+    this.#poll = new Poll(this.#watches, () => runner.connection, pollInterval)
+  }
+
+  async append(id: string, facts: readonly Fact[], options: AppendOptions = {}): Promise<Appended> {
+    const { events, added, tip } = await this.#runner.write((connection) =>
+      append(connection, id, facts, options, this.#clock()),
+    )
+    if (added.length > 0) this.#watches.wake(id)
+    return { events, version: tip.version, headId: tip.head?.id ?? null }
+  }
+
+  async read(id: string, options: ReadOptions = {}): Promise<StoredEvent[]> {
+    return this.#runner.read((connection) => readLog(connection, id, checkReadOptions(options)))
+  }
+
+  async get(conversationId: string, id: string): Promise<StoredEvent | null> {
+    return this.#runner.read((connection) => selectById(connection, conversationId, id))
+  }
+
+  async getMany(conversationId: string, ids: readonly string[]): Promise<(StoredEvent | null)[]> {
+    return this.#runner.read((connection) =>
+      connection.snapshot(() => ids.map((id) => selectById(connection, conversationId, id))),
+    )
+  }
+
+  async search(query: EventQuery): Promise<EventPage> {
+    return this.#runner.read((connection) => searchEvents(connection, checkEventQuery(query)))
+  }
+
+  async count(filter: EventFilter): Promise<number> {
+    return this.#runner.read((connection) => countEvents(connection, checkEventFilter(filter)))
+  }
+
+  async createConversation(conversation: NewConversation): Promise<ConversationRecord> {
+    return this.#runner.write((connection) => createConversation(connection, conversation, this.#clock()))
+  }
+
+  async getConversation(id: string): Promise<ConversationRecord | null> {
+    return this.#runner.read((connection) => findConversation(connection, id))
+  }
+
+  async listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>> {
+    return this.#runner.read((connection) => listConversations(connection, checkConversationQuery(query)))
+  }
+
+  async countConversations(filter?: ConversationFilter): Promise<number> {
+    return this.#runner.read((connection) => countConversations(connection, checkConversationFilter(filter)))
+  }
+
+  async updateConversation(id: string, patch: ConversationPatch): Promise<ConversationRecord> {
+    return this.#runner.write((connection) => updateConversation(connection, id, patch, this.#clock()))
+  }
+
+  async deleteConversation(id: string): Promise<boolean> {
+    return this.#runner.write((connection) => deleteConversation(connection, id))
+  }
+
+  async acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null> {
+    return this.#runner.write((connection) =>
+      acquireLease(connection, conversationId, owner, ttl, Number(this.#clock() / 1000n)),
+    )
+  }
+
+  async releaseLease(lease: Lease): Promise<boolean> {
+    return this.#runner.write((connection) => releaseLease(connection, lease))
+  }
+
+  async getLease(conversationId: string): Promise<Lease | null> {
+    return this.#runner.read((connection) => findLease(connection, conversationId))
+  }
+
+  watch(conversationId: string, wake: () => void): Unwatch {
+    this.#runner.refuseWhenClosed()
+    const unwatch = this.#watches.add(conversationId, wake)
+    this.#poll.start()
+    // Whoever watches before anything else was called waits for others; they show only on an open connection.
+    if (this.#runner.connection === null) this.#runner.read(() => undefined).catch(() => undefined)
+    return () => {
+      unwatch()
+      this.#poll.rest()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#watches.clear()
+    this.#poll.rest()
+    await this.#runner.close()
+  }
+}

@@ -1,0 +1,63 @@
+/** The drivers that the SQLite store is tried with, and ways to open stores with them in a folder of their own. */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type SqliteDatabase, sqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/store.ts'
+
+/** The names of the drivers. */
+export const DRIVERS = ['node:sqlite', 'better-sqlite3'] as const
+
+export type Driver = (typeof DRIVERS)[number]
+
+const BetterSqlite3 = createRequire(import.meta.url)('better-sqlite3') as new (file: string) => SqliteDatabase
+
+/** Opens a database with the driver itself. */
+export function openDatabase(driver: Driver, file: string): SqliteDatabase {
+  return driver === 'node:sqlite' ? new DatabaseSync(file) : new BetterSqlite3(file)
+}
+
+/** A temporary folder that hands out paths of files that are not there yet. */
+export interface Folder {
+  readonly path: string
+  next(): string
+  remove(): void
+}
+
+export function folder(): Folder {
+  const path = mkdtempSync(join(tmpdir(), 'colloquy-sqlite-'))
+  let count = 0
+  return {
+    path,
+    next: () => join(path, `${(count += 1)}.db`),
+    remove: () => rmSync(path, { recursive: true, force: true }),
+  }
+}
+
+type Settings = Omit<SqliteStoreOptions, 'file' | 'database'>
+
+/** A store over a file: Node's own driver by the file's path, as most will have it, any other by an open database. */
+export function openStore(driver: Driver, file: string, settings: Settings = {}): Store {
+  return driver === 'node:sqlite'
+    ? sqliteStore({ file, ...settings })
+    : sqliteStore({ database: openDatabase(driver, file), ...settings })
+}
+
+/** What the conformance kit needs. Durability against a loss of power is left out: no test can see it, and each append would wait. */
+export function opener(driver: Driver, files: Folder) {
+  const settings: Settings = { synchronous: 'normal', pollInterval: 5 }
+  const paths = new WeakMap<Store, string>()
+  const openFile = async (file: string): Promise<Store> => {
+    const store = openStore(driver, file, settings)
+    paths.set(store, file)
+    return store
+  }
+  return {
+    open: () => openFile(files.next()),
+    reopen: (store: Store) => openFile(paths.get(store) as string),
+    openInMemory: async (): Promise<Store> => openStore(driver, ':memory:', settings),
+  }
+}

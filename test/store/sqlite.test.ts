@@ -1,0 +1,30 @@
+/** The SQLite store passes the whole kit with every driver, on files and in memory, and skips nothing. */
+
+import { afterAll, describe, expect, it } from 'vitest'
+import { storeConformance } from '../../src/testing/index.ts'
+import { DRIVERS, folder, opener } from './sqlite-drivers.ts'
+
+const FILES = folder()
+afterAll(FILES.remove)
+
+for (const driver of DRIVERS) {
+  describe(`the SQLite store with ${driver}, on a file`, () => {
+    const { open, reopen } = opener(driver, FILES)
+    const cases = storeConformance({ name: driver, open, reopen })
+
+    it('is tried in full', () => {
+      expect(cases.length).toBeGreaterThan(60)
+      expect(cases.some(({ name }) => name.startsWith('reopen'))).toBe(true)
+      expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([])
+    })
+
+    for (const { name, run } of cases) it(name, run)
+  })
+
+  describe(`the SQLite store with ${driver}, in memory`, () => {
+    const { openInMemory: open } = opener(driver, FILES)
+    const cases = storeConformance({ name: `${driver} in memory`, open })
+
+    for (const { name, run } of cases) it(name, run)
+  })
+}
