@@ -70,17 +70,13 @@ export class PostgresFloor {
     })
   }
 
-  /** A page of rows that lie side by side in the time index, their bodies parsed. */
-  async page(
-    conversation: string,
-    after: { readonly time: bigint; readonly seq: number },
-    count: number,
-  ): Promise<unknown[]> {
+  /** The rows of a conversation, side by side in the time index, their bodies parsed. */
+  async page(conversation: string, count: number): Promise<unknown[]> {
     const { rows } = await this.#client.query<{ readonly body: string }>({
       name: 'floor_page',
       text: `SELECT seq, id, parent_id, time, stamped, body FROM ${this.#schema}.events
       WHERE conversation_id = $1 AND kind IS NOT NULL AND (time, seq) > ($2, $3) ORDER BY time, seq LIMIT $4`,
-      values: [conversation, String(after.time), after.seq, count],
+      values: [conversation, '-1', -1, count],
     })
     return rows.map(({ body }) => JSON.parse(body))
   }

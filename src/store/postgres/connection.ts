@@ -1,0 +1,139 @@
+/** Options go in; out comes what runs statements, opened and migrated at the first one, and ended once all that began is done. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import { hashText } from '../../event/hash.ts'
+import {
+  CONNECT_TIMEOUT,
+  isListening,
+  isPool,
+  loadDriver,
+  type PostgresClient,
+  type PreparingClient,
+} from './driver.ts'
+import { codeOf, failureOf } from './failure.ts'
+import { quoteName } from './identifier.ts'
+import { migrate } from './migrate.ts'
+import type { PostgresStoreOptions } from './options.ts'
+
+/** The server behind a pooler does not know a statement that another server prepared, or prepared it for an older schema. */
+const UNPREPARED = ['26000', '42P05', '0A000']
+
+/** The connection of one store. */
+export class Connection {
+  /** The schema's name, quoted. */
+  readonly schema: string
+  readonly #options: PostgresStoreOptions
+  readonly #calls = new Set<Promise<unknown>>()
+  #prepare: boolean
+  #client: PostgresClient | null
+  #own: { end(): Promise<void> } | null = null
+  #opening: Promise<PostgresClient> | null = null
+  #last: Promise<unknown> = Promise.resolve()
+  #closed = false
+
+  constructor(options: PostgresStoreOptions) {
+    this.schema = quoteName(options.schema ?? 'colloquy')
+    this.#options = options
+    this.#client = options.client ?? null
+    this.#prepare = options.prepare ?? options.client === undefined
+  }
+
+  /** Whether it was closed. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** @throws `store_closed`. */
+  checkOpen(): void {
+    if (this.#closed) throw new ColloquyError('store_closed', 'The store was closed; open it again.')
+  }
+
+  /** Makes a call of the store, which `close` waits for. @throws `store_closed`; what the call throws. */
+  async call<T>(run: () => Promise<T>): Promise<T> {
+    this.checkOpen()
+    const call = run()
+    this.#calls.add(call)
+    try {
+      return await call
+    } finally {
+      this.#calls.delete(call)
+    }
+  }
+
+  /** Runs one statement, in a transaction of its own. @throws what `failureOf` says, or a failure as it is when `raw` lists its code. */
+  async query<Row>(text: string, values: unknown[], raw: readonly string[] = []): Promise<Row[]> {
+    try {
+      const client = await this.open()
+      const { rows } = await this.#inTurn(client, () => this.#send(client, text, values))
+      return rows as Row[]
+    } catch (error) {
+      if (raw.includes(codeOf(error))) throw error
+      throw failureOf(error)
+    }
+  }
+
+  /** The client, with a schema of the latest version behind it. @throws what the driver throws. */
+  async open(): Promise<PostgresClient> {
+    // What failed is tried again by the next call.
+    this.#opening ??= this.#start().catch((error: unknown) => {
+      this.#opening = null
+      throw error
+    })
+    return this.#opening
+  }
+
+  /** Refuses further calls, waits for those that were made, and ends the pool if it is the store's own. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.allSettled(this.#calls)
+  }
+
+  /** Ends the pool if it is the store's own. */
+  async end(): Promise<void> {
+    const own = this.#own
+    this.#own = null
+    await own?.end()
+  }
+
+  async #start(): Promise<PostgresClient> {
+    this.#client ??= await this.#makePool()
+    const client = this.#client
+    await this.#inTurn(client, () => migrate(client, this.#options.schema ?? 'colloquy'))
+    return client
+  }
+
+  async #makePool(): Promise<PostgresClient> {
+    const { Pool } = await loadDriver()
+    const connectionString = this.#options.url ?? ''
+    const pool = new Pool({ connectionString, connectionTimeoutMillis: CONNECT_TIMEOUT })
+    // An idle client that loses its server says so here; the next call gets another one.
+    pool.on('error', () => undefined)
+    this.#own = pool
+    return pool
+  }
+
+  /** A single connection takes one statement after the other; anything else sorts that out by itself. */
+  async #inTurn<T>(client: PostgresClient, run: () => Promise<T>): Promise<T> {
+    if (isPool(client) || !isListening(client)) return run()
+    const turn = this.#last.then(run)
+    this.#last = turn.catch(() => undefined)
+    return turn
+  }
+
+  async #send(
+    client: PostgresClient,
+    text: string,
+    values: unknown[],
+  ): Promise<{ readonly rows: unknown[] }> {
+    if (!this.#prepare) return client.query(text, values)
+    try {
+      // The name tells the text, so that no other statement is ever run under it, whatever stands between here and the server.
+      const name = `colloquy_${hashText(text)}`
+      return await (client as object as PreparingClient).query({ name, text, values })
+    } catch (error) {
+      if (!UNPREPARED.includes(codeOf(error))) throw error
+      this.#prepare = false
+      return client.query(text, values)
+    }
+  }
+}

@@ -1,0 +1,87 @@
+/** What the store needs of a driver, as interfaces that several drivers fit, and the driver that it loads when a URL is given. */
+
+import { ColloquyError } from '../../event/errors.ts'
+
+/** Anything that runs a statement with values `$1`, `$2`, … and gives rows by column name: a pg Pool or Client, PGlite. */
+export interface PostgresClient {
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
+}
+
+/** A client that also takes a statement with a name, which the server then keeps prepared: that of `pg`. */
+export interface PreparingClient {
+  query(statement: {
+    readonly name: string
+    readonly text: string
+    readonly values: unknown[]
+  }): Promise<{ readonly rows: unknown[] }>
+}
+
+/** A client that hears notifications: one of `pg`. */
+export interface ListeningClient extends PostgresClient {
+  on(
+    event: 'notification',
+    hear: (message: { readonly channel: string; readonly payload?: string | undefined }) => void,
+  ): unknown
+  on(event: 'error' | 'end', fail: () => void): unknown
+}
+
+/** A client that is held for a while: one of a pool's, until it is released. */
+export interface HeldClient extends ListeningClient {
+  release(destroy?: boolean): void
+}
+
+/** A pool, as `pg` makes them: `query` runs on any of its clients, `connect` lends one. */
+export interface PostgresPool extends PostgresClient {
+  connect(): Promise<HeldClient>
+  readonly totalCount: number
+  readonly options?: { readonly max?: number }
+}
+
+/** A client that calls back for each notification of a channel: PGlite. */
+export interface SubscribingClient extends PostgresClient {
+  listen(channel: string, hear: (payload: string) => void): Promise<() => Promise<void>>
+}
+
+/** What the store uses of the driver that it loads by itself. */
+export interface LoadedDriver {
+  readonly Pool: new (options: {
+    readonly connectionString: string
+    readonly connectionTimeoutMillis: number
+  }) => PostgresPool & { end(): Promise<void>; on(event: 'error', fail: () => void): unknown }
+  readonly Client: new (options: {
+    readonly connectionString: string
+    readonly connectionTimeoutMillis: number
+  }) => ListeningClient & { connect(): Promise<unknown>; end(): Promise<void> }
+}
+
+/** Milliseconds until an attempt to connect is given up. */
+export const CONNECT_TIMEOUT = 10_000
+
+/**
+ * Loads `pg`.
+ * @throws `store_unavailable` when it is not installed.
+ */
+export async function loadDriver(): Promise<LoadedDriver> {
+  try {
+    return (await import('pg')).default as object as LoadedDriver
+  } catch (cause) {
+    throw new ColloquyError(
+      'store_unavailable',
+      'A PostgreSQL URL needs the package pg: npm install pg.',
+      {},
+      { cause },
+    )
+  }
+}
+
+/** Whether a client is a pool, which lends clients. O(1). */
+export const isPool = (client: PostgresClient): client is PostgresPool =>
+  'connect' in client && typeof (client as Partial<PostgresPool>).totalCount === 'number'
+
+/** Whether a client subscribes to channels by itself. O(1). */
+export const isSubscribing = (client: PostgresClient): client is SubscribingClient =>
+  'listen' in client && typeof client.listen === 'function'
+
+/** Whether a client emits the notifications of its own connection. O(1). */
+export const isListening = (client: PostgresClient): client is ListeningClient =>
+  'on' in client && typeof client.on === 'function'

@@ -1,0 +1,54 @@
+/** A row of the events goes in, the stored event comes out, and back. */
+
+import { freezeJson } from '../../event/freeze.ts'
+import { ROOT } from '../../event/ids.ts'
+import { KINDS } from '../../event/kinds.ts'
+import { isQuarantined, type Fact } from '../../event/quarantine.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import { messageText } from '../message-text.ts'
+import type { StoredEvent } from '../stored-event.ts'
+
+/** A row as {@link EVENT_COLUMNS} selects it. Drivers differ in how they give a bigint. */
+export interface EventRow {
+  readonly seq: number
+  readonly id: string | null
+  readonly parent_id: string | null
+  readonly stands: boolean
+  readonly stamped: boolean
+  readonly time: string | number | bigint
+  readonly body: string
+}
+
+/** What a stored event is made of, from the table `e`. */
+export const EVENT_COLUMNS = 'e.seq, e.id, e.parent_id, e.lane IS NOT NULL AS stands, e.stamped, e.time, e.body'
+
+/** The event that a row holds. Frozen. O(size of the body). */
+export function storedEvent(conversationId: string, row: EventRow): StoredEvent {
+  const { seq, id, parent_id: parentId, stands, stamped, time, body } = row
+  const given = JSON.parse(body) as JsonValue & object
+  const fact = stamped ? { ...given, parent_id: parentId ?? ROOT } : given
+  freezeJson(fact as JsonValue)
+  return Object.freeze({
+    conversationId,
+    seq,
+    id,
+    fact: fact as object as Fact,
+    parentId,
+    stands,
+    time: BigInt(time),
+  })
+}
+
+/** How a search finds a fact: nothing finds a line that could not be decoded. */
+export interface FoundBy {
+  readonly kind: string | null
+  readonly source: string | null
+  readonly message: string | null
+}
+
+/** The columns that a search of a fact goes by. O(size of a message's text). */
+export function foundBy(fact: Fact): FoundBy {
+  if (isQuarantined(fact)) return { kind: null, source: null, message: null }
+  const { kind, source } = fact
+  return { kind, source: source ?? KINDS[kind].defaultSource, message: messageText(fact) }
+}

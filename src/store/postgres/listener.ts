@@ -1,0 +1,154 @@
+/** A channel goes in; its notifications come out, over one connection that is held for them and made anew when it is lost. */
+
+import {
+  CONNECT_TIMEOUT,
+  isListening,
+  isPool,
+  isSubscribing,
+  loadDriver,
+  type ListeningClient,
+  type PostgresClient,
+} from './driver.ts'
+import { quoteName } from './identifier.ts'
+
+/** Milliseconds until a lost connection is made again: at first, and at most. */
+const BACKOFF = { first: 100, most: 5_000 }
+
+/** What a listener is made with. */
+export interface ListenerOptions {
+  readonly channel: string
+  /** The server; null when `client` is to be used. */
+  readonly url: string | null
+  readonly client: PostgresClient | null
+  /** Called with the payload of each notification. */
+  readonly hear: (payload: string) => void
+  /** Called when listening has begun, again after each loss: what came before it was not heard. */
+  readonly begin: () => void
+}
+
+/** Ends a connection that was held; never rejects. */
+type End = () => Promise<void>
+
+/** Listens from `start` to `stop`. Where no connection can be held it does nothing. */
+export class Listener {
+  readonly #options: ListenerOptions
+  /** What ends the connection that is held now; another connection's end does not count. */
+  #held: { readonly end: End } | null = null
+  #wanted = false
+  #hears = false
+  #delay = BACKOFF.first
+  #timer: ReturnType<typeof setTimeout> | null = null
+  #attempt: Promise<void> = Promise.resolve()
+
+  constructor(options: ListenerOptions) {
+    this.#options = options
+  }
+
+  /** Whether notifications are known to arrive: one did since the connection was made. */
+  get hears(): boolean {
+    return this.#hears
+  }
+
+  /** Begins to listen, in the background, and keeps at it. May be called more than once. */
+  start(): void {
+    if (this.#wanted) return
+    this.#wanted = true
+    this.#attempt = this.#connect()
+  }
+
+  /** Ends listening and gives the connection back. Never rejects. */
+  async stop(): Promise<void> {
+    this.#wanted = false
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    await this.#attempt
+    await this.#drop()
+  }
+
+  async #connect(): Promise<void> {
+    try {
+      if (!(await this.#hold())) return
+      this.#delay = BACKOFF.first
+      if (this.#wanted) this.#options.begin()
+    } catch {
+      await this.#drop()
+      this.#tryLater()
+    }
+  }
+
+  #tryLater(): void {
+    if (!this.#wanted || this.#timer !== null) return
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      this.#attempt = this.#connect()
+    }, this.#delay)
+    unref(this.#timer)
+    this.#delay = Math.min(2 * this.#delay, BACKOFF.most)
+  }
+
+  async #drop(): Promise<void> {
+    const held = this.#held
+    this.#held = null
+    this.#hears = false
+    await held?.end().catch(() => undefined)
+  }
+
+  /** Holds a connection that listens; false when there is none to hold. */
+  async #hold(): Promise<boolean> {
+    const { client, url, channel } = this.#options
+    if (url !== null) {
+      const { Client } = await loadDriver()
+      const own = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })
+      const held = this.#keep(own, () => own.end())
+      await own.connect()
+      await listen(own, channel)
+      return this.#held === held
+    }
+    if (client !== null && isPool(client)) {
+      // A pool of one would have nothing left to work with.
+      if ((client.options?.max ?? 2) < 2) return false
+      const lent = await client.connect()
+      this.#keep(lent, async () => lent.release(true))
+      await listen(lent, channel)
+      return true
+    }
+    if (client !== null && isSubscribing(client)) {
+      this.#held = { end: await client.listen(quoteName(channel), (payload) => this.#hear(payload)) }
+      return true
+    }
+    if (client === null || !isListening(client)) return false
+    this.#keep(client, async () => void (await client.query(`UNLISTEN ${quoteName(channel)}`)))
+    await listen(client, channel)
+    return true
+  }
+
+  /** Takes what a connection says as long as it is the one that is held. */
+  #keep(client: ListeningClient, end: End): { readonly end: End } {
+    const held = { end }
+    this.#held = held
+    const lost = (): void => {
+      if (this.#held !== held) return
+      void this.#drop()
+      this.#tryLater()
+    }
+    client.on('error', lost)
+    client.on('end', lost)
+    client.on('notification', ({ channel, payload = '' }) => {
+      if (this.#held === held && channel === this.#options.channel) this.#hear(payload)
+    })
+    return held
+  }
+
+  #hear(payload: string): void {
+    this.#hears = true
+    if (this.#wanted) this.#options.hear(payload)
+  }
+}
+
+async function listen(client: ListeningClient, channel: string): Promise<void> {
+  await client.query(`LISTEN ${quoteName(channel)}`)
+}
+
+/** Lets the process end while a timer waits; not every runtime has it. */
+export function unref(timer: ReturnType<typeof setTimeout>): void {
+  if (typeof timer === 'object' && 'unref' in timer) timer.unref()
+}

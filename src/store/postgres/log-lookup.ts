@@ -1,0 +1,149 @@
+/** The facts of an append go in, the log as it stands comes out, with every entry that a decision about them may ask for. */
+
+import { isQuarantined, type Fact } from '../../event/quarantine.ts'
+import type { AppendOptions } from '../append.ts'
+import type { LogTip, Lookup } from '../lookup.ts'
+import type { Spot } from '../path.ts'
+import { askedIds } from '../placement.ts'
+import { versionOf } from '../recognise.ts'
+import type { Connection } from './connection.ts'
+import { EVENT_COLUMNS, type EventRow, storedEvent } from './event-row.ts'
+import { hasOwnZone } from '../zone.ts'
+
+type Bigint = string | number | bigint
+
+interface TipRow {
+  readonly created_at: Bigint
+  readonly time_zone: string | null
+  readonly lease_owner: string | null
+  readonly lease_generation: number
+  readonly version: number
+  readonly last_time: Bigint
+  readonly log_clock: Bigint
+  readonly tip_lane: number | null
+  readonly tip_end: number | null
+  readonly head_seq: number | null
+  readonly head_lane: number | null
+  readonly head_clock: Bigint | null
+  readonly head_id: string | null
+  readonly head_parent_id: string | null
+  readonly head_lane_end: number | null
+}
+
+interface EntryRow extends EventRow {
+  readonly lane: number | null
+  readonly clock: Bigint
+  readonly real: boolean
+  readonly lane_end: number | null
+}
+
+type Row = TipRow & (EntryRow | { readonly seq: null })
+
+/** A log as it stood, and what tells whether it still stands so. */
+export interface FoundLog {
+  readonly lookup: Lookup
+  /** When the conversation was made, in microseconds: another one under its id is told by it. */
+  readonly createdAt: string
+}
+
+/**
+ * One row for each entry asked for: by id, by position, and upwards from one that is not real to the next that is; one without an entry
+ * when there is none. All of one snapshot.
+ */
+const statement = (schema: string): string => `
+WITH RECURSIVE
+  asked (seq) AS (
+    SELECT seq FROM ${schema}.events WHERE conversation_id = $1 AND id = ANY ($2::text[]) AND lane IS NOT NULL
+    UNION
+    SELECT p.seq FROM asked
+      JOIN ${schema}.events c ON c.conversation_id = $1 AND c.seq = asked.seq AND NOT c.real
+      JOIN ${schema}.events p ON p.conversation_id = $1 AND p.id = c.parent_id AND p.lane IS NOT NULL
+  ),
+  wanted (seq) AS (
+    SELECT seq FROM asked UNION SELECT seq FROM ${schema}.events
+    WHERE conversation_id = $1 AND seq >= $3::integer AND seq < $4::integer
+  )
+SELECT r.created_at, r.time_zone, r.lease_owner, r.lease_generation, r.version, r.last_time, r.clock AS log_clock,
+  r.tip_lane, r.tip_end, r.head_seq, r.head_lane, r.head_clock, r.head_id, r.head_parent_id,
+  h.last_seq AS head_lane_end,
+  ${EVENT_COLUMNS}, e.lane, e.clock, e.real, l.last_seq AS lane_end
+FROM ${schema}.conversations r
+LEFT JOIN ${schema}.lanes h ON h.conversation_id = $1 AND h.lane = r.head_lane
+LEFT JOIN wanted ON true
+LEFT JOIN ${schema}.events e ON e.conversation_id = $1 AND e.seq = wanted.seq
+LEFT JOIN ${schema}.lanes l ON l.conversation_id = $1 AND l.lane = e.lane
+WHERE r.conversation_id = $1`
+
+/** Finds the log of a conversation, or null. One round trip, O(log n) for each fact. */
+export async function findLog(
+  connection: Connection,
+  conversationId: string,
+  facts: readonly Fact[],
+  options: AppendOptions,
+): Promise<FoundLog | null> {
+  const rows = await connection.query<Row>(statement(connection.schema), [
+    conversationId,
+    [...askedIds(facts)],
+    ...positions(facts, options),
+  ])
+  const [first] = rows
+  if (first === undefined) return null
+  const entries = rows.filter((row): row is TipRow & EntryRow => row.seq !== null)
+  const bySeq = new Map(entries.map((row) => [row.seq, row]))
+  const byId = new Map(entries.flatMap((row) => (row.id !== null && row.stands ? [[row.id, row]] : [])))
+  const ends = new Map(entries.map(({ lane, lane_end: end }) => [lane, end]))
+  if (first.head_lane !== null) ends.set(first.head_lane, first.head_lane_end)
+  const owner = first.lease_owner
+  return {
+    createdAt: String(first.created_at),
+    lookup: {
+      conversationId,
+      timeZone: first.time_zone,
+      tip: tipOf(first),
+      lease: owner === null ? null : { owner, generation: first.lease_generation },
+      find: (id) => {
+        const row = byId.get(id)
+        return row && spotOf(id, row)
+      },
+      laneEnd: (lane) => ends.get(lane) ?? -1,
+      at: (seq) => storedEvent(conversationId, bySeq.get(seq) as EntryRow),
+    },
+  }
+}
+
+/** The positions that an import may be repeating. */
+function positions(facts: readonly Fact[], { mode, expected = 'any' }: AppendOptions): [number, number] {
+  if (mode !== 'import' || expected === 'any') return [0, 0]
+  const from = Math.min(Math.max(versionOf(expected), 0), 2 ** 30)
+  return Number.isInteger(from) ? [from, from + facts.length] : [0, 0]
+}
+
+function tipOf(row: TipRow): LogTip {
+  const { head_id: id, head_seq: seq, head_lane: lane, tip_lane: tipLane, tip_end: end } = row
+  const head: Spot | null =
+    id === null || seq === null || lane === null
+      ? null
+      : { id, seq, lane, parentId: row.head_parent_id, real: true, clock: BigInt(row.head_clock ?? 0) }
+  return {
+    version: row.version,
+    head,
+    time: BigInt(row.last_time),
+    clock: BigInt(row.log_clock),
+    lane: tipLane === null || end === null ? null : { lane: tipLane, end },
+  }
+}
+
+const spotOf = (id: string, row: EntryRow): Spot => ({
+  seq: row.seq,
+  id,
+  parentId: row.parent_id,
+  real: row.real,
+  lane: row.lane as number,
+  clock: BigInt(row.clock),
+})
+
+/** Whether any time among the facts depends on the conversation's zone. O(facts). */
+export const isZoneless = (facts: readonly Fact[]): boolean =>
+  facts.some(
+    (fact) => !isQuarantined(fact) && fact.timestamp !== undefined && !hasOwnZone(fact.timestamp),
+  )

@@ -1,0 +1,51 @@
+/** Positions or ids go in, the stored events come out. */
+
+import { isLegalId } from '../../event/ids.ts'
+import type { StoredEvent } from '../stored-event.ts'
+import type { Connection } from './connection.ts'
+import { EVENT_COLUMNS, type EventRow, storedEvent } from './event-row.ts'
+import { unknownConversation } from './unknown.ts'
+
+const MAX_SEQ = 2 ** 31 - 1
+
+/** The facts from a position on, forward or backward. O(result). @throws `unknown_conversation`. */
+export async function eventsFrom(
+  connection: Connection,
+  conversationId: string,
+  options: { readonly from: number | null; readonly backward: boolean; readonly limit: number },
+): Promise<StoredEvent[]> {
+  const { backward, limit } = options
+  const from = Math.min(options.from ?? (backward ? MAX_SEQ : 0), MAX_SEQ)
+  const rows = await connection.query<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM ${connection.schema}.events e
+    WHERE e.conversation_id = $1 AND e.seq ${backward ? '<=' : '>='} $2
+    ORDER BY e.seq ${backward ? 'DESC' : 'ASC'} LIMIT $3`,
+    [conversationId, from, limit],
+  )
+  if (rows.length === 0) {
+    const known = await connection.query(
+      `SELECT 1 AS known FROM ${connection.schema}.conversations WHERE conversation_id = $1`,
+      [conversationId],
+    )
+    if (known.length === 0) throw unknownConversation(conversationId)
+  }
+  return rows.map((row) => storedEvent(conversationId, row))
+}
+
+/** The events of the tree with these ids, null for each that is missing. O(ids). */
+export async function eventsById(
+  connection: Connection,
+  conversationId: string,
+  ids: readonly string[],
+): Promise<(StoredEvent | null)[]> {
+  // No text is asked for that the driver would change on its way, and then find something else.
+  const legal = ids.filter((id) => isLegalId(id))
+  if (legal.length === 0 || !isLegalId(conversationId)) return ids.map(() => null)
+  const rows = await connection.query<EventRow>(
+    `SELECT ${EVENT_COLUMNS} FROM ${connection.schema}.events e
+    WHERE e.conversation_id = $1 AND e.id = ANY ($2::text[]) AND e.lane IS NOT NULL`,
+    [conversationId, legal],
+  )
+  const byId = new Map(rows.map((row) => [row.id, storedEvent(conversationId, row)]))
+  return ids.map((id) => byId.get(id) ?? null)
+}

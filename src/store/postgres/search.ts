@@ -1,0 +1,93 @@
+/** A checked query goes in, a page or a count comes out of the database's own functions (`schema/search.ts`). */
+
+import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
+import type { Source } from '../../event/shapes.ts'
+import type { CheckedEventFilter, CheckedEventQuery } from '../checked-query.ts'
+import type { StoredEvent } from '../stored-event.ts'
+import type { Connection } from './connection.ts'
+import { type EventRow, storedEvent } from './event-row.ts'
+
+/** Before and after every time that an event can have. */
+const FIRST = -(2n ** 62n)
+const LAST = 2n ** 62n
+
+const SOURCES: readonly Source[] = ['agent', 'user', 'environment', 'hook']
+
+/** Nearly all events of an agent's log are of these kinds: where they are asked for, those in a stretch of it will mostly fit. */
+const COMMON: readonly EventKind[] = ['ActionEvent', 'ObservationEvent']
+
+/**
+ * At most `limit + 1` events beyond the query's place, in one round trip. O(limit · log n) index entries for each kind and source among
+ * those asked for that there are, times the lanes of the path, at any depth; with a text the messages in between as well.
+ */
+export async function searchEvents(connection: Connection, query: CheckedEventQuery): Promise<StoredEvent[]> {
+  const { conversationId, kinds, source, leafId, text, descending, limit } = query
+  if (kinds?.size === 0) return []
+  const isDense = source === null && text === null && COMMON.every((kind) => kinds?.has(kind) ?? true)
+  const rows = await connection.query<EventRow>(
+    `SELECT * FROM ${connection.schema}.${descending ? 'search_down' : 'search_up'}(
+      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+    )`,
+    [
+      conversationId,
+      ...rangeOf(query),
+      limit + 1,
+      isDense,
+      ...(isNarrow(query) ? kindsAndSources(query) : [null, null]),
+      text,
+      leafId,
+    ],
+  )
+  return rows.map((row) => storedEvent(conversationId, row))
+}
+
+/** How many events a filter lets through. O(log n + matches), on a path for each of its lanes. */
+export async function countEvents(connection: Connection, filter: CheckedEventFilter): Promise<number> {
+  const { kinds, leafId, text, conversationId } = filter
+  if (kinds?.size === 0) return 0
+  const { schema } = connection
+  const values = [conversationId, ...rangeOf({ ...filter, after: null, descending: false })]
+  if (isNarrow(filter)) values.push(...kindsAndSources(filter), text, ...(leafId === null ? [] : [leafId]))
+  const [row] = await connection.query<{ readonly count: number }>(
+    `SELECT count(*)::integer AS count
+    FROM ${leafId === null ? '' : `${schema}.path_to($1, $9) p CROSS JOIN `}${schema}.events o
+    WHERE o.conversation_id = $1 AND o.kind IS NOT NULL AND (o.time, o.seq) > ($2, $3) AND (o.time, o.seq) < ($4, $5)
+    ${isNarrow(filter) ? FITS : ''} ${leafId === null ? '' : 'AND o.lane = p.lane AND o.seq <= p.up_to AND o.time <= p.until'}`,
+    values,
+  )
+  return row?.count ?? 0
+}
+
+const FITS = `AND o.kind = ANY ($6::text[]) AND o.source = ANY ($7::text[])
+    AND ($8::text IS NULL OR position($8 IN o.message) > 0)`
+
+/** Whether anything but time is asked for. */
+const isNarrow = ({ kinds, source, leafId }: CheckedEventFilter): boolean =>
+  kinds !== null || source !== null || leafId !== null
+
+const kindsAndSources = ({ kinds, source }: CheckedEventFilter): unknown[] => [
+  [...(kinds ?? EVENT_KINDS)],
+  source === null ? SOURCES : [source],
+]
+
+/** The (time, seq) after and before which the events lie. */
+function rangeOf(query: Pick<CheckedEventQuery, 'from' | 'until' | 'after' | 'descending'>): unknown[] {
+  const { after, descending } = query
+  let low = { time: query.from ?? FIRST, seq: -1 }
+  let high = { time: query.until ?? LAST, seq: -1 }
+  if (after !== null) {
+    const place = { time: after.time, seq: Math.min(after.seq, MAX_SEQ) }
+    if (descending) high = isBefore(place, high) ? place : high
+    else low = isBefore(low, place) ? place : low
+  }
+  return [String(low.time), low.seq, String(high.time), high.seq]
+}
+
+interface Place {
+  readonly time: bigint
+  readonly seq: number
+}
+
+const MAX_SEQ = 2 ** 31 - 1
+
+const isBefore = (a: Place, b: Place): boolean => (a.time === b.time ? a.seq < b.seq : a.time < b.time)

@@ -1,0 +1,146 @@
+/** Options go in, a store over PostgreSQL comes out: every call checked here, and handed to the file that knows its statements. */
+
+import { isLegalId } from '../../event/ids.ts'
+import { checkConversationFilter, checkConversationQuery, conversationCursor } from '../checked-list.ts'
+import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from '../checked-query.ts'
+import { checkLease } from '../lease.ts'
+import { newRecord } from '../record.ts'
+import type { Store } from '../store.ts'
+import { appendDecided } from './append-decided.ts'
+import { appendLive } from './append-live.ts'
+import { Connection } from './connection.ts'
+import * as conversations from './conversations.ts'
+import { dropLease, findLease, takeLease } from './leases.ts'
+import type { PostgresStoreOptions } from './options.ts'
+import { eventsById, eventsFrom } from './read.ts'
+import { countEvents, searchEvents } from './search.ts'
+import { unknownConversation } from './unknown.ts'
+import { Watcher } from './watcher.ts'
+
+/**
+ * A store in a PostgreSQL database, for any number of processes. Nothing is connected until the first call, which also brings the schema
+ * to its latest version; a call that fails leaves the store as it was, and the next one tries anew.
+ *
+ * Needs no session of its own: every call is one statement, or a few that do not depend on each other's connection, so that a pool and a
+ * transaction-mode pooler serve it. A single client serves it too, one statement at a time, and when that client has lost its connection
+ * the store has. The store ends what it made: the pool of a URL; a client that was given stays open.
+ *
+ * Costs: `append` is one round trip, O(log n) for each fact, two for an import or an event that is there already; a page of `search`
+ * what `searchEvents` says; `listConversations` is O(limit) by creation and O(conversations) by change.
+ *
+ * @throws (every call) `store_unavailable` also for a missing driver; `store_newer` for a schema of a later version.
+ *
+ * @example
+ * const store = postgresStore({ url: 'postgres://localhost/app' })
+ * store.name // 'postgres'
+ * await store.close()
+ */
+export function postgresStore(options: PostgresStoreOptions): Store {
+  const connection = new Connection(options)
+  const watcher = new Watcher(connection, options)
+  const clock = (): bigint | null => options.clock?.() ?? null
+  const call = <T>(run: () => Promise<T>): Promise<T> => connection.call(run)
+  let closing: Promise<void> | null = null
+
+  /** No database is asked for an id that it would change on the way in. */
+  const known = (conversationId: string): void => {
+    if (!isLegalId(conversationId)) throw unknownConversation(conversationId)
+  }
+
+  return {
+    name: 'postgres',
+
+    append: (conversationId, facts, asked = {}) =>
+      call(async () => {
+        known(conversationId)
+        const now = clock()
+        const live = await appendLive(connection, conversationId, facts, asked, now)
+        if (live !== null) {
+          watcher.appended(conversationId)
+          return live
+        }
+        const { appended, wrote } = await appendDecided(connection, conversationId, facts, asked, now)
+        if (wrote) watcher.appended(conversationId)
+        return appended
+      }),
+
+    read: (conversationId, asked = {}) =>
+      call(async () => {
+        known(conversationId)
+        return eventsFrom(connection, conversationId, checkReadOptions(asked))
+      }),
+
+    get: (conversationId, id) =>
+      call(async () => (await eventsById(connection, conversationId, [id]))[0] ?? null),
+
+    getMany: (conversationId, ids) => call(() => eventsById(connection, conversationId, ids)),
+
+    search: (query) =>
+      call(async () => {
+        const checked = checkEventQuery(query)
+        const found = await searchEvents(connection, checked)
+        const items = found.slice(0, checked.limit)
+        const last = found.length > checked.limit ? items.at(-1) : undefined
+        return { items, next_page_id: last === undefined ? null : eventCursor(checked, last) }
+      }),
+
+    count: (filter) => call(async () => countEvents(connection, checkEventFilter(filter))),
+
+    createConversation: (conversation) =>
+      call(async () => conversations.insertConversation(connection, newRecord(conversation, 0n), clock())),
+
+    getConversation: (id) =>
+      call(async () => (isLegalId(id) ? conversations.findConversation(connection, id) : null)),
+
+    listConversations: (query) =>
+      call(async () => {
+        const checked = checkConversationQuery(query)
+        const found = await conversations.listRecords(connection, checked)
+        const items = found.slice(0, checked.limit)
+        const last = found.length > checked.limit ? items.at(-1) : undefined
+        return { items, next_page_id: last === undefined ? null : conversationCursor(checked, last) }
+      }),
+
+    countConversations: (filter) =>
+      call(async () => conversations.countRecords(connection, checkConversationFilter(filter))),
+
+    updateConversation: (id, patch) =>
+      call(async () => {
+        known(id)
+        return conversations.patchConversation(connection, id, patch, clock())
+      }),
+
+    deleteConversation: (id) =>
+      call(async () => isLegalId(id) && (await conversations.removeConversation(connection, id))),
+
+    acquireLease: (conversationId, owner, ttl) =>
+      call(async () => {
+        known(conversationId)
+        checkLease(owner, ttl)
+        return takeLease(connection, { conversationId, owner, ttl }, clock())
+      }),
+
+    releaseLease: (lease) =>
+      call(async () => {
+        const { conversationId, owner, generation } = lease
+        const isLegal = isLegalId(conversationId) && isLegalId(owner) && Number.isSafeInteger(generation)
+        return isLegal && dropLease(connection, lease)
+      }),
+
+    getLease: (conversationId) =>
+      call(async () => (isLegalId(conversationId) ? findLease(connection, conversationId) : null)),
+
+    watch: (conversationId, wake) => {
+      connection.checkOpen()
+      return watcher.watch(conversationId, wake)
+    },
+
+    close: () => {
+      closing ??= connection
+        .close()
+        .then(() => watcher.close())
+        .then(() => connection.end())
+      return closing
+    },
+  }
+}

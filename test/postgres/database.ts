@@ -1,0 +1,46 @@
+/** An empty database for one test file, on the server of the test run or the one that the environment names. */
+
+import { randomBytes } from 'node:crypto'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import pg from 'pg'
+import { inject } from 'vitest'
+
+/** A database that is a test file's own. */
+export interface TestDatabase {
+  readonly url: string
+  /** Drops it, whoever is still connected. */
+  drop(): Promise<void>
+}
+
+/** Creates an empty database. `COLLOQUY_TEST_POSTGRES_URL` names another server, whose user may create databases. */
+export async function testDatabase(): Promise<TestDatabase> {
+  const server = process.env.COLLOQUY_TEST_POSTGRES_URL ?? (await serverOfRun())
+  const name = `colloquy_test_${randomBytes(6).toString('hex')}`
+  await run(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return {
+    url: url.href,
+    drop: () => run(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  }
+}
+
+async function serverOfRun(): Promise<string> {
+  const { port, word } = inject('postgresDesk')
+  const desk = connect(port, '127.0.0.1')
+  desk.write(word)
+  const url = await text(desk)
+  if (url === '') throw new Error('the test server did not start')
+  return url
+}
+
+async function run(url: string, statement: string): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
