@@ -57,7 +57,7 @@ export async function benchPostgres(options: PostgresBenchOptions): Promise<Map<
     for (const length of lengths) {
       const id = String(length)
       await fill(bench, id, length)
-      const appends = await beside(appendPairs(bench, id), 60)
+      const appends = await beside(appendPairs(bench, id), 30)
       await settle(client)
       results.set(length, [...appends, ...(await beside(await pagePairs(bench, id), 40))])
     }
@@ -82,8 +82,6 @@ async function beside(pairs: readonly Pair[], rounds: number): Promise<Beside[]>
       }
     }
   }
-  const median = (values: readonly number[] = []): number =>
-    values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
   return pairs.map(({ name }, i) => ({
     name,
     target: TARGET,
@@ -109,7 +107,8 @@ async function fill({ store, floor, client, sizes }: Bench, id: string, length: 
 /** What the server does by itself sooner or later, done now, so that it falls on nobody. */
 async function settle(client: pg.Client): Promise<void> {
   for (const schema of ['store', 'floor']) {
-    for (const table of ['events', 'conversations', 'lanes']) await client.query(`VACUUM ANALYZE ${schema}.${table}`)
+    for (const table of ['events', 'conversations', 'lanes'])
+      await client.query(`VACUUM ANALYZE ${schema}.${table}`)
   }
   await client.query('CHECKPOINT')
 }
@@ -122,7 +121,8 @@ function decoded(line: string): Event {
 
 function spiced(event: Event, i: number): Event {
   const { id = '', timestamp = '' } = event
-  if (i % 500 === 499) return { kind: 'PauseEvent', id, timestamp, source: i % 1000 === 499 ? 'user' : 'agent' }
+  if (i % 500 === 499)
+    return { kind: 'PauseEvent', id, timestamp, source: i % 1000 === 499 ? 'user' : 'agent' }
   if (i % 20 !== 19 || event.kind === 'ConversationStateUpdateEvent') return event
   return { kind: 'ConversationStateUpdateEvent', id, timestamp, key: 'stats', value: 'x'.repeat(500) }
 }
@@ -141,7 +141,7 @@ function appendPairs({ store, floor, sizes }: Bench, id: string): Pair[] {
   return [
     {
       name: 'append one',
-      count: 20,
+      count: 100,
       store: () => store.append(id, [next()]),
       floor: () => floor.insertOne(id, next()),
     },
@@ -182,7 +182,10 @@ async function pagePairs({ store, floor, client }: Bench, id: string): Promise<P
       const alone = `${id}, ${depth} page, ${name}`
       const last = more === null ? [] : items.slice(-1)
       await floor.create(alone)
-      await floor.insertMany(alone, [...items, ...last].map(({ fact }, i) => ({ ...(fact as Event), id: `row-${i}` })))
+      await floor.insertMany(
+        alone,
+        [...items, ...last].map(({ fact }, i) => ({ ...(fact as Event), id: `row-${i}` })),
+      )
       pairs.push({
         name: `${depth} page, ${name}${items.length < 100 ? ` (${items.length} events)` : ''}`,
         count: 5,
@@ -227,3 +230,6 @@ if (import.meta.main) {
   await printPostgres('bodies of 1 KB', { lengths: lengths.length > 0 ? lengths : [1_000, 100_000] })
   await printPostgres('the measured mix', { lengths: [10_000], sizes: MEASURED_MIX })
 }
+
+const median = (values: readonly number[] = []): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0

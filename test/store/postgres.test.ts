@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'

@@ -24,6 +24,7 @@ export class Connection {
   readonly schema: string
   readonly #options: PostgresStoreOptions
   readonly #calls = new Set<Promise<unknown>>()
+  readonly #names = new Map<string, string>()
   #prepare: boolean
   #client: PostgresClient | null
   #own: { end(): Promise<void> } | null = null
@@ -127,13 +128,20 @@ export class Connection {
   ): Promise<{ readonly rows: unknown[] }> {
     if (!this.#prepare) return client.query(text, values)
     try {
-      // The name tells the text, so that no other statement is ever run under it, whatever stands between here and the server.
-      const name = `colloquy_${hashText(text)}`
-      return await (client as object as PreparingClient).query({ name, text, values })
+      return await (client as object as PreparingClient).query({ name: this.#nameOf(text), text, values })
     } catch (error) {
       if (!UNPREPARED.includes(codeOf(error))) throw error
       this.#prepare = false
       return client.query(text, values)
     }
+  }
+
+  /** Tells the text, so that no other statement is ever run under the name, whatever stands between here and the server. */
+  #nameOf(text: string): string {
+    const known = this.#names.get(text)
+    if (known !== undefined) return known
+    const name = `colloquy_${hashText(text)}`
+    this.#names.set(text, name)
+    return name
   }
 }

@@ -1,10 +1,7 @@
 /** Records go in and out: made, found, listed, counted, changed. */
 
 import { ColloquyError } from '../../event/errors.ts'
-import type {
-  CheckedConversationFilter,
-  CheckedConversationQuery,
-} from '../checked-list.ts'
+import type { CheckedConversationFilter, CheckedConversationQuery } from '../checked-list.ts'
 import type { ConversationPatch, ConversationRecord } from '../conversation-record.ts'
 import { foldText } from '../message-text.ts'
 import { patchRecord } from '../record.ts'

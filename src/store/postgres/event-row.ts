@@ -20,7 +20,8 @@ export interface EventRow {
 }
 
 /** What a stored event is made of, from the table `e`. */
-export const EVENT_COLUMNS = 'e.seq, e.id, e.parent_id, e.lane IS NOT NULL AS stands, e.stamped, e.time, e.body'
+export const EVENT_COLUMNS =
+  'e.seq, e.id, e.parent_id, e.lane IS NOT NULL AS stands, e.stamped, e.time, e.body'
 
 /** The event that a row holds. Frozen. O(size of the body). */
 export function storedEvent(conversationId: string, row: EventRow): StoredEvent {

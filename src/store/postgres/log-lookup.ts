@@ -144,6 +144,4 @@ const spotOf = (id: string, row: EntryRow): Spot => ({
 
 /** Whether any time among the facts depends on the conversation's zone. O(facts). */
 export const isZoneless = (facts: readonly Fact[]): boolean =>
-  facts.some(
-    (fact) => !isQuarantined(fact) && fact.timestamp !== undefined && !hasOwnZone(fact.timestamp),
-  )
+  facts.some((fact) => !isQuarantined(fact) && fact.timestamp !== undefined && !hasOwnZone(fact.timestamp))

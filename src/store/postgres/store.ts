@@ -42,11 +42,6 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const call = <T>(run: () => Promise<T>): Promise<T> => connection.call(run)
   let closing: Promise<void> | null = null
 
-  /** No database is asked for an id that it would change on the way in. */
-  const known = (conversationId: string): void => {
-    if (!isLegalId(conversationId)) throw unknownConversation(conversationId)
-  }
-
   return {
     name: 'postgres',
 
@@ -143,4 +138,9 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       return closing
     },
   }
+}
+
+/** No database is asked for an id that it would change on the way in. @throws ColloquyError `unknown_conversation`. */
+function known(conversationId: string): void {
+  if (!isLegalId(conversationId)) throw unknownConversation(conversationId)
 }

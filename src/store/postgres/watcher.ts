@@ -32,7 +32,13 @@ export class Watcher {
     this.#interval = options.pollInterval ?? POLL_INTERVAL
     this.#notifier = listen ? new Notifier(connection, channel) : null
     this.#listener = listen
-      ? new Listener({ channel, url, client, hear: (id) => this.#watches.wake(id), begin: () => this.#begin() })
+      ? new Listener({
+          channel,
+          url,
+          client,
+          hear: (id) => this.#watches.wake(id),
+          begin: () => this.#begin(),
+        })
       : null
   }
 

@@ -9,6 +9,8 @@ import type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts
 export class Connection {
   readonly database: SqliteDatabase
   readonly #statements = new Map<string, SqliteStatement>()
+  /** Those whose rows are read as lists. */
+  readonly #lists = new Map<string, SqliteStatement>()
 
   constructor(database: SqliteDatabase) {
     this.database = database
@@ -22,6 +24,18 @@ export class Connection {
   /** All rows. */
   all<R>(sql: string, ...values: SqliteValue[]): R[] {
     return this.#statement(sql).all(...values) as R[]
+  }
+
+  /** All rows as lists of their columns' values: for those that are read in great number. */
+  lists<R extends readonly unknown[]>(sql: string, ...values: SqliteValue[]): R[] {
+    let statement = this.#lists.get(sql)
+    if (statement === undefined) {
+      statement = this.database.prepare(sql)
+      statement.setReturnArrays?.(true)
+      this.#lists.set(sql, statement)
+    }
+    const rows = statement.all(...values)
+    return (Array.isArray(rows[0]) ? rows : rows.map((row) => Object.values(row as object))) as R[]
   }
 
   run(sql: string, ...values: SqliteValue[]): void {

@@ -9,6 +9,8 @@ export interface SqliteStatement {
   /** The first row as an object; undefined or null when there is none. */
   get(...values: SqliteValue[]): unknown
   all(...values: SqliteValue[]): unknown[]
+  /** Where a driver has it (node:sqlite from Node 24 on), rows come as arrays, which are faster to read. */
+  setReturnArrays?(enabled: boolean): void
 }
 
 /**

@@ -27,8 +27,8 @@ export function readLog(
   const rows = !isLegalId(conversationId)
     ? []
     : backward
-      ? connection.all<EventRow>(BACKWARD, conversationId, from ?? Number.MAX_SAFE_INTEGER, limit)
-      : connection.all<EventRow>(FORWARD, conversationId, from ?? 0, limit)
+      ? connection.lists<EventRow>(BACKWARD, conversationId, from ?? Number.MAX_SAFE_INTEGER, limit)
+      : connection.lists<EventRow>(FORWARD, conversationId, from ?? 0, limit)
   if (rows.length === 0 && findLog(connection, conversationId) === undefined) {
     throw unknownConversation(conversationId)
   }
@@ -37,13 +37,13 @@ export function readLog(
 
 /** The entry at a position, or null. O(log n). */
 export function selectAt(connection: Connection, conversationId: string, seq: number): StoredEvent | null {
-  const row = connection.get<EventRow>(AT, conversationId, seq)
+  const [row] = connection.lists<EventRow>(AT, conversationId, seq)
   return row === undefined ? null : toStored(conversationId, row)
 }
 
 /** The event of the tree with this id, or null. O(log n). */
 export function selectById(connection: Connection, conversationId: string, id: string): StoredEvent | null {
   if (!isLegalId(conversationId) || !isLegalId(id)) return null
-  const row = connection.get<EventRow>(BY_ID, conversationId, id)
+  const [row] = connection.lists<EventRow>(BY_ID, conversationId, id)
   return row === undefined ? null : toStored(conversationId, row)
 }

@@ -22,17 +22,17 @@ export const micros = (column: string, name: string): string =>
     THEN ${column} ELSE CAST(${column} AS TEXT) END AS ${name}`
 
 /** An event as it is read. */
-export interface EventRow {
-  readonly seq: number
-  readonly id: string | null
-  readonly parent_id: string | null
-  readonly lane: number | null
-  readonly at: Micros
-  readonly body: string
-}
+export type EventRow = readonly [
+  seq: number,
+  at: Micros,
+  id: string | null,
+  parentId: string | null,
+  lane: number | null,
+  body: string,
+]
 
 /** SQL for the columns of an {@link EventRow}. */
-export const EVENT_COLUMNS = `event.seq, event.id, event.parent_id, event.lane, ${micros('event.time', 'at')}, event.body`
+export const EVENT_COLUMNS = `event.seq, ${micros('event.time', 'at')}, event.id, event.parent_id, event.lane, event.body`
 
 /** An event as others hang on it; the columns are null where it is not in the tree. */
 export interface SpotRow {
@@ -89,30 +89,33 @@ export function unknownConversation(conversationId: string): ColloquyError {
 
 /** The event of a row, frozen. O(length of the body). @throws `store_unavailable` for a body that is no JSON. */
 export function toStored(conversationId: string, row: EventRow): StoredEvent {
+  const [seq, at, id, parentId, lane, body] = row
+  let fact: JsonValue
+  try {
+    fact = JSON.parse(body) as JsonValue
+  } catch (cause) {
+    throw damaged(conversationId, seq, cause)
+  }
+  freezeJson(fact)
+  const stands = lane !== null
   return Object.freeze({
     conversationId,
-    seq: row.seq,
-    id: row.id,
-    fact: toFact(conversationId, row),
-    parentId: row.parent_id,
-    stands: row.lane !== null,
-    time: BigInt(row.at),
+    seq,
+    id,
+    fact: fact as object as Fact,
+    parentId,
+    stands,
+    time: BigInt(at),
   })
 }
 
-function toFact(conversationId: string, { seq, body }: EventRow): Fact {
-  try {
-    const value = JSON.parse(body) as JsonValue
-    freezeJson(value)
-    return value as object as Fact
-  } catch (cause) {
-    throw new ColloquyError(
-      'store_unavailable',
-      `The body at position ${seq} of ${JSON.stringify(conversationId)} is no JSON; restore the database from a backup.`,
-      { conversationId, seq },
-      { cause },
-    )
-  }
+function damaged(conversationId: string, seq: number, cause: unknown): ColloquyError {
+  return new ColloquyError(
+    'store_unavailable',
+    `The body at position ${seq} of ${JSON.stringify(conversationId)} is no JSON; restore the database from a backup.`,
+    { conversationId, seq },
+    { cause },
+  )
 }
 
 /** What an append needs to know of an event. */

@@ -25,14 +25,17 @@ const AT_ONCE = 20
  */
 export function searchEvents(connection: Connection, query: CheckedEventQuery): EventPage {
   const { conversationId, limit, descending } = query
-  const rows = connection.snapshot(() => {
-    const log = findLog(connection, conversationId)
-    if (log === undefined) return []
-    return (
-      glance(connection, log, query) ??
-      merge(connection, query, rangesOf(connection, log, query, instantsLeft(query), descending))
-    )
-  })
+  // With no filter but times, one statement says it all; what needs several must see one moment.
+  const rows = isPlain(query)
+    ? selectRows(connection, query, [{ ...WHOLE, ...instantsLeft(query) }])
+    : connection.snapshot(() => {
+        const log = findLog(connection, conversationId)
+        if (log === undefined) return []
+        return (
+          glance(connection, log, query) ??
+          merge(connection, query, rangesOf(connection, log, query, instantsLeft(query), descending))
+        )
+      })
   const items = rows.slice(0, limit).map((row) => toStored(conversationId, row))
   const last = rows.length > limit ? items.at(-1) : undefined
   return { items, next_page_id: last === undefined ? null : eventCursor(query, last) }
@@ -53,6 +56,11 @@ export function countEvents(connection: Connection, filter: CheckedEventFilter):
     return sum
   })
 }
+
+const WHOLE = { kind: null, source: null, lane: null, upTo: null } as const
+
+const isPlain = ({ kinds, source, leafId }: CheckedEventFilter): boolean =>
+  kinds === null && source === null && leafId === null
 
 const instantsOf = ({ from, until }: CheckedEventFilter): Instants => ({
   from: from ?? EVER.from,
@@ -79,13 +87,12 @@ const LOOKS = 4
  * Null where that is not to be expected, or there are not enough among them, for instance on the last page. O(limit).
  */
 function glance(connection: Connection, log: LogRow, query: CheckedEventQuery): EventRow[] | null {
-  const { conversationId, kinds, source, text, leafId, descending, after, limit } = query
-  if (leafId !== null || text !== null || (kinds === null && source === null)) return null
+  const { conversationId, text, leafId, descending, after, limit } = query
+  if (leafId !== null || text !== null) return null
   const groups = groupsOf(log.kinds, query)
   if (countAll(groups) < MOST * countAll(groupsOf(log.kinds, { kinds: null, source: null }))) return null
-  const everything = { kind: null, source: null, lane: null, upTo: null, ...instantsLeft(query) }
-  const values = pageValues(conversationId, everything, null, descending, after)
-  const rows = connection.all<EventRow>(
+  const values = pageValues(conversationId, { ...WHOLE, ...instantsLeft(query) }, null, descending, after)
+  const rows = connection.lists<EventRow>(
     descending ? GLANCE_DOWN : GLANCE_UP,
     ...values,
     LOOKS * (limit + 1),
@@ -109,7 +116,7 @@ function merge(connection: Connection, query: CheckedEventQuery, ranges: Iterabl
     some = []
   }
   for (const range of ranges) {
-    const last = rows.length > limit ? BigInt((rows.at(-1) as EventRow).at) : undefined
+    const last = rows.length > limit ? timeOf(rows.at(-1) as EventRow) : undefined
     // Ranges come in the order that they begin in: once one begins beyond a full page, all others do.
     if (last !== undefined && (descending ? range.until <= last : range.from > last)) break
     some.push(cut(range, last, descending))
@@ -124,7 +131,7 @@ function selectRows(connection: Connection, query: CheckedEventQuery, ranges: re
   const index = indexOf(ranges[0] as Range)
   const form: RangeForm = { index, ranges: ranges.length, descending, text: text !== null }
   const values = ranges.flatMap((range) => pageValues(conversationId, range, text, descending, after))
-  return connection.all<EventRow>(pageSql(form), ...values, limit + 1)
+  return connection.lists<EventRow>(pageSql(form), ...values, limit + 1)
 }
 
 /** A range without what lies beyond the time that a full page ends with. */
@@ -137,10 +144,12 @@ function cut(range: Range, last: bigint | undefined, descending: boolean): Range
 const indexOf = ({ lane, kind }: Range): RangeForm['index'] =>
   lane === null ? (kind === null ? 'time' : 'kind') : kind === null ? 'path' : 'lane'
 
+const timeOf = ([, at]: EventRow): bigint => BigInt(at)
+
 function comparison(descending: boolean): (a: EventRow, b: EventRow) => number {
   const sign = descending ? -1 : 1
   return (a, b) => {
-    const [before, after] = [BigInt(a.at), BigInt(b.at)]
-    return sign * (before === after ? a.seq - b.seq : before < after ? -1 : 1)
+    const [before, after] = [timeOf(a), timeOf(b)]
+    return sign * (before === after ? a[0] - b[0] : before < after ? -1 : 1)
   }
 }

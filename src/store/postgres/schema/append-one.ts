@@ -3,7 +3,8 @@
 import { BE_DURABLE, NOW, WRITER } from './phrases.ts'
 
 /**
- * `append_one` gives what `append_many` gives, and calls it for whatever is not as usual. The update takes the row's lock, and is made
+ * `append_one` gives the position, the time and the parent, with spaces between; for whatever is not as usual it gives what `append_many`
+ * makes of it. The update takes the row's lock, and is made
  * only when nothing speaks against the append; an id that is taken fails it by the unique index, and then nothing is appended.
  */
 export const appendOne = (schema: string): string => `
@@ -47,7 +48,7 @@ BEGIN
     (conversation_id, seq, lane, time, clock, real, stamped, id, parent_id, kind, source, message, body)
   VALUES
     (p_conversation, v_seq, v_lane, v_time, v_clock, true, true, p_id, v_parent, p_kind, p_source, p_message, p_body);
-  RETURN json_build_array(v_seq + 1, p_id, ARRAY[v_time::text], ARRAY[v_parent]);
+  RETURN v_seq || ' ' || v_time || ' ' || v_parent;
 END
 $body$;
 `
