@@ -109,7 +109,7 @@ async function stop(): Promise<void> {
   stopping = true
   // Nothing of it is kept, so it need not write anything down.
   await end('SIGQUIT')
-  await rm(folder, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   process.exit(0)
 }
 

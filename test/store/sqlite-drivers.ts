@@ -13,11 +13,19 @@ export const DRIVERS = ['node:sqlite', 'better-sqlite3'] as const
 
 export type Driver = (typeof DRIVERS)[number]
 
-const BetterSqlite3 = createRequire(import.meta.url)('better-sqlite3') as new (file: string) => SqliteDatabase
+const BetterSqlite3 = createRequire(import.meta.url)('better-sqlite3') as new (
+  file: string,
+  options: { readonly readonly: boolean },
+) => SqliteDatabase
 
-/** Opens a database with the driver itself. */
-export function openDatabase(driver: Driver, file: string): SqliteDatabase {
-  return driver === 'node:sqlite' ? new DatabaseSync(file) : new BetterSqlite3(file)
+/**
+ * Opens a database with the driver itself. A file must not be opened with two drivers in one process: each brings a SQLite of its own,
+ * and the locks of one process do not stop it from writing beside itself.
+ */
+export function openDatabase(driver: Driver, file: string, readOnly = false): SqliteDatabase {
+  return driver === 'node:sqlite'
+    ? new DatabaseSync(file, { readOnly })
+    : new BetterSqlite3(file, { readonly: readOnly })
 }
 
 /** A temporary folder that hands out paths of files that are not there yet. */

@@ -1,5 +1,6 @@
 /** A row of the events goes in, the stored event comes out, and back. */
 
+import { ColloquyError } from '../../event/errors.ts'
 import { freezeJson } from '../../event/freeze.ts'
 import { ROOT } from '../../event/ids.ts'
 import { KINDS } from '../../event/kinds.ts'
@@ -23,10 +24,10 @@ export interface EventRow {
 export const EVENT_COLUMNS =
   'e.seq, e.id, e.parent_id, e.lane IS NOT NULL AS stands, e.stamped, e.time, e.body'
 
-/** The event that a row holds. Frozen. O(size of the body). */
+/** The event that a row holds. Frozen. O(size of the body). @throws `store_unavailable` for a body that somebody damaged. */
 export function storedEvent(conversationId: string, row: EventRow): StoredEvent {
   const { seq, id, parent_id: parentId, stands, stamped, time, body } = row
-  const given = JSON.parse(body) as JsonValue & object
+  const given = parsed(conversationId, seq, body)
   const fact = stamped ? { ...given, parent_id: parentId ?? ROOT } : given
   freezeJson(fact as JsonValue)
   return Object.freeze({
@@ -38,6 +39,19 @@ export function storedEvent(conversationId: string, row: EventRow): StoredEvent 
     stands,
     time: BigInt(time),
   })
+}
+
+function parsed(conversationId: string, seq: number, body: string): JsonValue & object {
+  try {
+    return JSON.parse(body) as JsonValue & object
+  } catch (cause) {
+    throw new ColloquyError(
+      'store_unavailable',
+      `The body at position ${seq} of ${JSON.stringify(conversationId)} is no JSON; somebody changed the table.`,
+      { conversationId, seq },
+      { cause },
+    )
+  }
 }
 
 /** How a search finds a fact: nothing finds a line that could not be decoded. */

@@ -1,6 +1,6 @@
 /** A checked query goes in, a page or a count comes out of the database's own functions (`schema/search.ts`). */
 
-import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
+import type { EventKind } from '../../event/kinds.ts'
 import type { Source } from '../../event/shapes.ts'
 import type { CheckedEventFilter, CheckedEventQuery } from '../checked-query.ts'
 import type { StoredEvent } from '../stored-event.ts'
@@ -28,15 +28,7 @@ export async function searchEvents(connection: Connection, query: CheckedEventQu
     `SELECT * FROM ${connection.schema}.${descending ? 'search_down' : 'search_up'}(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
     )`,
-    [
-      conversationId,
-      ...rangeOf(query),
-      limit + 1,
-      isDense,
-      ...(isNarrow(query) ? kindsAndSources(query) : [null, null]),
-      text,
-      leafId,
-    ],
+    [conversationId, ...rangeOf(query), limit + 1, isDense, ...kindsAndSources(query), text, leafId],
   )
   return rows.map((row) => storedEvent(conversationId, row))
 }
@@ -46,29 +38,32 @@ export async function countEvents(connection: Connection, filter: CheckedEventFi
   const { kinds, leafId, text, conversationId } = filter
   if (kinds?.size === 0) return 0
   const { schema } = connection
-  const values = [conversationId, ...rangeOf({ ...filter, after: null, descending: false })]
-  if (isNarrow(filter)) values.push(...kindsAndSources(filter), text, ...(leafId === null ? [] : [leafId]))
   const [row] = await connection.query<{ readonly count: number }>(
     `SELECT count(*)::integer AS count
     FROM ${leafId === null ? '' : `${schema}.path_to($1, $9) p CROSS JOIN `}${schema}.events o
     WHERE o.conversation_id = $1 AND o.kind IS NOT NULL AND (o.time, o.seq) > ($2, $3) AND (o.time, o.seq) < ($4, $5)
-    ${isNarrow(filter) ? FITS : ''} ${leafId === null ? '' : 'AND o.lane = p.lane AND o.seq <= p.up_to AND o.time <= p.until'}`,
-    values,
+      AND ($6::text[] IS NULL OR o.kind = ANY ($6)) AND ($7::text[] IS NULL OR o.source = ANY ($7))
+      AND ($8::text IS NULL OR position($8 IN o.message) > 0)
+      ${leafId === null ? '' : 'AND o.lane = p.lane AND o.seq <= p.up_to AND o.time <= p.until'}`,
+    [
+      conversationId,
+      ...rangeOf({ ...filter, after: null, descending: false }),
+      ...kindsAndSources(filter),
+      text,
+      ...(leafId === null ? [] : [leafId]),
+    ],
   )
   return row?.count ?? 0
 }
 
-const FITS = `AND o.kind = ANY ($6::text[]) AND o.source = ANY ($7::text[])
-    AND ($8::text IS NULL OR position($8 IN o.message) > 0)`
+/** Null where all are let through; a list of all sources beside a few kinds, so that each kind and source is looked for by itself. */
+function kindsAndSources({ kinds, source }: CheckedEventFilter): [kinds: unknown, sources: unknown] {
+  // The common ones first: most events are compared with the list.
+  const list = kinds && [...COMMON.filter((kind) => kinds.has(kind)), ...kinds].filter(isFirst)
+  return [list, source !== null ? [source] : list === null ? null : SOURCES]
+}
 
-/** Whether anything but time is asked for. */
-const isNarrow = ({ kinds, source, leafId }: CheckedEventFilter): boolean =>
-  kinds !== null || source !== null || leafId !== null
-
-const kindsAndSources = ({ kinds, source }: CheckedEventFilter): unknown[] => [
-  [...(kinds ?? EVENT_KINDS)],
-  source === null ? SOURCES : [source],
-]
+const isFirst = <T>(item: T, at: number, list: readonly T[]): boolean => list.indexOf(item) === at
 
 /** The (time, seq) after and before which the events lie. */
 function rangeOf(query: Pick<CheckedEventQuery, 'from' | 'until' | 'after' | 'descending'>): unknown[] {

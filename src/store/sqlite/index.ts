@@ -37,7 +37,8 @@ export type SqliteStoreOptions = (
  * one after an error that makes it `store_unavailable`. Several processes may hold one file at once.
  *
  * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead logging, and nobody else may
- * hold a transaction on it.
+ * hold a transaction on it. Within one process, open a file with one driver only: each brings a SQLite of its own, and the locks that
+ * keep processes apart do not keep the two apart.
  *
  * Costs: `append` O(log n) for each fact and one sync of the disk in all; `get` O(log n); a page of `search` O(log n + limit) for each
  * kind and source in the log, at any depth, with any filter but text. Each call runs on the calling thread.

@@ -6,10 +6,10 @@ import type { Connection } from './connection.ts'
 import { EVENT_COLUMNS, type EventRow, findLog, toStored, unknownConversation } from './rows.ts'
 
 const SELECT = `SELECT ${EVENT_COLUMNS} FROM colloquy_event AS event WHERE event.conversation_id = ?`
-const FORWARD = `${SELECT} AND event.seq >= ? ORDER BY event.seq LIMIT ?`
-const BACKWARD = `${SELECT} AND event.seq <= ? ORDER BY event.seq DESC LIMIT ?`
+export const FORWARD = `${SELECT} AND event.seq >= ? ORDER BY event.seq LIMIT ?`
+export const BACKWARD = `${SELECT} AND event.seq <= ? ORDER BY event.seq DESC LIMIT ?`
 const AT = `${SELECT} AND event.seq = ?`
-const BY_ID = `${SELECT} AND event.id = ? AND event.lane IS NOT NULL`
+export const BY_ID = `${SELECT} AND event.id = ? AND event.lane IS NOT NULL`
 
 /** From where to read, checked. */
 export interface CheckedReadOptions {

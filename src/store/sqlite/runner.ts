@@ -48,19 +48,21 @@ export class Runner {
   /** Does a work that reads. @throws what it throws, and `store_…` errors for what the driver throws. */
   async read<T>(work: Work<T>): Promise<T> {
     this.refuseWhenClosed()
+    const deadline = this.#deadline()
     const done = this.#tryNow(work)
-    return done === null ? this.#later(() => this.#persist(work)) : done.value
+    return done === null ? this.#later(() => this.#persist(work, deadline)) : done.value
   }
 
   /** Does a work that writes, after all that were asked for before. @throws as {@link Runner.read}. */
   async write<T>(work: Work<T>): Promise<T> {
     this.refuseWhenClosed()
+    const deadline = this.#deadline()
     const done = this.#lastWrite === null ? this.#tryNow(work) : null
     if (done !== null) return done.value
     const before = this.#lastWrite
     const result = this.#later(async () => {
       await before?.catch(() => undefined)
-      return this.#persist(work)
+      return this.#persist(work, deadline)
     })
     this.#lastWrite = result
     const rest = (): void => {
@@ -96,10 +98,12 @@ export class Runner {
     return result
   }
 
-  #persist<T>(work: Work<T>): Promise<T> {
-    return retry(performance.now() + this.#busyTimeout, async () =>
-      this.#attempt(this.#connection ?? (await this.#open()), work),
-    )
+  #deadline(): number {
+    return performance.now() + this.#busyTimeout
+  }
+
+  #persist<T>(work: Work<T>, deadline: number): Promise<T> {
+    return retry(deadline, async () => this.#attempt(this.#connection ?? (await this.#open()), work))
   }
 
   #attempt<T>(connection: Connection, work: Work<T>): T {
@@ -108,8 +112,8 @@ export class Runner {
     } catch (error) {
       const fault = toStoreError(error)
       // The file may be put right or replaced, and then only a new connection sees it.
-      if (hasCode(fault, 'store_unavailable') && this.#connection === connection && this.#source.reopens)
-        this.#drop()
+      const isLost = hasCode(fault, 'store_unavailable') || hasCode(fault, 'store_read_only')
+      if (isLost && this.#connection === connection && this.#source.reopens) this.#drop()
       throw fault
     }
   }

@@ -2,15 +2,17 @@
 
 /**
  * `path_to` gives the path to a leaf in pieces, as `pathPieces` does. `search_up` and `search_down` give a page: at most `p_most` of the
- * events that lie after one (time, seq) and before another, are of one of the kinds and sources, hold a text when one is given, and stand
- * on the path when there is a leaf. They walk
+ * events that lie after one (time, seq) and before another, are of one of the kinds and sources, hold a text, and stand on the path to a
+ * leaf; each of these only where it is not null. They walk
  *
- * - the time index, when there is nothing to filter (`p_kinds` is null);
+ * - the time index, when there is nothing to filter;
  * - a stretch of it, when most events are likely to fit (`p_dense`), and from its end on what follows;
  * - the range of each kind and source in its index, on a path those of each of its lanes; each no further than a page. When that could be
- *   many ranges they first skip through the index for the kinds and sources that there are.
+ *   many ranges they first skip through the index for the kinds and sources that there are. On a path of several lanes, of which most
+ *   lie one after the other in time, they first find a place that a page does not go beyond, so that no more is read of each.
  *
- * A subquery's own limit is a number, for the planner, which does not see how few rows a parameter asks for.
+ * A subquery's own limit is a number, for the planner, which does not see how few rows a parameter asks for; and plans are made once,
+ * since a plan for the values at hand is no better and costs more than the page.
  */
 export const search = (schema: string): string => `
 CREATE FUNCTION ${schema}.path_to(p_conversation text, p_leaf text)
@@ -40,7 +42,9 @@ const STRETCH = 2 * PAGE
 /** Up to as many ranges are walked without a look at which there are. */
 const FEW = 8
 
-const way = (schema: string, name: string, order: 'ASC' | 'DESC'): string => `
+const way = (schema: string, name: string, order: 'ASC' | 'DESC'): string => {
+  const [from, end] = order === 'ASC' ? ['v_low', 'v_high'] : ['v_high', 'v_low']
+  return `
 CREATE FUNCTION ${schema}.${name}(
   p_conversation text, p_low_time bigint, p_low_seq integer, p_high_time bigint, p_high_seq integer, p_most integer,
   p_dense boolean, p_kinds text[], p_sources text[], p_text text, p_leaf text
@@ -61,8 +65,13 @@ DECLARE
   v_until bigint[];
   v_kinds text[];
   v_sources text[];
+  v_range record;
+  v_times bigint[];
+  v_seqs integer[];
+  v_end_time bigint;
+  v_end_seq integer;
 BEGIN
-  IF p_kinds IS NULL THEN
+  IF p_kinds IS NULL AND p_sources IS NULL AND p_leaf IS NULL THEN
     RETURN QUERY SELECT ${COLUMNS} FROM ${stretch(schema, order, PAGE)} e ORDER BY ${by('e', order)} LIMIT v_most;
     RETURN;
   END IF;
@@ -77,12 +86,12 @@ BEGIN
   IF p_dense THEN
     IF p_leaf IS NULL THEN
       RETURN QUERY SELECT ${COLUMNS} FROM ${stretch(schema, order, STRETCH)} e
-      WHERE e.kind = ANY (p_kinds) AND e.source = ANY (p_sources)
+      WHERE ${asked('e.kind', 'e.source')}
       ORDER BY ${by('e', order)} LIMIT v_most;
     ELSE
       RETURN QUERY SELECT ${COLUMNS} FROM ${stretch(schema, order, STRETCH)} e
       JOIN unnest(v_lanes, v_up_to) AS p (lane, up_to) ON e.lane = p.lane AND e.seq <= p.up_to
-      WHERE e.kind = ANY (p_kinds) AND e.source = ANY (p_sources)
+      WHERE ${asked('e.kind', 'e.source')}
       ORDER BY ${by('e', order)} LIMIT v_most;
     END IF;
     GET DIAGNOSTICS v_count = ROW_COUNT;
@@ -96,10 +105,14 @@ BEGIN
       RETURN;
     END IF;
     v_most := v_most - v_count;
-    ${order === 'ASC' ? 'v_low_time := v_time; v_low_seq := v_seq;' : 'v_high_time := v_time; v_high_seq := v_seq;'}
+    ${from}_time := v_time;
+    ${from}_seq := v_seq;
   END IF;
 
-  IF cardinality(p_kinds) * cardinality(p_sources) * coalesce(cardinality(v_lanes), 1) > ${FEW} THEN
+  IF cardinality(p_kinds) * cardinality(p_sources) * coalesce(cardinality(v_lanes), 1) <= ${FEW} THEN
+    SELECT array_agg(k.kind), array_agg(s.source) INTO v_kinds, v_sources
+    FROM unnest(p_kinds) AS k (kind) CROSS JOIN unnest(p_sources) AS s (source);
+  ELSE
     WITH RECURSIVE known (kind, source) AS (
       (
         SELECT o.kind, o.source FROM ${schema}.events o
@@ -115,43 +128,78 @@ BEGIN
       ) n
     )
     SELECT array_agg(known.kind), array_agg(known.source) INTO v_kinds, v_sources FROM known
-    WHERE known.kind = ANY (p_kinds) AND known.source = ANY (p_sources);
-  ELSE
-    SELECT array_agg(k.kind), array_agg(s.source) INTO v_kinds, v_sources
-    FROM unnest(p_kinds) AS k (kind) CROSS JOIN unnest(p_sources) AS s (source);
+    WHERE ${asked('known.kind', 'known.source')};
   END IF;
 
   IF p_leaf IS NULL THEN
     RETURN QUERY SELECT ${COLUMNS} FROM unnest(v_kinds, v_sources) AS g (kind, source)
     CROSS JOIN LATERAL (SELECT * FROM ${range(schema, order)} o LIMIT v_most) e
     ORDER BY ${by('e', order)} LIMIT v_most;
-  ELSE
-    RETURN QUERY SELECT ${COLUMNS} FROM unnest(v_lanes, v_up_to, v_until) AS p (lane, up_to, until)
-    CROSS JOIN unnest(v_kinds, v_sources) AS g (kind, source)
-    CROSS JOIN LATERAL (SELECT * FROM ${range(schema, order, 'AND o.lane = p.lane AND o.seq <= p.up_to AND o.time <= p.until')} o LIMIT v_most) e
-    WHERE p.until >= v_low_time
-    ORDER BY ${by('e', order)} LIMIT v_most;
+    RETURN;
   END IF;
+  IF cardinality(v_lanes) > 1 THEN
+    v_count := 0;
+    FOR v_range IN
+      SELECT p.lane, p.up_to, p.until, g.kind, g.source FROM ${RANGES}
+      CROSS JOIN LATERAL (SELECT * FROM ${laneRange(schema, order)} o LIMIT 1) e
+      WHERE p.until >= v_low_time
+      ORDER BY ${by('e', order)}
+    LOOP
+      SELECT array_agg(e.time), array_agg(e.seq) INTO v_times, v_seqs
+      FROM (SELECT v_range.lane, v_range.up_to, v_range.until) AS p (lane, up_to, until)
+      CROSS JOIN (SELECT v_range.kind, v_range.source) AS g (kind, source)
+      CROSS JOIN LATERAL (SELECT o.time, o.seq FROM ${laneRange(schema, order)} o LIMIT v_most - v_count) e;
+      v_count := v_count + coalesce(cardinality(v_seqs), 0);
+      v_time := v_times[cardinality(v_times)];
+      v_seq := v_seqs[cardinality(v_seqs)];
+      IF v_end_time IS NULL OR (v_time, v_seq) ${order === 'ASC' ? '>' : '<'} (v_end_time, v_end_seq) THEN
+        v_end_time := v_time;
+        v_end_seq := v_seq;
+      END IF;
+      IF v_count >= v_most THEN
+        -- So many lie up to here, in whatever ranges: nothing beyond is on the page.
+        ${end}_time := v_end_time;
+        ${end}_seq := v_end_seq ${order === 'ASC' ? '+' : '-'} 1;
+        EXIT;
+      END IF;
+    END LOOP;
+  END IF;
+  RETURN QUERY SELECT ${COLUMNS} FROM ${RANGES}
+  CROSS JOIN LATERAL (SELECT * FROM ${laneRange(schema, order)} o LIMIT v_most) e
+  WHERE p.until >= v_low_time
+  ORDER BY ${by('e', order)} LIMIT v_most;
 END
 $body$;
 `
+}
 
 const COLUMNS = 'e.seq, e.id, e.parent_id, true, e.stamped, e.time, e.body'
 
 const by = (table: string, order: string): string => `${table}.time ${order}, ${table}.seq ${order}`
 
+const asked = (kind: string, source: string): string =>
+  `(p_kinds IS NULL OR ${kind} = ANY (p_kinds)) AND (p_sources IS NULL OR ${source} = ANY (p_sources))`
+
+/** The ranges of a path: its pieces, each with every kind and source. */
+const RANGES = `unnest(v_lanes, v_up_to, v_until) AS p (lane, up_to, until)
+      CROSS JOIN unnest(v_kinds, v_sources) AS g (kind, source)`
+
 const WITHIN = `o.conversation_id = p_conversation AND o.kind IS NOT NULL
-      AND (o.time, o.seq) > (v_low_time, v_low_seq) AND (o.time, o.seq) < (v_high_time, v_high_seq)`
+        AND (o.time, o.seq) > (v_low_time, v_low_seq) AND (o.time, o.seq) < (v_high_time, v_high_seq)`
 
 /** The next so many events. */
 const stretch = (schema: string, order: string, count: number): string => `(
-      SELECT * FROM ${schema}.events o WHERE ${WITHIN} ORDER BY ${by('o', order)} LIMIT ${count}
-    )`
+        SELECT * FROM ${schema}.events o WHERE ${WITHIN} ORDER BY ${by('o', order)} LIMIT ${count}
+      )`
 
 /** The next events of a kind and source. */
 const range = (schema: string, order: string, path = ''): string => `(
-      SELECT * FROM ${schema}.events o
-      WHERE ${WITHIN} AND o.kind = g.kind AND o.source = g.source ${path}
-        AND (p_text IS NULL OR position(p_text IN o.message) > 0)
-      ORDER BY ${by('o', order)} LIMIT ${PAGE}
-    )`
+        SELECT * FROM ${schema}.events o
+        WHERE ${WITHIN} AND o.kind = g.kind AND o.source = g.source ${path}
+          AND (p_text IS NULL OR position(p_text IN o.message) > 0)
+        ORDER BY ${by('o', order)} LIMIT ${PAGE}
+      )`
+
+/** Those of a piece of the path: what came on its lane before the path left it. */
+const laneRange = (schema: string, order: string): string =>
+  range(schema, order, 'AND o.lane = p.lane AND o.seq <= p.up_to AND o.time <= p.until')

@@ -1,0 +1,32 @@
+/** A process that writes until it is killed: it says in a line what was acknowledged, so that others can hold the store to it. */
+
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { Event } from '../../src/event/types.ts'
+
+const [url = '', schema = '', name = ''] = process.argv.slice(2)
+const say = (line: unknown): boolean => process.stdout.write(`${JSON.stringify(line)}\n`)
+
+say('go')
+const store = postgresStore({ url, schema })
+await store.createConversation({ id: 'c' }).catch(() => undefined)
+
+for (let i = 0; ; i += 1) {
+  const facts = batch(i)
+  const { events } = await store.append('c', facts, i % 7 === 6 ? { mode: 'import' } : {})
+  say(events.map(({ seq, id }) => [seq, id]))
+}
+
+/** One event, or some: with a branch now and then, and a state update. */
+function batch(i: number): Event[] {
+  const id = `${name}-${i}`
+  if (i % 11 === 10)
+    return [{ kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: `${name}-${i - 2}` }]
+  if (i % 3 !== 2) return [{ kind: 'PauseEvent', id }]
+  return [
+    { kind: 'ConversationStateUpdateEvent', id: `${id}.0`, key: 'n', value: i },
+    ...Array.from({ length: 1 + (i % 5) }, (_, n): Event => ({
+      kind: 'PauseEvent',
+      id: n === 0 ? id : `${id}.${n}`,
+    })),
+  ]
+}

@@ -1,0 +1,328 @@
+/** The PostgreSQL store gives what the memory store gives: events, errors, pages and cursors, on hostile logs and live ones (law S). */
+
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { EVENT_KINDS } from '../../src/event/kinds.ts'
+import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { AppendOptions } from '../../src/store/append.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { EventQuery } from '../../src/store/query.ts'
+import type { Store } from '../../src/store/store.ts'
+import { hostileLog } from '../../src/testing/hostile-log.ts'
+import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+
+let database: TestDatabase
+let pool: pg.Pool
+let memory: Store
+let postgres: Store
+let runs = 0
+const clock = () => 1n
+
+beforeAll(async () => {
+  database = await testDatabase()
+  pool = new pg.Pool({ connectionString: database.url })
+  pool.on('error', () => undefined)
+  memory = memoryStore({ clock })
+  postgres = postgresStore({ client: pool, clock, prepare: true })
+})
+
+afterAll(async () => {
+  await postgres.close()
+  await pool.end()
+  await database.drop()
+})
+
+/** What a call gave, or the code of its error and the version that it names. */
+async function outcome<T>(call: Promise<T>): Promise<unknown> {
+  try {
+    return await call
+  } catch (error) {
+    const { code, data } = error as { readonly code: string; readonly data: { readonly version?: number } }
+    return { code, version: data.version }
+  }
+}
+
+/** The same call on both stores; the outcome, once it is known to be one. */
+async function both<T>(call: (store: Store) => Promise<T>): Promise<T> {
+  const [expected, given] = await Promise.all([outcome(call(memory)), outcome(call(postgres))])
+  expect(given).toEqual(expected)
+  return expected as T
+}
+
+/** All pages of a query, with their cursors. */
+async function pages(store: Store, asked: EventQuery): Promise<unknown[]> {
+  const all: unknown[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await store.search({ ...asked, ...(cursor !== undefined && { cursor }) })
+    all.push(page)
+    cursor = page.next_page_id
+  }
+  return all
+}
+
+/** Mostly left out, so that pages are not all empty. */
+const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
+
+/** A value without what is left out. */
+const only = <T extends object>(given: object): T =>
+  Object.fromEntries(Object.entries(given).filter(([, one]) => one !== undefined)) as T
+
+const hourAt = (at: number): string => new Date(at * 3_600_000).toISOString()
+const hour = sometimes(fc.integer({ min: -1, max: 41 }).map(hourAt))
+
+const ODD_TIMES = [
+  '9999-12-31T23:59:59.999999Z',
+  '0001-01-01T00:00:00Z',
+  '2300-01-01T00:00:00.000001Z',
+  '1970-01-01T03:00:00',
+  'soon',
+]
+
+const timestamp = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 40 }).map(hourAt) },
+  fc.constantFrom(...ODD_TIMES),
+)
+
+/** A query; its leaf is the number of an event. */
+const query = fc.record({
+  kinds: sometimes(
+    fc.oneof(
+      fc.subarray([...EVENT_KINDS], { minLength: 9 }),
+      fc.constantFrom(...EVENT_KINDS).map((kind) => [kind]),
+    ),
+  ),
+  excludeKinds: sometimes(fc.subarray([...EVENT_KINDS], { maxLength: 5 })),
+  source: sometimes(fc.constantFrom('agent' as const, 'user' as const, 'environment' as const)),
+  text: sometimes(fc.constantFrom('', 'e', 'a', '\u{1f600}')),
+  timestampGte: hour,
+  timestampLt: hour,
+  leaf: fc.option(fc.nat(), { nil: undefined }),
+  order: fc.constantFrom('timestamp' as const, 'timestamp_desc' as const),
+  limit: fc.integer({ min: 1, max: 4 }),
+})
+
+const queries = fc.array(query, { minLength: 4, maxLength: 4 })
+
+/** Asks both stores for everything about a conversation. Gives how many pages there were, and how many of paths. */
+async function agreeOn(
+  id: string,
+  asked: readonly { readonly leaf: number | undefined }[],
+): Promise<{ pages: number; paths: number }> {
+  const stored = await both((store) => store.read(id, { limit: 10_000 }))
+  await both((store) => store.read(id, { direction: 'backward', limit: 5 }))
+  await both((store) => store.getConversation(id))
+  const ids = stored.map((event) => event.id ?? 'none')
+  await both((store) => store.getMany(id, ids))
+  const seen = { pages: 0, paths: 0 }
+  for (const leafId of ids.slice(-4))
+    await both((store) => pages(store, { conversationId: id, leafId, limit: 9 }))
+  for (const { leaf, ...rest } of asked) {
+    const leafId = leaf === undefined ? undefined : (stored[leaf % stored.length]?.id ?? undefined)
+    const one = only<EventQuery>({ ...rest, conversationId: id, leafId })
+    const found = await both((store) => pages(store, one))
+    await both((store) => store.count(one))
+    seen.pages += found.length
+    if (leafId !== undefined && found.length > 1) seen.paths += 1
+  }
+  return seen
+}
+
+describe('the PostgreSQL store agrees with memory', () => {
+  it('on imports of hostile logs, in time order or not', async () => {
+    const seen = { pages: 0, paths: 0, runs: 0 }
+    const log = fc
+      .record({ log: hostileLog(), times: fc.option(fc.infiniteStream(timestamp)) })
+      .map((given) =>
+        given.log.flatMap((fact): Fact[] => {
+          if (!isQuarantined(fact) && fact.kind === 'StreamingDeltaEvent') return []
+          if (given.times === null || isQuarantined(fact)) return [fact]
+          return [Object.freeze({ ...fact, timestamp: given.times.next().value as string })]
+        }),
+      )
+    await fc.assert(
+      fc.asyncProperty(log, queries, async (facts, asked) => {
+        const id = `import ${(runs += 1)}`
+        await both((store) => store.createConversation({ id }))
+        for (let at = 0; at < facts.length; at += 7) {
+          await both((store) => store.append(id, facts.slice(at, at + 7), { mode: 'import' }))
+        }
+        const found = await agreeOn(id, asked)
+        seen.pages += found.pages
+        seen.paths += found.paths
+        seen.runs += 1
+      }),
+      { numRuns: 100 },
+    )
+    expect(seen.pages).toBeGreaterThan(seen.runs * 5)
+    expect(seen.paths).toBeGreaterThan(seen.runs / 4)
+  })
+
+  it('on live appends: taken ids, parents, moves, versions, leases, zones and imports in between', async () => {
+    const seen: Record<string, number> = {}
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), queries, async (steps, asked) => {
+        const id = `live ${(runs += 1)}`
+        await both((store) => store.createConversation({ id }))
+        const known: string[] = []
+        for (const planned of steps) {
+          const one = resolved(planned, known)
+          const done = await both((store) => perform(store, id, one))
+          const name = 'append' in one ? ((done as { code?: string }).code ?? 'appended') : 'other'
+          seen[name] = (seen[name] ?? 0) + 1
+          if (name === 'appended' && 'append' in one) known.push(...one.append.map((event) => event.id ?? ''))
+        }
+        await agreeOn(id, asked)
+      }),
+      { numRuns: 300 },
+    )
+    for (const code of ['id_conflict', 'version_conflict', 'unknown_parent', 'unknown_event', 'lease_lost']) {
+      expect(seen[code], code).toBeGreaterThan(10)
+    }
+    expect(seen['appended']).toBeGreaterThan(300)
+  })
+
+  it('on a path through many lanes, in time order and not', async () => {
+    for (const direction of [1, -1]) {
+      const id = `lanes ${(runs += 1)}`
+      await both((store) => store.createConversation({ id }))
+      const at = (i: number): string => new Date(1e12 + direction * i * 1000).toISOString()
+      await both((store) => store.append(id, [{ kind: 'PauseEvent', id: 'n0', timestamp: at(0) }]))
+      for (let i = 1; i <= 60; i += 1) {
+        const facts: Event[] = [
+          { kind: 'PauseEvent', id: `side${i}`, timestamp: at(i) },
+          {
+            kind: 'InterruptEvent',
+            id: `n${i}`,
+            parent_id: `n${i - 1}`,
+            timestamp: at(i),
+            source: i % 2 ? 'user' : 'agent',
+          },
+          { kind: 'PauseEvent', id: `m${i}`, parent_id: `n${i}`, timestamp: at(i + 40) },
+        ]
+        await both((store) => store.append(id, facts))
+      }
+      const filters = [{}, { source: 'user' as const }, { kinds: ['InterruptEvent' as const] }]
+      for (const order of ['timestamp', 'timestamp_desc'] as const) {
+        for (const more of filters) {
+          for (const limit of [13, 100]) {
+            const asked = { conversationId: id, leafId: 'm60', limit, order, ...more }
+            await both((store) => pages(store, asked))
+          }
+        }
+      }
+    }
+  })
+})
+
+type Step =
+  | { readonly append: readonly Event[]; readonly options: AppendOptions }
+  | { readonly lease: 'me' | 'you'; readonly give: boolean }
+  | { readonly timeZone: string | null }
+
+/** Few ids, so that they meet. */
+const someId = fc.nat(40).map((n) => `e${n}`)
+
+/** Names an event that was appended before, as `@` and a number; sometimes one of the batch, or none at all. */
+const anyTarget = fc.oneof(
+  { weight: 12, arbitrary: fc.nat(99).map((n) => `@${n}`) },
+  { weight: 2, arbitrary: someId },
+  fc.constantFrom('nowhere', '__root__', 'x\u0000', ''),
+)
+
+/** A step whose names are those of events that there are. */
+function resolved(one: Step, known: readonly string[]): Step {
+  if (!('append' in one)) return one
+  const nameOf = (target: unknown): unknown =>
+    typeof target === 'string' && target.startsWith('@')
+      ? (known[Number(target.slice(1)) % known.length] ?? 'e1')
+      : target
+  const append = one.append.map((event) => ({
+    ...event,
+    ...('parent_id' in event && { parent_id: nameOf(event.parent_id) as string }),
+    ...('value' in event && { value: nameOf(event.value) as string }),
+  }))
+  return { ...one, append }
+}
+
+const common = {
+  id: someId,
+  timestamp: fc.oneof(
+    { weight: 4, arbitrary: fc.constant(undefined) },
+    { weight: 2, arbitrary: timestamp },
+    { weight: 1, arbitrary: fc.constant('1970-01-01T03:00:00') },
+  ),
+  parent_id: fc.oneof(
+    { weight: 6, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.constantFrom(null, '__root__') },
+    { weight: 3, arbitrary: anyTarget },
+  ),
+}
+
+const liveEvent: fc.Arbitrary<Event> = fc
+  .oneof(
+    { weight: 4, arbitrary: fc.record({ ...common, kind: fc.constant('PauseEvent') }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        ...common,
+        kind: fc.constant('MessageEvent'),
+        source: fc.constantFrom('user', 'agent'),
+        llm_message: fc.record({
+          role: fc.constant('user'),
+          content: fc.constant([{ text: 'aE \u{1f600}' }]),
+        }),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        ...common,
+        kind: fc.constant('ConversationStateUpdateEvent'),
+        key: fc.constantFrom('leaf_event_id', 'leaf_event_id', 'stats'),
+        value: fc.oneof({ weight: 4, arbitrary: anyTarget }, fc.constantFrom(null, 7)),
+      }),
+    },
+  )
+  .map((event) => only<Event>(event))
+
+const options: fc.Arbitrary<AppendOptions> = fc
+  .record({
+    expected: fc.oneof(
+      { weight: 9, arbitrary: fc.constant(undefined) },
+      fc.constant('none' as const),
+      fc.nat(25),
+    ),
+    mode: fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, fc.constant('import' as const)),
+    lease: fc.oneof(
+      { weight: 12, arbitrary: fc.constant(undefined) },
+      fc.record({ owner: fc.constantFrom('me', 'you'), generation: fc.integer({ min: 1, max: 3 }) }),
+    ),
+  })
+  .map((given) => only<AppendOptions>(given))
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      append: fc.oneof(
+        fc.array(liveEvent, { minLength: 1, maxLength: 1 }),
+        fc.array(liveEvent, { minLength: 2, maxLength: 5 }),
+      ),
+      options,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ lease: fc.constantFrom('me', 'you'), give: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ timeZone: fc.constantFrom('Europe/Berlin', 'America/Lima', null) }) },
+)
+
+async function perform(store: Store, id: string, one: Step): Promise<unknown> {
+  if ('append' in one) return store.append(id, one.append, one.options)
+  if ('timeZone' in one) return store.updateConversation(id, one)
+  if (!one.give) return store.acquireLease(id, one.lease, 1000)
+  const lease = await store.getLease(id)
+  return lease === null ? null : store.releaseLease(lease)
+}

@@ -1,0 +1,156 @@
+/** What was acknowledged survives: writing processes and the server itself are killed, and the log is held to what was said (law S). */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasCode } from '../../src/event/errors.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { startServer, type TestServer } from '../postgres/server.ts'
+
+/** How often a writer is killed; the server a third as often. */
+const KILLS = Number(process.env.COLLOQUY_KILLS ?? 8)
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startServer()
+})
+
+afterAll(() => server.stop())
+
+type Acknowledged = Map<string, number>
+
+interface Writer {
+  readonly child: ChildProcess
+  /** Position by id, as it was acknowledged. */
+  readonly acknowledged: Acknowledged
+  /** Resolves when it is about to open the store. */
+  readonly going: Promise<unknown>
+}
+
+function startWriter(schema: string, name: string): Writer {
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../postgres/writer.ts'), server.url, schema, name],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  )
+  const acknowledged: Acknowledged = new Map()
+  const lines = createInterface({ input: child.stdout })
+  const going = once(lines, 'line')
+  lines.on('line', (line) => {
+    const said = JSON.parse(line) as 'go' | readonly (readonly [number, string])[]
+    if (said !== 'go') for (const [seq, id] of said) acknowledged.set(id, seq)
+  })
+  return { child, acknowledged, going }
+}
+
+async function kill({ child }: Writer): Promise<void> {
+  const gone = once(child, 'close')
+  child.kill('SIGKILL')
+  await gone
+}
+
+/** Holds a log to what was acknowledged and to itself: dense, batches whole, the tree and HEAD as a replay has them. */
+async function check(store: Store, acknowledged: Acknowledged): Promise<number> {
+  const record = await store.getConversation('c')
+  if (record === null) {
+    expect(acknowledged.size).toBe(0)
+    return 0
+  }
+  const events = await store.read('c', { limit: 1_000_000 })
+  expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i))
+  expect(record.version).toBe(events.length)
+  const positions = new Map(events.map(({ id, seq }) => [id, seq]))
+  for (const [id, seq] of acknowledged) expect(positions.get(id), id).toBe(seq)
+  const { log } = replay(
+    events.map(({ fact }) => fact),
+    { conversationId: 'c' },
+  )
+  expect([...log.entries].map(({ parent }) => parent?.id ?? null)).toEqual(
+    events.map(({ parentId }) => parentId),
+  )
+  expect(record.headId).toBe(log.head?.id ?? null)
+  expect(await store.count({ conversationId: 'c' })).toBe(events.length)
+  // The log goes on.
+  const { version } = await store.append('c', [{ kind: 'PauseEvent', id: `after ${events.length}` }])
+  expect(version).toBe(events.length + 1)
+  return events.length
+}
+
+describe('what was acknowledged is there', () => {
+  it(`after ${KILLS} kills of a writing process, while it makes the schema or writes`, async () => {
+    let written = 0
+    for (let round = 0; round < KILLS; round += 1) {
+      const schema = `kill_${round}`
+      const store = postgresStore({ url: server.url, schema })
+      const writers = [startWriter(schema, 'x'), startWriter(schema, 'y')]
+      await Promise.all(writers.map(({ going }) => going))
+      // The first rounds end while the schema is made, the others within some appends.
+      await sleep(round % 4 === 0 ? 20 + Math.random() * 60 : 100 + Math.random() * 200)
+      await Promise.all(writers.map(kill))
+      const acknowledged = new Map(writers.flatMap((writer) => [...writer.acknowledged]))
+      written += await check(store, acknowledged)
+      await store.close()
+    }
+    expect(written).toBeGreaterThan(KILLS * 10)
+  })
+
+  it('after kills and restarts of the server, and the writer goes on by itself', async () => {
+    const rounds = Math.max(2, Math.ceil(KILLS / 3))
+    const store = postgresStore({ url: server.url, schema: 'server', pollInterval: 50 })
+    await store.createConversation({ id: 'c' })
+    const acknowledged: Acknowledged = new Map()
+    let failures = 0
+    const stop = new AbortController()
+    const wakes: number[] = []
+    store.watch('c', () => wakes.push(Date.now()))
+    const writing = (async () => {
+      for (let i = 0; !stop.signal.aborted; i += 1) {
+        const facts = [
+          { kind: 'PauseEvent' as const, id: `a${i}` },
+          { kind: 'PauseEvent' as const, id: `b${i}` },
+        ]
+        for (;;) {
+          try {
+            const { events } = await store.append('c', facts)
+            for (const { id, seq } of events) acknowledged.set(id ?? '', seq)
+            break
+          } catch (error) {
+            // Whatever the moment, the error is one of those after which the same call may be made again.
+            if (!hasCode(error, 'store_unavailable') && !hasCode(error, 'store_busy')) throw error
+            failures += 1
+            await sleep(10)
+          }
+        }
+      }
+    })()
+    for (let round = 0; round < rounds; round += 1) {
+      const before = acknowledged.size
+      await sleep(100 + Math.random() * 100)
+      if (round % 2 === 0) {
+        await server.kill()
+        await sleep(30)
+        await server.start()
+      } else await server.restart()
+      while (acknowledged.size < before + 20) await sleep(10)
+    }
+    stop.abort()
+    await writing
+    expect(failures).toBeGreaterThan(0)
+    await check(store, acknowledged)
+    expect(await store.count({ conversationId: 'c' })).toBe(acknowledged.size + 1)
+    // Watching goes on as well.
+    wakes.length = 0
+    const other = postgresStore({ url: server.url, schema: 'server' })
+    await other.append('c', [{ kind: 'PauseEvent', id: 'last' }])
+    while (wakes.length === 0) await sleep(10)
+    await Promise.all([store.close(), other.close()])
+  })
+})

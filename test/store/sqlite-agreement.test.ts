@@ -1,0 +1,155 @@
+/** The SQLite store gives what the memory store gives, page for page and cursor for cursor, on hostile logs and with any filter (law S). */
+
+import fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { EVENT_KINDS } from '../../src/event/kinds.ts'
+import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { EventQuery } from '../../src/store/query.ts'
+import type { Store } from '../../src/store/store.ts'
+import { hostileLog } from '../../src/testing/hostile-log.ts'
+import { DRIVERS, folder, openStore } from './sqlite-drivers.ts'
+
+const FILES = folder()
+afterAll(FILES.remove)
+
+/** All conversations are made and changed at one moment. */
+const clock = (): bigint => 1n
+
+const storable = (facts: readonly Fact[]): readonly Fact[] =>
+  facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
+
+/** Times of a few hours, often equal, sometimes beyond what a double can tell. */
+const timestamp = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.integer({ min: 0, max: 40 }).map((hour) => new Date(hour * 3_600_000).toISOString()),
+  },
+  fc.constantFrom(
+    '9999-12-31T23:59:59.999999Z',
+    '0001-01-01T00:00:00Z',
+    '2300-01-01T00:00:00.000001Z',
+    'soon',
+  ),
+)
+
+/** A hostile log, its times in order or not. */
+const facts = fc
+  .record({ log: hostileLog(), times: fc.option(fc.infiniteStream(timestamp)) })
+  .map(({ log, times }) =>
+    storable(log).map((fact): Fact => {
+      if (times === null || isQuarantined(fact)) return fact
+      return Object.freeze({ ...fact, timestamp: times.next().value as string })
+    }),
+  )
+
+/** Mostly left out, so that pages are not all empty. */
+const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
+
+const hour = sometimes(fc.integer({ min: -1, max: 41 }).map((at) => new Date(at * 3_600_000).toISOString()))
+
+/** A query; its leaf is the number of an event. */
+const query = fc.record({
+  kinds: sometimes(fc.subarray([...EVENT_KINDS], { minLength: 9 })),
+  excludeKinds: sometimes(fc.subarray([...EVENT_KINDS], { maxLength: 5 })),
+  source: sometimes(fc.constantFrom('agent' as const, 'user' as const, 'environment' as const)),
+  text: sometimes(fc.constantFrom('', 'e', 'a', '\u{1f600}')),
+  timestampGte: hour,
+  timestampLt: hour,
+  leaf: sometimes(fc.nat()),
+  order: fc.constantFrom('timestamp' as const, 'timestamp_desc' as const),
+  limit: fc.integer({ min: 1, max: 4 }),
+})
+
+/** A query without what is left out. */
+const only = (given: object): EventQuery =>
+  Object.fromEntries(Object.entries(given).filter(([, one]) => one !== undefined)) as object as EventQuery
+
+/** All pages of a query, with their cursors. */
+async function pages(store: Store, asked: EventQuery): Promise<unknown[]> {
+  const all: unknown[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await store.search({ ...asked, ...(cursor !== undefined && { cursor }) })
+    all.push(page)
+    cursor = page.next_page_id
+  }
+  return all
+}
+
+describe.each(DRIVERS)('SQLite with %s', (driver) => {
+  it('agrees with memory', async () => {
+    const seen = { deep: 0, paths: 0, runs: 0 }
+    await fc.assert(
+      fc.asyncProperty(facts, fc.array(query, { minLength: 6, maxLength: 6 }), async (log, queries) => {
+        const stores = [memoryStore({ clock }), openStore(driver, ':memory:', { clock })] as const
+        const both = async <T>(call: (store: Store) => Promise<T>): Promise<T> => {
+          const [memory, sqlite] = await Promise.all(stores.map((store) => call(store)))
+          expect(sqlite).toEqual(memory)
+          return memory as T
+        }
+        await both((store) => store.createConversation({ id: 'c' }))
+        for (let at = 0; at < log.length; at += 7) {
+          await both((store) => store.append('c', log.slice(at, at + 7), { mode: 'import' }))
+        }
+        const stored = await both((store) => store.read('c'))
+        await both((store) => store.getConversation('c'))
+        await both((store) =>
+          store.getMany(
+            'c',
+            stored.map(({ id }) => id ?? 'none'),
+          ),
+        )
+        for (const { leaf, ...rest } of queries) {
+          const leafId = leaf === undefined ? undefined : (stored[leaf % stored.length]?.id ?? undefined)
+          const asked = only({ ...rest, conversationId: 'c', leafId })
+          const found = await both((store) => pages(store, asked))
+          await both((store) => store.count(asked))
+          if (found.length > 2) seen.deep += 1
+          if (found.length > 1 && leafId !== undefined) seen.paths += 1
+        }
+        await Promise.all(stores.map((store) => store.close()))
+        seen.runs += 1
+      }),
+      { numRuns: 200 },
+    )
+    expect(seen.deep).toBeGreaterThan(seen.runs / 2)
+    expect(seen.paths).toBeGreaterThan(seen.runs / 4)
+  })
+
+  it('agrees on a path through more lanes than one statement takes, in time order and not', async () => {
+    for (const step of [1, -1]) {
+      const stores = [
+        memoryStore({ clock }),
+        openStore(driver, FILES.next(), { clock, synchronous: 'normal' }),
+      ]
+      const at = (i: number): string => new Date(1e12 + step * i * 1000).toISOString()
+      for (const store of stores) {
+        await store.createConversation({ id: 'c' })
+        await store.append('c', [{ kind: 'PauseEvent', id: 'n0', timestamp: at(0) }])
+        for (let i = 1; i <= 60; i += 1) {
+          await store.append('c', [
+            { kind: 'PauseEvent', id: `side${i}`, timestamp: at(i) },
+            {
+              kind: 'InterruptEvent',
+              id: `n${i}`,
+              parent_id: `n${i - 1}`,
+              timestamp: at(i),
+              source: i % 2 ? 'user' : 'agent',
+            },
+            { kind: 'PauseEvent', id: `m${i}`, parent_id: `n${i}`, timestamp: at(i + 40) },
+          ])
+        }
+      }
+      for (const order of ['timestamp', 'timestamp_desc'] as const) {
+        for (const more of [{}, { source: 'user' as const }, { kinds: ['InterruptEvent' as const] }]) {
+          const asked = { conversationId: 'c', leafId: 'm60', limit: 13, order, ...more }
+          const [memory, sqlite] = await Promise.all(stores.map((store) => pages(store, asked)))
+          expect(sqlite).toEqual(memory)
+          expect(memory?.length).toBeGreaterThan(2)
+        }
+      }
+      await Promise.all(stores.map((store) => store.close()))
+    }
+  })
+})

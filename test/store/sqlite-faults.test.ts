@@ -1,0 +1,250 @@
+/** Whatever goes wrong below ends in one clear error, and the next call works once the cause is gone. */
+
+import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { PauseEvent } from '../../src/event/types.ts'
+import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { DRIVERS, type Driver, folder, openDatabase, openStore } from './sqlite-drivers.ts'
+
+const FILES = folder()
+afterAll(FILES.remove)
+
+const pause = (id: string): PauseEvent => ({ kind: 'PauseEvent', id })
+
+/** A message that fills a few pages. */
+const long = (id: string) => ({
+  kind: 'MessageEvent' as const,
+  id,
+  source: 'user' as const,
+  llm_message: { role: 'user' as const, content: [{ text: 'x'.repeat(20_000) }] },
+})
+
+const code = (expected: string, message = /\S/) =>
+  expect.objectContaining({ name: 'ColloquyError', code: expected, message: expect.stringMatching(message) })
+
+const fails = (call: Promise<unknown>, expected: string, message?: RegExp) =>
+  expect(call).rejects.toEqual(code(expected, message))
+
+function closing(store: Store): Store {
+  onTestFinished(() => store.close())
+  return store
+}
+
+async function begin(driver: Driver, file: string): Promise<Store> {
+  const store = closing(openStore(driver, file, { busyTimeout: 60 }))
+  await store.createConversation({ id: 'c' })
+  await store.append('c', [pause('a')])
+  return store
+}
+
+/** Another process's connection, which holds the database. */
+function holder(driver: Driver, file: string): SqliteDatabase {
+  const database = openDatabase(driver, file)
+  database.exec('PRAGMA busy_timeout = 1000')
+  return database
+}
+
+describe.each(DRIVERS)('faults with %s', (driver) => {
+  it('a full database is store_full, for a batch as a whole, until there is room', async () => {
+    const database = openDatabase(driver, FILES.next())
+    const store = closing(sqliteStore({ database }))
+    await store.createConversation({ id: 'c' })
+    await store.append('c', [pause('a')])
+    const { page_count: pages } = database.prepare('PRAGMA page_count').get() as { page_count: number }
+    database.exec(`PRAGMA max_page_count = ${pages + 12}`)
+    await fails(store.append('c', [pause('b'), ...['c', 'd', 'e'].map(long)]), 'store_full', /room/)
+    expect((await store.read('c')).map(({ id }) => id)).toEqual(['a'])
+    expect(await store.getConversation('c')).toMatchObject({ version: 1, headId: 'a' })
+    // What is small enough still finds room; what is not goes on being refused.
+    await store.append('c', [pause('b')])
+    await fails(store.append('c', ['d', 'e', 'f'].map(long)), 'store_full')
+    database.exec('PRAGMA max_page_count = 1000000')
+    const { version } = await store.append('c', ['d', 'e', 'f'].map(long))
+    expect(version).toBe(5)
+  })
+
+  it('a database that may only be read is store_read_only, for all that writes and nothing that reads', async () => {
+    const file = FILES.next()
+    await begin(driver, file)
+    const store = closing(sqliteStore({ database: openDatabase(driver, file, true), readOnly: true }))
+    await fails(store.append('c', [pause('b')]), 'store_read_only', /open it for writing/)
+    await fails(store.createConversation({ id: 'd' }), 'store_read_only')
+    await fails(store.updateConversation('c', { title: 'x' }), 'store_read_only')
+    await fails(store.deleteConversation('c'), 'store_read_only')
+    await fails(store.acquireLease('c', 'me', 1000), 'store_read_only')
+    expect((await store.read('c')).map(({ id }) => id)).toEqual(['a'])
+    expect((await store.search({ conversationId: 'c' })).items).toHaveLength(1)
+    // By the driver as well: query_only is how a caller holds back a connection of their own.
+    const database = openDatabase(driver, file)
+    const own = closing(sqliteStore({ database }))
+    await own.getConversation('c')
+    database.exec('PRAGMA query_only = 1')
+    await fails(own.append('c', [pause('b')]), 'store_read_only')
+    database.exec('PRAGMA query_only = 0')
+    expect((await own.append('c', [pause('b')])).version).toBe(2)
+  })
+
+  it('a locked database is waited for, without holding up the event loop, and then store_busy', async () => {
+    const file = FILES.next()
+    const store = await begin(driver, file)
+    const other = holder(driver, file)
+    other.exec('BEGIN IMMEDIATE')
+    let ticks = 0
+    const timer = setInterval(() => (ticks += 1), 5)
+    const start = performance.now()
+    await fails(store.append('c', [pause('b')]), 'store_busy', /call again/)
+    expect(performance.now() - start).toBeGreaterThanOrEqual(59)
+    expect(ticks).toBeGreaterThan(2)
+    clearInterval(timer)
+    expect((await store.read('c')).map(({ id }) => id)).toEqual(['a'])
+    other.exec('COMMIT')
+    expect((await store.append('c', [pause('b')])).version).toBe(2)
+    other.close()
+  })
+
+  it('writes that wait keep the order of their calls, and those that come meanwhile come after them', async () => {
+    const file = FILES.next()
+    const store = await begin(driver, file)
+    const other = holder(driver, file)
+    other.exec('BEGIN IMMEDIATE')
+    const ids = ['b', 'c', 'd', 'e', 'f']
+    const appends = ids.map((id) => store.append('c', [pause(id)]))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    other.exec('COMMIT')
+    await Promise.all(appends)
+    expect((await store.read('c')).map(({ id }) => id)).toEqual(['a', ...ids])
+    other.close()
+  })
+
+  it('calls that wait are answered before the store closes', async () => {
+    const file = FILES.next()
+    const store = await begin(driver, file)
+    const other = holder(driver, file)
+    other.exec('BEGIN IMMEDIATE')
+    const waiting = store.append('c', [pause('b')])
+    const closed = store.close()
+    await fails(store.get('c', 'a'), 'store_closed')
+    other.exec('COMMIT')
+    expect((await waiting).version).toBe(2)
+    await closed
+    other.close()
+  })
+
+  it('a database in use elsewhere since its creation is store_busy as well', async () => {
+    const file = FILES.next()
+    const other = holder(driver, file)
+    other.exec('BEGIN EXCLUSIVE')
+    const store = closing(openStore(driver, file, { busyTimeout: 30 }))
+    await fails(store.createConversation({ id: 'c' }), 'store_busy')
+    other.exec('COMMIT')
+    await store.createConversation({ id: 'c' })
+    other.close()
+  })
+
+  it('a body that was damaged is store_unavailable, and hides no other event', async () => {
+    const file = FILES.next()
+    const store = await begin(driver, file)
+    await store.append('c', [pause('b')])
+    const other = holder(driver, file)
+    other.exec(`UPDATE colloquy_event SET body = '{"kind' WHERE id = 'a'`)
+    await fails(store.get('c', 'a'), 'store_unavailable', /position 0 of "c" is no JSON/)
+    expect((await store.get('c', 'b'))?.seq).toBe(1)
+    other.close()
+  })
+
+  it('a connection that was closed under the store is store_unavailable', async () => {
+    const database = openDatabase(driver, FILES.next())
+    const store = closing(sqliteStore({ database }))
+    await store.createConversation({ id: 'c' })
+    database.close()
+    await fails(store.append('c', [pause('a')]), 'store_unavailable')
+    await fails(store.read('c'), 'store_unavailable')
+  })
+})
+
+describe('a file that cannot be used', () => {
+  const settings = { busyTimeout: 30 }
+
+  it('is store_unavailable while it is no database, and works once it is one', async () => {
+    const file = FILES.next()
+    writeFileSync(file, 'This is a text, and a rather long one at that. '.repeat(40))
+    const store = closing(sqliteStore({ file, ...settings }))
+    await fails(store.createConversation({ id: 'c' }), 'store_unavailable', /no SQLite database/)
+    await fails(store.listConversations(), 'store_unavailable')
+    rmSync(file)
+    await store.createConversation({ id: 'c' })
+  })
+
+  it('is store_unavailable while its folder is missing, and works once it is there', async () => {
+    const place = join(FILES.path, 'later')
+    const store = closing(sqliteStore({ file: join(place, 'a.db'), ...settings }))
+    await fails(store.createConversation({ id: 'c' }), 'store_unavailable', /folder/)
+    mkdirSync(place)
+    await store.createConversation({ id: 'c' })
+  })
+
+  it('is store_unavailable while it is damaged, and works once it is restored', async () => {
+    const file = FILES.next()
+    const backup = FILES.next()
+    const first = sqliteStore({ file, synchronous: 'normal' })
+    await first.createConversation({ id: 'c' })
+    await first.append(
+      'c',
+      Array.from({ length: 50 }, (_, i) => long(`m${i}`)),
+    )
+    await first.close()
+    copyFileSync(file, backup)
+    const bytes = readFileSync(file)
+    bytes.fill(0x5a, 4096)
+    writeFileSync(file, bytes)
+    const store = closing(sqliteStore({ file, ...settings }))
+    await fails(store.read('c'), 'store_unavailable', /damaged/)
+    copyFileSync(backup, file)
+    expect(await store.read('c')).toHaveLength(50)
+    await store.close()
+    truncateSync(file, 10_000)
+    const cut = closing(sqliteStore({ file, ...settings }))
+    await fails(cut.read('c'), 'store_unavailable')
+  })
+
+  it('is store_unavailable when it is opened to be read and is not there', async () => {
+    const file = FILES.next()
+    const store = closing(sqliteStore({ file, readOnly: true }))
+    await fails(store.read('c'), 'store_unavailable')
+    await (await begin('node:sqlite', file)).close()
+    expect(await store.read('c')).toHaveLength(1)
+  })
+})
+
+describe('options', () => {
+  it('that are none are refused at once', () => {
+    const wrong = { synchronous: 'off', busyTimeout: -1, pollInterval: 0 }
+    for (const [name, value] of Object.entries(wrong)) {
+      const make = (): Store => sqliteStore({ file: ':memory:', [name]: value })
+      expect(make).toThrow(code('invalid_query', new RegExp(name)))
+    }
+  })
+
+  it.each(DRIVERS)('say how durable an append is (%s)', async (driver) => {
+    for (const [synchronous, level] of [
+      [undefined, 2],
+      ['full', 2],
+      ['normal', 1],
+    ] as const) {
+      const database = openDatabase(driver, FILES.next())
+      const store = closing(sqliteStore({ database, ...(synchronous !== undefined && { synchronous }) }))
+      await store.createConversation({ id: 'c' })
+      expect(database.prepare('PRAGMA synchronous').get()).toEqual(
+        expect.objectContaining({ synchronous: level }),
+      )
+      expect(database.prepare('PRAGMA journal_mode').get()).toEqual(
+        expect.objectContaining({ journal_mode: 'wal' }),
+      )
+      expect(database.prepare('PRAGMA foreign_keys').get()).toEqual(
+        expect.objectContaining({ foreign_keys: 1 }),
+      )
+    }
+  })
+})

@@ -1,0 +1,107 @@
+/** No page sorts or walks more of an index than it shows: the plans of every statement that reads, with every driver (law C). */
+
+import { describe, expect, it } from 'vitest'
+import type { CheckedConversationQuery } from '../../src/store/checked-list.ts'
+import type { Connection } from '../../src/store/sqlite/connection.ts'
+import { listSql, placeOf } from '../../src/store/sqlite/list.ts'
+import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts'
+import { setUp } from '../../src/store/sqlite/open.ts'
+import { countSql, glanceSql, pageSql, type RangeForm } from '../../src/store/sqlite/range-sql.ts'
+import { BACKWARD, BY_ID, FORWARD } from '../../src/store/sqlite/read.ts'
+import { DRIVERS, openDatabase } from './sqlite-drivers.ts'
+
+const UP = '(time,seq)>(?,?) AND time<?'
+const DOWN = 'time>? AND (time,seq)<(?,?)'
+
+const COLUMNS: Readonly<Record<RangeForm['index'], string>> = {
+  time: 'conversation_id=?',
+  kind: 'conversation_id=? AND kind=? AND source=?',
+  path: 'conversation_id=? AND lane=?',
+  lane: 'conversation_id=? AND lane=? AND kind=? AND source=?',
+}
+
+/** The steps of a plan that touch tables or sort. */
+function plan(connection: Connection, sql: string): string[] {
+  const values = Array.from(sql.matchAll(/\?/g), () => 1)
+  return connection
+    .all<{ readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values)
+    .map(({ detail }) => detail.replace('COVERING ', ''))
+    .filter(
+      (detail) =>
+        /^(SEARCH|SCAN|USE TEMP|MATERIALIZE|AUTOMATIC)/.test(detail) && !/CONSTANT ROW/.test(detail),
+    )
+}
+
+const asText = (detail: string): unknown => expect.stringContaining(detail)
+
+describe.each(DRIVERS)('plans with %s', (driver) => {
+  const connection = setUp(openDatabase(driver, ':memory:'), { synchronous: 'full', readOnly: false })
+
+  const forms = (['time', 'kind', 'path', 'lane'] as const).flatMap((index) =>
+    [1, 2, 7, 20].flatMap((ranges) =>
+      [false, true].flatMap((descending) =>
+        [false, true].map((text): RangeForm => ({ index, ranges, descending, text })),
+      ),
+    ),
+  )
+
+  it.each(forms)('a page of $ranges ranges by $index, descending $descending, text $text', (form) => {
+    const { index, ranges, descending } = form
+    const range = `SEARCH colloquy_event USING INDEX colloquy_event_${index} (${COLUMNS[index]} AND ${descending ? DOWN : UP})`
+    expect(plan(connection, pageSql(form))).toEqual([
+      ...Array.from({ length: ranges }, () => range),
+      'SCAN found',
+      'SEARCH event USING INTEGER PRIMARY KEY (rowid=?)',
+    ])
+  })
+
+  it.each([false, true])('a glance, descending %s', (descending) => {
+    expect(plan(connection, glanceSql(descending))).toEqual([
+      `SEARCH colloquy_event USING INDEX colloquy_event_time (conversation_id=? AND ${descending ? DOWN : UP})`,
+      'SCAN found',
+      'SEARCH event USING INTEGER PRIMARY KEY (rowid=?)',
+    ])
+  })
+
+  it.each(['time', 'kind', 'path', 'lane'] as const)('a count by %s', (index) => {
+    const sql = countSql({ index, ranges: 1, descending: false, text: false })
+    expect(plan(connection, sql)).toEqual([
+      `SEARCH colloquy_event USING INDEX colloquy_event_${index} (${COLUMNS[index]} AND time>? AND time<?)`,
+    ])
+  })
+
+  it('reading and finding', () => {
+    const key = 'SEARCH event USING INDEX sqlite_autoindex_colloquy_event_1'
+    expect(plan(connection, FORWARD)).toEqual([`${key} (conversation_id=? AND seq>?)`])
+    expect(plan(connection, BACKWARD)).toEqual([`${key} (conversation_id=? AND seq<?)`])
+    expect(plan(connection, BY_ID)).toEqual([
+      'SEARCH event USING INDEX colloquy_event_id (conversation_id=? AND id=?)',
+    ])
+  })
+
+  it.each(['createdAt', 'updatedAt'] as const)('a list by %s', (by) => {
+    for (const descending of [false, true]) {
+      const query = { by, descending, after: null, createdFrom: null, createdUntil: null } as unknown
+      const place = placeOf({ ...(query as CheckedConversationQuery), updatedFrom: null, updatedUntil: null })
+      const sign = descending ? '<' : '>'
+      const [first, second] = plan(connection, listSql(by, descending, [place]))
+      expect(first).toContain(by === 'createdAt' ? 'colloquy_conversation_created' : 'colloquy_log_updated')
+      expect(first).toMatch(new RegExp(`^SEARCH .*,conversation_id\\)\\${sign}\\(\\?,\\?\\)`))
+      expect(second).toEqual(asText('SEARCH'))
+      expect(plan(connection, listSql(by, descending, [place]))).toHaveLength(2)
+    }
+  })
+
+  it('every key begins with the conversation, but those of the lists of conversations', () => {
+    const keys = [
+      ...MIGRATIONS.map(({ sql }) => sql)
+        .join('\n')
+        .matchAll(/(?:INDEX \w+ ON \w+|PRIMARY KEY) \(([^)]*)\)/g),
+    ]
+    expect(keys.length).toBeGreaterThan(8)
+    const others = keys
+      .map(([, columns = '']) => columns)
+      .filter((columns) => !columns.startsWith('conversation_id'))
+    expect(others).toEqual(['created_at, conversation_id', 'updated_at, conversation_id'])
+  })
+})

@@ -1,0 +1,171 @@
+/** Several processes on one file: all open it, all append, all are woken; one is killed, and nothing that was acknowledged is lost. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/store/store.ts'
+import type { StoredEvent } from '../../src/store/stored-event.ts'
+import { DRIVERS, type Driver, folder, openStore } from './sqlite-drivers.ts'
+
+const FILES = folder()
+const CHILD = join(import.meta.dirname, 'sqlite-child.ts')
+
+/** How many writers are killed with each driver; the whole proof takes 100 and more. */
+const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 10)
+
+const running = new Set<ChildProcess>()
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL')
+  FILES.remove()
+})
+
+interface Child {
+  readonly process: ChildProcess
+  /** The lines that it has said so far; a line cut short by a kill is none. */
+  readonly lines: () => readonly string[]
+  /** When it has ended, and what it complained of. */
+  readonly ended: Promise<string>
+  /** When it has said so many lines. */
+  readonly said: (count: number) => Promise<void>
+}
+
+function start(driver: Driver, file: string, ...more: readonly string[]): Child {
+  const child = spawn(process.execPath, [CHILD, driver, file, ...more], { stdio: ['ignore', 'pipe', 'pipe'] })
+  running.add(child)
+  let out = ''
+  let err = ''
+  const lines = (): readonly string[] => out.split('\n').slice(0, -1)
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
+  const ended = new Promise<string>((resolve) => {
+    child.on('close', () => {
+      running.delete(child)
+      resolve(err)
+    })
+  })
+  const said = (count: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): unknown => lines().length >= count && resolve()
+      child.stdout.on('data', look)
+      void ended.then((problem) => reject(new Error(`the child has ended: ${problem}`)))
+      look()
+    })
+  return { process: child, lines, ended, said }
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+async function wholeLog(store: Store): Promise<StoredEvent[]> {
+  const all: StoredEvent[] = []
+  for (;;) {
+    const part = await store.read('c', { from: all.length })
+    if (part.length === 0) return all
+    all.push(...part)
+  }
+}
+
+/** Holds a log against what was acknowledged, and against itself: whole batches, dense, HEAD and paths as they follow from the events. */
+async function check(store: Store, acknowledged: readonly string[]): Promise<StoredEvent[]> {
+  const log = await wholeLog(store)
+  const record = await store.getConversation('c')
+  expect(log.map(({ seq }) => seq)).toEqual(log.map((_, i) => i))
+  expect(record?.version).toBe(log.length)
+  for (const line of acknowledged) {
+    const [version, headId, last] = line.split(' ')
+    expect(log[Number(version) - 1]?.id, line).toBe(last)
+    expect(headOf(log.slice(0, Number(version))), line).toBe(headId)
+  }
+  const batches = Map.groupBy(log, ({ id }) => id?.split('.').slice(0, 3).join('.') ?? '')
+  for (const [name, events] of batches) {
+    expect(events.map(({ id }) => id)).toEqual(
+      Array.from({ length: Number(name.split('.')[2]) }, (_, i) => `${name}.${i}`),
+    )
+  }
+  expect(record?.headId ?? null).toBe(headOf(log))
+  if (record?.headId) {
+    const depth = pathOf(log, record.headId).length
+    expect(await store.count({ conversationId: 'c', leafId: record.headId })).toBe(depth)
+  }
+  expect(await store.count({ conversationId: 'c' })).toBe(log.length)
+  return log
+}
+
+/** HEAD as the events say it (design D7, D8); every move here goes to a message. */
+function headOf(log: readonly StoredEvent[]): string | null {
+  const last = log.at(-1)
+  if (last === undefined || !('kind' in last.fact)) return null
+  if (last.fact.kind !== 'ConversationStateUpdateEvent') return last.id
+  return typeof last.fact.value === 'string' ? last.fact.value : null
+}
+
+function pathOf(log: readonly StoredEvent[], leafId: string): string[] {
+  const parents = new Map(log.map(({ id, parentId }) => [id, parentId]))
+  const path: string[] = []
+  for (let id: string | null | undefined = leafId; id; id = parents.get(id)) path.push(id)
+  return path
+}
+
+describe.each(DRIVERS)('several processes with %s', (driver) => {
+  it('open a new file at once, and append without losing anything of each other', async () => {
+    const file = FILES.next()
+    const names = ['a', 'b', 'd']
+    const children = names.map((name) => start(driver, file, 'some', name, '60'))
+    const problems = await Promise.all(children.map(({ ended }) => ended))
+    expect(problems.map((text) => text.replaceAll(/.*(Experimental|trace-warnings).*\n/g, ''))).toEqual(
+      names.map(() => ''),
+    )
+    const store = openStore(driver, file)
+    const log = await wholeLog(store)
+    expect(log.map(({ seq }) => seq)).toEqual(Array.from({ length: 180 }, (_, i) => i))
+    expect(log.map(({ parentId }) => parentId)).toEqual([null, ...log.slice(0, -1).map(({ id }) => id)])
+    for (const name of names) {
+      const own = log.filter(({ id }) => id?.startsWith(`${name}-`))
+      expect(own.map(({ id }) => id)).toEqual(Array.from({ length: 60 }, (_, i) => `${name}-${i}`))
+    }
+    await store.close()
+  })
+
+  it('are woken by an append of another', async () => {
+    const file = FILES.next()
+    const store = openStore(driver, file, { pollInterval: 10 })
+    // Watched before anything was called: the watch itself opens the file.
+    const woken = Promise.withResolvers<void>()
+    const unwatch = store.watch('c', () => woken.resolve())
+    const child = start(driver, file, 'some', 'a', '1')
+    await woken.promise
+    unwatch()
+    await child.ended
+    expect(await store.read('c')).toHaveLength(1)
+    await store.close()
+  })
+
+  it(
+    `keep what was acknowledged when one is killed, ${KILLS} times`,
+    async () => {
+      let survivors = 0
+      for (let round = 0; round < KILLS;) {
+        // Every third file is killed while it is being made.
+        const file = FILES.next()
+        const acknowledged: string[] = []
+        const early = Math.floor(round / 4) % 3 === 2
+        for (let life = 0; life < (early ? 1 : 4) && round < KILLS; life += 1) {
+          const child = start(driver, file, 'forever', `r${round}`)
+          if (early) await sleep(60 + Math.random() * 120)
+          else await child.said(2)
+          await sleep(Math.random() * 60)
+          child.process.kill('SIGKILL')
+          await child.ended
+          acknowledged.push(...child.lines().filter((line) => line !== 'open'))
+          const store = openStore(driver, file)
+          if ((await store.getConversation('c')) !== null)
+            survivors += (await check(store, acknowledged)).length
+          else expect(acknowledged).toEqual([])
+          await store.close()
+          round += 1
+        }
+      }
+      expect(survivors).toBeGreaterThan(KILLS)
+    },
+    60_000 + KILLS * 2_000,
+  )
+})
