@@ -3,9 +3,11 @@
 /** What every error of the library says of itself; the code never changes its meaning between versions. */
 export type ErrorCode =
   | 'unknown_event'
+  | 'not_held'
   | 'empty_view'
   | 'pending_calls'
   | 'invalid_query'
+  | 'invalid_rules'
   | 'invalid_cursor'
   | 'invalid_id'
   | 'unknown_conversation'
@@ -15,6 +17,10 @@ export type ErrorCode =
   | 'unknown_parent'
   | 'transient_event'
   | 'lease_lost'
+  | 'invalid_event'
+  | 'unknown_call'
+  | 'already_running'
+  | 'closed'
   | 'store_busy'
   | 'store_full'
   | 'store_read_only'

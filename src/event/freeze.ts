@@ -66,13 +66,18 @@ export function freezeJson(value: JsonValue): readonly Issue[] {
 /** A number that JSON can write back. */
 const isWritable = (value: unknown): boolean => typeof value !== 'number' || Number.isFinite(value)
 
+const { hasOwnProperty } = Object.prototype
+
 function freezeBelow(container: object, room: number): boolean {
   if (room === 0) return false
   const record = container as Record<string | number, unknown>
   if (Array.isArray(container)) {
     for (let i = 0; i < container.length; i++) if (!freezeItem(record, i, room)) return false
   } else {
-    for (const key of Object.keys(container)) if (!freezeItem(record, key, room)) return false
+    // Makes no list of keys; and what somebody put on Object.prototype is passed over.
+    for (const key in container) {
+      if (hasOwnProperty.call(container, key) && !freezeItem(record, key, room)) return false
+    }
   }
   Object.freeze(container)
   return true

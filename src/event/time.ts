@@ -2,6 +2,10 @@
 
 const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):?(\d\d))?$/
 
+/** What most timestamps look like; a day that every month has needs no calendar. */
+const PLAIN =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z?$/
+
 const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 interface Instant {
@@ -34,7 +38,7 @@ export function parseInstant(text: string): bigint | undefined {
  * isInstant('2026-11-21 10:00:00+0100') // true
  */
 export function isInstant(text: string): boolean {
-  return read(text) !== undefined
+  return PLAIN.test(text) || read(text) !== undefined
 }
 
 function read(text: string): Instant | undefined {

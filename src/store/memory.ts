@@ -11,6 +11,7 @@ import { lookupIn, rowOf, write } from './memory/log.ts'
 import { countLog, searchLog } from './memory/search.ts'
 import { decideAppend } from './placement.ts'
 import { type Clock, laterOf, microsNow, newRecord, patchRecord } from './record.ts'
+import { checkParts } from './snapshot.ts'
 import type { Store } from './store.ts'
 import type { StoredEvent } from './stored-event.ts'
 import { Watches } from './watches.ts'
@@ -155,6 +156,28 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
     async getLease(conversationId) {
       return open().find(conversationId)?.lease ?? null
+    },
+
+    async saveSnapshot(conversationId, parts, options = {}) {
+      const kept = open()
+      checkParts(parts)
+      const { snapshot } = kept.get(conversationId)
+      if (options.complete === true) snapshot.clear()
+      for (const { part, bytes } of parts) snapshot.set(part, new Uint8Array(bytes))
+    },
+
+    async loadSnapshot(conversationId) {
+      const parts = open().find(conversationId)?.snapshot ?? []
+      return [...parts]
+        .toSorted(([a], [b]) => a - b)
+        .map(([part, bytes]) => ({ part, bytes: new Uint8Array(bytes) }))
+    },
+
+    async deleteSnapshot(conversationId) {
+      const snapshot = open().find(conversationId)?.snapshot
+      const had = snapshot !== undefined && snapshot.size > 0
+      snapshot?.clear()
+      return had
     },
 
     watch(conversationId, wake) {

@@ -11,6 +11,7 @@ import type {
 } from './conversation-record.ts'
 import type { Lease } from './lease.ts'
 import type { EventFilter, EventPage, EventQuery, Page } from './query.ts'
+import type { SaveSnapshotOptions, SnapshotPart } from './snapshot.ts'
 import type { StoredEvent } from './stored-event.ts'
 
 /**
@@ -93,7 +94,7 @@ export interface Store {
   /** Changes what a patch names, nothing else. @throws `unknown_conversation`. */
   updateConversation(id: string, patch: ConversationPatch): Promise<ConversationRecord>
 
-  /** Deletes a conversation with its log and lease; false when there was none. */
+  /** Deletes a conversation with its log, lease and snapshot; false when there was none. */
   deleteConversation(id: string): Promise<boolean>
 
   /**
@@ -108,6 +109,32 @@ export interface Store {
 
   /** The latest lease of a conversation, expired or not, or null. */
   getLease(conversationId: string): Promise<Lease | null>
+
+  /**
+   * Writes parts of the conversation's snapshot beside those that are there, all or none, in one round trip: a part whose number is
+   * there is replaced, and with `complete` the parts that are not named are removed. Several who save at once come one after the other:
+   * of two complete snapshots one is there, at every moment, never parts of both.
+   *
+   * A snapshot is disposable: losing it costs time, not data. The store does not read the bytes, and does not know which log they belong
+   * to: whoever loads them sees to it that they fit. Saving is no append: the record stays as it is, and nobody is woken. The bytes must
+   * stay as they are until the call resolves.
+   *
+   * O(bytes). @throws `unknown_conversation`; `invalid_query` for a part number that is none or is named twice, and for bytes that are none.
+   */
+  saveSnapshot(
+    conversationId: string,
+    parts: readonly SnapshotPart[],
+    options?: SaveSnapshotOptions,
+  ): Promise<void>
+
+  /**
+   * All parts of the snapshot, in the order of their numbers, as of one moment, in one round trip; empty when there is none, also for an
+   * unknown conversation. O(bytes).
+   */
+  loadSnapshot(conversationId: string): Promise<SnapshotPart[]>
+
+  /** Removes the snapshot, all parts of it; false when there was none. */
+  deleteSnapshot(conversationId: string): Promise<boolean>
 
   /**
    * Calls `wake` after appends to a conversation, by whatever process, some time after they are durable; several may give one call, and

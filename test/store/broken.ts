@@ -16,7 +16,8 @@ export const altered = (change: (inner: Store) => Partial<Store>): Store => {
   return { ...inner, ...change(inner) }
 }
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+/** Lets others come in between. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const versionIn = async (store: Store, id: string): Promise<number> =>
   (await store.getConversation(id))?.version ?? 0
@@ -114,8 +115,11 @@ export const textTimes = (): Store =>
     }
   })
 
-/** One fault each, and the case of the kit that must find it. */
-export const FAULTS: readonly (readonly [fault: string, finder: string, make: () => Store])[] = [
+/** A fault, the case of the kit that must find it, and a store that has it. */
+export type Fault = readonly [fault: string, finder: string, make: () => Store]
+
+/** One fault each, of all but snapshots. */
+export const FAULTS: readonly Fault[] = [
   [
     'finds the parent before the append',
     'append: writers who expect no version all land, in one line',

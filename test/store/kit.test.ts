@@ -5,9 +5,14 @@ import { memoryStore } from '../../src/store/memory.ts'
 import type { Store } from '../../src/store/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { checkOutside, FAULTS, lostUpdate, offsetCursor, textTimes } from './broken.ts'
+import { SNAPSHOT_FAULTS } from './broken-snapshots.ts'
 
 /** Slow, and about no fault here. */
-const LONG = ['list: ten thousand conversations', 'bodies: ten mebibytes come back whole']
+const LONG = [
+  'list: ten thousand conversations',
+  'bodies: ten mebibytes come back whole',
+  'snapshot: eight mebibytes come back whole, beside small parts',
+]
 
 /** The cases that a store fails. */
 async function failing(make: () => Store): Promise<string[]> {
@@ -56,7 +61,7 @@ describe('a store broken on purpose', () => {
     expect(failed.filter((name) => !/^(time|search|import|cursor|leaf):/.test(name))).toEqual([])
   })
 
-  it.each(FAULTS)('that %s fails: %s', async (_, finder, make) => {
+  it.each([...FAULTS, ...SNAPSHOT_FAULTS])('that %s fails: %s', async (_, finder, make) => {
     const cases = storeConformance({ name: 'broken', open: async () => make(), patience: 100 })
     const found = cases.find(({ name }) => name === finder)
     await expect(found?.run()).rejects.toThrow(finder)
@@ -78,7 +83,7 @@ describe('the list of cases', () => {
   it('leaves out the cases of opening again for a store that forgets', () => {
     const forgetful = storeConformance({ name: 'any', open })
     const lasting = storeConformance({ name: 'any', open, reopen: async (store) => store })
-    expect(lasting.length - forgetful.length).toBe(7)
+    expect(lasting.length - forgetful.length).toBe(9)
   })
 
   it('shows a skipped case with its reason, and runs it not', async () => {

@@ -10,6 +10,7 @@ import { hasCode } from '../../src/event/errors.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { replay } from '../../src/state/reduce.ts'
+import { run, until } from '../postgres/bystander.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
 
 /** How often a writer is killed; the server a third as often. */
@@ -37,10 +38,13 @@ function startWriter(schema: string, name: string): Writer {
   const child = spawn(
     process.execPath,
     [join(import.meta.dirname, '../postgres/writer.ts'), server.url, schema, name],
-    {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    },
+    { stdio: ['ignore', 'pipe', 'pipe'] },
   )
+  let complaint = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  child.on('close', (code) => {
+    if (code !== null) throw new Error(`a writer ended by itself: ${complaint}`)
+  })
   const acknowledged: Acknowledged = new Map()
   const lines = createInterface({ input: child.stdout })
   const going = once(lines, 'line')
@@ -55,6 +59,12 @@ async function kill({ child }: Writer): Promise<void> {
   const gone = once(child, 'close')
   child.kill('SIGKILL')
   await gone
+}
+
+/** Waits until the server has noticed as well: it carries out what it was asked for before. */
+async function isOver(): Promise<void> {
+  const others = `SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`
+  await until(async () => (await run(server.url, others)).length === 0)
 }
 
 /** Holds a log to what was acknowledged and to itself: dense, batches whole, the tree and HEAD as a replay has them. */
@@ -95,6 +105,7 @@ describe('what was acknowledged is there', () => {
       // The first rounds end while the schema is made, the others within some appends.
       await sleep(round % 4 === 0 ? 20 + Math.random() * 60 : 100 + Math.random() * 200)
       await Promise.all(writers.map(kill))
+      await isOver()
       const acknowledged = new Map(writers.flatMap((writer) => [...writer.acknowledged]))
       written += await check(store, acknowledged)
       await store.close()

@@ -1,5 +1,6 @@
 /** The SQLite store gives what the memory store gives, page for page and cursor for cursor, on hostile logs and with any filter (law S). */
 
+import type { Event } from '../../src/event/types.ts'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
@@ -151,5 +152,39 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
       }
       await Promise.all(stores.map((store) => store.close()))
     }
+  })
+
+  it('agrees on a lane with more kinds and sources than one statement takes', async () => {
+    const stores = [memoryStore({ clock }), openStore(driver, ':memory:', { clock })]
+    const sources = ['user', 'agent', 'environment', 'hook'] as const
+    const kinds = ['PauseEvent', 'InterruptEvent', 'CondensationRequest', 'MessageEvent'] as const
+    const all = kinds.flatMap((kind) => sources.map((source) => ({ kind, source })))
+    for (const store of stores) {
+      await store.createConversation({ id: 'c' })
+      const log = Array.from({ length: 3 * all.length }, (_, i): Event => {
+        const { kind, source } = all[(i * 7) % all.length] as (typeof all)[number]
+        const common = { id: `e${i}`, source, timestamp: new Date(1e12 + i * 1000).toISOString() }
+        // The path leaves the first lane early.
+        const parent = i === 6 ? { parent_id: 'e3' } : {}
+        return kind === 'MessageEvent'
+          ? { kind, ...common, ...parent, llm_message: { role: 'user' } }
+          : { kind, ...common, ...parent }
+      })
+      await store.append('c', log)
+    }
+    for (const order of ['timestamp', 'timestamp_desc'] as const) {
+      for (const limit of [1, 2, 5]) {
+        const asked = {
+          conversationId: 'c',
+          leafId: 'e47',
+          limit,
+          order,
+          excludeKinds: ['TokenEvent' as const],
+        }
+        const [memory, sqlite] = await Promise.all(stores.map((store) => pages(store, asked)))
+        expect(sqlite).toEqual(memory)
+      }
+    }
+    await Promise.all(stores.map((store) => store.close()))
   })
 })

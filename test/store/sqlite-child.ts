@@ -28,8 +28,8 @@ async function appendSome(store: Store): Promise<void> {
 }
 
 /**
- * Appends without end: single events, batches, and batches that move HEAD. The id of an event says in which append it came and how many
- * came in it; each append is said when it was acknowledged, never before.
+ * Appends without end: single events, batches, and batches that move HEAD; and saves a snapshot after each. The id of an event says in
+ * which append it came and how many came in it; appends and snapshots are said when they were acknowledged, never before.
  */
 async function appendForever(store: Store): Promise<void> {
   await begin(store)
@@ -46,6 +46,12 @@ async function appendForever(store: Store): Promise<void> {
     })
     const { version, headId } = await store.append('c', facts)
     say(`${version} ${headId} ${ids.at(-1)}`)
+    // Another number of parts each time, some pages each; every one tells the version and how many there are.
+    const count = 1 + (turn % 4)
+    const bytes = new TextEncoder().encode(`${version} ${count} `.repeat(2_000))
+    const parts = Array.from({ length: count }, (_, part) => ({ part, bytes }))
+    await store.saveSnapshot('c', parts, { complete: true })
+    say(`snapshot ${version}`)
     if (version < start) throw new Error('the log has become shorter')
   }
 }

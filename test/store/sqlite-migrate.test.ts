@@ -56,6 +56,32 @@ describe.each(DRIVERS)('migrations with %s', (driver) => {
     expect(versions(connection)).toEqual([1])
   })
 
+  it('bring a database of the first version to the last, with all that it keeps', async () => {
+    const file = FILES.next()
+    const connection = open(file)
+    migrate(connection, false, MIGRATIONS.slice(0, 1))
+    expect(tables(connection)).not.toContain('colloquy_snapshot')
+    connection.run(`INSERT INTO colloquy_conversation (conversation_id, public, tags, metadata, created_at)
+      VALUES ('c', 0, '{}', '{"old":1}', 7)`)
+    connection.run(`INSERT INTO colloquy_log (conversation_id, version, updated_at, time, clock, in_order, head_seq,
+      head_id, head_lane, head_clock, lane, lane_end, kinds)
+      VALUES ('c', 1, 7, 7, 7, 1, 0, 'a', 0, 7, 0, 0, '')`)
+    connection.run(`INSERT INTO colloquy_event (conversation_id, seq, id, time, lane, real, clock, kind, source, body)
+      VALUES ('c', 0, 'a', 7, 0, 1, 7, 'PauseEvent', 'user', '{"kind":"PauseEvent","id":"a"}')`)
+    connection.database.close()
+
+    const store = sqliteStore({ database: openDatabase(driver, file) })
+    expect(await store.getConversation('c')).toMatchObject({ metadata: { old: 1 }, version: 1, headId: 'a' })
+    expect(await store.read('c')).toMatchObject([{ seq: 0, fact: { kind: 'PauseEvent', id: 'a' } }])
+    expect(await store.loadSnapshot('c')).toEqual([])
+    const parts = [{ part: 0, bytes: new Uint8Array([0, 255]) }]
+    await store.saveSnapshot('c', parts)
+    expect(await store.loadSnapshot('c')).toEqual(parts)
+    expect((await store.append('c', [{ kind: 'PauseEvent', id: 'b' }])).events[0]?.parentId).toBe('a')
+    await store.close()
+    expect(versions(open(file))).toEqual(MIGRATIONS.map(({ version }) => version))
+  })
+
   it('are refused where they may not be done', async () => {
     const file = FILES.next()
     open(file).database.exec('CREATE TABLE other (a)')

@@ -8,6 +8,7 @@ import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts'
 import { setUp } from '../../src/store/sqlite/open.ts'
 import { countSql, glanceSql, pageSql, type RangeForm } from '../../src/store/sqlite/range-sql.ts'
 import { BACKWARD, BY_ID, FORWARD } from '../../src/store/sqlite/read.ts'
+import { PARTS } from '../../src/store/sqlite/snapshots.ts'
 import { DRIVERS, openDatabase } from './sqlite-drivers.ts'
 
 const UP = '(time,seq)>(?,?) AND time<?'
@@ -76,6 +77,9 @@ describe.each(DRIVERS)('plans with %s', (driver) => {
     expect(plan(connection, BACKWARD)).toEqual([`${key} (conversation_id=? AND seq<?)`])
     expect(plan(connection, BY_ID)).toEqual([
       'SEARCH event USING INDEX colloquy_event_id (conversation_id=? AND id=?)',
+    ])
+    expect(plan(connection, PARTS)).toEqual([
+      'SEARCH colloquy_snapshot USING INDEX sqlite_autoindex_colloquy_snapshot_1 (conversation_id=?)',
     ])
   })
 

@@ -65,8 +65,11 @@ async function wholeLog(store: Store): Promise<StoredEvent[]> {
 }
 
 /** Holds a log against what was acknowledged, and against itself: whole batches, dense, HEAD and paths as they follow from the events. */
-async function check(store: Store, acknowledged: readonly string[]): Promise<StoredEvent[]> {
+async function check(store: Store, said: readonly string[]): Promise<StoredEvent[]> {
+  const acknowledged = said.filter((line) => !line.startsWith('snapshot '))
+  const saved = said.filter((line) => line.startsWith('snapshot ')).map((line) => Number(line.split(' ')[1]))
   const log = await wholeLog(store)
+  await checkSnapshot(store, saved.at(-1) ?? 0, log.length)
   const record = await store.getConversation('c')
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, i) => i))
   expect(record?.version).toBe(log.length)
@@ -88,6 +91,15 @@ async function check(store: Store, acknowledged: readonly string[]): Promise<Sto
   }
   expect(await store.count({ conversationId: 'c' })).toBe(log.length)
   return log
+}
+
+/** Holds a snapshot to what was acknowledged of it: whole, of one save, no older than the last that was acknowledged. */
+async function checkSnapshot(store: Store, atLeast: number, atMost: number): Promise<void> {
+  const texts = (await store.loadSnapshot('c')).map(({ bytes }) => new TextDecoder().decode(bytes))
+  const [version, count] = texts[0]?.split(' ').map(Number) ?? [0, 0]
+  expect(texts).toEqual(Array.from({ length: count ?? 0 }, () => `${version} ${count} `.repeat(2_000)))
+  expect(version).toBeGreaterThanOrEqual(atLeast)
+  expect(version).toBeLessThanOrEqual(atMost)
 }
 
 /** HEAD as the events say it (design D7, D8); every move here goes to a message. */

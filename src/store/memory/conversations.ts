@@ -15,6 +15,8 @@ export interface Kept {
   lease: Lease | null
   /** How many leases there have been. */
   generation: number
+  /** The bytes of the snapshot's parts by their numbers; nobody else holds them. */
+  readonly snapshot: Map<number, Uint8Array>
 }
 
 /** Conversations by id. */
@@ -49,7 +51,7 @@ export class Conversations {
         { conversationId: record.id },
       )
     }
-    this.#kept.set(record.id, { record, log: newLog(), lease: null, generation: 0 })
+    this.#kept.set(record.id, { record, log: newLog(), lease: null, generation: 0, snapshot: new Map() })
     this.#sorted.clear()
   }
 

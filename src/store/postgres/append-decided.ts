@@ -5,6 +5,7 @@ import type { Fact } from '../../event/quarantine.ts'
 import type { Appended, AppendOptions } from '../append.ts'
 import { type Placement, decideAppend } from '../placement.ts'
 import type { PlacedEvent } from '../draft.ts'
+import type { LogTip } from '../lookup.ts'
 import type { Connection } from './connection.ts'
 import { type FoundBy, foundBy } from './event-row.ts'
 import { findLog, type FoundLog, isZoneless } from './log-lookup.ts'
@@ -70,6 +71,7 @@ function placementValues({ createdAt, lookup }: FoundLog, placement: Placement):
     lookup.timeZone,
     String(tip.time),
     String(tip.clock),
+    isInOrder(lookup.tip, added),
     lane?.lane ?? null,
     lane?.end ?? null,
     head?.seq ?? null,
@@ -86,6 +88,16 @@ function placementValues({ createdAt, lookup }: FoundLog, placement: Placement):
     left.map((one) => one.lane),
     left.map(({ end }) => end),
   ]
+}
+
+/** Whether no entry has a time before that of an earlier one. */
+function isInOrder({ version, clock }: LogTip, added: readonly PlacedEvent[]): boolean {
+  let latest = version === 0 ? null : clock
+  for (const { event } of added) {
+    if (latest !== null && event.time < latest) return false
+    latest = event.time
+  }
+  return true
 }
 
 function entryValues(added: readonly PlacedEvent[]): unknown[] {

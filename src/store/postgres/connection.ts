@@ -12,7 +12,7 @@ import {
 } from './driver.ts'
 import { codeOf, failureOf } from './failure.ts'
 import { quoteName } from './identifier.ts'
-import { migrate } from './migrate.ts'
+import { FORBIDDEN, migrate, versionOf } from './migrate.ts'
 import type { PostgresStoreOptions } from './options.ts'
 
 /** The server behind a pooler does not know a statement that another server prepared, or prepared it for an older schema. */
@@ -22,6 +22,7 @@ const UNPREPARED = ['26000', '42P05', '0A000']
 export class Connection {
   /** The schema's name, quoted. */
   readonly schema: string
+  readonly #schemaName: string
   readonly #options: PostgresStoreOptions
   readonly #calls = new Set<Promise<unknown>>()
   readonly #names = new Map<string, string>()
@@ -33,7 +34,8 @@ export class Connection {
   #closed = false
 
   constructor(options: PostgresStoreOptions) {
-    this.schema = quoteName(options.schema ?? 'colloquy')
+    this.#schemaName = options.schema ?? 'colloquy'
+    this.schema = quoteName(this.#schemaName)
     this.#options = options
     this.#client = options.client ?? null
     this.#prepare = options.prepare ?? options.client === undefined
@@ -68,8 +70,20 @@ export class Connection {
       const { rows } = await this.#inTurn(client, () => this.#send(client, text, values))
       return rows as Row[]
     } catch (error) {
-      if (raw.includes(codeOf(error))) throw error
-      throw failureOf(error)
+      const code = codeOf(error)
+      if (raw.includes(code)) throw error
+      throw failureOf(code === FORBIDDEN ? await this.#whyForbidden(error) : error)
+    }
+  }
+
+  /** Tells a user who may not write from one who may not even read. */
+  async #whyForbidden(error: unknown): Promise<unknown> {
+    const client = this.#client
+    try {
+      if (client !== null) await this.#inTurn(client, () => versionOf(client, this.#schemaName))
+      return error
+    } catch (worse) {
+      return worse
     }
   }
 
@@ -99,7 +113,7 @@ export class Connection {
   async #start(): Promise<PostgresClient> {
     this.#client ??= await this.#makePool()
     const client = this.#client
-    await this.#inTurn(client, () => migrate(client, this.#options.schema ?? 'colloquy'))
+    await this.#inTurn(client, () => migrate(client, this.#schemaName))
     return client
   }
 

@@ -9,13 +9,15 @@ const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
   ['57014', 'store_busy'],
   ['53300', 'store_busy'],
   ['53100', 'store_full'],
+  ['53400', 'store_full'],
   ['25006', 'store_read_only'],
   ['42501', 'store_read_only'],
 ]
 
 const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
   store_busy: 'PostgreSQL gave way to another transaction or to a time limit; make the call again',
-  store_full: 'PostgreSQL has no room left on its disk; make room, then make the call again',
+  store_full:
+    'PostgreSQL has no room left, on its disk or within its limits; make room, then make the call again',
   store_read_only: 'PostgreSQL does not let this user write here; connect as one who may, to a primary',
   store_unavailable: 'PostgreSQL cannot be reached or refused the call; make it again once the cause is gone',
 }
@@ -36,6 +38,13 @@ export function failureOf(cause: unknown): ColloquyError {
   if (cause instanceof ColloquyError) return cause
   const sqlState = codeOf(cause)
   const code = CODES.find(([start]) => sqlState.startsWith(start))?.[1] ?? 'store_unavailable'
-  const said = (cause instanceof Error ? cause.message : String(cause)).split('\n')[0] ?? ''
-  return new ColloquyError(code, `${SENTENCES[code] ?? ''}: ${said}`, { sqlState }, { cause })
+  return new ColloquyError(code, `${SENTENCES[code] ?? ''}: ${wordsOf(cause)}`, { sqlState }, { cause })
+}
+
+/** The first line of what was said; a host with several addresses says it once for each, and nothing for itself. */
+function wordsOf(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.message === '' && cause.errors.length > 0) {
+    return cause.errors.map(wordsOf).join(', ')
+  }
+  return (cause instanceof Error ? cause.message : String(cause)).split('\n')[0] ?? ''
 }

@@ -6,13 +6,21 @@ import {
   isPool,
   isSubscribing,
   loadDriver,
+  type HeldClient,
   type ListeningClient,
   type PostgresClient,
+  type PostgresPool,
 } from './driver.ts'
 import { quoteName } from './identifier.ts'
 
 /** Milliseconds until a lost connection is made again: at first, and at most. */
 const BACKOFF = { first: 100, most: 5_000 }
+
+/** What `pg` takes for a pool that names no size. */
+const DEFAULT_POOL_SIZE = 10
+
+/** How many clients of a pool are held to listen, by whatever stores share it: one must be left to work with. */
+const LENT = new WeakMap<PostgresPool, number>()
 
 /** What a listener is made with. */
 export interface ListenerOptions {
@@ -29,11 +37,18 @@ export interface ListenerOptions {
 /** Ends a connection that was held; never rejects. */
 type End = () => Promise<void>
 
+interface Held {
+  /** Null where the driver listens by itself. */
+  readonly client: ListeningClient | null
+  readonly end: End
+}
+
 /** Listens from `start` to `stop`. Where no connection can be held it does nothing. */
 export class Listener {
   readonly #options: ListenerOptions
   /** What ends the connection that is held now; another connection's end does not count. */
-  #held: { readonly end: End } | null = null
+  #held: Held | null = null
+  readonly #known = new WeakSet<ListeningClient>()
   #wanted = false
   #hears = false
   #delay = BACKOFF.first
@@ -104,15 +119,17 @@ export class Listener {
       return this.#held === held
     }
     if (client !== null && isPool(client)) {
-      // A pool of one would have nothing left to work with.
-      if ((client.options?.max ?? 2) < 2) return false
-      const lent = await client.connect()
-      this.#keep(lent, async () => lent.release(true))
-      await listen(lent, channel)
+      const lent = await lend(client)
+      if (lent === null) return false
+      this.#keep(lent.client, lent.end)
+      await listen(lent.client, channel)
       return true
     }
     if (client !== null && isSubscribing(client)) {
-      this.#held = { end: await client.listen(quoteName(channel), (payload) => this.#hear(payload)) }
+      this.#held = {
+        client: null,
+        end: await client.listen(quoteName(channel), (payload) => this.#hear(payload)),
+      }
       return true
     }
     if (client === null || !isListening(client)) return false
@@ -122,18 +139,21 @@ export class Listener {
   }
 
   /** Takes what a connection says as long as it is the one that is held. */
-  #keep(client: ListeningClient, end: End): { readonly end: End } {
-    const held = { end }
+  #keep(client: ListeningClient, end: End): Held {
+    const held = { client, end }
     this.#held = held
+    // A client that was given is kept anew after each loss.
+    if (this.#known.has(client)) return held
+    this.#known.add(client)
     const lost = (): void => {
-      if (this.#held !== held) return
+      if (this.#held?.client !== client) return
       void this.#drop()
       this.#tryLater()
     }
     client.on('error', lost)
     client.on('end', lost)
     client.on('notification', ({ channel, payload = '' }) => {
-      if (this.#held === held && channel === this.#options.channel) this.#hear(payload)
+      if (this.#held?.client === client && channel === this.#options.channel) this.#hear(payload)
     })
     return held
   }
@@ -141,6 +161,30 @@ export class Listener {
   #hear(payload: string): void {
     this.#hears = true
     if (this.#wanted) this.#options.hear(payload)
+  }
+}
+
+/** Takes a client out of a pool, for as long as it is held; null when the pool would have nothing left to work with. */
+async function lend(pool: PostgresPool): Promise<{ readonly client: HeldClient; readonly end: End } | null> {
+  const count = (by: number): number => {
+    const lent = (LENT.get(pool) ?? 0) + by
+    LENT.set(pool, lent)
+    return lent
+  }
+  if (count(1) >= (pool.options?.max ?? DEFAULT_POOL_SIZE)) {
+    count(-1)
+    return null
+  }
+  try {
+    const client = await pool.connect()
+    const end = async (): Promise<void> => {
+      count(-1)
+      client.release(true)
+    }
+    return { client, end }
+  } catch (error) {
+    count(-1)
+    throw error
   }
 }
 

@@ -8,6 +8,7 @@ import { askedIds } from '../placement.ts'
 import { versionOf } from '../recognise.ts'
 import type { Connection } from './connection.ts'
 import { EVENT_COLUMNS, type EventRow, storedEvent } from './event-row.ts'
+import { eachStanding } from './schema/phrases.ts'
 import { hasOwnZone } from '../zone.ts'
 
 type Bigint = string | number | bigint
@@ -48,16 +49,22 @@ export interface FoundLog {
 
 /**
  * One row for each entry asked for: by id, by position, and upwards from one that is not real to the next that is; one without an entry
- * when there is none. All of one snapshot.
+ * when there is none. All of one snapshot. Each row is looked up by itself: what the planner takes for a short table it would walk.
  */
 const statement = (schema: string): string => `
 WITH RECURSIVE
   asked (seq) AS (
-    SELECT seq FROM ${schema}.events WHERE conversation_id = $1 AND id = ANY ($2::text[]) AND lane IS NOT NULL
+    SELECT e.seq FROM ${eachStanding(schema, '$1', '$2::text[]')}
     UNION
     SELECT p.seq FROM asked
-      JOIN ${schema}.events c ON c.conversation_id = $1 AND c.seq = asked.seq AND NOT c.real
-      JOIN ${schema}.events p ON p.conversation_id = $1 AND p.id = c.parent_id AND p.lane IS NOT NULL
+      CROSS JOIN LATERAL (
+        SELECT * FROM ${schema}.events c WHERE c.conversation_id = $1 AND c.seq = asked.seq LIMIT 1
+      ) c
+      CROSS JOIN LATERAL (
+        SELECT * FROM ${schema}.events p
+        WHERE p.conversation_id = $1 AND p.id = c.parent_id AND p.lane IS NOT NULL LIMIT 1
+      ) p
+    WHERE NOT c.real
   ),
   wanted (seq) AS (
     SELECT seq FROM asked UNION SELECT seq FROM ${schema}.events
@@ -68,10 +75,16 @@ SELECT r.created_at, r.time_zone, r.lease_owner, r.lease_generation, r.version, 
   h.last_seq AS head_lane_end,
   ${EVENT_COLUMNS}, e.lane, e.clock, e.real, l.last_seq AS lane_end
 FROM ${schema}.conversations r
-LEFT JOIN ${schema}.lanes h ON h.conversation_id = $1 AND h.lane = r.head_lane
+LEFT JOIN LATERAL (
+  SELECT * FROM ${schema}.lanes h WHERE h.conversation_id = $1 AND h.lane = r.head_lane LIMIT 1
+) h ON true
 LEFT JOIN wanted ON true
-LEFT JOIN ${schema}.events e ON e.conversation_id = $1 AND e.seq = wanted.seq
-LEFT JOIN ${schema}.lanes l ON l.conversation_id = $1 AND l.lane = e.lane
+LEFT JOIN LATERAL (
+  SELECT * FROM ${schema}.events e WHERE e.conversation_id = $1 AND e.seq = wanted.seq LIMIT 1
+) e ON true
+LEFT JOIN LATERAL (
+  SELECT * FROM ${schema}.lanes l WHERE l.conversation_id = $1 AND l.lane = e.lane LIMIT 1
+) l ON true
 WHERE r.conversation_id = $1`
 
 /** Finds the log of a conversation, or null. One round trip, O(log n) for each fact. */

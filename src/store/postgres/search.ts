@@ -25,7 +25,7 @@ export async function searchEvents(connection: Connection, query: CheckedEventQu
   if (kinds?.size === 0) return []
   const isDense = source === null && text === null && COMMON.every((kind) => kinds?.has(kind) ?? true)
   const rows = await connection.query<EventRow>(
-    `SELECT * FROM ${connection.schema}.${descending ? 'search_down' : 'search_up'}(
+    `SELECT * FROM ${connection.schema}.${leafId === null ? 'search' : 'path'}_${descending ? 'down' : 'up'}(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
     )`,
     [conversationId, ...rangeOf(query), limit + 1, isDense, ...kindsAndSources(query), text, leafId],
@@ -38,20 +38,21 @@ export async function countEvents(connection: Connection, filter: CheckedEventFi
   const { kinds, leafId, text, conversationId } = filter
   if (kinds?.size === 0) return 0
   const { schema } = connection
+  const values = [conversationId, ...rangeOf({ ...filter, after: null, descending: false })]
+  const place = (value: unknown): string => `$${values.push(value)}`
+  const [kindList, sources] = kindsAndSources(filter)
+  // Only what is asked for stands in the statement: a plan that is made once could not go by a condition that may be none.
+  const conditions = [
+    ...(kindList === null ? [] : [`o.kind = ANY (${place(kindList)}::text[])`]),
+    ...(sources === null ? [] : [`o.source = ANY (${place(sources)}::text[])`]),
+    ...(text === null ? [] : [`position(${place(text)}::text IN o.message) > 0`]),
+    ...(leafId === null ? [] : ['o.lane = p.lane', 'o.seq <= p.up_to', 'o.time <= p.until']),
+  ]
+  const path = leafId === null ? '' : `${schema}.path_to($1, ${place(leafId)}) p CROSS JOIN `
   const [row] = await connection.query<{ readonly count: number }>(
-    `SELECT count(*)::integer AS count
-    FROM ${leafId === null ? '' : `${schema}.path_to($1, $9) p CROSS JOIN `}${schema}.events o
-    WHERE o.conversation_id = $1 AND o.kind IS NOT NULL AND (o.time, o.seq) > ($2, $3) AND (o.time, o.seq) < ($4, $5)
-      AND ($6::text[] IS NULL OR o.kind = ANY ($6)) AND ($7::text[] IS NULL OR o.source = ANY ($7))
-      AND ($8::text IS NULL OR position($8 IN o.message) > 0)
-      ${leafId === null ? '' : 'AND o.lane = p.lane AND o.seq <= p.up_to AND o.time <= p.until'}`,
-    [
-      conversationId,
-      ...rangeOf({ ...filter, after: null, descending: false }),
-      ...kindsAndSources(filter),
-      text,
-      ...(leafId === null ? [] : [leafId]),
-    ],
+    `SELECT count(*)::integer AS count FROM ${path}${schema}.events o
+    WHERE ${['o.conversation_id = $1', 'o.kind IS NOT NULL', '(o.time, o.seq) > ($2, $3)', '(o.time, o.seq) < ($4, $5)', ...conditions].join(' AND ')}`,
+    values,
   )
   return row?.count ?? 0
 }

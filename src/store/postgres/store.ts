@@ -5,6 +5,7 @@ import { checkConversationFilter, checkConversationQuery, conversationCursor } f
 import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from '../checked-query.ts'
 import { checkLease } from '../lease.ts'
 import { newRecord } from '../record.ts'
+import { checkParts } from '../snapshot.ts'
 import type { Store } from '../store.ts'
 import { appendDecided } from './append-decided.ts'
 import { appendLive } from './append-live.ts'
@@ -14,6 +15,7 @@ import { dropLease, findLease, takeLease } from './leases.ts'
 import type { PostgresStoreOptions } from './options.ts'
 import { eventsById, eventsFrom } from './read.ts'
 import { countEvents, searchEvents } from './search.ts'
+import { dropSnapshot, findSnapshot, keepSnapshot } from './snapshots.ts'
 import { unknownConversation } from './unknown.ts'
 import { Watcher } from './watcher.ts'
 
@@ -26,7 +28,8 @@ import { Watcher } from './watcher.ts'
  * the store has. The store ends what it made: the pool of a URL; a client that was given stays open.
  *
  * Costs: `append` is one round trip, O(log n) for each fact, two for an import or an event that is there already; a page of `search`
- * what `searchEvents` says; `listConversations` is O(limit) by creation and O(conversations) by change.
+ * what `searchEvents` says; `listConversations` is O(limit) by creation and O(conversations) by change. A snapshot is saved beside
+ * appends: neither waits for the other.
  *
  * @throws (every call) `store_unavailable` also for a missing driver; `store_newer` for a schema of a later version.
  *
@@ -124,6 +127,19 @@ export function postgresStore(options: PostgresStoreOptions): Store {
 
     getLease: (conversationId) =>
       call(async () => (isLegalId(conversationId) ? findLease(connection, conversationId) : null)),
+
+    saveSnapshot: (conversationId, parts, { complete = false } = {}) =>
+      call(async () => {
+        checkParts(parts)
+        known(conversationId)
+        return keepSnapshot(connection, conversationId, parts, complete)
+      }),
+
+    loadSnapshot: (conversationId) =>
+      call(async () => (isLegalId(conversationId) ? findSnapshot(connection, conversationId) : [])),
+
+    deleteSnapshot: (conversationId) =>
+      call(async () => isLegalId(conversationId) && dropSnapshot(connection, conversationId)),
 
     watch: (conversationId, wake) => {
       connection.checkOpen()

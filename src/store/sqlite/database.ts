@@ -1,7 +1,7 @@
 /** The least of a SQLite driver that the store needs, so that any of them will do (design D11). */
 
 /** What is bound to a statement. Text is well-formed and without NUL: some drivers change or cut any other. */
-export type SqliteValue = null | number | bigint | string
+export type SqliteValue = null | number | bigint | string | Uint8Array
 
 /** A prepared statement. Its `?`s are bound in order. */
 export interface SqliteStatement {

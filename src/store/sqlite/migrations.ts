@@ -91,5 +91,20 @@ CREATE TABLE colloquy_lease (
 ) STRICT, WITHOUT ROWID;
 `
 
+/**
+ * Snapshots, a row for each part. With a rowid, since its parts are big: in a table without one they would stand among the keys.
+ */
+const SECOND = `
+CREATE TABLE colloquy_snapshot (
+  conversation_id TEXT NOT NULL REFERENCES colloquy_conversation ON DELETE CASCADE,
+  part INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  PRIMARY KEY (conversation_id, part)
+) STRICT;
+`
+
 /** All steps, in order. */
-export const MIGRATIONS: readonly Migration[] = [{ version: 1, sql: FIRST }]
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, sql: FIRST },
+  { version: 2, sql: SECOND },
+]

@@ -3,9 +3,8 @@
 import type { EventKind } from '../../event/kinds.ts'
 import type { Source } from '../../event/shapes.ts'
 import type { CheckedEventFilter } from '../checked-query.ts'
-import type { Piece } from '../path.ts'
 import type { Connection } from './connection.ts'
-import { groupsOf } from './kinds.ts'
+import { countAll, groupsOf } from './kinds.ts'
 import { type LogRow, micros, type Micros } from './rows.ts'
 
 /** The first and the last instant that the database can tell. */
@@ -25,9 +24,9 @@ export interface Range extends Instants {
   readonly lane: number | null
   /** On a lane, the last position that belongs to the path. */
   readonly upTo: number | null
+  /** The part of the log that is of its kind and source. */
+  readonly share: number
 }
-
-type Stretch = Pick<Range, 'lane' | 'upTo' | 'from' | 'until'>
 
 /**
  * The ranges of a filter within some bounds: one for everything, else one for each kind and source in the log, on a path for each of
@@ -41,42 +40,69 @@ export function* rangesOf(
   bounds: Instants,
   descending: boolean,
 ): Generator<Range> {
-  const everything: Stretch = { lane: null, upTo: null, ...bounds }
-  const upwards =
-    filter.leafId === null ? [everything] : stretchesOf(connection, log, filter.conversationId, filter.leafId)
-  const stretches = descending ? upwards.toReversed() : upwards
-  const all = filter.kinds === null && filter.source === null
-  const groups = all ? [{ kind: null, source: null }] : groupsOf(log.kinds, filter)
-  for (const { lane, upTo, ...stretch } of stretches) {
-    const from = stretch.from > bounds.from ? stretch.from : bounds.from
-    const until = stretch.until < bounds.until ? stretch.until : bounds.until
+  const groups = sharesOf(log, filter)
+  const { leafId, conversationId } = filter
+  if (leafId === null) {
+    for (const { kind, source, share } of groups)
+      yield { kind, source, share, lane: null, upTo: null, from: bounds.from, until: bounds.until }
+    return
+  }
+  // The leaf's piece comes first, the root's last.
+  const pieces = groups.some(isUpdate)
+    ? connection.lists<PieceRow>(PATH_AND_OPENERS, conversationId, leafId, conversationId, conversationId)
+    : connection.lists<PieceRow>(PATH, conversationId, leafId, conversationId)
+  const last = pieces.length - 1
+  for (let i = 0; i <= last; i += 1) {
+    const at = descending ? i : last - i
+    const [lane, upTo, untilAt, opener] = pieces[at] as PieceRow
+    // In a log that is in time order nothing comes before what it hangs on.
+    const above = log.in_order === 1 ? pieces[at + 1] : undefined
+    const from = above === undefined ? bounds.from : latest(BigInt(above[2]), bounds.from)
+    const end = BigInt(untilAt) + 1n
+    const until = end < bounds.until ? end : bounds.until
     if (from >= until) continue
-    for (const { kind, source } of groups) yield { kind, source, lane, upTo, from, until }
+    for (const group of groups) {
+      // A state update always opens a lane, so that none comes after a real opener.
+      if (opener === 1 && isUpdate(group)) continue
+      const { kind, source, share } = group
+      yield { kind, source, share, lane, upTo, from, until }
+    }
   }
 }
 
-/** The same walk as that of `pathPieces`, which SQLite makes in one statement. */
-const PATH = `WITH RECURSIVE piece (lane, up_to, until) AS (
+const isUpdate = ({ kind }: Pick<Range, 'kind'>): boolean => kind === 'ConversationStateUpdateEvent'
+
+const latest = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/** The kinds and sources that a filter lets through, each with its part of the log; one for everything where it lets all through. */
+function sharesOf(
+  log: LogRow,
+  filter: CheckedEventFilter,
+): readonly Pick<Range, 'kind' | 'source' | 'share'>[] {
+  if (filter.kinds === null && filter.source === null) return EVERYTHING
+  const total = countAll(groupsOf(log.kinds, { kinds: null, source: null }))
+  return groupsOf(log.kinds, filter).map(({ kind, source, count }) => ({
+    kind,
+    source,
+    share: count / total,
+  }))
+}
+
+const EVERYTHING = [{ kind: null, source: null, share: 1 }] as const
+
+/** The pieces of the path to a leaf, the same walk as that of `pathPieces`, which SQLite makes in one statement. */
+const path = (columns: string): string => `WITH RECURSIVE piece (lane, up_to, until) AS (
     SELECT lane, seq, clock FROM colloquy_event WHERE conversation_id = ? AND id = ? AND lane IS NOT NULL
     UNION ALL
     SELECT lane.parent_lane, lane.parent_seq, lane.parent_clock FROM piece CROSS JOIN colloquy_lane AS lane
     ON lane.conversation_id = ? AND lane.lane = piece.lane AND lane.parent_lane IS NOT NULL)
-  SELECT lane, up_to, ${micros('until', 'until_at')} FROM piece`
+  SELECT lane, up_to, ${micros('until', 'until_at')}${columns} FROM piece`
 
-interface PieceRow extends Pick<Piece, 'lane'> {
-  readonly up_to: number
-  readonly until_at: Micros
-}
+const PATH = path('')
 
-/** The pieces of the path to a leaf, the root's first, each with an instant that nothing on it comes before. */
-function stretchesOf(connection: Connection, log: LogRow, conversationId: string, leafId: string): Stretch[] {
-  const rows = connection.all<PieceRow>(PATH, conversationId, leafId, conversationId).toReversed()
-  let from: bigint = EVER.from
-  return rows.map((row): Stretch => {
-    const until = BigInt(row.until_at)
-    const stretch = { lane: row.lane, upTo: row.up_to, from, until: until + 1n }
-    // In a log that is in time order nothing comes before what it hangs on.
-    if (log.in_order === 1) from = until
-    return stretch
-  })
-}
+/** And whether the event that opened each lane is real. */
+const PATH_AND_OPENERS = path(
+  ', (SELECT real FROM colloquy_event AS event WHERE event.conversation_id = ? AND event.seq = piece.lane)',
+)
+
+type PieceRow = readonly [lane: number, upTo: number, untilAt: Micros, opener?: number]

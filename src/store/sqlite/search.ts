@@ -27,13 +27,13 @@ export function searchEvents(connection: Connection, query: CheckedEventQuery): 
   const { conversationId, limit, descending } = query
   // With no filter but times, one statement says it all; what needs several must see one moment.
   const rows = isPlain(query)
-    ? selectRows(connection, query, [{ ...WHOLE, ...instantsLeft(query) }])
+    ? selectRows(connection, query, [{ ...WHOLE, ...instantsLeft(query) }], limit + 1)
     : connection.snapshot(() => {
         const log = findLog(connection, conversationId)
         if (log === undefined) return []
         return (
           glance(connection, log, query) ??
-          merge(connection, query, rangesOf(connection, log, query, instantsLeft(query), descending))
+          merge(connection, log, query, rangesOf(connection, log, query, instantsLeft(query), descending))
         )
       })
   const items = rows.slice(0, limit).map((row) => toStored(conversationId, row))
@@ -57,7 +57,7 @@ export function countEvents(connection: Connection, filter: CheckedEventFilter):
   })
 }
 
-const WHOLE = { kind: null, source: null, lane: null, upTo: null } as const
+const WHOLE = { kind: null, source: null, lane: null, upTo: null, share: 1 } as const
 
 const isPlain = ({ kinds, source, leafId }: CheckedEventFilter): boolean =>
   kinds === null && source === null && leafId === null
@@ -104,34 +104,80 @@ function glance(connection: Connection, log: LogRow, query: CheckedEventQuery): 
 
 const [GLANCE_UP, GLANCE_DOWN] = [glanceSql(false), glanceSql(true)]
 
-/** The rows of the page and, when there is one, the next. */
-function merge(connection: Connection, query: CheckedEventQuery, ranges: Iterable<Range>): EventRow[] {
-  const { descending, limit } = query
+/** Rows hoped for beside each that is needed: a few ranges too many cost less than another statement. */
+const SPARE = 1.2
+
+/**
+ * The rows of the page and, when there is one, the next. The ranges of a path mostly lie one after another: at first only as many are read
+ * as should hold a page, and twice as many each time that they do not.
+ */
+function merge(
+  connection: Connection,
+  log: LogRow,
+  query: CheckedEventQuery,
+  ranges: Iterable<Range>,
+): EventRow[] {
+  const { descending, limit, leafId } = query
+  const most = limit + 1
+  const compare = comparison(descending)
+  // No range of one lane then begins before that of another ends.
+  const isInOrder = leafId !== null && log.in_order === 1
   let rows: EventRow[] = []
   let some: Range[] = []
+  let hoped = 0
+  let reads = 0
+  let lane: number | null = null
   const read = (): void => {
-    const found = selectRows(connection, query, some)
-    rows =
-      rows.length === 0 ? found : [...rows, ...found].toSorted(comparison(descending)).slice(0, limit + 1)
+    // What is left of a lane that was read in part lies among its rows, not after them.
+    const wanted = isInOrder && some[0]?.lane !== lane ? most - rows.length : most
+    lane = some.at(-1)?.lane ?? null
+    rows = merged(rows, selectRows(connection, query, some, wanted), compare).slice(0, most)
     some = []
+    hoped = 0
+    reads += 1
   }
   for (const range of ranges) {
-    const last = rows.length > limit ? timeOf(rows.at(-1) as EventRow) : undefined
+    const isNext = some.length > 0 && some.at(-1)?.lane !== range.lane
+    const isEnough = isNext && rows.length < most && hoped >= (most - rows.length) * SPARE * 2 ** reads
+    if (isEnough || some.length === AT_ONCE) read()
+    const last = rows.length === most ? timeOf(rows.at(-1) as EventRow) : undefined
     // Ranges come in the order that they begin in: once one begins beyond a full page, all others do.
     if (last !== undefined && (descending ? range.until <= last : range.from > last)) break
     some.push(cut(range, last, descending))
-    if (some.length === AT_ONCE) read()
+    hoped += hopeOf(range, query)
   }
   if (some.length > 0) read()
   return rows
 }
 
-function selectRows(connection: Connection, query: CheckedEventQuery, ranges: readonly Range[]): EventRow[] {
-  const { conversationId, text, descending, after, limit } = query
+/** The rows that a range of a path would have if the lane held all positions from its first to its last; never fewer than it has, or about. */
+function hopeOf({ lane, upTo, share }: Range, { after, descending }: CheckedEventQuery): number {
+  if (lane === null || upTo === null) return 0
+  const first = after !== null && !descending ? Math.max(lane, after.seq + 1) : lane
+  const last = after !== null && descending ? Math.min(upTo, after.seq - 1) : upTo
+  return Math.max(0, last - first + 1) * share
+}
+
+type Compare = (a: EventRow, b: EventRow) => number
+
+function merged(rows: EventRow[], found: EventRow[], compare: Compare): EventRow[] {
+  const [end, start] = [rows.at(-1), found[0]]
+  if (end === undefined || start === undefined) return end === undefined ? found : rows
+  const all = [...rows, ...found]
+  return compare(end, start) < 0 ? all : all.toSorted(compare)
+}
+
+function selectRows(
+  connection: Connection,
+  query: CheckedEventQuery,
+  ranges: readonly Range[],
+  most: number,
+): EventRow[] {
+  const { conversationId, text, descending, after } = query
   const index = indexOf(ranges[0] as Range)
   const form: RangeForm = { index, ranges: ranges.length, descending, text: text !== null }
   const values = ranges.flatMap((range) => pageValues(conversationId, range, text, descending, after))
-  return connection.lists<EventRow>(pageSql(form), ...values, limit + 1)
+  return connection.lists<EventRow>(pageSql(form), ...values, most)
 }
 
 /** A range without what lies beyond the time that a full page ends with. */
@@ -146,7 +192,7 @@ const indexOf = ({ lane, kind }: Range): RangeForm['index'] =>
 
 const timeOf = ([, at]: EventRow): bigint => BigInt(at)
 
-function comparison(descending: boolean): (a: EventRow, b: EventRow) => number {
+function comparison(descending: boolean): Compare {
   const sign = descending ? -1 : 1
   return (a, b) => {
     const [before, after] = [timeOf(a), timeOf(b)]

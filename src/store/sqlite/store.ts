@@ -14,6 +14,7 @@ import type {
 import type { Lease } from '../lease.ts'
 import type { EventFilter, EventPage, EventQuery, Page } from '../query.ts'
 import type { Clock } from '../record.ts'
+import type { SaveSnapshotOptions, SnapshotPart } from '../snapshot.ts'
 import type { ReadOptions, Store, Unwatch } from '../store.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import { Watches } from '../watches.ts'
@@ -30,6 +31,7 @@ import { Poll } from './poll.ts'
 import { readLog, selectById } from './read.ts'
 import type { Runner } from './runner.ts'
 import { countEvents, searchEvents } from './search.ts'
+import { deleteSnapshot, loadSnapshot, saveSnapshot } from './snapshots.ts'
 
 /** A store over a runner of work. */
 export class SqliteStore implements Store {
@@ -112,6 +114,22 @@ export class SqliteStore implements Store {
 
   async getLease(conversationId: string): Promise<Lease | null> {
     return this.#runner.read((connection) => findLease(connection, conversationId))
+  }
+
+  async saveSnapshot(
+    id: string,
+    parts: readonly SnapshotPart[],
+    { complete = false }: SaveSnapshotOptions = {},
+  ): Promise<void> {
+    return this.#runner.write((connection) => saveSnapshot(connection, id, parts, complete))
+  }
+
+  async loadSnapshot(id: string): Promise<SnapshotPart[]> {
+    return this.#runner.read((connection) => loadSnapshot(connection, id))
+  }
+
+  async deleteSnapshot(id: string): Promise<boolean> {
+    return this.#runner.write((connection) => deleteSnapshot(connection, id))
   }
 
   watch(conversationId: string, wake: () => void): Unwatch {

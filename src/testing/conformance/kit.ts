@@ -15,6 +15,7 @@ import { LISTS } from './lists.ts'
 import { PATHS } from './paths.ts'
 import { READING } from './reading.ts'
 import { SEARCHING } from './searching.ts'
+import { SNAPSHOTS } from './snapshots.ts'
 import { TIMES } from './times.ts'
 import { WATCHING } from './watching.ts'
 
@@ -31,6 +32,7 @@ const CHECKS: readonly Check[] = [
   ...CONVERSATIONS,
   ...LISTS,
   ...LEASES,
+  ...SNAPSHOTS,
   ...WATCHING,
   ...BODIES_KEPT,
   ...LASTING,

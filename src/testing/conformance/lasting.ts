@@ -105,6 +105,9 @@ export const LASTING: readonly Check[] = [
         acquireLease: () => store.acquireLease('c', 'me', 1000),
         releaseLease: () => store.releaseLease(lease),
         getLease: () => store.getLease('c'),
+        saveSnapshot: () => store.saveSnapshot('c', []),
+        loadSnapshot: () => store.loadSnapshot('c'),
+        deleteSnapshot: () => store.deleteSnapshot('c'),
         watch: () => void store.watch('c', () => undefined),
       }
       for (const [name, call] of Object.entries(calls)) await rejects('store_closed', call, name)

@@ -1,6 +1,6 @@
 /** The function that appends a live batch: the row's lock, every check, the places of the facts, the rows, all in one round trip. */
 
-import { BE_DURABLE, NOW, WRITER } from './phrases.ts'
+import { BE_DURABLE, eachStanding, NOW, WRITER } from './phrases.ts'
 
 /**
  * `append_many` gives `[version, head_id, times, parent_ids]` as JSON, or null when anything speaks against the append, and then it has
@@ -42,13 +42,8 @@ BEGIN
     OR v.version <> p_expected
     OR (p_owner IS NOT NULL AND (v.lease_owner IS DISTINCT FROM p_owner OR v.lease_generation <> p_generation))
     OR (p_zoneless AND v.time_zone IS NOT NULL)
-    OR EXISTS (
-      SELECT FROM ${schema}.events WHERE conversation_id = p_conversation AND id = ANY (p_ids) AND lane IS NOT NULL
-    )
-    OR cardinality(p_refs) <> (
-      SELECT count(*) FROM ${schema}.events
-      WHERE conversation_id = p_conversation AND id = ANY (p_refs) AND lane IS NOT NULL
-    )
+    OR EXISTS (SELECT FROM ${eachStanding(schema, 'p_conversation', 'p_ids')})
+    OR cardinality(p_refs) <> (SELECT count(*) FROM ${eachStanding(schema, 'p_conversation', 'p_refs')})
   THEN
     RETURN NULL;
   END IF;
@@ -58,6 +53,7 @@ BEGIN
   FOR i IN 1..v_count LOOP
     v_seq := v.version + i - 1;
     v_time := coalesce(p_times[i], v_time);
+    v.in_order := v.in_order AND (v_seq = 0 OR v_time >= v_clock);
     v_clock := CASE WHEN v_seq = 0 THEN v_time ELSE greatest(v_clock, v_time) END;
     v_lane := v_seq;
 
@@ -158,6 +154,7 @@ BEGIN
     version = v.version + v_count,
     last_time = v_time,
     clock = v_clock,
+    in_order = v.in_order,
     tip_lane = v.tip_lane,
     tip_end = v.tip_end,
     head_seq = v.head_seq,

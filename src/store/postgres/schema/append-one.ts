@@ -23,6 +23,7 @@ BEGIN
     version = version + 1,
     last_time = coalesce(p_time, last_time),
     clock = greatest(clock, coalesce(p_time, last_time)),
+    in_order = in_order AND coalesce(p_time, last_time) >= clock,
     tip_end = version,
     head_seq = version,
     head_clock = greatest(clock, coalesce(p_time, last_time)),

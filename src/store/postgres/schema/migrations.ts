@@ -4,6 +4,8 @@ import { appendMany } from './append-many.ts'
 import { appendOne } from './append-one.ts'
 import { deleteConversation } from './delete-conversation.ts'
 import { search } from './search.ts'
+import { searchPath } from './search-path.ts'
+import { snapshots } from './snapshots.ts'
 import { tables } from './tables.ts'
 import { writePlacement } from './write-placement.ts'
 
@@ -13,9 +15,10 @@ import { writePlacement } from './write-placement.ts'
  */
 export const MIGRATIONS: readonly ((schema: string) => string)[] = [
   (schema) =>
-    [tables, appendMany, appendOne, writePlacement, deleteConversation, search]
+    [tables, appendMany, appendOne, writePlacement, deleteConversation, search, searchPath]
       .map((make) => make(schema))
       .join('\n'),
+  snapshots,
 ]
 
 /** The version that this code works with. */

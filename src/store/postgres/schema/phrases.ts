@@ -16,3 +16,21 @@ export const WRITER = `p_expected integer, p_owner text, p_generation integer, p
 export const DURABLE = `(
   SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
 ) AS durable`
+
+/**
+ * How the functions that search are planned: once, since a plan for the values at hand is no better and costs more than the page; and
+ * along an index in its order. The planner knows the length of the average conversation at most: where most are short, or it has yet to
+ * count, it would read all of a long one and sort. What was found is still sorted where no index can.
+ */
+export const STEADY = `STABLE SET plan_cache_mode = force_generic_plan
+  SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off`
+
+/**
+ * The events `e` of the tree with these ids, as a table to select from. One after the other, each by its index: given a list to find, the
+ * planner goes by the length of the average conversation, and reads all of a long one where most are short.
+ */
+export const eachStanding = (schema: string, conversation: string, ids: string): string => `
+      unnest(${ids}) AS wanted_id CROSS JOIN LATERAL (
+        SELECT * FROM ${schema}.events s
+        WHERE s.conversation_id = ${conversation} AND s.id = wanted_id AND s.lane IS NOT NULL LIMIT 1
+      ) e`

@@ -1,5 +1,7 @@
 /** The functions that search a log: pages of it in time order, with every filter, in one round trip and with plans that are made once. */
 
+import { STEADY } from './phrases.ts'
+
 /**
  * `path_to` gives the path to a leaf in pieces, as `pathPieces` does. `search_up` and `search_down` give a page: at most `p_most` of the
  * events that lie after one (time, seq) and before another, are of one of the kinds and sources, hold a text, and stand on the path to a
@@ -11,8 +13,7 @@
  *   many ranges they first skip through the index for the kinds and sources that there are. On a path of several lanes, of which most
  *   lie one after the other in time, they first find a place that a page does not go beyond, so that no more is read of each.
  *
- * A subquery's own limit is a number, for the planner, which does not see how few rows a parameter asks for; and plans are made once,
- * since a plan for the values at hand is no better and costs more than the page.
+ * A subquery's own limit is a number, for the planner, which does not see how few rows a parameter asks for.
  */
 export const search = (schema: string): string => `
 CREATE FUNCTION ${schema}.path_to(p_conversation text, p_leaf text)
@@ -34,13 +35,13 @@ ${way(schema, 'search_down', 'DESC')}
 `
 
 /** The most that a page asks for: a hundred, and one to know whether there are more. */
-const PAGE = 101
+export const PAGE = 101
 
 /** How many events are looked at where most are likely to fit. */
-const STRETCH = 2 * PAGE
+export const STRETCH = 2 * PAGE
 
 /** Up to as many ranges are walked without a look at which there are. */
-const FEW = 8
+export const FEW = 8
 
 const way = (schema: string, name: string, order: 'ASC' | 'DESC'): string => {
   const [from, end] = order === 'ASC' ? ['v_low', 'v_high'] : ['v_high', 'v_low']
@@ -49,7 +50,7 @@ CREATE FUNCTION ${schema}.${name}(
   p_conversation text, p_low_time bigint, p_low_seq integer, p_high_time bigint, p_high_seq integer, p_most integer,
   p_dense boolean, p_kinds text[], p_sources text[], p_text text, p_leaf text
 ) RETURNS TABLE (seq integer, id text, parent_id text, stands boolean, stamped boolean, "time" bigint, body text)
-LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $body$
+LANGUAGE plpgsql ${STEADY} AS $body$
 #variable_conflict use_column
 DECLARE
   v_low_time bigint := p_low_time;
@@ -109,28 +110,16 @@ BEGIN
     ${from}_seq := v_seq;
   END IF;
 
-  IF cardinality(p_kinds) * cardinality(p_sources) * coalesce(cardinality(v_lanes), 1) <= ${FEW} THEN
-    SELECT array_agg(k.kind), array_agg(s.source) INTO v_kinds, v_sources
-    FROM unnest(p_kinds) AS k (kind) CROSS JOIN unnest(p_sources) AS s (source);
-  ELSE
-    WITH RECURSIVE known (kind, source) AS (
-      (
-        SELECT o.kind, o.source FROM ${schema}.events o
-        WHERE o.conversation_id = p_conversation AND o.kind IS NOT NULL
-        ORDER BY o.kind, o.source LIMIT 1
-      )
-      UNION ALL
-      SELECT n.* FROM known CROSS JOIN LATERAL (
-        SELECT o.kind, o.source FROM ${schema}.events o
-        WHERE o.conversation_id = p_conversation AND o.kind IS NOT NULL
-          AND (o.kind, o.source) > (known.kind, known.source)
-        ORDER BY o.kind, o.source LIMIT 1
-      ) n
-    )
-    SELECT array_agg(known.kind), array_agg(known.source) INTO v_kinds, v_sources FROM known
-    WHERE ${asked('known.kind', 'known.source')};
-  END IF;
+  ${groups(schema, `cardinality(p_kinds) * cardinality(p_sources) * coalesce(cardinality(v_lanes), 1) <= ${FEW}`)}
 
+  IF p_leaf IS NULL AND cardinality(v_kinds) BETWEEN 2 AND ${FEW} THEN
+    IF cardinality(v_kinds) <= ${FEW / 2} THEN
+      RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, FEW / 2)} e ORDER BY ${by('e', order)} LIMIT v_most;
+    ELSE
+      RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, FEW)} e ORDER BY ${by('e', order)} LIMIT v_most;
+    END IF;
+    RETURN;
+  END IF;
   IF p_leaf IS NULL THEN
     RETURN QUERY SELECT ${COLUMNS} FROM unnest(v_kinds, v_sources) AS g (kind, source)
     CROSS JOIN LATERAL (SELECT * FROM ${range(schema, order)} o LIMIT v_most) e
@@ -173,11 +162,34 @@ $body$;
 `
 }
 
-const COLUMNS = 'e.seq, e.id, e.parent_id, true, e.stamped, e.time, e.body'
+/** Finds the kinds and sources to look for: all that are asked for where these are few, else those of them that there are. */
+export const groups = (schema: string, areFew: string): string => `IF ${areFew} THEN
+    SELECT array_agg(k.kind), array_agg(s.source) INTO v_kinds, v_sources
+    FROM unnest(p_kinds) AS k (kind) CROSS JOIN unnest(p_sources) AS s (source);
+  ELSE
+    WITH RECURSIVE known (kind, source) AS (
+      (
+        SELECT o.kind, o.source FROM ${schema}.events o
+        WHERE o.conversation_id = p_conversation AND o.kind IS NOT NULL
+        ORDER BY o.kind, o.source LIMIT 1
+      )
+      UNION ALL
+      SELECT n.* FROM known CROSS JOIN LATERAL (
+        SELECT o.kind, o.source FROM ${schema}.events o
+        WHERE o.conversation_id = p_conversation AND o.kind IS NOT NULL
+          AND (o.kind, o.source) > (known.kind, known.source)
+        ORDER BY o.kind, o.source LIMIT 1
+      ) n
+    )
+    SELECT array_agg(known.kind), array_agg(known.source) INTO v_kinds, v_sources FROM known
+    WHERE ${asked('known.kind', 'known.source')};
+  END IF;`
 
-const by = (table: string, order: string): string => `${table}.time ${order}, ${table}.seq ${order}`
+export const COLUMNS = 'e.seq, e.id, e.parent_id, true, e.stamped, e.time, e.body'
 
-const asked = (kind: string, source: string): string =>
+export const by = (table: string, order: string): string => `${table}.time ${order}, ${table}.seq ${order}`
+
+export const asked = (kind: string, source: string): string =>
   `(p_kinds IS NULL OR ${kind} = ANY (p_kinds)) AND (p_sources IS NULL OR ${source} = ANY (p_sources))`
 
 /** The ranges of a path: its pieces, each with every kind and source. */
@@ -193,12 +205,29 @@ const stretch = (schema: string, order: string, count: number): string => `(
       )`
 
 /** The next events of a kind and source. */
-const range = (schema: string, order: string, path = ''): string => `(
+export const range = (
+  schema: string,
+  order: string,
+  path = '',
+  kind = 'g.kind',
+  source = 'g.source',
+): string => `(
         SELECT * FROM ${schema}.events o
-        WHERE ${WITHIN} AND o.kind = g.kind AND o.source = g.source ${path}
+        WHERE ${WITHIN} AND o.kind = ${kind} AND o.source = ${source} ${path}
           AND (p_text IS NULL OR position(p_text IN o.message) > 0)
         ORDER BY ${by('o', order)} LIMIT ${PAGE}
       )`
+
+/**
+ * The next events of up to so many kinds and sources, merged as they come: unlike ranges that are read one by one and then sorted, none is
+ * read further than the page goes.
+ */
+export const merged = (schema: string, order: string, count: number, path = ''): string => {
+  const ranges = Array.from({ length: count }, (_, i) =>
+    range(schema, order, path, `v_kinds[${i + 1}]`, `v_sources[${i + 1}]`),
+  )
+  return `(${ranges.join(' UNION ALL ')})`
+}
 
 /** Those of a piece of the path: what came on its lane before the path left it. */
 const laneRange = (schema: string, order: string): string =>

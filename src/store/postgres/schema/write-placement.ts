@@ -9,7 +9,7 @@ import { BE_DURABLE, NOW, WRITER } from './phrases.ts'
 export const writePlacement = (schema: string): string => `
 CREATE FUNCTION ${schema}.write_placement(
   p_conversation text, ${WRITER}, p_created bigint, p_zone text,
-  p_time bigint, p_clock bigint, p_tip_lane integer, p_tip_end integer, p_head_seq integer, p_head_lane integer,
+  p_time bigint, p_clock bigint, p_in_order boolean, p_tip_lane integer, p_tip_end integer, p_head_seq integer, p_head_lane integer,
   p_head_clock bigint, p_head_id text, p_head_parent_id text,
   p_lanes integer[], p_times bigint[], p_clocks bigint[], p_real boolean[], p_ids text[],
   p_parent_ids text[], p_kinds text[], p_sources text[], p_messages text[], p_bodies text,
@@ -21,6 +21,7 @@ BEGIN
     version = p_expected + cardinality(p_real),
     last_time = p_time,
     clock = p_clock,
+    in_order = in_order AND p_in_order,
     tip_lane = p_tip_lane,
     tip_end = p_tip_end,
     head_seq = p_head_seq,

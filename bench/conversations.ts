@@ -1,0 +1,211 @@
+/** Prints what live conversations cost beside reading the same rows with the bare driver: `npm run bench:conversations -- [LENGTH…]`. */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { createEngine, type Engine } from '../src/conversation/engine.ts'
+import type { Fact } from '../src/event/quarantine.ts'
+import { sqliteStore } from '../src/store/sqlite/index.ts'
+import type { Store } from '../src/store/store.ts'
+import { machine } from './measure.ts'
+import { ONE_KB } from './stores/log.ts'
+import { median } from './stores/pair.ts'
+import { makeLines, MEASURED_MIX } from './workload.ts'
+
+const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
+/** Most events in the view. */
+const VIEW = 1_000
+const LENGTHS = [1_000, 10_000, 100_000]
+const BATCH = 500
+const ROUNDS = 7
+
+/** A store that has no snapshot and takes none. */
+const withoutSnapshots = (store: Store): Store =>
+  new Proxy(store, {
+    get(target, name) {
+      if (name === 'loadSnapshot') return async () => []
+      if (name === 'saveSnapshot') return async () => undefined
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+
+async function fill(file: string, lines: readonly string[]): Promise<void> {
+  const store = sqliteStore({ file, synchronous: 'normal' })
+  await store.createConversation({ id: ID })
+  for (let at = 0; at < lines.length; at += BATCH) {
+    const facts = lines.slice(at, at + BATCH).map((line) => JSON.parse(line) as Fact)
+    await store.append(ID, facts, { mode: 'import' })
+  }
+  const engine = createEngine({ store })
+  const conversation = await engine.open(ID)
+  await conversation.state()
+  // Closing waits for the snapshot that opening a long log writes.
+  await engine.close()
+  await store.close()
+}
+
+/** Opens a conversation anew, as a process does that was just started, and reads its state. */
+async function open(engine: Engine): Promise<unknown> {
+  return (await engine.open(ID)).state()
+}
+
+async function catchUp(engine: Engine): Promise<number> {
+  const conversation = await engine.open(ID)
+  let count = 0
+  for await (const item of conversation.subscribe()) {
+    if (item.type === 'caught_up') break
+    count += 1
+  }
+  return count
+}
+
+interface Piece {
+  readonly name: string
+  /** What the engine is made over, anew for each turn; not timed, nor is its end. */
+  readonly store: Store
+  readonly run: (engine: Engine) => unknown
+}
+
+/** Milliseconds, least and median, of pieces timed in turns. */
+async function time(pieces: readonly Piece[]): Promise<Map<string, readonly number[]>> {
+  const times = new Map(pieces.map(({ name }): [string, number[]] => [name, []]))
+  for (let round = -2; round < ROUNDS; round += 1) {
+    for (const { name, store, run } of pieces) {
+      globalThis.gc?.()
+      const engine = createEngine({ store })
+      const start = performance.now()
+      await run(engine)
+      if (round >= 0) times.get(name)?.push(performance.now() - start)
+      await engine.close()
+    }
+  }
+  return times
+}
+
+/** What is in use, after what is dropped only when the event loop turns was dropped. */
+async function used(): Promise<number> {
+  for (let turn = 0; turn < 4; turn += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    globalThis.gc?.()
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** Bytes of heap and buffers that a value keeps alive. */
+async function weigh(make: () => unknown): Promise<number> {
+  const before = await used()
+  const held = [await make()]
+  const after = await used()
+  held.length = 0
+  return after - before
+}
+
+let judged = 0
+let held = 0
+
+function print(
+  name: string,
+  value: string,
+  ratio: number,
+  rule: 'most' | 'least',
+  target: number | null,
+): void {
+  const holds = target === null || (rule === 'most' ? ratio <= target : ratio >= target)
+  if (target !== null) judged += 1
+  if (target !== null && holds) held += 1
+  const verdict = target === null ? '' : `  (at ${rule} ${target})  ${holds ? 'holds' : 'MISSES'}`
+  console.log(`${name.padEnd(48)}${value.padStart(12)}${ratio.toFixed(2).padStart(9)}${verdict}`)
+}
+
+const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
+
+async function run(folder: string, bodies: string, length: number): Promise<void> {
+  const sizes = bodies === '1kb' ? ONE_KB : MEASURED_MIX
+  const lines = makeLines(length, { sizes, condenseAt: VIEW })
+  const file = join(folder, `${bodies}-${length}.db`)
+  await fill(file, lines)
+  const store = sqliteStore({ file })
+  const bare = new DatabaseSync(file)
+  const rows = bare.prepare('SELECT body FROM colloquy_event WHERE conversation_id = ? ORDER BY seq')
+  const floor = (): unknown => rows.all(ID).map(({ body }) => JSON.parse(String(body)) as unknown)
+  const plain = withoutSnapshots(store)
+  const times = await time([
+    { name: 'read and parse the rows', store, run: floor },
+    { name: 'open without a snapshot', store: plain, run: open },
+    { name: 'open with a snapshot', store, run: open },
+    { name: 'subscribe, catch up from the start', store, run: catchUp },
+  ])
+  const ms = (name: string): number => median(times.get(name) ?? [])
+  const base = ms('read and parse the rows')
+  console.log(
+    `\nSQLite, ${length.toLocaleString('en')} events, bodies ${bodies}, at most ${VIEW} in the view`,
+  )
+  console.log(`${''.padEnd(48)}${'ms, median'.padStart(12)}${'ratio'.padStart(9)}`)
+  const show = (name: string): string => ms(name).toFixed(1)
+  print('read and parse the rows', show('read and parse the rows'), 1, 'most', null)
+  print(
+    'open without a snapshot',
+    show('open without a snapshot'),
+    ms('open without a snapshot') / base,
+    'most',
+    1.5,
+  )
+  const faster = ms('open without a snapshot') / ms('open with a snapshot')
+  print(
+    'open with a snapshot: times faster',
+    show('open with a snapshot'),
+    faster,
+    'least',
+    length >= 100_000 ? 20 : null,
+  )
+  print(
+    'subscribe, catch up from the start',
+    show('subscribe, catch up from the start'),
+    ms('subscribe, catch up from the start') / base,
+    'most',
+    null,
+  )
+  const parsed = await weigh(floor)
+  const opened = async (): Promise<unknown> => {
+    const engine = createEngine({ store })
+    await (await engine.open(ID)).state()
+    return engine
+  }
+  const folded = async (): Promise<unknown> => {
+    const engine = createEngine({ store: plain })
+    await (await engine.open(ID)).state()
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    return engine
+  }
+  print('heap of the parsed events', mb(parsed), 1, 'most', null)
+  for (const [name, make] of [
+    ['opened from a snapshot', opened],
+    ['opened without', folded],
+  ] as const) {
+    const bytes = await weigh(make)
+    print(
+      `heap of the conversation, ${name}`,
+      mb(bytes),
+      bytes / parsed,
+      'most',
+      length >= 100_000 ? 1.5 : null,
+    )
+  }
+  bare.close()
+  await store.close()
+}
+
+console.log(machine())
+const asked = process.argv.slice(2).map(Number).filter(Boolean)
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
+try {
+  for (const length of asked.length > 0 ? asked : LENGTHS) {
+    for (const bodies of ['1kb', 'mix']) await run(folder, bodies, length)
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+console.log(`\n${held} of ${judged} rows hold their targets`)

@@ -1,0 +1,154 @@
+/** Prints how long an appended event takes to reach 1, 50 and 200 sockets, beside bare sockets that are sent the same bytes: `node bench/live.ts`. */
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { type RawData, WebSocket, WebSocketServer } from 'ws'
+import { createEngine } from '../src/conversation/engine.ts'
+import type { Event } from '../src/event/types.ts'
+import { createService } from '../src/service/index.ts'
+import { listen } from '../src/service/node/server.ts'
+import { createSockets } from '../src/service/node/sockets.ts'
+import { memoryStore } from '../src/store/memory.ts'
+import { sqliteStore } from '../src/store/sqlite/index.ts'
+import type { Store } from '../src/store/store.ts'
+import { machine } from './measure.ts'
+
+const READERS = [1, 50, 200]
+const EVENTS = 300
+/** Milliseconds between two events, so that each finds the sockets at rest. */
+const PACE = 4
+const BODY = 'x'.repeat(1_000)
+
+/** What readers are told: an address and how many they are. They tell the latency of every event at every socket, in microseconds. */
+interface Task {
+  readonly url: string
+  readonly readers: number
+}
+
+/** The time at which it was made stands in the event; the clock is the same for all threads. */
+const stamped = (): Event => ({
+  kind: 'MessageEvent',
+  source: 'environment',
+  llm_message: { role: 'user', content: [{ type: 'text', text: `@${process.hrtime.bigint()}@${BODY}` }] },
+})
+
+const messageText = (data: RawData): string => (data as Buffer).toString('latin1')
+
+const tell = (news: 'ready' | readonly number[]): void => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  parentPort?.postMessage(news)
+}
+
+/** The readers, in a thread of their own. */
+function read({ url, readers }: Task): void {
+  const latencies: number[] = []
+  let open = 0
+  let left = readers * EVENTS
+  for (let at = 0; at < readers; at += 1) {
+    const socket = new WebSocket(url, { perMessageDeflate: false })
+    socket.on('message', (data) => {
+      const now = process.hrtime.bigint()
+      const text = messageText(data)
+      const said = /@(\d+)@/.exec(text)?.[1]
+      if (said === undefined) {
+        // The service says when there is nothing left to replay; a bare socket says hello.
+        if (text.includes('caught_up') && (open += 1) === readers) tell('ready')
+        return
+      }
+      latencies.push(Number(now - BigInt(said)) / 1_000)
+      if ((left -= 1) === 0) tell(latencies)
+    })
+  }
+}
+
+/** Sends events one after the other to readers of an address; the latencies, ascending. */
+async function time(url: string, readers: number, send: () => Promise<void> | void): Promise<number[]> {
+  const worker = new Worker(import.meta.filename, { workerData: { url, readers } satisfies Task })
+  const told = (): Promise<unknown> => new Promise((resolve) => worker.once('message', resolve))
+  await told()
+  const done = told()
+  for (let at = 0; at < EVENTS; at += 1) {
+    await send()
+    await new Promise((resolve) => setTimeout(resolve, PACE))
+  }
+  const latencies = (await done) as number[]
+  await worker.terminate()
+  return latencies.toSorted((a, b) => a - b)
+}
+
+async function timeService(store: Store, readers: number): Promise<number[]> {
+  const engine = createEngine({ store })
+  const service = createService({ engine })
+  const sockets = createSockets(service)
+  const server = await listen({
+    fetch: service.fetch,
+    port: 0,
+    upgrade: sockets.upgrade,
+    closing: sockets.close,
+  })
+  const conversation = await engine.create()
+  const url = `${server.url.replace('http', 'ws')}/sockets/events/${conversation.id}`
+  const latencies = await time(url, readers, async () => {
+    await conversation.append(stamped())
+  })
+  await server.close()
+  await engine.close()
+  await store.close()
+  return latencies
+}
+
+/** No store, no engine, no state: the same text to every socket. */
+async function timeBare(readers: number): Promise<number[]> {
+  const server = createServer()
+  const sockets = new WebSocketServer({ server, perMessageDeflate: false })
+  sockets.on('connection', (socket) => socket.send('"caught_up"'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const latencies = await time(`ws://127.0.0.1:${port}`, readers, () => {
+    const text = JSON.stringify(stamped())
+    for (const socket of sockets.clients) socket.send(text)
+  })
+  for (const socket of sockets.clients) socket.terminate()
+  await new Promise((resolve) => server.close(resolve))
+  return latencies
+}
+
+const at = (sorted: readonly number[], part: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
+
+const cell = (micros: number): string => `${(micros / 1_000).toFixed(2)} ms`.padStart(10)
+
+async function main(): Promise<void> {
+  console.log(machine())
+  console.log(
+    `From the append to the reader: ${EVENTS} events of 1 kB, one each ${PACE} ms, readers in a thread of their own\n`,
+  )
+  console.log(
+    `${'sockets'.padStart(7)}  ${''.padEnd(16)}${'median'.padStart(10)}${'p99'.padStart(10)}${'most'.padStart(10)}`,
+  )
+  const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
+  try {
+    for (const readers of READERS) {
+      const rows: readonly (readonly [string, () => Promise<number[]>])[] = [
+        ['bare sockets', () => timeBare(readers)],
+        ['memory', () => timeService(memoryStore(), readers)],
+        ['SQLite', () => timeService(sqliteStore({ file: join(folder, `${readers}.db`) }), readers)],
+      ]
+      for (const [name, run] of rows) {
+        const sorted = await run()
+        console.log(
+          `${String(readers).padStart(7)}  ${name.padEnd(16)}${cell(at(sorted, 0.5))}${cell(at(sorted, 0.99))}${cell(at(sorted, 1))}`,
+        )
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+if (isMainThread) await main()
+else read(workerData as Task)

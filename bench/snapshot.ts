@@ -1,0 +1,125 @@
+/** Prints what opening from a snapshot costs beside folding the log, in time and heap: `node --expose-gc bench/snapshot.ts`. */
+
+import type { Event } from '../src/event/types.ts'
+import { toMessages } from '../src/messages/neutral.ts'
+import { leaves } from '../src/state/at.ts'
+import { reduce, replay } from '../src/state/reduce.ts'
+import { compact, decodeSnapshot, encodeSnapshot } from '../src/state/snapshot.ts'
+import type { State } from '../src/state/state.ts'
+import { machine, measure, type Piece } from './measure.ts'
+import { makeLines } from './workload.ts'
+
+const LENGTHS = [1_000, 10_000, 100_000]
+/** Bodies of about one kilobyte each, in a view of at most 1,000 events. */
+const ONE_KB = { action: 800, observation: 700, systemPrompt: 700, message: 700 } as const
+const VIEW = 1_000
+/** Events since the snapshot before. */
+const TAIL = 1_000
+
+interface Row {
+  readonly name: string
+  /** The least that folding the log must cost, as a multiple of the row; null where nothing is promised. */
+  readonly target: number | null
+}
+
+const FOLD = 'JSON.parse and replay'
+const ROWS: readonly Row[] = [
+  { name: 'decodeSnapshot', target: 20 },
+  { name: 'the same, and one event', target: null },
+  { name: 'the same, and messages', target: null },
+  { name: 'encodeSnapshot, whole', target: null },
+  { name: `encodeSnapshot, last ${TAIL}`, target: null },
+  { name: 'compact, whole', target: null },
+  { name: 'compact, last parts', target: null },
+  { name: 'leaves, compacted', target: null },
+]
+
+const message: Event = {
+  kind: 'MessageEvent',
+  id: 'one-more',
+  source: 'user',
+  llm_message: { role: 'user', content: [{ type: 'text', text: 'And then?', cache_prompt: false }] },
+}
+
+const parse = (lines: readonly string[]): Event[] => lines.map((line) => JSON.parse(line) as Event)
+
+function opened(state: State | null): State {
+  if (state === null) throw new Error('a snapshot does not open')
+  return state
+}
+
+function pieces(lines: readonly string[]): Piece[] {
+  const state = replay(parse(lines))
+  const parts = encodeSnapshot(state)
+  const since = Math.max(0, lines.length - TAIL)
+  let folded = compact(replay(parse(lines.slice(0, since))))
+  for (const event of parse(lines.slice(since))) folded = reduce(folded, event)
+  const small = compact(folded)
+  const decode = () => opened(decodeSnapshot(parts, ''))
+  return [
+    { name: FOLD, count: 1, run: () => replay(parse(lines)) },
+    { name: 'decodeSnapshot', count: 1, times: 5, run: decode },
+    { name: 'the same, and one event', count: 1, times: 5, run: () => reduce(decode(), message) },
+    { name: 'the same, and messages', count: 1, times: 5, run: () => toMessages(decode()) },
+    { name: 'encodeSnapshot, whole', count: 1, run: () => encodeSnapshot(state) },
+    { name: `encodeSnapshot, last ${TAIL}`, count: 1, times: 5, run: () => encodeSnapshot(folded, since) },
+    { name: 'compact, whole', count: 1, run: () => compact(state) },
+    { name: 'compact, last parts', count: 1, times: 5, run: () => compact(folded) },
+    { name: 'leaves, compacted', count: 1, times: 5, run: () => leaves(small.log) },
+  ]
+}
+
+/** Bytes of heap and buffers in use. */
+function used(): number {
+  for (let turn = 0; turn < 3; turn += 1) globalThis.gc?.()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** Bytes of heap and buffers that a value keeps alive. */
+function weigh(make: () => unknown): number {
+  const held: unknown[] = []
+  const before = used()
+  held[0] = make()
+  const after = used()
+  held.length = 0
+  return after - before
+}
+
+function printHeap(lines: readonly string[]): void {
+  const parts = encodeSnapshot(replay(parse(lines)))
+  const bytes = parts.reduce((sum, part) => sum + part.bytes.length, 0)
+  const parsed = weigh(() => parse(lines))
+  const rows = [
+    ['parsed events', parsed],
+    ['replay', weigh(() => replay(parse(lines)))],
+    ['compact', weigh(() => compact(replay(parse(lines))))],
+    ['decodeSnapshot, a copy of its bytes', weigh(() => decodeSnapshot(structuredClone(parts), ''))],
+    ['the parts as stored', bytes],
+  ] as const
+  for (const [name, size] of rows) {
+    console.log(
+      `${name.padEnd(38)}${(size / 1e6).toFixed(1).padStart(9)} MB ${(size / parsed).toFixed(3).padStart(7)}`,
+    )
+  }
+}
+
+console.log(machine())
+for (const length of LENGTHS) {
+  const lines = makeLines(length, { sizes: ONE_KB, condenseAt: VIEW })
+  const timings = measure(pieces(lines), length > 50_000 ? 5 : 9)
+  const fold = timings.find(({ name }) => name === FOLD)
+  console.log(
+    `\n${length.toLocaleString('en')} events of 1 kB, at most ${VIEW.toLocaleString('en')} in the view`,
+  )
+  console.log(`${'ms'.padEnd(38)}${'least'.padStart(9)}${'median'.padStart(9)}  folding costs`)
+  for (const { name, least, median } of timings) {
+    const row = ROWS.find((candidate) => candidate.name === name)
+    const ratio = row === undefined || fold === undefined ? '' : `${(fold.least / least).toFixed(1)} x`
+    const target = row?.target === null || row === undefined ? '' : ` (target ${row.target} at 100,000)`
+    console.log(
+      `${name.padEnd(38)}${[least, median].map((us) => (us / 1e3).toFixed(2).padStart(9)).join('')}  ${ratio}${target}`,
+    )
+  }
+  printHeap(lines)
+}

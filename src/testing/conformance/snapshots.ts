@@ -1,0 +1,248 @@
+/** Checks of snapshots: bytes that stand beside a log, come out as they went in, and go with it. */
+
+import type { SnapshotPart } from '../../store/snapshot.ts'
+import type { Store } from '../../store/store.ts'
+import { equal, holds, rejects } from './assert.ts'
+import type { Check } from './check.ts'
+import { begin, pause, pauses } from './facts.ts'
+
+const part = (number: number, ...bytes: readonly number[]): SnapshotPart => ({
+  part: number,
+  bytes: Uint8Array.from(bytes),
+})
+
+/** So many parts that all hold the same byte: parts of several saves are told apart by it. */
+const marked = (mark: number, count: number): SnapshotPart[] =>
+  Array.from({ length: count }, (_, i) => ({ part: i, bytes: new Uint8Array(500).fill(mark) }))
+
+/** Fails unless the parts of a conversation's snapshot are these, byte for byte. */
+async function has(store: Store, id: string, expected: readonly SnapshotPart[], what: string): Promise<void> {
+  const found = await store.loadSnapshot(id)
+  equal(
+    found.map((each) => [each.part, each.bytes.length]),
+    expected.map((each) => [each.part, each.bytes.length]),
+    `numbers and lengths of the parts, ${what}`,
+  )
+  for (const [i, { part: number, bytes }] of found.entries()) {
+    const wrong = bytes.findIndex((byte, at) => byte !== expected[i]?.bytes[at])
+    holds(wrong === -1, `byte ${wrong} of part ${number} is another, ${what}`)
+  }
+}
+
+/** Saves complete snapshots by two hands at once, and looks at each moment whether what is there is one of them. */
+async function neverMixes(one: Store, two: Store): Promise<void> {
+  const id = await begin(one, 'c')
+  const counts = [3, 7, 5, 2, 6, 4]
+  const isOne = (found: readonly SnapshotPart[]): boolean => {
+    const mark = found[0]?.bytes[0] ?? -1
+    return (
+      found.length === (counts[mark] ?? 0) &&
+      found.every(
+        (each, i) =>
+          each.part === i && each.bytes.length === 500 && each.bytes.every((byte) => byte === mark),
+      )
+    )
+  }
+  const look = async (store: Store): Promise<void> => {
+    const found = await store.loadSnapshot(id)
+    const seen = found.map((each) => [each.part, each.bytes[0]])
+    holds(isOne(found), `no whole snapshot, but parts of several saves: ${JSON.stringify(seen)}`)
+  }
+  await one.saveSnapshot(id, marked(0, counts[0] as number), { complete: true })
+  for (let round = 0; round < 5; round += 1) {
+    const saves = counts.map((count, mark) =>
+      (mark % 2 === 0 ? one : two).saveSnapshot(id, marked(mark, count), { complete: true }),
+    )
+    await Promise.all([...saves, look(one), look(two)])
+    await Promise.all([look(one), look(two)])
+  }
+}
+
+export const SNAPSHOTS: readonly Check[] = [
+  {
+    name: 'snapshot: its parts come back in the order of their numbers, with any bytes, also none',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      equal(await store.loadSnapshot(id), [], 'the parts before any was saved')
+      const every = Uint8Array.from({ length: 512 }, (_, i) => i % 256)
+      const parts = [
+        { part: 2 ** 31 - 1, bytes: every },
+        part(10, 0),
+        { part: 2, bytes: new Uint8Array(0) },
+        // A view of a piece of memory is that piece.
+        { part: 0, bytes: every.subarray(3, 300) },
+        { part: 1, bytes: every.subarray(9, 9) },
+      ]
+      await store.saveSnapshot(id, parts)
+      await has(
+        store,
+        id,
+        parts.toSorted((a, b) => a.part - b.part),
+        'as saved',
+      )
+    },
+  },
+  {
+    name: 'snapshot: eight mebibytes come back whole, beside small parts',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const bytes = Uint8Array.from({ length: 8 * 1_048_576 }, (_, i) => (i * 31 + (i >>> 8)) & 255)
+      const parts = [part(0, 1, 2), { part: 1, bytes }, part(2, 3)]
+      await store.saveSnapshot(id, parts)
+      await has(store, id, parts, 'as saved')
+      await store.saveSnapshot(id, [part(2, 4, 4)])
+      await has(store, id, [...parts.slice(0, 2), part(2, 4, 4)], 'after a small one was replaced')
+    },
+  },
+  {
+    name: 'snapshot: a save replaces the parts it names, and with complete removes all others',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      await store.saveSnapshot(id, [part(0, 1), part(1, 1, 1), part(2, 1)])
+      await store.saveSnapshot(id, [part(1, 2), part(3, 2)])
+      await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after some were named')
+      await store.saveSnapshot(id, [], { complete: false })
+      await has(store, id, [part(0, 1), part(1, 2), part(2, 1), part(3, 2)], 'after none was named')
+      await store.saveSnapshot(id, [part(2, 3), part(4, 3)], { complete: true })
+      await has(store, id, [part(2, 3), part(4, 3)], 'after a complete save')
+      await store.saveSnapshot(id, [], { complete: true })
+      await has(store, id, [], 'after a complete save of none')
+      equal(await store.deleteSnapshot(id), false, 'deleting what has no parts')
+    },
+  },
+  {
+    name: 'snapshot: nobody can change it through what went in or came out, which are plain bytes',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const given = part(0, 1, 2, 3)
+      await store.saveSnapshot(id, [given])
+      given.bytes.fill(9)
+      await has(store, id, [part(0, 1, 2, 3)], 'after what went in was changed')
+      const [found] = await store.loadSnapshot(id)
+      equal(Object.getPrototypeOf(found?.bytes) === Uint8Array.prototype, true, 'being a plain Uint8Array')
+      equal(found?.bytes.buffer.byteLength, 3, 'the memory behind what came out')
+      found?.bytes.fill(9)
+      await has(store, id, [part(0, 1, 2, 3)], 'after what came out was changed')
+    },
+  },
+  {
+    name: 'snapshot: saving, loading and deleting leave the record and the log as they are',
+    async run({ store }) {
+      const id = await begin(store, 'c', pauses(3))
+      const lease = await store.acquireLease(id, 'me', 60_000)
+      const before = [await store.getConversation(id), await store.read(id)]
+      // A clock may tell no more than milliseconds, and a later updatedAt must show.
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      await store.saveSnapshot(id, [part(0, 1), part(1, 1)])
+      await store.saveSnapshot(id, [part(0, 2)], { complete: true })
+      await store.loadSnapshot(id)
+      await store.deleteSnapshot(id)
+      equal([await store.getConversation(id), await store.read(id)], before, 'record and log')
+      equal(await store.getLease(id), lease, 'the lease')
+      await store.saveSnapshot(id, [part(0, 3)])
+      equal((await store.append(id, [pause('q')], { expected: 3 })).version, 4, 'the version after an append')
+      await has(store, id, [part(0, 3)], 'after an append')
+    },
+  },
+  {
+    name: 'snapshot: each conversation has its own, deleted by itself',
+    async run({ store }) {
+      for (const id of ['c', 'C', 'c ']) await begin(store, id)
+      await store.saveSnapshot('c', [part(0, 1), part(1, 1)])
+      await store.saveSnapshot('C', [part(0, 2), part(2, 2)])
+      await store.saveSnapshot('C', [part(1, 3)], { complete: true })
+      await has(store, 'c', [part(0, 1), part(1, 1)], 'of the first')
+      await has(store, 'C', [part(1, 3)], 'of the second')
+      await has(store, 'c ', [], 'of the third')
+      equal(
+        [await store.deleteSnapshot('c'), await store.deleteSnapshot('c'), await store.deleteSnapshot('c ')],
+        [true, false, false],
+        'deleting the first twice, and one that there never was',
+      )
+      await has(store, 'c', [], 'of the first, deleted')
+      await has(store, 'C', [part(1, 3)], 'of the second, after that')
+      await store.saveSnapshot('c', [part(1, 4)])
+      await has(store, 'c', [part(1, 4)], 'of the first, saved anew')
+    },
+  },
+  {
+    name: 'snapshot: it goes with its conversation, and a later one with that id has none',
+    async run({ store }) {
+      for (const id of ['c', 'd']) {
+        await begin(store, id, pauses(2))
+        await store.saveSnapshot(id, [part(0, 1), part(1, 1)])
+      }
+      equal(await store.deleteConversation('c'), true, 'deleting the conversation')
+      await has(store, 'c', [], 'of a deleted conversation')
+      await begin(store, 'c')
+      await has(store, 'c', [], 'of a new conversation with that id')
+      equal(await store.deleteSnapshot('c'), false, 'deleting its snapshot')
+      await has(store, 'd', [part(0, 1), part(1, 1)], 'of another conversation')
+      for (let round = 0; round < 10; round += 1) {
+        const save = () => store.saveSnapshot('c', marked(round, 3))
+        await Promise.allSettled([save(), save(), store.deleteConversation('c'), save()])
+        await begin(store, 'c')
+        await has(store, 'c', [], 'of a new one, after others saved while the old one was deleted')
+      }
+    },
+  },
+  {
+    name: 'snapshot: an unknown conversation takes none and has none',
+    async run({ store }) {
+      await begin(store, 'c')
+      for (const id of ['nowhere', 'C', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
+        const name = JSON.stringify(id)
+        await rejects('unknown_conversation', () => store.saveSnapshot(id, [part(0, 1)]), name)
+        await rejects('unknown_conversation', () => store.saveSnapshot(id, []), `${name}, no parts`)
+        equal(await store.loadSnapshot(id), [], `the snapshot of ${name}`)
+        equal(await store.deleteSnapshot(id), false, `deleting that of ${name}`)
+      }
+      await has(store, 'c', [], 'of another one, after that')
+    },
+  },
+  {
+    name: 'snapshot: part numbers that are none are invalid_query, and nothing is written',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      await store.saveSnapshot(id, [part(0, 1)])
+      const wrong: readonly (readonly SnapshotPart[])[] = [
+        ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '1' as unknown as number].map(
+          (number) => [part(number, 2)],
+        ),
+        [part(1, 2), part(1, 2)],
+        [{ part: 1, bytes: 'text' as unknown as Uint8Array }],
+      ]
+      for (const parts of wrong) {
+        const save = () => store.saveSnapshot(id, [part(0, 2), ...parts], { complete: true })
+        await rejects('invalid_query', save, `part ${String(parts[0]?.part)} of ${parts.length}`)
+      }
+      await has(store, id, [part(0, 1)], 'after them all')
+    },
+  },
+  {
+    name: 'snapshot: of complete ones saved at once one is there, whole, at every moment',
+    run: ({ store }) => neverMixes(store, store),
+  },
+  {
+    name: 'snapshot: of complete ones saved by two processes at once one is there, whole, at every moment',
+    reopens: true,
+    run: async ({ store, reopen }) => neverMixes(store, await reopen()),
+  },
+  {
+    name: 'reopen: a snapshot is there, as it was saved last',
+    reopens: true,
+    async run({ store, reopen }) {
+      const id = await begin(store, 'c', pauses(2))
+      await store.saveSnapshot(id, [part(0, 1), part(1, 1), part(2, 0, 255)])
+      await store.saveSnapshot(id, [part(0), part(1, 2)])
+      const again = await reopen()
+      await has(again, id, [part(0), part(1, 2), part(2, 0, 255)], 'opened again')
+      await again.saveSnapshot(id, [part(1, 3)], { complete: true })
+      await has(store, id, [part(1, 3)], 'seen from the first')
+      await store.close()
+      const last = await reopen()
+      await has(last, id, [part(1, 3)], 'opened after it was closed')
+      equal([await last.deleteSnapshot(id), await again.deleteSnapshot(id)], [true, false], 'deleting it')
+    },
+  },
+]

@@ -1,0 +1,63 @@
+/** A server's superuser goes in; out comes what a test needs beside the store: databases, sessions of others, and looks at who waits. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+
+/** Runs statements in a connection of its own, as the user of the URL; gives the rows of the last one. */
+export async function run(url: string, ...statements: readonly string[]): Promise<unknown[]> {
+  const client = await session(url)
+  try {
+    let rows: unknown[] = []
+    for (const statement of statements) ({ rows } = await client.query(statement))
+    return rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** A connection of somebody else's, which may hold locks. */
+export async function session(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url)
+  client.on('error', () => undefined)
+  await client.connect()
+  return client
+}
+
+/** The same server, another database, and another user where one is given. */
+export function urlOf(url: string, database: string, user?: { name: string; password: string }): string {
+  const other = new URL(url)
+  other.pathname = `/${database}`
+  if (user !== undefined) {
+    other.username = user.name
+    other.password = user.password
+  }
+  return other.href
+}
+
+/** Waits until a condition holds, looking again and again; the test's own limit ends it. */
+export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await holds())) await sleep(5)
+}
+
+/** How many statements of a database's users wait for a lock. */
+export async function waiting(client: pg.Client, database: string): Promise<number> {
+  const { rows } = await client.query<{ readonly count: number }>(
+    `SELECT count(*)::integer AS count FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock'`,
+    [database],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** Ends the connections that a user has, and waits until they are gone; others may come meanwhile. */
+export async function cut(client: pg.Client, user: string): Promise<void> {
+  const ended = await client.query<{ readonly pid: number }>(
+    'SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1',
+    [user],
+  )
+  const pids = ended.rows.map(({ pid }) => pid)
+  const left = async (): Promise<number> =>
+    (await client.query('SELECT FROM pg_stat_activity WHERE pid = ANY ($1)', [pids])).rows.length
+  await until(async () => (await left()) === 0)
+  // That they ended takes a moment to arrive.
+  await sleep(20)
+}

@@ -1,0 +1,280 @@
+/** What may go wrong below a store over PostgreSQL: made to happen for real, and ended again. */
+
+import { existsSync } from 'node:fs'
+import { rename, rm, stat, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import type { ErrorCode } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import { until, waiting } from './bystander.ts'
+import { APP, type Place } from './place.ts'
+
+/** A small event; after HEAD where no parent is named. */
+export const pause = (id: string, parent?: string): Event => ({
+  kind: 'PauseEvent',
+  id,
+  ...(parent !== undefined && { parent_id: parent }),
+})
+
+/** A text that no database can press into less. */
+const noise = (size: number): string =>
+  Array.from({ length: size }, () => String.fromCharCode(48 + Math.random() * 75)).join('')
+
+/** A message of so many random characters. */
+const message = (id: string, size: number): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text: noise(size) }] },
+})
+
+/** Puts an end to a cause. */
+export type End = () => Promise<unknown>
+
+/** Something that goes wrong below a store. */
+export interface Cause {
+  readonly name: string
+  readonly code: ErrorCode
+  readonly says: RegExp
+  /** Makes it happen to a store that is open; gives what ends it. */
+  begin(at: Place): Promise<End>
+  /** What happens while a call waits. */
+  during?(at: Place): Promise<unknown>
+  /** What is appended; default: one small event. */
+  readonly facts?: readonly Event[]
+  /** Whether nothing but writing fails. */
+  readonly readable?: boolean
+  /** Whether a store that is opened under it fails the same way. */
+  readonly atOpening?: boolean
+}
+
+/** Another session holds the conversation's row. */
+export async function holdRow({ rival }: Place): Promise<End> {
+  await rival.query('BEGIN')
+  await rival.query(`SELECT FROM colloquy.conversations WHERE conversation_id = 'c' FOR UPDATE`)
+  return () => rival.query('ROLLBACK')
+}
+
+/** Settings of the store's user, from its next connections on. */
+async function set({ name, rule, cut: end }: Place, ...settings: readonly string[]): Promise<void> {
+  await rule(...settings.map((setting) => `ALTER ROLE app IN DATABASE ${name} SET ${setting}`))
+  await end()
+}
+
+async function reset({ name, rule, cut: end }: Place): Promise<void> {
+  await rule(`ALTER ROLE app IN DATABASE ${name} RESET ALL`)
+  await end()
+}
+
+/** All that may go wrong, each with what the store makes of it. */
+export const CAUSES: readonly Cause[] = [
+  {
+    name: 'a connection that ends in the middle of a call',
+    code: 'store_unavailable',
+    says: /terminat/,
+    readable: true,
+    begin: holdRow,
+    during: async ({ looker, name, cut: end }) => {
+      await until(async () => (await waiting(looker, name)) > 0)
+      await end()
+    },
+  },
+  {
+    name: 'a server that restarts in the middle of a call',
+    code: 'store_unavailable',
+    says: /terminat|starting|shutting/,
+    readable: true,
+    begin: async (at) => {
+      await holdRow(at)
+      return async () => undefined
+    },
+    during: async ({ looker, name, server }) => {
+      await until(async () => (await waiting(looker, name)) > 0)
+      await server.restart()
+    },
+  },
+  {
+    name: 'a server that is down',
+    code: 'store_unavailable',
+    says: /ECONNREFUSED|terminat/,
+    atOpening: true,
+    begin: async ({ rival, looker, server }) => {
+      const gone = [rival, looker].map((one) => new Promise<void>((resolve) => one.once('end', resolve)))
+      await server.kill()
+      // What its first process leaves behind ends when it notices.
+      await Promise.all(gone)
+      await sleep(50)
+      return () => server.start()
+    },
+  },
+  {
+    name: 'a server that takes no writes',
+    code: 'store_read_only',
+    says: /read-only/,
+    readable: true,
+    atOpening: true,
+    begin: async (at) => {
+      await set(at, 'default_transaction_read_only = on')
+      return () => reset(at)
+    },
+  },
+  {
+    name: 'a user who may not write',
+    code: 'store_read_only',
+    says: /permission denied/,
+    readable: true,
+    begin: async ({ rule }) => {
+      await rule('REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA colloquy FROM app')
+      return () => rule('GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA colloquy TO app')
+    },
+  },
+  {
+    name: 'a schema without rights',
+    code: 'store_unavailable',
+    says: /permission denied|does not let/,
+    begin: async ({ rule }) => {
+      await rule('REVOKE ALL ON SCHEMA colloquy FROM app')
+      return () => rule('GRANT ALL ON SCHEMA colloquy TO app')
+    },
+  },
+  {
+    name: 'a full disk',
+    code: 'store_full',
+    says: /space|extend/,
+    readable: true,
+    facts: [pause('b'), message('b2', 20_000)],
+    begin: fillDisk,
+  },
+  {
+    name: 'no room for temporary files',
+    code: 'store_full',
+    says: /temp_file_limit/,
+    readable: true,
+    facts: [message('b', 300_000), message('b2', 300_000)],
+    begin: async (at) => {
+      await set(at, `work_mem = '64kB'`, 'temp_file_limit = 0')
+      return () => reset(at)
+    },
+  },
+  {
+    name: 'a lock that is not given in time',
+    code: 'store_busy',
+    says: /lock timeout/,
+    readable: true,
+    begin: async (at) => {
+      await set(at, `lock_timeout = '60ms'`)
+      const release = await holdRow(at)
+      return async () => {
+        await release()
+        await reset(at)
+      }
+    },
+  },
+  {
+    name: 'a statement that takes too long',
+    code: 'store_busy',
+    says: /statement timeout/,
+    begin: async (at) => {
+      await at.rival.query('BEGIN')
+      await at.rival.query('LOCK TABLE colloquy.events')
+      await set(at, `statement_timeout = '80ms'`)
+      return async () => {
+        await at.rival.query('ROLLBACK')
+        await reset(at)
+      }
+    },
+  },
+  {
+    name: 'a deadlock',
+    code: 'store_busy',
+    says: /deadlock/,
+    readable: true,
+    begin: async ({ rival }) => {
+      // The append takes the row, then waits for what becomes of this id; the other waits for the row, and more patiently.
+      await rival.query(`SET deadlock_timeout = '60s'`)
+      await rival.query('BEGIN')
+      await rival.query(`INSERT INTO colloquy.events (conversation_id, seq, lane, time, real, stamped, id, body)
+        VALUES ('c', 99, 0, 0, false, false, 'b', '{}')`)
+      return () => rival.query('ROLLBACK')
+    },
+    during: async ({ rival, looker, name }) => {
+      await until(async () => (await waiting(looker, name)) > 0)
+      await rival.query(`UPDATE colloquy.conversations SET title = 'x' WHERE conversation_id = 'c'`)
+    },
+  },
+  {
+    name: 'too many connections',
+    code: 'store_busy',
+    says: /too many connections/,
+    atOpening: true,
+    begin: async ({ name, rule, cut: end }) => {
+      await rule(`ALTER DATABASE ${name} CONNECTION LIMIT 0`)
+      await end()
+      return () => rule(`ALTER DATABASE ${name} CONNECTION LIMIT -1`)
+    },
+  },
+  {
+    name: 'a password that is wrong',
+    code: 'store_unavailable',
+    says: /authentication failed/,
+    atOpening: true,
+    begin: async ({ rule, cut: end }) => {
+      await rule(`ALTER ROLE app PASSWORD 'another'`)
+      await end()
+      return () => rule(`ALTER ROLE app PASSWORD '${APP.password}'`)
+    },
+  },
+  {
+    name: 'a database that is missing',
+    code: 'store_unavailable',
+    says: /does not exist/,
+    atOpening: true,
+    begin: async ({ name, rival, looker }) => {
+      await rival.end()
+      await looker.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`)
+      // One that was just about to begin comes after the first look.
+      const terminated = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1'
+      await until(async () => (await looker.query(terminated, [name])).rows.length === 0)
+      await looker.query(`ALTER DATABASE ${name} RENAME TO ${name}_away`)
+      return async () => {
+        await looker.query(`ALTER DATABASE ${name}_away RENAME TO ${name}`)
+        await looker.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`)
+      }
+    },
+  },
+]
+
+/**
+ * Puts a full device in the place of the file that long bodies go to: PostgreSQL's own write then fails as it does on a full disk. Where
+ * the system has no such device, the database says so by a trigger.
+ */
+async function fillDisk({ rule, looker }: Place): Promise<End> {
+  if (!existsSync('/dev/full')) {
+    await rule(
+      `CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE 'could not extend file: no space left' USING ERRCODE = '53100'; END $$`,
+      'CREATE TRIGGER full_disk BEFORE INSERT ON colloquy.events EXECUTE FUNCTION full_disk()',
+    )
+    return () => rule('DROP FUNCTION full_disk CASCADE')
+  }
+  const [found] = (await rule(
+    `SELECT current_setting('data_directory') AS folder, pg_relation_filepath(reltoastrelid) AS path
+    FROM pg_class WHERE oid = 'colloquy.events'::regclass`,
+  )) as { readonly folder: string; readonly path: string }[]
+  const file = join(found?.folder ?? '', found?.path ?? '')
+  expect((await stat(file)).size).toBe(0)
+  // A dropped database makes every process close the files that it has open.
+  const reopenFiles = async (): Promise<void> => {
+    await looker.query('CREATE DATABASE passing TEMPLATE template0')
+    await looker.query('DROP DATABASE passing')
+  }
+  await rename(file, `${file}.away`)
+  await symlink('/dev/full', file)
+  await reopenFiles()
+  return async () => {
+    await rm(file)
+    await rename(`${file}.away`, file)
+    await reopenFiles()
+  }
+}

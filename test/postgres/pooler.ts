@@ -1,0 +1,166 @@
+/**
+ * A server's address goes in, the address of a pooler in front of it comes out: it lends each client a backend for one transaction at a
+ * time, the one that has waited longest, and passes on no notification, as pgbouncer does in transaction mode.
+ */
+
+import { once } from 'node:events'
+import { type AddressInfo, createServer, Socket } from 'node:net'
+import pg from 'pg'
+
+/** A pooler that runs until it is closed. */
+export interface Pooler {
+  readonly url: string
+  /** How many backends have served a statement. */
+  served(): number
+  close(): Promise<void>
+}
+
+interface Backend {
+  readonly socket: Socket
+  client: Caller | null
+  readonly answers: Reader
+  used: boolean
+}
+
+interface Caller {
+  readonly socket: Socket
+  backend: Backend | null
+  /** What waits for a backend. */
+  waiting: Buffer[]
+  /** Turns that were asked for and are not answered yet. */
+  turns: number
+  readonly asked: Reader
+}
+
+/** Bytes as they arrive go in, the whole messages among them come out. */
+type Reader = (data: Buffer) => Buffer[]
+
+/** AuthenticationOk, then ReadyForQuery: whoever reaches a test's pooler may use it. */
+const WELCOME = Buffer.from([82, 0, 0, 0, 8, 0, 0, 0, 0, 90, 0, 0, 0, 5, 73])
+
+/** The type that the first message of a client is given. */
+const GREETING = '!'
+
+/** The bytes of a type and a length. */
+const HEADER = 5
+
+/** Messages of a client that are answered by ReadyForQuery: Query and Sync. */
+const TURNS = new Set(['Q', 'S'])
+
+/** Starts a pooler with so many backends, all connected. */
+export async function startPooler(url: string, size: number): Promise<Pooler> {
+  const idle: Backend[] = []
+  const queue: Caller[] = []
+  const sockets = new Set<Socket>()
+  const backends = await Promise.all(Array.from({ length: size }, () => connected(url)))
+  for (const backend of backends) {
+    sockets.add(backend.socket)
+    idle.push(backend)
+    backend.socket.on('data', (data: Buffer) => answer(backend, data))
+  }
+
+  function lend(): void {
+    while (idle.length > 0 && queue.length > 0) {
+      const [backend, client] = [idle.shift(), queue.shift()]
+      if (backend === undefined || client === undefined) return
+      backend.client = client
+      backend.used = true
+      client.backend = backend
+      for (const message of client.waiting.splice(0)) backend.socket.write(message)
+    }
+  }
+
+  function ask(client: Caller, data: Buffer): void {
+    for (const message of client.asked(data)) {
+      const type = String.fromCharCode(message[0] ?? 0)
+      if (type === GREETING) {
+        client.socket.write(WELCOME)
+        continue
+      }
+      if (type === 'X') return void client.socket.end()
+      if (TURNS.has(type)) client.turns += 1
+      if (client.backend !== null) client.backend.socket.write(message)
+      else {
+        client.waiting.push(message)
+        if (!queue.includes(client)) queue.push(client)
+      }
+    }
+    lend()
+  }
+
+  function answer(backend: Backend, data: Buffer): void {
+    for (const message of backend.answers(data)) {
+      const type = String.fromCharCode(message[0] ?? 0)
+      // What a backend says by itself reaches nobody.
+      if (backend.client === null || type === 'A') continue
+      const { client } = backend
+      client.socket.write(message)
+      if (type !== 'Z') continue
+      client.turns -= 1
+      const isInTransaction = message[5] !== 73
+      if (isInTransaction || client.turns > 0) continue
+      backend.client = null
+      client.backend = null
+      idle.push(backend)
+    }
+    lend()
+  }
+
+  // Messages are passed on one by one, none of them to wait for the next.
+  const server = createServer({ noDelay: true }, (socket) => {
+    const client: Caller = { socket, backend: null, waiting: [], turns: 0, asked: reader(true) }
+    sockets.add(socket)
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('data', (data: Buffer) => ask(client, data))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const own = new URL(url)
+  own.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url: own.href,
+    served: () => backends.filter(({ used }) => used).length,
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+/** A backend, logged in by the driver, whose socket is then taken from it. */
+async function connected(url: string): Promise<Backend> {
+  const socket = new Socket()
+  const driver = new pg.Client({ connectionString: url, stream: () => socket })
+  driver.on('error', () => undefined)
+  await driver.connect()
+  socket.removeAllListeners('data').setNoDelay(true)
+  return { socket, client: null, answers: reader(false), used: false }
+}
+
+/** Reads messages, each a type and a length with its contents; the first one of a client has no type, and is given one. O(bytes). */
+function reader(isGreeted: boolean): Reader {
+  let chunks: Buffer[] = isGreeted ? [Buffer.from(GREETING)] : []
+  let size = chunks.length
+  let needed = HEADER
+  return (data) => {
+    chunks.push(data)
+    size += data.length
+    if (size < needed) return []
+    const all = Buffer.concat(chunks)
+    const messages: Buffer[] = []
+    let at = 0
+    for (;;) {
+      const left = all.length - at
+      needed = left < HEADER ? HEADER : 1 + all.readInt32BE(at + 1)
+      if (left < needed) break
+      messages.push(all.subarray(at, at + needed))
+      at += needed
+    }
+    chunks = [all.subarray(at)]
+    size = all.length - at
+    return messages
+  }
+}

@@ -1,0 +1,37 @@
+/** Starts a process with stores of its own (`other.ts`), and talks to it by lines. */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+
+/** Another process. */
+export interface OtherProcess {
+  /** Has it carry out a command, and waits until it has. */
+  tell(command: string): Promise<void>
+}
+
+/** Starts one, for one test. */
+export async function otherProcess(url: string, schema: string): Promise<OtherProcess> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'other.ts'), url, schema], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const gone = once(child, 'close')
+  onTestFinished(async () => {
+    child.stdin.end()
+    await gone
+  })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const hear = async (expected: string): Promise<void> => {
+    const { value } = await lines.next()
+    if (value !== expected) throw new Error(`the other process said ${String(value)} instead of ${expected}`)
+  }
+  await hear('here')
+  return {
+    tell: (command) => {
+      child.stdin.write(`${command}\n`)
+      return hear(command)
+    },
+  }
+}

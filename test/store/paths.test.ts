@@ -1,0 +1,145 @@
+/** Both databases page along a path as memory does, in logs in time order whose branches are long, many or written by turns (laws C, S). */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { seeded } from '../../bench/workload.ts'
+import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { EventFilter, EventQuery } from '../../src/store/query.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+import { folder, openStore } from './sqlite-drivers.ts'
+
+const FILES = folder()
+let database: TestDatabase
+let memory: Store
+let stores: Store[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+  memory = memoryStore()
+  stores = [
+    openStore('node:sqlite', FILES.next(), { synchronous: 'normal' }),
+    postgresStore({ url: database.url }),
+  ]
+})
+
+afterAll(async () => {
+  for (const store of stores) await store.close()
+  await database.drop()
+  FILES.remove()
+})
+
+/** Which branch the event at a position belongs to, and now and then a new branch off another one. */
+interface Shape {
+  readonly length: number
+  branchAt(seq: number): number
+  /** The branch that one begins on, which has events by then. */
+  stemOf(branch: number): number
+}
+
+const random = seeded(11)
+
+const SHAPES: Readonly<Record<string, Shape>> = {
+  'two branches by turns': { length: 1_000, branchAt: (seq) => seq % 2, stemOf: () => 0 },
+  'a branch that rests while another one is long': {
+    length: 1_200,
+    branchAt: (seq) => (seq > 100 && seq < 900 ? 1 : 0),
+    stemOf: () => 0,
+  },
+  'a branch every few events': {
+    length: 900,
+    branchAt: (seq) => Math.floor(seq / 7),
+    stemOf: (branch) => branch - 1,
+  },
+  'branches of any length, gone on with at any time': {
+    length: 1_500,
+    branchAt: (seq) => Math.floor(random() ** 3 * (1 + seq / 40)),
+    stemOf: (branch) => Math.floor(branch / 2),
+  },
+}
+
+/** A log in time order, some of its events at one instant, of common and rare kinds, with state updates in between. */
+function logOf({ length, branchAt, stemOf }: Shape): Event[] {
+  const ends = new Map<number, string>()
+  return Array.from({ length }, (_, seq): Event => {
+    const branch = branchAt(seq)
+    const parent_id = ends.get(branch) ?? ends.get(stemOf(branch)) ?? ends.get(0) ?? null
+    const timestamp = new Date(1e12 + Math.floor(seq / 3) * 1_000).toISOString()
+    const common = { id: `e${seq}`, timestamp, parent_id }
+    if (seq % 11 === 10) return { ...common, kind: 'ConversationStateUpdateEvent', key: 'stats', value: seq }
+    ends.set(branch, common.id)
+    if (seq % 97 === 5) return { ...common, kind: 'InterruptEvent', source: 'user' }
+    return { ...common, kind: 'PauseEvent', source: seq % 2 === 0 ? 'user' : 'agent' }
+  })
+}
+
+const FILTERS: readonly Omit<EventFilter, 'conversationId'>[] = [
+  {},
+  { source: 'agent' },
+  { kinds: ['InterruptEvent'] },
+  { kinds: ['PauseEvent', 'InterruptEvent'], source: 'user' },
+  { excludeKinds: ['PauseEvent'] },
+  {
+    timestampGte: new Date(1e12 + 90_000).toISOString(),
+    timestampLt: new Date(1e12 + 280_000).toISOString(),
+  },
+]
+
+/** All pages of a query, with their cursors. */
+async function pages(store: Store, asked: EventQuery): Promise<unknown[]> {
+  const all: unknown[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await store.search({ ...asked, ...(cursor !== undefined && { cursor }) })
+    all.push(page)
+    cursor = page.next_page_id
+  }
+  return all
+}
+
+describe('a search along a path', () => {
+  it.each(Object.entries(SHAPES))('of %s', async (name, shape) => {
+    const log = logOf(shape)
+    for (const store of [memory, ...stores]) {
+      await store.createConversation({ id: name })
+      for (let at = 0; at < log.length; at += 100) await store.append(name, log.slice(at, at + 100))
+    }
+    const leaves = [log.at(-1), log.at(-2), log[Math.floor(log.length * 0.6)], log[5]]
+    let full = 0
+    for (const leaf of leaves) {
+      for (const filter of FILTERS) {
+        for (const order of ['timestamp', 'timestamp_desc'] as const) {
+          for (const limit of [17, 100]) {
+            const asked = { conversationId: name, leafId: leaf?.id ?? '', order, limit, ...filter }
+            const expected = await pages(memory, asked)
+            full += expected.length - 1
+            for (const store of stores) expect(await pages(store, asked), store.name).toEqual(expected)
+          }
+        }
+      }
+    }
+    expect(full).toBeGreaterThan(50)
+  })
+
+  it.each([1, 3])('whose last events are the earliest, appended %i at a time', async (size) => {
+    const id = `backwards ${size}`
+    // The branch begins in time order, and then goes back beyond all that it hangs on.
+    const seconds = [10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 5, 6, 7, 8, 9, 1, 2]
+    const log = seconds.map((second, i): Event => ({
+      kind: 'PauseEvent',
+      id: `e${i}`,
+      timestamp: new Date(1e12 + second * 1_000).toISOString(),
+      ...(i === 10 && { parent_id: 'e4' }),
+    }))
+    for (const store of [memory, ...stores]) {
+      await store.createConversation({ id })
+      for (let at = 0; at < log.length; at += size) await store.append(id, log.slice(at, at + size))
+    }
+    for (const order of ['timestamp', 'timestamp_desc'] as const) {
+      const asked = { conversationId: id, leafId: 'e17', order, limit: 5 }
+      const expected = await pages(memory, asked)
+      expect(expected).toHaveLength(3)
+      for (const store of stores) expect(await pages(store, asked), store.name).toEqual(expected)
+    }
+  })
+})

@@ -1,0 +1,259 @@
+/** Whatever goes wrong below ends in one clear error, and the next call works once the cause is gone; watches go on as well. */
+
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { type PostgresClient, postgresStore } from '../../src/store/postgres/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { session, until, waiting } from '../postgres/bystander.ts'
+import { CAUSES, holdRow, pause } from '../postgres/causes.ts'
+import { APP, place, type Place, settle } from '../postgres/place.ts'
+import { startServer, type TestServer } from '../postgres/server.ts'
+
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startServer()
+  await settle(server)
+})
+
+afterAll(() => server.stop())
+
+function opened(url: string): Store {
+  const store = postgresStore({ url, pollInterval: 30 })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Holds a call to one error of the library, with nothing in it that nobody may see. */
+async function fails(call: Promise<unknown>, code: string, says: RegExp): Promise<void> {
+  const error: unknown = await call.then(
+    (value) => expect.unreachable(`it gave ${inspect(value)}`),
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toMatchObject({ name: 'ColloquyError', code, message: expect.stringMatching(says) })
+  expect((error as Error).message).toMatch(/^PostgreSQL [^\n]+[;,:] [^\n]*[a-z][^\n]*$/)
+  expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(APP.password)
+}
+
+/** The address of a server that is not there. */
+async function refusing(): Promise<string> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return `postgres://app:${APP.password}@127.0.0.1:${port}/nothing`
+}
+
+/** Calls that a store must answer whatever another call has met. */
+async function reads(store: Store): Promise<string[]> {
+  expect((await store.getConversation('c'))?.version).toBe(1)
+  expect(await store.count({ conversationId: 'c' })).toBe(1)
+  return (await store.read('c')).map(({ id }) => id ?? '')
+}
+
+/** How the store reaches its database. */
+const WAYS: Readonly<Record<string, (url: string) => Store>> = {
+  'by its URL': opened,
+  'through a pool that was given': (url) => {
+    const pool = new pg.Pool({ connectionString: url })
+    pool.on('error', () => undefined)
+    const store = postgresStore({ client: pool, pollInterval: 30, prepare: true })
+    onTestFinished(() => store.close().then(() => pool.end()))
+    return store
+  },
+}
+
+/** Appends with another store, and waits for the watch of the first. */
+async function wakes(store: Store, { url }: Place): Promise<void> {
+  let count = 0
+  const woken = new Promise<void>((resolve) => {
+    store.watch('c', () => {
+      count += 1
+      void store.read('c').then((events) => events.some(({ id }) => id === 'z') && resolve())
+    })
+  })
+  await until(() => count > 0)
+  await opened(url).append('c', [pause('z')])
+  await woken
+}
+
+describe.each(Object.entries(WAYS))('a store that is open, %s', (_, open) => {
+  // What an error is called does not depend on the way; how a connection is lost and made again does.
+  for (const cause of CAUSES.filter(({ code }) => open === opened || code === 'store_unavailable')) {
+    it(`meets ${cause.name}: one ${cause.code}, and goes on`, async () => {
+      const at = await place(server)
+      const store = open(at.url)
+      await store.createConversation({ id: 'c' })
+      await store.append('c', [pause('a')])
+      let last: string | null | undefined
+      // Watched before it happens; what it finds in the meantime is of no matter.
+      const look = (): Promise<unknown> =>
+        store.read('c', { direction: 'backward', limit: 1 }).then(
+          ([event]) => (last = event?.id),
+          () => null,
+        )
+      store.watch('c', () => void look())
+      await until(() => last === 'a')
+      const facts = cause.facts ?? [pause('b')]
+
+      const end = await cause.begin(at)
+      const call = fails(store.append('c', facts), cause.code, cause.says)
+      await Promise.all([call, cause.during?.(at)])
+      if (cause.readable === true) expect(await reads(store)).toEqual(['a'])
+      else await fails(store.read('c'), cause.code, cause.says)
+      await end()
+
+      const { version } = await store.append('c', facts)
+      expect(version).toBe(1 + facts.length)
+      expect((await store.read('c')).map(({ id }) => id)).toEqual(['a', ...facts.map(({ id }) => id)])
+      await opened(at.url).append('c', [pause('z')])
+      await until(() => last === 'z')
+    })
+  }
+
+  it('loses its idle connections without a word, and makes others', async () => {
+    const at = await place(server)
+    const store = open(at.url)
+    await store.createConversation({ id: 'c' })
+    await store.append('c', [pause('a')])
+    await Promise.all(Array.from({ length: 20 }, () => store.read('c')))
+    await at.cut()
+    // Their end takes a moment to arrive.
+    await sleep(50)
+    expect((await store.append('c', [pause('b')])).version).toBe(2)
+    await wakes(store, at)
+  })
+})
+
+describe('a store that is opened', () => {
+  for (const { name, begin, code, says } of CAUSES.filter(({ atOpening }) => atOpening === true)) {
+    it(`under ${name}: ${code} for each call, until it works`, async () => {
+      const at = await place(server)
+      const end = await begin(at)
+      const store = opened(at.url)
+      store.watch('c', () => undefined)
+      const calls = [store.createConversation({ id: 'c' }), store.read('c'), store.listConversations()]
+      for (const call of calls) await fails(call, code, says)
+      await end()
+      await store.createConversation({ id: 'c' })
+      await wakes(store, at)
+    })
+  }
+
+  it('by a user who may make no schema: store_read_only', async () => {
+    const at = await place(server)
+    await at.rule(`REVOKE CREATE ON DATABASE ${at.name} FROM app`)
+    const store = opened(at.url)
+    await fails(store.createConversation({ id: 'c' }), 'store_read_only', /permission denied/)
+    await at.rule(`GRANT CREATE ON DATABASE ${at.name} TO app`)
+    await store.createConversation({ id: 'c' })
+  })
+
+  it('for a host of several addresses that all refuse: store_unavailable, which says so', async () => {
+    const { port } = new URL(await refusing())
+    const addresses = [
+      { address: '127.0.0.1', family: 4 },
+      { address: '127.0.0.2', family: 4 },
+    ]
+    // What a driver gets from the system for such a host, and passes on: an error that says nothing by itself.
+    const client: PostgresClient = {
+      query: () =>
+        new Promise((_, reject) => {
+          const options = { host: 'several.test', port: Number(port), autoSelectFamily: true }
+          connect({ ...options, lookup: (_host, _options, give) => give(null, addresses) }).on(
+            'error',
+            reject,
+          )
+        }),
+    }
+    const store = postgresStore({ client, listen: false })
+    await fails(store.read('c'), 'store_unavailable', /ECONNREFUSED 127.0.0.1:.*ECONNREFUSED 127.0.0.2:/)
+    await store.close()
+  })
+
+  it('at an address where nothing listens: store_unavailable', async () => {
+    await fails(opened(await refusing()).read('c'), 'store_unavailable', /ECONNREFUSED/)
+  })
+})
+
+describe('all calls at once', () => {
+  it('are each answered by one error when their connections end, and all work afterwards', async () => {
+    const at = await place(server)
+    const store = opened(at.url)
+    await store.createConversation({ id: 'c' })
+    await store.append('c', [pause('a')])
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => store.append('c', [pause('b')]),
+      () => store.append('c', [pause('d'), pause('e', 'a')]),
+      () => store.append('c', [pause('f')], { mode: 'import' }),
+      () => store.read('c'),
+      () => store.get('c', 'a'),
+      () => store.search({ conversationId: 'c', kinds: ['PauseEvent'], leafId: 'a' }),
+      () => store.count({ conversationId: 'c' }),
+      () => store.updateConversation('c', { title: 'x' }),
+      () => store.listConversations(),
+      () => store.acquireLease('c', 'me', 1000),
+    ]
+    await at.rival.query('BEGIN')
+    await at.rival.query('LOCK TABLE colloquy.conversations, colloquy.events')
+    const failing = Promise.all(
+      calls.map((call) => fails(call(), 'store_unavailable', /terminating connection/)),
+    )
+    await until(async () => (await waiting(at.looker, at.name)) === calls.length)
+    await at.cut()
+    await failing
+    await at.rival.query('ROLLBACK')
+    await Promise.all(calls.map((call) => call()))
+    const ids = (await store.read('c')).map(({ id }) => id)
+    expect(ids.toSorted()).toEqual(['a', 'b', 'd', 'e', 'f'])
+  })
+})
+
+describe('a single client that was given', () => {
+  it('is not replaced when its connection ends: store_unavailable, and it closes', async () => {
+    const at = await place(server)
+    const client = await session(at.url)
+    const store = postgresStore({ client, pollInterval: 30 })
+    await store.createConversation({ id: 'c' })
+    store.watch('c', () => undefined)
+    await at.cut()
+    await fails(store.read('c'), 'store_unavailable', /connection|terminat/i)
+    await fails(store.append('c', [pause('a')]), 'store_unavailable', /not queryable/)
+    await store.close()
+  })
+})
+
+describe('closing', () => {
+  it('ends while the server is down, and calls that wait are answered first', async () => {
+    const at = await place(server)
+    const store = opened(at.url)
+    await store.createConversation({ id: 'c' })
+    store.watch('c', () => undefined)
+    await holdRow(at)
+    const call = fails(store.append('c', [pause('a')]), 'store_unavailable', /terminat/)
+    await until(async () => (await waiting(at.looker, at.name)) > 0)
+    await server.kill()
+    await Promise.all([call, store.close()])
+    await server.start()
+  })
+})
+
+describe('a table that somebody changed', () => {
+  it('is store_unavailable for the body that is no JSON, and hides no other event', async () => {
+    const at = await place(server)
+    const store = opened(at.url)
+    await store.createConversation({ id: 'c' })
+    await store.append('c', [pause('a'), pause('b')])
+    await at.rule(`UPDATE colloquy.events SET body = '{"kind' WHERE id = 'a'`)
+    await expect(store.get('c', 'a')).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringMatching(/position 0 of "c" is no JSON/),
+    })
+    expect((await store.get('c', 'b'))?.seq).toBe(1)
+  })
+})

@@ -1,0 +1,274 @@
+/** A schema of any version becomes one of today's, once and whole, whoever else is at it; one of tomorrow's is left alone. */
+
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { type Migration, migrate } from '../../src/store/postgres/migrate.ts'
+import { MIGRATIONS } from '../../src/store/postgres/schema/migrations.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { cut, run, session, until, urlOf, waiting } from '../postgres/bystander.ts'
+import { otherProcess } from '../postgres/process.ts'
+import { startServer, type TestServer } from '../postgres/server.ts'
+
+const LATEST = MIGRATIONS.length
+
+/** Where a step that is being taken waits, if it is told to. */
+const GATE = 7
+
+let server: TestServer
+let databases = 0
+/** The superuser's session in the database of the test. */
+let looker: pg.Client
+let name: string
+/** The store's user's address of it. */
+let url: string
+
+beforeAll(async () => {
+  server = await startServer()
+  await run(server.url, `CREATE ROLE app LOGIN PASSWORD 'x'`)
+})
+
+afterAll(() => server.stop())
+
+beforeEach(async () => {
+  name = `migrate_${(databases += 1)}`
+  await run(server.url, `CREATE DATABASE ${name} TEMPLATE template0 OWNER app`)
+  looker = await session(urlOf(server.url, name))
+  url = urlOf(server.url, name, { name: 'app', password: 'x' })
+  // Tells of each thing that is made, and waits where it is told to.
+  await looker.query(`
+    CREATE TABLE made (what text);
+    CREATE TABLE gates (what text);
+    GRANT ALL ON made, gates TO app;
+    CREATE FUNCTION tell() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    DECLARE
+      v_command record;
+    BEGIN
+      FOR v_command IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP
+        IF EXISTS (SELECT FROM public.gates g WHERE v_command.object_identity LIKE g.what) THEN
+          PERFORM pg_advisory_xact_lock_shared(${GATE});
+        END IF;
+        INSERT INTO public.made VALUES (v_command.object_identity);
+      END LOOP;
+    END $$;
+    CREATE EVENT TRIGGER tell ON ddl_command_end EXECUTE FUNCTION tell();
+  `)
+})
+
+afterEach(() => looker.end())
+
+function opened(schema = 'colloquy'): Store {
+  const store = postgresStore({ url, schema })
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** How often things were made, and that what made them was kept. */
+async function made(pattern: string): Promise<number> {
+  const { rows } = await looker.query<{ readonly count: number }>(
+    'SELECT count(*)::integer AS count FROM made WHERE what LIKE $1',
+    [pattern],
+  )
+  return rows[0]?.count ?? 0
+}
+
+async function versionOf(schema = 'colloquy'): Promise<number | undefined> {
+  const { rows } = await looker.query<{ readonly version: number }>(
+    `SELECT version FROM ${schema}.schema_version`,
+  )
+  expect(rows.length).toBe(1)
+  return rows[0]?.version
+}
+
+/** Everything in a schema, but for what is in its tables. */
+async function things(schema: string): Promise<unknown[]> {
+  const { rows } = await looker.query(
+    `SELECT c.relname AS name, c.relkind::text AS kind FROM pg_class c WHERE c.relnamespace = to_regnamespace($1)
+    UNION ALL SELECT p.oid::regprocedure::text, p.prosrc FROM pg_proc p WHERE p.pronamespace = to_regnamespace($1)
+    UNION ALL SELECT n.nspname, 'schema' FROM pg_namespace n WHERE n.oid = to_regnamespace($1) ORDER BY 1, 2`,
+    [schema],
+  )
+  return rows
+}
+
+describe('migrations', () => {
+  it('are done once, however many stores of however many processes open a new schema at once', async () => {
+    const processes = await Promise.all([1, 2, 3].map(() => otherProcess(url, 'colloquy')))
+    const here = Array.from({ length: 12 }, () => opened())
+    await Promise.all([
+      ...processes.map((process) => process.tell('open 6')),
+      ...here.map((store, i) => store.createConversation({ id: `here ${i}` })),
+    ])
+    expect(await versionOf()).toBe(LATEST)
+    expect(await opened().countConversations()).toBe(3 * 6 + 12)
+    expect(await made('colloquy')).toBe(1)
+    expect(await made('colloquy.schema_version')).toBe(1)
+    expect(await made('colloquy.events')).toBe(1)
+    expect(await made('colloquy.append_one(%')).toBe(1)
+  })
+
+  it('are waited for by a store that comes in the middle of them, and not done again', async () => {
+    await looker.query(`INSERT INTO gates VALUES ('colloquy.lanes')`)
+    await looker.query('SELECT pg_advisory_lock($1)', [GATE])
+    const first = opened().createConversation({ id: 'a' })
+    await until(async () => (await waiting(looker, name)) === 1)
+    const second = opened().createConversation({ id: 'b' })
+    await until(async () => (await waiting(looker, name)) === 2)
+    await looker.query('SELECT pg_advisory_unlock($1)', [GATE])
+    await Promise.all([first, second])
+    expect(await made('colloquy.lanes')).toBe(1)
+    expect(await opened().countConversations()).toBe(2)
+  })
+
+  it.each(['colloquy', 'colloquy.schema_version', 'colloquy.events_by_kind', 'colloquy.search_up(%'])(
+    'leave nothing half done when the connection is lost at %s',
+    async (what) => {
+      await looker.query('INSERT INTO gates VALUES ($1)', [what])
+      await looker.query('SELECT pg_advisory_lock($1)', [GATE])
+      const store = opened()
+      const call = store.createConversation({ id: 'c' })
+      await until(async () => (await waiting(looker, name)) === 1)
+      await Promise.all([
+        expect(call).rejects.toMatchObject({ code: 'store_unavailable' }),
+        cut(looker, 'app'),
+      ])
+      expect(await things('colloquy')).toEqual([])
+      await looker.query('SELECT pg_advisory_unlock($1)', [GATE])
+      await store.createConversation({ id: 'c' })
+      expect(await versionOf()).toBe(LATEST)
+      expect(await things('colloquy')).toEqual(await thingsOfNew())
+    },
+  )
+
+  it('that wait for a lock longer than they may are store_busy, and done by the next call', async () => {
+    await looker.query(`ALTER ROLE app IN DATABASE ${name} SET lock_timeout = '60ms'`)
+    await looker.query(`INSERT INTO gates VALUES ('colloquy.lanes')`)
+    await looker.query('SELECT pg_advisory_lock($1)', [GATE])
+    const store = opened()
+    await expect(store.read('c')).rejects.toMatchObject({ code: 'store_busy' })
+    expect(await things('colloquy')).toEqual([])
+    await looker.query('SELECT pg_advisory_unlock($1)', [GATE])
+    await store.createConversation({ id: 'c' })
+  })
+
+  it.each(MIGRATIONS.map((_, version) => version))(
+    'bring a schema of version %i to the latest, with what is in it',
+    async (version) => {
+      const client = new pg.Pool({ connectionString: url })
+      client.on('error', () => undefined)
+      onTestFinished(() => client.end())
+      if (version > 0) {
+        await migrate(client, 'colloquy', MIGRATIONS.slice(0, version))
+        expect(await versionOf()).toBe(version)
+        await looker.query(`INSERT INTO colloquy.conversations (conversation_id, public, tags, metadata, created_at, updated_at)
+        VALUES ('old', false, '{}', '{}', 1, 1)`)
+      } else {
+        // What a killed process may have left that made it by hand.
+        await client.query('CREATE SCHEMA colloquy')
+      }
+      const stores = [opened(), opened(), opened()]
+      const found = await Promise.all(stores.map((store) => store.getConversation('old')))
+      expect(found.map((one) => one?.version)).toEqual(stores.map(() => (version > 0 ? 0 : undefined)))
+      expect(await versionOf()).toBe(LATEST)
+      expect(await things('colloquy')).toEqual(await thingsOfNew())
+    },
+  )
+
+  it('are done in order, from where a schema is, and all or none', async () => {
+    const client = await session(url)
+    onTestFinished(() => client.end())
+    const steps: readonly Migration[] = [
+      (schema) => `CREATE TABLE ${schema}.one (a integer);`,
+      (schema) => `ALTER TABLE ${schema}.one ADD COLUMN b integer; CREATE TABLE ${schema}.two (a integer);`,
+      (schema) => `CREATE TABLE ${schema}.three (a integer); CREATE TABLE ${schema}.one (a integer);`,
+    ]
+    await migrate(client, 'mine', steps.slice(0, 1))
+    await client.query('INSERT INTO mine.one VALUES (1)')
+    await migrate(client, 'mine', steps.slice(0, 2))
+    await migrate(client, 'mine', steps.slice(0, 2))
+    expect(await versionOf('mine')).toBe(2)
+    expect((await client.query('SELECT a, b FROM mine.one')).rows).toEqual([{ a: 1, b: null }])
+    const before = await things('mine')
+    await expect(migrate(client, 'mine', steps)).rejects.toMatchObject({ code: '42P07' })
+    expect(await versionOf('mine')).toBe(2)
+    expect(await things('mine')).toEqual(before)
+    await expect(migrate(client, 'fresh', steps)).rejects.toMatchObject({ code: '42P07' })
+    expect(await things('fresh')).toEqual([])
+  })
+})
+
+/** What a schema holds that was made by one that found nothing. */
+async function thingsOfNew(): Promise<unknown[]> {
+  await looker.query('ALTER SCHEMA colloquy RENAME TO aside')
+  const store = postgresStore({ url })
+  await store.countConversations()
+  await store.close()
+  const found = await things('colloquy')
+  await looker.query('DROP SCHEMA colloquy CASCADE')
+  await looker.query('ALTER SCHEMA aside RENAME TO colloquy')
+  return found
+}
+
+describe('a schema of a newer version', () => {
+  it('is refused by every call, and left as it is', async () => {
+    const store = opened()
+    await store.createConversation({ id: 'c' })
+    await looker.query('UPDATE colloquy.schema_version SET version = version + 1')
+    const before = await things('colloquy')
+    const late = opened()
+    const calls = [
+      late.getConversation('c'),
+      late.append('c', [{ kind: 'PauseEvent', id: 'a' }]),
+      late.deleteConversation('c'),
+    ]
+    for (const call of calls) {
+      await expect(call).rejects.toMatchObject({
+        name: 'ColloquyError',
+        code: 'store_newer',
+        message: expect.stringMatching(/upgrade/),
+        data: { schema: 'colloquy', version: LATEST + 1, known: LATEST },
+      })
+    }
+    expect(await things('colloquy')).toEqual(before)
+    expect(await versionOf()).toBe(LATEST + 1)
+    expect((await looker.query('SELECT FROM colloquy.events')).rows).toEqual([])
+    // The older library has done no harm: gone back to its version, the same store works.
+    await looker.query('UPDATE colloquy.schema_version SET version = version - 1')
+    expect((await late.append('c', [{ kind: 'PauseEvent', id: 'a' }])).version).toBe(1)
+  })
+
+  it('is noticed also by who waited while a newer library made it', async () => {
+    await looker.query(`INSERT INTO gates VALUES ('colloquy.lanes')`)
+    await looker.query('SELECT pg_advisory_lock($1)', [GATE])
+    const client = await session(url)
+    onTestFinished(() => client.end())
+    const newer = migrate(client, 'colloquy', [
+      ...MIGRATIONS,
+      (schema) => `CREATE TABLE ${schema}.later (a integer);`,
+    ])
+    await until(async () => (await waiting(looker, name)) === 1)
+    const call = opened().createConversation({ id: 'c' })
+    await until(async () => (await waiting(looker, name)) === 2)
+    await looker.query('SELECT pg_advisory_unlock($1)', [GATE])
+    await newer
+    await expect(call).rejects.toMatchObject({ code: 'store_newer' })
+    expect(await versionOf()).toBe(LATEST + 1)
+  })
+})
+
+describe('a schema', () => {
+  it('lives beside others, under whatever name', async () => {
+    await looker.query('CREATE TABLE events (a integer)')
+    const names = ['colloquy', 'Odd "name"; DROP', 'é😀']
+    for (const [i, schema] of names.entries()) {
+      const store = opened(schema)
+      await store.createConversation({ id: 'c' })
+      await store.append(
+        'c',
+        Array.from({ length: i + 1 }, (_, n) => ({ kind: 'PauseEvent' as const, id: `e${n}` })),
+      )
+    }
+    for (const [i, schema] of names.entries()) expect(await opened(schema).read('c')).toHaveLength(i + 1)
+    expect((await looker.query('SELECT FROM events')).rows).toEqual([])
+  })
+})

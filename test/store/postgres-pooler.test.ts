@@ -1,0 +1,123 @@
+/** The PostgreSQL store passes the whole kit where no connection is its own: behind a pooler, through a bare client, over one connection. */
+
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  type PostgresClient,
+  type PostgresStoreOptions,
+  postgresStore,
+} from '../../src/store/postgres/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { storeConformance } from '../../src/testing/index.ts'
+import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+import { type Pooler, startPooler } from '../postgres/pooler.ts'
+
+const BACKENDS = 4
+
+let database: TestDatabase
+let pooler: Pooler
+let single: pg.Pool
+let clients: pg.Client[]
+let client: PostgresClient
+let schemas = 0
+
+beforeAll(async () => {
+  database = await testDatabase()
+  pooler = await startPooler(database.url, BACKENDS)
+  single = new pg.Pool({ connectionString: database.url, max: 1 })
+  single.on('error', () => undefined)
+  clients = Array.from({ length: BACKENDS }, () => new pg.Client(database.url))
+  for (const one of clients) one.on('error', () => undefined)
+  await Promise.all(clients.map((one) => one.connect()))
+  client = turning(clients)
+})
+
+afterAll(async () => {
+  await pooler.close()
+  await single.end()
+  await Promise.all(clients.map((one) => one.end()))
+  await database.drop()
+})
+
+/** Nothing but `query`, each time on another backend, which then forgets its session; and nothing that would need one. */
+function turning(backends: readonly pg.Client[]): PostgresClient {
+  let turn = 0
+  const last = backends.map(() => Promise.resolve<unknown>(null))
+  return {
+    query: async (text, values) => {
+      if (typeof text !== 'string') throw new Error('there are no prepared statements here')
+      if (/^\s*(LISTEN|UNLISTEN|SET|BEGIN|COMMIT|PREPARE)\b/i.test(text))
+        throw new Error(`no session: ${text}`)
+      const at = (turn += 1) % backends.length
+      const backend = backends[at] as pg.Client
+      const own = (last[at] as Promise<unknown>).then(() => backend.query(text, values))
+      const forget = (): Promise<unknown> => backend.query('DISCARD ALL')
+      last[at] = own.then(forget, forget)
+      return own
+    },
+  }
+}
+
+/** Opens stores, each on a schema of its own, and knows which schema each has. */
+function opener(to: () => PostgresStoreOptions): {
+  open(): Promise<Store>
+  reopen(store: Store): Promise<Store>
+} {
+  const schemaOf = new Map<Store, string>()
+  const on = async (schema: string): Promise<Store> => {
+    const store = postgresStore({ ...to(), schema, pollInterval: 20 })
+    schemaOf.set(store, schema)
+    return store
+  }
+  return { open: () => on(`pooled_${(schemas += 1)}`), reopen: (store) => on(schemaOf.get(store) as string) }
+}
+
+const WAYS: Readonly<Record<string, () => PostgresStoreOptions>> = {
+  'by the URL of a pooler in transaction mode': () => ({ url: pooler.url }),
+  'through a client that has nothing but query, and no session': () => ({ client }),
+}
+
+/** Where calls wait for each other, or for what wakes them. */
+const TOGETHER = /many|at once|meanwhile|while|watch|close|reopen|lease/
+
+describe.each(Object.entries(WAYS))('the PostgreSQL store, %s', (name, to) => {
+  for (const one of storeConformance({ name, ...opener(to) })) it(one.name, one.run)
+
+  it('skips nothing', () => {
+    const cases = storeConformance({ name, ...opener(to) })
+    expect(cases.length).toBeGreaterThan(100)
+    expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([])
+  })
+})
+
+const throughOne = (): PostgresStoreOptions => ({ client: single, prepare: true })
+
+describe('the PostgreSQL store, through a pool of one', () => {
+  const cases = storeConformance({ name: 'a pool of one', ...opener(throughOne) })
+  const together = cases.filter(({ name }) => TOGETHER.test(name))
+
+  it('is tried with all that could wait for itself', () => {
+    expect(together.length).toBeGreaterThan(20)
+  })
+
+  for (const { name, run } of together) it(name, run)
+})
+
+describe('a pooler in transaction mode', () => {
+  it('was one: statements went to every backend, where neither names nor channels are kept', async () => {
+    expect(pooler.served()).toBe(BACKENDS)
+    const mine = new pg.Client(pooler.url)
+    const heard: string[] = []
+    mine.on('notification', ({ channel }) => heard.push(channel))
+    await mine.connect()
+    await mine.query('LISTEN pooled')
+    const named = { name: `named ${Math.random()}`, text: 'SELECT pg_backend_pid() AS pid' }
+    const { rows } = await mine.query<{ readonly pid: number }>(named)
+    await expect(mine.query(named)).rejects.toMatchObject({ code: '26000' })
+    await mine.query(`NOTIFY pooled`)
+    const other = await mine.query('SELECT pg_backend_pid() AS pid')
+    expect(other.rows).not.toEqual(rows)
+    expect(heard).toEqual([])
+    await mine.end()
+  })
+})

@@ -1,0 +1,111 @@
+/** What the kit cannot see of snapshots in PostgreSQL: who waits for whom, and that a database of the first version gets them. */
+
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { LATEST, MIGRATIONS } from '../../src/store/postgres/schema/migrations.ts'
+import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+
+let database: TestDatabase
+let pool: pg.Pool
+
+beforeAll(async () => {
+  database = await testDatabase()
+  pool = new pg.Pool({ connectionString: database.url, max: 8 })
+  pool.on('error', () => undefined)
+})
+
+afterAll(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+const part = (number: number, ...bytes: readonly number[]) => ({
+  part: number,
+  bytes: Uint8Array.from(bytes),
+})
+
+/** Waits until somebody waits for a lock in this database. */
+async function someoneWaits(): Promise<void> {
+  const asked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  while ((await pool.query(asked)).rows.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+describe('a save that is under way', () => {
+  it('holds up no append and no reader, but another save and a deletion', async () => {
+    const store = postgresStore({ client: pool, schema: 'waits' })
+    await store.createConversation({ id: 'c' })
+    await store.append('c', [{ kind: 'PauseEvent', id: 'a' }])
+    await store.saveSnapshot('c', [part(0, 1), part(1, 1)])
+    const client = await pool.connect()
+    const save = async (mark: number): Promise<void> => {
+      await client.query('BEGIN')
+      await client.query(`SELECT waits.save_snapshot('c', true, '{0}', '{1}', '{1}', $1)`, [Buffer.of(mark)])
+    }
+    try {
+      await save(2)
+      expect((await store.append('c', [{ kind: 'PauseEvent', id: 'b' }])).version).toBe(2)
+      expect(await store.updateConversation('c', { title: 'T' })).toMatchObject({ title: 'T', version: 2 })
+      expect(await store.loadSnapshot('c')).toEqual([part(0, 1), part(1, 1)])
+      const next = store.saveSnapshot('c', [part(7, 3)])
+      await someoneWaits()
+      await client.query('COMMIT')
+      await next
+      expect(await store.loadSnapshot('c')).toEqual([part(0, 2), part(7, 3)])
+
+      await save(4)
+      const deleted = store.deleteConversation('c')
+      await someoneWaits()
+      await client.query('COMMIT')
+      expect(await deleted).toBe(true)
+    } finally {
+      client.release()
+    }
+    expect((await pool.query('SELECT conversation_id FROM waits.snapshot_parts')).rows).toEqual([])
+    expect((await pool.query('SELECT conversation_id FROM waits.snapshots')).rows).toEqual([])
+    await store.close()
+  })
+
+  it('waits for no append', async () => {
+    const store = postgresStore({ client: pool, schema: 'passes' })
+    await store.createConversation({ id: 'c' })
+    const client = await pool.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query(`UPDATE passes.conversations SET version = version WHERE conversation_id = 'c'`)
+      await store.saveSnapshot('c', [part(0, 1)])
+      expect(await store.deleteSnapshot('c')).toBe(true)
+      await client.query('ROLLBACK')
+    } finally {
+      client.release()
+    }
+    await store.close()
+  })
+})
+
+describe('a schema of the first version', () => {
+  it('is brought to the last with all that it keeps, and then takes snapshots', async () => {
+    const first = MIGRATIONS[0] as (schema: string) => string
+    await pool.query(`CREATE SCHEMA old; CREATE TABLE old.schema_version (
+      one boolean PRIMARY KEY DEFAULT true CHECK (one), version integer NOT NULL);
+      INSERT INTO old.schema_version (version) VALUES (1); ${first('old')}
+      INSERT INTO old.conversations (conversation_id, public, tags, metadata, created_at, updated_at)
+      VALUES ('c', false, '{}', '{"old":1}', 7, 7), ('gone', false, '{}', '{}', 7, 7)`)
+    const body = JSON.stringify({ kind: 'PauseEvent', id: 'a' })
+    const append = `SELECT old.append_one('c', NULL, NULL, NULL, false, NULL, 'a', 7, 'PauseEvent', 'user', NULL, $1)`
+    await pool.query(append, [body])
+
+    const store = postgresStore({ client: pool, schema: 'old' })
+    expect(await store.getConversation('c')).toMatchObject({ metadata: { old: 1 }, version: 1, headId: 'a' })
+    expect(await store.read('c')).toMatchObject([{ seq: 0, fact: { kind: 'PauseEvent', id: 'a' } }])
+    expect(await store.loadSnapshot('c')).toEqual([])
+    await store.saveSnapshot('c', [part(0, 0, 255)])
+    await store.saveSnapshot('gone', [part(0, 1)])
+    expect(await store.deleteConversation('gone')).toBe(true)
+    expect(await store.loadSnapshot('gone')).toEqual([])
+    expect(await store.loadSnapshot('c')).toEqual([part(0, 0, 255)])
+    expect((await store.append('c', [{ kind: 'PauseEvent', id: 'b' }])).events[0]?.parentId).toBe('a')
+    expect((await pool.query('SELECT version FROM old.schema_version')).rows).toEqual([{ version: LATEST }])
+    await store.close()
+  })
+})
