@@ -24,9 +24,9 @@ export interface Entry {
   readonly seq: number
   /** The event's id; null only for a quarantined line whose id cannot be read. */
   readonly id: string | null
-  /** The decoded event; null when the line is quarantined. */
+  /** The decoded event; null when the line is quarantined, and where the body was let go (`remains`). */
   readonly event: Event | null
-  /** The line that could not be decoded; null for an event. */
+  /** The line that could not be decoded; null for an event, and where the body was let go. */
   readonly quarantined: Quarantined | null
   /** ISO 8601 text; null while no entry so far had one. */
   readonly timestamp: string | null
@@ -44,6 +44,21 @@ export interface Entry {
   readonly above: Entry | null
   /** What there is to say about it; mostly nothing. */
   readonly reports: readonly Report[]
+  /** Only on an entry of a snapshot or a compacted state: what is known of its body without the body. */
+  readonly remains?: Remains
+}
+
+/** What stays known of a body that was let go. */
+export interface Remains {
+  readonly kind: string | null
+  /** Whether it was an event; a line that could not be decoded otherwise. */
+  readonly isEvent: boolean
+  /** The tool call id of an action that stands in the tree. */
+  readonly callId: string | null
+  /** The LLM response of such an action; at least of the first action of each response. */
+  readonly responseId: string | null
+  /** Calls back with position and tool call id of every action on its path, the last first. O(path). */
+  readonly eachCall: (say: (seq: number, toolCallId: string) => void) => void
 }
 
 /** An entry that holds a decoded event, as every event of a view does. */
@@ -59,7 +74,27 @@ export interface EventEntry<E extends Event = Event> extends Entry {
  * kindOf(log.entries.get(0)) // 'NewsEvent'
  */
 export function kindOf(entry: Entry): string | null {
-  return entry.event?.kind ?? entry.quarantined?.event_kind ?? null
+  return entry.event?.kind ?? entry.quarantined?.event_kind ?? entry.remains?.kind ?? null
+}
+
+/** The kind of an entry's event; null for a line that could not be decoded, whatever it claims to be. */
+export function eventKindOf(entry: Entry): string | null {
+  if (entry.event !== null) return entry.event.kind
+  return entry.remains?.isEvent === true ? entry.remains.kind : null
+}
+
+/** The tool call id of an action that stands in the tree; null for anything else. */
+export function callIdOf(entry: Entry): string | null {
+  const { event } = entry
+  if (event === null) return entry.remains?.callId ?? null
+  return entry.stands && event.kind === 'ActionEvent' ? event.tool_call_id : null
+}
+
+/** The LLM response of such an action; of those let go at least for the first action of each response. */
+export function responseIdOf(entry: Entry): string | null {
+  const { event } = entry
+  if (event === null) return entry.remains?.responseId ?? null
+  return entry.stands && event.kind === 'ActionEvent' ? event.llm_response_id : null
 }
 
 /** The entry that HEAD means when it is told to go to this one (design D7): itself, or the nearest real one above. */

@@ -1,7 +1,8 @@
 /** The log: facts in order, an index over them, and HEAD. */
 
-import type { Entry, Report } from './entry.ts'
+import { callIdOf, type Entry, type Report, responseIdOf } from './entry.ts'
 import { IndexMap } from './index-map.ts'
+import type { Skeleton } from './skeleton/skeleton.ts'
 import { Vector } from './vector.ts'
 
 /** Positions by event id, by the tool call id of an action, and of the first action of each LLM response. */
@@ -9,6 +10,8 @@ export interface LogIndex {
   readonly ids: IndexMap
   readonly calls: IndexMap
   readonly responses: IndexMap
+  /** What the log began with, when it began with a snapshot. */
+  readonly skeleton: Skeleton | null
 }
 
 /** Facts in order with HEAD; every version stays valid (design D6). */
@@ -19,15 +22,27 @@ export interface Log<E extends Entry = Entry> {
   readonly index: LogIndex
 }
 
-const newIndex = (): LogIndex => ({
-  ids: new IndexMap(),
-  calls: new IndexMap(),
-  responses: new IndexMap(),
+const newIndex = (skeleton: Skeleton | null): LogIndex => ({
+  ids: new IndexMap(skeleton?.ids),
+  calls: new IndexMap(skeleton?.callIds),
+  responses: new IndexMap(skeleton?.responseIds),
+  skeleton,
 })
 
 /** A log without entries. */
 export function emptyLog<E extends Entry>(): Log<E> {
-  return { entries: Vector.empty(), head: null, index: newIndex() }
+  return { entries: Vector.empty(), head: null, index: newIndex(null) }
+}
+
+/** A log that begins with a skeleton, which must make entries of this type; HEAD where the caller says. O(length / 32). */
+export function logOver<E extends Entry>(skeleton: Skeleton, head: E | null): Log<E> {
+  const leafAt = (start: number) => skeleton.leaf(start) as readonly E[]
+  return { entries: Vector.lazy(skeleton.length, leafAt), head, index: newIndex(skeleton) }
+}
+
+/** How many entries at the beginning of the log are those of its skeleton. O(1). */
+export function skeletonLength(log: Log): number {
+  return Math.min(log.index.skeleton?.length ?? 0, log.entries.length)
 }
 
 /**
@@ -53,34 +68,31 @@ export function hasCall(
 ): boolean {
   const confirm = (at: number): boolean => {
     const entry = log.entries.get(at)
-    const event = entry?.event
-    const isCall =
-      entry?.stands === true && event?.kind === 'ActionEvent' && event.tool_call_id === toolCallId
-    return isCall && accept(at)
+    return entry !== undefined && callIdOf(entry) === toolCallId && accept(at)
   }
   return log.index.calls.find(toolCallId, confirm, from) >= 0
 }
 
-/** Whether an action of this LLM response is in the log. O(log n). */
-export function hasResponse(log: Log, responseId: string): boolean {
-  const seq = log.index.responses.find(responseId, (at) => {
+/** Whether an action of this LLM response is in the log at position `from` or later. O(log n). */
+export function hasResponse(log: Log, responseId: string, from = 0): boolean {
+  const confirm = (at: number): boolean => {
     const entry = log.entries.get(at)
-    const event = entry?.event
     // In another version of the log the same action may stand at this position, and be a duplicate in this one.
-    return entry?.stands === true && event?.kind === 'ActionEvent' && event.llm_response_id === responseId
-  })
-  return seq >= 0
+    return entry !== undefined && responseIdOf(entry) === responseId
+  }
+  return log.index.responses.find(responseId, confirm, from) >= 0
 }
 
 /** The log with one more entry, HEAD where the caller says. O(1) amortised. */
 export function appendEntry<E extends Entry>(log: Log<E>, entry: E, head: E | null): Log<E> {
   // A log that starts anew gets an index of its own, so that an empty log can be shared for ever.
-  const index = log.entries.length === 0 ? newIndex() : log.index
+  const index = log.entries.length === 0 ? newIndex(null) : log.index
   if (entry.stands && entry.id !== null) {
     index.ids.add(entry.id, entry.seq)
     if (entry.event?.kind === 'ActionEvent') {
       index.calls.add(entry.event.tool_call_id, entry.seq)
-      if (!hasResponse(log, entry.event.llm_response_id)) {
+      // What the skeleton knows is not asked for here: that would cost, and to know a response twice costs nothing.
+      if (!hasResponse(log, entry.event.llm_response_id, index.skeleton?.length)) {
         index.responses.add(entry.event.llm_response_id, entry.seq)
       }
     }
@@ -94,11 +106,13 @@ export function logPrefix<E extends Entry>(log: Log<E>, length: number, head: E 
 }
 
 /**
- * What was put right or left aside in the whole log, in log order. O(n).
+ * What was put right or left aside in the whole log, in log order. O(n); of a snapshot's part only what it reports.
  * @example
  * const { log } = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'a' }])
  * listReports(log).map((report) => report.code) // ['duplicate_id']
  */
 export function listReports(log: Log): Report[] {
-  return [...log.entries].flatMap((entry) => entry.reports)
+  const known = skeletonLength(log)
+  const before = log.index.skeleton?.reports(known) ?? []
+  return [...before, ...log.entries.slice(known).flatMap((entry) => entry.reports)]
 }

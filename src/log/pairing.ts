@@ -2,7 +2,7 @@
 
 import type { AnswerEvent } from '../event/types.ts'
 import { isOnPath } from './ancestry.ts'
-import type { EventEntry } from './entry.ts'
+import { callIdOf, type EventEntry } from './entry.ts'
 import { findEntry, type Log } from './log.ts'
 import { latestOpenCall, openCallOf, type OpenCall, type OpenCalls } from './open-calls.ts'
 
@@ -23,7 +23,8 @@ export function matchAnswer(
   const actionId = event.kind === 'AgentErrorEvent' ? undefined : event.action_id
   const named = actionId === undefined ? undefined : findEntry(log, actionId)
   if (named === undefined) return latestOpenCall(open, event.tool_call_id) ?? null
-  if (named.event?.kind !== 'ActionEvent') return 'orphan_answer'
-  const call = openCallOf(open, named.event.tool_call_id, named.seq)
+  const toolCallId = callIdOf(named)
+  if (toolCallId === null) return 'orphan_answer'
+  const call = openCallOf(open, toolCallId, named.seq)
   return call ?? (isOnPath(named, answer.parent) ? 'duplicate_answer' : 'orphan_answer')
 }

@@ -9,6 +9,9 @@ const MASK = WIDTH - 1
 /** An inner node holds nodes, a leaf holds values; which of the two it is follows from the level alone. */
 type Node = readonly unknown[]
 
+/** Makes a leaf when it is asked for: all values from a multiple of 32 up to the next; the same objects each time. */
+export type LeafMaker<T> = (start: number) => readonly T[]
+
 const NO_NODES: Node = Object.freeze([])
 
 /** The index of the first value that lies in the tail. */
@@ -44,6 +47,27 @@ export class Vector<T> implements Iterable<T> {
   static empty<T>(): Vector<T> {
     // A fresh tail for each caller: a shared one would be owned by whoever pushed first.
     return new Vector<T>(0, BITS, NO_NODES, [])
+  }
+
+  /**
+   * A vector whose values are made when they are asked for. O(length / 32), with one leaf made.
+   * @param leafAt gives all 32 values from an index that is a multiple of 32, fewer at the end of the vector.
+   */
+  static lazy<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
+    if (length === 0) return Vector.empty()
+    const start = tailStart(length)
+    let nodes: unknown[] = Array.from({ length: start >>> BITS }, () => leafAt)
+    let shift = 0
+    do {
+      const count = Math.ceil(nodes.length / WIDTH)
+      const above: Node[] = []
+      for (let index = 0; index < count; index += 1)
+        above.push(nodes.slice(index * WIDTH, (index + 1) * WIDTH))
+      nodes = above
+      shift += BITS
+    } while (nodes.length > 1)
+    // The maker may keep its leaf, and a push may write into this one.
+    return new Vector(length, shift, (nodes[0] ?? NO_NODES) as Node, leafAt(start).slice())
   }
 
   /** A vector of the given values, in order. */
@@ -150,8 +174,13 @@ export class Vector<T> implements Iterable<T> {
     for (let level = this.#shift; level > 0; level -= BITS) {
       node = node[(index >>> level) & MASK] as Node
     }
-    return node as T[]
+    return made<T>(node, index)
   }
+}
+
+/** A leaf that is there, or that is made now; never written to. */
+function made<T>(leaf: Node | LeafMaker<T>, index: number): T[] {
+  return (typeof leaf === 'function' ? leaf(index & ~MASK) : leaf) as T[]
 }
 
 /** A chain of inner nodes down to one leaf. */
@@ -175,7 +204,7 @@ function withLeaf(node: Node, level: number, index: number, leaf: Node): Node {
 
 /** The trie with one value replaced. */
 function withValue(node: Node, level: number, index: number, value: unknown): Node {
-  const copy = node.slice()
+  const copy = (level === 0 ? made(node, index) : node).slice()
   work.slots += copy.length
   const slot = level === 0 ? index & MASK : (index >>> level) & MASK
   copy[slot] = level === 0 ? value : withValue(node[slot] as Node, level - BITS, index, value)

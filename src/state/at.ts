@@ -2,14 +2,15 @@
 
 import { ColloquyError } from '../event/errors.ts'
 import { anchorOf, type Entry } from '../log/entry.ts'
-import { findEntry, type Log, logPrefix } from '../log/log.ts'
+import { findEntry, type Log, logPrefix, skeletonLength } from '../log/log.ts'
 import { quote } from '../log/place.ts'
 import { branchOf, type Moment, type State } from './state.ts'
 
 /**
  * The state at an event: the branch part of the path to it, the log part up to its position (law T). HEAD is the event,
  * or for a state update the event before it on its branch. O(log n): nothing is folded again.
- * @throws ColloquyError `unknown_event` when no event of the tree has this id.
+ * @throws ColloquyError `unknown_event` when no event of the tree has this id; `not_held` when the state comes from a
+ * snapshot or `compact`, which let go of what was known there: fold the whole log to look there.
  * @example
  * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
  * console.assert(stateAt(state, "p").log.entries.length === 1);
@@ -27,7 +28,8 @@ export function stateAt(state: State, eventId: string): State {
 /**
  * The state with HEAD at another event, or at the empty HEAD for null, and nothing appended: the whole log, seen from
  * another branch. Status and error stay, as they belong to the log. O(log n).
- * @throws ColloquyError `unknown_event` when no event of the tree has this id.
+ * @throws ColloquyError `unknown_event` when no event of the tree has this id; `not_held` when the state comes from a
+ * snapshot or `compact`, which let go of that branch: fold the whole log to go there.
  * @example
  * const state = replay([{ kind: "PauseEvent", id: "p" }, { kind: "InterruptEvent", id: "i" }]);
  * console.assert(switchTo(state, "p").log.head?.id === "p");
@@ -56,13 +58,24 @@ export function entryOf(log: Log<Moment>, eventId: string): Moment {
  * leaves(log).map((entry) => entry.id) // ['b', 'c']
  */
 export function leaves(log: Log): Entry[] {
-  const real: Entry[] = []
-  const inner = new Set<Entry>()
-  for (const entry of log.entries) {
-    if (!entry.canBeHead) continue
-    real.push(entry)
-    const above = anchorOf(entry.parent)
-    if (above !== null) inner.add(above)
+  const known = skeletonLength(log)
+  const marks = new Uint8Array(log.entries.length)
+  // An event comes after those above it, so that what was marked as an end is no end from then on.
+  const mark = (seq: number, above: number) => {
+    marks[seq] = END
+    if (above >= 0) marks[above] = INNER
   }
-  return real.filter((entry) => !inner.has(entry))
+  // What is only a skeleton is read as such: no object is made for it.
+  log.index.skeleton?.eachReal(known, mark)
+  for (const entry of log.entries.slice(known)) {
+    if (entry.canBeHead) mark(entry.seq, anchorOf(entry.parent)?.seq ?? -1)
+  }
+  const found: Entry[] = []
+  for (let seq = marks.indexOf(END); seq >= 0; seq = marks.indexOf(END, seq + 1)) {
+    found.push(log.entries.get(seq) as Entry)
+  }
+  return found
 }
+
+const END = 1
+const INNER = 2

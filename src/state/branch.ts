@@ -19,7 +19,7 @@ import { emptyView, type View, withUnit } from '../view/view.ts'
 
 /** An answer that stays out of the view (U3), as the fold keeps it: the reason is null where only the whole path can tell. */
 export interface DroppedEntry {
-  readonly entry: EventEntry<AnswerEvent>
+  readonly entry: Entry
   readonly reason: DropReason | null
 }
 

@@ -1,8 +1,10 @@
 /** Answers that answer nothing: a branch goes in, their ids and reasons come out (U3). */
 
-import { pathTo } from '../log/ancestry.ts'
+import { isOnPath } from '../log/ancestry.ts'
+import { callIdOf, type Entry } from '../log/entry.ts'
+import { hasCall, type Log } from '../log/log.ts'
 import type { DropReason } from '../log/pairing.ts'
-import type { Branch } from './branch.ts'
+import type { Branch, DroppedEntry } from './branch.ts'
 
 /** An answer that stays out of the view. */
 export interface Dropped {
@@ -18,19 +20,44 @@ export interface Dropped {
  * droppedAnswers(state.branch) // [{ id: 'e', reason: 'orphan_answer' }]
  */
 export function droppedAnswers(branch: Branch): Dropped[] {
-  const last = branch.dropped.last()
-  if (last === undefined) return []
-  const reasons = new Map([...branch.dropped].map(({ entry, reason }) => [entry.seq, reason]))
-  const called = new Set<string>()
-  const dropped: Dropped[] = []
-  for (const entry of pathTo(last.entry)) {
-    const { id, event, seq } = entry
-    if (event?.kind === 'ActionEvent') called.add(event.tool_call_id)
-    const reason = reasons.get(seq)
-    if (id === null || event === null || reason === undefined) continue
-    // The answer names no action: it is a second one when a call on the path has its id.
-    const answered = 'tool_call_id' in event && called.has(event.tool_call_id)
-    dropped.push({ id, reason: reason ?? (answered ? 'duplicate_answer' : 'orphan_answer') })
+  const dropped = [...branch.dropped]
+  const asking = dropped.filter(({ reason }) => reason === null).map(({ entry }) => entry)
+  const firsts = firstCalls(asking)
+  return dropped.map(({ entry, reason }) => {
+    // The answer names no action: it is a second one when a call above it on the path has its id.
+    const isSecond = (firsts.get(answeredId(entry)) ?? Infinity) < entry.seq
+    return { id: entry.id ?? '', reason: reason ?? (isSecond ? 'duplicate_answer' : 'orphan_answer') }
+  })
+}
+
+/** The reason for one answer, which only the whole path tells where the fold left it open. O(log n) calls of the same id. */
+export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReason {
+  const isAbove = (seq: number) => {
+    const call = log.entries.get(seq)
+    return call !== undefined && isOnPath(call, entry.parent)
   }
-  return dropped
+  return reason ?? (hasCall(log, answeredId(entry), 0, isAbove) ? 'duplicate_answer' : 'orphan_answer')
+}
+
+/** The tool call id that an answer gives. */
+const answeredId = ({ event }: Entry): string =>
+  event !== null && 'tool_call_id' in event ? event.tool_call_id : ''
+
+/** The position of the first call on the path with each of the tool call ids that the answers give; they are on one path. */
+function firstCalls(answers: readonly Entry[]): Map<string, number> {
+  const firsts = new Map<string, number>()
+  const wanted = new Set(answers.map(answeredId))
+  const note = (seq: number, toolCallId: string) => {
+    if (wanted.has(toolCallId)) firsts.set(toolCallId, seq)
+  }
+  for (let at: Entry | null = answers.at(-1) ?? null; at !== null; at = at.parent) {
+    // From here up only a skeleton is known, which needs no entries to be walked.
+    if (at.remains !== undefined) {
+      at.remains.eachCall(note)
+      break
+    }
+    const toolCallId = callIdOf(at)
+    if (toolCallId !== null) note(at.seq, toolCallId)
+  }
+  return firsts
 }

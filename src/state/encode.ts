@@ -1,6 +1,7 @@
 /** Writes a state as text: the same log gives the same text, whoever folded it and in how many steps (law R). */
 
 import { canonicalJson } from '../event/encode.ts'
+import { eventKindOf } from '../log/entry.ts'
 import { listReports } from '../log/log.ts'
 import { listOpenCalls } from '../log/open-calls.ts'
 import { cutPoints } from '../view/cut-points.ts'
@@ -26,7 +27,7 @@ export function encodeState(state: State): string {
     entries: [...log.entries].map((entry) => [
       entry.id,
       entry.stands ? (entry.parent?.seq ?? null) : 'out',
-      entry.event?.kind ?? null,
+      eventKindOf(entry),
       entry.timestamp,
     ]),
     reports: listReports(log),

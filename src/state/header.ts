@@ -2,9 +2,12 @@
 
 import { produce, type Draft } from 'immer'
 import { KINDS } from '../event/kinds.ts'
+import { isObject } from '../event/json.ts'
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { hasText } from '../event/text.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { type Branch, isAnswered } from './branch.ts'
+import { type CallGrant, foldGrants, withoutConsent } from './grants.ts'
 import { isStatus, type Status } from './status.ts'
 
 /** Why a conversation is in error: the ConversationErrorEvent that brought it there. */
@@ -21,6 +24,10 @@ export interface Header {
   readonly error: StateError | null
   /** While paused, the first LLM response that began after the pause: it may have been in flight. */
   readonly inFlight: string | null
+  /** Which calls need a user's consent, as the latest update of `confirmation_policy` says it; null while none did. */
+  readonly confirmationPolicy: JsonObject | null
+  /** What was settled about calls that are still open; a call may have been answered since. */
+  readonly grants: readonly CallGrant[]
 }
 
 /** An event with what the header needs to know of its place. */
@@ -31,14 +38,20 @@ export interface HeaderStep {
   readonly branch: Branch
   /** Whether the event moved HEAD. */
   readonly moved: boolean
-  /** Whether no earlier action in the log has this event's `llm_response_id`. */
+  /** Whether it is an action and no earlier one in the log has its `llm_response_id`; asked only while paused, else false. */
   readonly newResponse: boolean
 }
 
 /** The header of a conversation without events. */
 export const initialHeader = (): Header => INITIAL
 
-const INITIAL: Header = Object.freeze({ status: 'idle', error: null, inFlight: null })
+const INITIAL: Header = Object.freeze({
+  status: 'idle',
+  error: null,
+  inFlight: null,
+  confirmationPolicy: null,
+  grants: Object.freeze([]),
+})
 
 /** The header after an event (design section 3). The same object when nothing changes. Total, O(1). */
 export function foldHeader(header: Header, step: HeaderStep): Header {
@@ -46,9 +59,34 @@ export function foldHeader(header: Header, step: HeaderStep): Header {
   const next = nextStatus(header, step)
   const error = step.event.kind === 'ConversationErrorEvent' && next === 'error'
   const inFlight = step.event.kind === 'ActionEvent' && isFirstReply(header, step)
-  if (next === header.status && !error && !inFlight) return header
-  return produce(header, (draft) => change(draft, next, step))
+  const { grants, confirmationPolicy } = consent(header, step)
+  const agreed = grants === header.grants && confirmationPolicy === header.confirmationPolicy
+  const moves = next !== header.status || error || inFlight
+  if (!moves && agreed) return header
+  return produce(header, (draft) => {
+    if (moves) change(draft, next, step)
+    if (!agreed) Object.assign(draft, { grants, confirmationPolicy })
+  })
 }
+
+/** What users have agreed to, and must be asked. */
+function consent(
+  { grants, confirmationPolicy }: Header,
+  { event, branch }: HeaderStep,
+): Pick<Header, 'grants' | 'confirmationPolicy'> {
+  if (event.kind !== 'ConversationStateUpdateEvent') return { grants, confirmationPolicy }
+  const { key, value } = event
+  if (key === 'confirmation_policy')
+    return { grants, confirmationPolicy: policyOf(value, confirmationPolicy) }
+  const waits = statusNamed(key, value) === 'waiting_for_confirmation'
+  return {
+    grants: waits ? withoutConsent(grants) : foldGrants(grants, branch, key, value),
+    confirmationPolicy,
+  }
+}
+
+const policyOf = (value: JsonValue | undefined, before: JsonObject | null): JsonObject | null =>
+  value === null || isObject(value) ? (value as JsonObject | null) : before
 
 /** Writes a change of status, and what goes with it, into the draft. */
 function change(draft: Draft<Header>, next: Status, { event, id }: HeaderStep): void {
@@ -97,15 +135,18 @@ function nextStatus(header: Header, step: HeaderStep): Status {
   }
 }
 
+/** The status that a state update names, or null. */
+function statusNamed(key: unknown, value: unknown): Status | null {
+  const isFull = key === 'full_state' && typeof value === 'object' && value !== null
+  const given =
+    isFull && Object.hasOwn(value, 'execution_status') ? (value as { execution_status?: unknown }) : null
+  const named = key === 'execution_status' ? value : given?.execution_status
+  return isStatus(named) ? named : null
+}
+
 function afterUpdate(status: Status, step: HeaderStep, key: unknown, value: unknown): Status {
-  if (key === 'execution_status') return isStatus(value) ? value : status
-  if (key === 'full_state') {
-    const given =
-      typeof value === 'object' && value !== null && Object.hasOwn(value, 'execution_status')
-        ? (value as { readonly execution_status?: unknown }).execution_status
-        : undefined
-    return isStatus(given) ? given : status
-  }
+  const named = statusNamed(key, value)
+  if (named !== null) return named
   if (!step.moved) return status
   if (status === 'finished' || status === 'stuck') return 'idle'
   return status === 'waiting_for_confirmation' && isAnswered(step.branch) ? 'idle' : status

@@ -14,6 +14,7 @@ import { branchOf, initialState, type Moment, type State, type StateOptions } fr
  * decoded event, whatever stood before it, and never changes the state that it is given (law R).
  *
  * O(log n) in the length of the log, for a Condensation O(view).
+ * @throws ColloquyError `not_held`, only where a snapshot or `compact` let go of the branch it would go on from: `canReduce` tells.
  * @example
  * const state = reduce(initialState(), { kind: "PauseEvent", source: "user" });
  * console.assert(state.header.status === "paused");
@@ -72,6 +73,8 @@ function unfolded(entry: Entry, header: Header): Unfolded {
 function headerAfter(state: State, entry: Entry, branch: Branch, moved: boolean): Header {
   const { event, id } = entry
   if (event === null || id === null || !entry.stands) return state.header
-  const newResponse = event.kind === 'ActionEvent' && !hasResponse(state.log, event.llm_response_id)
+  // Only a pause asks, so that the rest of the log is not searched for nothing.
+  const asks = state.header.status === 'paused' && event.kind === 'ActionEvent'
+  const newResponse = asks && !hasResponse(state.log, event.llm_response_id)
   return foldHeader(state.header, { event, id, branch, moved, newResponse })
 }

@@ -23,6 +23,19 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 let serial = 0
 
+/** A vector that makes its leaves when asked; a leaf is kept, and written to by nobody. */
+function madeOnDemand(length: number): Version {
+  const model = Array.from({ length }, (_, index) => -index)
+  const leaves = new Map<number, readonly number[]>()
+  const vector = Vector.lazy(length, (start) => {
+    expect(start % 32).toBe(0)
+    const leaf = leaves.get(start) ?? Object.freeze(model.slice(start, start + 32))
+    leaves.set(start, leaf)
+    return leaf
+  })
+  return { vector, model }
+}
+
 function apply({ vector, model }: Version, step: Step): Version {
   if (step.do === 'push') {
     let next = vector
@@ -44,8 +57,8 @@ function apply({ vector, model }: Version, step: Step): Version {
 describe('vector', () => {
   it('every version stays what it was, whatever is done to any other', () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
-        const versions: Version[] = [{ vector: Vector.empty(), model: [] }]
+      fc.property(fc.array(step, { maxLength: 25 }), fc.nat(2_200), (steps, first) => {
+        const versions: Version[] = [{ vector: Vector.empty(), model: [] }, madeOnDemand(first)]
         for (const one of steps) versions.push(apply(versions[one.on % versions.length] as Version, one))
         for (const { vector, model } of versions) {
           expect(vector.length).toBe(model.length)
@@ -90,5 +103,17 @@ describe('vector', () => {
     }
     expect(costs[1]).toBeLessThan((costs[0] ?? 0) * 2)
     expect(costs[1]).toBeLessThan(5)
+  })
+
+  it('that is made on demand makes no leaf but the last until it is asked', () => {
+    const made: number[] = []
+    const vector = Vector.lazy(100_001, (start) => {
+      made.push(start)
+      return Array.from({ length: Math.min(32, 100_001 - start) }, (_, at) => start + at)
+    })
+    expect(made).toEqual([100_000])
+    expect(vector.push(7).get(100_001)).toBe(7)
+    expect(vector.get(70)).toBe(70)
+    expect(made).toEqual([100_000, 64])
   })
 })

@@ -234,7 +234,7 @@ describe('the error', () => {
   })
   it('is not set while deleting', () => {
     const state = replay([status('deleting'), trouble])
-    expect(state.header).toEqual({ status: 'deleting', error: null, inFlight: null })
+    expect(state.header).toMatchObject({ status: 'deleting', error: null, inFlight: null })
   })
 })
 

@@ -1,0 +1,37 @@
+/** The form of a chunk, for those who write and read it: flags, codes of kinds, and what few rows have. */
+
+import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
+import type { Report } from '../entry.ts'
+import { KEY_SECTIONS } from './keys.ts'
+
+/** Bits of a row's flags. */
+export const STANDS = 1
+export const CAN_BE_HEAD = 2
+export const IS_EVENT = 4
+export const HAS_REPORTS = 8
+export const DROPPED_SECOND = 16
+export const DROPPED_ORPHAN = 32
+
+/** Kinds that are not one of the 19: none at all, or a text that the chunk lists apart. */
+export const NO_KIND = 0
+export const OTHER_KIND = 255
+
+/** Sections before the columns of keys, and all of them. */
+export const PLAIN_SECTIONS = 10
+export const SECTIONS = PLAIN_SECTIONS + 3 * KEY_SECTIONS
+
+/** The number that stands for a kind. */
+export function codeOf(kind: string | null): number {
+  if (kind === null) return NO_KIND
+  const at = EVENT_KINDS.indexOf(kind as EventKind)
+  return at < 0 ? OTHER_KIND : at + 1
+}
+
+/** The kind that a number stands for, unless it is one that is listed apart. */
+export const kindFrom = (code: number): string | null => EVENT_KINDS[code - 1] ?? null
+
+/** What few rows have. */
+export interface Rare {
+  readonly kinds: readonly (readonly [number, string])[]
+  readonly reports: readonly Report[]
+}

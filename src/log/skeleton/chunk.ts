@@ -1,0 +1,181 @@
+/** One chunk of a skeleton: sealed bytes go in, and columns that can be read row by row come out. */
+
+import type { Report } from '../entry.ts'
+import type { DropReason } from '../pairing.ts'
+import {
+  CAN_BE_HEAD,
+  DROPPED_ORPHAN,
+  DROPPED_SECOND,
+  HAS_REPORTS,
+  IS_EVENT,
+  kindFrom,
+  OTHER_KIND,
+  PLAIN_SECTIONS,
+  type Rare,
+  SECTIONS,
+  STANDS,
+} from './chunk-form.ts'
+import { KEY_SECTIONS, type KeyColumn, keyAt, readKeys } from './keys.ts'
+import type { Row } from './row.ts'
+import { aligned, type Label, type Seal, sealOf, unseal } from './sealed.ts'
+import { wordsIn } from './texts.ts'
+import { Times } from './times.ts'
+
+/** The same, to be looked up. */
+interface RareFacts {
+  readonly kinds: ReadonlyMap<number, string>
+  readonly reports: readonly Report[]
+  readonly reportsAt: ReadonlyMap<number, readonly Report[]>
+}
+
+const NOTHING: readonly Report[] = Object.freeze([])
+
+function readRare(text: Uint8Array): RareFacts {
+  const { kinds, reports } =
+    text.length === 0
+      ? ({ kinds: [], reports: [] } satisfies Rare)
+      : (JSON.parse(new TextDecoder().decode(text)) as Rare)
+  return { kinds: new Map(kinds), reports, reportsAt: Map.groupBy(reports, (report) => report.seq) }
+}
+
+/** A chunk that can be read. Rows are asked for by their position in the log, which must lie in the chunk. */
+export class Chunk {
+  /** The sealed bytes, as they are stored. */
+  readonly bytes: Uint8Array
+  readonly first: number
+  readonly count: number
+  readonly size: number
+  readonly link: Seal
+  /** How many of its answers stay out of the view. */
+  readonly dropCount: number
+  readonly ids: KeyColumn
+  readonly callIds: KeyColumn
+  readonly responseIds: KeyColumn
+  readonly #parents: Int32Array
+  readonly #depths: Int32Array
+  readonly #jumps: Int32Array
+  readonly #above: Int32Array
+  readonly #flags: Uint8Array
+  readonly #codes: Uint8Array
+  readonly #times: Times
+  readonly #rareText: Uint8Array
+  #rare: RareFacts | null = null
+
+  private constructor(bytes: Uint8Array, sections: readonly Uint8Array[]) {
+    const none = new Uint8Array(0)
+    const words = (at: number) => wordsIn(sections[at] ?? none)
+    const [first = 0, count = 0, size = 0, one = 0, other = 0, dropCount = 0] = words(0)
+    this.bytes = bytes
+    this.first = first
+    this.count = count
+    this.size = size
+    this.link = [one, other]
+    this.dropCount = dropCount
+    this.#parents = words(1)
+    this.#depths = words(2)
+    this.#jumps = words(3)
+    this.#above = words(4)
+    this.#flags = sections[5] ?? none
+    this.#codes = sections[6] ?? none
+    this.#times = new Times(count, sections[7] ?? none, sections[8] ?? none)
+    this.#rareText = sections[9] ?? none
+    const [ids, callIds, responseIds] = [0, 1, 2].map((n) =>
+      readKeys(sections.slice(PLAIN_SECTIONS + n * KEY_SECTIONS)),
+    )
+    this.ids = ids as KeyColumn
+    this.callIds = callIds as KeyColumn
+    this.responseIds = responseIds as KeyColumn
+  }
+
+  /** The chunk in the bytes, or null when they are damaged, of another version or no chunk. O(bytes). */
+  static open(label: Label, bytes: Uint8Array): Chunk | null {
+    const own = aligned(bytes)
+    const sections = unseal(label, own)
+    return sections?.length === SECTIONS ? new Chunk(own, sections) : null
+  }
+
+  /** What names the chunk and all before it. */
+  get seal(): Seal {
+    return sealOf(this.bytes)
+  }
+
+  parent(seq: number): number {
+    return this.#parents[seq - this.first] as number
+  }
+
+  depth(seq: number): number {
+    return this.#depths[seq - this.first] as number
+  }
+
+  jump(seq: number): number {
+    return this.#jumps[seq - this.first] as number
+  }
+
+  above(seq: number): number {
+    return this.#above[seq - this.first] as number
+  }
+
+  stands(seq: number): boolean {
+    return this.#has(seq, STANDS)
+  }
+
+  canBeHead(seq: number): boolean {
+    return this.#has(seq, CAN_BE_HEAD)
+  }
+
+  isEvent(seq: number): boolean {
+    return this.#has(seq, IS_EVENT)
+  }
+
+  dropped(seq: number): DropReason | null {
+    if (this.#has(seq, DROPPED_SECOND)) return 'duplicate_answer'
+    return this.#has(seq, DROPPED_ORPHAN) ? 'orphan_answer' : null
+  }
+
+  kind(seq: number): string | null {
+    const code = this.#codes[seq - this.first] as number
+    if (code !== OTHER_KIND) return kindFrom(code)
+    return this.#rareFacts().kinds.get(seq) ?? null
+  }
+
+  timestamp(seq: number): string | null {
+    return this.#times.at(seq - this.first)
+  }
+
+  reports(seq: number): readonly Report[] {
+    return this.#has(seq, HAS_REPORTS) ? (this.#rareFacts().reportsAt.get(seq) ?? NOTHING) : NOTHING
+  }
+
+  /** The reports of all rows, in order. */
+  allReports(): readonly Report[] {
+    return this.#rareFacts().reports
+  }
+
+  row(seq: number): Row {
+    return {
+      id: keyAt(this.ids, seq),
+      timestamp: this.timestamp(seq),
+      kind: this.kind(seq),
+      isEvent: this.isEvent(seq),
+      stands: this.stands(seq),
+      canBeHead: this.canBeHead(seq),
+      parent: this.parent(seq),
+      depth: this.depth(seq),
+      jump: this.jump(seq),
+      above: this.above(seq),
+      callId: keyAt(this.callIds, seq),
+      responseId: keyAt(this.responseIds, seq),
+      dropped: this.dropped(seq),
+      reports: this.reports(seq),
+    }
+  }
+
+  #has(seq: number, flag: number): boolean {
+    return ((this.#flags[seq - this.first] as number) & flag) !== 0
+  }
+
+  #rareFacts(): RareFacts {
+    this.#rare ??= readRare(this.#rareText)
+    return this.#rare
+  }
+}

@@ -1,0 +1,106 @@
+/** The skeleton of a log: chunks go in, and answers about any position come out, without an object for each. */
+
+import type { Entry, Report } from '../entry.ts'
+import type { Chunk } from './chunk.ts'
+import { type KeyColumn, keyAt, KeyIndex } from './keys.ts'
+import type { Row } from './row.ts'
+
+/** Entries in a row that are made and kept together; the width of a vector's leaf. */
+const LEAF = 32
+
+/** Makes the entry of a position; called once for each. */
+export type EntryMaker<E extends Entry> = (skeleton: Skeleton, seq: number) => E
+
+/**
+ * The first positions of a log, as columns over bytes. An entry comes to be when it is asked for, and is the same object
+ * ever after.
+ */
+export class Skeleton {
+  /** How many positions it knows, from 0. */
+  readonly length: number
+  /** How many positions a complete chunk has. */
+  readonly size: number
+  readonly chunks: readonly Chunk[]
+  readonly ids: KeyIndex
+  readonly callIds: KeyIndex
+  readonly responseIds: KeyIndex
+  readonly #make: EntryMaker<Entry>
+  readonly #leaves: (Entry | undefined)[][] = []
+
+  constructor(chunks: readonly Chunk[], make: EntryMaker<Entry>) {
+    this.chunks = chunks
+    this.length = chunks.reduce((sum, chunk) => sum + chunk.count, 0)
+    this.size = chunks[0]?.size ?? 1
+    this.#make = make
+    const index = (of: (chunk: Chunk) => KeyColumn) => new KeyIndex(chunks.map(of), this.length)
+    this.ids = index((chunk) => chunk.ids)
+    this.callIds = index((chunk) => chunk.callIds)
+    this.responseIds = index((chunk) => chunk.responseIds)
+  }
+
+  /** The chunk that a position lies in. O(1). */
+  chunkOf(seq: number): Chunk {
+    return this.chunks[Math.floor(seq / this.size)] as Chunk
+  }
+
+  /** The entry at a position. O(1). */
+  entry(seq: number): Entry {
+    const leaf = (this.#leaves[Math.floor(seq / LEAF)] ??= [])
+    return (leaf[seq % LEAF] ??= this.#make(this, seq))
+  }
+
+  /** The entries from a multiple of 32 up to the next or the end, for a vector. O(1). */
+  leaf(start: number): readonly Entry[] {
+    const end = Math.min(start + LEAF, this.length)
+    for (let seq = start; seq < end; seq += 1) this.entry(seq)
+    return (this.#leaves[start / LEAF] ?? []) as readonly Entry[]
+  }
+
+  /** The rows from a position up to another. O(rows · log chunk). */
+  rows(from: number, to: number): Row[] {
+    return Array.from({ length: to - from }, (_, index) => this.chunkOf(from + index).row(from + index))
+  }
+
+  parent(seq: number): number {
+    return this.chunkOf(seq).parent(seq)
+  }
+
+  /** The position itself where it can be HEAD, or else the nearest above it that can; -1 for none. O(1). */
+  anchor(seq: number): number {
+    if (seq < 0) return -1
+    const chunk = this.chunkOf(seq)
+    return chunk.canBeHead(seq) ? seq : chunk.above(seq)
+  }
+
+  /** Calls back with each position below a length that can be HEAD, and the one above it that can; -1 for none. O(length). */
+  eachReal(length: number, say: (seq: number, above: number) => void): void {
+    for (const chunk of this.chunks) {
+      const end = Math.min(chunk.first + chunk.count, length)
+      for (let seq = chunk.first; seq < end; seq += 1) {
+        if (chunk.canBeHead(seq)) say(seq, this.anchor(chunk.parent(seq)))
+      }
+    }
+  }
+
+  /** What was put right or left aside up to a length of the log, in order. O(chunks + reports). */
+  reports(length = this.length): Report[] {
+    return this.chunks.flatMap((chunk) => chunk.allReports().filter((report) => report.seq < length))
+  }
+
+  /** The answers on the path to a position that stay out of the view, in log order. O(path), O(chunks) when there are none. */
+  droppedOn(seq: number): number[] {
+    if (this.chunks.every((chunk) => chunk.dropCount === 0)) return []
+    const found: number[] = []
+    for (let at = seq; at >= 0; at = this.parent(at))
+      if (this.chunkOf(at).dropped(at) !== null) found.push(at)
+    return found.toReversed()
+  }
+
+  /** Calls back with the position and tool call id of each action on the path to a position, the last first. O(path). */
+  eachCallOn(seq: number, say: (seq: number, toolCallId: string) => void): void {
+    for (let at = seq; at >= 0; at = this.parent(at)) {
+      const callId = keyAt(this.chunkOf(at).callIds, at)
+      if (callId !== null) say(at, callId)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/** Writes one chunk of a skeleton: rows go in, sealed bytes come out. */
+
+import {
+  CAN_BE_HEAD,
+  codeOf,
+  DROPPED_ORPHAN,
+  DROPPED_SECOND,
+  HAS_REPORTS,
+  IS_EVENT,
+  OTHER_KIND,
+  type Rare,
+  STANDS,
+} from './chunk-form.ts'
+import { type Key, writeKeys } from './keys.ts'
+import type { Row } from './row.ts'
+import { type Label, type Seal, seal } from './sealed.ts'
+import { bytesOf } from './texts.ts'
+import { writeTimes } from './times.ts'
+
+/** Where a chunk stands. */
+export interface ChunkPlace {
+  /** The position of its first row. */
+  readonly first: number
+  /** How many rows a complete chunk has. */
+  readonly size: number
+  /** The seal of the chunk before: a chunk names, by way of it, all that came before. */
+  readonly link: Seal
+}
+
+/** A chunk as sealed bytes. O(rows). */
+export function writeChunk(
+  label: Label,
+  { first, size, link }: ChunkPlace,
+  rows: readonly Row[],
+): Uint8Array {
+  const numbers = (of: (row: Row) => number) => bytesOf(Int32Array.from(rows, of))
+  const keys = (of: (row: Row) => string | null, once = false) => {
+    const list: Key[] = []
+    for (const [at, row] of rows.entries()) {
+      const text = of(row)
+      if (text !== null && !(once && list.at(-1)?.text === text)) list.push({ seq: first + at, text })
+    }
+    return writeKeys(list)
+  }
+  const dropCount = rows.filter((row) => row.dropped !== null).length
+  return seal(label, [
+    bytesOf(Int32Array.of(first, rows.length, size, ...link, dropCount)),
+    numbers((row) => row.parent),
+    numbers((row) => row.depth),
+    numbers((row) => row.jump),
+    numbers((row) => row.above),
+    Uint8Array.from(rows, flagsOf),
+    Uint8Array.from(rows, (row) => codeOf(row.kind)),
+    ...writeTimes(rows.map((row) => row.timestamp)),
+    new TextEncoder().encode(rare(rows, first)),
+    ...keys((row) => row.id),
+    ...keys((row) => row.callId),
+    // One for a run of actions of the same response is enough to tell that there was one.
+    ...keys((row) => row.responseId, true),
+  ])
+}
+
+const flagsOf = (row: Row): number =>
+  (row.stands ? STANDS : 0) |
+  (row.canBeHead ? CAN_BE_HEAD : 0) |
+  (row.isEvent ? IS_EVENT : 0) |
+  (row.reports.length > 0 ? HAS_REPORTS : 0) |
+  (row.dropped === 'duplicate_answer' ? DROPPED_SECOND : 0) |
+  (row.dropped === 'orphan_answer' ? DROPPED_ORPHAN : 0)
+
+/** The rare facts as JSON text; no text when there are none. */
+function rare(rows: readonly Row[], first: number): string {
+  const kinds = rows.flatMap((row, at) =>
+    codeOf(row.kind) === OTHER_KIND ? [[first + at, row.kind ?? ''] as const] : [],
+  )
+  const reports = rows.flatMap((row) => row.reports)
+  return kinds.length + reports.length === 0 ? '' : JSON.stringify({ kinds, reports } satisfies Rare)
+}

@@ -1,0 +1,42 @@
+/** The head part of a snapshot: a record and bodies go in, sealed bytes come out, and back. */
+
+import { freezeJson } from '../../event/freeze.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { Event } from '../../event/types.ts'
+import { aligned, seal, unseal } from '../../log/skeleton/sealed.ts'
+import { bytesOf, Texts, wordsIn, writeTexts } from '../../log/skeleton/texts.ts'
+import type { StateRecord } from './record.ts'
+import { HEAD_LABEL } from './version.ts'
+
+/** What a head part holds. */
+export interface Head {
+  readonly record: StateRecord
+  readonly bodies: ReadonlyMap<number, Event>
+}
+
+/** The head part as bytes. O(view). */
+export function writeHead(record: StateRecord, bodies: ReadonlyMap<number, Event>): Uint8Array {
+  return seal(HEAD_LABEL, [
+    new TextEncoder().encode(JSON.stringify(record)),
+    bytesOf(Int32Array.from(bodies.keys())),
+    ...writeTexts([...bodies.values()].map((body) => JSON.stringify(body))),
+  ])
+}
+
+/** What the bytes hold; null when they are damaged, of another version or no head part. O(view). */
+export function readHead(bytes: Uint8Array): Head | null {
+  const [text, positions, ends, texts] = unseal(HEAD_LABEL, aligned(bytes)) ?? []
+  if (text === undefined || positions === undefined || ends === undefined || texts === undefined) return null
+  const record = parse<StateRecord>(new TextDecoder().decode(text))
+  const lines = new Texts(ends, texts)
+  const bodies = new Map<number, Event>()
+  for (const [index, seq] of wordsIn(positions).entries()) bodies.set(seq, parse<Event>(lines.at(index)))
+  return { record, bodies }
+}
+
+/** JSON that this module wrote, frozen as every event and header is. */
+function parse<T>(text: string): T {
+  const value = JSON.parse(text) as JsonValue
+  freezeJson(value)
+  return value as T
+}

@@ -1,0 +1,148 @@
+/** The part of a snapshot that is not the log: a state goes in, plain data come out, and back. */
+
+import type { Event } from '../../event/types.ts'
+import type { Entry, EventEntry } from '../../log/entry.ts'
+import { listOpenCalls, type OpenCalls, withOpenCall } from '../../log/open-calls.ts'
+import type { Seal } from '../../log/skeleton/sealed.ts'
+import type { Skeleton } from '../../log/skeleton/skeleton.ts'
+import { Vector } from '../../log/vector.ts'
+import type { Unit, ViewItem } from '../../view/unit.ts'
+import { activatedSkills, type Branch, type DroppedEntry } from '../branch.ts'
+import type { Header } from '../header.ts'
+import type { State } from '../state.ts'
+
+/** A unit, its entries by position: a message; a derived summary; a batch with its calls and answers. */
+type UnitRecord =
+  | readonly ['message', rank: number, seq: number]
+  | readonly ['summary', rank: number, item: ViewItem]
+  | readonly [
+      'batch',
+      rank: number,
+      responseId: string,
+      thinking: boolean,
+      onlyErrors: boolean,
+      calls: readonly number[],
+      answers: readonly (readonly [seq: number, call: number])[],
+    ]
+
+/** A state but for its log and the bodies, as JSON can say it. Entries are named by position, -1 for none. */
+export interface StateRecord {
+  readonly conversationId: string
+  readonly length: number
+  /** How many positions a complete chunk has, and the seal of the last chunk, which names them all. */
+  readonly size: number
+  readonly seal: Seal
+  readonly header: Header
+  readonly head: number
+  readonly headHeader: Header
+  readonly units: readonly UnitRecord[]
+  readonly viewLength: number
+  readonly unhandledCondensationRequest: boolean
+  readonly openCalls: readonly (readonly [seq: number, batch: number])[]
+  readonly systemPrompt: number
+  readonly lastUserMessage: number
+  readonly skills: readonly string[]
+}
+
+/** Where the chunks of a snapshot end. */
+export type ChunkEnd = Pick<StateRecord, 'size' | 'seal'>
+
+/** The record of a state. O(view + open calls + activated skills). */
+export function recordOf(state: State, { size, seal }: ChunkEnd): StateRecord {
+  const { conversationId, header, log, branch } = state
+  return {
+    conversationId,
+    length: log.entries.length,
+    size,
+    seal,
+    header,
+    head: log.head?.seq ?? -1,
+    headHeader: log.head?.header ?? header,
+    units: [...branch.view.units].map(unitRecord),
+    viewLength: branch.view.length,
+    unhandledCondensationRequest: branch.view.unhandledCondensationRequest,
+    openCalls: listOpenCalls(branch.openCalls).map(({ entry, batch }) => [entry.seq, batch]),
+    systemPrompt: branch.systemPrompt?.seq ?? -1,
+    lastUserMessage: branch.lastUserMessage?.seq ?? -1,
+    skills: activatedSkills(branch),
+  }
+}
+
+function unitRecord(unit: Unit): UnitRecord {
+  const { rank } = unit
+  if (unit.type === 'message') {
+    return 'seq' in unit.item
+      ? ['message', rank, (unit.item as EventEntry).seq]
+      : ['summary', rank, unit.item]
+  }
+  const calls = [...unit.calls].map((call) => call.seq)
+  const answers = [...unit.answers].map(({ entry, call }) => [entry.seq, call.seq] as const)
+  return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, answers]
+}
+
+/** The bodies that a branch needs, by position. O(view + open calls). */
+export function bodiesOf({ view, openCalls, systemPrompt, lastUserMessage }: Branch): Map<number, Event> {
+  const bodies = new Map<number, Event>()
+  const add = (entry: EventEntry | null) => {
+    if (entry !== null) bodies.set(entry.seq, entry.event)
+  }
+  for (const unit of view.units) {
+    if (unit.type === 'message') {
+      if ('seq' in unit.item) add(unit.item as EventEntry)
+      continue
+    }
+    for (const call of unit.calls) add(call)
+    for (const answer of unit.answers) add(answer.entry)
+  }
+  for (const { entry } of listOpenCalls(openCalls)) add(entry)
+  add(systemPrompt)
+  add(lastUserMessage)
+  return bodies
+}
+
+/** The branch of a record over a skeleton that makes its entries. O(view + open calls + path when answers were dropped). */
+export function branchFrom(record: StateRecord, skeleton: Skeleton): Branch {
+  // The record names only entries whose body is held, of the kind that belongs there.
+  const at = <E extends Event>(seq: number) => skeleton.entry(seq) as EventEntry<E>
+  const orNull = <E extends Event>(seq: number) => (seq < 0 ? null : at<E>(seq))
+  let openCalls: OpenCalls = null
+  for (const [seq, batch] of record.openCalls) openCalls = withOpenCall(openCalls, { entry: at(seq), batch })
+  return {
+    view: {
+      units: Vector.from(record.units.map((unit) => unitFrom(unit, at))),
+      length: record.viewLength,
+      unhandledCondensationRequest: record.unhandledCondensationRequest,
+    },
+    openCalls,
+    systemPrompt: orNull(record.systemPrompt),
+    lastUserMessage: orNull(record.lastUserMessage),
+    skills: record.skills.length === 0 ? null : { names: record.skills, before: null },
+    dropped: Vector.from(
+      skeleton.droppedOn(record.head).map((seq): DroppedEntry => {
+        const entry: Entry = skeleton.entry(seq)
+        return { entry, reason: skeleton.chunkOf(seq).dropped(seq) }
+      }),
+    ),
+  }
+}
+
+function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventEntry<E>): Unit {
+  switch (unit[0]) {
+    case 'message':
+      return { type: 'message', rank: unit[1], item: at(unit[2]) }
+    case 'summary':
+      return { type: 'message', rank: unit[1], item: unit[2] }
+    case 'batch': {
+      const [, rank, responseId, thinking, onlyErrors, calls, answers] = unit
+      return {
+        type: 'batch',
+        rank,
+        responseId,
+        calls: Vector.from(calls.map((seq) => at(seq))),
+        answers: Vector.from(answers.map(([seq, call]) => ({ entry: at(seq), call: at(call) }))),
+        thinking,
+        onlyErrors,
+      }
+    }
+  }
+}

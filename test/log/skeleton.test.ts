@@ -1,0 +1,134 @@
+/** The columns under a skeleton against plain lists, and the seal around them. */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type KeyColumn, KeyIndex, keyAt, readKeys, writeKeys } from '../../src/log/skeleton/keys.ts'
+import { aligned, seal, sealOf, unseal } from '../../src/log/skeleton/sealed.ts'
+import { Texts, writeTexts } from '../../src/log/skeleton/texts.ts'
+import { Times, writeTimes } from '../../src/log/skeleton/times.ts'
+
+/** Any text: lone surrogates, halves that meet their other half in the next text, byte order marks. */
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.constantFrom('', '\uFEFF', '\uD83D', '\uDE00', '\uD83D\uDE00', 'é\u0000'),
+  fc.string({
+    unit: fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
+    maxLength: 6,
+  }),
+)
+
+describe('texts', () => {
+  it('are read as they were written', () => {
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 40 }), (texts) => {
+        const column = new Texts(...writeTexts(texts))
+        expect(column.count).toBe(texts.length)
+        expect(texts.map((_, at) => column.at(at))).toEqual(texts)
+      }),
+    )
+  })
+
+  it('longer than one call can take are read as well', () => {
+    const texts = ['\uD800'.repeat(100_000), 'x'.repeat(100_000)]
+    const column = new Texts(...writeTexts(texts))
+    expect(texts.map((_, at) => column.at(at)).every((each, at) => each === texts[at])).toBe(true)
+  })
+})
+
+describe('times', () => {
+  it('are read as they were written', () => {
+    const time = fc.oneof(
+      fc.constant(null),
+      fc.integer({ min: 0, max: 200_000 }).map((s) => new Date(s * 1_000).toISOString()),
+      fc.constantFrom('2026-01-01 00:00:00.123456789+01:00', '2026-01-01T00:00:00'),
+    )
+    fc.assert(
+      fc.property(fc.array(time, { maxLength: 70 }), (times) => {
+        const column = new Times(times.length, ...writeTimes(times))
+        expect(times.map((_, at) => column.at(at))).toEqual(times)
+      }),
+    )
+  })
+})
+
+describe('keys', () => {
+  const log = fc.array(fc.option(fc.constantFrom('a', 'b', 'c0', 'c1', ''), { nil: null }), { maxLength: 60 })
+
+  it('are found at the latest position that is accepted, none before the first that is asked for', () => {
+    fc.assert(
+      fc.property(log, fc.integer({ min: 1, max: 9 }), fc.nat(70), fc.nat(), (texts, size, from, mask) => {
+        const columns: KeyColumn[] = []
+        for (let first = 0; first < texts.length; first += size) {
+          const keys = texts
+            .slice(first, first + size)
+            .flatMap((each, at) => (each === null ? [] : [{ seq: first + at, text: each }]))
+          columns.push(readKeys(writeKeys(keys)))
+        }
+        const accept = (seq: number) => ((mask >>> (seq % 31)) & 1) === 0
+        const index = new KeyIndex(columns, texts.length)
+        for (const key of ['a', 'b', 'c0', 'c1', '', 'nowhere']) {
+          const expected = texts.findLastIndex((each, seq) => each === key && seq >= from && accept(seq))
+          expect(index.find(key, accept, from)).toBe(expected)
+        }
+        const at = texts.map((_, seq) => keyAt(columns[Math.floor(seq / size)] as KeyColumn, seq))
+        expect(at).toEqual(texts)
+      }),
+    )
+  })
+
+  it('that are all equal cost no more to write into the index than others', () => {
+    const count = 200_000
+    const keys = Array.from({ length: count }, (_, seq) => ({ seq, text: 'call_0' }))
+    const index = new KeyIndex([readKeys(writeKeys(keys))], count)
+    // With probing instead of chains this would take minutes.
+    expect(index.find('call_0', () => true)).toBe(count - 1)
+    expect(index.find('call_1', () => true)).toBe(-1)
+  })
+})
+
+describe('a sealed block', () => {
+  const label = { kind: 3, version: 7 }
+  const sections = [
+    Uint8Array.of(1, 2, 3),
+    new Uint8Array(0),
+    Uint8Array.from({ length: 41 }, (_, n) => n * 7),
+  ]
+  const block = seal(label, sections)
+
+  it('opens as it was sealed, at any place of any buffer', () => {
+    expect(unseal(label, block)).toEqual(sections)
+    for (const shift of [0, 1, 2, 3, 4]) {
+      const room = new Uint8Array(block.length + 200)
+      room.set(block, shift)
+      const inside = room.subarray(shift, shift + block.length)
+      expect(unseal(label, aligned(inside))).toEqual(sections)
+      expect(sealOf(aligned(inside))).toEqual(sealOf(block))
+    }
+    const shared = new Uint8Array(new SharedArrayBuffer(block.length))
+    shared.set(block)
+    expect(unseal(label, aligned(shared))).toEqual(sections)
+  })
+
+  it('does not open when any bit is another, any byte missing or added, or the label another', () => {
+    for (let bit = 0; bit < block.length * 8; bit += 1) {
+      const spoilt = block.slice()
+      spoilt[bit >>> 3] = (spoilt[bit >>> 3] as number) ^ (1 << (bit & 7))
+      expect(unseal(label, spoilt)).toBeNull()
+    }
+    for (let length = 0; length < block.length; length += 1) {
+      expect(unseal(label, aligned(block.slice(0, length)))).toBeNull()
+    }
+    expect(unseal(label, new Uint8Array([...block, 0, 0, 0, 0]))).toBeNull()
+    expect(unseal({ ...label, kind: 2 }, block)).toBeNull()
+    expect(unseal({ ...label, version: 8 }, block)).toBeNull()
+  })
+
+  it('never opens by chance, and never throws', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, begin) => {
+        const given = begin ? new Uint8Array([...block.slice(0, 16), ...bytes]) : bytes
+        expect(unseal(label, aligned(given))).toBeNull()
+      }),
+    )
+  })
+})

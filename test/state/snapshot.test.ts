@@ -1,0 +1,306 @@
+/** Snapshots: their parts, what they hold and let go, what spoils them; the laws R7 to R9 hold the rest. */
+
+import { describe, expect, it } from 'vitest'
+import { hashText } from '../../src/event/hash.ts'
+import type { Event } from '../../src/event/types.ts'
+import { isOnPath } from '../../src/log/ancestry.ts'
+import { findEntry, listReports } from '../../src/log/log.ts'
+import { seal, unseal } from '../../src/log/skeleton/sealed.ts'
+import { leaves, stateAt, switchTo } from '../../src/state/at.ts'
+import { droppedAnswers } from '../../src/state/dropped.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import {
+  canReduce,
+  compact,
+  decodeSnapshot,
+  encodeParts,
+  encodeSnapshot,
+  isHeld,
+  type SnapshotPart,
+} from '../../src/state/snapshot.ts'
+import { CHUNK_LABEL, CHUNK_SIZE, FOLD_VERSION, HEAD_LABEL } from '../../src/state/snapshot/version.ts'
+import type { State } from '../../src/state/state.ts'
+import { viewEvents } from '../../src/view/view.ts'
+
+const pause = (id: string, more: Partial<Event> = {}): Event => ({ kind: 'PauseEvent', id, ...more }) as Event
+const message = (id: string, text: string): Event => ({
+  kind: 'MessageEvent',
+  id,
+  timestamp: '2026-01-01T00:00:00Z',
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text }] },
+  activated_skills: ['git'],
+})
+const action = (id: string, callId = `call-${id}`): Event => ({
+  kind: 'ActionEvent',
+  id,
+  thought: [{ text: 'look' }],
+  tool_name: 'ls',
+  tool_call_id: callId,
+  tool_call: { id: callId, name: 'ls', arguments: '{}', origin: 'completion' },
+  llm_response_id: `response-${id}`,
+})
+const failed = (id: string, callId: string): Event => ({
+  kind: 'AgentErrorEvent',
+  id,
+  tool_name: 'ls',
+  tool_call_id: callId,
+  error: 'no such folder',
+})
+const forget = (id: string, ids: readonly string[]): Event => ({
+  kind: 'Condensation',
+  id,
+  llm_response_id: `response-${id}`,
+  forgotten_event_ids: ids,
+  summary: 'They said hello.',
+  summary_offset: 0,
+})
+
+/** A little of everything that a snapshot holds. */
+const LOG: readonly Event[] = [
+  message('m1', 'hello \uD800'),
+  action('a1'),
+  failed('o1', 'call-a1'),
+  failed('o2', 'call-a1'),
+  message('m2', 'more'),
+  forget('c1', ['m1']),
+  pause('p1', { parent_id: 'm1' }),
+  { kind: 'ConversationStateUpdateEvent', id: 'u1', key: 'leaf_event_id', value: 'c1' },
+  action('a2'),
+  pause('m2'),
+]
+
+const opened = (parts: readonly SnapshotPart[], conversationId = ''): State => {
+  const state = decodeSnapshot(parts, conversationId)
+  if (state === null) throw new Error('the snapshot does not open')
+  return state
+}
+
+const codeOf = (run: () => unknown): unknown => {
+  try {
+    run()
+    return 'no error'
+  } catch (error) {
+    return (error as { readonly code?: unknown }).code
+  }
+}
+
+const numbers = (parts: readonly SnapshotPart[]) => parts.map(({ part }) => part)
+
+describe('what a snapshot holds', () => {
+  const whole = replay(LOG)
+  const states: readonly [string, State][] = [
+    ['opened', opened(encodeSnapshot(whole))],
+    ['compacted', compact(whole)],
+  ]
+
+  it.each(states)('%s: the state, and of bodies those of the view and the open calls', (_, state) => {
+    expect(encodeState(state)).toBe(encodeState(whole))
+    expect([...viewEvents(state.branch.view)].map((item) => item.event)).toEqual(
+      [...viewEvents(whole.branch.view)].map((item) => item.event),
+    )
+    const held = [...state.log.entries].filter((entry) => entry.event !== null).map((entry) => entry.id)
+    expect(held).toEqual(['a1', 'o1', 'm2', 'a2'])
+    expect(Object.isFrozen(state.header)).toBe(true)
+    expect(droppedAnswers(state.branch)).toEqual([{ id: 'o2', reason: 'duplicate_answer' }])
+    expect(listReports(state.log)).toEqual(listReports(whole.log))
+    expect(leaves(state.log).map((entry) => entry.id)).toEqual(['p1', 'a2'])
+  })
+
+  it.each(states)('%s: what was let go says so, and nothing goes on from there', (_, state) => {
+    const [m1, c1, a2] = ['m1', 'c1', 'a2'].map((id) => findEntry(state.log, id))
+    expect([m1, c1, a2].map((entry) => entry !== undefined && isHeld(entry))).toEqual([false, false, true])
+    expect(codeOf(() => stateAt(state, 'c1'))).toBe('not_held')
+    expect(codeOf(() => switchTo(state, 'p1'))).toBe('not_held')
+    expect(codeOf(() => stateAt(state, 'nowhere'))).toBe('unknown_event')
+    expect(canReduce(state, pause('p2', { parent_id: 'm1' }))).toBe(false)
+    expect(codeOf(() => reduce(state, pause('p2', { parent_id: 'm1' })))).toBe('not_held')
+    const move: Event = { kind: 'ConversationStateUpdateEvent', id: 'u2', key: 'leaf_event_id', value: 'p1' }
+    expect(canReduce(state, move)).toBe(false)
+    expect(canReduce(whole, move)).toBe(true)
+  })
+
+  it.each(states)('%s: the fold goes on from HEAD, the root and what is not in the tree', (_, state) => {
+    const facts: readonly Event[] = [
+      failed('o3', 'call-a2'),
+      pause('p2', { parent_id: '__root__' }),
+      { kind: 'ConversationStateUpdateEvent', id: 'u2', key: 'leaf_event_id', value: null },
+      message('m3', 'again'),
+      failed('o4', 'call-a1'),
+      pause('m1', { parent_id: 'm1' }),
+    ]
+    let now = state
+    for (const fact of facts) {
+      expect(canReduce(now, fact)).toBe(true)
+      now = reduce(now, fact)
+    }
+    expect(encodeState(now)).toBe(encodeState(replay([...LOG, ...facts])))
+    expect(encodeState(compact(now))).toBe(encodeState(now))
+    const [m1, o3] = ['m1', 'o3'].map((id) => findEntry(now.log, id))
+    expect(m1 !== undefined && o3 !== undefined && isOnPath(m1, o3)).toBe(true)
+  })
+
+  it('changes nothing of the state that was compacted', () => {
+    const before = encodeState(whole)
+    compact(whole)
+    expect(encodeState(whole)).toBe(before)
+    expect(stateAt(whole, 'm1').log.entries.length).toBe(1)
+  })
+
+  it('of an empty log it is empty', () => {
+    const empty = replay([], { conversationId: 'c' })
+    expect(compact(empty)).toBe(empty)
+    const state = opened(encodeSnapshot(empty), 'c')
+    expect(encodeState(reduce(state, pause('p')))).toBe(encodeState(reduce(empty, pause('p'))))
+  })
+
+  it('holds what no event of a correct log holds', () => {
+    const odd: readonly Event[] = [
+      pause('\uFEFF'),
+      action('x', '\uDC00\uFEFF'),
+      { ...action('y', '\uD83D'), llm_response_id: '' } as Event,
+    ]
+    const facts = [
+      ...odd,
+      { quarantined: true, raw: '?', issues: [], id: 'q', event_kind: 'Odd\uD800' } as const,
+    ]
+    const state = opened(encodeSnapshot(replay(facts)))
+    expect(encodeState(state)).toBe(encodeState(replay(facts)))
+    const rest = failed('o', '\uDC00\uFEFF')
+    expect(encodeState(reduce(state, rest))).toBe(encodeState(replay([...facts, rest])))
+  })
+})
+
+describe('the parts', () => {
+  const length = 2 * CHUNK_SIZE + 5
+  const events = Array.from({ length }, (_, n) => pause(`p${n}`, { timestamp: '2026-01-01T00:00:00Z' }))
+  const states = new Map<number, State>()
+  let state = replay([])
+  for (const event of events) {
+    state = reduce(state, event)
+    states.set(state.log.entries.length, state)
+  }
+  const at = (length: number): State => states.get(length) as State
+
+  it('are the head and one for every 4,096 positions', () => {
+    expect(numbers(encodeSnapshot(state))).toEqual([0, 1, 2, 3])
+    expect(numbers(encodeSnapshot(at(CHUNK_SIZE)))).toEqual([0, 1])
+  })
+
+  it.each([
+    [1, [0, 1, 2, 3]],
+    [CHUNK_SIZE - 1, [0, 1, 2, 3]],
+    [CHUNK_SIZE, [0, 2, 3]],
+    [CHUNK_SIZE + 1, [0, 2, 3]],
+    [2 * CHUNK_SIZE, [0, 3]],
+    [length, [0, 3]],
+    // No earlier length of this log: everything is written.
+    [length + 1, [0, 1, 2, 3]],
+    [-1, [0, 1, 2, 3]],
+    [NaN, [0, 1, 2, 3]],
+  ])('since %s are %j', (since, expected) => {
+    const parts = encodeSnapshot(state, since)
+    expect(numbers(parts)).toEqual(expected)
+    const before = since > 0 && since <= length ? encodeSnapshot(at(since)) : []
+    const all = new Map([...before, ...parts].map((each) => [each.part, each]))
+    expect(encodeState(opened([...all.values()]))).toBe(encodeState(state))
+  })
+
+  it('that are complete never change, and are not written again by a state that was opened', () => {
+    const [, first] = encodeSnapshot(at(CHUNK_SIZE))
+    const whole = encodeSnapshot(state)
+    expect(whole[1]).toEqual(first)
+    const again = encodeSnapshot(opened(whole))
+    expect(again).toEqual(whole)
+    expect(again[1]?.bytes).toBe(whole[1]?.bytes)
+    expect(compact(compact(state)).log.index.skeleton?.chunks[0]?.bytes).toEqual(whole[1]?.bytes)
+  })
+
+  it('of two lengths do not fit', () => {
+    const old = encodeSnapshot(at(length - 1))
+    const now = encodeSnapshot(state)
+    expect(decodeSnapshot([...now.slice(0, 3), old[3] as SnapshotPart], '')).toBeNull()
+    expect(decodeSnapshot([old[0] as SnapshotPart, ...now.slice(1)], '')).toBeNull()
+  })
+
+  it('of another log with the same ids do not fit, whichever part it is', () => {
+    const other = encodeSnapshot(replay(events.with(3, pause('p3', { timestamp: '2027-01-01T00:00:00Z' }))))
+    const parts = encodeSnapshot(state)
+    for (const [n, part] of other.entries()) {
+      if (n > 0) expect(decodeSnapshot(parts.with(n, part), '')).toBeNull()
+    }
+    expect(decodeSnapshot([other[0] as SnapshotPart, ...parts.slice(1)], '')).toBeNull()
+    expect(decodeSnapshot(other, '')).not.toBeNull()
+  })
+})
+
+describe('a snapshot that is spoilt', () => {
+  const state = replay(LOG)
+  const parts = encodeParts(state, 0, 4)
+  const spoilt = (part: number, bytes: Uint8Array): SnapshotPart[] => parts.with(part, { part, bytes })
+
+  it('opens as nothing when any byte is another, in any part', () => {
+    for (const { part, bytes } of parts) {
+      for (const at of bytes.keys()) {
+        const other = bytes.slice()
+        other[at] = (other[at] as number) ^ (1 << (at & 7))
+        expect(decodeSnapshot(spoilt(part, other), '')).toBeNull()
+      }
+    }
+  })
+
+  it('opens as nothing when a part is missing, cut, given twice, or under the number of another', () => {
+    for (const { part, bytes } of parts) {
+      expect(decodeSnapshot(parts.toSpliced(part, 1), '')).toBeNull()
+      expect(decodeSnapshot([...parts, { part, bytes }], '')).toBeNull()
+      for (let length = 0; length < bytes.length; length += 7) {
+        expect(decodeSnapshot(spoilt(part, bytes.slice(0, length)), '')).toBeNull()
+      }
+      for (const other of parts) {
+        if (other.part !== part) expect(decodeSnapshot(spoilt(part, other.bytes), '')).toBeNull()
+      }
+    }
+    expect(decodeSnapshot([], '')).toBeNull()
+    expect(decodeSnapshot([{ part: 0, bytes: null } as unknown as SnapshotPart], '')).toBeNull()
+  })
+
+  it('opens as nothing under another conversation', () => {
+    expect(decodeSnapshot(parts, 'another')).toBeNull()
+  })
+
+  it('opens whatever the order of its parts, wherever their bytes lie, and with parts beyond them', () => {
+    const text = encodeState(state)
+    expect(encodeState(opened(parts.toReversed()))).toBe(text)
+    expect(encodeState(opened([...parts, { part: 99, bytes: new Uint8Array(8) }]))).toBe(text)
+    const odd = parts.map(({ part, bytes }) => {
+      const room = new Uint8Array(bytes.length + 99)
+      room.set(bytes, 3)
+      return { part, bytes: room.subarray(3, 3 + bytes.length) }
+    })
+    const state2 = opened(odd)
+    for (const { bytes } of odd) bytes.fill(0)
+    expect(encodeState(state2)).toBe(text)
+  })
+})
+
+describe('the version of the fold', () => {
+  it('is asked for: parts of another open as nothing', () => {
+    const parts = encodeSnapshot(replay(LOG))
+    const relabelled = (by: number) =>
+      parts.map(({ part, bytes }) => {
+        const label = part === 0 ? HEAD_LABEL : CHUNK_LABEL
+        const sections = unseal(label, bytes) ?? []
+        return { part, bytes: seal({ ...label, version: label.version + by }, sections) }
+      })
+    expect(decodeSnapshot(relabelled(0), '')).not.toBeNull()
+    expect(decodeSnapshot(relabelled(1), '')).toBeNull()
+    expect(decodeSnapshot([...parts.slice(0, 1), ...relabelled(-1).slice(1)], '')).toBeNull()
+  })
+
+  it('is raised when the fold or the form of a part changes: then write the new pair here', () => {
+    const bytes = encodeParts(replay(LOG), 0, 4).map((part) => [...part.bytes].join())
+    const print = hashText([encodeState(replay(LOG)), ...bytes].join('\n'))
+    expect([FOLD_VERSION, print]).toEqual([1, '08fa24dc10530990'])
+  })
+})
