@@ -63,7 +63,7 @@ export { type Upcast, type Upcaster, upcast, UPCASTERS } from './event/upcast.ts
 
 // log/: facts in order
 export { isOnPath, pathTo } from './log/ancestry.ts'
-export { type Entry, type EventEntry, kindOf, type Report } from './log/entry.ts'
+export { type Entry, type EventEntry, kindOf, type Remains, type Report } from './log/entry.ts'
 export { findEntry, listReports, type Log } from './log/log.ts'
 export { listOpenCalls, type OpenCall, type OpenCalls, openCount } from './log/open-calls.ts'
 export type { DropReason } from './log/pairing.ts'
@@ -88,9 +88,11 @@ export { leaves, stateAt, switchTo } from './state/at.ts'
 export { activatedSkills, type Branch } from './state/branch.ts'
 export { type Dropped, droppedAnswers } from './state/dropped.ts'
 export { encodeState } from './state/encode.ts'
+export type { CallGrant, Grant } from './state/grants.ts'
 export type { Header, StateError } from './state/header.ts'
 export { reduce, replay } from './state/reduce.ts'
 export { initialState, type Moment, type State, type StateOptions } from './state/state.ts'
+export { canReduce, compact, decodeSnapshot, encodeSnapshot, isHeld } from './state/snapshot.ts'
 export { isStatus, type Status, STATUSES } from './state/status.ts'
 
 // messages/: what the model is sent
@@ -115,6 +117,48 @@ export { toMessages } from './messages/neutral.ts'
 export { type ChatMessage, toOpenAIChat } from './messages/openai-chat.ts'
 export { type ResponsesItem, type ResponsesRequest, toOpenAIResponses } from './messages/openai-responses.ts'
 
+// context/: decisions about the view
+export { finalResponse } from './context/final-response.ts'
+export { stuckDetector, type StuckDetector } from './context/stuck/detector.ts'
+export { nudgeMessage } from './context/stuck/nudge.ts'
+export type { StuckOptions, StuckPattern, StuckThresholds } from './context/stuck/thresholds.ts'
+export type { StuckVerdict } from './context/stuck/verdict.ts'
+export { fallbackTitle, titleInput } from './context/title.ts'
+export { resumeTranscript, type TranscriptOptions } from './context/transcript.ts'
+export { unmatchedActions } from './context/unmatched.ts'
+export { type TokenCounts, type Usage, type UsageOf, usageOfState, usageTotals } from './context/usage.ts'
+export { type Fit, fitToBudget, type FitOptions, type NoFit, type WriteMessages } from './context/budget.ts'
+export { cacheBreakpoints } from './context/cache-breakpoints.ts'
+export {
+  type Condenser,
+  type CondenserDecision,
+  noopCondenser,
+  pipelineCondenser,
+  type RefusalCode,
+  type RefusalReason,
+  type Trigger,
+} from './context/condenser/condenser.ts'
+export type { SummaryEvent } from './context/condenser/event-text.ts'
+export type { CondensationLimits } from './context/condenser/limits.ts'
+export { condensationOf, type CondensationPlan, planCondensation } from './context/condenser/plan.ts'
+export { buildSummaryPrompt, type SummaryPromptInput } from './context/condenser/prompt.ts'
+export {
+  rollingCondenser,
+  type RollingOptions,
+  type Summarise,
+  type Summary,
+} from './context/condenser/rolling.ts'
+export type { SummaryBudget, SummaryRequest } from './context/condenser/summary-request.ts'
+export { type CountTokens, estimateTokens } from './context/estimate.ts'
+export { type MaskingOptions, observationMasking } from './context/masking.ts'
+export type { BuiltInPattern } from './context/redaction/built-in.ts'
+export { SECRET_FIELDS } from './context/redaction/field-names.ts'
+export { redactRecord } from './context/redaction/record.ts'
+export { redact, redactLog, type RedactLogOptions } from './context/redaction/redact.ts'
+export { type RedactionOptions, redactionRules, type RedactionRules } from './context/redaction/rules.ts'
+export { redactingStore } from './context/redaction/store.ts'
+export { stablePrefix } from './context/stable-prefix.ts'
+
 // store/: where facts are kept
 export type { Appended, AppendOptions, ExpectedVersion } from './store/append.ts'
 export type {
@@ -128,5 +172,33 @@ export type {
 export type { Lease } from './store/lease.ts'
 export { memoryStore, type MemoryStoreOptions } from './store/memory.ts'
 export type { EventFilter, EventPage, EventQuery, Page } from './store/query.ts'
+export type { SaveSnapshotOptions, SnapshotPart } from './store/snapshot.ts'
 export type { ReadOptions, Store, Unwatch } from './store/store.ts'
 export type { StoredEvent } from './store/stored-event.ts'
+
+// conversation/: the live object a server holds
+export { type BranchInfo, listBranches } from './conversation/branches.ts'
+export { Conversation, type SendOptions } from './conversation/conversation.ts'
+export {
+  decideApprove,
+  decideEdit,
+  decideInterrupt,
+  decideNavigate,
+  decidePause,
+  decidePolicy,
+  decideRecover,
+  decideReject,
+  decideRestart,
+  decideResume,
+} from './conversation/decide.ts'
+export { createEngine, type Engine, type EngineOptions } from './conversation/engine.ts'
+export { type ForkOptions, type ForkPlan, planFork } from './conversation/fork.ts'
+export { placeLateAnswers } from './conversation/late-answers.ts'
+export type { LoggedEvent } from './conversation/logged-event.ts'
+export type { Recovery } from './conversation/recover.ts'
+export type { Hook, HookInput, HookOutcome } from './conversation/run/hooks.ts'
+export type { RunOptions, RunResult } from './conversation/run/loop.ts'
+export { type CallPlan, planCalls } from './conversation/run/plan-calls.ts'
+export { type Policy, policyOf } from './conversation/run/policy.ts'
+export type { Step, StepInput, Yielded } from './conversation/run/step.ts'
+export type { SubscribeOptions, SubscriptionItem } from './conversation/subscribe.ts'

@@ -62,7 +62,7 @@ describe('examples in docstrings', () => {
     const without = functions
       .map(([name]) => name)
       .filter((name) => {
-        const head = String.raw`(?:async )?(?:function\*? |const )${name}\b`
+        const head = String.raw`(?:async )?(?:function\*? |const |class )${name}\b`
         const found = new RegExp(String.raw`(/\*\*(?:(?!\*/)[^])*\*/)\s*export ${head}`).exec(text)
         return found?.[1]?.includes('@example') !== true
       })

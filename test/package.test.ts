@@ -18,11 +18,14 @@ const npm = (args: readonly string[], cwd: string) => run('npm', [...args], { cw
 
 const CHECK = `
   import { initialState, reduce, decodeEvent } from 'colloquy'
+  import { shellHook } from 'colloquy/shell'
   import { createRequire } from 'node:module'
+  const hook = shellHook({ on: 'Stop', command: 'cat >&2; exit 2' })
+  const { blocked } = await hook.run({ event_type: 'Stop', conversation_id: 'c' }, new AbortController().signal)
   const decoded = decodeEvent({ kind: 'PauseEvent' })
   const state = reduce(initialState(), decoded.event)
   const { version } = createRequire(import.meta.url)('colloquy/package.json')
-  console.log(JSON.stringify([process.versions.node, state.header.status, version]))
+  console.log(JSON.stringify([process.versions.node, state.header.status, version, blocked]))
 `
 
 beforeAll(async () => {
@@ -53,13 +56,18 @@ describe('the packed package', () => {
   it('imports into an empty project', async () => {
     const { stdout } = await run(process.execPath, ['check.js'], { cwd: project })
     const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
-    expect(JSON.parse(stdout)).toEqual([process.versions.node, 'paused', manifest.version])
+    expect(JSON.parse(stdout)).toEqual([process.versions.node, 'paused', manifest.version, true])
   })
 
   it(`imports on Node ${OLDEST}, and its command runs there`, async () => {
     const oldest = ['exec', '-y', `--package=node@${OLDEST}`, '--', 'node']
     const { stdout } = await npm([...oldest, 'check.js'], project)
-    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '').slice(0, 2)).toEqual([OLDEST, 'paused'])
+    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toEqual([
+      OLDEST,
+      'paused',
+      expect.any(String),
+      true,
+    ])
     const demo = await npm([...oldest, 'node_modules/colloquy/dist/cli/main.js', 'demo'], project)
     expect(demo.stdout).toContain('State')
   }, 240_000)

@@ -1,0 +1,232 @@
+/** What users, models, tools and machines do while a conversation runs: arbitrary plans come out, to be played in any order of events. */
+
+import * as fc from 'fast-check'
+
+/** A tool that a model calls. `odd` is one that nobody has: its action cannot be read. */
+export type Tool = 'safe' | 'risky' | 'finish' | 'odd'
+
+/** What a model replies when it is asked. */
+export type Reply =
+  | { readonly say: 'text'; readonly pieces: number }
+  /** `split`: each call is yielded by itself. `two`: the calls belong to two LLM responses. */
+  | { readonly say: 'calls'; readonly tools: readonly Tool[]; readonly split: boolean; readonly two: boolean }
+  /** `lingers`: a last word, and then nothing ever ends. */
+  | { readonly say: 'nothing' | 'error' | 'silence' | 'lingers' }
+
+/** What becomes of calls that are executed: each has a result, none has, an error is thrown, a reply is given too, or nothing ever ends. */
+export type Outcome = 'results' | 'nothing' | 'error' | 'and_reply' | 'silence'
+
+/** One thing that a user, or bad luck, does to a conversation, by way of one of two engines. */
+export interface Command {
+  readonly do:
+    | 'send'
+    | 'pause'
+    | 'interrupt'
+    | 'resume'
+    | 'approve'
+    | 'reject'
+    | 'policy'
+    | 'run'
+    /** A message, and then a run. */
+    | 'turn'
+    | 'recover'
+    /** All leases run out. */
+    | 'expire'
+    /** All leases run out, and the engine runs it. */
+    | 'take_over'
+    /** The engine's process dies, and another takes its place. */
+    | 'crash'
+    /** The heartbeats of the engine's runs. */
+    | 'beat'
+    /** The signals that were given to the engine's runs. */
+    | 'abort'
+  readonly on: number
+  readonly n: number
+  readonly when: Cue
+}
+
+/**
+ * What a user waits for before a command: nothing, a step that asks or executes, a hook before a call or at the end, a lease that was taken
+ * or given back, the end of a run, or that nothing happens any more.
+ */
+export type Cue =
+  | 'now'
+  | 'asking'
+  | 'executing'
+  | 'guarding'
+  | 'leased'
+  | 'ending'
+  | 'released'
+  | 'ended'
+  | 'quiet'
+
+/** The hooks of a run: which messages and tools they block, and how often they deny the end. */
+export interface HookPlan {
+  readonly blocksPrompts: boolean
+  readonly blocksRisky: boolean
+  readonly denials: number
+}
+
+export interface Plan {
+  readonly replies: readonly Reply[]
+  readonly outcomes: readonly Outcome[]
+  /** What several users do, each one after the other. */
+  readonly users: readonly (readonly Command[])[]
+  /** The policy that the conversation begins with. */
+  readonly policy: number
+  /** Whether the runs themselves want consent for risky calls. */
+  readonly cautious: boolean
+  readonly hooks: HookPlan | null
+  readonly maxIterations: number
+}
+
+const reply = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({ say: fc.constant('text' as const), pieces: fc.integer({ min: 1, max: 2 }) }),
+  },
+  {
+    weight: 7,
+    arbitrary: fc.record({
+      say: fc.constant('calls' as const),
+      tools: fc.array(
+        fc.oneof(
+          { weight: 5, arbitrary: fc.constantFrom('safe' as const, 'risky' as const) },
+          { weight: 2, arbitrary: fc.constant('finish' as const) },
+          { weight: 1, arbitrary: fc.constant('odd' as const) },
+        ),
+        { minLength: 1, maxLength: 3 },
+      ),
+      split: fc.boolean(),
+      two: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ say: fc.constantFrom('nothing' as const, 'error' as const, 'silence' as const) }),
+  },
+)
+
+const outcome = fc.oneof(
+  { weight: 5, arbitrary: fc.constant('results' as const) },
+  { weight: 4, arbitrary: fc.constant('nothing' as const) },
+  { weight: 3, arbitrary: fc.constantFrom('error' as const, 'and_reply' as const, 'silence' as const) },
+)
+
+const command = fc.record<Command>({
+  do: fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom('run' as const, 'turn' as const) },
+    {
+      weight: 5,
+      arbitrary: fc.constantFrom('pause' as const, 'approve' as const, 'send' as const, 'crash' as const),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom(
+        'resume' as const,
+        'interrupt' as const,
+        'take_over' as const,
+        'abort' as const,
+      ),
+    },
+    { weight: 4, arbitrary: fc.constantFrom('reject' as const, 'policy' as const) },
+    { weight: 1, arbitrary: fc.constantFrom('expire' as const, 'recover' as const, 'beat' as const) },
+  ),
+  on: fc.integer({ min: 0, max: 1 }),
+  n: fc.nat(7),
+  when: fc.oneof(
+    { weight: 1, arbitrary: fc.constantFrom('now' as const, 'ended' as const) },
+    { weight: 3, arbitrary: fc.constantFrom('asking' as const, 'executing' as const) },
+    { weight: 4, arbitrary: fc.constant('quiet' as const) },
+  ),
+})
+
+const chain = (...wishes: readonly (readonly [Command['do'], Cue])[]): fc.Arbitrary<Command[]> =>
+  fc.tuple(fc.nat(1), fc.nat(1), fc.nat(7)).map(([on, other, n]) =>
+    // What goes on after a death, or a pause of another process, may well go on elsewhere.
+    wishes.map(([wish, when], at) => ({ do: wish, when, n, on: at === 0 ? on : other })),
+  )
+
+/** What users do in a row, and chance would hardly ever bring about. */
+const habit = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.oneof(
+      chain(['pause', 'asking'], ['resume', 'quiet'], ['run', 'now']),
+      chain(['turn', 'quiet'], ['pause', 'asking'], ['resume', 'quiet'], ['run', 'now']),
+      chain(['turn', 'quiet'], ['pause', 'asking'], ['run', 'quiet']),
+      chain(['crash', 'asking'], ['expire', 'now'], ['recover', 'now'], ['turn', 'quiet']),
+      chain(['turn', 'quiet'], ['crash', 'asking'], ['take_over', 'now'], ['reject', 'executing']),
+      chain(['crash', 'executing'], ['expire', 'now'], ['recover', 'now'], ['turn', 'quiet']),
+      chain(['turn', 'quiet'], ['crash', 'executing'], ['expire', 'now'], ['recover', 'now']),
+      chain(['approve', 'executing'], ['turn', 'quiet'], ['abort', 'executing']),
+      chain(['turn', 'quiet'], ['approve', 'executing']),
+      chain(['approve', 'executing'], ['approve', 'executing'], ['turn', 'quiet']),
+      chain(['pause', 'executing'], ['resume', 'quiet'], ['turn', 'quiet'], ['abort', 'asking']),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.oneof(
+      chain(['pause', 'executing'], ['resume', 'executing'], ['run', 'now']),
+      chain(['pause', 'asking'], ['resume', 'now'], ['run', 'ended']),
+      chain(['interrupt', 'asking'], ['turn', 'quiet']),
+      chain(['interrupt', 'executing'], ['turn', 'quiet'], ['interrupt', 'executing']),
+      chain(['abort', 'asking'], ['turn', 'quiet']),
+      chain(['abort', 'executing'], ['turn', 'quiet']),
+      chain(['approve', 'quiet'], ['run', 'now'], ['crash', 'executing']),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.oneof(
+      chain(['turn', 'quiet'], ['pause', 'now']),
+      chain(['turn', 'quiet'], ['send', 'asking']),
+      chain(['send', 'asking'], ['policy', 'asking']),
+      chain(['reject', 'quiet'], ['turn', 'now']),
+      chain(['crash', 'executing'], ['take_over', 'now']),
+      chain(['take_over', 'executing'], ['turn', 'quiet']),
+      chain(
+        ['crash', 'executing'],
+        ['take_over', 'now'],
+        ['pause', 'leased'],
+        ['resume', 'quiet'],
+        ['run', 'now'],
+      ),
+      chain(['expire', 'executing'], ['beat', 'now']),
+      chain(['policy', 'guarding'], ['approve', 'quiet']),
+      chain(['turn', 'released']),
+      chain(['turn', 'ending']),
+    ),
+  },
+)
+
+const user = fc
+  .array(fc.oneof({ weight: 4, arbitrary: habit }, { weight: 3, arbitrary: command.map((one) => [one]) }), {
+    minLength: 1,
+    maxLength: 6,
+    size: 'max',
+  })
+  .map((parts) => parts.flat())
+
+/** Any plan. */
+export const plan: fc.Arbitrary<Plan> = fc.record({
+  replies: fc.array(reply, { minLength: 2, maxLength: 8, size: 'max' }),
+  outcomes: fc.array(outcome, { maxLength: 6, size: 'max' }),
+  users: fc.oneof(
+    // One habit by itself, where nothing else gets in its way.
+    { weight: 1, arbitrary: habit.map((alone) => [alone]) },
+    { weight: 3, arbitrary: fc.array(user, { minLength: 1, maxLength: 3, size: 'max' }) },
+  ),
+  policy: fc.constantFrom(0, 0, 0, 0, 1, 1, 2, 3),
+  cautious: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+  hooks: fc.option(
+    fc.record({
+      blocksPrompts: fc.boolean(),
+      blocksRisky: fc.constantFrom(true, true, false),
+      denials: fc.nat(1),
+    }),
+    { freq: 2 },
+  ),
+  maxIterations: fc.constantFrom(2, 2, 500),
+})

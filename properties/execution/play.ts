@@ -1,0 +1,305 @@
+/** Plays a plan: two engines on one store, users, bad luck, and a scheduler that decides what happens next go in; the story comes out. */
+
+import type * as fc from 'fast-check'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import type { Hook } from '../../src/conversation/run/hooks.ts'
+import type { RunOptions } from '../../src/conversation/run/loop.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
+import type { JsonObject } from '../../src/event/shapes.ts'
+import { openCallsOf } from '../../src/conversation/decide.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Appended } from '../../src/store/append.ts'
+import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
+import { Cast, FORBIDDEN } from './cast.ts'
+import { Cues, Fate, Machine, Timers } from './machine.ts'
+import type { Command, Plan } from './plan.ts'
+import { newStory, type RunStory, type Story } from './story.ts'
+
+const ID = 'c'
+
+/** Milliseconds that a lease holds, and that a clock jumps when all of them run out. */
+const TTL = 1_000_000
+const JUMP = 10n * 1_000_000n * 1_000n
+
+/** Policies that a conversation may have. */
+export const POLICIES: readonly (JsonObject | null)[] = [
+  null,
+  { kind: 'NeverConfirm' },
+  { kind: 'AlwaysConfirm' },
+  { kind: 'ConfirmRisky' },
+]
+
+/** What runs want consent for, when they are cautious. */
+export const isCautious = (tool: string): boolean => tool === 'risky'
+
+/** An engine in its process, with the runs that it has. */
+interface Process {
+  readonly machine: Machine
+  readonly engine: Engine
+  readonly conversation: Conversation
+  readonly runs: Set<{ readonly story: RunStory; readonly signal: AbortController }>
+}
+
+/** Plays a plan to its end: when nothing happens any more, what still runs is interrupted, and whatever died is recovered. */
+export async function play(scheduler: fc.Scheduler, plan: Plan): Promise<Story> {
+  const fate = new Fate(scheduler)
+  const timers = new Timers(fate)
+  const stage = new Stage(fate, timers, plan)
+  timers.install()
+  try {
+    await stage.play()
+  } finally {
+    timers.remove()
+  }
+  return stage.story
+}
+
+const command = (wish: Command['do'], on: number, n = 0): Command => ({ do: wish, on, n, when: 'now' })
+
+class Stage {
+  readonly story = newStory()
+  readonly #fate: Fate
+  readonly #timers: Timers
+  readonly #cues = new Cues()
+  readonly #plan: Plan
+  readonly #cast: Cast
+  readonly #processes: Process[] = []
+  #clock = 1_000_000n
+  readonly #store = memoryStore({ clock: () => this.#clock })
+  #engines = 0
+  #denials = 0
+  #length = 0
+
+  constructor(fate: Fate, timers: Timers, plan: Plan) {
+    this.#fate = fate
+    this.#timers = timers
+    this.#plan = plan
+    this.#cast = new Cast(fate, this.#cues, this.story, plan)
+    this.#denials = plan.hooks?.denials ?? 0
+  }
+
+  async play(): Promise<void> {
+    const { story } = this
+    await this.#store.createConversation({ id: ID })
+    await this.#during(async () => {
+      this.#processes.push(await this.#start(), await this.#start())
+      for (const { conversation } of this.#processes) await conversation.state()
+      await this.#do(command('policy', 0, this.#plan.policy))
+      await this.#do(command('send', 0, 1))
+    })
+    void this.#do(command('run', 0))
+    for (const user of this.#plan.users) void this.#user(user)
+    do await this.#fate.settle()
+    while (this.#cues.giveAny())
+    // Hearts beat now and then, and whoever is silent for ever is interrupted at last.
+    await this.#during(() => this.#do(command('beat', 0)))
+    for (const on of [0, 1, 0])
+      if (this.#isRunning()) await this.#during(() => this.#do(command('interrupt', on)))
+    const lease = await this.#store.getLease(ID)
+    story.leaseLeft = lease !== null && BigInt(lease.expiresAt) * 1000n > this.#clock && !this.#isRunning()
+    if (story.deaths.length > 0 || story.ranOut.length > 0) {
+      this.#clock += JUMP
+      await this.#during(() => this.#do(command('recover', 0)))
+    }
+    await this.#during(async () => {
+      for (const { conversation } of this.#processes) story.states.push(await conversation.state())
+    })
+    story.facts = (await this.#store.read(ID)).map(({ fact }) => fact)
+    story.endless = this.#fate.endless
+  }
+
+  async #during(work: () => Promise<unknown>): Promise<void> {
+    void work()
+    await this.#fate.settle()
+  }
+
+  #isRunning(): boolean {
+    return this.story.runs.some(({ outcome, dead }) => outcome === null && !dead)
+  }
+
+  async #start(): Promise<Process> {
+    const no = (this.#engines += 1)
+    const machine = new Machine(no, this.#fate, this.#store, (call, [, owner], result) => {
+      const { leases } = this.story
+      if (call === 'releaseLease') this.#cues.give('released')
+      if (call === 'append') this.#length = (result as Appended).version
+      if (call !== 'acquireLease' || result === null) return
+      this.#cues.give('leased')
+      if (leases.some((known) => known.owner === owner)) return
+      leases.push({ at: this.#fate.tick(), engine: no, owner, length: this.#length })
+    })
+    let ids = 0
+    const engine = createEngine({
+      store: machine.store,
+      clock: () => this.#clock,
+      newId: () => `e${no}-${(ids += 1)}`,
+    })
+    return { machine, engine, conversation: await engine.open(ID), runs: new Set() }
+  }
+
+  async #user(commands: readonly Command[]): Promise<void> {
+    for (const command of commands) {
+      await this.#cues.wait(command.when)
+      await this.#fate.point(`user ${command.do}`)
+      await this.#do(command)
+    }
+  }
+
+  /** Does what a command says and waits for it, but for a run, which goes on by itself. */
+  async #do(command: Command): Promise<void> {
+    const process = this.#processes[command.on] as Process
+    const { story } = this
+    const begun = this.#fate.tick()
+    const live = process.runs.size > 0
+    const note = (events: readonly LoggedEvent[], outcome: string | null): void => {
+      const at = this.#fate.tick()
+      story.done.push({ command, begun, at, engine: process.machine.no, live, events, outcome })
+    }
+    try {
+      switch (command.do) {
+        case 'run':
+          void this.#run(process)
+          return
+        case 'turn':
+          await this.#do({ ...command, do: 'send' })
+          void this.#run(process)
+          return
+        case 'expire':
+        case 'take_over':
+          this.#clock += JUMP
+          story.ranOut.push(begun)
+          if (command.do === 'take_over') void this.#run(process)
+          return
+        case 'beat':
+          for (const beat of this.#timers.beats.values()) beat()
+          return
+        case 'abort':
+          for (const run of process.runs) {
+            run.story.aborted = true
+            run.signal.abort()
+          }
+          return note([], null)
+        case 'crash':
+          story.deaths.push(begun)
+          process.machine.die()
+          for (const run of process.runs) run.story.dead = true
+          this.#processes[command.on] = await this.#start()
+          return
+        case 'recover': {
+          const recovery = await process.machine.orDeath(process.conversation.recover())
+          return recovery === undefined ? undefined : note(recovery.events, recovery.outcome)
+        }
+        default: {
+          const events = await process.machine.orDeath(this.#ask(process.conversation, command))
+          return events === undefined ? undefined : note(events, null)
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof ColloquyError)) throw error
+      note([], error.code)
+    }
+  }
+
+  /** The wishes that append something. */
+  async #ask(conversation: Conversation, { do: wish, n }: Command): Promise<readonly LoggedEvent[]> {
+    if (wish === 'send') return conversation.sendMessage(n < 3 ? FORBIDDEN : `message ${this.#fate.tick()}`)
+    if (wish === 'pause') return conversation.pause()
+    if (wish === 'interrupt') return conversation.interrupt()
+    if (wish === 'resume') return conversation.resume()
+    if (wish === 'policy') return conversation.setConfirmationPolicy(POLICIES[n % POLICIES.length] ?? null)
+    const open = openCallsOf(await conversation.state()).map(({ id }) => id)
+    const some = n < 5 ? open : open.slice(0, 1)
+    return wish === 'approve' ? conversation.approve(some) : conversation.reject(some)
+  }
+
+  async #run(process: Process): Promise<void> {
+    const { story } = this
+    const no = story.runs.length
+    const run: RunStory = {
+      no,
+      engine: process.machine.no,
+      begun: this.#fate.tick(),
+      end: Infinity,
+      outcome: null,
+      error: null,
+      length: 0,
+      dead: process.machine.dead,
+      aborted: false,
+    }
+    const entry = { story: run, signal: new AbortController() }
+    story.runs.push(run)
+    process.runs.add(entry)
+    try {
+      const { status } = await process.conversation.run(this.#cast.step(process.machine, no), {
+        ...this.#options(process.machine),
+        signal: entry.signal.signal,
+      })
+      run.outcome = status
+    } catch (error) {
+      run.outcome = error instanceof ColloquyError ? error.code : 'threw'
+      run.error = error
+    }
+    run.end = this.#fate.tick()
+    run.length = this.#length
+    process.runs.delete(entry)
+    this.#cues.give('ended')
+  }
+
+  #options(machine: Machine): RunOptions {
+    const { cautious, hooks, maxIterations } = this.#plan
+    return {
+      leaseTtl: TTL,
+      maxIterations,
+      ...(cautious && { policy: (_call, reply) => reply.some(({ tool_name }) => isCautious(tool_name)) }),
+      ...(hooks !== null && { hooks: this.#hooks(machine) }),
+    }
+  }
+
+  #hooks(machine: Machine): Hook[] {
+    const { story } = this
+    const { blocksPrompts, blocksRisky } = this.#plan.hooks ?? { blocksPrompts: false, blocksRisky: false }
+    const slow = async (name: string): Promise<void> => machine.point(`hook ${name}`)
+    return [
+      {
+        on: 'UserPromptSubmit',
+        name: 'prompt',
+        run: async ({ message, message_id = '' }) => {
+          await slow('prompt')
+          story.shown.add(message_id)
+          const blocked = blocksPrompts && message === FORBIDDEN
+          if (blocked) story.blockedPrompts.add(message_id)
+          return { blocked, additionalContext: 'be brief' }
+        },
+      },
+      {
+        on: 'PreToolUse',
+        name: 'before',
+        run: async ({ tool_name, action_id = '' }) => {
+          this.#cues.give('guarding')
+          await slow('before')
+          const blocked = blocksRisky && tool_name === 'risky'
+          if (blocked) story.blockedCalls.add(action_id)
+          return { blocked }
+        },
+      },
+      {
+        on: 'Stop',
+        name: 'stop',
+        run: async () => {
+          await slow('stop')
+          this.#denials -= 1
+          return { blocked: this.#denials >= 0, reason: 'go on' }
+        },
+      },
+      {
+        on: 'SessionEnd',
+        name: 'end',
+        run: async () => {
+          this.#cues.give('ending')
+          for (let n = 0; n < 5; n += 1) await slow('end')
+        },
+      },
+    ]
+  }
+}

@@ -1,0 +1,177 @@
+/** Which hostile situations really occurred in a story. */
+
+import type { Event } from '../../src/event/types.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { Begin, Done, Story } from './story.ts'
+
+const SITUATIONS = [
+  'paused_while_asking',
+  'paused_while_executing',
+  'paused_by_another_process',
+  'paused_before_it_began',
+  'resumed_while_running',
+  'interrupted_while_asking',
+  'interrupted_while_executing',
+  'interrupted_by_another_process',
+  'aborted',
+  'message_while_asking',
+  'message_while_executing',
+  'message_before_the_last_word',
+  'policy_while_running',
+  'waited_for_consent',
+  'consent_while_running',
+  'executed_with_consent',
+  'rejected',
+  'held_and_executed_later',
+  'calls_after_finish',
+  'reply_of_two_responses',
+  'died_while_asking',
+  'died_while_executing',
+  'recovered',
+  'recovered_with_open_calls',
+  'lease_lost',
+  'already_running',
+  'taken_over_while_executing',
+  'step_threw',
+  'no_result',
+  'cap_reached',
+  'prompt_blocked',
+  'call_blocked',
+  'end_denied',
+] as const
+
+export type Situation = (typeof SITUATIONS)[number]
+
+/** All of them. */
+export const ALL_SITUATIONS: readonly Situation[] = SITUATIONS
+
+/** What occurred. */
+export function situationsOf(story: Story): Situation[] {
+  const events = story.facts.flatMap((fact: Fact, seq) => ('kind' in fact ? [{ seq, event: fact }] : []))
+  const found: Situation[] = []
+  const note = (name: Situation, occurred: boolean): void => {
+    if (occurred) found.push(name)
+  }
+  const has = (fits: (event: Event) => boolean): boolean => events.some(({ event }) => fits(event))
+  const updates = (key: string): { seq: number; value: unknown }[] =>
+    events.flatMap(({ seq, event }) =>
+      event.kind === 'ConversationStateUpdateEvent' && event.key === key ? [{ seq, value: event.value }] : [],
+    )
+  /** Wishes that were granted while a step lasted that did not know of them. */
+  const during = (wish: string, executes: boolean): { done: Done; begin: Begin }[] =>
+    story.done.flatMap((done) => {
+      const seq = done.events.at(-1)?.seq
+      if (done.command.do !== wish || seq === undefined) return []
+      return story.begins
+        .filter(
+          (begin) => begin.executes.length > 0 === executes && begin.at < done.at && done.begun < begin.end,
+        )
+        .filter(({ state }) => state.log.entries.length <= seq)
+        .map((begin) => ({ done, begin }))
+    })
+  const elsewhere = (wish: string): boolean =>
+    [true, false].some((executes) =>
+      during(wish, executes).some(({ done, begin }) => done.engine !== begin.engine),
+    )
+  const granted = (wish: string): Done[] =>
+    story.done.filter(({ command, events }) => command.do === wish && events.length > 0)
+  const isLive = ({ at }: Done): boolean =>
+    story.runs.some(({ begun, end, outcome }) => begun < at && at < end && outcome !== 'already_running')
+  const started = updates('started_actions').flatMap(({ value }) => value as string[])
+  const listed = (key: string): string[] => updates(key).flatMap(({ value }) => value as string[])
+
+  note('paused_while_asking', during('pause', false).length > 0)
+  note('paused_while_executing', during('pause', true).length > 0)
+  note('paused_by_another_process', elsewhere('pause'))
+  note(
+    'paused_before_it_began',
+    story.runs.some(({ outcome, no }) => outcome === 'paused' && !story.begins.some(({ run }) => run === no)),
+  )
+  note('resumed_while_running', granted('resume').some(isLive))
+  note('interrupted_while_asking', during('interrupt', false).length > 0)
+  note('interrupted_while_executing', during('interrupt', true).length > 0)
+  note('interrupted_by_another_process', elsewhere('interrupt'))
+  note(
+    'aborted',
+    story.runs.some(({ aborted, outcome }) => aborted && outcome !== 'already_running'),
+  )
+  note('message_while_asking', during('send', false).length > 0)
+  note('message_while_executing', during('send', true).length > 0)
+  note(
+    'message_before_the_last_word',
+    has((event) => event.id?.startsWith('repeat-') === true),
+  )
+  note('policy_while_running', granted('policy').some(isLive))
+  note(
+    'waited_for_consent',
+    updates('execution_status').some(({ value }) => value === 'waiting_for_confirmation'),
+  )
+  note('consent_while_running', granted('approve').some(isLive))
+  note(
+    'executed_with_consent',
+    listed('approved_actions').some((id) => started.includes(id)),
+  )
+  note('rejected', granted('reject').length > 0)
+  note(
+    'held_and_executed_later',
+    listed('held_actions').some((id) => started.includes(id)),
+  )
+  note(
+    'calls_after_finish',
+    has((event) => event.kind === 'AgentErrorEvent' && event.error.includes('after finish')),
+  )
+  note(
+    'reply_of_two_responses',
+    has((event) => event.kind === 'ActionEvent' && event.llm_response_id.endsWith('-b')),
+  )
+  const dead = story.begins.filter(({ run, end }) => end === Infinity && story.runs[run]?.dead === true)
+  note(
+    'died_while_asking',
+    dead.some(({ executes }) => executes.length === 0),
+  )
+  note(
+    'died_while_executing',
+    dead.some(({ executes }) => executes.length > 0),
+  )
+  const recoveries = story.done.filter(({ outcome }) => outcome === 'recovered')
+  note('recovered', recoveries.length > 0)
+  note(
+    'recovered_with_open_calls',
+    recoveries.some(({ events }) => events.length > 1),
+  )
+  note(
+    'lease_lost',
+    story.runs.some(({ outcome }) => outcome === 'lease_lost'),
+  )
+  note(
+    'already_running',
+    story.runs.some(({ outcome }) => outcome === 'already_running'),
+  )
+  const owners = (at: number, until: number): number =>
+    story.leases.filter((lease) => lease.at > at && lease.at < until).length
+  note(
+    'taken_over_while_executing',
+    story.begins.some(({ executes, at, end }) => executes.length > 0 && owners(at, end) > 0),
+  )
+  const failed = (name: string): boolean =>
+    has((event) => event.kind === 'ConversationErrorEvent' && event.code === name)
+  note('step_threw', failed('RangeError') || failed('TypeError'))
+  note(
+    'no_result',
+    has((event) => event.kind === 'AgentErrorEvent' && event.error.includes('without giving')),
+  )
+  note('cap_reached', failed('MaxIterationsReached'))
+  note('prompt_blocked', story.blockedPrompts.size > 0)
+  note(
+    'call_blocked',
+    has((event) => event.kind === 'UserRejectObservation' && event.rejection_source === 'hook'),
+  )
+  note(
+    'end_denied',
+    has(
+      (event) =>
+        event.kind === 'HookExecutionEvent' && event.hook_event_type === 'Stop' && event.blocked === true,
+    ),
+  )
+  return found
+}

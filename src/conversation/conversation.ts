@@ -1,0 +1,346 @@
+/** The live conversation: what a server holds for each; wishes go in, events are appended, and state, view and messages stay current. */
+
+import { ColloquyError, hasCode } from '../event/errors.ts'
+import { hashText } from '../event/hash.ts'
+import type { JsonObject, Message } from '../event/shapes.ts'
+import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
+import type { MessageOptions, NeutralMessage } from '../messages/message.ts'
+import { toMessages } from '../messages/neutral.ts'
+import { stateAt } from '../state/at.ts'
+import type { State } from '../state/state.ts'
+import { isStatus, type Status, STATUSES } from '../state/status.ts'
+import type { ExpectedVersion } from '../store/append.ts'
+import { refuse } from '../store/check.ts'
+import type { ConversationRecord } from '../store/conversation-record.ts'
+import { type BranchInfo, listBranches } from './branches.ts'
+import {
+  decideApprove,
+  decideEdit,
+  decideInterrupt,
+  decideNavigate,
+  decidePause,
+  decidePolicy,
+  decideReject,
+  decideRestart,
+  decideResume,
+  userMessage,
+} from './decide.ts'
+import { checkDelta, checkEvents } from './draft.ts'
+import { type ForkOptions, planFork, writeFork } from './fork.ts'
+import { mayBeLate, placeLateAnswers } from './late-answers.ts'
+import { type LoggedEvent, toLogged } from './logged-event.ts'
+import type { CommitOptions, Decision, Replica } from './replica.ts'
+import { unknownConversation } from './open-state.ts'
+import { type Recovery, recover } from './recover.ts'
+import { checkRun } from './run/check.ts'
+import { runLoop, type RunOptions, type RunResult } from './run/loop.ts'
+import type { Step } from './run/step.ts'
+import type { Shared } from './shared.ts'
+import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
+import { policyUpdate } from './updates.ts'
+import { waitForState } from './wait.ts'
+
+/** How to send a message. */
+export interface SendOptions {
+  /** The client's own key: a message with a key that was sent before is not sent again (law S). */
+  readonly key?: string
+  /** Who says it, where several do. */
+  readonly sender?: string
+}
+
+/**
+ * A conversation of an engine. It holds nothing by itself: any number of them may stand for one conversation, in any number of processes.
+ *
+ * Everything that appends returns the events that it appended, or that stood there already, and none when there was nothing to do. Errors
+ * are `ColloquyError`s: `unknown_conversation`, `closed`, what the store throws, and what is said of each method.
+ *
+ * @example
+ * const engine = createEngine({ store: memoryStore() })
+ * const conversation = await engine.create()
+ * const [hello] = await conversation.sendMessage('Hello')
+ * await conversation.editAndResend(hello.id, 'Good morning')
+ * const branches = await conversation.branches()
+ * branches.length // 2
+ * await engine.close()
+ */
+export class Conversation {
+  readonly id: string
+  readonly #shared: Shared
+
+  /** @internal Made by an engine. */
+  constructor(shared: Shared, id: string) {
+    this.#shared = shared
+    this.id = id
+  }
+
+  /** The state after the last event of the log, whoever appended it. O(events that others have appended since). */
+  async state(): Promise<State> {
+    return this.#shared.use(this.id, (replica) => replica.refresh())
+  }
+
+  /**
+   * The state at an event (law T). O(log n) when it is in memory; O(n) when it was let go.
+   * @throws ColloquyError `unknown_event`.
+   */
+  async stateAt(eventId: string): Promise<State> {
+    return this.#shared.use(this.id, (replica) => lookBack(replica, (state) => stateAt(state, eventId)))
+  }
+
+  /** What the model is sent, in the neutral form; the provider grammars take `state()`. O(view). */
+  async messages(options?: MessageOptions): Promise<NeutralMessage[]> {
+    return toMessages(await this.state(), options)
+  }
+
+  /** What the store knows of it beside its log. */
+  async record(): Promise<ConversationRecord> {
+    this.#shared.check()
+    const record = await this.#shared.store.getConversation(this.id)
+    if (record !== null) return record
+    throw unknownConversation(this.id)
+  }
+
+  /** Where each branch ends, and which holds HEAD. O(n). */
+  async branches(): Promise<BranchInfo[]> {
+    return listBranches(await this.state())
+  }
+
+  /**
+   * Appends events, all or none. Those without an id, a time or a parent get one. Appending the same event again under its id changes
+   * nothing. With an expected version the loser of a race is told with `version_conflict`, and may look at `state()` and try again;
+   * without one the append is made whatever others do. An answer to a call on another branch is appended there, and HEAD stays.
+   * O(log n) for each event.
+   * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`, `unknown_parent`, `unknown_event`.
+   */
+  async append(
+    given: Event | readonly Event[],
+    options: { readonly expected?: ExpectedVersion } = {},
+  ): Promise<readonly LoggedEvent[]> {
+    const events = checkEvents(Array.isArray(given) ? Array.from(given) : [given])
+    return this.#shared.use(this.id, (replica) =>
+      commit(replica, (state) => placeLateAnswers(state, events), { ...options, depends: mayBeLate(events) }),
+    )
+  }
+
+  /** Appends a message of the user: a text, or a whole message. */
+  async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
+    const { key, sender } = options
+    const id = key === undefined ? undefined : `message-${hashText(`${this.id}\n${key}`)}`
+    return this.append({
+      ...userMessage(content),
+      ...(id !== undefined && { id }),
+      ...(sender !== undefined && { sender }),
+    })
+  }
+
+  /** Lets a run stop after its current step. */
+  async pause(): Promise<readonly LoggedEvent[]> {
+    return this.#decide(decidePause)
+  }
+
+  /** Stops a run at once: its signal is aborted, and its open calls are answered, in one batch. */
+  async interrupt(): Promise<readonly LoggedEvent[]> {
+    // The run may be another process's: its lease is there until it has ended.
+    const leased = (await this.#shared.store.getLease(this.id)) !== null
+    return this.#decide((state) => decideInterrupt(state, leased || this.#shared.isRunning(this.id)))
+  }
+
+  /** Ends a pause; to go on, run it. A reply that came in meanwhile is not asked for again. */
+  async resume(): Promise<readonly LoggedEvent[]> {
+    return this.#decide(decideResume)
+  }
+
+  /** Lets open calls be executed, by the ids of their actions; the next run does it. @throws ColloquyError `unknown_call`. */
+  async approve(actionIds: readonly string[]): Promise<readonly LoggedEvent[]> {
+    return this.#decide((state) => decideApprove(state, actionIds))
+  }
+
+  /** Refuses open calls, by default all of the branch. @throws ColloquyError `unknown_call`. */
+  async reject(actionIds?: readonly string[], reason?: string): Promise<readonly LoggedEvent[]> {
+    return this.#decide((state) => checkEvents(decideReject(state, actionIds, reason)))
+  }
+
+  /**
+   * Moves HEAD to an event, or to the empty HEAD for null.
+   * @throws ColloquyError `unknown_event`; `already_running` while a run is live.
+   */
+  async navigate(eventId: string | null): Promise<readonly LoggedEvent[]> {
+    return this.#decideAtRest((state) => decideNavigate(state, eventId))
+  }
+
+  /** Moves HEAD to the branch's system prompt. @throws ColloquyError `already_running`. */
+  async restart(): Promise<readonly LoggedEvent[]> {
+    return this.#decideAtRest(decideRestart)
+  }
+
+  /**
+   * Says a user's message in other words, on a branch of its own beside the old one.
+   * @throws ColloquyError `unknown_event` when it is no user's message; `already_running`.
+   */
+  async editAndResend(messageId: string, content: string | Message): Promise<readonly LoggedEvent[]> {
+    const [message] = checkEvents([userMessage(content)])
+    return this.#decideAtRest((state) =>
+      message?.kind === 'MessageEvent' ? decideEdit(state, messageId, message) : [],
+    )
+  }
+
+  /**
+   * Says which calls need a user's consent, in every run and in every fork: `{ kind: 'AlwaysConfirm' }`, see `policyOf`.
+   * @throws ColloquyError `invalid_event` for what is no JSON.
+   */
+  async setConfirmationPolicy(policy: JsonObject | null): Promise<readonly LoggedEvent[]> {
+    if (typeof policy !== 'object' || Array.isArray(policy))
+      refuse('policy', 'must be an object with a kind, or null')
+    const [update] = checkEvents([policyUpdate(policy)])
+    const { value = null } = update as ConversationStateUpdateEvent
+    return this.#decide((state) => decidePolicy(state, value as JsonObject | null))
+  }
+
+  /**
+   * Copies it, or the path to an event, into a new conversation. Ids are kept, the confirmation policy comes along, and calls that are open
+   * stay open and wait. O(events).
+   * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
+   */
+  async fork(options: ForkOptions = {}): Promise<Conversation> {
+    const { store, stamp } = this.#shared
+    const id = options.id ?? stamp.newId()
+    await this.#shared.use(this.id, async (replica) => {
+      const { plan, length } = await lookBack(replica, (state) => ({
+        plan: planFork(state, options.from),
+        length: state.log.entries.length,
+      }))
+      await writeFork(store, await this.record(), id, plan, length, options, stamp)
+    })
+    return new Conversation(this.#shared, id)
+  }
+
+  /**
+   * The first state from now on with one of these statuses; it may be the one that there is.
+   * @throws the reason of `signal` when that is aborted first; give `AbortSignal.timeout(ms)` to wait no longer. `closed` when the engine is,
+   * `invalid_query` for a status that there is none of.
+   */
+  async waitFor(
+    status: Status | readonly Status[],
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<State> {
+    const wanted: readonly Status[] = typeof status === 'string' ? [status] : status
+    // Nobody would ever see one that there is none of.
+    if (!wanted.every(isStatus)) refuse('status', `must be one of ${STATUSES.join(', ')}`)
+    const { closing } = this.#shared
+    const signal = options.signal === undefined ? closing : AbortSignal.any([closing, options.signal])
+    return this.#shared.use(this.id, (replica) =>
+      waitForState(replica, ({ header }) => wanted.includes(header.status), signal),
+    )
+  }
+
+  /** Answers the open calls of a run that died, and sets error; does nothing unless the status is running and no run is live. */
+  async recover(): Promise<Recovery> {
+    const { store } = this.#shared
+    return this.#shared.use(this.id, (replica) => recover(store, replica, this.#shared.newOwner()))
+  }
+
+  /** Gives a StreamingDeltaEvent to those who subscribe in this process, and to nobody else. @throws ColloquyError `invalid_event`. */
+  publish(delta: Event): void {
+    this.#shared.check()
+    const event = checkDelta(delta)
+    this.#shared.inUse(this.id)?.published.tell(event)
+  }
+
+  /**
+   * Every event after a position once, in order, first from the store, then live, whoever appends; a `caught_up` when all that stood there
+   * was given, and the deltas of this process in between (law B). A slow reader holds up nobody: it misses deltas, and is told.
+   *
+   * @example
+   * const engine = createEngine({ store: memoryStore() })
+   * const conversation = await engine.create()
+   * await conversation.sendMessage('Hello')
+   * for await (const item of conversation.subscribe({ after: -1 })) if (item.type === 'caught_up') break
+   * await engine.close()
+   */
+  async *subscribe(options: SubscribeOptions = {}): AsyncGenerator<SubscriptionItem, void, undefined> {
+    const { replica, release } = await this.#shared.pin(this.id)
+    const signals = [this.#shared.closing, ...(options.signal === undefined ? [] : [options.signal])]
+    try {
+      const { store } = this.#shared
+      yield* subscribe(store, replica, { ...options, signal: AbortSignal.any(signals) })
+    } finally {
+      release()
+    }
+  }
+
+  /**
+   * Runs it: `step` is called with the calls to execute, or with none to ask the model, until the conversation waits for confirmation, is
+   * paused, finished, stuck or in error. One run at a time, in whatever process: it holds a lease in the store.
+   * @throws ColloquyError `already_running`, `lease_lost`, `invalid_query` for options that are none, and what the store throws; what the step
+   * throws ends the run in error.
+   */
+  async run(step: Step, options: RunOptions = {}): Promise<RunResult> {
+    checkRun(step, options)
+    const { store } = this.#shared
+    const signals = [this.#shared.closing, ...(options.signal === undefined ? [] : [options.signal])]
+    return this.#shared.whileRunning(this.id, (replica, owner) =>
+      runLoop(
+        { store, replica, step, owner, publish: (delta) => this.publish(delta) },
+        { ...options, signal: AbortSignal.any(signals) },
+      ),
+    )
+  }
+
+  /** Deletes it with its log; a run of it ends. False when there was none. */
+  async delete(): Promise<boolean> {
+    return this.#shared.delete(this.id)
+  }
+
+  #decide(decide: Decision): Promise<readonly LoggedEvent[]> {
+    return this.#shared.use(this.id, (replica) => commit(replica, decide, { depends: true }))
+  }
+
+  /** A run that goes on while HEAD moves under it would write on the wrong branch. */
+  #decideAtRest(decide: Decision): Promise<readonly LoggedEvent[]> {
+    return this.#shared.use(this.id, async (replica) => {
+      for (;;) {
+        const { length } = (await replica.refresh()).log.entries
+        await this.#checkRest()
+        try {
+          // A run that begins after the look appends something first, so that this version is gone.
+          return await commit(replica, decide, { expected: length, depends: true })
+        } catch (error) {
+          if (!hasCode(error, 'version_conflict')) throw error
+        }
+      }
+    })
+  }
+
+  /** Whether a lease has run out the store says, by its own clock. */
+  async #checkRest(): Promise<void> {
+    const { store } = this.#shared
+    if ((await store.getLease(this.id)) === null) return
+    const taken = await store.acquireLease(this.id, this.#shared.newOwner(), 1_000)
+    if (taken !== null) {
+      await store.releaseLease(taken)
+      return
+    }
+    throw new ColloquyError(
+      'already_running',
+      'The conversation is running; interrupt it before you move HEAD.',
+      {
+        conversationId: this.id,
+      },
+    )
+  }
+}
+
+/** What a question finds in a state; where it asks for what was let go, the whole log is folded again. */
+async function lookBack<T>(replica: Replica, question: (state: State) => T): Promise<T> {
+  try {
+    return question(await replica.refresh())
+  } catch (error) {
+    if (!hasCode(error, 'not_held')) throw error
+    return question(await replica.whole())
+  }
+}
+
+const commit = async (
+  replica: Replica,
+  decide: Decision,
+  options: CommitOptions,
+): Promise<readonly LoggedEvent[]> => (await replica.commit(decide, options)).map(toLogged)

@@ -1,0 +1,252 @@
+/** The decisions of a live conversation, each a pure function: a state and a wish go in, the events to append come out, none when there is nothing to do. */
+
+import { canonicalJson } from '../event/encode.ts'
+import { ColloquyError } from '../event/errors.ts'
+import type { JsonObject, Message } from '../event/shapes.ts'
+import type { ActionEvent, AgentErrorEvent, Event, MessageEvent } from '../event/types.ts'
+import { anchorOf, type EventEntry, eventKindOf } from '../log/entry.ts'
+import { listOpenCalls } from '../log/open-calls.ts'
+import { entryOf } from '../state/at.ts'
+import type { State } from '../state/state.ts'
+import { isBlank, isDone } from './turn.ts'
+import { grantUpdate, headUpdate, policyUpdate, statusUpdate } from './updates.ts'
+
+/** What a call is told that nobody can say more of: it was open when the run that began it ended. */
+export const INTERRUPTED = 'The call was interrupted; whether it took effect is not known.'
+
+/** What a call is told that came after the finish of the same reply. */
+export const AFTER_FINISH = 'The call came after finish in the same reply, so it was not executed.'
+
+/** The open calls of HEAD's branch, in log order. O(k log k). */
+export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
+  listOpenCalls(state.branch.openCalls).map(({ entry }) => entry)
+
+/** The scaffold's own answer to a call. It names the call by its id, and the latest open one with that id is answered (U3). */
+export const errorAnswer = ({ event }: EventEntry<ActionEvent>, error: string): AgentErrorEvent => ({
+  kind: 'AgentErrorEvent',
+  source: 'environment',
+  tool_name: event.tool_name,
+  tool_call_id: event.tool_call_id,
+  error,
+})
+
+/**
+ * Answers to calls in log order. Where one id was given to several open calls, an answer that names no action goes to the latest (U3);
+ * so each is answered once, whatever their order. O(k).
+ */
+export const errorAnswers = (calls: readonly EventEntry<ActionEvent>[], error: string): AgentErrorEvent[] =>
+  calls.map((call) => errorAnswer(call, error))
+
+/**
+ * Pausing: a PauseEvent where something could run on, else nothing (design section 3).
+ * @example
+ * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
+ */
+export function decidePause({ header: { status } }: State): Event[] {
+  return status === 'idle' || status === 'running' ? [{ kind: 'PauseEvent', source: 'user' }] : []
+}
+
+/**
+ * Interrupting: one AgentErrorEvent for each open call of HEAD's branch, in log order, and the InterruptEvent, in one batch. Nothing where
+ * nothing runs: calls of a conversation that waits or is paused stay open, unless a run is `live` beside the pause; one that has said its
+ * last word may still be at work.
+ * @example
+ * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
+ */
+export function decideInterrupt(state: State, live = false): Event[] {
+  const { header, log } = state
+  const { status } = header
+  const runs =
+    status === 'running' || status === 'idle' || (live && (status === 'paused' || status === 'finished'))
+  if (!runs) return []
+  const calls = status === 'idle' && !live ? [] : openCallsOf(state)
+  // A run that is interrupted already may take a moment to end.
+  if (
+    (status === 'paused' || status === 'finished') &&
+    calls.length === 0 &&
+    log.head !== null &&
+    eventKindOf(log.head) === 'InterruptEvent'
+  )
+    return []
+  return [...errorAnswers(calls, INTERRUPTED), { kind: 'InterruptEvent', source: 'user' }]
+}
+
+/**
+ * Resuming: from paused to idle, or to finished when the reply that was in flight came in meanwhile and nothing is left to ask.
+ * @example
+ * decideResume(replay([{ kind: 'PauseEvent' }]))[0].value // 'idle'
+ */
+export function decideResume({ header, branch }: State): Event[] {
+  return header.status === 'paused'
+    ? [statusUpdate(isDone(branch) || isBlank(branch) ? 'finished' : 'idle')]
+    : []
+}
+
+/**
+ * Approving open calls by the ids of their actions: the approval is recorded, and when no call is left that needs one, the conversation
+ * waits no longer. A call that nothing can run needs none.
+ * @throws ColloquyError `unknown_call` for an id that names no open call of HEAD's branch, or one that nothing can run.
+ * @example
+ * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+ * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
+ * decideApprove(replay([action]), ['a'])[0].value // ['a']
+ */
+export function decideApprove(state: State, actionIds: readonly string[]): Event[] {
+  const open = openCallsOf(state)
+  const asked = checkCalls(open, actionIds)
+  for (const call of asked) {
+    if (!isExecutable(call)) {
+      throw unknownCall(call.id, 'was never executable, so it cannot be approved; reject it')
+    }
+  }
+  const granted = approvedIds(state)
+  const fresh = asked.filter(({ id }) => !granted.has(id)).map(({ id }) => id)
+  for (const id of fresh) granted.add(id)
+  const waits = state.header.status === 'waiting_for_confirmation'
+  const settled = waits && asked.length > 0 && isSettled(open, granted)
+  return [
+    ...(fresh.length > 0 ? [grantUpdate('approved', fresh)] : []),
+    ...(settled ? [statusUpdate('idle')] : []),
+  ]
+}
+
+/**
+ * Rejecting open calls by the ids of their actions, all of HEAD's branch by default: one UserRejectObservation each, in log order.
+ * @throws ColloquyError `unknown_call` for an id that names no open call of HEAD's branch.
+ * @example
+ * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+ * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
+ * decideReject(replay([action]), ['a'], 'no')[0].rejection_reason // 'no'
+ */
+export function decideReject(
+  state: State,
+  actionIds?: readonly string[],
+  reason = 'User rejected the action.',
+): Event[] {
+  const open = openCallsOf(state)
+  const rejected = actionIds === undefined ? open : checkCalls(open, actionIds)
+  const events = rejected.map(({ id, event }): Event => ({
+    kind: 'UserRejectObservation',
+    source: 'user',
+    tool_name: event.tool_name,
+    tool_call_id: event.tool_call_id,
+    action_id: id,
+    rejection_reason: reason,
+    rejection_source: 'user',
+  }))
+  const granted = approvedIds(state)
+  const gone = new Set(rejected)
+  const left = open.filter((call) => !gone.has(call))
+  const waits = state.header.status === 'waiting_for_confirmation'
+  // The fold itself ends the waiting when nothing is left open.
+  const settled = waits && events.length > 0 && left.length > 0 && isSettled(left, granted)
+  return settled ? [...events, statusUpdate('idle')] : events
+}
+
+/**
+ * Moving HEAD to an event, or to the bare empty HEAD for null; to where it is already: nothing.
+ * @throws ColloquyError `unknown_event` when no event of the tree has this id (design D7).
+ * @example
+ * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
+ * decideNavigate(state, 'a')[0].value // 'a'
+ * decideNavigate(state, 'b') // []
+ */
+export function decideNavigate(state: State, eventId: string | null): Event[] {
+  const { log } = state
+  const target = eventId === null ? null : anchorOf(entryOf(log, eventId))
+  return target === log.head ? [] : [headUpdate(eventId)]
+}
+
+/**
+ * Starting anew: HEAD to the branch's system prompt, or to the empty HEAD where the branch has none.
+ * @example
+ * decideRestart(replay([{ kind: 'PauseEvent', id: 'p' }]))[0].value // null
+ */
+export const decideRestart = (state: State): Event[] =>
+  decideNavigate(state, state.branch.systemPrompt?.id ?? null)
+
+/**
+ * Saying a message in other words: HEAD to what stood before it, and the new message there; the old one stays on its branch.
+ * @throws ColloquyError `unknown_event` when no user message has this id; `not_held` when a snapshot or `compact` let go of its body.
+ * @example
+ * const message = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } }
+ * decideEdit(replay([{ ...message, id: 'm' }]), 'm', message).map(({ kind }) => kind) // ['ConversationStateUpdateEvent', 'MessageEvent']
+ */
+export function decideEdit(state: State, messageId: string, message: MessageEvent): Event[] {
+  const entry = entryOf(state.log, messageId)
+  if (entry.event === null && eventKindOf(entry) === 'MessageEvent') {
+    throw new ColloquyError(
+      'not_held',
+      `message ${JSON.stringify(messageId)} was let go; fold the whole log to edit it`,
+      {
+        event_id: messageId,
+      },
+    )
+  }
+  if (entry.event?.kind !== 'MessageEvent' || entry.event.source !== 'user') {
+    throw new ColloquyError('unknown_event', `event ${JSON.stringify(messageId)} is no message of a user`, {
+      event_id: messageId,
+    })
+  }
+  const before = anchorOf(entry.parent)
+  return [...(before === state.log.head ? [] : [headUpdate(before?.id ?? null)]), message]
+}
+
+/**
+ * Changing which calls need a user's consent, for all runs to come; null for the default of each run. The same policy again: nothing.
+ * @example
+ * decidePolicy(initialState(), { kind: 'AlwaysConfirm' })[0].key // 'confirmation_policy'
+ * decidePolicy(initialState(), null) // []
+ */
+export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =>
+  canonicalJson(state.header.confirmationPolicy) === canonicalJson(policy) ? [] : [policyUpdate(policy)]
+
+/**
+ * Recovering from a run that died: an answer to every open call of HEAD's branch, in log order, and the error, in one batch. Nothing unless
+ * the status is running: calls of waiting or paused conversations stay open. Whether a run is live is the caller's to know.
+ * @example
+ * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
+ */
+export function decideRecover(state: State): Event[] {
+  if (state.header.status !== 'running') return []
+  const calls = openCallsOf(state)
+  const detail =
+    calls.length === 0
+      ? 'The run ended without saying so.'
+      : `The run ended without saying so, with ${calls.length} open ${calls.length === 1 ? 'call' : 'calls'}.`
+  return [
+    ...errorAnswers(calls, INTERRUPTED),
+    { kind: 'ConversationErrorEvent', source: 'environment', code: 'RunLost', detail },
+  ]
+}
+
+/** A user's message, from a text or a whole message. */
+export function userMessage(content: string | Message): MessageEvent {
+  const llm_message: Message =
+    typeof content === 'string' ? { role: 'user', content: [{ type: 'text', text: content }] } : content
+  return { kind: 'MessageEvent', source: 'user', llm_message }
+}
+
+const isExecutable = ({ event }: EventEntry<ActionEvent>): boolean => (event.action ?? null) !== null
+
+/** Whether no call is left that a user would have to agree to. */
+const isSettled = (open: readonly EventEntry<ActionEvent>[], granted: ReadonlySet<string>): boolean =>
+  open.every((call) => granted.has(call.id) || !isExecutable(call))
+
+function approvedIds({ header }: State): Set<string> {
+  return new Set(header.grants.filter(({ grant }) => grant === 'approved').map(({ action_id }) => action_id))
+}
+
+/** The open calls with these ids, in log order. */
+function checkCalls(
+  open: readonly EventEntry<ActionEvent>[],
+  actionIds: readonly string[],
+): EventEntry<ActionEvent>[] {
+  const asked = new Set(actionIds)
+  const known = new Set(open.map(({ id }) => id))
+  for (const id of asked) if (!known.has(id)) throw unknownCall(id, 'is no open call of this branch')
+  return open.filter(({ id }) => asked.has(id))
+}
+
+const unknownCall = (id: string, why: string): ColloquyError =>
+  new ColloquyError('unknown_call', `${JSON.stringify(id)} ${why}.`, { action_id: id })

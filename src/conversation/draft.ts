@@ -1,0 +1,55 @@
+/** Events as a caller gives them go in; checked ones with an id and a time come out. */
+
+import { decodeEvent } from '../event/decode.ts'
+import { ColloquyError } from '../event/errors.ts'
+import { KINDS } from '../event/kinds.ts'
+import type { Event } from '../event/types.ts'
+
+/** Gives every event that comes without them an id and a time. */
+export interface Stamp {
+  readonly newId: () => string
+  /** ISO 8601 in UTC. */
+  readonly now: () => string
+}
+
+/**
+ * Checked copies of events to append. O(size).
+ * @throws ColloquyError `invalid_event`, with the issues as data, for one that is no event; `transient_event` for one that is never stored.
+ */
+export function checkEvents(given: readonly unknown[]): Event[] {
+  return given.map((value, at) => {
+    const event = checkEvent(value, at)
+    if (KINDS[event.kind].stored) return event
+    throw new ColloquyError(
+      'transient_event',
+      `${event.kind} is for live readers only and is never stored; publish it instead.`,
+      { kind: event.kind, at },
+    )
+  })
+}
+
+/** One event to publish. @throws ColloquyError `invalid_event`, also for an event that belongs into the log. */
+export function checkDelta(value: unknown): Event {
+  const event = checkEvent(value, 0)
+  if (!KINDS[event.kind].stored) return event
+  throw new ColloquyError('invalid_event', `${event.kind} belongs into the log; append it instead.`, {
+    kind: event.kind,
+  })
+}
+
+function checkEvent(value: unknown, at: number): Event {
+  const decoded = decodeEvent(value)
+  if (decoded.ok) return decoded.event
+  const [first] = decoded.issues
+  const where = first === undefined || first.loc.length === 0 ? '' : ` at ${first.loc.join('.')}`
+  const message = `Event ${at} of the append cannot be read${where}: ${first?.msg ?? 'it is no event'}`
+  throw new ColloquyError('invalid_event', message, { at, issues: decoded.issues })
+}
+
+/** The events with an id and a time each (design D15). O(events). */
+export const stampEvents = (events: readonly Event[], { newId, now }: Stamp): Event[] =>
+  events.map((event) =>
+    event.id !== undefined && event.timestamp !== undefined
+      ? event
+      : { ...event, id: event.id ?? newId(), timestamp: event.timestamp ?? now() },
+  )

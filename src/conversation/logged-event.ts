@@ -1,0 +1,26 @@
+/** An event of a log as a live conversation tells of it: a stored event goes in, one that can be written as JSON comes out. */
+
+import type { Fact } from '../event/quarantine.ts'
+import type { StoredEvent } from '../store/stored-event.ts'
+
+/** An event of the log, at its position. */
+export interface LoggedEvent {
+  readonly type: 'event'
+  /** Position in the log; subscribe with `after` this one to go on behind it. */
+  readonly seq: number
+  /** Null only for a quarantined line whose id cannot be read. */
+  readonly id: string | null
+  /** Id of the event it hangs on; null for a root and for what is not in the tree. */
+  readonly parentId: string | null
+  /** The event, or the line that could not be decoded. */
+  readonly fact: Fact
+}
+
+/** Without what only a store needs: its time is a bigint, which no JSON can hold. O(1). */
+export const toLogged = ({ seq, id, parentId, fact }: StoredEvent): LoggedEvent => ({
+  type: 'event',
+  seq,
+  id,
+  parentId,
+  fact,
+})

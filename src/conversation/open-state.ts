@@ -1,0 +1,84 @@
+/** A store and the id of a conversation go in, its state comes out: from a snapshot and the events after it, or from the whole log. */
+
+import { ColloquyError, hasCode } from '../event/errors.ts'
+import { compact, decodeSnapshot } from '../state/snapshot.ts'
+import { reduce } from '../state/reduce.ts'
+import { initialState, type State } from '../state/state.ts'
+import type { Store } from '../store/store.ts'
+import type { StoredEvent } from '../store/stored-event.ts'
+
+/** What is said of a conversation that is not there. */
+export const unknownConversation = (conversationId: string): ColloquyError =>
+  new ColloquyError('unknown_conversation', `There is no conversation ${JSON.stringify(conversationId)}.`, {
+    conversationId,
+  })
+
+/** How many events are read at once. */
+export const PAGE = 1_000
+
+/** A state as it was opened. */
+export interface Opened {
+  readonly state: State
+  /** Length of the log that the snapshot covers; 0 when there is none that can be used. */
+  readonly snapshotAt: number
+}
+
+/** Events that are held while a long log is folded; then bodies are let go, so that memory does not grow with the log. */
+const HELD = 32_768
+
+/**
+ * Opens a conversation. O(view + events after the snapshot); without a snapshot O(n).
+ * @throws ColloquyError `unknown_conversation`.
+ */
+export async function openState(store: Store, id: string): Promise<Opened> {
+  const parts = await store.loadSnapshot(id)
+  const saved = parts.length === 0 ? null : decodeSnapshot(parts, id)
+  if (saved !== null && saved.log.entries.length > 0) {
+    const state = (await isOf(store, id, saved)) ? await foldOn(store, id, saved, HELD) : null
+    if (state !== null) return { state, snapshotAt: saved.log.entries.length }
+  }
+  const empty = initialState({ conversationId: id })
+  // A log that goes back to what was let go is folded once more, and all of it held.
+  const state = (await foldOn(store, id, empty, HELD)) ?? (await replayWhole(store, id))
+  return { state, snapshotAt: 0 }
+}
+
+/** The state of the whole log, with everything held. O(n). @throws ColloquyError `unknown_conversation`. */
+export async function replayWhole(store: Store, id: string): Promise<State> {
+  const empty = initialState({ conversationId: id })
+  return (await foldOn(store, id, empty, Number.POSITIVE_INFINITY)) ?? empty
+}
+
+/** Whether a snapshot is of this log: the last event that it knows tells. */
+async function isOf(store: Store, id: string, saved: State): Promise<boolean> {
+  const [event] = await store.read(id, { from: saved.log.entries.length - 1, limit: 1 })
+  return event !== undefined && event.id === (saved.log.entries.last()?.id ?? null)
+}
+
+/** A state with all that comes after it in the log; null where that goes on from what the state does not hold. */
+async function foldOn(store: Store, id: string, state: State, most: number): Promise<State | null> {
+  let now = state
+  let restedAt = state.log.entries.length
+  for (;;) {
+    const events = await store.read(id, { from: now.log.entries.length, limit: PAGE })
+    const next = foldFacts(now, events)
+    if (next === null) return null
+    now = next
+    if (events.length < PAGE) return now
+    if (now.log.entries.length - restedAt < most) continue
+    now = compact(now)
+    restedAt = now.log.entries.length
+  }
+}
+
+/** The state after some events more; null where they go on from what the state does not hold. O(log n) for each. */
+export function foldFacts(state: State, events: readonly StoredEvent[]): State | null {
+  let now = state
+  try {
+    for (const { fact } of events) now = reduce(now, fact)
+    return now
+  } catch (error) {
+    if (hasCode(error, 'not_held')) return null
+    throw error
+  }
+}

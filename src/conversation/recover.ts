@@ -1,0 +1,41 @@
+/** Recovers a conversation whose run died: a replica goes in; what was appended, or why nothing was, comes out. */
+
+import { hasCode } from '../event/errors.ts'
+import type { Store } from '../store/store.ts'
+import { decideRecover } from './decide.ts'
+import { type LoggedEvent, toLogged } from './logged-event.ts'
+import type { Replica } from './replica.ts'
+import { holdLease } from './run/lease.ts'
+
+/** What a recovery did. */
+export interface Recovery {
+  /**
+   * `recovered`: every open call was answered and the error set. `not_running`: the status is another, so nothing is to be done.
+   * `live`: a run holds the lease.
+   */
+  readonly outcome: 'recovered' | 'not_running' | 'live'
+  /** What was appended. */
+  readonly events: readonly LoggedEvent[]
+}
+
+/** Milliseconds that a recovery may take before its lease runs out. */
+const TTL = 30_000
+
+/** Acts only on a conversation that is running without a live lease, and holds the lease while it does. */
+export async function recover(store: Store, replica: Replica, owner: string): Promise<Recovery> {
+  const { header } = await replica.refresh()
+  if (header.status !== 'running') return { outcome: 'not_running', events: [] }
+  const held = await holdLease(store, replica.id, owner, TTL).catch((error: unknown) => {
+    if (hasCode(error, 'already_running')) return null
+    throw error
+  })
+  if (held === null) return { outcome: 'live', events: [] }
+  try {
+    await replica.refresh()
+    const { generation } = held.lease
+    const events = await replica.commit(decideRecover, { depends: true, lease: { owner, generation } })
+    return { outcome: events.length > 0 ? 'recovered' : 'not_running', events: events.map(toLogged) }
+  } finally {
+    await held.release()
+  }
+}

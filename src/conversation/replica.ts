@@ -1,0 +1,313 @@
+/** One conversation's state kept in step with its store: decisions go in, are appended and folded; appends of others are followed. */
+
+import { hasCode } from '../event/errors.ts'
+import type { Event } from '../event/types.ts'
+import { findEntry } from '../log/log.ts'
+import { compact, encodeSnapshot } from '../state/snapshot.ts'
+import type { State } from '../state/state.ts'
+import type { AppendOptions, ExpectedVersion } from '../store/append.ts'
+import type { Store } from '../store/store.ts'
+import type { StoredEvent } from '../store/stored-event.ts'
+import { type Stamp, stampEvents } from './draft.ts'
+import { Listeners } from './listeners.ts'
+import { foldFacts, openState, PAGE, replayWhole, unknownConversation } from './open-state.ts'
+import { stampUnknown } from './repeat.ts'
+import { weigh } from './weigh.ts'
+
+/** Given a state, the events that are to be appended to it. */
+export type Decision = (state: State) => readonly Event[]
+
+/** How a decision is carried out. */
+export interface CommitOptions {
+  /** What the caller believes the version to be. Default: any. */
+  readonly expected?: ExpectedVersion
+  /** Whether the decision holds only for the state it was made on; it is then made again when others append meanwhile. */
+  readonly depends?: boolean
+  readonly lease?: NonNullable<AppendOptions['lease']>
+}
+
+/** How long to wait before a lost race is run again: up to this many milliseconds, more with each loss. */
+const PATIENCE = 4
+
+/** A snapshot is written when so many events have come since the last, or so large a part of the log. */
+const SNAPSHOT_EVENTS = 1_000
+const SNAPSHOT_PART = 1 / 50
+
+/**
+ * A conversation's state in memory. Everything that reads or appends goes through one queue, so that within a process nobody loses a race;
+ * between processes the store's versions decide, and the loser decides again.
+ */
+export class Replica {
+  readonly id: string
+  /** Told after every change. */
+  readonly changes = new Listeners<State>()
+  /** Told of what is published, and never stored. */
+  readonly published = new Listeners<Event>()
+  /** Aborted, with the error as its reason, when the conversation is no longer there. */
+  readonly gone: AbortSignal
+  readonly #gone = new AbortController()
+  readonly #store: Store
+  readonly #stamp: Stamp
+  #state: State
+  /** Length of the log that the store's snapshot covers. */
+  #savedAt: number
+  /** Length of the log when bodies were let go last. */
+  #restedAt: number
+  /** What the state was reckoned to take in memory, and the length of its log then. */
+  #weighed = { bytes: 0, length: -1 }
+  #last: Promise<unknown> = Promise.resolve()
+  #unwatch: (() => void) | null = null
+  #followed = 0
+  #isStale = false
+
+  private constructor(store: Store, stamp: Stamp, id: string, state: State, snapshotAt: number) {
+    this.id = id
+    this.#store = store
+    this.#stamp = stamp
+    this.#state = state
+    this.#savedAt = snapshotAt
+    this.#restedAt = snapshotAt
+    this.gone = this.#gone.signal
+  }
+
+  /** Opens a conversation, from its snapshot and what came after it. @throws ColloquyError `unknown_conversation`. */
+  static async open(store: Store, stamp: Stamp, id: string): Promise<Replica> {
+    const { state, snapshotAt } = await openState(store, id)
+    return new Replica(store, stamp, id, state, snapshotAt)
+  }
+
+  /** The state after the last event that this process knows of. */
+  get state(): State {
+    return this.#state
+  }
+
+  /** The state after the last event of the log. One read of the store; O(events that others have appended). */
+  refresh(): Promise<State> {
+    return this.#alone(async () => {
+      await this.#look()
+      return this.#state
+    })
+  }
+
+  /**
+   * Makes a decision, appends what it says, and folds it. Returns what was appended, or stood there already. @throws what the decision
+   * throws, what `Store.append` throws.
+   */
+  commit(decide: Decision, options: CommitOptions = {}): Promise<readonly StoredEvent[]> {
+    return this.#alone(async () => {
+      const { expected = 'any', depends = false, lease } = options
+      const mine = depends && expected === 'any'
+      // A decision for a version is made at that version, where it can be.
+      if (depends && expected !== 'any' && versionOf(expected) !== this.#state.log.entries.length)
+        await this.#catchUp()
+      for (let losses = 0; ; losses += 1) {
+        const events = mine ? await this.#decideLatest(decide) : await this.#decide(decide)
+        if (events.length === 0) return []
+        const version = mine ? this.#state.log.entries.length : expected
+        try {
+          return await this.#append(events, { expected: version, ...(lease !== undefined && { lease }) })
+        } catch (error) {
+          // A late answer that somebody else has put in its place meanwhile is known by its id alone.
+          const taken = depends && hasCode(error, 'id_conflict')
+          if (!taken && !(mine && hasCode(error, 'version_conflict'))) throw error
+          if (losses > 2) await sleep(Math.random() * PATIENCE * Math.min(losses, 25))
+          if (await this.#catchUp()) continue
+          if (taken) throw error
+          // The log is shorter than what is known of it.
+          await this.#startAnew()
+        }
+      }
+    })
+  }
+
+  /** Says that the conversation was deleted. */
+  leave(): void {
+    this.#gone.abort(unknownConversation(this.id))
+  }
+
+  /** Follows appends of others from now on, until the function that it returns is called. */
+  follow(): () => void {
+    this.#followed += 1
+    this.#unwatch ??= this.#store.watch(this.id, () => this.#wake())
+    this.#wake()
+    let on = true
+    return () => {
+      if (!on) return
+      on = false
+      this.#followed -= 1
+      if (this.#followed > 0) return
+      this.#unwatch?.()
+      this.#unwatch = null
+    }
+  }
+
+  /** The state with every body and every moment, folded again from the whole log where they were let go. O(n) then. */
+  whole(): Promise<State> {
+    return this.#alone(async () => {
+      await this.#catchUp()
+      return replayWhole(this.#store, this.id)
+    })
+  }
+
+  /** Bytes that the state takes in memory, reckoned from a few of its events. O(1) mostly. */
+  get bytes(): number {
+    const { length } = this.#state.log.entries
+    if (length < this.#weighed.length || length > this.#weighed.length * 1.1) {
+      this.#weighed = { bytes: weigh(this.#state), length }
+    }
+    return this.#weighed.bytes
+  }
+
+  /** Waits until nothing is under way, nor due. */
+  async settle(): Promise<void> {
+    await this.#alone(() => this.#save())
+  }
+
+  async #append(events: readonly Event[], options: AppendOptions): Promise<readonly StoredEvent[]> {
+    let appended
+    try {
+      appended = await this.#store.append(this.id, stampEvents(events, this.#stamp), options)
+    } catch (error) {
+      // Said again by a caller who gave the id and left the time out: the time that was stamped then is not compared (law S).
+      const again = hasCode(error, 'id_conflict')
+        ? await stampUnknown(this.#store, this.id, events, this.#stamp)
+        : null
+      if (again === null) throw error
+      appended = await this.#store.append(this.id, again, options)
+    }
+    const { length } = this.#state.log.entries
+    const fresh = appended.events.filter(({ seq }) => seq >= length)
+    const isNext =
+      fresh.every(({ seq }, i) => seq === length + i) && length + fresh.length === appended.version
+    try {
+      if (isNext) await this.#fold(fresh)
+      else await this.#catchUp()
+    } catch {
+      // It is appended, and nobody may be told otherwise; whoever asks for the state reads on.
+    }
+    return appended.events
+  }
+
+  /** A decision may ask for what was let go; then the whole log is folded again, and the decision made again. */
+  async #decide(decide: Decision): Promise<readonly Event[]> {
+    try {
+      return decide(this.#state)
+    } catch (error) {
+      if (!hasCode(error, 'not_held')) throw error
+      this.#state = await replayWhole(this.#store, this.id)
+      return decide(this.#state)
+    }
+  }
+
+  /** That there is nothing to do, or that it cannot be done, is believed of the latest state only. */
+  async #decideLatest(decide: Decision): Promise<readonly Event[]> {
+    for (;;) {
+      let failure: { readonly error: unknown } | null = null
+      try {
+        const events = await this.#decide(decide)
+        if (events.length > 0) return events
+      } catch (error) {
+        failure = { error }
+      }
+      if (await this.#look()) continue
+      if (failure === null) return []
+      throw failure.error
+    }
+  }
+
+  /** Folds what others have appended; whether that was something. */
+  async #catchUp(): Promise<boolean> {
+    const before = this.#state
+    for (;;) {
+      const from = this.#state.log.entries.length
+      const events = await this.#store.read(this.id, { from, limit: PAGE })
+      await this.#fold(events)
+      if (events.length < PAGE) return this.#state !== before
+    }
+  }
+
+  /** The same after a look at the record, which tells in one small read that nothing is new, and that it is another conversation. */
+  async #look(): Promise<boolean> {
+    const record = await this.#store.getConversation(this.id)
+    if (record === null) throw unknownConversation(this.id)
+    const { entries, head } = this.#state.log
+    if (record.version > entries.length) return this.#catchUp()
+    if (record.version === entries.length && record.headId === (head?.id ?? null)) return false
+    await this.#startAnew()
+    return true
+  }
+
+  async #fold(events: readonly StoredEvent[]): Promise<void> {
+    if (events.length === 0) return
+    const [first] = events
+    // It hangs on what never stood here.
+    const isForeign =
+      first !== undefined &&
+      first.parentId !== null &&
+      findEntry(this.#state.log, first.parentId) === undefined
+    if (isForeign) return this.#startAnew()
+    // The whole log holds these events too.
+    const state = foldFacts(this.#state, events) ?? (await replayWhole(this.#store, this.id))
+    this.#state = state
+    this.#rest()
+    this.changes.tell(state)
+  }
+
+  /** Another process has deleted the conversation, and another one has come under its id: nothing that was known holds. */
+  async #startAnew(): Promise<void> {
+    this.#state = await replayWhole(this.#store, this.id)
+    this.#savedAt = 0
+    this.#restedAt = 0
+    this.changes.tell(this.#state)
+  }
+
+  /** Lets go of what a snapshot does not need, now and then, and writes one. */
+  #rest(): void {
+    if (this.isDue) void this.#alone(() => this.#save())
+  }
+
+  /** Whether so much has come since the last snapshot that a new one is worth its cost. */
+  get isDue(): boolean {
+    const { length } = this.#state.log.entries
+    return length - this.#restedAt >= Math.max(SNAPSHOT_EVENTS, length * SNAPSHOT_PART)
+  }
+
+  /** A snapshot is never needed: one that cannot be written now is written another time. */
+  async #save(): Promise<void> {
+    if (!this.isDue) return
+    const state = this.#state
+    const { length } = state.log.entries
+    const since = this.#savedAt
+    try {
+      await this.#store.saveSnapshot(this.id, encodeSnapshot(state, since), { complete: since === 0 })
+      this.#savedAt = length
+    } catch {
+      // The log has everything that a snapshot holds.
+    }
+    this.#restedAt = length
+    this.#state = compact(state)
+  }
+
+  #wake(): void {
+    if (this.#isStale) return
+    this.#isStale = true
+    this.#alone(async () => {
+      this.#isStale = false
+      await this.#catchUp()
+    }).catch((error: unknown) => {
+      // Whatever else it is, the next wake-up or call meets it again.
+      if (hasCode(error, 'unknown_conversation')) this.leave()
+    })
+  }
+
+  /** Does a work after all that were asked for before. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work)
+    this.#last = result.catch(() => undefined)
+    return result
+  }
+}
+
+const versionOf = (expected: Exclude<ExpectedVersion, 'any'>): number => (expected === 'none' ? 0 : expected)
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

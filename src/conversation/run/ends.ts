@@ -1,0 +1,145 @@
+/** How runs begin and end: a run goes in; what is appended at its first and last moment is, and whether it goes on comes out. */
+
+import { hasCode } from '../../event/errors.ts'
+import type { EventEntry } from '../../log/entry.ts'
+import type { ActionEvent, Event, HookEventType } from '../../event/types.ts'
+import type { State } from '../../state/state.ts'
+import { errorAnswers, INTERRUPTED, openCallsOf } from '../decide.ts'
+import { isBlank, isDone } from '../turn.ts'
+import { grantUpdate, statusUpdate, stuckUpdate } from '../updates.ts'
+import { add, mustStop, type RunContext } from './context.ts'
+import { contextMessage, runHooks } from './hooks.ts'
+import { planOf } from './plan-calls.ts'
+import { findPrompts } from './prompts.ts'
+
+/** Sets the status to running, and tells the hooks; false when there is nothing to run, or it was paused since the run was asked for. */
+export async function begin(run: RunContext): Promise<boolean> {
+  const begun = await add(run, (state) => {
+    const { status } = state.header
+    if (status === 'finished' || status === 'deleting') return []
+    if ((status === 'paused' || status === 'error') && isPausedFrom(state, run.from)) return []
+    if (status === 'waiting_for_confirmation' && planOf(run, state).execute.length === 0) return []
+    if (isDone(state.branch) || isBlank(state.branch)) return [statusUpdate('finished')]
+    return [statusUpdate('running')]
+  })
+  if (begun.length === 0 || run.replica.state.header.status !== 'running') return false
+  await findPrompts(run)
+  await tell(run, 'SessionStart')
+  return true
+}
+
+/** Whether the last that was said of going on, from a position of the log on, is a pause or an interrupt. O(events from there). */
+function isPausedFrom({ log: { entries } }: State, from: number): boolean {
+  for (let at = entries.length - 1; at >= from; at -= 1) {
+    const event = entries.get(at)?.event
+    if (event?.kind === 'PauseEvent' || event?.kind === 'InterruptEvent') return true
+    if (event?.kind === 'ConversationStateUpdateEvent' && event.key === 'execution_status') return false
+  }
+  return false
+}
+
+/**
+ * Leaves open calls as whoever comes next should find them: where a pause holds, those that were not begun may be begun by whoever resumes;
+ * where there was an error, those that no user is to be asked about are answered.
+ */
+export async function leave(run: RunContext): Promise<void> {
+  await add(run, (state) => {
+    const { status, grants } = state.header
+    if (status === 'error') return errorAnswers(unsettled(run, state), INTERRUPTED)
+    if (status !== 'paused') return []
+    const known = new Set(grants.map(({ action_id }) => action_id))
+    const held = openCallsOf(state).flatMap(({ id }) => (run.born.has(id) && !known.has(id) ? [id] : []))
+    return held.length > 0 ? [grantUpdate('held', held)] : []
+  })
+}
+
+/** Ends a turn in which the agent had the last word, unless a hook or a new message has something against it. */
+export async function mayStop(run: RunContext): Promise<boolean> {
+  const { hooks, replica, signal } = run
+  const input = { event_type: 'Stop', conversation_id: replica.id } as const
+  const { events, blocked } = await runHooks(hooks, input, signal)
+  if (blocked !== null) {
+    const feedback = contextMessage(`[Stop hook feedback] ${blocked}`)
+    await add(run, (state) => [
+      ...events,
+      feedback,
+      ...(mustStop(run, state) ? [] : [statusUpdate('running')]),
+    ])
+    return false
+  }
+  await add(run, (state) => {
+    const { status } = state.header
+    const ends = isDone(state.branch) && status !== 'finished' && !mustStop(run, state)
+    return [...events, ...(ends ? [statusUpdate('finished')] : [])]
+  })
+  return replica.state.header.status === 'finished' && isDone(replica.state.branch)
+}
+
+/** Why a run may not ask again, as the events that say so; none when it may. */
+export function endingOf(
+  state: State,
+  iterations: number,
+  maxIterations: number,
+  stuck: ((state: State) => string | null) | undefined,
+): Event[] {
+  if (iterations >= maxIterations) {
+    const detail = `The run has asked the model ${maxIterations} times, which is the most it may.`
+    return [{ kind: 'ConversationErrorEvent', source: 'environment', code: 'MaxIterationsReached', detail }]
+  }
+  const reason = stuck?.(state) ?? null
+  return reason === null ? [] : [stuckUpdate(reason), statusUpdate('stuck')]
+}
+
+/** What is appended when something of the caller's has thrown: an answer to every call that may have been begun, and the error. */
+export function failureOf(run: RunContext, state: State, error: unknown): Event[] {
+  const [code, detail] = error instanceof Error ? [error.name, error.message] : ['Error', String(error)]
+  return [
+    ...errorAnswers(unsettled(run, state), INTERRUPTED),
+    { kind: 'ConversationErrorEvent', source: 'environment', code: code || 'Error', detail },
+  ]
+}
+
+/** The open calls that no user is to be asked about; where the policy itself fails, those that were begun. */
+function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
+  const open = openCallsOf(state)
+  try {
+    const { confirm } = planOf(run, state)
+    return open.filter((call) => !confirm.includes(call))
+  } catch {
+    const started = new Set(
+      state.header.grants.flatMap(({ action_id, grant }) => (grant === 'started' ? [action_id] : [])),
+    )
+    return open.filter(({ id }) => started.has(id))
+  }
+}
+
+/** Runs the hooks of the first or the last moment, which nothing can block, and appends what they came to. */
+export async function tell(
+  run: RunContext,
+  moment: Extract<HookEventType, 'SessionStart' | 'SessionEnd'>,
+): Promise<void> {
+  const { hooks, replica, signal } = run
+  if (!hooks.some(({ on }) => on === moment)) return
+  const { events, context } = await runHooks(
+    hooks,
+    { event_type: moment, conversation_id: replica.id },
+    signal,
+  )
+  // At the end there is no model left to be told anything.
+  await add(run, () => [...events, ...(moment === 'SessionStart' ? context.map(contextMessage) : [])])
+}
+
+/** Whether an error is the store's and not the step's: then nothing can be appended about it. */
+export const isOfStore = (error: unknown): boolean =>
+  (
+    [
+      'store_busy',
+      'store_full',
+      'store_read_only',
+      'store_unavailable',
+      'store_newer',
+      'store_closed',
+    ] as const
+  ).some((code) => hasCode(error, code)) ||
+  hasCode(error, 'lease_lost') ||
+  hasCode(error, 'unknown_conversation')

@@ -1,0 +1,139 @@
+/** Executes calls: the calls that may run go in; hooks are asked, the step runs the others, and each has an answer when it is over. */
+
+import type { ActionEvent, Event } from '../../event/types.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { EventEntry } from '../../log/entry.ts'
+import { openCallOf } from '../../log/open-calls.ts'
+import { toMessages } from '../../messages/neutral.ts'
+import type { State } from '../../state/state.ts'
+import { errorAnswers } from '../decide.ts'
+import { isDone } from '../turn.ts'
+import { grantUpdate, statusUpdate } from '../updates.ts'
+import { add, mustStop, type RunContext } from './context.ts'
+import { contextMessage, runHooks } from './hooks.ts'
+import { planOf } from './plan-calls.ts'
+import { readStep } from './step.ts'
+import { take } from './take.ts'
+
+type Call = EventEntry<ActionEvent>
+
+/** What a call is told when the step that was to execute it gave no result. */
+export const NO_RESULT = 'The call was executed without giving a result.'
+
+const isOpen = (state: State, { event, seq }: Call): boolean =>
+  openCallOf(state.branch.openCalls, event.tool_call_id, seq) !== undefined
+
+/**
+ * Executes calls. That they begin is recorded first, in the log, so that nobody begins them again; a call that may no longer be executed
+ * by then, because of a pause, another policy or an answer, is not begun. @throws what the step throws.
+ */
+export async function execute(run: RunContext, calls: readonly Call[]): Promise<void> {
+  const allowed = new Set<string>()
+  for (const call of calls) if (await isLetThrough(run, call)) allowed.add(call.id)
+  if (allowed.size === 0) return
+  let begun: readonly Call[] = []
+  await add(run, (state) => {
+    begun = mustStop(run, state) ? [] : planOf(run, state).execute.filter(({ id }) => allowed.has(id))
+    if (begun.length === 0) return []
+    const running = state.header.status === 'running' ? [] : [statusUpdate('running')]
+    return [
+      ...running,
+      grantUpdate(
+        'started',
+        begun.map(({ id }) => id),
+      ),
+    ]
+  })
+  const { replica, step, publish, signal } = run
+  const { state } = replica
+  const approved = begun.filter((call) => isOpen(state, call))
+  if (approved.length === 0 || signal.aborted) return
+  const input = {
+    state,
+    get messages() {
+      return toMessages(state)
+    },
+    approved,
+    signal,
+    publish,
+  }
+  const since = state.log.entries.length
+  for await (const yielded of readStep(step, input)) await take(run, yielded, since)
+  await add(run, (now) =>
+    errorAnswers(
+      approved.filter((call) => isOpen(now, call)),
+      NO_RESULT,
+    ),
+  )
+  for (const call of approved) await tellAfter(run, call)
+}
+
+/** Whether the hooks let a call through; where one blocks it, it is answered. */
+async function isLetThrough(run: RunContext, call: Call): Promise<boolean> {
+  const { hooks, replica, signal } = run
+  const { id, event } = call
+  const { events, blocked, context } = await runHooks(
+    hooks,
+    {
+      event_type: 'PreToolUse',
+      conversation_id: replica.id,
+      tool_name: event.tool_name,
+      tool_input: (event.action ?? null) as JsonValue,
+      action_id: id,
+    },
+    signal,
+  )
+  const answer: Event = {
+    kind: 'UserRejectObservation',
+    source: 'environment',
+    tool_name: event.tool_name,
+    tool_call_id: event.tool_call_id,
+    action_id: id,
+    rejection_reason: blocked ?? '',
+    rejection_source: 'hook',
+  }
+  if (events.length === 0) return true
+  await add(run, (state) => {
+    if (blocked === null) return [...events, ...context.map(contextMessage)]
+    // Somebody else may have answered it meanwhile.
+    return isOpen(state, call) ? [...events, answer] : events
+  })
+  return blocked === null
+}
+
+/** Tells the hooks of a call that was executed. */
+async function tellAfter(run: RunContext, { id, event }: Call): Promise<void> {
+  const { hooks, replica, signal } = run
+  if (signal.aborted || !hooks.some(({ on }) => on === 'PostToolUse')) return
+  const { events, blocked, context } = await runHooks(
+    hooks,
+    {
+      event_type: 'PostToolUse',
+      conversation_id: replica.id,
+      tool_name: event.tool_name,
+      tool_input: (event.action ?? null) as JsonValue,
+      tool_response: answerTo(replica.state, id),
+      action_id: id,
+    },
+    signal,
+  )
+  // Nothing more is said to a model that has finished, unless a hook objects.
+  await add(run, (state) => {
+    const said = blocked === null ? (isDone(state.branch) ? [] : context) : [blocked]
+    return [...events, ...said.map(contextMessage)]
+  })
+}
+
+/** The observation that answers an action on HEAD's branch; null when it was answered otherwise. */
+function answerTo({ branch: { view } }: State, actionId: string): JsonValue {
+  const { units } = view
+  for (let at = units.length - 1; at >= 0; at -= 1) {
+    const unit = units.get(at)
+    if (unit?.type !== 'batch') continue
+    for (const { call, entry } of unit.answers) {
+      if (call.id !== actionId) continue
+      return entry.event.kind === 'ObservationEvent' ? (entry.event.observation as JsonValue) : null
+    }
+  }
+  return null
+}

@@ -1,0 +1,78 @@
+/** The lease of a run: taken from the store, renewed while the run lasts, and given back; a signal tells when it was lost. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import type { Lease } from '../../store/lease.ts'
+import type { Store } from '../../store/store.ts'
+
+/** A lease that is being renewed. */
+export interface HeldLease {
+  readonly lease: Lease
+  /** Aborted when the lease passed to another owner, or ran out while the store could not be reached. */
+  readonly lost: AbortSignal
+  /** Ends the renewal and gives the lease back. */
+  release(): Promise<void>
+}
+
+/**
+ * Takes the lease of a conversation, and renews it three times within `ttl` milliseconds.
+ * @throws ColloquyError `already_running` while another run holds it.
+ */
+export async function holdLease(
+  store: Store,
+  conversationId: string,
+  owner: string,
+  ttl: number,
+): Promise<HeldLease> {
+  const lease = await store.acquireLease(conversationId, owner, ttl)
+  if (lease === null) {
+    throw new ColloquyError(
+      'already_running',
+      'The conversation is running already; wait for that run, or interrupt it.',
+      {
+        conversationId,
+      },
+    )
+  }
+  const lost = new AbortController()
+  const lose = (): void =>
+    lost.abort(
+      new ColloquyError('lease_lost', 'The run lease was lost; another run may have begun.', {
+        conversationId,
+        owner,
+      }),
+    )
+  let renewedAt = performance.now()
+  let released = false
+  let renewing: Promise<void> = Promise.resolve()
+  const renew = async (): Promise<void> => {
+    const askedAt = performance.now()
+    // The store may be back before the lease has run out.
+    if (askedAt - renewedAt > ttl) lose()
+    if (released || lost.signal.aborted) return
+    try {
+      const renewed = await store.acquireLease(conversationId, owner, ttl)
+      if (renewed?.generation === lease.generation) renewedAt = askedAt
+      else {
+        lose()
+        // It had run out, and nobody else took it: what came instead is another lease, that nobody here needs.
+        if (renewed !== null) await store.releaseLease(renewed)
+      }
+    } catch {
+      if (performance.now() - renewedAt > ttl) lose()
+    }
+  }
+  const timer = setInterval(() => {
+    renewing = Promise.all([renewing, renew()]).then(() => undefined)
+  }, ttl / 3)
+  return {
+    lease,
+    lost: lost.signal,
+    async release() {
+      released = true
+      clearInterval(timer)
+      // A renewal that reached the store after the release would take the lease again.
+      await renewing
+      await store.releaseLease(lease)
+    },
+  }
+}

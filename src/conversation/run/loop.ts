@@ -1,0 +1,230 @@
+/** The run loop: a conversation and a step go in; the step is called until the conversation waits, rests or ends, and how it stands comes out. */
+
+import { hasCode } from '../../event/errors.ts'
+import type { Event } from '../../event/types.ts'
+import type { State } from '../../state/state.ts'
+import type { Status } from '../../state/status.ts'
+import type { Store } from '../../store/store.ts'
+import { AFTER_FINISH, decideInterrupt, errorAnswers, INTERRUPTED, openCallsOf } from '../decide.ts'
+import type { Replica } from '../replica.ts'
+import { isBlank, isDone } from '../turn.ts'
+import { statusUpdate } from '../updates.ts'
+import { ask } from './ask.ts'
+import { add, mustStop, type RunContext } from './context.ts'
+import { begin, endingOf, failureOf, isOfStore, leave, mayStop, tell } from './ends.ts'
+import { execute } from './execute.ts'
+import type { Hook } from './hooks.ts'
+import { type HeldLease, holdLease } from './lease.ts'
+import { planOf } from './plan-calls.ts'
+import type { Policy } from './policy.ts'
+import { nextPrompt, showPrompt } from './prompts.ts'
+import type { Step } from './step.ts'
+
+/** How to run. */
+export interface RunOptions {
+  /** Aborting it interrupts the run. */
+  readonly signal?: AbortSignal
+  /** Which calls a user must agree to, beside those that the conversation's own policy names. Default: none. */
+  readonly policy?: Policy
+  readonly hooks?: readonly Hook[]
+  /** How often the model may be asked in this run. Default: 500. */
+  readonly maxIterations?: number
+  /** Says why a conversation is stuck, or null; asked before each step. Default: never. */
+  readonly stuck?: (state: State) => string | null
+  /** Milliseconds that the lease holds without being renewed. Default: 45,000. */
+  readonly leaseTtl?: number
+}
+
+/** How a run has ended. */
+export interface RunResult {
+  /** `running` only when its signal was aborted before it began, or another run has taken over since. */
+  readonly status: Status
+  /** How often the model was asked. */
+  readonly iterations: number
+  /** What the step threw, when that ended the run. */
+  readonly error?: unknown
+}
+
+/** What a run is made of, beside its options. */
+export interface RunParts {
+  readonly store: Store
+  readonly replica: Replica
+  readonly step: Step
+  readonly publish: (delta: Event) => void
+  /** Names the run in the store; no two runs share one. */
+  readonly owner: string
+}
+
+/**
+ * Runs a conversation. @throws ColloquyError `already_running` while another run holds the lease, `lease_lost` when another took it over,
+ * and what the store throws.
+ */
+export async function runLoop(parts: RunParts, options: RunOptions = {}): Promise<RunResult> {
+  const { store, replica, owner } = parts
+  const { leaseTtl = 45_000, signal } = options
+  // A pause or an interrupt that comes from now on is meant for this run, though it may not have begun.
+  const from = (await replica.refresh()).log.entries.length
+  let held = await holdLease(store, replica.id, owner, leaseTtl)
+  let iterations = 0
+  for (;;) {
+    let result: RunResult
+    try {
+      result = await runUnderLease(parts, held, options, { from, iterations })
+    } finally {
+      await held.release()
+    }
+    iterations = result.iterations
+    // Whoever wanted to run it while the lease was still held was told that it runs already; so that must not come to nothing.
+    const state = await replica.refresh()
+    const next =
+      signal?.aborted !== true && wantsToGoOn(state)
+        ? await holdAgain(store, replica.id, owner, leaseTtl)
+        : null
+    if (next === null) return result
+    held = next
+  }
+}
+
+/** Null when another run has begun meanwhile: then what is left is its to do. */
+async function holdAgain(...args: Parameters<typeof holdLease>): Promise<HeldLease | null> {
+  try {
+    return await holdLease(...args)
+  } catch (error) {
+    if (hasCode(error, 'already_running')) return null
+    throw error
+  }
+}
+
+/** Whether there is work that came when a run had ended already: no run leaves a conversation idle, or what was approved undone. */
+function wantsToGoOn(state: State): boolean {
+  const { header, branch } = state
+  const open = openCallsOf(state)
+  if (header.status === 'waiting_for_confirmation') {
+    const approved = new Set(
+      header.grants.flatMap(({ action_id, grant }) => (grant === 'approved' ? [action_id] : [])),
+    )
+    return open.some(({ id }) => approved.has(id))
+  }
+  return header.status === 'idle' && (open.length > 0 || !(isDone(branch) || isBlank(branch)))
+}
+
+async function runUnderLease(
+  { replica, step, publish }: RunParts,
+  held: HeldLease,
+  options: RunOptions,
+  { from, iterations }: { readonly from: number; readonly iterations: number },
+): Promise<RunResult> {
+  const { policy = () => false, hooks = [], signal } = options
+  const interrupted = new AbortController()
+  const run: RunContext = {
+    replica,
+    step,
+    policy,
+    hooks,
+    signal: interrupted.signal,
+    held,
+    publish,
+    from,
+    born: new Set(),
+    promptedTo: 0,
+    iterations,
+  }
+  let seen = Infinity
+  // An interrupt counts whoever appended it, from the moment that it is in the log.
+  const look = ({ header, log }: State): void => {
+    for (; seen < log.entries.length; seen += 1) {
+      if (log.entries.get(seen)?.event?.kind === 'InterruptEvent') interrupted.abort()
+    }
+    if (header.status === 'deleting') interrupted.abort()
+  }
+  let interrupting: Promise<unknown> = Promise.resolve()
+  const quit = (): void => interrupted.abort()
+  const stop = (): void => {
+    quit()
+    interrupting = replica.commit((state) => decideInterrupt(state, true), { depends: true })
+    interrupting.catch(() => undefined)
+  }
+  const ends = [
+    replica.follow(),
+    replica.changes.add(look),
+    listen(signal, stop),
+    listen(held.lost, quit),
+    listen(replica.gone, quit),
+  ]
+  try {
+    seen = (await replica.refresh()).log.entries.length
+    look(replica.state)
+    const result =
+      signal?.aborted === true && !interrupted.signal.aborted ? ended(run) : await loop(run, options)
+    // Whatever the interrupt appends is in the log before the run is said to be over.
+    await interrupting
+    return { ...result, status: replica.state.header.status }
+  } finally {
+    for (const end of ends) end()
+    await interrupting
+    held.lost.throwIfAborted()
+    replica.gone.throwIfAborted()
+  }
+}
+
+/** Calls when a signal is aborted, if it is not yet; returns what ends it. */
+function listen(signal: AbortSignal | undefined, call: () => void): () => void {
+  signal?.addEventListener('abort', call, { once: true })
+  return () => signal?.removeEventListener('abort', call)
+}
+
+const ended = ({ replica: { state }, iterations }: RunContext, error?: unknown): RunResult => ({
+  status: state.header.status,
+  iterations,
+  ...(error !== undefined && { error }),
+})
+
+async function loop(run: RunContext, options: RunOptions): Promise<RunResult> {
+  let begun = false
+  try {
+    begun = await begin(run)
+    for (let goesOn = begun; goesOn; goesOn = await takeTurn(run, options));
+  } catch (error) {
+    if (isOfStore(error)) throw error
+    // An interrupt has answered for the step, whatever it throws then.
+    if (run.signal.aborted) return ended(run)
+    await add(run, (state) => failureOf(run, state, error))
+    return ended(run, error)
+  } finally {
+    if (begun) await tell(run, 'SessionEnd')
+  }
+  return ended(run)
+}
+
+/** Does the next thing that is to be done; false when there is none. @throws what the step, the policy and `stuck` throw. */
+async function takeTurn(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
+  const state = await run.replica.refresh()
+  const { status } = state.header
+  if (mustStop(run, state) || status === 'error' || status === 'stuck') {
+    await leave(run)
+    return false
+  }
+  /** Ends the run with events, unless something was appended since. */
+  const endWith = async (events: readonly Event[]): Promise<boolean> =>
+    (await add(run, (now) => (isSame(state, now) ? events : []))).length === 0
+  const { execute: calls, confirm, skip, interrupt } = planOf(run, state)
+  if (interrupt.length > 0 || skip.length > 0) {
+    await add(run, (now) => {
+      const plan = planOf(run, now)
+      return [...errorAnswers(plan.skip, AFTER_FINISH), ...errorAnswers(plan.interrupt, INTERRUPTED)]
+    })
+  } else if (calls.length > 0) await execute(run, calls)
+  else if (confirm.length > 0) return endWith([statusUpdate('waiting_for_confirmation')])
+  else if (isDone(state.branch)) return !(await mayStop(run))
+  else if (isBlank(state.branch)) return endWith([statusUpdate('finished')])
+  else {
+    const end = endingOf(state, run.iterations, maxIterations, stuck)
+    if (end.length > 0) return endWith(end)
+    const prompt = nextPrompt(run, state)
+    await (prompt === null ? ask(run) : showPrompt(run, prompt))
+  }
+  return true
+}
+
+/** Whether nothing was appended since. */
+const isSame = (state: State, now: State): boolean => state.log.entries.length === now.log.entries.length

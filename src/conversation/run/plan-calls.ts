@@ -1,0 +1,87 @@
+/** What becomes of open calls: a state, a policy and what this run knows go in; which to execute, to ask for, and to answer come out (law P). */
+
+import type { ActionEvent } from '../../event/types.ts'
+import type { Entry, EventEntry } from '../../log/entry.ts'
+import { listOpenCalls, type OpenCall } from '../../log/open-calls.ts'
+import type { State } from '../../state/state.ts'
+import type { RunContext } from './context.ts'
+import { type Policy, policyOf, stricter } from './policy.ts'
+
+/** Open calls in log order, each in one list. */
+export interface CallPlan {
+  /** Approved by a user, or never begun and let through by the policy. */
+  readonly execute: readonly Call[]
+  /** A user must agree first. */
+  readonly confirm: readonly Call[]
+  /** They came after a finish in the same reply. */
+  readonly skip: readonly Call[]
+  /** Nobody can say whether they were executed, or nothing can execute them. */
+  readonly interrupt: readonly Call[]
+}
+
+type Call = EventEntry<ActionEvent>
+
+/** The plan for the open calls of a state, by the stricter of the run's policy and the conversation's. */
+export const planOf = (run: RunContext, state: State): CallPlan =>
+  planCalls(state, stricter(policyOf(state.header.confirmationPolicy), run.policy), run.born)
+
+/**
+ * Sorts the open calls of HEAD's branch. A call that was begun is never begun again, unless a user approved it since. A call is known not to
+ * be begun when it was made in this run (`born`), or held by a pause. O(k log k) for k open
+ * calls, and the events since the first of them.
+ * @example
+ * planCalls(initialState(), () => false, new Set()).execute // []
+ */
+export function planCalls(state: State, policy: Policy, born: ReadonlySet<string>): CallPlan {
+  const open = listOpenCalls(state.branch.openCalls)
+  const grants = new Map(state.header.grants.map(({ action_id, grant }) => [action_id, grant]))
+  const replies = repliesOf(state, open)
+  const finishes = new Map(
+    [...Map.groupBy(open, ({ entry }) => entry.event.llm_response_id)].map(([id, calls]) => [
+      id,
+      finishOf(calls),
+    ]),
+  )
+  const plan = { execute: [] as Call[], confirm: [] as Call[], skip: [] as Call[], interrupt: [] as Call[] }
+  for (const { entry: call } of open) {
+    const { event, id, seq } = call
+    const grant = grants.get(id)
+    const isNew = grant === undefined ? born.has(id) : grant === 'held'
+    if (!isExecutable(call) || grant === 'started') plan.interrupt.push(call)
+    else if (seq > (finishes.get(event.llm_response_id) ?? Infinity)) plan.skip.push(call)
+    else if (grant === 'approved') plan.execute.push(call)
+    else if (policy(event, replies.get(event.llm_response_id) ?? [event])) plan.confirm.push(call)
+    else if (isNew) plan.execute.push(call)
+    else plan.interrupt.push(call)
+  }
+  return plan
+}
+
+const isExecutable = ({ event }: Call): boolean => (event.action ?? null) !== null
+
+/** Position of the first finish among the calls of a reply. */
+const finishOf = (calls: readonly OpenCall[]): number =>
+  calls.find(({ entry }) => entry.event.tool_name === 'finish' && isExecutable(entry))?.entry.seq ?? Infinity
+
+/**
+ * The calls of the replies that open calls belong to, answered or not, by LLM response. A result ends the reply before it: ids of
+ * responses are not unique in real logs. O(events since the first open call, and of its reply).
+ */
+function repliesOf({ log }: State, open: readonly OpenCall[]): Map<string, ActionEvent[]> {
+  const replies = new Map(open.map(({ entry }) => [entry.event.llm_response_id, [] as ActionEvent[]]))
+  const first = open[0]?.entry.seq ?? Infinity
+  let at: Entry | null = open.length === 0 ? null : log.head
+  for (; at !== null; at = at.parent) {
+    const { event, quarantined } = at
+    const isOther = event?.kind === 'ActionEvent' && !replies.has(event.llm_response_id)
+    const isSaid = event?.kind === 'MessageEvent' && event.source === 'agent'
+    if (
+      at.seq < first &&
+      (isOther || isSaid || event?.kind === 'ObservationEvent' || (event ?? quarantined) === null)
+    )
+      break
+    if (event?.kind === 'ActionEvent') replies.get(event.llm_response_id)?.push(event)
+  }
+  for (const reply of replies.values()) reply.reverse()
+  return replies
+}

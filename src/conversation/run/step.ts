@@ -1,0 +1,64 @@
+/** The step that a caller gives: what it is handed, what it may yield, and how that is read. */
+
+import type { ActionEvent, Event } from '../../event/types.ts'
+import type { EventEntry } from '../../log/entry.ts'
+import type { NeutralMessage } from '../../messages/message.ts'
+import type { State } from '../../state/state.ts'
+
+/** What a step is handed. */
+export interface StepInput {
+  /** The state that the step begins with. */
+  readonly state: State
+  /** What the model is to be sent, in the neutral form; worked out when it is read. */
+  readonly messages: readonly NeutralMessage[]
+  /** The calls to execute now, in log order. None: ask the model. */
+  readonly approved: readonly EventEntry<ActionEvent>[]
+  /** Aborted by an interrupt: what is yielded after that is not appended. */
+  readonly signal: AbortSignal
+  /** Gives a StreamingDeltaEvent to live readers. */
+  readonly publish: (delta: Event) => void
+}
+
+/** Events to append: one, or several as one batch. A StreamingDeltaEvent is published instead. */
+export type Yielded = Event | readonly Event[]
+
+/** Executes the approved calls, yielding an answer for each, or asks the model, yielding what it replies. */
+export type Step = (
+  input: StepInput,
+) => AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
+
+/** What a step yields, until it ends or the signal is aborted; a step that does not listen to the signal is left behind. */
+export async function* readStep(
+  step: Step,
+  input: StepInput,
+): AsyncGenerator<readonly Event[], void, undefined> {
+  const { signal } = input
+  const aborted = Promise.withResolvers<null>()
+  const abort = (): void => aborted.resolve(null)
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  let iterator: AsyncIterator<Yielded> | Iterator<Yielded> | null = null
+  try {
+    // Called at once, so that nothing comes between the caller's last look and the step.
+    const called = signal.aborted ? null : step(input)
+    const given = called instanceof Promise ? await Promise.race([called, aborted.promise]) : called
+    if (given === null) return
+    iterator = Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]()
+    for (;;) {
+      const result = await Promise.race([Promise.resolve(iterator.next()), aborted.promise])
+      if (result === null || signal.aborted) return
+      if (result.done === true) {
+        iterator = null
+        return
+      }
+      yield Array.isArray(result.value) ? (result.value as readonly Event[]) : [result.value as Event]
+    }
+  } catch (error) {
+    iterator = null
+    throw error
+  } finally {
+    signal.removeEventListener('abort', abort)
+    // It may be in the middle of something that never ends, so nobody waits for it.
+    if (iterator !== null) void Promise.resolve(iterator.return?.()).catch(() => undefined)
+  }
+}

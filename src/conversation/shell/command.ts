@@ -1,0 +1,134 @@
+/** Runs one command: what to start and its standard input go in; how it ended and what it printed come out, whatever it does. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { collectOutput, type Output } from './output.ts'
+
+/** What to start. */
+export interface Command {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly cwd: string | undefined
+  /** Added to that of this process. */
+  readonly env: Readonly<NodeJS.ProcessEnv>
+  /** Milliseconds. */
+  readonly timeout: number
+}
+
+/** How a command ended. */
+export interface Ended {
+  /** `exited`: by itself, or killed by somebody else. */
+  readonly how: 'exited' | 'timed_out' | 'aborted' | 'not_started'
+  /** Null when a signal ended it, or nothing did. */
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: Output
+  readonly stderr: Output
+  /** Why it could not be started. */
+  readonly cause?: unknown
+}
+
+/** Milliseconds between asking a command to end, making it end, and no longer waiting for it. */
+const PATIENCE = 1_000
+
+/** Milliseconds that are waited for the end of the output, which does not come when a process that left the group keeps the pipes open. */
+const DRAIN = 200
+
+/** Longest delay of a timer; a timeout beyond it is none. */
+const LONGEST = 2 ** 31 - 1
+
+/**
+ * Runs a command in a process group of its own. It is over when its process is: what that leaves running in the group is killed, and what it
+ * left beyond the group is not waited for. On a timeout or an abort the group gets SIGTERM, and SIGKILL a second later. Never rejects, and
+ * leaves no timer, listener or pipe behind.
+ */
+export function runCommand(command: Command, stdin: string, abort: AbortSignal): Promise<Ended> {
+  const stdout = collectOutput()
+  const stderr = collectOutput()
+  const none = { code: null, signal: null, stdout, stderr }
+  if (abort.aborted) return Promise.resolve({ how: 'aborted', ...none })
+  const { promise, resolve } = Promise.withResolvers<Ended>()
+  let child: ChildProcess
+  try {
+    const { file, args, cwd, env } = command
+    child = spawn(file, args, { cwd, env: { ...process.env, ...env }, detached: true, stdio: 'pipe' })
+  } catch (cause) {
+    return Promise.resolve({ how: 'not_started', ...none, cause })
+  }
+  let how: Ended['how'] = 'exited'
+  let exit: Pick<Ended, 'code' | 'signal'> | null = null
+  let cause: unknown
+  let timer: NodeJS.Timeout | undefined
+  const after = (delay: number, then: () => void): void => {
+    clearTimeout(timer)
+    timer = setTimeout(then, delay)
+  }
+  const finish = (): void => {
+    clearTimeout(timer)
+    abort.removeEventListener('abort', onAbort)
+    forget(child)
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
+    // Only one that not even SIGKILL has ended is still there; the process may end without it.
+    child.unref()
+    resolve({ how, ...none, ...exit, ...(how === 'not_started' && { cause }) })
+  }
+  const stop = (why: 'timed_out' | 'aborted'): void => {
+    if (how !== 'exited' || exit !== null) return
+    how = why
+    killGroup(child, 'SIGTERM')
+    after(PATIENCE, () => {
+      killGroup(child, 'SIGKILL')
+      after(PATIENCE, finish)
+    })
+  }
+  const onAbort = (): void => stop('aborted')
+
+  child.once('error', (error) => {
+    if (child.pid !== undefined) return
+    how = 'not_started'
+    cause = error
+    finish()
+  })
+  // A later error, and one of a pipe, tells nothing: how the process ended counts.
+  for (const emitter of [child, child.stdin, child.stdout, child.stderr])
+    emitter?.on('error', () => undefined)
+  child.stdout?.on('data', stdout.take)
+  child.stderr?.on('data', stderr.take)
+  child.once('exit', (code, signal) => {
+    exit = { code, signal }
+    killGroup(child, 'SIGKILL')
+    after(DRAIN, finish)
+  })
+  child.once('close', finish)
+  if (child.pid === undefined) return promise
+  remember(child)
+  abort.addEventListener('abort', onAbort, { once: true })
+  if (command.timeout <= LONGEST) after(command.timeout, () => stop('timed_out'))
+  child.stdin?.end(stdin)
+  return promise
+}
+
+function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, signal)
+  } catch {
+    // Nobody is left in the group; or the system has no groups.
+    child.kill(signal)
+  }
+}
+
+/** Commands that run. Being in groups of their own, they would outlive a process that exits. */
+const live = new Set<ChildProcess>()
+
+function killAll(): void {
+  for (const child of live) killGroup(child, 'SIGKILL')
+}
+
+function remember(child: ChildProcess): void {
+  if (live.size === 0) process.once('exit', killAll)
+  live.add(child)
+}
+
+function forget(child: ChildProcess): void {
+  if (live.delete(child) && live.size === 0) process.removeListener('exit', killAll)
+}

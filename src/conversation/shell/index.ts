@@ -1,0 +1,68 @@
+/** `colloquy/shell`: a command goes in, a hook that runs it comes out. */
+
+import type { HookEventType } from '../../event/types.ts'
+import { refuse } from '../../store/check.ts'
+import { type Hook, HOOK_MOMENTS } from '../run/hooks.ts'
+import { answerOf } from './answer.ts'
+import { type Command, runCommand } from './command.ts'
+
+/** Which command is run, and when. */
+export interface ShellHookOptions {
+  readonly on: HookEventType
+  /** A line for `sh -c`; or a program and its arguments, started without a shell. */
+  readonly command: string | readonly [string, ...string[]]
+  /** Only for calls of these tools: their names, or a test of the name. Default: all. */
+  readonly tools?: readonly string[] | ((toolName: string) => boolean)
+  /** After how many milliseconds the command is killed, and has failed; Infinity for never. Default: 60,000. */
+  readonly timeout?: number
+  /** Where it runs. Default: where this process does. */
+  readonly cwd?: string
+  /** Added to the environment of this process; a variable that is undefined is left out of it. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * A hook that runs a command. It gets the `HookInput` as one line of JSON on its standard input, and answers with its exit code: 0 is fine,
+ * 2 blocks, with what it wrote to standard error as the reason, else standard output. Any other, a signal, a timeout and a command that
+ * cannot be started are failures: they block nothing, and the log's HookExecutionEvent says so in `error`. A JSON object on standard output
+ * may hold `decision` (`"block"` or `"deny"`), `reason`, and `additionalContext` for the model.
+ *
+ * The command runs in a process group of its own (POSIX). The group is killed when the timeout is over (SIGTERM, a second later SIGKILL),
+ * when the run is interrupted, and, for what is left of it, when the command ends. At most 256 KiB of each stream are held in memory.
+ *
+ * @throws ColloquyError `invalid_query` for options that are none.
+ *
+ * @example
+ * const hook = shellHook({ on: 'PreToolUse', command: 'grep -q rm && echo "no deleting here" >&2 && exit 2; exit 0' })
+ * const input = { event_type: 'PreToolUse', conversation_id: 'c', tool_name: 'terminal', tool_input: { command: 'rm x' } }
+ * const { blocked, reason } = await hook.run(input, new AbortController().signal)
+ * blocked // true
+ * reason // 'no deleting here'
+ */
+export function shellHook(options: ShellHookOptions): Hook {
+  const { on, command, tools, timeout = 60_000, cwd, env = {} } = options
+  if (!HOOK_MOMENTS.includes(on)) refuse('on', `must be one of ${HOOK_MOMENTS.join(', ')}`)
+  if (!isCommand(command)) refuse('command', 'must be a line for the shell, or a program and its arguments')
+  if (typeof timeout !== 'number' || !(timeout > 0))
+    refuse('timeout', 'must be a number of milliseconds above 0')
+  const [file, ...args] = typeof command === 'string' ? (['sh', '-c', command] as const) : command
+  const what: Command = { file, args, cwd, env, timeout }
+  return {
+    on,
+    name: typeof command === 'string' ? command : command.map(quoted).join(' '),
+    ...(tools !== undefined && {
+      tools: typeof tools === 'function' ? tools : (name) => tools.includes(name),
+    }),
+    run: async (input, signal) =>
+      answerOf(await runCommand(what, `${JSON.stringify(input)}\n`, signal), what),
+  }
+}
+
+/** Whether a value that may come from a configuration file is a command. */
+function isCommand(value: unknown): boolean {
+  const words: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return words.every((word) => typeof word === 'string') && (words[0] ?? '').trim() !== ''
+}
+
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`

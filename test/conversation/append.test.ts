@@ -1,0 +1,265 @@
+/** Appending to a live conversation over each store: what is stamped, what is known again, and what is refused. */
+
+import { afterAll, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { type LoggedEvent, toLogged } from '../../src/conversation/logged-event.ts'
+import { action, moveHead, pause, user } from '../build.ts'
+import { idsOf, nameless, parties, party } from './engines.ts'
+import { places, wrapStore } from './stores.ts'
+
+const PLACES = places()
+afterAll(() => PLACES.remove())
+
+/** The time that a stored event carries in its body. */
+const timeOf = (stored: LoggedEvent | undefined): string | undefined =>
+  (stored?.fact as Event | undefined)?.timestamp
+
+describe.each(PLACES.names)('over %s', (name) => {
+  it('an append stamps id, time and parent, and says what it stored', async () => {
+    const { conversation, store, end } = await party(await PLACES.make(name))
+    const [first] = await conversation.append(nameless(user('hello')))
+    const [second, third] = await conversation.append([nameless(user('on')), pause('p')])
+    expect(first?.fact).toMatchObject({ id: first?.id, timestamp: expect.stringMatching(/^\d{4}-.*Z$/) })
+    expect(first?.fact.parent_id).toBeUndefined()
+    expect(second?.fact.parent_id).toBe(first?.id)
+    expect(third).toMatchObject({ id: 'p', seq: 2, parentId: second?.id })
+    expect((await store.read('c')).map(toLogged)).toEqual([first, second, third])
+    // It can be sent on as it is.
+    expect(JSON.parse(JSON.stringify(third))).toEqual(third)
+    await conversation.navigate(null)
+    const [root] = await conversation.append(nameless(user('again')))
+    expect(root?.fact.parent_id).toBe('__root__')
+    await end()
+  })
+
+  it('an append that was made is known by its ids, whatever was left out and wherever HEAD is now', async () => {
+    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    const batch = [user('a'), user('b'), user('d')]
+    const first = await one.append(batch)
+    await one.navigate('a')
+    await one.append(user('e'))
+    const before = await store.read('c')
+    for (const conversation of [one, two]) {
+      expect(await conversation.append(batch)).toEqual(first)
+      expect(await conversation.append(batch, { expected: 'none' })).toEqual(first)
+      expect(await conversation.append({ ...user('b'), timestamp: timeOf(first[1]) as string })).toEqual([
+        first[1],
+      ])
+      expect(await conversation.append({ ...user('b'), parent_id: 'a' })).toEqual([first[1]])
+    }
+    expect(await store.read('c')).toEqual(before)
+    // A batch that is known in part: the rest is appended, at HEAD.
+    const partly = await two.append([user('b'), user('f'), user('a')])
+    expect(idsOf(partly)).toEqual(['b', 'f', 'a'])
+    expect(partly[1]).toMatchObject({
+      seq: before.length,
+      parentId: 'e',
+      fact: { timestamp: expect.any(String) },
+    })
+    expect(partly[0]).toEqual(first[1])
+    await end()
+    await endTwo()
+  })
+
+  it('an event that was imported without a time is known again', async () => {
+    const { conversation, store, end } = await party(await PLACES.make(name))
+    await store.append('c', [user('old')], { mode: 'import' })
+    const [stored] = await conversation.append(user('old'))
+    expect(timeOf(stored)).toBeUndefined()
+    expect((await store.read('c')).length).toBe(1)
+    await end()
+  })
+
+  it('another body under a known id is refused, with all that came with it', async () => {
+    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    await one.append([user('a'), user('b')])
+    const before = await store.read('c')
+    const others: Event[] = [
+      user('a', 'other'),
+      pause('a'),
+      { ...user('b'), parent_id: '__root__' },
+      { ...user('a'), timestamp: '2020-01-01T00:00:00Z' },
+    ]
+    for (const other of others) {
+      for (const conversation of [one, two]) {
+        await expect(conversation.append([user('new'), other])).rejects.toMatchObject({ code: 'id_conflict' })
+      }
+    }
+    await expect(one.append([user('x'), user('x', 'other')])).rejects.toMatchObject({ code: 'id_conflict' })
+    expect(await store.read('c')).toEqual(before)
+    expect(idsOf(await one.append([user('x'), user('x')]))).toEqual(['x', 'x'])
+    await end()
+    await endTwo()
+  })
+
+  it('an expected version is any, none or exact, and the loser is told how far the log is', async () => {
+    const [{ conversation: one, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    await one.append(user('a'), { expected: 'none' })
+    await expect(two.append(user('b'), { expected: 'none' })).rejects.toMatchObject({
+      code: 'version_conflict',
+      data: { version: 1 },
+    })
+    await two.append(user('b'), { expected: 1 })
+    // The first engine has not looked since.
+    await expect(one.append(user('d'), { expected: 1 })).rejects.toMatchObject({
+      code: 'version_conflict',
+      data: { version: 2 },
+    })
+    await expect(one.append(user('d'), { expected: 3 })).rejects.toMatchObject({ code: 'version_conflict' })
+    expect(await one.append([], { expected: 9 })).toEqual([])
+    await one.append(user('d'), { expected: 'any' })
+    expect((await two.state()).log.entries.length).toBe(3)
+    await end()
+    await endTwo()
+  })
+
+  it('what is no event is one clear error, and nothing of its batch is stored', async () => {
+    const { conversation, store, end } = await party(await PLACES.make(name))
+    let deep: unknown = 1
+    for (let i = 0; i < 600; i += 1) deep = { deep }
+    const cycle: Record<string, unknown> = {}
+    cycle['self'] = cycle
+    const getter = { kind: 'ConversationStateUpdateEvent', key: 'k' }
+    Object.defineProperty(getter, 'value', { enumerable: true, get: () => 1 })
+    const bad: [unknown, RegExp][] = [
+      [{ kind: 'NewsEvent' }, /kind/],
+      [{ ...user('a'), extra: 1 }, /extra/],
+      [{ ...user('a'), id: '' }, /id/],
+      [{ ...user('a'), id: '__root__' }, /id/],
+      [{ ...user('a'), id: null }, /id/],
+      [{ ...user('a'), timestamp: 7 }, /timestamp/],
+      [{ kind: 'ConversationStateUpdateEvent', key: 'k', value: deep }, /value.*512/],
+      [{ kind: 'ConversationStateUpdateEvent', key: 'k', value: cycle }, /value/],
+      [getter, /value/],
+      [new Map([['kind', 'PauseEvent']]), /./],
+      [null, /./],
+      [undefined, /./],
+      ['PauseEvent', /./],
+      [[pause('p')], /./],
+    ]
+    for (const [value, says] of bad) {
+      const failure = conversation.append([user('good'), value as Event])
+      await expect(failure).rejects.toMatchObject({ code: 'invalid_event', data: { at: 1 } })
+      await expect(failure).rejects.toThrow(says)
+    }
+    // A list with a gap is no list of events.
+    const gap: Event[] = [user('good')]
+    gap[2] = user('late')
+    await expect(conversation.append(gap)).rejects.toMatchObject({ code: 'invalid_event', data: { at: 1 } })
+    const delta: Event = { kind: 'StreamingDeltaEvent', content: 'x' }
+    await expect(conversation.append([user('good'), delta])).rejects.toMatchObject({
+      code: 'transient_event',
+    })
+    await expect(
+      conversation.append([user('good'), { ...user('x'), parent_id: 'nope' }]),
+    ).rejects.toMatchObject({ code: 'unknown_parent' })
+    await expect(conversation.append([user('good'), { ...user('x'), parent_id: 'x' }])).rejects.toMatchObject(
+      { code: 'unknown_parent' },
+    )
+    await expect(conversation.append([user('good'), moveHead('m', 'nope')])).rejects.toMatchObject({
+      code: 'unknown_event',
+    })
+    expect(() => conversation.publish(pause('p'))).toThrow(/append it/)
+    expect(await store.read('c')).toEqual([])
+    await end()
+  })
+
+  it('a wish that is no JSON is one clear error as well', async () => {
+    const { conversation, store, end } = await party(await PLACES.make(name))
+    await conversation.append([user('u'), action('a')])
+    const cycle: Record<string, unknown> = { kind: 'AlwaysConfirm' }
+    cycle['self'] = cycle
+    const wishes = [
+      () => conversation.setConfirmationPolicy(cycle as never),
+      () => conversation.setConfirmationPolicy({ kind: 1n } as never),
+      () => conversation.reject(['a'], 7 as never),
+      () => conversation.sendMessage(7 as never),
+      () => conversation.sendMessage({ role: 'nobody', content: [] } as never),
+      () => conversation.sendMessage('hi', { sender: 7 as never }),
+      () => conversation.editAndResend('u', null as never),
+    ]
+    for (const wish of wishes) await expect(wish()).rejects.toMatchObject({ code: 'invalid_event' })
+    expect((await store.read('c')).length).toBe(2)
+    await end()
+  })
+
+  it('a key sends a message once, from however many engines at once', async () => {
+    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    const sent = await Promise.all(
+      Array.from({ length: 12 }, (_, i) =>
+        (i % 2 === 0 ? one : two).sendMessage('hello', { key: `k${Math.floor(i / 4)}` }),
+      ),
+    )
+    const log = (await store.read('c')).map(toLogged)
+    expect(log.length).toBe(3)
+    for (const events of sent) expect(log).toContainEqual(events[0])
+    await one.navigate(null)
+    await one.sendMessage('elsewhere')
+    expect(await two.sendMessage('hello', { key: 'k0' })).toEqual(sent[0])
+    for (const conversation of [one, two]) {
+      await expect(conversation.sendMessage('other', { key: 'k0' })).rejects.toMatchObject({
+        code: 'id_conflict',
+      })
+      await expect(conversation.sendMessage('hello', { key: 'k0', sender: 'eve' })).rejects.toMatchObject({
+        code: 'id_conflict',
+      })
+    }
+    // Without a key every message is another; and a key is the conversation's own.
+    await one.sendMessage('hello')
+    await one.sendMessage('hello')
+    expect((await store.read('c')).length).toBe(log.length + 4)
+    await end()
+    await endTwo()
+  })
+})
+
+describe('an append', () => {
+  it('that was made is not denied because the log could not be read on', async () => {
+    const store = memoryStore()
+    let breaks = false
+    const failing = wrapStore(store, {
+      async read(...given) {
+        if (breaks) throw new Error('gone')
+        return store.read(...given)
+      },
+    })
+    const conversation = await createEngine({ store: failing }).create({ id: 'c' })
+    await conversation.state()
+    await store.append('c', [user('of another')])
+    breaks = true
+    expect((await conversation.append(user('a')))[0]?.seq).toBe(1)
+    await expect(conversation.state()).rejects.toThrow('gone')
+    breaks = false
+    expect((await conversation.state()).log.entries.length).toBe(2)
+  })
+
+  it('of many events without a time and id is stamped by the engine given', async () => {
+    let n = 0
+    const engine = createEngine({
+      store: memoryStore(),
+      clock: () => 1_000_000n,
+      newId: () => `n${(n += 1)}`,
+      memory: Number.POSITIVE_INFINITY,
+    })
+    const conversation = await engine.create()
+    expect(conversation.id).toBe('n1')
+    const events = await conversation.append([
+      nameless(user('a')),
+      { ...nameless(user('b')), timestamp: '2026-01-01T00:00:00' },
+    ])
+    expect(events.map(({ fact }) => [fact.id, (fact as Event).timestamp])).toEqual([
+      ['n2', '1970-01-01T00:00:01.000000Z'],
+      ['n3', '2026-01-01T00:00:00'],
+    ])
+  })
+})

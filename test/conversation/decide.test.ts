@@ -1,0 +1,297 @@
+/** The decisions of a live conversation, each alone, on hostile states: what they say, what becomes of the state, and that saying it twice does nothing. */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { describeBranch } from '../../properties/checks/describe.ts'
+import { RUNS } from '../../properties/run.ts'
+import { Tally } from '../../properties/tally.ts'
+import {
+  decideApprove,
+  decideEdit,
+  decideInterrupt,
+  decideNavigate,
+  decidePause,
+  decidePolicy,
+  decideRecover,
+  decideReject,
+  decideRestart,
+  decideResume,
+  openCallsOf,
+  userMessage,
+} from '../../src/conversation/decide.ts'
+import type { Event } from '../../src/event/types.ts'
+import { anchorOf } from '../../src/log/entry.ts'
+import { findEntry } from '../../src/log/log.ts'
+import { switchTo } from '../../src/state/at.ts'
+import { compact } from '../../src/state/snapshot.ts'
+import type { State } from '../../src/state/state.ts'
+import { carryOut, hostileState } from './states.ts'
+
+const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id)
+const kinds = (events: readonly Event[]): string[] => events.map(({ kind }) => kind)
+const isExecutable = ({ event }: ReturnType<typeof openCallsOf>[number]): boolean =>
+  (event.action ?? null) !== null
+const codeOf = (run: () => unknown): string | null => {
+  try {
+    run()
+    return null
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error)
+  }
+}
+
+/** What a decision says of a state: its events, or the code of its error. */
+const outcome = (decide: (state: State) => Event[], now: State): string =>
+  codeOf(() => decide(now)) ?? JSON.stringify(decide(now))
+
+/** A state that is arbitrary, and a choice among its open calls. */
+const situation = () => fc.tuple(hostileState(), fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }))
+const chosen = <T>(from: readonly T[], choice: readonly boolean[]): T[] =>
+  from.filter((_, i) => choice[i % 8] === true)
+const property = (check: (state: State, choice: readonly boolean[]) => void): void => {
+  fc.assert(
+    fc.property(situation(), ([{ state }, choice]) => check(state, choice)),
+    { numRuns: RUNS },
+  )
+}
+
+describe('on hostile states', () => {
+  it('pausing pauses what could run on, and nothing else', () => {
+    const tally = new Tally<'pauses' | 'rests'>()
+    property((state) => {
+      const events = decidePause(state)
+      const runs = ['idle', 'running'].includes(state.header.status)
+      tally.count([runs ? 'pauses' : 'rests'])
+      expect(kinds(events)).toEqual(runs ? ['PauseEvent'] : [])
+      const after = carryOut(state, events)
+      if (runs) expect(after.header.status).toBe('paused')
+      expect(ids(openCallsOf(after))).toEqual(ids(openCallsOf(state)))
+      expect(decidePause(after)).toEqual([])
+    })
+    tally.require(['pauses', 'rests'])
+  })
+
+  it('resuming ends a pause, and only a pause', () => {
+    const tally = new Tally<'idle' | 'finished'>()
+    property((state) => {
+      const after = carryOut(state, decideResume(state))
+      if (state.header.status === 'paused') {
+        tally.count([after.header.status as 'idle'])
+        expect(['idle', 'finished']).toContain(after.header.status)
+        if (openCallsOf(state).length > 0) expect(after.header.status).toBe('idle')
+      } else {
+        tally.count([])
+        expect(after).toBe(state)
+      }
+      expect(decideResume(after)).toEqual([])
+    })
+    tally.require(['idle'])
+  })
+
+  it('interrupting answers every open call of a branch that runs, in log order, and pauses', () => {
+    const tally = new Tally<'calls' | 'shared'>()
+    property((state, [live = false]) => {
+      const { status } = state.header
+      const open = openCallsOf(state)
+      const events = decideInterrupt(state, live)
+      const after = carryOut(state, events)
+      const runs =
+        status === 'running' || status === 'idle' || (live && ['paused', 'finished'].includes(status))
+      if (!runs) expect(events).toEqual([])
+      else {
+        const left = status === 'idle' && !live ? open : []
+        const shared = new Set(open.map(({ event }) => event.tool_call_id)).size < open.length
+        tally.count([
+          ...(open.length > left.length ? ['calls' as const] : []),
+          ...(shared ? ['shared' as const] : []),
+        ])
+        expect(ids(openCallsOf(after))).toEqual(ids(left))
+        expect(after.header.status).toBe(status === 'finished' ? 'finished' : 'paused')
+        if (events.length > 0) expect(kinds(events).at(-1)).toBe('InterruptEvent')
+        expect(
+          events.slice(0, -1).map((event) => (event.kind === 'AgentErrorEvent' ? event.tool_call_id : null)),
+        ).toEqual(left.length > 0 ? [] : open.map(({ event }) => event.tool_call_id))
+      }
+      expect(decideInterrupt(after, live)).toEqual([])
+      expect(decideInterrupt(after)).toEqual([])
+    })
+    tally.require(['calls'])
+  })
+
+  it('approving grants what was asked, once, and ends the waiting when nothing is left to agree to', () => {
+    const tally = new Tally<'some' | 'settles' | 'inert'>()
+    property((state, choice) => {
+      const open = openCallsOf(state)
+      const able = open.filter(isExecutable)
+      const asked = chosen(able, choice)
+      const after = carryOut(state, decideApprove(state, ids(asked)))
+      const granted = new Map(after.header.grants.map(({ action_id, grant }) => [action_id, grant]))
+      for (const { id } of asked) expect(granted.get(id)).toBe('approved')
+      for (const { action_id, grant } of state.header.grants) {
+        // A grant of a call that is answered meanwhile may be dropped.
+        if (!ids(asked).includes(action_id) && ids(open).includes(action_id))
+          expect(granted.get(action_id)).toBe(grant)
+      }
+      const waits = state.header.status === 'waiting_for_confirmation'
+      const settled = waits && asked.length > 0 && able.every(({ id }) => granted.get(id) === 'approved')
+      expect(after.header.status).toBe(settled ? 'idle' : state.header.status)
+      expect(ids(openCallsOf(after))).toEqual(ids(open))
+      expect(decideApprove(after, ids(asked))).toEqual([])
+      for (const { id } of open.filter((call) => !isExecutable(call)))
+        expect(codeOf(() => decideApprove(state, [id]))).toBe('unknown_call')
+      for (const entry of state.log.entries) {
+        if (entry.id === null || ids(open).includes(entry.id)) continue
+        expect(codeOf(() => decideApprove(state, [entry.id as string]))).toBe('unknown_call')
+      }
+      const names = [
+        asked.length > 0 ? 'some' : null,
+        settled ? 'settles' : null,
+        open.length > able.length ? 'inert' : null,
+      ] as const
+      tally.count(names.filter((name) => name !== null))
+    })
+    tally.require(['some'])
+  })
+
+  it('rejecting answers exactly the calls that were asked', () => {
+    const tally = new Tally<'some' | 'all'>()
+    property((state, choice) => {
+      const open = openCallsOf(state)
+      const asked = chosen(open, choice)
+      const events = decideReject(state, ids(asked), 'no')
+      const after = carryOut(state, events)
+      expect(
+        events.flatMap((event) => (event.kind === 'UserRejectObservation' ? [event.action_id] : [])),
+      ).toEqual(ids(asked))
+      const left = open.filter((call) => !asked.includes(call))
+      expect(ids(openCallsOf(after))).toEqual(ids(left))
+      const approved = new Set(
+        state.header.grants.filter(({ grant }) => grant === 'approved').map(({ action_id }) => action_id),
+      )
+      const settled = asked.length > 0 && left.every((call) => approved.has(call.id) || !isExecutable(call))
+      const waits = state.header.status === 'waiting_for_confirmation'
+      expect(after.header.status).toBe(waits && settled ? 'idle' : state.header.status)
+      for (const { id } of asked) expect(codeOf(() => decideReject(after, [id]))).toBe('unknown_call')
+      const none = carryOut(state, decideReject(state))
+      expect(openCallsOf(none)).toEqual([])
+      expect(decideReject(none)).toEqual([])
+      tally.count([
+        ...(asked.length > 0 ? ['some' as const] : []),
+        ...(open.length > 1 ? ['all' as const] : []),
+      ])
+    })
+    tally.require(['some', 'all'])
+  })
+
+  it('recovering answers every open call of a run, sets error, and is done only once', () => {
+    const tally = new Tally<'calls' | 'none'>()
+    property((state) => {
+      const events = decideRecover(state)
+      if (state.header.status !== 'running') {
+        expect(events).toEqual([])
+        tally.count([])
+        return
+      }
+      const open = openCallsOf(state)
+      tally.count([open.length > 0 ? 'calls' : 'none'])
+      expect(kinds(events)).toEqual([...open.map(() => 'AgentErrorEvent'), 'ConversationErrorEvent'])
+      const after = carryOut(state, events)
+      expect(openCallsOf(after)).toEqual([])
+      expect(after.header).toMatchObject({ status: 'error', error: { code: 'RunLost' } })
+      expect(decideRecover(after)).toEqual([])
+    })
+    tally.require(['calls', 'none'])
+  })
+
+  it('navigating goes to every event and to none, and shows what stands there', () => {
+    property((state) => {
+      for (const entry of [...state.log.entries, null]) {
+        if (entry !== null && (entry.id === null || !entry.stands)) continue
+        const id = entry?.id ?? null
+        const after = carryOut(state, decideNavigate(state, id))
+        expect(after.log.head?.seq).toBe(anchorOf(entry)?.seq)
+        expect(describeBranch(after.branch)).toBe(describeBranch(switchTo(state, id).branch))
+        expect(decideNavigate(after, id)).toEqual([])
+      }
+      expect(codeOf(() => decideNavigate(state, 'no such id'))).toBe('unknown_event')
+    })
+  })
+
+  it('restarting goes to the system prompt of the branch, or to nothing', () => {
+    const tally = new Tally<'prompt' | 'none'>()
+    property((state) => {
+      const prompt = state.branch.systemPrompt
+      tally.count([prompt === null ? 'none' : 'prompt'])
+      const after = carryOut(state, decideRestart(state))
+      expect(after.log.head?.seq).toBe(prompt?.seq)
+      expect(after.branch.systemPrompt?.seq).toBe(prompt?.seq)
+      expect(decideRestart(after)).toEqual([])
+    })
+    tally.require(['prompt', 'none'])
+  })
+
+  it('editing puts a message in the place of any message of a user, and of nothing else', () => {
+    const tally = new Tally<'root' | 'elsewhere' | 'head'>()
+    property((state) => {
+      const said: ('root' | 'elsewhere' | 'head')[] = []
+      for (const { id, event, parent, seq } of state.log.entries) {
+        if (id === null || findEntry(state.log, id)?.seq !== seq) continue
+        if (event?.kind !== 'MessageEvent' || event.source !== 'user') {
+          expect(codeOf(() => decideEdit(state, id, userMessage('other')))).toBe('unknown_event')
+          continue
+        }
+        const after = carryOut(state, decideEdit(state, id, userMessage('other')))
+        const before = anchorOf(parent)
+        const head = after.log.head
+        expect(head?.seq).toBe(after.log.entries.length - 1)
+        expect(head?.parent?.seq).toBe(before?.seq)
+        expect(findEntry(after.log, id)?.event).toBe(event)
+        said.push(before === null ? 'root' : before === state.log.head ? 'head' : 'elsewhere')
+      }
+      tally.count(said)
+    })
+    tally.require(['root', 'elsewhere'])
+  })
+
+  it('setting a policy is said once, in whatever order its keys are', () => {
+    property((state) => {
+      const policy = { kind: 'ConfirmRisky', threshold: 'HIGH' }
+      const after = carryOut(state, decidePolicy(state, policy))
+      expect(after.header.confirmationPolicy).toEqual(policy)
+      expect(decidePolicy(after, { threshold: 'HIGH', kind: 'ConfirmRisky' })).toEqual([])
+      expect(after.header.status).toBe(state.header.status)
+      expect(after.header.grants).toBe(state.header.grants)
+      expect(after.header.inFlight).toBe(state.header.inFlight)
+    })
+  })
+
+  it('each says the same of a state that let go of what it does not need, or that it does not hold it', () => {
+    const tally = new Tally<'held' | 'not held'>()
+    property((state, choice) => {
+      const small = compact(state)
+      const asked = ids(chosen(openCallsOf(state), choice))
+      const some = [...state.log.entries].flatMap(({ id, stands }) => (stands && id !== null ? [id] : []))
+      const decisions: ((state: State) => Event[])[] = [
+        decidePause,
+        decideResume,
+        (now) => decideInterrupt(now, choice[0]),
+        (now) => decideReject(now, asked),
+        (now) => decideApprove(now, asked),
+        decideRecover,
+        decideRestart,
+        ...some.flatMap((id) => [
+          (now: State) => decideNavigate(now, id),
+          (now: State) => decideEdit(now, id, userMessage('other')),
+        ]),
+      ]
+      const said = decisions.map((decide) => {
+        const answer = outcome(decide, small)
+        if (answer === 'not_held') return 'not held' as const
+        expect(answer).toBe(outcome(decide, state))
+        return 'held' as const
+      })
+      tally.count(said)
+    })
+    tally.require(['held', 'not held'])
+  })
+})

@@ -1,0 +1,130 @@
+/** Decisions of a live conversation on states that were found to matter, one by one. */
+
+import { describe, expect, it } from 'vitest'
+import {
+  decideApprove,
+  decideEdit,
+  decideInterrupt,
+  decideRecover,
+  decideReject,
+  decideRestart,
+  decideResume,
+  openCallsOf,
+  userMessage,
+} from '../../src/conversation/decide.ts'
+import { hasCode } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import { compact } from '../../src/state/snapshot.ts'
+import { initialState, type State } from '../../src/state/state.ts'
+import { action, fail, moveHead, observe, pause, status, system, update, user } from '../build.ts'
+import { carryOut } from './states.ts'
+
+const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id)
+const kinds = (events: readonly Event[]): string[] => events.map(({ kind }) => kind)
+
+const folded = (...events: readonly Event[]): State => replay(events, { conversationId: 'c' })
+
+describe('found once', () => {
+  it('a call that nothing can run does not keep a conversation waiting', () => {
+    const inert = action('inert', { action: null })
+    const state = folded(action('a'), inert, status('s', 'waiting_for_confirmation'))
+    expect(carryOut(state, decideApprove(state, ['a'])).header.status).toBe('idle')
+  })
+
+  it('what is held or agreed while paused does not end the pause of a reply in flight', () => {
+    const reply = [action('a', { response: 'r1' }), action('b', { response: 'r2' })] as const
+    const [first, second] = reply
+    for (const between of [
+      update('g', 'held_actions', ['a']),
+      update('p', 'confirmation_policy', { kind: 'AlwaysConfirm' }),
+    ]) {
+      const paused = folded(pause('p0'), first, between)
+      expect(paused.header).toMatchObject({ status: 'paused', inFlight: 'r1' })
+      expect(reduce(paused, second).header.status).toBe('running')
+    }
+  })
+
+  it('going to wait takes back what was agreed to, whichever update says so', () => {
+    for (const waiting of [
+      status('w', 'waiting_for_confirmation'),
+      update('w', 'full_state', { execution_status: 'waiting_for_confirmation' }),
+    ]) {
+      const state = folded(
+        action('a'),
+        action('b'),
+        update('g', 'approved_actions', ['a']),
+        update('h', 'started_actions', ['b']),
+        waiting,
+      )
+      expect(state.header.grants).toEqual([{ action_id: 'b', grant: 'started' }])
+    }
+    const silent = folded(
+      action('a'),
+      status('w', 'waiting_for_confirmation'),
+      update('g', 'approved_actions', ['a']),
+      update('f', 'full_state', {}),
+    )
+    expect(silent.header.grants).toEqual([{ action_id: 'a', grant: 'approved' }])
+  })
+
+  it('calls with one id in one reply are answered each', () => {
+    const twins = [action('a', { call: 'c' }), action('b', { call: 'c' }), action('d', { call: 'c' })]
+    const state = folded(...twins, status('s', 'running'))
+    expect(openCallsOf(carryOut(state, decideRecover(state)))).toEqual([])
+    expect(ids(openCallsOf(carryOut(state, decideReject(state, ['b']))))).toEqual(['a', 'd'])
+  })
+
+  it('interrupting twice says so once, also while the run takes its time to end', () => {
+    const state = folded(action('a'), status('s', 'running'))
+    const after = carryOut(state, decideInterrupt(state, true))
+    expect(decideInterrupt(after, true)).toEqual([])
+    // A call that came in after the interrupt is answered still.
+    const late = reduce(after, { ...action('b'), id: 'late' })
+    expect(kinds(decideInterrupt(late, true))).toEqual(['AgentErrorEvent', 'InterruptEvent'])
+  })
+
+  it('a branch without a system prompt restarts at the empty HEAD, another at its latest', () => {
+    expect(decideRestart(initialState())).toEqual([])
+    const two = folded(system('s1'), user('u'), system('s2'), user('v'))
+    expect(carryOut(two, decideRestart(two)).log.head?.id).toBe('s2')
+    const off = folded(system('s1'), moveHead('m', null), user('u'))
+    expect(carryOut(off, decideRestart(off)).log.head).toBeNull()
+  })
+
+  it('a resumed conversation whose reply came in is finished, and one with an open call is not', () => {
+    const call = action('a', { response: 'r' })
+    const finish = action('f', { response: 'r', tool: 'finish' })
+    expect(decideResume(folded(pause('p'), finish, observe('o', finish)))).toMatchObject([
+      { value: 'finished' },
+    ])
+    expect(decideResume(folded(pause('p'), call, finish, observe('o', finish)))).toMatchObject([
+      { value: 'idle' },
+    ])
+    expect(decideResume(folded(pause('p'), call, fail('e', call)))).toMatchObject([{ value: 'idle' }])
+  })
+
+  it('an image with a text of its own is no last word', () => {
+    const content = [{ image_urls: [], text: 7 }]
+    const odd: Event = {
+      kind: 'MessageEvent',
+      id: 'm',
+      source: 'agent',
+      llm_message: { role: 'assistant', content },
+    }
+    expect(decideResume(folded(pause('p'), odd))).toMatchObject([{ value: 'idle' }])
+  })
+
+  it('a message that was let go is asked for, not denied', () => {
+    const state = compact(folded(user('u'), moveHead('m', null), user('v')))
+    let thrown: unknown
+    try {
+      decideEdit(state, 'u', userMessage('w'))
+    } catch (error) {
+      thrown = error
+    }
+    expect(hasCode(thrown, 'not_held')).toBe(true)
+    expect(encodeState(state)).toContain('"u"')
+  })
+})

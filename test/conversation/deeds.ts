@@ -1,0 +1,114 @@
+/** Things that users and agents do to a conversation: a conversation and choices go in, one of its calls is made, and what came of it comes out. */
+
+import assert from 'node:assert/strict'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { openCallsOf } from '../../src/conversation/decide.ts'
+import { hasCode } from '../../src/event/errors.ts'
+import type { ActionEvent } from '../../src/event/types.ts'
+import type { State } from '../../src/state/state.ts'
+import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
+import { action, fail, observe, status, user } from '../build.ts'
+
+/** A whole number from 0, below the one given. */
+export type Pick = (below: number) => number
+
+/** What came of a deed: the events it was answered with, or the code of the error it expects now and then. */
+export type Outcome = readonly LoggedEvent[] | string
+
+const from = <T>(list: readonly T[], pick: Pick): T | undefined => list[pick(Math.max(1, list.length))]
+const some = <T>(list: readonly T[], pick: Pick): T[] => list.filter(() => pick(2) === 1)
+
+/** Every call of the log, answered or not. */
+const callsOf = (state: State): (ActionEvent & { id: string })[] =>
+  [...state.log.entries].flatMap(({ event, id, stands }) =>
+    event?.kind === 'ActionEvent' && stands && id !== null ? [{ ...event, id }] : [],
+  )
+
+type Deed = (conversation: Conversation, state: State, pick: Pick, name: string) => Promise<Outcome>
+
+const DEEDS: Readonly<Record<string, Deed>> = {
+  say: (conversation) => conversation.sendMessage('go on'),
+  sayOnce: (conversation, _, pick) => conversation.sendMessage('once', { key: `k${pick(4)}` }),
+  call: (conversation, _, pick, name) => {
+    const calls = Array.from({ length: 1 + pick(3) }, (__, i) =>
+      action(`${name}.${i}`, { response: `reply-${name}`, call: pick(3) === 0 ? 'c' : `call-${name}.${i}` }),
+    )
+    return conversation.append(calls)
+  },
+  answer: (conversation, state, pick, name) => {
+    const call = from(callsOf(state), pick)
+    return conversation.append(
+      call === undefined ? user(name) : pick(2) === 0 ? observe(name, call) : fail(name, call),
+    )
+  },
+  answerAgain: async (conversation, state, pick, name) => {
+    const call = from(callsOf(state), pick)
+    if (call === undefined) return []
+    const batch = [user(`${name}.u`), observe(name, call), user(`${name}.v`)]
+    const first = await conversation.append(batch)
+    const own = first.filter(({ id }) => batch.some((event) => event.id === id))
+    assert.deepEqual(await conversation.append(batch), own)
+    return first
+  },
+  finish: (conversation, _, __, name) => {
+    const call = action(`${name}.f`, { tool: 'finish' })
+    return conversation.append([call, observe(name, call)])
+  },
+  wait: (conversation, _, __, name) => conversation.append(status(name, 'waiting_for_confirmation')),
+  run: (conversation, _, __, name) => conversation.append(status(name, 'running')),
+  exactly: (conversation, state, _, name) =>
+    conversation.append(user(name), { expected: state.log.entries.length }),
+  pause: (conversation) => conversation.pause(),
+  resume: (conversation) => conversation.resume(),
+  interrupt: (conversation) => conversation.interrupt(),
+  approve: (conversation, state, pick) =>
+    conversation.approve(some(openCallsOf(state), pick).map(({ id }) => id)),
+  reject: (conversation, state, pick) =>
+    conversation.reject(pick(3) === 0 ? undefined : some(openCallsOf(state), pick).map(({ id }) => id)),
+  navigate: (conversation, state, pick) =>
+    conversation.navigate(from([...state.log.entries], pick)?.id ?? null),
+  leave: (conversation) => conversation.navigate(null),
+  restart: (conversation) => conversation.restart(),
+  edit: (conversation, state, pick) => {
+    const said = [...state.log.entries].filter(({ event }) => event?.kind === 'MessageEvent')
+    return conversation.editAndResend(from(said, pick)?.id ?? 'nothing', 'said otherwise')
+  },
+  policy: (conversation, _, pick) =>
+    conversation.setConfirmationPolicy(
+      from([null, { kind: 'AlwaysConfirm' }, { kind: 'NeverConfirm' }], pick) ?? null,
+    ),
+  recover: async (conversation) => (await conversation.recover()).events,
+}
+
+/** The names of all deeds. */
+export const DEED_NAMES = Object.keys(DEEDS)
+
+/** What may be refused because another was faster, or because there is nothing of the kind yet. */
+const REFUSALS = ['version_conflict', 'unknown_call', 'unknown_event', 'already_running'] as const
+
+/** Does one of them; `name` is new each time. */
+export async function doSomething(
+  conversation: Conversation,
+  deed: string,
+  pick: Pick,
+  name: string,
+): Promise<Outcome> {
+  try {
+    return await (DEEDS[deed] as Deed)(conversation, await conversation.state(), pick, name)
+  } catch (error) {
+    const code = REFUSALS.find((each) => hasCode(error, each))
+    if (code === undefined) throw error
+    return code
+  }
+}
+
+/** Small repeatable randomness (mulberry32). */
+export function random(seed: number): Pick {
+  let at = seed
+  return (below) => {
+    at = (at + 0x6d2b79f5) | 0
+    let t = Math.imul(at ^ (at >>> 15), 1 | at)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * below)
+  }
+}

@@ -1,0 +1,143 @@
+/** A process that uses a conversation until it is killed: `kind place seed life` go in; out come lines that say what was acknowledged, executed and forked. */
+
+import { writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { openCallsOf } from '../../src/conversation/decide.ts'
+import type { StepInput, Yielded } from '../../src/conversation/run/step.ts'
+import { hasCode } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
+import { action, agent, observe, user } from '../build.ts'
+import { random } from './deeds.ts'
+
+const [kind = '', place = '', seed = '0', life = ''] = process.argv.slice(2)
+const [url = '', schema = ''] = place.split(' ')
+const store =
+  kind === 'sqlite'
+    ? sqliteStore({ file: place, synchronous: 'normal' })
+    : postgresStore({ url, schema, pollInterval: 1_000 })
+
+/** Written at once: what was said before a kill has been said. */
+const say = (...line: readonly unknown[]): void => void writeSync(1, `${JSON.stringify(line)}\n`)
+const acknowledge = (events: readonly LoggedEvent[]): void =>
+  say(
+    'stored',
+    events.map(({ seq, id }) => [seq, id]),
+  )
+
+const pick = random(Number(seed))
+let count = 0
+const newId = (): string => `${life}.${(count += 1)}`
+
+// Now and then with nothing kept in memory, so that what it works on comes from the store's snapshot.
+const engine = createEngine({ store, memory: Number(seed) % 2 === 0 ? 0 : 2 ** 26 })
+await engine.create({ id: 'c' }).catch((error: unknown) => {
+  if (!hasCode(error, 'conversation_exists')) throw error
+})
+const conversation = await engine.open('c')
+
+/** An event that the loop has taken is in the log when it asks for the next. */
+const taken = (...events: readonly Event[]): void =>
+  say(
+    'taken',
+    events.map(({ id }) => id),
+  )
+
+async function* step({ approved }: StepInput): AsyncGenerator<Yielded> {
+  const answers: Event[] = []
+  for (const call of approved) {
+    say('executed', call.id)
+    if (pick(3) === 0) await sleep(pick(4))
+    const answer = observe(newId(), { ...call.event, id: call.id })
+    if (pick(2) === 0) {
+      yield answer
+      taken(answer)
+    } else answers.push(answer)
+  }
+  if (approved.length > 0) {
+    yield answers
+    taken(...answers)
+    return
+  }
+  if (pick(3) === 0) {
+    const reply = agent(newId())
+    yield reply
+    taken(reply)
+    return
+  }
+  const response = newId()
+  const calls = Array.from({ length: 1 + pick(3) }, () =>
+    action(newId(), { response, tool: pick(8) === 0 ? 'finish' : 'ls', call: pick(4) === 0 ? 'c' : newId() }),
+  )
+  if (pick(2) === 0) {
+    yield calls
+    taken(...calls)
+    return
+  }
+  for (const call of calls) {
+    yield call
+    taken(call)
+  }
+}
+
+async function doOneThing(): Promise<void> {
+  const state = await conversation.state()
+  const ids = [...state.log.entries].flatMap(({ id, stands }) => (stands && id !== null ? [id] : []))
+  const some = ids[pick(Math.max(1, ids.length))]
+  switch (pick(9)) {
+    case 0:
+      acknowledge(await conversation.append(Array.from({ length: 1 + pick(400) }, () => user(newId()))))
+      break
+    case 1:
+      acknowledge(await conversation.navigate(pick(6) === 0 ? null : (some ?? null)))
+      break
+    case 2: {
+      const said = state.branch.lastUserMessage?.id
+      if (said !== undefined) acknowledge(await conversation.editAndResend(said, 'otherwise'))
+      break
+    }
+    case 3: {
+      const id = newId()
+      const from = pick(2) === 0 ? undefined : some
+      await conversation.fork({ id, ...(from !== undefined && { from }) })
+      say('forked', id, from ?? null, state.log.entries.length)
+      break
+    }
+    case 4:
+      acknowledge(
+        await conversation.setConfirmationPolicy({ kind: pick(2) === 0 ? 'AlwaysConfirm' : 'NeverConfirm' }),
+      )
+      break
+    case 5: {
+      const open = openCallsOf(state).filter(({ event }) => (event.action ?? null) !== null)
+      acknowledge(
+        pick(3) === 0 ? await conversation.reject() : await conversation.approve(open.map(({ id }) => id)),
+      )
+      break
+    }
+    case 6:
+      acknowledge(await conversation.pause())
+      acknowledge(await conversation.resume())
+      break
+    default:
+      if (pick(2) === 0) acknowledge(await conversation.sendMessage('go on'))
+      say('ran', (await conversation.run(step, { leaseTtl: 400, maxIterations: 4 })).status)
+  }
+}
+
+say('open')
+// So many at once that a snapshot is due.
+if (Number(seed) % 3 === 0)
+  acknowledge(await conversation.append(Array.from({ length: 1_100 }, () => user(newId()))))
+for (;;) {
+  try {
+    await doOneThing()
+  } catch (error) {
+    // The run that was killed holds its lease for a moment.
+    if (!hasCode(error, 'already_running')) throw error
+    await sleep(20)
+  }
+}

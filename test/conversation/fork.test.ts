@@ -1,0 +1,333 @@
+/** Forks: of hostile logs whole and from every event, over each store; what comes along, what stays behind, and that source and fork go their own ways. */
+
+import * as fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { RUNS } from '../../properties/run.ts'
+import { Tally } from '../../properties/tally.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import { planFork } from '../../src/conversation/fork.ts'
+import { isQuarantined } from '../../src/event/quarantine.ts'
+import type { Event } from '../../src/event/types.ts'
+import { anchorOf, eventKindOf } from '../../src/log/entry.ts'
+import { listOpenCalls } from '../../src/log/open-calls.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { stateAt, switchTo } from '../../src/state/at.ts'
+import { activatedSkills } from '../../src/state/branch.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { StoredEvent } from '../../src/store/stored-event.ts'
+import { cutPoints } from '../../src/view/cut-points.ts'
+import { viewEvents } from '../../src/view/view.ts'
+import { action, moveHead, observe, status, system, update, user } from '../build.ts'
+import { hostileState } from './states.ts'
+import { places, wrapStore } from './stores.ts'
+
+const PLACES = places()
+afterAll(() => PLACES.remove())
+
+async function logOf(store: Store, id: string): Promise<StoredEvent[]> {
+  const all: StoredEvent[] = []
+  for (;;) {
+    const part = await store.read(id, { from: all.length, limit: 500 })
+    all.push(...part)
+    if (part.length < 500) return all
+  }
+}
+
+const idsOf = (log: readonly StoredEvent[]): (string | null)[] => log.map(({ id }) => id)
+
+/** What HEAD's branch says, by ids. */
+const saying = (state: State) => ({
+  head: state.log.head?.id ?? null,
+  view: [...viewEvents(state.branch.view)].map(({ id }) => id),
+  cutPoints: cutPoints(state.branch.view),
+  asked: state.branch.view.unhandledCondensationRequest,
+  open: listOpenCalls(state.branch.openCalls).map(({ entry }) => entry.id),
+  prompt: state.branch.systemPrompt?.id ?? null,
+  skills: activatedSkills(state.branch),
+  messages: toMessages(state),
+})
+
+/** Holds a fork to the source as it is seen from where it was forked. */
+async function check(
+  store: Store,
+  fork: Conversation,
+  seen: State,
+  source: readonly StoredEvent[],
+): Promise<void> {
+  const log = await logOf(store, fork.id)
+  const state = replay(
+    log.map(({ fact }) => fact),
+    { conversationId: fork.id },
+  )
+  expect(saying(state)).toEqual(saying(seen))
+  const live = await fork.state()
+  expect(encodeState(live)).toBe(encodeState(state))
+  const open = listOpenCalls(state.branch.openCalls)
+  expect(state.header.status).toBe(open.length > 0 ? 'waiting_for_confirmation' : 'idle')
+  expect(state.header.confirmationPolicy).toEqual(seen.header.confirmationPolicy)
+  expect(state.header.grants.filter(({ grant }) => grant !== 'started')).toEqual([])
+  const copied = idsOf(log.filter(({ stands, id }) => stands && idsOf(source).includes(id)))
+  expect(copied).toEqual(idsOf(source.filter(({ stands, id }) => stands && copied.includes(id))))
+}
+
+type Situation =
+  | 'quarantined'
+  | 'derived id'
+  | 'duplicate'
+  | 'empty HEAD'
+  | 'from an update'
+  | 'waits'
+  | 'policy'
+
+describe.each(PLACES.names)('over %s', (name) => {
+  const share = name === 'memory' ? 1 / 4 : 1 / 40
+
+  it('hostile logs fork whole and from everywhere', async () => {
+    const tally = new Tally<Situation>()
+    const place = await PLACES.make(name)
+    const store = place.open()
+    const engine = createEngine({ store })
+    await fc.assert(
+      fc.asyncProperty(hostileState(), fc.nat(1000), async ({ facts }, seed) => {
+        const kept = facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
+        const source = await engine.create()
+        await store.append(source.id, kept, { mode: 'import', expected: 'none' })
+        const before = await logOf(store, source.id)
+        const state = await source.state()
+        const said: Situation[] = []
+        if (kept.some(isQuarantined)) said.push('quarantined')
+        if (before.some(({ fact, id }) => fact.id === undefined && id !== null)) said.push('derived id')
+        if (before.some(({ stands, id }) => !stands && id !== null)) said.push('duplicate')
+        if (state.log.head === null) said.push('empty HEAD')
+        if (state.header.confirmationPolicy !== null) said.push('policy')
+
+        const whole = await source.fork()
+        await check(store, whole, state, before)
+        const copy = await logOf(store, whole.id)
+        expect(
+          copy.slice(0, -1).map(({ id, stands, parentId, time }) => ({ id, stands, parentId, time })),
+        ).toEqual(before.map(({ id, stands, parentId, time }) => ({ id, stands, parentId, time })))
+        expect(copy.slice(0, -1).map(({ fact }) => ({ ...fact, id: null }))).toEqual(
+          before.map(({ fact }) => ({ ...fact, id: null })),
+        )
+
+        const real = [...state.log.entries].filter(({ stands, id }) => stands && id !== null)
+        // Over a database each fork costs some milliseconds, so only some places are tried of each log.
+        const tried = real.filter((_, i) => name === 'memory' || (i + seed) % 7 === 0)
+        for (const entry of tried) {
+          const seen = switchTo(state, entry.id)
+          if (anchorOf(entry) !== entry) said.push('from an update')
+          if (listOpenCalls(seen.branch.openCalls).length > 0) said.push('waits')
+          await check(store, await source.fork({ from: entry.id as string }), seen, before)
+        }
+        expect(await logOf(store, source.id)).toEqual(before)
+        tally.count(said)
+      }),
+      { numRuns: Math.max(4, Math.round(RUNS * share)) },
+    )
+    if (name === 'memory')
+      tally.require([
+        'quarantined',
+        'derived id',
+        'duplicate',
+        'empty HEAD',
+        'from an update',
+        'waits',
+        'policy',
+      ])
+    await engine.close()
+    await store.close()
+  })
+
+  it('go their own ways afterwards, both also by another engine', async () => {
+    const place = await PLACES.make(name)
+    const stores = [place.open(), place.open()]
+    const [one, two] = stores.map((store) => createEngine({ store })) as [Engine, Engine]
+    const source = await one.create({ id: 'source', title: 'Mine', tags: { a: 'b' } })
+    await source.append([system('s'), user('u'), action('a'), action('b')])
+    await source.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+    const fork = await source.fork({ id: 'fork', tags: { c: 'd' } })
+    expect(await fork.record()).toMatchObject({
+      title: 'Mine',
+      tags: { c: 'd' },
+      parentConversationId: 'source',
+    })
+    const before = await logOf(stores[0] as Store, 'source')
+    await fork.reject(['a'])
+    await (await two.open('fork')).approve(['b'])
+    await (await two.open('fork')).append(user('v'))
+    expect(await logOf(stores[0] as Store, 'source')).toEqual(before)
+    expect((await source.state()).header).toMatchObject({ status: 'running', grants: [] })
+    await source.sendMessage('on')
+    expect((await fork.state()).header).toMatchObject({
+      status: 'idle',
+      grants: [{ action_id: 'b', grant: 'approved' }],
+    })
+    expect((await fork.state()).branch.lastUserMessage?.id).toBe('v')
+    // A fork of a fork, and the same ids in all three.
+    const third = await (await two.open('fork')).fork({ from: 'b', title: null })
+    expect(saying(await third.state())).toEqual(saying(await source.stateAt('b')))
+    expect((await third.record()).parentConversationId).toBe('fork')
+    await expect(source.fork({ id: 'fork' })).rejects.toMatchObject({ code: 'conversation_exists' })
+    await expect(source.fork({ from: 'nope', id: 'nothing' })).rejects.toMatchObject({
+      code: 'unknown_event',
+    })
+    expect(await (stores[0] as Store).getConversation('nothing')).toBeNull()
+    for (const engine of [one, two]) await engine.close()
+    for (const store of stores) await store.close()
+  })
+})
+
+/** An engine over memory with a conversation that holds these events. */
+const fresh = async (...events: readonly Event[]) => {
+  const engine = createEngine({ store: memoryStore() })
+  const conversation = await engine.create({ id: 'c' })
+  if (events.length > 0) await conversation.append(events)
+  return { engine, conversation, store: engine.store }
+}
+
+describe('a fork', () => {
+  it('of an empty conversation is empty and idle', async () => {
+    const { conversation } = await fresh()
+    const state = await (await conversation.fork()).state()
+    expect(state.header.status).toBe('idle')
+    expect(state.log.head).toBeNull()
+  })
+
+  it('of the empty HEAD stays at the empty HEAD', async () => {
+    const { conversation } = await fresh(user('u'))
+    await conversation.navigate(null)
+    const fork = await conversation.fork()
+    expect((await fork.state()).log.head).toBeNull()
+    const [stored] = await fork.append(user('v'))
+    expect(stored?.parentId).toBeNull()
+  })
+
+  it('from a move of HEAD stands where the move was made, not where it went', async () => {
+    const { conversation } = await fresh(user('u'), user('v'), moveHead('m', 'u'))
+    const fork = await conversation.fork({ from: 'm' })
+    expect((await fork.state()).log.head?.id).toBe('v')
+  })
+
+  it('never takes a looser policy from the path than the conversation has', async () => {
+    const loose = update('p', 'confirmation_policy', { kind: 'NeverConfirm' })
+    const { conversation } = await fresh(user('u'), loose, user('v', 'v', { parent_id: 'p' }))
+    await conversation.setConfirmationPolicy(null)
+    expect((await (await conversation.fork({ from: 'v' })).state()).header.confirmationPolicy).toBeNull()
+    await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+    expect((await (await conversation.fork({ from: 'u' })).state()).header.confirmationPolicy).toEqual({
+      kind: 'AlwaysConfirm',
+    })
+  })
+
+  it('takes no approval along, and never runs what waits', async () => {
+    const { conversation } = await fresh(
+      action('a'),
+      action('b'),
+      update('g', 'approved_actions', ['a']),
+      update('h', 'started_actions', ['b']),
+    )
+    let steps = 0
+    for (const from of ['b', undefined]) {
+      const fork = await conversation.fork(from === undefined ? {} : { from })
+      const { status } = await fork.run(() => {
+        steps += 1
+        return []
+      })
+      expect(status).toBe('waiting_for_confirmation')
+    }
+    expect(steps).toBe(0)
+  })
+
+  it('of an error, a pause or a finish is idle', async () => {
+    for (const name of ['error', 'paused', 'finished', 'deleting', 'running'] as const) {
+      const { conversation } = await fresh(user('u'), status('s', name))
+      expect((await (await conversation.fork()).state()).header).toMatchObject({
+        status: 'idle',
+        error: null,
+      })
+    }
+  })
+
+  it('from before what was let go is the same as from memory', async () => {
+    const { conversation, store } = await fresh()
+    for (let n = 0; n < 12; n += 1) {
+      const calls = Array.from({ length: 50 }, (_, i) => action(`a${n}.${i}`)).flatMap((call) => [
+        call,
+        observe(`o-${call.id}`, call),
+      ])
+      await conversation.append([user(`u${n}`), ...calls])
+    }
+    await conversation.navigate(null)
+    await conversation.append(Array.from({ length: 1_500 }, (_, n) => user(`v${n}`)))
+    const log = await logOf(store, 'c')
+    const whole = replay(
+      log.map(({ fact }) => fact),
+      { conversationId: 'c' },
+    )
+    // What is not needed was let go.
+    expect((await conversation.state()).log.entries.get(0)?.event).toBeNull()
+    for (const from of ['u9', 'a5.3', 'o-a11.49']) {
+      expect(saying(await (await conversation.fork({ from })).state())).toEqual(saying(switchTo(whole, from)))
+      expect(encodeState(await conversation.stateAt(from))).toBe(encodeState(stateAt(whole, from)))
+    }
+    await conversation.append([
+      user('x'),
+      status('s', 'idle'),
+      user('y'),
+      moveHead('m', 'x'),
+      status('t', 'paused'),
+    ])
+    expect((await conversation.stateAt('s')).header.status).toBe('idle')
+    expect((await conversation.stateAt('t')).header.status).toBe('paused')
+    expect((await conversation.editAndResend('u3', 'otherwise')).length).toBe(2)
+    expect((await conversation.state()).branch.lastUserMessage?.parent?.id).toBe('o-a2.49')
+  })
+
+  it('that cannot be finished is gone, and the conversation of another stays', async () => {
+    const { store } = await fresh(user('u'))
+    let left = 1
+    const failing = wrapStore(store, {
+      async append(...given) {
+        left -= 1
+        if (left < 0) throw new Error('no more')
+        return store.append(...given)
+      },
+    })
+    left = 0
+    const conversation = await createEngine({ store: failing }).open('c')
+    await expect(conversation.fork({ id: 'f' })).rejects.toThrow('no more')
+    expect(await store.getConversation('f')).toBeNull()
+    await store.createConversation({ id: 'g', title: 'of another' })
+    await expect(conversation.fork({ id: 'g' })).rejects.toMatchObject({ code: 'conversation_exists' })
+    expect((await store.getConversation('g'))?.title).toBe('of another')
+  })
+
+  it('is appended in one piece, so that a kill leaves it empty or whole', async () => {
+    const { store } = await fresh(...Array.from({ length: 1_200 }, (_, i) => user(`u${i}`)))
+    const sizes: number[] = []
+    const counting = wrapStore(store, {
+      async append(id, facts, options) {
+        sizes.push(facts.length)
+        return store.append(id, facts, options)
+      },
+    })
+    await (await createEngine({ store: counting }).open('c')).fork()
+    expect(sizes).toEqual([1_201])
+  })
+
+  it('is planned without a store', () => {
+    const state = replay([user('u'), action('a'), moveHead('m', 'u'), user('v')])
+    expect(planFork(state)).toMatchObject({ positions: null, appended: [{ value: 'idle' }] })
+    expect(planFork(state, 'a')).toMatchObject({
+      positions: new Set([0, 1]),
+      appended: [{ value: 'waiting_for_confirmation' }],
+    })
+    expect(eventKindOf(state.log.entries.get(1) as NonNullable<State['log']['head']>)).toBe('ActionEvent')
+  })
+})

@@ -1,0 +1,163 @@
+/** Hooks on what users say: whenever a message comes, hooks are shown it before any model is, and once. */
+
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { agent, branch, call, hook, run } from './agent.ts'
+
+let engine: Engine
+afterEach(() => engine.close())
+
+async function begin(message: string | null = 'List the files.'): Promise<Conversation> {
+  engine = createEngine({ store: memoryStore() })
+  const conversation = await engine.create()
+  if (message !== null) await conversation.sendMessage(message)
+  return conversation
+}
+
+/** Blocks what holds the word. */
+const guard = (seen: string[], meanwhile: (text: string) => Promise<unknown> = async () => undefined) =>
+  hook('UserPromptSubmit', async ({ message = '' }) => {
+    seen.push(message)
+    await meanwhile(message)
+    return { blocked: message.includes('secret') }
+  })
+
+describe('no message gets to the model past the hooks', () => {
+  it('that came while a hook looked at another', async () => {
+    const conversation = await begin('first')
+    const { step, sent } = agent()
+    const seen: string[] = []
+    const hooks = [guard(seen, async (text) => text === 'first' && conversation.sendMessage('the secret'))]
+    expect(await run(conversation, step, hooks)).toMatchObject({ status: 'finished' })
+    expect(seen).toEqual(['first', 'the secret'])
+    expect(sent.join('')).not.toContain('secret')
+  })
+
+  it('that came while the model was thinking', async () => {
+    const conversation = await begin('first')
+    const { step, sent } = agent()
+    const seen: string[] = []
+    let late = false
+    const slow: Step = async function* (input) {
+      if (!late) await conversation.sendMessage('the secret')
+      late = true
+      yield* await step(input)
+    }
+    expect(await run(conversation, slow, [guard(seen)])).toMatchObject({ status: 'finished' })
+    expect(seen).toEqual(['first', 'the secret'])
+    expect(sent).toHaveLength(1)
+    expect(JSON.stringify(await conversation.messages())).not.toContain('secret')
+  })
+
+  it('that came while a tool ran, or before the call of the reply', async () => {
+    const conversation = await begin('first')
+    const { step, sent } = agent([call('a1')])
+    const seen: string[] = []
+    let times = 0
+    const slow: Step = async function* (input) {
+      times += 1
+      if (times < 3) await conversation.sendMessage(`note ${times}`)
+      yield* await step(input)
+    }
+    expect(await run(conversation, slow, [guard(seen)])).toMatchObject({ status: 'finished' })
+    expect(seen).toEqual(['first', 'note 1', 'note 2'])
+    expect(sent).toHaveLength(2)
+  })
+
+  it('that came in a run which began with a call, and no message', async () => {
+    const conversation = await begin('first')
+    const { step, sent } = agent([call('a1'), call('a2')])
+    await conversation.run(step, { policy: ({ tool_call_id }) => tool_call_id === 'call-a1' })
+    await conversation.approve(['a1'])
+    const seen: string[] = []
+    const slow: Step = async function* (input) {
+      if (sent.length === 1 && input.approved.length === 0) await conversation.sendMessage('the secret')
+      yield* await step(input)
+    }
+    expect(await run(conversation, slow, [guard(seen)])).toMatchObject({ status: 'finished' })
+    expect(seen).toEqual(['the secret'])
+    expect(sent.join('')).not.toContain('secret')
+  })
+
+  it('in a later run, when the one before was interrupted in between', async () => {
+    const conversation = await begin('first')
+    const { step, sent } = agent()
+    const seen: string[] = []
+    const hooks = [
+      guard(seen, async (text) => {
+        if (text === 'first') await conversation.sendMessage('second')
+        if (text === 'second' && seen.length === 2) await conversation.interrupt()
+      }),
+    ]
+    await run(conversation, step, hooks)
+    expect(sent).toEqual([])
+    await conversation.resume()
+    expect(await run(conversation, step, hooks)).toMatchObject({ status: 'finished' })
+    expect(seen).toEqual(['first', 'second', 'second'])
+  })
+
+  it('and none is shown to them twice, or when a model has seen it long ago', async () => {
+    const conversation = await begin('first')
+    const { step } = agent()
+    const seen: string[] = []
+    await conversation.run(step)
+    await conversation.sendMessage('second')
+    await run(conversation, agent([call('a1'), call('a2')]).step, [guard(seen)])
+    await conversation.sendMessage('third')
+    await run(conversation, step, [guard(seen)])
+    expect(seen).toEqual(['second', 'third'])
+  })
+
+  it('when bodies between it and HEAD were let go', async () => {
+    const conversation = await begin('the secret')
+    await conversation.append(
+      Array.from({ length: 1_500 }, () => ({
+        kind: 'TokenEvent',
+        source: 'agent',
+        prompt_token_ids: [1],
+        response_token_ids: [2],
+      })),
+    )
+    const { store } = engine
+    await engine.close()
+    engine = createEngine({ store })
+    const reopened = await engine.open(conversation.id)
+    expect((await reopened.state()).log.head?.event).toBeNull()
+    const { step, sent } = agent()
+    const seen: string[] = []
+    expect(await run(reopened, step, [guard(seen)])).toMatchObject({ status: 'finished' })
+    expect(seen).toEqual(['the secret'])
+    expect(sent).toEqual([])
+  })
+
+  it('when a pause comes while it is blocked', async () => {
+    const conversation = await begin('the secret')
+    const { step, sent } = agent()
+    const hooks = [guard([], () => conversation.pause())]
+    expect(await run(conversation, step, hooks)).toMatchObject({ status: 'paused' })
+    expect(await conversation.messages()).toEqual([])
+    await conversation.sendMessage('something else')
+    await conversation.resume()
+    await run(conversation, step, [guard([])])
+    expect(sent).toHaveLength(1)
+    expect(sent[0]).not.toContain('secret')
+  })
+
+  it('when a block comes with context, which it wins over; the message keeps its id', async () => {
+    const conversation = await begin('first')
+    const { step, sent } = agent()
+    const [message] = await branch(conversation)
+    const hooks = [
+      hook('UserPromptSubmit', () => ({ blocked: true, reason: 'no', additionalContext: 'but yes' })),
+    ]
+    expect(await run(conversation, step, hooks)).toMatchObject({ status: 'finished', iterations: 0 })
+    const events = await branch(conversation)
+    expect(events[0]).toEqual(message)
+    expect(events[1]).toMatchObject({ kind: 'HookExecutionEvent', message_id: message?.id, blocked: true })
+    expect(sent).toEqual([])
+    expect(await conversation.messages()).toEqual([])
+  })
+})

@@ -1,0 +1,252 @@
+/** Hooks in a real run: each moment has its event in the log, in line before what it guards. */
+
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import type { HookInput } from '../../src/conversation/run/hooks.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { shellHook } from '../../src/conversation/shell/index.ts'
+import { decodeEvent } from '../../src/event/decode.ts'
+import type { HookEventType } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { agent, branch, call, hook, hooked, names, run } from './agent.ts'
+
+let engine: Engine
+afterEach(() => engine.close())
+
+async function begin(message: string | null = 'List the files.'): Promise<Conversation> {
+  engine = createEngine({ store: memoryStore() })
+  const conversation = await engine.create()
+  if (message !== null) await conversation.sendMessage(message)
+  return conversation
+}
+
+const types = async (conversation: Conversation) =>
+  (await hooked(conversation)).map((event) => event.hook_event_type)
+
+const fails: Step = () => {
+  throw new Error('no model')
+}
+
+describe('commands at the six moments of a run', () => {
+  const MOMENTS: readonly HookEventType[] = [
+    'SessionStart',
+    'UserPromptSubmit',
+    'PreToolUse',
+    'PostToolUse',
+    'Stop',
+    'SessionEnd',
+  ]
+
+  it('each leave an event with every field, on the one branch, before what they guard', async () => {
+    const conversation = await begin()
+    const { step } = agent([call('a1')])
+    const hooks = MOMENTS.map((on) => shellHook({ on, command: `cat; echo "${on} was here" >&2` }))
+    expect(await run(conversation, step, hooks)).toMatchObject({ status: 'finished', iterations: 2 })
+    expect(names(await branch(conversation))).toEqual([
+      'MessageEvent of user',
+      'SessionStart',
+      'UserPromptSubmit',
+      'ActionEvent of agent',
+      'PreToolUse',
+      'ObservationEvent of environment',
+      'PostToolUse',
+      'MessageEvent of agent',
+      'Stop',
+      'SessionEnd',
+    ])
+    const [message] = await branch(conversation)
+    const tool = { tool_name: 'terminal', tool_input: call('a1').action, action_id: 'a1' }
+    const told: Record<string, object> = {
+      UserPromptSubmit: { message: 'List the files.', message_id: message?.id },
+      PreToolUse: tool,
+      PostToolUse: { ...tool, tool_response: expect.objectContaining({ kind: 'TerminalObservation' }) },
+    }
+    for (const event of await hooked(conversation)) {
+      const input = {
+        event_type: event.hook_event_type,
+        conversation_id: conversation.id,
+        ...told[event.hook_event_type],
+      }
+      expect(event).toMatchObject({
+        source: 'hook',
+        hook_command: `cat; echo "${event.hook_event_type} was here" >&2`,
+        success: true,
+        exit_code: 0,
+        blocked: false,
+        stderr: `${event.hook_event_type} was here\n`,
+        reason: null,
+        additional_context: null,
+        error: null,
+        tool_name: 'tool_input' in input ? 'terminal' : null,
+        action_id: 'tool_input' in input ? 'a1' : null,
+        message_id: 'message' in input ? message?.id : null,
+        hook_input: input,
+      })
+      expect(JSON.parse(event.stdout ?? '')).toEqual(event.hook_input)
+      expect(decodeEvent(event)).toMatchObject({ ok: true })
+    }
+  })
+
+  it.each(MOMENTS)('exit with code 2: %s', async (on) => {
+    const conversation = await begin()
+    const { step, sent } = agent([call('a1')])
+    // The first time only: a stop that is never allowed would go on for ever.
+    const once = shellHook({ on, command: 'echo "not so" >&2; exit 2' })
+    let times = 0
+    const first = {
+      ...once,
+      run: (input: HookInput, signal: AbortSignal) => ((times += 1) === 1 ? once.run(input, signal) : {}),
+    }
+    const { status } = await run(conversation, step, [first])
+    const events = await branch(conversation)
+    const [event] = await hooked(conversation)
+    expect(event).toMatchObject({
+      hook_event_type: on,
+      exit_code: 2,
+      success: false,
+      blocked: true,
+      reason: 'not so',
+      stderr: 'not so\n',
+    })
+    expect(status).toBe('finished')
+    const rejected = events.find(({ kind }) => kind === 'UserRejectObservation')
+    const later = sent.at(-1) ?? ''
+    switch (on) {
+      case 'PreToolUse':
+        expect(rejected).toMatchObject({
+          action_id: 'a1',
+          rejection_reason: 'not so',
+          rejection_source: 'hook',
+          tool_call_id: 'call-a1',
+        })
+        expect(events.some(({ kind }) => kind === 'ObservationEvent')).toBe(false)
+        break
+      case 'UserPromptSubmit':
+        expect(sent).toEqual([])
+        expect(JSON.stringify(await conversation.messages())).not.toContain('List the files.')
+        break
+      case 'PostToolUse':
+        expect(later).toContain('not so')
+        break
+      case 'Stop':
+        expect(later).toContain('[Stop hook feedback] not so')
+        expect(times).toBe(2)
+        break
+      case 'SessionStart':
+      case 'SessionEnd':
+        // Nothing is left to block.
+        expect(sent).toHaveLength(2)
+        break
+      default:
+        on satisfies never
+    }
+  })
+
+  it('may tell the model something, but for those at the end', async () => {
+    const conversation = await begin()
+    const { step, sent } = agent([call('a1')])
+    const hooks = MOMENTS.map((on) =>
+      shellHook({ on, command: `echo '{"additionalContext":"told at ${on}"}'` }),
+    )
+    expect(await run(conversation, step, hooks)).toMatchObject({ status: 'finished' })
+    const events = await hooked(conversation)
+    expect(events.map(({ additional_context }) => additional_context)).toEqual(
+      MOMENTS.map((on) => `told at ${on}`),
+    )
+    for (const on of MOMENTS.slice(0, 4)) expect(sent.at(-1)).toContain(`told at ${on}`)
+    const { messages } = { messages: JSON.stringify(await conversation.messages()) }
+    for (const on of MOMENTS.slice(4)) expect(messages).not.toContain(`told at ${on}`)
+  })
+
+  it('fail without a word to the model', async () => {
+    const conversation = await begin()
+    const { step, sent } = agent([call('a1')])
+    const hooks = MOMENTS.map((on) => shellHook({ on, command: ['there-is-no-such-program'] }))
+    expect(await run(conversation, step, hooks)).toMatchObject({ status: 'finished', iterations: 2 })
+    const events = await hooked(conversation)
+    expect(events).toHaveLength(6)
+    for (const event of events) {
+      expect(event).toMatchObject({
+        success: false,
+        exit_code: -1,
+        blocked: false,
+        error: expect.stringContaining('ENOENT'),
+      })
+    }
+    expect(sent.join('')).not.toContain('ENOENT')
+  })
+})
+
+describe('a session', () => {
+  const hooks = (['SessionStart', 'SessionEnd'] as const).map((on) => hook(on, () => undefined))
+
+  it('ends only when it has begun', async () => {
+    const conversation = await begin()
+    await run(conversation, agent().step, hooks)
+    expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
+    await run(conversation, agent().step, hooks)
+    expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
+    const empty = await engine.create()
+    await empty.pause()
+    await run(conversation, agent().step, hooks)
+    expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
+  })
+
+  it('that ends in an error ends', async () => {
+    const conversation = await begin()
+    expect(await run(conversation, fails, hooks)).toMatchObject({ status: 'error' })
+    expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
+  })
+
+  it('that has ended says nothing more, so that a reply is not asked for again', async () => {
+    const conversation = await begin()
+    const { step, sent } = agent()
+    const pauses: Step = async function* (input) {
+      await conversation.pause()
+      yield* await step(input)
+    }
+    const talks = [hook('SessionEnd', () => ({ additionalContext: 'goodbye', blocked: false }))]
+    expect(await run(conversation, pauses, talks)).toMatchObject({ status: 'paused' })
+    await conversation.resume()
+    expect(await run(conversation, pauses, talks)).toMatchObject({ status: 'finished' })
+    expect(sent).toHaveLength(1)
+  })
+})
+
+describe('while a hook runs', () => {
+  it('an interrupt ends the run, and the command', async () => {
+    const conversation = await begin()
+    const { step } = agent([call('a1')])
+    const started = Promise.withResolvers<void>()
+    const sleeps = shellHook({ on: 'PreToolUse', command: 'sleep 600' })
+    const hooks = [
+      {
+        ...sleeps,
+        run: (input: HookInput, signal: AbortSignal) => (started.resolve(), sleeps.run(input, signal)),
+      },
+    ]
+    const running = run(conversation, step, hooks)
+    await started.promise
+    await conversation.interrupt()
+    await running
+    expect(names(await branch(conversation)).slice(-2)).toEqual([
+      'AgentErrorEvent of environment',
+      'InterruptEvent of user',
+    ])
+    while (process.getActiveResourcesInfo().includes('ProcessWrap'))
+      await new Promise((resolve) => setTimeout(resolve, 10))
+  })
+
+  it('a call that was answered meanwhile is not answered again', async () => {
+    const conversation = await begin()
+    const { step } = agent([call('a1')])
+    const rejects = hook('PreToolUse', async () => {
+      await conversation.reject(['a1'], 'I say no.')
+      return { blocked: true, reason: 'no' }
+    })
+    expect(await run(conversation, step, [rejects])).toMatchObject({ status: 'finished' })
+    const answers = (await branch(conversation)).filter(({ kind }) => kind === 'UserRejectObservation')
+    expect(answers).toMatchObject([{ rejection_reason: 'I say no.', rejection_source: 'user' }])
+  })
+})

@@ -1,0 +1,113 @@
+/** Commands as hooks: how they are given, and those that cannot be started. */
+
+import { execFile } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, it } from 'vitest'
+import { shellHook, type ShellHookOptions } from '../../src/conversation/shell/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-hooks-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+type Command = ShellHookOptions['command']
+
+async function run(command: Command, more: Partial<ShellHookOptions> = {}) {
+  const hook = shellHook({ on: 'Stop', command, ...more })
+  return (await hook.run({ event_type: 'Stop', conversation_id: 'c' }, new AbortController().signal)) ?? {}
+}
+
+describe('a command that cannot be started', () => {
+  const file = join(folder, 'no-program')
+  writeFileSync(file, 'text')
+  chmodSync(file, 0o644)
+  it.each<[string, Command, string]>([
+    ['is not there', ['there-is-no-such-program'], 'ENOENT'],
+    ['is no program', [file], 'EACCES'],
+    ['holds a NUL', ['echo', 'a\0b'], 'null bytes'],
+    ['is too long', ['echo', 'x'.repeat(10_000_000)], 'E2BIG'],
+  ])('has failed: it %s', async (_, command, error) => {
+    expect(await run(command)).toMatchObject({
+      success: false,
+      exitCode: -1,
+      stdout: '',
+      error: expect.stringContaining(error),
+    })
+  })
+
+  it('has failed: its folder is not there', async () => {
+    expect(await run('true', { cwd: join(folder, 'nowhere') })).toMatchObject({
+      success: false,
+      error: expect.stringContaining('nowhere'),
+    })
+  })
+
+  it('has failed: this process may open no more files', async () => {
+    const shell = resolve(import.meta.dirname, '../../src/conversation/shell/index.ts')
+    const code = join(folder, 'full.mjs')
+    writeFileSync(
+      code,
+      `import { shellHook } from ${JSON.stringify(shell)}
+       import { closeSync, openSync } from 'node:fs'
+       const hook = shellHook({ on: 'Stop', command: 'echo fine' })
+       const run = () => hook.run({ event_type: 'Stop', conversation_id: 'c' }, new AbortController().signal)
+       const open = []
+       try { for (;;) open.push(openSync('/dev/null')) } catch {}
+       const full = await run()
+       for (const file of open) closeSync(file)
+       console.log(JSON.stringify([full, await run()]))`,
+    )
+    const { stdout } = await promisify(execFile)('sh', [
+      '-c',
+      'ulimit -n 64; exec "$0" "$1"',
+      process.execPath,
+      code,
+    ])
+    const [full, then] = JSON.parse(stdout)
+    expect(full).toMatchObject({
+      success: false,
+      exitCode: -1,
+      error: expect.stringMatching(/EMFILE|EAGAIN|ENFILE/),
+    })
+    expect(then).toMatchObject({ success: true, stdout: 'fine\n' })
+  })
+})
+
+describe('options', () => {
+  it('set the folder and the environment', async () => {
+    const shown = 'pwd; echo $HOOK_TEST; echo ${HOME-none}'
+    const { stdout } = await run(shown, { cwd: folder, env: { HOOK_TEST: 'yes', HOME: undefined } })
+    expect(stdout).toBe(`${folder}\nyes\nnone\n`)
+  })
+
+  it('name a command without a shell as a shell would write it', async () => {
+    const hook = shellHook({ on: 'Stop', command: ['printf', '%s', "it's $HOME"] })
+    expect(hook.name).toBe(String.raw`printf %s 'it'\''s $HOME'`)
+    expect(await run(['printf', '%s', "it's $HOME"])).toMatchObject({ stdout: "it's $HOME" })
+  })
+
+  it('choose tools by name or by a test', () => {
+    const named = shellHook({ on: 'PreToolUse', command: 'true', tools: ['terminal'] })
+    expect([named.tools?.('terminal'), named.tools?.('editor')]).toEqual([true, false])
+    const tested = shellHook({ on: 'PreToolUse', command: 'true', tools: (name) => name !== 'terminal' })
+    expect([tested.tools?.('terminal'), tested.tools?.('editor')]).toEqual([false, true])
+    expect(shellHook({ on: 'PreToolUse', command: 'true' })).not.toHaveProperty('tools')
+  })
+
+  it.each<[string, object]>([
+    ['on', { on: 'preToolUse' }],
+    ['command', { command: ' ' }],
+    ['command', { command: [] }],
+    ['command', { command: ['echo', 1] }],
+    ['command', { command: undefined }],
+    ['timeout', { timeout: 0 }],
+    ['timeout', { timeout: Number.NaN }],
+    ['timeout', { timeout: '60' }],
+  ])('that are none are refused: %s %j', (field, wrong) => {
+    const options = { on: 'Stop', command: 'true', ...wrong } as ShellHookOptions
+    expect(() => shellHook(options)).toThrow(
+      expect.objectContaining({ code: 'invalid_query', data: { field } }),
+    )
+  })
+})

@@ -1,0 +1,281 @@
+/** Commands as hooks, with real processes: whatever a command does, there is one outcome, and nothing of it is left. */
+
+import { execFile } from 'node:child_process'
+import { getEventListeners } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { HookInput } from '../../src/conversation/run/hooks.ts'
+import { shellHook, type ShellHookOptions } from '../../src/conversation/shell/index.ts'
+
+const INPUT: HookInput = {
+  event_type: 'UserPromptSubmit',
+  conversation_id: 'c',
+  message: 'hello',
+  message_id: 'm',
+}
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-hooks-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+type Command = ShellHookOptions['command']
+type More = Partial<ShellHookOptions> & { readonly input?: HookInput; readonly signal?: AbortSignal }
+
+async function run(command: Command, { input = INPUT, signal, ...more }: More = {}) {
+  const hook = shellHook({ on: 'UserPromptSubmit', command, ...more })
+  return (await hook.run(input, signal ?? new AbortController().signal)) ?? {}
+}
+
+/** A command in JavaScript. */
+const script = (code: string): Command => [process.execPath, '-e', code]
+
+/** A process that nobody has waited for yet, as a slow init leaves its orphans, is gone as well. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return (
+      process.platform !== 'linux' || !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+    )
+  } catch {
+    return false
+  }
+}
+
+/** Waits until a process is gone; one that never goes fails the test by its own time limit. */
+async function gone(pid: number): Promise<void> {
+  expect(pid).toBeGreaterThan(1)
+  while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
+// Nothing may be left of a hook: no listener of the process, no pipe, no child.
+const held = (): unknown => [
+  process.listenerCount('exit'),
+  process.getActiveResourcesInfo().filter((name) => /Pipe|Process/.test(name)).length,
+]
+let before: unknown
+beforeEach(() => {
+  before = held()
+})
+async function released(): Promise<void> {
+  while (JSON.stringify(held()) !== JSON.stringify(before)) await new Promise((then) => setTimeout(then, 10))
+}
+afterEach(released)
+
+describe('the exit code', () => {
+  it('0 is fine', async () => {
+    expect(await run('echo out; echo err >&2')).toEqual({
+      success: true,
+      exitCode: 0,
+      blocked: false,
+      stdout: 'out\n',
+      stderr: 'err\n',
+    })
+  })
+
+  it('2 blocks, with the reason on standard error, else on standard output, else none', async () => {
+    const blocked = { success: false, exitCode: 2, blocked: true }
+    expect(await run('echo out; echo why >&2; exit 2')).toMatchObject({ ...blocked, reason: 'why' })
+    expect(await run('echo out; exit 2')).toMatchObject({ ...blocked, reason: 'out' })
+    expect(await run('exit 2')).not.toHaveProperty('reason')
+    expect(await run(`echo '{"reason":"json"}'; exit 2`)).toMatchObject({ ...blocked, reason: 'json' })
+  })
+
+  it.each([
+    ['exit 1', 1, 'exit code 1'],
+    ['exit 255', 255, 'exit code 255'],
+    ['there-is-no-such-program', 127, 'exit code 127'],
+    ['kill -9 $$', -9, 'SIGKILL'],
+    [`echo '{"decision":"block","additionalContext":"x"}'; exit 1`, 1, 'exit code 1'],
+  ])('any other is a failure that blocks nothing: %s', async (command, exitCode, error) => {
+    const outcome = await run(command)
+    expect(outcome).toMatchObject({ success: false, exitCode, error: expect.stringContaining(error) })
+    expect(outcome.blocked ?? false).toBe(false)
+    expect(outcome).not.toHaveProperty('additionalContext')
+  })
+})
+
+/** A command that prints a value as JSON. */
+const say = (value: unknown) => run(script(`console.log(${JSON.stringify(JSON.stringify(value))})`))
+
+describe('JSON on standard output', () => {
+  it('may block, with a reason', async () => {
+    for (const decision of ['block', 'deny', 'DENY']) {
+      expect(await say({ decision, reason: 'no' })).toMatchObject({
+        success: true,
+        exitCode: 0,
+        blocked: true,
+        reason: 'no',
+      })
+    }
+    expect(await say({ decision: 'allow', reason: 'fine' })).toMatchObject({ blocked: false })
+  })
+
+  it('may tell the model something', async () => {
+    expect(await say({ additionalContext: 'be kind' })).toMatchObject({
+      blocked: false,
+      additionalContext: 'be kind',
+    })
+  })
+
+  it.each([
+    [[{ decision: 'block' }]],
+    ['block'],
+    [null],
+    [{ decision: true }],
+    [{ decision: { block: true } }],
+    [{ reason: 7 }],
+  ])('of another form is only text: %j', async (value) => {
+    expect(await say(value)).toEqual({
+      success: true,
+      exitCode: 0,
+      blocked: false,
+      stdout: `${JSON.stringify(value)}\n`,
+      stderr: '',
+    })
+  })
+
+  it('that is none is only text', async () => {
+    expect(await run(`echo '{"decision":"block"'`)).toMatchObject({ success: true, blocked: false })
+  })
+})
+
+describe('standard input', () => {
+  it('is the input as one line of JSON', async () => {
+    const input = { ...INPUT, message: 'a\nb \uD800 😀 \0' }
+    const { stdout = '' } = await run('cat', { input })
+    expect(stdout.endsWith('\n')).toBe(true)
+    expect(stdout.trimEnd()).not.toContain('\n')
+    expect(JSON.parse(stdout)).toEqual(input)
+  })
+
+  const input = { ...INPUT, message: 'x'.repeat(5_000_000) }
+
+  it('comes whole, however long', async () => {
+    const { stdout } = await run('wc -c', { input })
+    expect(Number(stdout)).toBe(JSON.stringify(input).length + 1)
+  })
+
+  it.each([['exit 0'], ['exec <&-; sleep 0.1; exit 0'], ['head -c 10 >/dev/null']])(
+    'need not be read: %s',
+    async (command) => {
+      expect(await run(command, { input })).toMatchObject({ success: true, exitCode: 0, stdout: '' })
+    },
+  )
+})
+
+describe('output', () => {
+  it('that is no UTF-8 is read as far as it goes', async () => {
+    const { stdout, stderr } = await run(String.raw`printf 'a\377b'; printf '\360\237' >&2`)
+    expect([stdout, stderr]).toEqual(['a\uFFFDb', '\uFFFD'])
+  })
+
+  it('of any length is bounded, and says how much it was', async () => {
+    const megabytes = 'head -c 30000000 /dev/zero | tr "\\0" x'
+    const outcome = await run(`(${megabytes}); (${megabytes}) >&2; exit 2`)
+    for (const text of [outcome.stdout, outcome.stderr, outcome.reason]) {
+      expect(text).toMatch(/^x{49000}… \(30000000 bytes in all\)$/)
+    }
+  })
+
+  it('that fits is whole, and no character is cut through', async () => {
+    const { stdout } = await run(script(`process.stdout.write('é'.repeat(60_000))`))
+    expect(stdout).toBe('é'.repeat(60_000))
+    const { stdout: cut } = await run(script(`process.stdout.write('x' + '😀'.repeat(100_000))`))
+    expect(cut?.isWellFormed()).toBe(true)
+    expect(cut).not.toContain('\uFFFD')
+  })
+})
+
+describe('what a command leaves running', () => {
+  it.each([
+    ['sleep 600 & echo $!'],
+    ['sleep 600 >/dev/null 2>&1 & echo $!'],
+    ['(trap "" TERM HUP; sleep 600) & echo $!'],
+  ])('is killed when the command has ended: %s', async (command) => {
+    const { success, stdout } = await run(command)
+    expect(success).toBe(true)
+    await gone(Number(stdout))
+  })
+
+  it('is not waited for when it has left the group, and what was printed is there', async () => {
+    const code = `const c = require('node:child_process').spawn('sleep', ['600'], { detached: true, stdio: 'inherit' })
+      process.stdout.write(c.pid + ' ' + 'y'.repeat(100_000), () => c.unref())`
+    const { success, stdout = '' } = await run(script(code))
+    const pid = Number.parseInt(stdout, 10)
+    await released()
+    process.kill(pid, 'SIGKILL')
+    expect(success).toBe(true)
+    expect(stdout.length).toBe(`${pid} `.length + 100_000)
+    await gone(pid)
+  })
+
+  it('is killed when this process exits', async () => {
+    const shell = resolve(import.meta.dirname, '../../src/conversation/shell/index.ts')
+    const file = join(folder, 'exits.mjs')
+    writeFileSync(
+      file,
+      `import { shellHook } from ${JSON.stringify(shell)}
+       import { existsSync, readFileSync } from 'node:fs'
+       const out = ${JSON.stringify(join(folder, 'pid'))}
+       const hook = shellHook({ on: 'Stop', command: 'sleep 600 & echo $! > ' + out + '.tmp && mv ' + out + '.tmp ' + out + '; wait' })
+       void hook.run({ event_type: 'Stop', conversation_id: 'c' }, new AbortController().signal)
+       setInterval(() => { if (existsSync(out)) { console.log(readFileSync(out, 'utf8')); process.exit(0) } }, 5)`,
+    )
+    const { stdout } = await promisify(execFile)(process.execPath, [file])
+    await gone(Number(stdout))
+  })
+})
+
+describe('a timeout', () => {
+  it.each([
+    ['sleep 600 & echo $!; wait'],
+    ['trap "" TERM; sleep 600 & echo $!; wait; sleep 600'],
+    // What it does with the signal is no answer.
+    ['trap "exit 2" TERM; sleep 600 & echo $!; wait'],
+    [`trap 'echo "{\\"decision\\":\\"block\\"}"; exit 0' TERM; sleep 600 & echo $!; wait`],
+  ])('kills the group, and is a failure: %s', async (command) => {
+    const outcome = await run(command, { timeout: 300 })
+    expect(outcome).toMatchObject({
+      success: false,
+      exitCode: -1,
+      error: expect.stringContaining('timeout of 300 ms'),
+    })
+    expect(outcome.blocked ?? false).toBe(false)
+    await gone(Number.parseInt(outcome.stdout ?? '', 10))
+  })
+
+  it('may be none', async () => {
+    expect(await run('sleep 0.1; exit 0', { timeout: Infinity })).toMatchObject({ success: true })
+    expect(await run('sleep 0.1; exit 0', { timeout: 2 ** 40 })).toMatchObject({ success: true })
+  })
+})
+
+describe('an interrupt', () => {
+  it('starts nothing when it came before', async () => {
+    const file = join(folder, 'started')
+    const outcome = await run(`touch ${file}`, { signal: AbortSignal.abort() })
+    expect(outcome).toMatchObject({ success: false, error: expect.stringContaining('interrupted') })
+    expect((await run(`test -e ${file}`)).exitCode).toBe(1)
+  })
+
+  it('kills the group, and leaves no listener', async () => {
+    const interrupt = new AbortController()
+    const outcome = run('sleep 600 & echo $!; wait', { signal: interrupt.signal })
+    setTimeout(() => interrupt.abort(), 200)
+    expect(await outcome).toMatchObject({
+      success: false,
+      exitCode: -1,
+      error: expect.stringContaining('interrupted'),
+    })
+    const { stdout = '' } = await outcome
+    if (stdout !== '') await gone(Number(stdout))
+    expect(getEventListeners(interrupt.signal, 'abort')).toHaveLength(0)
+  })
+
+  it('leaves no listener either when it does not come', async () => {
+    const { signal } = new AbortController()
+    await Promise.all(Array.from({ length: 20 }, () => run('true', { signal })))
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+})

@@ -1,0 +1,219 @@
+/** A process that uses a conversation is killed again and again: nothing that was acknowledged is lost, nothing is executed twice, and the log says where it stands (laws T, P). */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { openCallsOf } from '../../src/conversation/decide.ts'
+import { isQuarantined } from '../../src/event/quarantine.ts'
+import { listReports } from '../../src/log/log.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import type { Store } from '../../src/store/store.ts'
+import { toLogged } from '../../src/conversation/logged-event.ts'
+import type { StoredEvent } from '../../src/store/stored-event.ts'
+import { places } from './stores.ts'
+
+/** How often a process is killed over each store; the whole proof takes 100 and more. */
+const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 8)
+
+const PLACES = places()
+const running = new Set<ChildProcess>()
+afterAll(async () => {
+  for (const child of running) child.kill('SIGKILL')
+  await PLACES.remove()
+})
+
+type Line =
+  | readonly ['open']
+  | readonly ['stored', readonly (readonly [number, string])[]]
+  | readonly ['taken', readonly string[]]
+  | readonly ['executed', string]
+  | readonly ['forked', string, string | null, number]
+  | readonly ['ran', string]
+
+/** What all lives so far have said. */
+interface Told {
+  readonly lines: Line[]
+}
+
+/** Lets a process live for a while; it may only end by being killed. */
+async function live(kind: string, where: string, seed: number, life: string, told: Told): Promise<void> {
+  const args = [join(import.meta.dirname, 'driver.ts'), kind, where, String(seed), life]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  running.add(child)
+  let problem = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (problem += text))
+  const lines = createInterface({ input: child.stdout })
+  const begun = once(lines, 'line')
+  const closed = once(child, 'close')
+  lines.on('line', (line) => told.lines.push(JSON.parse(line) as Line))
+  // Some are killed while they open, most within their work.
+  if (seed % 5 === 4) await sleep(150 + Math.random() * 150)
+  else {
+    await Promise.race([begun, closed])
+    await sleep(Math.random() * 250)
+  }
+  child.kill('SIGKILL')
+  const [, signal] = (await closed) as [number | null, string | null]
+  running.delete(child)
+  expect(signal, problem).toBe('SIGKILL')
+}
+
+async function logOf(store: Store, id = 'c'): Promise<StoredEvent[]> {
+  const all: StoredEvent[] = []
+  for (;;) {
+    const part = await store.read(id, { from: all.length, limit: 1_000 })
+    all.push(...part)
+    if (part.length < 1_000) return all
+  }
+}
+
+const replayed = (log: readonly StoredEvent[], conversationId = 'c'): State =>
+  replay(
+    log.map(({ fact }) => fact),
+    { conversationId },
+  )
+
+/** Holds the log to all that was said of it. */
+function checkTold(log: readonly StoredEvent[], { lines }: Told): void {
+  const at = new Map(log.map(({ id, seq }) => [id, seq]))
+  const executed: string[] = []
+  let last = -1
+  for (const line of lines) {
+    if (line[0] === 'stored') for (const [seq, id] of line[1]) expect(log[seq]?.id).toBe(id)
+    if (line[0] === 'taken') for (const id of line[1]) expect(at.get(id), id).toBeDefined()
+    if (line[0] === 'executed') executed.push(line[1])
+    const seqs =
+      line[0] === 'stored'
+        ? line[1].map(([seq]) => seq)
+        : line[0] === 'taken'
+          ? line[1].map((id) => at.get(id) as number)
+          : []
+    for (const seq of seqs) {
+      expect(seq).toBeGreaterThan(last)
+      last = seq
+    }
+  }
+  // That a call begins stands in the log before it does; and it never begins again, unless a user agreed to it since.
+  for (const [id, times] of Map.groupBy(executed, (each) => each)) {
+    expect(times.length, id).toBeLessThanOrEqual(grants(log, 'started_actions', id))
+    expect(times.length, id).toBeLessThanOrEqual(1 + grants(log, 'approved_actions', id))
+  }
+}
+
+/** How many updates with a key name an action. */
+const grants = (log: readonly StoredEvent[], key: string, id: string): number =>
+  log.filter(({ fact }) => {
+    const isGrant = !isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' && fact.key === key
+    return isGrant && Array.isArray(fact.value) && fact.value.includes(id)
+  }).length
+
+/** Forks are whole or empty, and hold what their source held. */
+async function checkForks(store: Store, source: readonly StoredEvent[], { lines }: Told): Promise<number> {
+  const told = new Map(lines.flatMap((line) => (line[0] === 'forked' ? [[line[1], line] as const] : [])))
+  const { items } = await store.listConversations({ parentConversationId: 'c', limit: 100 })
+  for (const { id } of items) {
+    const log = await logOf(store, id)
+    const last = log.at(-1)?.fact
+    const claim = told.get(id)
+    if (claim === undefined && log.length === 0) continue
+    const state = replayed(log, id)
+    expect(listReports(state.log)).toEqual([])
+    expect(last).toMatchObject({
+      key: 'execution_status',
+      value: openCallsOf(state).length > 0 ? 'waiting_for_confirmation' : 'idle',
+    })
+    if (claim === undefined) continue
+    const [, , from, length] = claim
+    const then = replayed(source.slice(0, length))
+    const expected =
+      from === null
+        ? then
+        : replayed(source.slice(0, (source.find((event) => event.id === from)?.seq ?? 0) + 1))
+    const isUpdate = (id: string | null): boolean => {
+      const fact = source.find((event) => event.id === id)?.fact
+      return fact !== undefined && !isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent'
+    }
+    // HEAD of a fork from an update is the event before it on its branch, wherever that update sent HEAD.
+    if (!isUpdate(from)) {
+      expect(state.log.head?.id).toBe(expected.log.head?.id)
+      expect(toMessages(state)).toEqual(toMessages(expected))
+    }
+  }
+  return items.length
+}
+
+describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s', (name) => {
+  it(
+    `a conversation outlives its process, killed ${KILLS} times`,
+    async () => {
+      let events = 0
+      let recovered = 0
+      let forks = 0
+      let snapshots = 0
+      for (let round = 0; round < KILLS;) {
+        const place = await PLACES.make(name)
+        const told: Told = { lines: [] }
+        for (let lives = 0; lives < 4 && round < KILLS; lives += 1, round += 1) {
+          await live(name, place.where, round, `r${round}`, told)
+          const store = place.open()
+          const engine = createEngine({ store })
+          if ((await store.getConversation('c')) === null) {
+            expect(told.lines.filter(([what]) => what !== 'open')).toEqual([])
+            await store.close()
+            continue
+          }
+          const conversation = await engine.open('c')
+          const found = await conversation.state()
+          const before = await logOf(store)
+          const folded = replayed(before)
+          expect(encodeState(found)).toBe(encodeState(folded))
+          expect(toMessages(found)).toEqual(toMessages(folded))
+          expect(listReports(folded.log)).toEqual([])
+          expect((await store.getConversation('c'))?.headId ?? null).toBe(folded.log.head?.id ?? null)
+          expect([...folded.log.entries].map(({ parent }) => parent?.id ?? null)).toEqual(
+            before.map(({ parentId }) => parentId),
+          )
+          checkTold(before, told)
+          forks += await checkForks(store, before, told)
+          if ((await store.loadSnapshot('c')).length > 0) snapshots += 1
+
+          let recovery = await conversation.recover()
+          // The lease of the dead holds for a moment.
+          while (recovery.outcome === 'live') {
+            await sleep(50)
+            recovery = await conversation.recover()
+          }
+          expect(recovery.outcome).toBe(folded.header.status === 'running' ? 'recovered' : 'not_running')
+          const after = await logOf(store)
+          expect(after.map(toLogged)).toEqual([...before.map(toLogged), ...recovery.events])
+          const state = await conversation.state()
+          expect(encodeState(state)).toBe(encodeState(replayed(after)))
+          expect(await conversation.messages()).toEqual(toMessages(replayed(after)))
+          if (recovery.outcome === 'recovered') {
+            recovered += 1
+            expect(openCallsOf(state)).toEqual([])
+            expect(state.header.status).toBe('error')
+          } else
+            expect(openCallsOf(state).map(({ id }) => id)).toEqual(openCallsOf(folded).map(({ id }) => id))
+          events += after.length
+          await engine.close()
+          await store.close()
+        }
+      }
+      expect(events).toBeGreaterThan(KILLS * 5)
+      if (KILLS >= 50) {
+        expect(recovered).toBeGreaterThan(KILLS / 20)
+        expect(forks).toBeGreaterThan(KILLS / 10)
+        expect(snapshots).toBeGreaterThan(KILLS / 20)
+      }
+    },
+    60_000 + KILLS * 6_000,
+  )
+})

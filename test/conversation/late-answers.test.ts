@@ -1,0 +1,217 @@
+/** Answers that come late, alone: on hostile states they go where their call is open, and HEAD, status and everything agreed stay what they were. */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { describeBranch } from '../../properties/checks/describe.ts'
+import { RUNS } from '../../properties/run.ts'
+import { Tally } from '../../properties/tally.ts'
+import { placeLateAnswers } from '../../src/conversation/late-answers.ts'
+import type { ActionEvent, AnswerEvent, Event } from '../../src/event/types.ts'
+import { isOnPath } from '../../src/log/ancestry.ts'
+import { findEntry } from '../../src/log/log.ts'
+import { openCallOf, openCount } from '../../src/log/open-calls.ts'
+import { leaves } from '../../src/state/at.ts'
+import { droppedAnswers } from '../../src/state/dropped.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { branchOf, type State } from '../../src/state/state.ts'
+import { action, fail, moveHead, observe, reject, status, trouble, update, user } from '../build.ts'
+import { carryOut, counter, hostileState } from './states.ts'
+
+const folded = (...events: readonly Event[]): State => replay(events, { conversationId: 'c' })
+
+/** Answers to a call: by its action, by an action that is unknown, and by its call id alone. */
+const answersTo = (call: ActionEvent): AnswerEvent[] => [
+  observe('answer', call),
+  reject('answer', call),
+  { ...observe('answer', call), action_id: 'unknown' },
+  fail('answer', call),
+  { ...observe('answer', call), parent_id: null },
+]
+
+/** What must stay when something happens on another branch. */
+const standing = ({ header, log, branch }: State) => ({
+  head: log.head?.seq,
+  status: header.status,
+  error: header.error === null ? null : [header.error.code, header.error.detail],
+  inFlight: header.inFlight,
+  policy: header.confirmationPolicy,
+  grants: header.grants,
+  branch: describeBranch(branch),
+})
+
+describe('on hostile states', () => {
+  it('an answer to a call elsewhere is put there and answers it, and nothing else has happened', () => {
+    const tally = new Tally<'late' | 'here' | 'answered' | 'several leaves' | 'restores'>()
+    fc.assert(
+      fc.property(hostileState(), ({ state }) => {
+        const said: ('late' | 'here' | 'answered' | 'several leaves' | 'restores')[] = []
+        const tips = leaves(state.log)
+        for (const entry of state.log.entries) {
+          if (entry.event?.kind !== 'ActionEvent' || !entry.stands || entry.id === null) continue
+          const call = { ...entry.event, id: entry.id }
+          const open = tips.filter(
+            (tip) => openCallOf(branchOf(tip).openCalls, call.tool_call_id, entry.seq) !== undefined,
+          )
+          for (const [form, answer] of answersTo(call).entries()) {
+            const placed = placeLateAnswers(state, [answer])
+            const byAction = form !== 2 && form !== 3
+            if (byAction && isOnPath(entry, state.log.head)) {
+              expect(placed).toEqual([answer])
+              said.push('here')
+              continue
+            }
+            const after = carryOut(state, placed)
+            if (placed.length === 1) continue
+            said.push('late')
+            if (placed.length > 2) said.push('restores')
+            expect(standing(after)).toEqual(standing(state))
+            const stands = findEntry(after.log, 'answer')
+            expect(stands?.parent?.id).toBe(placed[0]?.parent_id)
+            const there = branchOf(stands ?? null)
+            const before = branchOf(findEntry(state.log, placed[0]?.parent_id ?? '') ?? null)
+            const reason = droppedAnswers(there).find(({ id }) => id === 'answer')?.reason
+            const answers = !byAction || open.length > 0
+            if (!answers) said.push('answered')
+            if (byAction) expect(openCallOf(there.openCalls, call.tool_call_id, entry.seq)).toBeUndefined()
+            expect(openCount(there.openCalls)).toBe(openCount(before.openCalls) - (answers ? 1 : 0))
+            // A call that was forgotten is answered, and its answer stays out of the view.
+            expect(answers ? [undefined, 'orphan_answer'] : ['duplicate_answer']).toContain(reason)
+            if (open.length > 1) said.push('several leaves')
+            expect(placeLateAnswers(after, [answer])).toEqual([answer])
+          }
+        }
+        tally.count(said)
+      }),
+      { numRuns: RUNS },
+    )
+    tally.require(['late', 'here', 'answered', 'several leaves', 'restores'])
+  })
+
+  it('any events in one batch can be appended, wherever their answers go', () => {
+    const tally = new Tally<'late'>()
+    fc.assert(
+      fc.property(hostileState(), ({ state }) => {
+        const calls = [...state.log.entries].flatMap(({ event, id, stands }) =>
+          event?.kind === 'ActionEvent' && stands && id !== null ? [{ ...event, id }] : [],
+        )
+        const newId = counter('batch')
+        // Nothing here has an id, so that HEAD may have to go back to an event that has none yet.
+        const batch = calls.slice(-4).flatMap((call): Event[] => {
+          const { id: _a, ...answer } = observe('x', call)
+          const { id: _b, ...message } = user('y')
+          return [message, answer]
+        })
+        const placed = placeLateAnswers(state, batch)
+        const late = placed.length > batch.length
+        tally.count(late ? ['late'] : [])
+        if (!late) expect(placed).toEqual(batch)
+        carryOut(state, placed, newId)
+        const kept = placed.filter(
+          ({ kind }) => kind !== 'ConversationStateUpdateEvent' && kind !== 'ConversationErrorEvent',
+        )
+        expect(kept.map(({ id: _a, parent_id: _b, ...rest }) => rest)).toEqual(
+          batch.map(({ parent_id: _b, ...rest }) => rest),
+        )
+      }),
+      { numRuns: RUNS },
+    )
+    tally.require(['late'])
+  })
+})
+
+describe('found once', () => {
+  const call = action('a')
+  const left = [user('u'), call, moveHead('m', 'u')]
+
+  it('a parent of null asks for HEAD as no parent does', () => {
+    const answer = observe('o', call, 'done', { parent_id: null })
+    expect(placeLateAnswers(folded(...left), [answer])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
+  })
+
+  it('HEAD goes back to a message of the same batch that had no id', () => {
+    const { id: _, ...message } = user('said')
+    const state = folded(...left)
+    const after = carryOut(state, placeLateAnswers(state, [message, observe('o', call)]))
+    expect(after.log.head?.event).toMatchObject({ llm_message: message.llm_message })
+  })
+
+  it('the error of a conversation outlives the finish of another branch', () => {
+    const finish = action('f', { tool: 'finish' })
+    const state = folded(user('u'), finish, moveHead('m', 'u'), trouble('e', 'Broken'))
+    const after = carryOut(state, placeLateAnswers(state, [observe('o', finish)]))
+    expect(after.header).toMatchObject({
+      status: 'error',
+      error: { code: 'Broken', detail: 'detail of Broken' },
+    })
+    expect(after.log.head?.id).toBe('e')
+  })
+
+  it('what was approved while waiting stays approved', () => {
+    const [b, d] = [action('b', { response: 'r' }), action('d', { response: 'r' })]
+    const state = folded(
+      ...left,
+      b,
+      d,
+      status('w', 'waiting_for_confirmation'),
+      update('g', 'approved_actions', ['b']),
+      update('h', 'held_actions', ['d']),
+    )
+    const after = carryOut(state, placeLateAnswers(state, [observe('o', call)]))
+    expect(after.header).toEqual(state.header)
+    expect(after.header.grants).toEqual([
+      { action_id: 'b', grant: 'approved' },
+      { action_id: 'd', grant: 'held' },
+    ])
+  })
+
+  it.each([
+    'idle',
+    'running',
+    'paused',
+    'waiting_for_confirmation',
+    'finished',
+    'error',
+    'stuck',
+    'deleting',
+  ] as const)('a conversation that is %s stays so', (name) => {
+    const finish = action('f', { tool: 'finish' })
+    const state = folded(
+      user('u'),
+      call,
+      moveHead('m', 'u'),
+      finish,
+      moveHead('n', 'u'),
+      action('open'),
+      status('s', name),
+    )
+    for (const answer of [observe('o', call), reject('o', call), fail('o', call), observe('o', finish)]) {
+      const after = carryOut(state, placeLateAnswers(state, [answer]))
+      expect(after.header.status).toBe(name)
+      expect(after.log.head?.id).toBe('open')
+    }
+  })
+
+  it('of the branches on which a call is open the latest is answered', () => {
+    const twice = [user('u'), call, user('v'), moveHead('m', 'a'), user('w'), moveHead('n', 'u')]
+    const [placed] = placeLateAnswers(folded(...twice), [observe('o', call)])
+    expect(placed?.parent_id).toBe('w')
+    // Said of the one that is left, it goes to that one.
+    const state = folded(...twice)
+    const after = carryOut(state, placeLateAnswers(state, [observe('o', call)]))
+    expect(placeLateAnswers(after, [observe('p', call)])[0]?.parent_id).toBe('v')
+  })
+
+  it('a call id used on several branches is answered on HEAD first, then on the latest', () => {
+    const again = action('b', { call: 'call-a' })
+    const state = folded(...left, again)
+    expect(placeLateAnswers(state, [fail('e', call)])).toEqual([fail('e', call)])
+    expect(placeLateAnswers(state, [observe('o', call)])[0]?.parent_id).toBe('a')
+    const answered = folded(...left, again, observe('o1', again))
+    expect(placeLateAnswers(answered, [fail('e', call)])[0]?.parent_id).toBe('a')
+  })
+
+  it('an answer to nothing stays where it is said', () => {
+    const stray = { ...observe('o', call), action_id: 'nothing', tool_call_id: 'nothing' }
+    expect(placeLateAnswers(folded(...left), [stray])).toEqual([stray])
+  })
+})

@@ -1,0 +1,311 @@
+/** The live conversation over each store: what stays current whoever appends, and what becomes of it when it is deleted, closed or let go. */
+
+import { afterAll, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { action, fail, observe, pause, status, system, user } from '../build.ts'
+import { parties, party } from './engines.ts'
+import { places, wrapStore } from './stores.ts'
+
+const PLACES = places()
+afterAll(() => PLACES.remove())
+
+describe.each(PLACES.names)('over %s', (name) => {
+  it('a late answer goes to its branch, once, also when two engines say it', async () => {
+    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    const call = action('a')
+    await one.append([system('s'), user('u'), call])
+    await one.navigate('u')
+    await one.append(user('v'))
+    const before = await one.state()
+    const answer = observe('o', call)
+    const said = await Promise.all([
+      one.append(answer),
+      two.append(answer),
+      one.append(answer),
+      two.append(answer),
+    ])
+    for (const [first] of said) expect(first).toMatchObject({ id: 'o', parentId: 'a' })
+    const after = await two.state()
+    expect(after.log.head?.id).toBe('v')
+    expect(after.header).toEqual(before.header)
+    expect((await store.read('c')).filter(({ id }) => id === 'o').length).toBe(1)
+    expect((await store.getConversation('c'))?.headId).toBe('v')
+    expect((await one.append(answer))[0]?.parentId).toBe('a')
+    expect((await two.append(answer, { expected: 2 }))[0]?.parentId).toBe('a')
+    await end()
+    await endTwo()
+  })
+
+  it('a late answer from an engine that was away is put where the call is now', async () => {
+    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    const call = action('a')
+    await one.append([user('u'), call])
+    // The second engine knows the log up to here, with HEAD at the call.
+    await two.state()
+    await one.navigate('u')
+    await one.append(user('v'))
+    const version = (await store.getConversation('c'))?.version ?? 0
+    await expect(two.append(fail('e', call), { expected: 2 })).rejects.toMatchObject({
+      code: 'version_conflict',
+    })
+    await two.append(fail('e', call), { expected: version })
+    expect((await one.state()).log.head?.id).toBe('v')
+    expect((await store.get('c', 'e'))?.parentId).toBe('a')
+    await end()
+    await endTwo()
+  })
+
+  it('a late answer that another engine has put further down its branch is known by its id', async () => {
+    const [{ conversation: one, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    const call = action('a')
+    await one.append([user('u'), call])
+    await one.navigate('u')
+    // To the second engine the branch of the call ends with the call.
+    await two.state()
+    await one.append(user('w', 'w', { parent_id: 'a' }))
+    await one.navigate('u')
+    await one.append(observe('o', call))
+    expect((await two.append(observe('o', call)))[0]?.parentId).toBe('w')
+    await expect(two.append(observe('o', call, 'other'))).rejects.toMatchObject({ code: 'id_conflict' })
+    expect((await two.state()).log.head?.id).toBe('u')
+    await end()
+    await endTwo()
+  })
+
+  it('state, messages and the state at an event are current after appends of another', async () => {
+    const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    for (let n = 0; n < 5; n += 1) {
+      await (n % 2 === 0 ? one : two).append([user(`u${n}`), action(`a${n}`)])
+      for (const conversation of [two, one]) {
+        const facts = (await store.read('c')).map(({ fact }) => fact)
+        expect(encodeState(await conversation.state())).toBe(
+          encodeState(replay(facts, { conversationId: 'c' })),
+        )
+        expect((await conversation.messages()).length).toBeGreaterThan(0)
+        expect((await conversation.stateAt(`u${n}`)).log.head?.id).toBe(`u${n}`)
+        expect((await conversation.branches()).map(({ leafId }) => leafId)).toEqual([`a${n}`])
+      }
+    }
+    await expect(two.stateAt('nope')).rejects.toMatchObject({ code: 'unknown_event' })
+    await end()
+    await endTwo()
+  })
+
+  it('a wish is about the latest state, whoever changed it', async () => {
+    const [{ conversation: one, end }, { conversation: two, end: endTwo }] = await parties(
+      await PLACES.make(name),
+    )
+    await one.append([user('u'), action('a'), status('w', 'waiting_for_confirmation')])
+    await two.state()
+    await one.reject()
+    await one.pause()
+    await one.resume()
+    // The second engine still believes it waits.
+    expect((await two.pause()).length).toBe(1)
+    expect((await one.resume()).length).toBe(1)
+    expect((await two.pause()).length).toBe(1)
+    expect(await one.pause()).toEqual([])
+    await one.resume()
+    await one.append(action('b'))
+    expect((await two.approve(['b'])).length).toBe(1)
+    await expect(two.approve(['a'])).rejects.toMatchObject({ code: 'unknown_call' })
+    await one.append(user('m'))
+    expect((await two.navigate('m')).length).toBe(0)
+    expect((await two.editAndResend('m', 'n')).length).toBe(2)
+    expect((await one.restart()).length).toBe(1)
+    expect((await two.restart()).length).toBe(0)
+    await end()
+    await endTwo()
+  })
+
+  it('a deleted conversation is unknown to whoever holds it, and another may come under its id', async () => {
+    const [{ conversation: one, engine, end }, { conversation: two, engine: other, end: endTwo }] =
+      await parties(await PLACES.make(name))
+    await one.append([user('a'), user('b'), user('d')])
+    await two.state()
+    expect(await one.delete()).toBe(true)
+    for (const conversation of [one, two]) {
+      for (const call of [
+        () => conversation.state(),
+        () => conversation.append(user('x')),
+        () => conversation.pause(),
+        () => conversation.navigate(null),
+        () => conversation.fork(),
+        () => conversation.record(),
+        () => conversation.recover(),
+        () => conversation.waitFor('idle'),
+      ]) {
+        await expect(call()).rejects.toMatchObject({ code: 'unknown_conversation' })
+      }
+      expect(await conversation.delete()).toBe(false)
+    }
+    await expect(other.open('c')).rejects.toMatchObject({ code: 'unknown_conversation' })
+    await engine.create({ id: 'c' })
+    for (const conversation of [one, two]) expect((await conversation.state()).log.entries.length).toBe(0)
+    await two.append(user('n'))
+    expect((await one.state()).log.head?.id).toBe('n')
+    await end()
+    await endTwo()
+  })
+
+  it.each([0, 1, 3, 6])(
+    'an engine that did not hear of it works with the one of %i events that came under the id',
+    async (length) => {
+      const [{ conversation: one, store, end }, { conversation: two, end: endTwo }] = await parties(
+        await PLACES.make(name),
+      )
+      await one.append([user('a'), user('b'), user('d')])
+      await two.state()
+      await store.deleteConversation('c')
+      await store.createConversation({ id: 'c' })
+      const events = Array.from({ length }, (_, n) => user(`n${n}`))
+      if (length > 0) await store.append('c', events)
+      const now = encodeState(
+        replay(
+          (await store.read('c')).map(({ fact }) => fact),
+          { conversationId: 'c' },
+        ),
+      )
+      expect(encodeState(await two.state())).toBe(now)
+      expect((await one.pause()).map(({ seq }) => seq)).toEqual([length])
+      expect((await two.append(user('more'))).map(({ seq }) => seq)).toEqual([length + 1])
+      expect((await one.state()).log.entries.length).toBe(length + 2)
+      await end()
+      await endTwo()
+    },
+  )
+
+  it('closing an engine ends all that is under way, and every later call says so', async () => {
+    const { engine, conversation, store, end } = await party(await PLACES.make(name))
+    await conversation.append([user('u')])
+    const waiting = conversation.waitFor('deleting')
+    const reading = (async () => {
+      for await (const item of conversation.subscribe()) if (item.type === 'caught_up') void engine.close()
+    })()
+    const running = conversation.run(async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return []
+    })
+    await expect(waiting).rejects.toMatchObject({ code: 'closed' })
+    await reading
+    expect((await running.catch(() => ({ status: 'closed' }))).status).not.toBe('running')
+    await engine.close()
+    const calls = [
+      () => engine.create(),
+      () => engine.open('c'),
+      () => engine.delete('c'),
+      () => conversation.state(),
+      () => conversation.stateAt('u'),
+      () => conversation.messages(),
+      () => conversation.record(),
+      () => conversation.branches(),
+      () => conversation.append(user('v')),
+      () => conversation.sendMessage('hi'),
+      () => conversation.pause(),
+      () => conversation.interrupt(),
+      () => conversation.resume(),
+      () => conversation.approve([]),
+      () => conversation.reject(),
+      () => conversation.navigate(null),
+      () => conversation.restart(),
+      () => conversation.editAndResend('u', 'v'),
+      () => conversation.setConfirmationPolicy(null),
+      () => conversation.fork(),
+      () => conversation.waitFor('idle'),
+      () => conversation.recover(),
+      async () => conversation.publish({ kind: 'StreamingDeltaEvent', content: 'x' }),
+      () => conversation.subscribe().next(),
+      () => conversation.run(async function* () {}),
+      () => conversation.delete(),
+    ]
+    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'closed' })
+    // The store is not the engine's.
+    expect((await store.getConversation('c'))?.id).toBe('c')
+    await end()
+  })
+
+  it('two hundred conversations in no memory to speak of stay what they are', async () => {
+    const place = await PLACES.make(name)
+    const store = place.open()
+    for (const memory of [0, 1, 20_000]) {
+      const engine = createEngine({ store, memory })
+      const count = name === 'memory' ? 200 : 60
+      const own = (n: number): string => `m${memory}-${n}`
+      await Promise.all(Array.from({ length: count }, (_, n) => engine.create({ id: own(n) })))
+      for (let turn = 0; turn < 3; turn += 1) {
+        await Promise.all(
+          Array.from({ length: count }, async (_, n) => {
+            const conversation = await engine.open(own((n * 7) % count))
+            await conversation.append([user(`u${turn}`), action(`a${turn}`)])
+            await conversation.reject([`a${turn}`])
+          }),
+        )
+        expect(engine.size).toBeLessThan(memory < 2 ? 1 : count)
+      }
+      for (let n = 0; n < count; n += 13) {
+        const facts = (await store.read(own(n))).map(({ fact }) => fact)
+        expect(facts.length).toBe(9)
+        const state = await (await engine.open(own(n))).state()
+        expect(encodeState(state)).toBe(encodeState(replay(facts, { conversationId: own(n) })))
+      }
+      await engine.close()
+    }
+    await store.close()
+  })
+})
+
+describe('moving HEAD', () => {
+  it('waits for no run that is dead, and is refused while one lives, by the clock of the store', async () => {
+    let now = 1_000_000n
+    const store = memoryStore({ clock: () => now })
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    await conversation.append([user('u'), user('v')])
+    await store.acquireLease('c', 'another', 1_000)
+    for (const move of [
+      () => conversation.navigate('u'),
+      () => conversation.restart(),
+      () => conversation.editAndResend('u', 'w'),
+    ]) {
+      await expect(move()).rejects.toMatchObject({ code: 'already_running' })
+    }
+    expect((await store.read('c')).length).toBe(2)
+    now += 2_000_000n
+    expect((await conversation.navigate('u')).length).toBe(1)
+    // The run that was thought dead cannot write any more.
+    await expect(
+      store.append('c', [pause('p')], { lease: { owner: 'another', generation: 1 } }),
+    ).rejects.toMatchObject({ code: 'lease_lost' })
+  })
+
+  it('looks again when a run began between the look and the move', async () => {
+    const store = memoryStore()
+    let begins = true
+    const racing = wrapStore(store, {
+      async getLease(id) {
+        const lease = await store.getLease(id)
+        if (begins) {
+          begins = false
+          await store.acquireLease(id, 'another', 60_000)
+          await store.append(id, [status('running', 'running')])
+        }
+        return lease
+      },
+    })
+    const conversation = await createEngine({ store: racing }).create({ id: 'c' })
+    await conversation.append([user('u'), user('v')])
+    await expect(conversation.navigate('u')).rejects.toMatchObject({ code: 'already_running' })
+    expect((await store.read('c')).length).toBe(3)
+  })
+})

@@ -1,0 +1,118 @@
+/** Whatever is done to a conversation, by whichever of two engines: its state is a plain replay of the log, and every store holds the same log. */
+
+import * as fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { RUNS } from '../../properties/run.ts'
+import { toLogged } from '../../src/conversation/logged-event.ts'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { Store } from '../../src/store/store.ts'
+import { checkLog } from './check-log.ts'
+import { DEED_NAMES, doSomething } from './deeds.ts'
+import { places } from './stores.ts'
+
+const PLACES = places()
+const open: Store[] = []
+afterAll(async () => {
+  await Promise.all(open.map((store) => store.close()))
+  await PLACES.remove()
+})
+
+interface Command {
+  readonly deed: string
+  readonly engine: number
+  readonly picks: readonly number[]
+}
+
+/** Deeds that come to something mostly one after another. */
+const PHRASES = [
+  ['pause', 'resume'],
+  ['say', 'call', 'wait', 'approve'],
+  ['call', 'wait', 'reject'],
+  ['run', 'call', 'recover'],
+  ['run', 'call', 'interrupt'],
+  ['call', 'leave', 'answer'],
+  ['say', 'edit'],
+] as const
+
+const command = (deed: string): fc.Arbitrary<Command> =>
+  fc.record({
+    deed: fc.constant(deed),
+    engine: fc.nat(1),
+    picks: fc.array(fc.nat(1_000), { minLength: 6, maxLength: 6 }),
+  })
+
+const commands = fc
+  .array(
+    fc.oneof(
+      { weight: 3, arbitrary: fc.constantFrom(...DEED_NAMES).chain((deed) => fc.tuple(command(deed))) },
+      { weight: 1, arbitrary: fc.constantFrom(...PHRASES).chain((deeds) => fc.tuple(...deeds.map(command))) },
+    ),
+    { maxLength: 30, size: 'max' },
+  )
+  .map((phrases): Command[] => phrases.flat())
+
+/** Two engines on a store that count ids and time alike; the second keeps nothing in memory. */
+function countingEngines(store: Store): [Engine, Engine] {
+  let ids = 0
+  let time = 1_700_000_000_000_000n
+  const shared = { store, newId: () => `n${(ids += 1)}`, clock: () => (time += 1_000n) }
+  return [createEngine(shared), createEngine({ ...shared, memory: 0 })]
+}
+
+/** Does everything on one store, and holds the state to a replay after each; gives the log. */
+async function perform(store: Store, id: string, list: readonly Command[]) {
+  const engines = countingEngines(store)
+  await store.createConversation({ id })
+  const outcomes: unknown[] = []
+  for (const [at, { deed, engine, picks }] of list.entries()) {
+    let next = 0
+    const pick = (below: number): number => (picks[next++ % picks.length] as number) % below
+    const conversation = await (engines[engine] as Engine).open(id)
+    const outcome = await doSomething(conversation, deed, pick, `d${at}`)
+    outcomes.push(typeof outcome === 'string' ? outcome : outcome.map((event) => event.id))
+    const log = await store.read(id)
+    if (typeof outcome !== 'string')
+      for (const event of outcome) expect(log.map(toLogged)).toContainEqual(event)
+    const facts = log.map(({ fact }) => fact)
+    const expected = encodeState(replay(facts, { conversationId: id }))
+    for (const each of engines) expect(encodeState(await (await each.open(id)).state())).toBe(expected)
+    expect((await store.getConversation(id))?.headId ?? null).toBe(
+      (await conversation.state()).log.head?.id ?? null,
+    )
+  }
+  const log = await store.read(id)
+  checkLog(
+    log.map(({ fact }) => fact),
+    id,
+  )
+  await Promise.all(engines.map((engine) => engine.close()))
+  return {
+    outcomes,
+    log: log.map(({ seq, fact, parentId, stands, time }) => ({ seq, fact, parentId, stands, time })),
+  }
+}
+
+describe('a conversation in use', () => {
+  it('is its log, over every store', async () => {
+    const stores = await Promise.all(PLACES.names.map(async (name) => (await PLACES.make(name)).open()))
+    open.push(...stores)
+    let count = 0
+    const done = new Map<string, number>()
+    await fc.assert(
+      fc.asyncProperty(commands, async (list) => {
+        const id = `c${(count += 1)}`
+        const [memory, ...others] = await Promise.all(stores.map((store) => perform(store, id, list)))
+        for (const other of others) expect(other).toEqual(memory)
+        for (const [at, { deed }] of list.entries()) {
+          const outcome = memory?.outcomes[at]
+          if (Array.isArray(outcome) && outcome.length > 0) done.set(deed, (done.get(deed) ?? 0) + 1)
+        }
+      }),
+      { numRuns: Math.max(5, Math.round(RUNS / 25)) },
+    )
+    // Each deed came to something now and then, or it was not tried.
+    if (RUNS >= 1000) expect(DEED_NAMES.filter((deed) => !done.has(deed))).toEqual([])
+  })
+})

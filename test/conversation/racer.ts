@@ -1,0 +1,25 @@
+/** A process with an engine of its own that does things to a conversation: `kind place name seed count` go in, a line for each deed comes out. */
+
+import { writeSync } from 'node:fs'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { DEED_NAMES, doSomething, random } from './deeds.ts'
+
+const [kind = '', place = '', name = '', seed = '0', count = '0'] = process.argv.slice(2)
+const [url = '', schema = ''] = place.split(' ')
+const store =
+  kind === 'sqlite'
+    ? sqliteStore({ file: place, synchronous: 'normal', busyTimeout: 20_000 })
+    : postgresStore({ url, schema, pollInterval: 1_000 })
+const engine = createEngine({ store })
+const conversation = await engine.open('c')
+const pick = random(Number(seed))
+for (let i = 0; i < Number(count); i += 1) {
+  const deed = DEED_NAMES[pick(DEED_NAMES.length)] as string
+  const outcome = await doSomething(conversation, deed, pick, `${name}-${i}`)
+  const said = typeof outcome === 'string' ? outcome : outcome.map(({ seq, id }) => [seq, id])
+  writeSync(1, `${JSON.stringify([deed, said])}\n`)
+}
+await engine.close()
+await store.close()

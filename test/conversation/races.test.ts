@@ -1,0 +1,209 @@
+/** Two engines, and two processes, on one conversation: nobody who asks for no version loses, of two who ask for one exactly one wins, and every decision is right where it stands. */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openCallsOf } from '../../src/conversation/decide.ts'
+import { hasCode } from '../../src/event/errors.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type LoggedEvent, toLogged } from '../../src/conversation/logged-event.ts'
+import type { StoredEvent } from '../../src/store/stored-event.ts'
+import { action, observe, status, user } from '../build.ts'
+import { checkLog } from './check-log.ts'
+import { DEED_NAMES, doSomething, random } from './deeds.ts'
+import { parties, party } from './engines.ts'
+import { places } from './stores.ts'
+
+const PLACES = places()
+afterAll(() => PLACES.remove())
+
+async function logOf(store: Store): Promise<StoredEvent[]> {
+  const all: StoredEvent[] = []
+  for (;;) {
+    const part = await store.read('c', { from: all.length, limit: 1_000 })
+    all.push(...part)
+    if (part.length < 1_000) return all
+  }
+}
+
+const settled = async <T>(work: Promise<T>): Promise<T | string> => {
+  try {
+    return await work
+  } catch (error) {
+    for (const code of ['version_conflict', 'unknown_call'] as const) if (hasCode(error, code)) return code
+    throw error
+  }
+}
+
+const range = (length: number): number[] => Array.from({ length }, (_, i) => i)
+
+describe.each(PLACES.names)('over %s, two engines', (name) => {
+  it('append what they like at once, and none of it is lost or put on a branch of its own', async () => {
+    const all = await parties(await PLACES.make(name))
+    await Promise.all(
+      all.flatMap(({ conversation }, who) =>
+        range(40).map((n) => conversation.append([user(`${who}.${n}`), user(`${who}.${n}+`)])),
+      ),
+    )
+    const log = await logOf(all[0].store)
+    expect(log.length).toBe(160)
+    expect(log.map(({ parentId }) => parentId)).toEqual([null, ...log.slice(0, -1).map(({ id }) => id)])
+    for (const who of [0, 1]) {
+      const own = log.flatMap(({ id }) => (id?.startsWith(`${who}.`) === true ? [id] : []))
+      expect(own).toEqual(range(40).flatMap((n) => [`${who}.${n}`, `${who}.${n}+`]))
+    }
+    for (const { conversation } of all) expect((await conversation.state()).log.entries.length).toBe(160)
+    await Promise.all(all.map(({ end }) => end()))
+  })
+
+  it('that expect the same version: one wins, the other is told, looks, and wins the next time', async () => {
+    const all = await parties(await PLACES.make(name))
+    for (const round of range(15)) {
+      const outcomes = await Promise.all(
+        all.map(({ conversation }, who) =>
+          settled(conversation.append(user(`${round}.${who}`), { expected: round * 2 })),
+        ),
+      )
+      expect(outcomes.filter((outcome) => outcome === 'version_conflict').length).toBe(1)
+      const loser = all[outcomes.indexOf('version_conflict')]?.conversation
+      const { length } = (await loser?.state())?.log.entries ?? {}
+      expect(length).toBe(round * 2 + 1)
+      await loser?.append(user(`${round}.again`), { expected: round * 2 + 1 })
+    }
+    await Promise.all(all.map(({ end }) => end()))
+  })
+
+  it('that approve, reject, pause and resume at once decide again on what the other has done', async () => {
+    const [one, two] = await parties(await PLACES.make(name))
+    let both = 0
+    for (const round of range(12)) {
+      const ids = [`a${round}`, `b${round}`]
+      await one.conversation.append([
+        ...ids.map((id) => action(id, { response: `r${round}` })),
+        status(`w${round}`, 'waiting_for_confirmation'),
+      ])
+      const approved = await Promise.all([one, two].map(({ conversation }) => conversation.approve(ids)))
+      expect(approved.filter((events) => events.length > 0).length).toBe(1)
+      expect((await two.conversation.state()).header.status).toBe('idle')
+      await two.conversation.append(status(`x${round}`, 'waiting_for_confirmation'))
+      const [yes, no] = await Promise.all([
+        settled(one.conversation.approve(ids)),
+        two.conversation.reject(ids),
+      ])
+      expect(no.filter(({ fact }) => 'kind' in fact && fact.kind === 'UserRejectObservation').length).toBe(2)
+      if (yes !== 'unknown_call') both += 1
+      const { branch, header } = await one.conversation.state()
+      expect(branch.openCalls).toBeNull()
+      expect(header.status).toBe('idle')
+      const turns = await Promise.all([
+        one.conversation.pause(),
+        two.conversation.resume(),
+        two.conversation.pause(),
+        one.conversation.resume(),
+      ])
+      const said = turns.flat().length
+      expect((await one.conversation.state()).header.status).toBe(said % 2 === 0 ? 'idle' : 'paused')
+      await one.conversation.resume()
+    }
+    expect(both).toBeLessThanOrEqual(12)
+    checkLog((await logOf(one.store)).map(({ fact }) => fact))
+    await one.end()
+    await two.end()
+  })
+
+  it('one that moves HEAD while the other answers calls left behind', async () => {
+    const [one, two] = await parties(await PLACES.make(name))
+    const calls = range(20).map((n) => action(`a${n}`))
+    await one.conversation.append(user('root'))
+    for (const call of calls) {
+      await one.conversation.navigate('root')
+      await one.conversation.append(call)
+    }
+    await Promise.all([
+      ...calls.map((call) => two.conversation.append(observe(`o-${call.id}`, call))),
+      ...range(20).map((n) => one.conversation.navigate(n % 3 === 0 ? 'root' : `a${(n * 7) % 20}`)),
+    ])
+    const log = await logOf(one.store)
+    for (const call of calls) expect(log.find(({ id }) => id === `o-${call.id}`)?.parentId).toBe(call.id)
+    const state = checkLog(log.map(({ fact }) => fact))
+    // The last to move HEAD was who wished to, not who answered.
+    expect(['root', ...calls.flatMap(({ id = '' }) => [id, `o-${id}`])]).toContain(state.log.head?.id)
+    for (const { conversation } of [one, two])
+      expect(encodeState(await conversation.state())).toBe(encodeState(state))
+    await one.end()
+    await two.end()
+  })
+
+  it('that do anything at all keep a log in which everything is right', async () => {
+    const all = await parties(await PLACES.make(name))
+    const outcomes = await Promise.all(
+      all.map(async ({ conversation }, who) => {
+        const pick = random(who + 1)
+        const said: (readonly LoggedEvent[])[] = []
+        for (const n of range(120)) {
+          const outcome = await doSomething(
+            conversation,
+            DEED_NAMES[pick(DEED_NAMES.length)] as string,
+            pick,
+            `${who}-${n}`,
+          )
+          if (typeof outcome !== 'string') said.push(outcome)
+        }
+        return said
+      }),
+    )
+    const log = await logOf(all[0].store)
+    const told = log.map(toLogged)
+    for (const event of outcomes.flat(2)) expect(told[event.seq]).toEqual(event)
+    const state = checkLog(log.map(({ fact }) => fact))
+    for (const { conversation } of all)
+      expect(encodeState(await conversation.state())).toBe(encodeState(state))
+    await Promise.all(all.map(({ end }) => end()))
+  })
+})
+
+describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s, three processes', (name) => {
+  it('do anything at all at once, and everything is right', async () => {
+    const place = await PLACES.make(name)
+    const { store, conversation, end } = await party(place)
+    await conversation.append(user('root'))
+    const count = 60
+    const said = await Promise.all(
+      ['x', 'y', 'z'].map(async (who, seed) => {
+        const child = spawn(
+          process.execPath,
+          [join(import.meta.dirname, 'racer.ts'), name, place.where, who, String(seed + 7), String(count)],
+          { stdio: ['ignore', 'pipe', 'pipe'] },
+        )
+        const [out, problem, [code]] = await Promise.all([
+          text(child.stdout),
+          text(child.stderr),
+          once(child, 'close'),
+        ])
+        expect(code, problem).toBe(0)
+        return out
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as [string, string | [number, string][]])
+      }),
+    )
+    const log = await logOf(store)
+    const outcomes = said.flat()
+    expect(outcomes.length).toBe(3 * count)
+    for (const [, events] of outcomes) {
+      if (typeof events !== 'string') for (const [seq, id] of events) expect(log[seq]?.id).toBe(id)
+    }
+    // Only who names a version can lose by it.
+    expect(
+      outcomes.filter(([deed, outcome]) => outcome === 'version_conflict' && deed !== 'exactly'),
+    ).toEqual([])
+    expect(outcomes.filter(([deed, outcome]) => deed === 'say' && typeof outcome === 'string')).toEqual([])
+    const state = checkLog(log.map(({ fact }) => fact))
+    expect(encodeState(await conversation.state())).toBe(encodeState(state))
+    expect(openCallsOf(await conversation.state()).length).toBe(openCallsOf(state).length)
+    await end()
+  })
+})

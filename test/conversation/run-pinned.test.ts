@@ -1,0 +1,259 @@
+/** Counterexamples to laws P and I that the properties have found, each as small as it became. */
+
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Hook } from '../../src/conversation/run/hooks.ts'
+import { repeatsOf } from '../../src/conversation/run/take.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
+import { wrapStore } from './stores.ts'
+
+/** A hook that blocks what is forbidden, and tells what it was shown. */
+function guard(then: () => Promise<unknown> = async () => undefined): { hook: Hook; shown: string[] } {
+  const shown: string[] = []
+  const run = async ({ message = '' }): Promise<object> => {
+    shown.push(message)
+    await then()
+    return { blocked: message.includes('forbidden') }
+  }
+  return { hook: { on: 'UserPromptSubmit', name: 'guard', run }, shown }
+}
+
+describe('prompts (I2, I6)', () => {
+  it('a message that comes while a hook looks at another is shown before the model sees it', async () => {
+    const { conversation } = await begun('first')
+    let more: string[] = ['second', 'forbidden']
+    const { hook, shown } = guard(async () => {
+      const now = more
+      more = []
+      for (const text of now) await conversation.sendMessage(text)
+    })
+    const { step, asked } = script([])
+    expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
+    expect(shown).toEqual(['first', 'second', 'forbidden'])
+    expect(asked).toHaveLength(1)
+    expect(JSON.stringify(asked[0]?.messages)).toMatch(/first.*second/)
+    expect(JSON.stringify(asked[0]?.messages)).not.toContain('forbidden')
+  })
+
+  it('a message that is blocked takes no other with it', async () => {
+    const { conversation } = await begun('forbidden')
+    await conversation.sendMessage('allowed')
+    const { step, asked } = script([])
+    expect((await conversation.run(step, { hooks: [guard().hook] })).status).toBe('finished')
+    expect(asked).toHaveLength(1)
+    expect(JSON.stringify(asked[0]?.messages)).toContain('allowed')
+  })
+
+  it('one that came while the model was thinking is shown, and blocked together with what says it again', async () => {
+    for (const reply of [says('to the first'), call('a')]) {
+      const { conversation } = await begun('first')
+      const { hook, shown } = guard()
+      let late = ''
+      const { step, asked } = script([
+        async function* () {
+          late = (await conversation.sendMessage('forbidden'))[0]?.id ?? ''
+          yield reply
+        },
+      ])
+      expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
+      expect(shown).toEqual(['first', 'forbidden'])
+      expect(JSON.stringify(asked.map(({ messages }) => messages))).not.toContain('forbidden')
+      expect(repeatsOf(await conversation.state(), late)).toHaveLength(reply.kind === 'MessageEvent' ? 1 : 0)
+      expect(asked).toHaveLength(reply.kind === 'MessageEvent' ? 1 : 2)
+    }
+  })
+
+  it('one that a run before had not shown, because it was paused, is shown by the next, and no other again', async () => {
+    const { conversation } = await begun('first')
+    const { hook, shown } = guard()
+    const { step } = script([
+      async function* () {
+        await conversation.sendMessage('late')
+        await conversation.pause()
+        yield call('a')
+      },
+    ])
+    expect((await conversation.run(step, { hooks: [hook] })).status).toBe('paused')
+    expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
+    expect(shown).toEqual(['first', 'late'])
+  })
+
+  it('a block counts although a pause comes before it is written', async () => {
+    const { conversation } = await begun('forbidden')
+    const { hook, shown } = guard(() => conversation.pause())
+    const { step, asked } = script([])
+    expect((await conversation.run(step, { hooks: [hook] })).status).toBe('paused')
+    const fork = await conversation.fork({ id: 'fork' })
+    expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
+    expect((await fork.run(step, { hooks: [hook] })).status).toBe('finished')
+    expect(shown).toEqual(['forbidden'])
+    expect(asked).toEqual([])
+  })
+
+  it('hooks that come to a conversation later are shown what is new, not what was answered long ago', async () => {
+    const { conversation } = await begun('old')
+    const { step } = script([])
+    await conversation.run(step)
+    await conversation.sendMessage('new')
+    const { hook, shown } = guard()
+    await conversation.run(step, { hooks: [hook] })
+    expect(shown).toEqual(['new'])
+  })
+})
+
+describe('the end (I2, I5, I6)', () => {
+  it('nothing is finished before the Stop hook has let it', async () => {
+    for (const reply of [[says('done')], [call('f', 'finish')]]) {
+      const { conversation } = await begun()
+      const seen: string[] = []
+      const run = async (): Promise<object> => {
+        seen.push(await status(conversation))
+        return { blocked: seen.length === 1, reason: 'once more' }
+      }
+      const { step, asked } = script([reply, [says('done again')]])
+      expect((await conversation.run(step, { hooks: [{ on: 'Stop', name: 'stop', run }] })).status).toBe(
+        'finished',
+      )
+      expect(seen).toEqual(['running', 'running'])
+      expect(JSON.stringify(asked[1]?.messages.at(-1))).toContain('[Stop hook feedback] once more')
+      expect((await logOf(conversation)).slice(-2)).toEqual(['hook Stop', '= finished'])
+    }
+  })
+
+  it('a finish does not end what is not over: a run that dies then is recovered, and the message is answered', async () => {
+    let clock = 1_000_000n
+    const store = memoryStore({ clock: () => clock })
+    const { conversation } = await begun('first', store)
+    const dead = script(
+      [
+        async function* () {
+          yield call('f', 'finish')
+          yield call('b', 'work', { llm_response_id: 'r2' })
+        },
+      ],
+      async function* ({ approved }) {
+        await conversation.sendMessage('second')
+        if (approved[0] !== undefined) yield result(approved[0])
+        await new Promise(() => undefined)
+      },
+    )
+    void conversation.run(dead.step, { leaseTtl: 1_000_000 }).catch(() => undefined)
+    while (!(await logOf(conversation)).includes('result f')) await conversation.state()
+    expect(await status(conversation)).toBe('running')
+    clock += 10_000_000_000n
+    const other = await createEngine({ store }).open('c')
+    expect((await other.recover()).outcome).toBe('recovered')
+    const { step, asked } = script([])
+    expect((await other.run(step)).status).toBe('finished')
+    expect(JSON.stringify(asked[0]?.messages)).toContain('second')
+  })
+
+  it('a run that was interrupted after its last word goes on with a message that came then, and comes to an end', async () => {
+    const inner = memoryStore()
+    const releasing = gate()
+    const store = wrapStore(inner, {
+      async releaseLease(lease) {
+        await releasing.pass()
+        return inner.releaseLease(lease)
+      },
+    })
+    const { conversation } = await begun('first', store)
+    const lingering = gate()
+    const { step, asked } = script([
+      async function* () {
+        yield says('done')
+        await lingering.pass()
+      },
+    ])
+    const running = conversation.run(step)
+    await lingering.reached
+    await conversation.interrupt()
+    await releasing.reached
+    await conversation.sendMessage('second')
+    releasing.open()
+    expect((await running).status).toBe('finished')
+    expect(asked).toHaveLength(2)
+  })
+
+  it('hooks of the session are told of a session only, and what the last one says is no message', async () => {
+    const { conversation } = await begun()
+    const told: string[] = []
+    const hooks = (['SessionStart', 'SessionEnd'] as const).map((on): Hook => ({
+      on,
+      name: on,
+      run: () => {
+        told.push(on)
+        return { additionalContext: `at ${on}` }
+      },
+    }))
+    await conversation.run(script([]).step, { hooks })
+    await conversation.run(script([]).step, { hooks })
+    expect(told).toEqual(['SessionStart', 'SessionEnd'])
+    const log = await logOf(conversation)
+    expect(log).toContain('environment: at SessionStart')
+    expect(log).not.toContain('environment: at SessionEnd')
+  })
+
+  it('what a hook adds after the finish tool does not keep the agent from finishing', async () => {
+    const { conversation } = await begun()
+    const { step, asked } = script([[call('f', 'finish')]])
+    const hook: Hook = { on: 'PostToolUse', name: 'after', run: () => ({ additionalContext: 'well done' }) }
+    expect((await conversation.run(step, { hooks: [hook] })).status).toBe('finished')
+    expect(asked).toHaveLength(1)
+  })
+})
+
+describe('pauses and calls (I3, P6, P7)', () => {
+  it('a pause that meets a run on its way holds, though the run before it fails in between', async () => {
+    const inner = memoryStore()
+    const taking = gate()
+    let runs = 0
+    const store = wrapStore(inner, {
+      async acquireLease(...args) {
+        runs += 1
+        if (runs === 2) await taking.pass()
+        return inner.acquireLease(...args)
+      },
+    })
+    const { conversation } = await begun('hello', store)
+    const thinking = gate()
+    const failing = conversation.run(async () => {
+      await thinking.pass()
+      throw new RangeError('gone')
+    })
+    await thinking.reached
+    const { step, asked } = script([])
+    const second = conversation.run(step)
+    await taking.reached
+    await conversation.pause()
+    thinking.open()
+    expect((await failing).status).toBe('error')
+    taking.open()
+    expect((await second).status).toBe('error')
+    expect(asked).toEqual([])
+    // Whoever runs it now means it.
+    expect((await conversation.run(step)).status).toBe('finished')
+  })
+
+  it('what is answered as interrupted is decided on the log as it is then, not as it was', async () => {
+    const { conversation } = await begun()
+    await conversation.append([call('a'), call('b', 'work', { tool_call_id: 'a' })])
+    const { step } = script([])
+    await Promise.all([conversation.run(step), conversation.reject(['b'])])
+    const { log } = await conversation.state()
+    const answers = [...log.entries].filter(
+      ({ event }) => event?.kind === 'AgentErrorEvent' || event?.kind === 'UserRejectObservation',
+    )
+    expect(answers).toHaveLength(2)
+  })
+
+  it('calls that are rejected while they are about to begin are not begun, and the model is not asked as if they were none', async () => {
+    const { conversation } = await begun()
+    const { step, asked, executed } = script([[call('a')]])
+    const run = async (): Promise<void> => void (await conversation.reject(['a']))
+    await conversation.run(step, { hooks: [{ on: 'PreToolUse', name: 'slow', run }] })
+    expect(executed).toEqual([])
+    expect(asked).toHaveLength(2)
+  })
+})

@@ -1,0 +1,407 @@
+/** The run loop, sentence by sentence: what a step is handed, what becomes of calls, and how a run ends (design laws P and I). */
+
+import { describe, expect, it } from 'vitest'
+import type { RunOptions } from '../../src/conversation/run/loop.ts'
+import type { StepInput } from '../../src/conversation/run/step.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { begun, call, gate, logOf, says, script, status } from './script.ts'
+
+const refuse = (): never => {
+  throw new TypeError('not now')
+}
+
+describe('a step', () => {
+  it('is handed the messages, the state, no calls and a signal when it is to ask, and the calls when it is to execute', async () => {
+    const { conversation } = await begun()
+    const inputs: StepInput[] = []
+    const { step } = script([[call('a'), call('b')], [says('done')]])
+    const result = await conversation.run((input) => {
+      inputs.push(input)
+      return step(input)
+    })
+    expect(result).toEqual({ status: 'finished', iterations: 2 })
+    const [ask, execute, again] = inputs as [StepInput, StepInput, StepInput]
+    expect(ask.messages).toMatchObject([{ role: 'user', content: [{ type: 'text', text: 'hello' }] }])
+    expect(ask.messages).toEqual(toMessages(ask.state))
+    expect(ask.approved).toEqual([])
+    expect(ask.signal.aborted).toBe(false)
+    expect(ask.state.header.status).toBe('running')
+    expect(execute.approved.map(({ id }) => id)).toEqual(['a', 'b'])
+    expect(execute.approved.map(({ event }) => event.tool_call_id)).toEqual(['a', 'b'])
+    expect(again.messages).toHaveLength(4)
+    expect(inputs).toHaveLength(3)
+    expect(await logOf(conversation)).toEqual([
+      'user: hello',
+      '= running',
+      'call a',
+      'call b',
+      'started_actions ["a","b"]',
+      'result a',
+      'result b',
+      'agent: done',
+    ])
+  })
+
+  it('may be a function that gives events at once, later, or as it goes', async () => {
+    for (const step of [
+      () => [says('at once')],
+      async () => [says('later')],
+      function* () {
+        yield [says('piece by piece')]
+      },
+    ]) {
+      const { conversation } = await begun()
+      expect((await conversation.run(step)).status).toBe('finished')
+    }
+  })
+
+  it('publishes deltas, which are not stored, and gets its events checked', async () => {
+    const { conversation } = await begun()
+    const reader = conversation.subscribe({ after: 100 })
+    const first = reader.next()
+    const { error } = await conversation.run(async function* (input) {
+      await first
+      const delta = { kind: 'StreamingDeltaEvent', content: 'th' } as const
+      yield delta
+      input.publish({ ...delta, content: 'ink' })
+      yield { kind: 'Nonsense' } as never
+    })
+    expect((await reader.next()).value).toMatchObject({ type: 'delta', event: { content: 'th' } })
+    expect((await reader.next()).value).toMatchObject({ type: 'delta', event: { content: 'ink' } })
+    await reader.return()
+    expect(error).toMatchObject({ code: 'invalid_event' })
+    expect(await logOf(conversation)).toEqual(['user: hello', '= running', 'failed ColloquyError'])
+  })
+})
+
+describe('the model is never asked while the branch has open calls', () => {
+  it('approved ones are executed, those the policy wants confirmed wait, the rest are answered as interrupted', async () => {
+    const { conversation } = await begun()
+    await conversation.append([call('a', 'rm'), call('b', 'rm'), call('c')])
+    await conversation.approve(['a'])
+    const { step, asked, executed } = script([])
+    const options: RunOptions = { policy: (each) => each.tool_name === 'rm' }
+    const { status: ended } = await conversation.run(step, options)
+    expect(ended).toBe('waiting_for_confirmation')
+    expect(asked).toEqual([])
+    expect(executed).toEqual(['a'])
+    expect((await logOf(conversation)).slice(4)).toEqual([
+      'approved_actions ["a"]',
+      '= running',
+      'error c',
+      'started_actions ["a"]',
+      'result a',
+      '= waiting_for_confirmation',
+    ])
+    // Whoever runs it again without an approval changes nothing.
+    const before = await logOf(conversation)
+    expect((await conversation.run(step, options)).status).toBe('waiting_for_confirmation')
+    expect(await logOf(conversation)).toEqual(before)
+    await conversation.approve(['b'])
+    expect((await conversation.run(step, options)).status).toBe('finished')
+    expect(executed).toEqual(['a', 'b'])
+    expect(asked).toHaveLength(1)
+  })
+
+  it('a call that gets no result is answered all the same', async () => {
+    const { conversation } = await begun()
+    const { step, asked } = script([[call('a')]], async function* () {})
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(await logOf(conversation)).toContain('error a')
+    expect(asked).toHaveLength(2)
+  })
+
+  it('one that the policy has come to want confirmed is not begun, also when the hooks were asked under another policy', async () => {
+    const { conversation } = await begun()
+    const { step, executed } = script([[call('a')]])
+    const { status: ended } = await conversation.run(step, {
+      hooks: [
+        {
+          on: 'PreToolUse',
+          name: 'slow',
+          run: async () => void (await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })),
+        },
+      ],
+    })
+    expect(ended).toBe('waiting_for_confirmation')
+    expect(executed).toEqual([])
+  })
+
+  it('the policy is asked with all calls of the reply, answered ones too, so that half a consent lets nothing else through', async () => {
+    const { conversation } = await begun()
+    await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky' })
+    const { step, executed } = script([
+      [call('a', 'rm', { security_risk: 'HIGH' }), call('b', 'ls', { security_risk: 'LOW' })],
+    ])
+    expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+    await conversation.approve(['a'])
+    expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+    expect(executed).toEqual(['a'])
+    expect(await logOf(conversation)).not.toContain('error b')
+    await conversation.approve(['b'])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(executed).toEqual(['a', 'b'])
+  })
+
+  it('so it is when a message has come between the calls of a reply', async () => {
+    const { conversation } = await begun()
+    const { step, executed } = script([
+      async function* () {
+        yield call('a', 'rm', { security_risk: 'HIGH' })
+        await conversation.sendMessage('wait')
+        yield call('b', 'ls', { security_risk: 'LOW' })
+        await conversation.approve(['a'])
+      },
+    ])
+    await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky' })
+    expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+    expect(executed).toEqual(['a'])
+  })
+
+  it('a reply that began before the last result is another reply, though it has the same id', async () => {
+    const { conversation } = await begun()
+    await conversation.setConfirmationPolicy({ kind: 'ConfirmRisky' })
+    const { step, executed } = script([
+      [call('a', 'rm', { security_risk: 'HIGH' })],
+      [call('b', 'ls', { security_risk: 'LOW' })],
+    ])
+    await conversation.run(step)
+    await conversation.approve(['a'])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(executed).toEqual(['a', 'b'])
+  })
+})
+
+describe('calls after a finish in the same response', () => {
+  it('are answered at once, in the batch that brings them', async () => {
+    const { conversation } = await begun()
+    const { step, executed } = script([[call('w'), call('f', 'finish'), call('x', 'danger'), call('y')]])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(executed).toEqual(['w', 'f'])
+    expect((await logOf(conversation)).slice(2)).toEqual([
+      'call w',
+      'call f',
+      'call x',
+      'call y',
+      'error x',
+      'error y',
+      'started_actions ["w","f"]',
+      'result w',
+      'result f',
+    ])
+  })
+
+  it('also when they come one by one, or while a pause holds, and the finish is refused later', async () => {
+    const { conversation } = await begun()
+    const { step, executed } = script([
+      async function* () {
+        yield call('f', 'finish')
+        await conversation.pause()
+        yield call('x', 'danger')
+      },
+    ])
+    expect((await conversation.run(step)).status).toBe('paused')
+    expect(await logOf(conversation)).toContain('error x')
+    await conversation.reject(['f'])
+    await conversation.resume()
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(executed).toEqual([])
+  })
+
+  it('a finish that cannot be executed ends nothing', async () => {
+    const { conversation } = await begun()
+    const { step, executed } = script([[call('f', 'finish', { action: null }), call('x')]])
+    await conversation.run(step)
+    expect(executed).toEqual(['x'])
+  })
+})
+
+describe('a run ends', () => {
+  it('in error with a ConversationErrorEvent when the step throws, with an answer to what was begun', async () => {
+    const { conversation } = await begun()
+    const thrown = new RangeError('no such tool')
+    const { step } = script([[call('a'), call('b')]], async function* ({ approved }) {
+      yield [
+        {
+          kind: 'ObservationEvent',
+          tool_name: 'work',
+          tool_call_id: 'a',
+          action_id: approved[0]?.id ?? '',
+          observation: { kind: 'O' },
+        },
+      ]
+      throw thrown
+    })
+    const ended = await conversation.run(step)
+    expect(ended).toEqual({ status: 'error', iterations: 1, error: thrown })
+    expect((await logOf(conversation)).slice(-3)).toEqual(['result a', 'error b', 'failed RangeError'])
+    const { header } = await conversation.state()
+    expect(header.error).toMatchObject({ code: 'RangeError', detail: 'no such tool' })
+  })
+
+  it('in error, too, when the policy or the stuck detector throws, or the step gives nothing to read', async () => {
+    for (const options of [{ policy: refuse }, { stuck: refuse }]) {
+      const { conversation } = await begun()
+      const { step, executed } = script([[call('a')]])
+      expect(await conversation.run(step, options)).toMatchObject({
+        status: 'error',
+        error: { message: 'not now' },
+      })
+      expect(executed).toEqual([])
+    }
+    const { conversation } = await begun()
+    expect(await conversation.run((() => undefined) as never)).toMatchObject({
+      status: 'error',
+      error: { name: 'TypeError' },
+    })
+  })
+
+  it('in error when the step itself says so, and goes on asking no more', async () => {
+    const { conversation } = await begun()
+    const { step, asked } = script([
+      [call('a'), { kind: 'ConversationErrorEvent', source: 'agent', code: 'Budget', detail: 'spent' }],
+    ])
+    expect((await conversation.run(step)).status).toBe('error')
+    expect(asked).toHaveLength(1)
+    expect((await logOf(conversation)).slice(-2)).toEqual(['failed Budget', 'error a'])
+  })
+
+  it('in error at the iteration cap', async () => {
+    const { conversation } = await begun()
+    const replies = ['a', 'b', 'c', 'd'].map((id) => [call(id, 'work', { llm_response_id: id })])
+    const { step, asked } = script(replies)
+    expect(await conversation.run(step, { maxIterations: 2 })).toEqual({ status: 'error', iterations: 2 })
+    expect(asked).toHaveLength(2)
+    const { header } = await conversation.state()
+    expect(header.error).toMatchObject({ code: 'MaxIterationsReached', detail: expect.stringContaining('2') })
+    // The count begins anew with each run.
+    expect((await conversation.run(step, { maxIterations: 3 })).status).toBe('finished')
+    expect(asked).toHaveLength(5)
+  })
+
+  it('finished when it finishes on the last iteration that is allowed, by a reply or by the finish tool', async () => {
+    for (const last of [[says('done')], [call('f', 'finish', { llm_response_id: 'r2' })]]) {
+      const { conversation } = await begun()
+      const { step } = script([[call('a')], last])
+      expect(await conversation.run(step, { maxIterations: 2 })).toEqual({
+        status: 'finished',
+        iterations: 2,
+      })
+      expect((await logOf(conversation)).filter((line) => line.startsWith('failed'))).toEqual([])
+    }
+  })
+
+  it('stuck, with its reason in the log', async () => {
+    const { conversation } = await begun()
+    const { step, asked } = script([[call('a')]])
+    const stuck = (): string | null => (asked.length > 0 ? 'the same call again' : null)
+    expect((await conversation.run(step, { stuck })).status).toBe('stuck')
+    expect((await logOf(conversation)).slice(-2)).toEqual(['stuck_reason "the same call again"', '= stuck'])
+  })
+
+  it('when its conversation is deleted, whatever the step waits for', async () => {
+    const { conversation } = await begun()
+    const thinking = gate()
+    const running = conversation.run(async function* () {
+      await thinking.pass()
+      yield says('too late')
+    })
+    const rejected = expect(running).rejects.toMatchObject({ code: 'unknown_conversation' })
+    await thinking.reached
+    await conversation.delete()
+    await rejected
+  })
+})
+
+describe('a message that arrives while the model is thinking', () => {
+  it('is answered in the same run', async () => {
+    const { conversation } = await begun('first')
+    const { step, asked } = script([
+      async function* () {
+        await conversation.sendMessage('second')
+        await conversation.sendMessage('third')
+        yield says('to the first')
+      },
+      [says('to all')],
+    ])
+    expect(await conversation.run(step)).toEqual({ status: 'finished', iterations: 2 })
+    const [, again] = asked as [StepInput, StepInput]
+    const told = JSON.stringify(again.messages.at(-1))
+    expect(told).toContain('second')
+    expect(told).toContain('third')
+    expect((await logOf(conversation)).at(-1)).toBe('agent: to all')
+  })
+
+  it('is not lost to a finish call either, also when a user must first agree to that', async () => {
+    const { conversation } = await begun('first')
+    const { step, asked, executed } = script([
+      async function* () {
+        await conversation.sendMessage('second')
+        yield call('f', 'finish')
+        yield call('x')
+      },
+    ])
+    await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+    expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+    await conversation.approve(['f'])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(executed).toEqual(['f'])
+    expect(asked).toHaveLength(2)
+    expect(JSON.stringify(asked[1]?.messages)).toContain('while you were replying:\\n\\nsecond')
+  })
+
+  it('is not lost to a reply in several pieces, nor to one that is given while calls are executed', async () => {
+    for (const during of ['asking', 'executing']) {
+      const { conversation } = await begun('first')
+      const pieces = async function* ({ approved }: StepInput) {
+        await conversation.sendMessage('second')
+        yield approved.map(({ id, event }) => ({
+          kind: 'ObservationEvent' as const,
+          tool_name: event.tool_name,
+          tool_call_id: event.tool_call_id,
+          action_id: id,
+          observation: { kind: 'O' },
+        }))
+        yield says('one')
+        yield says('two')
+      }
+      const { step, asked } = script(during === 'asking' ? [pieces] : [[call('a')]], pieces)
+      expect((await conversation.run(step)).status).toBe('finished')
+      expect(asked).toHaveLength(2)
+      expect(JSON.stringify(asked[1]?.messages.at(-1))).toContain('second')
+      expect((await logOf(conversation)).at(-1)).toBe('agent: ok')
+    }
+  })
+
+  it('is answered in the same run when it comes between the last word and the end', async () => {
+    const { conversation } = await begun('first')
+    const { step, asked } = script([
+      async function* () {
+        yield says('to the first')
+        await conversation.sendMessage('second')
+      },
+    ])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(asked).toHaveLength(2)
+  })
+})
+
+it('the same runs over SQLite', async () => {
+  const store = sqliteStore({ file: ':memory:' })
+  const { conversation, engine } = await begun('hello', store)
+  const { step, executed } = script([
+    async function* () {
+      await conversation.sendMessage('more')
+      yield [call('a'), call('f', 'finish'), call('x')]
+    },
+  ])
+  await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+  expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+  await conversation.approve(['a', 'f'])
+  expect((await conversation.run(step)).status).toBe('finished')
+  expect(executed).toEqual(['a', 'f'])
+  expect(await status(conversation)).toBe('finished')
+  await engine.close()
+  await store.close()
+})

@@ -1,0 +1,151 @@
+/** Models and tools by script, for tests of runs: what they say goes in; a step that says it, and what it was asked, comes out. */
+
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import type { Step, StepInput } from '../../src/conversation/run/step.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
+import type { EventEntry } from '../../src/log/entry.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+
+/** The agent's text. */
+export const says = (text: string): Event => ({
+  kind: 'MessageEvent',
+  source: 'agent',
+  llm_message: { role: 'assistant', content: [{ type: 'text', text }] },
+})
+
+/** The call of a tool; its id and its action's id are the same. */
+export const call = (id: string, tool = 'work', more: Partial<ActionEvent> = {}): ActionEvent => ({
+  kind: 'ActionEvent',
+  id,
+  thought: [],
+  tool_name: tool,
+  tool_call_id: id,
+  tool_call: { id, name: tool, arguments: '{}', origin: 'completion' },
+  llm_response_id: 'r1',
+  action: { kind: `${tool}Action` },
+  ...more,
+})
+
+/** What a tool gave. */
+export const result = ({ id, event }: EventEntry<ActionEvent>): Event => ({
+  kind: 'ObservationEvent',
+  tool_name: event.tool_name,
+  tool_call_id: event.tool_call_id,
+  action_id: id,
+  observation: { kind: 'Observation', content: [{ type: 'text', text: 'done' }] },
+})
+
+/** What is said when the model is asked, or what says it. */
+export type Reply = readonly Event[] | ((input: StepInput) => AsyncIterable<Event | readonly Event[]>)
+
+/** A scripted step. */
+export interface Script {
+  readonly step: Step
+  /** What the model was asked with, each time. */
+  readonly asked: StepInput[]
+  /** Ids of the calls that were executed, in order. */
+  readonly executed: string[]
+}
+
+/** A step that gives one reply after the other, at last `ok`, and executes calls with `execute`, by default with a result for each. */
+export function script(
+  replies: readonly Reply[],
+  execute: (input: StepInput) => AsyncIterable<Event | readonly Event[]> = async function* ({ approved }) {
+    yield approved.map(result)
+  },
+): Script {
+  const left = [...replies]
+  const asked: StepInput[] = []
+  const executed: string[] = []
+  return {
+    asked,
+    executed,
+    async *step(input) {
+      if (input.approved.length > 0) {
+        executed.push(...input.approved.map(({ id }) => id))
+        yield* execute(input)
+        return
+      }
+      asked.push(input)
+      const reply = left.shift() ?? [says('ok')]
+      if (typeof reply === 'function') yield* reply(input)
+      else yield reply
+    },
+  }
+}
+
+/** A conversation of a new engine on a store of its own, with a first message. */
+export async function begun(
+  text = 'hello',
+  store: Store = memoryStore(),
+): Promise<{ engine: Engine; conversation: Conversation; store: Store }> {
+  const engine = createEngine({ store })
+  const conversation = await engine.create({ id: 'c' })
+  await conversation.sendMessage(text)
+  return { engine, conversation, store }
+}
+
+/** A moment that a test waits for, and another that it lets come. */
+export interface Gate {
+  readonly reached: Promise<void>
+  readonly open: () => void
+  /** Tells that it is reached, and waits until it is open. */
+  readonly pass: () => Promise<void>
+}
+
+export function gate(): Gate {
+  const reached = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<void>()
+  return {
+    reached: reached.promise,
+    open: () => opened.resolve(),
+    async pass() {
+      reached.resolve()
+      await opened.promise
+    },
+  }
+}
+
+/** A model that says nothing until a gate is open, and then nothing either. */
+export const silent =
+  ({ pass }: Gate): Step =>
+  async () => {
+    await pass()
+    return []
+  }
+
+/** The log, an event a word or two. */
+export async function logOf(conversation: Conversation): Promise<string[]> {
+  const { log } = await conversation.state()
+  return [...log.entries].flatMap(({ event }) => (event === null ? [] : [brief(event)]))
+}
+
+function brief(event: Event): string {
+  switch (event.kind) {
+    case 'MessageEvent':
+      return `${event.source}: ${(event.llm_message.content ?? []).map((part) => ('text' in part ? part.text : '')).join('')}`
+    case 'ActionEvent':
+      return `call ${event.id}`
+    case 'ObservationEvent':
+      return `result ${event.action_id}`
+    case 'AgentErrorEvent':
+      return `error ${event.tool_call_id}`
+    case 'UserRejectObservation':
+      return `${event.rejection_source ?? 'user'} rejects ${event.action_id}`
+    case 'ConversationStateUpdateEvent':
+      return event.key === 'execution_status'
+        ? `= ${String(event.value)}`
+        : `${event.key} ${JSON.stringify(event.value)}`
+    case 'ConversationErrorEvent':
+      return `failed ${event.code}`
+    case 'HookExecutionEvent':
+      return `${event.blocked === true ? 'blocked by' : 'hook'} ${event.hook_event_type}`
+    default:
+      return event.kind
+  }
+}
+
+export const status = async (conversation: Conversation): Promise<string> =>
+  (await conversation.state()).header.status

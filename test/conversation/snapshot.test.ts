@@ -1,0 +1,260 @@
+/** Snapshots in a live conversation: they are written by themselves, save reading the log, and may be lost or damaged at any time. */
+
+import fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Event } from '../../src/event/types.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { stateAt } from '../../src/state/at.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+import { compact, encodeSnapshot } from '../../src/state/snapshot.ts'
+import { hostileLog } from '../../src/testing/index.ts'
+import { places, wrapStore } from './stores.ts'
+
+const PLACES = places()
+afterAll(() => PLACES.remove())
+
+const say = (id: string, source: 'user' | 'agent' = 'user'): Event => ({
+  kind: 'MessageEvent',
+  id,
+  timestamp: '2026-01-01T00:00:00Z',
+  source,
+  llm_message: { role: source === 'user' ? 'user' : 'assistant', content: [{ text: `text of ${id}` }] },
+})
+
+const call = (id: string): Event => ({
+  kind: 'ActionEvent',
+  id,
+  thought: [],
+  action: { kind: 'AnyAction' },
+  tool_name: 'ls',
+  tool_call_id: `call-${id}`,
+  tool_call: { id: `call-${id}`, name: 'ls', arguments: '{}', origin: 'completion' },
+  llm_response_id: `reply-${id}`,
+})
+
+const answer = (actionId: string): Event => ({
+  kind: 'ObservationEvent',
+  tool_name: 'ls',
+  tool_call_id: `call-${actionId}`,
+  action_id: actionId,
+  observation: { kind: 'AnyObservation', content: [] },
+})
+
+/** A log with branches, of which only the end of the last is in view. */
+function longLog(length: number): Event[] {
+  const events: Event[] = []
+  for (let n = 0; events.length < length; n += 1) {
+    events.push(say(`m${n}`), call(`a${n}`), answer(`a${n}`))
+    if (n % 50 === 49) {
+      const forgotten = Array.from({ length: 45 }, (_, i) => [`m${n - i - 1}`, `a${n - i - 1}`]).flat()
+      events.push({
+        kind: 'Condensation',
+        llm_response_id: `c${n}`,
+        forgotten_event_ids: forgotten,
+        summary: `sum ${n}`,
+        summary_offset: 0,
+      })
+    }
+    if (n % 97 === 96)
+      events.push(
+        { ...say(`side${n}`), parent_id: `m${n - 20}` },
+        { kind: 'ConversationStateUpdateEvent', key: 'leaf_event_id', value: `a${n}` },
+      )
+  }
+  return events.slice(0, length)
+}
+
+async function plainState(store: Store, id: string) {
+  const events = await store.read(id, { limit: 100_000 })
+  return replay(
+    events.map(({ fact }) => fact),
+    { conversationId: id },
+  )
+}
+
+/** A store that counts the events that are read from it. */
+function counting(inner: Store): { readonly store: Store; readonly seen: () => number } {
+  let count = 0
+  const store = wrapStore(inner, {
+    async read(id, options) {
+      const events = await inner.read(id, options)
+      count += events.length
+      return events
+    },
+  })
+  return { store, seen: () => count }
+}
+
+describe.each(PLACES.names)('over %s', (name) => {
+  it('a long conversation is opened from a snapshot and the events after it', async () => {
+    const place = await PLACES.make(name)
+    const store = place.open()
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    const log = longLog(4_500)
+    for (let at = 0; at < log.length; at += 100) await conversation.append(log.slice(at, at + 100))
+    await engine.close()
+    expect((await store.loadSnapshot('c')).length).toBeGreaterThan(1)
+
+    const counted = counting(place.open())
+    const second = createEngine({ store: counted.store })
+    const reopened = await second.open('c')
+    const state = await reopened.state()
+    const plain = await plainState(store, 'c')
+    expect(state.log.entries.length).toBe(plain.log.entries.length)
+    expect(counted.seen()).toBeLessThan(1_100)
+    expect(encodeState(state)).toBe(encodeState(plain))
+    expect(await reopened.messages()).toEqual(await conversationMessages(store))
+    // What was let go is there when it is asked for.
+    for (const id of ['m3', 'a700', 'side96']) {
+      expect(encodeState(await reopened.stateAt(id))).toBe(encodeState(stateAt(plain, id)))
+    }
+    await second.close()
+    await Promise.all([store.close(), counted.store.close()])
+  })
+
+  it('goes on where only the skeleton is known: on old branches, with late answers, and after moves', async () => {
+    const place = await PLACES.make(name)
+    const store = place.open()
+    const writing = createEngine({ store })
+    const conversation = await writing.create({ id: 'c' })
+    await conversation.append([say('root'), call('old')])
+    await conversation.navigate('root')
+    for (let at = 0; at < 15; at += 1)
+      await conversation.append(longLog(1_500).slice(at * 100, at * 100 + 100))
+    await writing.close()
+    expect((await store.loadSnapshot('c')).length).toBeGreaterThan(1)
+
+    const engine = createEngine({ store: place.open() })
+    const opened = await engine.open('c')
+    const head = (await opened.state()).log.head?.id
+    await opened.append(answer('old'))
+    expect((await opened.state()).log.head?.id).toBe(head)
+    await opened.append({ ...say('aside'), parent_id: 'm7' })
+    await opened.navigate('m9')
+    await opened.append(say('beside'))
+    await opened.navigate('aside')
+    expect(encodeState(await opened.state())).toBe(encodeState(await plainState(store, 'c')))
+    expect((await opened.branches()).map(({ leafId }) => leafId)).toContain('beside')
+    await engine.close()
+    await Promise.all([store.close(), engine.store.close()])
+  })
+})
+
+async function conversationMessages(store: Store) {
+  const engine = createEngine({ store: wrapStore(store, { loadSnapshot: async () => [] }) })
+  const conversation = await engine.open('c')
+  const messages = await conversation.messages()
+  await engine.close()
+  return messages
+}
+
+describe('a snapshot is disposable', () => {
+  it('whatever is done to its parts, the conversation opens as the log says', async () => {
+    const store = memoryStore()
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    await conversation.append(longLog(1_300))
+    await engine.close()
+    const parts = await store.loadSnapshot('c')
+    const plain = encodeState(await plainState(store, 'c'))
+    let refused = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat({ max: parts.length - 1 }),
+        fc.constantFrom('flip', 'cut', 'drop', 'repeat', 'zero'),
+        fc.nat(),
+        async (at, how, where) => {
+          const damaged = parts.map(({ part, bytes }) => ({ part, bytes: bytes.slice() }))
+          const hit = damaged[at]?.bytes ?? new Uint8Array()
+          const place = where % Math.max(1, hit.length)
+          if (how === 'flip') hit[place] = (hit[place] ?? 0) ^ (1 << (where % 8))
+          if (how === 'zero') hit.fill(0, place)
+          if (how === 'cut') damaged[at] = { part: at, bytes: hit.slice(0, place) }
+          if (how === 'repeat') damaged[at] = { part: at, bytes: damaged.at(-1 - at)?.bytes ?? hit }
+          if (how === 'drop') damaged.splice(at, 1)
+          const counted = counting(
+            wrapStore(store, { loadSnapshot: async () => damaged, saveSnapshot: async () => undefined }),
+          )
+          const other = createEngine({ store: counted.store })
+          const opened = await other.open('c')
+          expect(encodeState(await opened.state())).toBe(plain)
+          if (counted.seen() > 1_000) refused += 1
+          await other.close()
+        },
+      ),
+      { numRuns: 80 },
+    )
+    // The damage was seen.
+    expect(refused).toBeGreaterThan(50)
+  })
+
+  it('is not taken for that of another log under the same id', async () => {
+    const store = memoryStore()
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    await conversation.append(longLog(1_200))
+    await engine.close()
+    const stale = await store.loadSnapshot('c')
+    await store.deleteConversation('c')
+    await store.createConversation({ id: 'c' })
+    await store.append(
+      'c',
+      longLog(1_300).map((event, n) => ({ ...event, id: `new-${n}` })),
+      { mode: 'import' },
+    )
+    await store.saveSnapshot('c', stale)
+    const other = createEngine({ store })
+    const opened = await other.open('c')
+    expect(encodeState(await opened.state())).toBe(encodeState(await plainState(store, 'c')))
+    await other.close()
+  })
+
+  it('costs nothing when it cannot be written', async () => {
+    const store: Store = {
+      ...memoryStore(),
+      saveSnapshot: async () => {
+        throw new Error('no room')
+      },
+    }
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    for (let at = 0; at < 30; at += 1)
+      await conversation.append(longLog(3_000).slice(at * 100, at * 100 + 100))
+    expect(encodeState(await conversation.state())).toBe(encodeState(await plainState(store, 'c')))
+    await engine.close()
+  })
+})
+
+describe('hostile logs', () => {
+  it('open from snapshots as they replay, and go on the same', async () => {
+    const letGo = { count: 0 }
+    await fc.assert(
+      fc.asyncProperty(hostileLog(), fc.nat({ max: 100 }), async (log, cut) => {
+        const store = memoryStore()
+        await store.createConversation({ id: 'c' })
+        const facts = log.filter((fact) => !('kind' in fact && fact.kind === 'StreamingDeltaEvent'))
+        const at = Math.floor((facts.length * cut) / 100)
+        await store.append('c', facts.slice(0, at), { mode: 'import' })
+        const engine = createEngine({ store })
+        const conversation = await engine.open('c')
+        await conversation.state()
+        // Written by hand: these logs are too short to be due.
+        const state = await conversation.state()
+        await store.saveSnapshot('c', encodeSnapshot(state))
+        if (compact(state).log.entries.length > 0) letGo.count += 1
+        await engine.close()
+        await store.append('c', facts.slice(at), { mode: 'import' })
+        const other = createEngine({ store })
+        const opened = await other.open('c')
+        expect(encodeState(await opened.state())).toBe(encodeState(await plainState(store, 'c')))
+        await other.close()
+      }),
+      { numRuns: 150 },
+    )
+    expect(letGo.count).toBeGreaterThan(60)
+  })
+})

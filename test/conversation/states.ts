@@ -1,0 +1,75 @@
+/** States and decisions for tests: hostile logs come out as states with statuses, grants and policies; decided events are carried out as a store would. */
+
+import * as fc from 'fast-check'
+import { decodeEvent } from '../../src/event/decode.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { Event } from '../../src/event/types.ts'
+import { openCallsOf } from '../../src/conversation/decide.ts'
+import { grantUpdate, headUpdate, policyUpdate, statusUpdate } from '../../src/conversation/updates.ts'
+import { findEntry } from '../../src/log/log.ts'
+import type { Grant } from '../../src/state/grants.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import { STATUSES } from '../../src/state/status.ts'
+import { hostileLog } from '../../src/testing/index.ts'
+
+/** Gives ids that no log of a test has. */
+export function counter(prefix = 'new'): () => string {
+  let count = 0
+  return () => `${prefix}-${(count += 1)}`
+}
+
+/**
+ * The state after decided events, which must be events that a store takes: they decode, and what they name stands in the log.
+ * @throws Error when they are not.
+ */
+export function carryOut(state: State, events: readonly Event[], newId = counter()): State {
+  let now = state
+  for (const event of events) {
+    const stamped = {
+      ...event,
+      id: event.id ?? newId(),
+      timestamp: event.timestamp ?? '2026-02-01T00:00:00Z',
+    }
+    const decoded = decodeEvent(stamped)
+    if (!decoded.ok) throw new Error(`no event: ${JSON.stringify(decoded.issues)}`)
+    const named = [event.parent_id ?? null]
+    if (event.kind === 'ConversationStateUpdateEvent' && event.key === 'leaf_event_id')
+      named.push(event.value as string | null)
+    for (const id of named) {
+      if (id !== null && id !== '__root__' && findEntry(now.log, id) === undefined)
+        throw new Error(`names ${id}, which is nothing`)
+    }
+    now = reduce(now, decoded.event)
+    if (now.log.entries.last()?.reports.length !== 0) throw new Error('was put right by the fold')
+  }
+  return now
+}
+
+const GRANTS: readonly Grant[] = ['approved', 'held', 'started']
+
+/** A hostile log, with a status, grants to some open calls and a policy at its end now and then. */
+export function hostileState(): fc.Arbitrary<{ readonly facts: readonly Fact[]; readonly state: State }> {
+  // Those that decisions ask for come more often.
+  const status = fc.option(
+    fc.constantFrom(...STATUSES, 'running', 'paused', 'waiting_for_confirmation', 'waiting_for_confirmation'),
+    { freq: 3 },
+  )
+  const leaves = fc.nat(9).map((n) => n === 0)
+  const grants = fc.array(fc.constantFrom<Grant | null>(...GRANTS, null, null), { maxLength: 6 })
+  const policy = fc.option(fc.constantFrom('AlwaysConfirm', 'NeverConfirm'), { freq: 2 })
+  return fc
+    .tuple(hostileLog(), status, grants, policy, leaves)
+    .map(([log, status, grants, policy, leaves]) => {
+      const facts: Fact[] = [...log]
+      if (leaves) facts.push({ ...headUpdate(null), id: 'left' })
+      if (policy !== null) facts.push({ ...policyUpdate({ kind: policy }), id: 'policy' })
+      if (status !== null) facts.push({ ...statusUpdate(status), id: 'status' })
+      const open = openCallsOf(replay(facts, { conversationId: 'c' }))
+      for (const grant of GRANTS) {
+        const ids = open.flatMap(({ id }, i) => (grants[i] === grant ? [id] : []))
+        if (ids.length > 0) facts.push({ ...grantUpdate(grant, ids), id: `grant-${grant}` })
+      }
+      return { facts, state: replay(facts, { conversationId: 'c' }) }
+    })
+}

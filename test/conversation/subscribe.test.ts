@@ -1,0 +1,335 @@
+/** Subscriptions: every event after a position once, in order, whoever appends, however slow the reader, across crash and reconnect (law B). */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import type { SubscriptionItem } from '../../src/conversation/subscribe.ts'
+import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+import { folder, openStore } from '../store/sqlite-drivers.ts'
+import { places } from './stores.ts'
+
+const PLACES = places()
+const FILES = folder()
+afterAll(async () => {
+  FILES.remove()
+  await PLACES.remove()
+})
+
+const pause = (id: string): Event => ({ kind: 'PauseEvent', id })
+const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', content })
+
+/** What a subscription gives until `isEnough` says so. */
+async function collect(
+  conversation: Conversation,
+  options: Parameters<Conversation['subscribe']>[0],
+  isEnough: (items: readonly SubscriptionItem[]) => boolean,
+  pace: () => Promise<unknown> = async () => undefined,
+): Promise<SubscriptionItem[]> {
+  const items: SubscriptionItem[] = []
+  for await (const item of conversation.subscribe(options)) {
+    items.push(item)
+    if (isEnough(items)) break
+    await pace()
+  }
+  return items
+}
+
+const seqs = (items: readonly SubscriptionItem[]): number[] =>
+  items.flatMap((item) => (item.type === 'event' ? [item.seq] : []))
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i)
+const isCaughtUp = (items: readonly SubscriptionItem[]): boolean => items.at(-1)?.type === 'caught_up'
+
+async function fresh(events: number): Promise<{ engine: Engine; conversation: Conversation }> {
+  const engine = createEngine({ store: memoryStore() })
+  const conversation = await engine.create({ id: 'c' })
+  if (events > 0) await conversation.append(range(0, events).map((n) => pause(`e${n}`)))
+  return { engine, conversation }
+}
+
+describe.each(PLACES.names)('over %s, subscribers', (name) => {
+  it('see every event after their position once and in order, from several engines, slow or fast, and after they come back', async () => {
+    const place = await PLACES.make(name)
+    const stores = [place.open(), place.open(), place.open()]
+    const engines = stores.map((store) => createEngine({ store }))
+    const [first, second, reading] = engines as [Engine, Engine, Engine]
+    await first.create({ id: 'c' })
+    const total = 400
+    const writing = [first, second].map(async (engine, writer) => {
+      const conversation = await engine.open('c')
+      for (let n = 0; n < total / 8; n += 1) {
+        const batch = range(0, 1 + ((n * 5 + writer) % 7)).map((i) => pause(`w${writer}.${n}.${i}`))
+        await conversation.append(batch)
+        if (n % 5 === writer) await sleep(Math.random() * 3)
+      }
+    })
+    const stop = new AbortController()
+    const seen: number[][] = []
+    const reader = async (engine: Engine, start: number, kind: number): Promise<void> => {
+      const mine: number[] = []
+      seen.push(mine)
+      const conversation = await engine.open('c')
+      let after = start
+      while (!stop.signal.aborted) {
+        // Some come back again and again, after a few events each time.
+        const visit = kind === 2 ? AbortSignal.any([stop.signal, AbortSignal.timeout(15)]) : stop.signal
+        for await (const item of conversation.subscribe({ after, signal: visit })) {
+          if (item.type !== 'event') continue
+          mine.push(item.seq)
+          after = item.seq
+          if (kind === 1 && item.seq % 16 === 0) await sleep(1)
+        }
+      }
+    }
+    const readers = [
+      reader(reading, -1, 0),
+      reader(reading, 9, 1),
+      reader(reading, -1, 2),
+      reader(first, -1, 2),
+      reader(second, 3, 0),
+    ]
+    await Promise.all(writing)
+    const conversation = await reading.open('c')
+    const { length } = (await conversation.state()).log.entries
+    const starts = [0, 10, 0, 0, 4]
+    const until = Date.now() + 60_000
+    while (seen.some((mine, i) => mine.length < length - (starts[i] ?? 0)) && Date.now() < until)
+      await sleep(5)
+    stop.abort()
+    await Promise.all(readers)
+    for (const [i, mine] of seen.entries()) expect(mine, `reader ${i}`).toEqual(range(starts[i] ?? 0, length))
+    await Promise.all(engines.map((engine) => engine.close()))
+    await Promise.all(stores.map((store) => store.close()))
+  })
+
+  it('read a log that is longer than a page and partly let go', async () => {
+    const place = await PLACES.make(name)
+    const store = place.open()
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    for (let n = 0; n < 5; n += 1) await conversation.append(range(0, 450).map((i) => pause(`${n}.${i}`)))
+    const whole = await collect(conversation, {}, isCaughtUp)
+    expect(seqs(whole)).toEqual(range(0, 2_250))
+    const ids = whole.flatMap((item) => (item.type === 'event' ? [item.id] : []))
+    expect(ids).toEqual(range(0, 5).flatMap((n) => range(0, 450).map((i) => `${n}.${i}`)))
+    expect(seqs(await collect(conversation, { after: 2_000 }, isCaughtUp))).toEqual(range(2_001, 2_250))
+    await engine.close()
+    await store.close()
+  })
+})
+
+describe('a subscription', () => {
+  it('says once that it has caught up, at the end of what there was', async () => {
+    const { engine, conversation } = await fresh(3)
+    const reading = collect(conversation, {}, (items) => seqs(items).length === 5)
+    await sleep(5)
+    await conversation.append([pause('x'), pause('y')])
+    const items = await reading
+    expect(
+      items.map((item) =>
+        item.type === 'event' ? item.id : `${item.type} ${item.type === 'caught_up' ? item.seq : ''}`,
+      ),
+    ).toEqual(['e0', 'e1', 'e2', 'caught_up 2', 'x', 'y'])
+    const [, , , marker] = await collect(conversation, { after: 1 }, isCaughtUp)
+    expect(marker).toEqual({ type: 'caught_up', seq: 4 })
+    await engine.close()
+  })
+
+  it('catches up at once with an empty log, and beyond the end of one', async () => {
+    const { engine, conversation } = await fresh(0)
+    expect(await collect(conversation, {}, isCaughtUp)).toEqual([{ type: 'caught_up', seq: -1 }])
+    const ahead = collect(conversation, { after: 1 }, (items) => seqs(items).length === 1)
+    await sleep(1)
+    await conversation.append(range(0, 3).map((n) => pause(`e${n}`)))
+    expect((await ahead).map((item) => [item.type, 'seq' in item ? item.seq : null])).toEqual([
+      ['caught_up', 1],
+      ['event', 2],
+    ])
+    await engine.close()
+  })
+
+  it('gives deltas live only, each before what was appended after it', async () => {
+    const { engine, conversation } = await fresh(1)
+    conversation.publish(delta('nobody hears this'))
+    const reading = collect(conversation, { after: 0 }, (items) => seqs(items).length === 2)
+    await sleep(2)
+    conversation.publish(delta('He'))
+    conversation.publish(delta('llo'))
+    await conversation.append(pause('a'))
+    conversation.publish(delta('again'))
+    await conversation.append(pause('b'))
+    const said = (await reading).map((item) =>
+      item.type === 'delta' && item.event.kind === 'StreamingDeltaEvent'
+        ? item.event.content
+        : item.type === 'event'
+          ? item.id
+          : item.type,
+    )
+    expect(said).toEqual(['caught_up', 'He', 'llo', 'a', 'again', 'b'])
+    expect(() => conversation.publish(pause('p'))).toThrow(/append it instead/)
+    await expect(conversation.append(delta('x'))).rejects.toThrow(/publish it instead/)
+    await engine.close()
+  })
+
+  it('tells a reader that is too slow how many deltas it missed, and never leaves out an event', async () => {
+    const { engine, conversation } = await fresh(0)
+    const gate = Promise.withResolvers<void>()
+    const reading = collect(
+      conversation,
+      { deltas: 10 },
+      (items) => seqs(items).length === 300,
+      () => gate.promise,
+    )
+    await sleep(2)
+    for (let n = 0; n < 300; n += 1) {
+      for (let i = 0; i < 3; i += 1) conversation.publish(delta(`${n}.${i}`))
+      // The writer never waits for the reader.
+      await conversation.append(pause(`e${n}`))
+    }
+    gate.resolve()
+    const items = await reading
+    expect(seqs(items)).toEqual(range(0, 300))
+    const missed = items.reduce((sum, item) => sum + (item.type === 'lagged' ? item.deltas : 0), 0)
+    const heard = items.filter(({ type }) => type === 'delta').length
+    expect(heard).toBeLessThanOrEqual(10)
+    expect(missed + heard).toBe(900)
+    await engine.close()
+  })
+
+  it('ends when its signal is aborted, when it is left, when the engine closes; fails when the conversation is deleted', async () => {
+    const { engine, conversation } = await fresh(2)
+    const stop = new AbortController()
+    const aborted = collect(conversation, { signal: stop.signal }, () => false)
+    const closed = collect(conversation, {}, () => false)
+    const other = await engine.create({ id: 'd' })
+    const deleted = collect(other, {}, () => false).then(
+      () => 'ended',
+      (error: Error) => error.message,
+    )
+    await sleep(2)
+    stop.abort()
+    expect(seqs(await aborted)).toEqual([0, 1])
+    await other.delete()
+    expect(await deleted).toMatch(/no conversation "d"/)
+    await engine.close()
+    expect(seqs(await closed)).toEqual([0, 1])
+    await expect(collect(conversation, {}, isCaughtUp)).rejects.toThrow(/closed/)
+  })
+
+  it.each([-2, 1.5, Number.NaN])('refuses position %s', async (after) => {
+    const { engine, conversation } = await fresh(1)
+    await expect(collect(conversation, { after }, isCaughtUp)).rejects.toMatchObject({
+      code: 'invalid_query',
+    })
+    await engine.close()
+  })
+
+  it('leaves nothing behind: no watch on the store, nobody in the conversation', async () => {
+    let watches = 0
+    const plain = memoryStore()
+    const store: Store = {
+      ...plain,
+      watch(id, wake) {
+        watches += 1
+        const end = plain.watch(id, wake)
+        return () => {
+          watches -= 1
+          end()
+        }
+      },
+    }
+    const engine = createEngine({ store })
+    const conversation = await engine.create()
+    await conversation.append(pause('a'))
+    const both = [1, 2].map(() => collect(conversation, {}, (items) => seqs(items).length === 2))
+    await sleep(2)
+    expect(watches).toBe(1)
+    await conversation.append(pause('b'))
+    await Promise.all(both)
+    expect(watches).toBe(0)
+    await engine.close()
+  })
+
+  it('fails with the error of the store, and goes on after the last position when it is asked again', async () => {
+    const plain = memoryStore()
+    let reads = 0
+    const store: Store = {
+      ...plain,
+      async read(id, options) {
+        reads += 1
+        if (reads === 4) throw new Error('the store is away')
+        return plain.read(id, options)
+      },
+    }
+    await plain.createConversation({ id: 'c' })
+    await plain.append(
+      'c',
+      range(0, 3_000).map((n) => ({ kind: 'PauseEvent', id: `e${n}` })),
+    )
+    const engine = createEngine({ store })
+    const conversation = await engine.open('c')
+    const seen: number[] = []
+    let failures = 0
+    for (let after = -1; seen.length < 3_000;) {
+      try {
+        for await (const item of conversation.subscribe({ after })) {
+          if (item.type !== 'event') break
+          seen.push(item.seq)
+          after = item.seq
+        }
+      } catch {
+        failures += 1
+      }
+    }
+    expect(failures).toBe(1)
+    expect(seen).toEqual(range(0, 3_000))
+    await engine.close()
+  })
+})
+
+describe('across processes', () => {
+  it('sees what another process appends, which is killed and started again', async () => {
+    const file = FILES.next()
+    const store = openStore('node:sqlite', file, { synchronous: 'normal', pollInterval: 5 })
+    await store.createConversation({ id: 'c' })
+    const engine = createEngine({ store })
+    const conversation = await engine.open('c')
+    const stop = new AbortController()
+    const seen: SubscriptionItem[] = []
+    const reading = (async () => {
+      for await (const item of conversation.subscribe({ signal: stop.signal })) seen.push(item)
+    })()
+    for (let life = 0; life < 4; life += 1) {
+      const before = seqs(seen).length
+      const child = spawn(
+        process.execPath,
+        [
+          join(import.meta.dirname, '../store/sqlite-child.ts'),
+          'node:sqlite',
+          file,
+          'forever',
+          `life${life}`,
+        ],
+        { stdio: 'ignore' },
+      )
+      const until = Date.now() + 30_000
+      while (seqs(seen).length < before + 50 && Date.now() < until) await sleep(5)
+      child.kill('SIGKILL')
+      await once(child, 'close')
+    }
+    const { length } = (await conversation.state()).log.entries
+    const until = Date.now() + 30_000
+    while (seqs(seen).length < length && Date.now() < until) await sleep(5)
+    stop.abort()
+    await reading
+    expect(length).toBeGreaterThan(200)
+    expect(seqs(seen)).toEqual(range(0, length))
+    await engine.close()
+    await store.close()
+  })
+})
