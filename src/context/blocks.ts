@@ -1,0 +1,74 @@
+/** Blocks: a state goes in, the stretches of its view that are forgotten whole or not at all come out, with what holds some of them in place. */
+
+import { Vector } from '../log/vector.ts'
+import type { State } from '../state/state.ts'
+import { loopStarts } from '../view/loops.ts'
+import { eventCount, isPending, type Unit, unitItems } from '../view/unit.ts'
+import type { View } from '../view/view.ts'
+
+/** What may be forgotten that is kept otherwise. */
+export interface Permissions {
+  /** Whether the latest system prompt may leave the view. It is sent all the same. Default: no. */
+  readonly forgetSystemPrompt?: boolean
+  /** Whether the last user message may. Default: no. */
+  readonly forgetLastUserMessage?: boolean
+}
+
+/** A message, a batch outside of thinking loops, or a whole loop. Its ends are cut points, and between two cut points lie whole blocks. */
+export interface Block {
+  /** Index of its first event in the view. */
+  readonly at: number
+  /** How many events of the view it holds. */
+  readonly count: number
+  readonly units: readonly Unit[]
+  /** Whether it stays whatever is cut: the system prompt, the last user message, and what its ids do not tell from other units. */
+  readonly stays: boolean
+}
+
+/** The blocks of the view, in order. Pending batches belong to none: they are never forgotten here. O(view). */
+export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
+  const units = [...branch.view.units]
+  const starts = loopStarts(units)
+  const fixed = fixedUnits(branch.view, branch.systemPrompt?.id ?? null, permissions)
+  const blocks: Block[] = []
+  let at = 0
+  for (let index = 0; index < units.length;) {
+    const start = starts[index] ?? -1
+    let end = index + 1
+    if (start >= 0) while (starts[end] === start) end += 1
+    const own = units.slice(index, end)
+    const count = own.reduce((sum, unit) => sum + eventCount(unit), 0)
+    if (count > 0) blocks.push({ at, count, units: own, stays: own.some((unit) => fixed.has(unit)) })
+    at += count
+    index = end
+  }
+  return blocks
+}
+
+function fixedUnits(view: View, systemPrompt: string | null, permissions: Permissions): Set<Unit> {
+  const fixed = new Set<Unit>()
+  const owners = new Map<string, Unit>()
+  let lastUser: Unit | null = null
+  for (const unit of view.units) {
+    for (const { id } of unitItems(unit)) {
+      const other = owners.get(id)
+      // A stored event may bear the id of a derived summary: a list of ids cannot name the one without the other.
+      if (other !== undefined) fixed.add(unit).add(other)
+      owners.set(id, unit)
+    }
+    if (unit.type === 'batch') continue
+    const { id, event } = unit.item
+    if (event.kind === 'MessageEvent' && event.source === 'user') lastUser = unit
+    if (id === systemPrompt && permissions.forgetSystemPrompt !== true) fixed.add(unit)
+  }
+  if (lastUser !== null && permissions.forgetLastUserMessage !== true) fixed.add(lastUser)
+  return fixed
+}
+
+/** The state with a view of these units and those that are pending, as what would be left of it is written. O(view). */
+export function withUnits(state: State, kept: (unit: Unit) => boolean): State {
+  const { view } = state.branch
+  const units = [...view.units].filter((unit) => isPending(unit) || kept(unit))
+  const length = units.reduce((sum, unit) => sum + eventCount(unit), 0)
+  return { ...state, branch: { ...state.branch, view: { ...view, units: Vector.from(units), length } } }
+}

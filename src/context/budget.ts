@@ -1,0 +1,116 @@
+/** Fits a view into a budget: a state, a counter and a number of tokens go in, the cut and what is sent from it come out, or why there is none. */
+
+import type { NeutralMessage } from '../messages/message.ts'
+import { toMessages } from '../messages/neutral.ts'
+import { saidBy } from '../messages/said.ts'
+import type { State } from '../state/state.ts'
+import type { Unit } from '../view/unit.ts'
+import { type Block, blocksOf, type Permissions, withUnits } from './blocks.ts'
+import { checkNumber } from './check.ts'
+import { type CountTokens, counted } from './estimate.ts'
+import { firstFit } from './first-fit.ts'
+
+/** How a state is written before it is counted: `toMessages` with the options that are used for sending, masked or not. */
+export type WriteMessages = (state: State) => readonly NeutralMessage[]
+
+export interface FitOptions extends Permissions {
+  /** How many events at the start of the view stay, up to the next cut point. Default: 0. */
+  readonly keepFirst?: number
+  /** Default: `toMessages`. */
+  readonly write?: WriteMessages
+}
+
+/** The longest end of a view that fits, and with it what always stays. */
+export interface Fit {
+  readonly type: 'fit'
+  /** A cut point: the events of the view before it are left out, but for those that stay. 0 when all of it fits. */
+  readonly cut: number
+  /** What the counter said of `messages`; never more than the budget. */
+  readonly tokens: number
+  /** How often it was asked: at most 2 + log2 of the number of cut points. */
+  readonly calls: number
+  /** What is sent. */
+  readonly messages: readonly NeutralMessage[]
+}
+
+/** Nothing that may be sent fits. */
+export interface NoFit {
+  readonly type: 'refuse'
+  readonly reason: {
+    readonly code: 'over_budget'
+    readonly message: string
+    /** What the least that may be sent takes. */
+    readonly tokens: number
+    readonly budget: number
+  }
+  readonly calls: number
+}
+
+/**
+ * Leaves out events from the start of the view, whole units and whole thinking loops, until what is left fits a budget: as few as
+ * possible. The system prompt and the last user message stay, the first events if asked for, and a view that says something is
+ * never cut to nothing. The state and its log are left as they are.
+ *
+ * O(log n) calls of the counter, O(view) for each. Where the counter counts fewer messages as more tokens, the budget still
+ * holds, but more may be left out than needed.
+ *
+ * @param count the caller's counter, or `estimateTokens`.
+ * @param budget in tokens.
+ * @throws ColloquyError `invalid_query` for numbers that are none, what `count` throws, and what `options.write` throws.
+ * @example
+ * const say = (id, text) => ({ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content: [{ text }] } })
+ * const state = replay([say('m1', 'long ago, '.repeat(100)), say('m2', 'now')])
+ * fitToBudget(state, estimateTokens, 50).cut // 1
+ */
+export function fitToBudget(
+  state: State,
+  count: CountTokens,
+  budget: number,
+  options: FitOptions = {},
+): Fit | NoFit {
+  const { keepFirst = 0, write = toMessages } = options
+  checkNumber('budget', budget, { least: 0, whole: false })
+  checkNumber('keepFirst', keepFirst, { least: 0 })
+  let calls = 0
+  const tokensOf = (messages: readonly NeutralMessage[]): number => {
+    calls += 1
+    return counted(count, messages)
+  }
+
+  const whole = write(state)
+  const all = tokensOf(whole)
+  if (all <= budget) return { type: 'fit', cut: 0, tokens: all, calls, messages: whole }
+
+  const blocks = blocksOf(state, options)
+  const first = blocks.filter((block) => block.at < keepFirst).length
+  let best: Fit | null = null
+  let least = all
+  firstFit(first + 1, lastCut(blocks, first), (end) => {
+    const messages = write(withoutBlocks(state, blocks, first, end))
+    const tokens = tokensOf(messages)
+    least = Math.min(least, tokens)
+    if (tokens > budget || messages.length === 0) return false
+    best = { type: 'fit', cut: blocks[end]?.at ?? state.branch.view.length, tokens, calls, messages }
+    return true
+  })
+  const found = best as Fit | null
+  if (found !== null) return { ...found, calls }
+  const message = `the least that may be sent takes ${least} tokens, and the budget is ${budget}`
+  return { type: 'refuse', reason: { code: 'over_budget', message, tokens: least, budget }, calls }
+}
+
+/** The state without what may go of the blocks from `first` up to `end`. O(view). */
+export function withoutBlocks(state: State, blocks: readonly Block[], first: number, end: number): State {
+  const gone = new Set(blocks.slice(first, end).flatMap((block) => (block.stays ? [] : block.units)))
+  return withUnits(state, (unit) => !gone.has(unit))
+}
+
+/** The index of the block before which the last cut may lie: behind the last, unless nothing would be left to send. */
+function lastCut(blocks: readonly Block[], first: number): number {
+  const stays = blocks.some((block, index) => (block.stays || index < first) && block.units.some(speaks))
+  if (stays) return blocks.length
+  return blocks.findLastIndex((block) => block.units.some(speaks))
+}
+
+/** Whether a unit is sent as a message of its own. */
+const speaks = (unit: Unit): boolean => unit.type === 'batch' || saidBy(unit.item.event) !== null

@@ -1,0 +1,32 @@
+/** Checks the numbers that callers give: a name and a number go in, the number comes out, or an error that says what it may be. */
+
+import { ColloquyError } from '../event/errors.ts'
+
+/** What a number may be. */
+export interface Range {
+  readonly least: number
+  readonly most?: number
+  /** Whether it has to be an integer. Default: yes. */
+  readonly whole?: boolean
+}
+
+/** @throws ColloquyError `invalid_query` for a number outside of the range. */
+export function checkNumber(
+  name: string,
+  value: number,
+  { least, most = Infinity, whole = true }: Range,
+): number {
+  const fine = value >= least && value <= most && (!whole || Number.isInteger(value))
+  if (fine) return value
+  const upper = most === Infinity ? 'or more' : `to ${most}`
+  throw invalid(
+    `${name} must be ${whole ? 'an integer' : 'a number'}, ${least} ${upper}; it is ${String(value)}`,
+    {
+      [name]: value,
+    },
+  )
+}
+
+/** An error about an option. */
+export const invalid = (message: string, data: Readonly<Record<string, unknown>>): ColloquyError =>
+  new ColloquyError('invalid_query', message, data)

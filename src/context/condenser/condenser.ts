@@ -1,0 +1,92 @@
+/** The condenser: a state goes in, a decision about its view comes out: nothing to do, a Condensation to append, or why there is none. */
+
+import type { Condensation } from '../../event/types.ts'
+import type { State } from '../../state/state.ts'
+
+/** What asks for a condensation: the log itself, the length of the view in tokens, or that in events. */
+export type Trigger = 'request' | 'tokens' | 'events'
+
+/** Why a condensation that is called for cannot be had. */
+export type RefusalCode =
+  /** Too little may be forgotten: a summary in its place would not make the view shorter. */
+  | 'nothing_to_forget'
+  /** What has to stay is over the token limit by itself. */
+  | 'over_budget'
+  /** The summariser threw, each time with less to read. */
+  | 'summariser_failed'
+  /** The summariser gave no text; to forget without a summary would be silent amnesia. */
+  | 'blank_summary'
+  /** With the summary the messages would still be over the token limit. */
+  | 'summary_too_long'
+
+export interface RefusalReason {
+  readonly code: RefusalCode
+  /** One sentence for people. Never quotes what the summariser threw. */
+  readonly message: string
+  readonly triggers: readonly Trigger[]
+  /** Whether the next request to the model is in question: asked for by the log, or over the token limit. */
+  readonly required: boolean
+  /** `never`: the same view is refused again. `later`: the summariser may do better another time. */
+  readonly again: 'never' | 'later'
+  /** What the summariser threw last. */
+  readonly cause?: unknown
+}
+
+/** What a condenser says of a state. */
+export type CondenserDecision =
+  /** Nothing calls for a condensation. */
+  | { readonly type: 'keep' }
+  /** To be appended under HEAD. It makes the view shorter, clears a request, and takes out what it lists and nothing else. */
+  | { readonly type: 'condense'; readonly event: Condensation }
+  | { readonly type: 'refuse'; readonly reason: RefusalReason }
+
+/**
+ * Decides what to forget of a view. It reads the state and changes nothing; whoever asked appends the event.
+ *
+ * Every request ends. On `condense` append the event: that clears the request, and as each condensation makes the view
+ * shorter, asking again comes to an end. On `refuse` the request still stands in the view, and asking again at once would go
+ * round in circles. So: when `required` is false, go on with the view as it is. When it is true, end the run, with a
+ * ConversationErrorEvent of that code, or ask the model all the same; ask the condenser again when the view has changed,
+ * and where `again` is `later` also after a pause.
+ */
+export interface Condenser {
+  /** Whether it answers a CondensationRequest; one that does not says `keep`, and the request should not be made. */
+  readonly handlesRequests: boolean
+  /** Rejects when the signal is aborted, with the signal's reason, and with what the caller's own functions throw, the summariser aside. */
+  condense(
+    state: State,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<CondenserDecision> | CondenserDecision
+}
+
+/**
+ * A condenser that never forgets anything, and answers no request.
+ * @example
+ * noopCondenser().condense(initialState()) // { type: 'keep' }
+ */
+export function noopCondenser(): Condenser {
+  return { handlesRequests: false, condense: () => ({ type: 'keep' }) }
+}
+
+/**
+ * Condensers in order: the first that condenses decides. Where none does, the first refusal is the answer. One that handles
+ * requests is enough for the whole to do so.
+ * @example
+ * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'
+ */
+export function pipelineCondenser(condensers: readonly Condenser[]): Condenser {
+  return {
+    handlesRequests: condensers.some((condenser) => condenser.handlesRequests),
+    async condense(state, options) {
+      let refusal: CondenserDecision | null = null
+      for (const condenser of condensers) {
+        // One after the other: a later one may cost a call of a model.
+        // oxlint-disable-next-line no-await-in-loop
+        const decision = await condenser.condense(state, options)
+        if (decision.type === 'condense') return decision
+        if (decision.type === 'refuse') refusal ??= decision
+      }
+      return refusal ?? { type: 'keep' }
+    },
+  }
+}

@@ -1,0 +1,51 @@
+/** Says forgotten units in words for the summariser: units go in, a label and the whole text of each of their events come out. */
+
+import type { Content } from '../../event/shapes.ts'
+import type { ActionEvent } from '../../event/types.ts'
+import { isImage } from '../../messages/message.ts'
+import { saidBy } from '../../messages/said.ts'
+import { resultMessage } from '../../messages/tool-result.ts'
+import type { Answered, MessageUnit, Unit } from '../../view/unit.ts'
+
+/** One event as the summariser reads it. */
+export interface SummaryEvent {
+  readonly id: string
+  /** Who says it, or what it is: `user`, `assistant`, `call of ls`, `result of ls`, `error of ls`. */
+  readonly label: string
+  readonly text: string
+}
+
+/** Summaries that stand among the units, in full, and every other event with its full text. O(content). */
+export function textsOf(units: readonly Unit[]): { summaries: string[]; events: SummaryEvent[] } {
+  const summaries: string[] = []
+  const events: SummaryEvent[] = []
+  for (const unit of units) {
+    if (unit.type === 'batch') {
+      for (const { id, event } of unit.calls)
+        events.push({ id, label: `call of ${event.tool_name}`, text: ofCall(event) })
+      for (const answer of unit.answers) events.push(ofAnswer(answer))
+    } else if (unit.item.event.kind === 'CondensationSummaryEvent') summaries.push(unit.item.event.summary)
+    else events.push(ofMessage(unit))
+  }
+  return { summaries, events }
+}
+
+/** What the model thought aloud, then the arguments as it wrote them. */
+function ofCall({ thought, tool_call }: ActionEvent): string {
+  return [textOf(thought), tool_call.arguments].filter((text) => text !== '').join('\n')
+}
+
+/** The result as the model saw it, an error by its leading line. */
+function ofAnswer({ entry, call }: Answered): SummaryEvent {
+  const { content, name, is_error } = resultMessage(entry.event, call.event)
+  return { id: entry.id, label: `${is_error ? 'error' : 'result'} of ${name}`, text: textOf(content) }
+}
+
+function ofMessage({ item: { id, event } }: MessageUnit): SummaryEvent {
+  if (event.kind === 'SystemPromptEvent') return { id, label: 'system', text: textOf([event.system_prompt]) }
+  const said = saidBy(event)
+  return { id, label: said?.message.role ?? 'note', text: textOf(said?.message.content ?? []) }
+}
+
+const textOf = (content: readonly Content[]): string =>
+  content.map((part) => (isImage(part) ? '[image]' : part.text)).join('\n')

@@ -1,0 +1,188 @@
+/** Plans a condensation: a state and limits go in, what to forget and where the summary goes come out, before anything is summarised. */
+
+import type { Condensation } from '../../event/types.ts'
+import { isBlank } from '../../messages/text.ts'
+import type { State } from '../../state/state.ts'
+import { type Unit, unitItems } from '../../view/unit.ts'
+import { type Block, blocksOf } from '../blocks.ts'
+import { withoutBlocks } from '../budget.ts'
+import { invalid } from '../check.ts'
+import { counted } from '../estimate.ts'
+import { firstFit } from '../first-fit.ts'
+import type { CondenserDecision, RefusalCode, RefusalReason, Trigger } from './condenser.ts'
+import { type CheckedLimits, checkLimits, type CondensationLimits } from './limits.ts'
+
+/** What a condensation would forget: whole units and whole loops, never one that is pending. */
+export interface CondensationPlan {
+  readonly type: 'plan'
+  readonly triggers: readonly Trigger[]
+  /** What is forgotten, in the order of the view. */
+  readonly units: readonly Unit[]
+  readonly forgottenIds: readonly string[]
+  /** Where the summary goes: the `summary_offset` of the event. */
+  readonly summaryOffset: number
+  /** How many tokens the summary may take; null without a token limit. */
+  readonly room: number | null
+}
+
+/** Fewer cannot be replaced by one summary so that the view gets shorter. */
+const LEAST = 2
+
+/** The share of the token limit that a summary should have; with less, more is forgotten where that may be. */
+const ROOM = 1 / 4
+
+/**
+ * What to forget of a view, and why; pure, so that it can be told before a model is asked. The first events stay, then the
+ * summary, then the end of the view: about half of the limit, or of the view where the log asks. What may not be forgotten
+ * stays where it is, and the summary stands behind all that it tells of. Where the log asks or the tokens demand it,
+ * and the ends of the view leave too little between them, everything goes but what may not be forgotten.
+ *
+ * O(view), and with `maxTokens` O(log n) counting calls of O(view) each.
+ *
+ * @throws ColloquyError `invalid_query` for limits that are none, and what the caller's functions throw.
+ * @example
+ * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant', content: [{ text: id }] } })
+ * const state = replay(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(say))
+ * planCondensation(state, { maxEvents: 8 }).forgottenIds // ['c', 'd', 'e', 'f', 'g', 'h']
+ */
+export function planCondensation(
+  state: State,
+  limits: CondensationLimits = {},
+): CondensationPlan | Exclude<CondenserDecision, { type: 'condense' }> {
+  const checked = checkLimits(limits)
+  const triggers = triggersOf(state, checked)
+  if (triggers.length === 0) return { type: 'keep' }
+  const blocks = blocksOf(state, checked)
+  const count = state.branch.view.length
+  const first = blocks.filter((block) => block.at < checked.keepFirst).length
+
+  const end = usualEnd(state, blocks, first, triggers, checked)
+  const worth = Math.max(LEAST, count * checked.minimumProgress)
+  const ways: Way[] = [{ first, end, worth, most: Infinity }]
+  // The end of the view may be one long unit: rather than all of it, less is forgotten, if that is enough.
+  if (end === blocks.length) ways.unshift({ first, end: end - 1, worth, most: checked.maxEvents })
+  if (isRequired(triggers)) {
+    for (const from of [first, 0])
+      ways.push({ first: from, end: blocks.length, worth: LEAST, most: Infinity })
+  }
+  let best: CondensationPlan | null = null
+  let isOver = false
+  for (const way of ways) {
+    const gone = blocks.slice(way.first, way.end).filter((block) => !block.stays)
+    const size = eventsIn(gone)
+    if (size < way.worth || count - size + 1 > way.most) continue
+    const room = checked.maxTokens - tokensWithout(state, blocks, way.first, way.end, checked)
+    if (room >= checked.maxTokens * ROOM) return planOf(gone, triggers, room)
+    isOver ||= room <= 0
+    if (room > (best?.room ?? 0)) best = planOf(gone, triggers, room)
+  }
+  return best ?? refuse(isOver ? 'over_budget' : 'nothing_to_forget', triggers)
+}
+
+/** Blocks that may be forgotten, from the first to the end. */
+interface Way {
+  readonly first: number
+  readonly end: number
+  /** How many events must go for it to be worth a summary. */
+  readonly worth: number
+  /** How many events the view may have then. */
+  readonly most: number
+}
+
+/**
+ * The event that carries a plan out.
+ * @throws ColloquyError `invalid_query` for a blank summary: what is forgotten without one is lost to the model.
+ * @example
+ * const plan = { type: 'plan', triggers: ['events'], units: [], forgottenIds: ['a', 'b'], summaryOffset: 0, room: null }
+ * condensationOf(plan, 'They said hello.').summary // 'They said hello.'
+ */
+export function condensationOf(plan: CondensationPlan, summary: string, llmResponseId = ''): Condensation {
+  if (isBlank(summary)) throw invalid('a condensation needs a summary that is not blank', { summary })
+  return {
+    kind: 'Condensation',
+    source: 'environment',
+    forgotten_event_ids: plan.forgottenIds,
+    summary,
+    summary_offset: plan.summaryOffset,
+    llm_response_id: llmResponseId,
+  }
+}
+
+function triggersOf(state: State, { maxEvents, maxTokens, count, write }: CheckedLimits): Trigger[] {
+  const { view } = state.branch
+  const triggers: Trigger[] = view.unhandledCondensationRequest ? ['request'] : []
+  if (maxTokens < Infinity && counted(count, write(state)) > maxTokens) triggers.push('tokens')
+  if (view.length > maxEvents) triggers.push('events')
+  return triggers
+}
+
+const isRequired = (triggers: readonly Trigger[]): boolean => triggers.some((trigger) => trigger !== 'events')
+
+/** Before which block the forgetting ends, as the strictest of the triggers has it. */
+function usualEnd(
+  state: State,
+  blocks: readonly Block[],
+  first: number,
+  triggers: readonly Trigger[],
+  limits: CheckedLimits,
+): number {
+  const { length } = state.branch.view
+  const ends = triggers.map((trigger) => {
+    if (trigger === 'tokens') {
+      const half = Math.floor(limits.maxTokens / 2)
+      const fits = (end: number) => tokensWithout(state, blocks, first, end, limits) <= half
+      return firstFit(first + 1, blocks.length, fits) ?? blocks.length
+    }
+    const target = Math.floor((trigger === 'request' ? length : limits.maxEvents) / 2)
+    // One place is the summary's.
+    const tail = Math.max(0, target - limits.keepFirst - 1)
+    return blocks.filter((block) => block.at < length - tail).length
+  })
+  return Math.max(...ends)
+}
+
+/** What is sent when these blocks are gone, in tokens; 0 where nobody wants to know. */
+function tokensWithout(
+  state: State,
+  blocks: readonly Block[],
+  first: number,
+  end: number,
+  { maxTokens, count, write }: CheckedLimits,
+): number {
+  return maxTokens === Infinity ? 0 : counted(count, write(withoutBlocks(state, blocks, first, end)))
+}
+
+const eventsIn = (blocks: readonly Block[]): number => blocks.reduce((sum, block) => sum + block.count, 0)
+
+function planOf(gone: readonly Block[], triggers: readonly Trigger[], room: number): CondensationPlan {
+  const last = gone.at(-1) as Block
+  const units = gone.flatMap((block) => block.units)
+  return {
+    type: 'plan',
+    triggers,
+    units,
+    forgottenIds: units.flatMap((unit) => Array.from(unitItems(unit), (item) => item.id)),
+    // Counted without what is forgotten.
+    summaryOffset: last.at + last.count - eventsIn(gone),
+    room: room === Infinity ? null : room,
+  }
+}
+
+const MESSAGES: Readonly<Record<RefusalCode, string>> = {
+  nothing_to_forget: 'too little of the view may be forgotten for a summary to make it shorter',
+  over_budget: 'what has to stay in the view is over the token limit by itself',
+  summariser_failed: 'the summariser failed, also with less to read',
+  blank_summary: 'the summariser gave no text, and nothing is forgotten without a summary',
+  summary_too_long: 'with the summary the messages would still be over the token limit',
+}
+
+/** The decision not to condense. */
+export function refuse(
+  code: RefusalCode,
+  triggers: readonly Trigger[],
+  more: Pick<RefusalReason, 'cause'> = {},
+): Extract<CondenserDecision, { type: 'refuse' }> {
+  const again = code === 'nothing_to_forget' || code === 'over_budget' ? 'never' : 'later'
+  const required = isRequired(triggers)
+  return { type: 'refuse', reason: { code, message: MESSAGES[code], triggers, required, again, ...more } }
+}

@@ -1,0 +1,86 @@
+/** The rolling condenser: limits and a summariser go in, a condenser comes out that replaces the middle of a long view by a summary. */
+
+import type { Condensation } from '../../event/types.ts'
+import { isBlank } from '../../messages/text.ts'
+import { reduce } from '../../state/reduce.ts'
+import type { State } from '../../state/state.ts'
+import { checkNumber } from '../check.ts'
+import { counted } from '../estimate.ts'
+import type { Condenser, CondenserDecision } from './condenser.ts'
+import { type CheckedLimits, checkLimits, type CondensationLimits } from './limits.ts'
+import { condensationOf, type CondensationPlan, planCondensation, refuse } from './plan.ts'
+import { checkBudget, type SummaryBudget, type SummaryRequest, summaryRequest } from './summary-request.ts'
+
+/** A summary, and the id of the reply that wrote it, as a Condensation names it. */
+export interface Summary {
+  readonly text: string
+  readonly llmResponseId?: string
+}
+
+/** Writes a summary, mostly by sending `request.prompt` to a model. When it throws, it is asked again with less to read. */
+export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
+
+export interface RollingOptions extends CondensationLimits, SummaryBudget {
+  readonly summarise: Summarise
+  /** How often the summariser is asked again when it throws or writes too much, each time with half to read and half the room. Default: 3. */
+  readonly retries?: number
+}
+
+/**
+ * A condenser that plans as `planCondensation` does and has the summary written by the caller's function. It answers requests.
+ *
+ * The summariser reads every forgotten event, arguments and results included, and the summary before word for word. A blank summary
+ * is refused. With `maxTokens`, what is sent after the condensation is counted, and never over it.
+ *
+ * @throws ColloquyError `invalid_query` for options that are none.
+ * @example
+ * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })
+ * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant', content: [{ text: id }] } })
+ * const state = replay(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(say))
+ * const { event } = await condenser.condense(state)
+ * event.summary // '6 messages'
+ * reduce(state, event).branch.view.length // 4
+ */
+export function rollingCondenser(options: RollingOptions): Condenser {
+  const limits = checkLimits(options)
+  const budget = checkBudget(options)
+  const retries = checkNumber('retries', options.retries ?? 3, { least: 0 })
+  return {
+    handlesRequests: true,
+    async condense(state, { signal } = {}) {
+      signal?.throwIfAborted()
+      const plan = planCondensation(state, limits)
+      if (plan.type !== 'plan') return plan
+      let refusal: CondenserDecision = refuse('summariser_failed', plan.triggers)
+      for (let attempt = 0; attempt <= retries; attempt += 1) {
+        const request = summaryRequest(plan, budget, attempt)
+        let event: Condensation | null
+        try {
+          // Each attempt waits to see whether the one before was enough.
+          // oxlint-disable-next-line no-await-in-loop
+          event = eventOf(plan, await options.summarise(request, signal))
+        } catch (cause) {
+          signal?.throwIfAborted()
+          refusal = refuse('summariser_failed', plan.triggers, { cause })
+          continue
+        }
+        signal?.throwIfAborted()
+        if (event === null) return refuse('blank_summary', plan.triggers)
+        if (fits(state, event, limits)) return { type: 'condense', event }
+        refusal = refuse('summary_too_long', plan.triggers)
+      }
+      return refusal
+    },
+  }
+}
+
+/** The event with a summary; null when that is blank. */
+function eventOf(plan: CondensationPlan, given: string | Summary): Condensation | null {
+  const { text, llmResponseId }: Summary = typeof given === 'string' ? { text: given } : given
+  // Of a caller without types, anything may come.
+  return typeof text !== 'string' || isBlank(text) ? null : condensationOf(plan, text, llmResponseId)
+}
+
+/** Whether what is sent after the condensation is within the token limit. O(view). */
+const fits = (state: State, event: Condensation, { maxTokens, count, write }: CheckedLimits): boolean =>
+  maxTokens === Infinity || counted(count, write(reduce(state, event))) <= maxTokens

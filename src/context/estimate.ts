@@ -1,0 +1,96 @@
+/** Estimates tokens: neutral messages go in, about how many tokens they take comes out, without a tokenizer. */
+
+import type { Content } from '../event/shapes.ts'
+import { isImage, type NeutralMessage } from '../messages/message.ts'
+import { checkNumber } from './check.ts'
+
+/** Counts the tokens of what is sent; the caller's own. Fewer messages must not count more. */
+export type CountTokens = (messages: readonly NeutralMessage[]) => number
+
+/** What characters take, in 88ths of a token: words go by 5.5 letters, everything else in ASCII and most alphabets by 1.6. */
+const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
+
+/** From here on are the scripts of East Asia, and the halves of surrogate pairs: a token each. */
+const WIDE = 0x2e80
+
+/** Tokens around each message, and around each call. */
+const FRAME = 4
+
+/** What a provider takes at most for an image that it scales down itself. */
+const IMAGE = 1600
+
+/**
+ * About how many tokens messages take: for text, names, ids and arguments one for 5.5 small letters or spaces, for 1.6 capitals,
+ * digits and signs, and for each character of East Asian scripts; 4 for each message and call, 1,600 for each image. Thinking and
+ * reasoning count as they stand, encrypted or not. The tools that a request names beside the messages are not among them.
+ *
+ * On recorded agent runs this was 0.85 to 1.4 times what tokenizers of today count. They differ by model: leave room, or give
+ * a counter of your own. O(content), some 2 ns a character.
+ * @example
+ * estimateTokens([{ role: 'user', content: [{ text: 'How many files?' }], name: null }]) // 8
+ */
+export function estimateTokens(messages: readonly NeutralMessage[]): number {
+  let tokens = 0
+  for (const message of messages) tokens += FRAME + ofMessage(message)
+  return tokens
+}
+
+/** What a counter says. @throws ColloquyError `invalid_query` when that is no number of tokens. */
+export const counted = (count: CountTokens, messages: readonly NeutralMessage[]): number =>
+  checkNumber('the count of tokens', count(messages), { least: 0, whole: false })
+
+function ofMessage(message: NeutralMessage): number {
+  const content = ofContent(message.content)
+  switch (message.role) {
+    case 'system':
+      return content
+    case 'user':
+      return content + ofText(message.name ?? '')
+    case 'tool':
+      return content + ofText(message.tool_call_id) + ofText(message.name)
+    case 'assistant': {
+      const { tool_calls, thinking_blocks, reasoning_content, responses_reasoning_item } = message
+      let tokens = content + ofText(reasoning_content ?? '') + ofItem(responses_reasoning_item)
+      for (const block of thinking_blocks) {
+        tokens +=
+          'thinking' in block ? ofText(block.thinking) + ofText(block.signature ?? '') : ofText(block.data)
+      }
+      for (const call of tool_calls) {
+        tokens += FRAME + ofText(call.id) + ofText(call.name) + ofText(call.arguments)
+        tokens += ofItem(call.responses_reasoning_item)
+      }
+      return tokens
+    }
+  }
+}
+
+type Item = Extract<NeutralMessage, { role: 'assistant' }>['responses_reasoning_item']
+
+function ofItem(item: Item): number {
+  if (item === null) return 0
+  const texts = [
+    item.id ?? '',
+    item.encrypted_content ?? '',
+    ...(item.summary ?? []),
+    ...(item.content ?? []),
+  ]
+  return texts.reduce((sum, text) => sum + ofText(text), 0)
+}
+
+function ofContent(content: readonly Content[]): number {
+  let tokens = 0
+  for (const part of content) tokens += isImage(part) ? part.image_urls.length * IMAGE : ofText(part.text)
+  return tokens
+}
+
+/** O(length). */
+function ofText(text: string): number {
+  let [word, wide] = [0, 0]
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if ((code >= 0x61 && code <= 0x7a) || code === 0x20) word += 1
+    else if (code >= WIDE) wide += 1
+  }
+  const other = text.length - word - wide
+  return Math.ceil((word * SHARES.word + other * SHARES.other + wide * SHARES.wide) / SHARES.token)
+}

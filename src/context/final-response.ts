@@ -1,0 +1,41 @@
+/** What the agent said in the end: a state goes in, the last words of its branch come out. */
+
+import type { Event } from '../event/types.ts'
+import type { State } from '../state/state.ts'
+import { heldEvent } from './held.ts'
+import { saysSomething } from '../messages/said.ts'
+import { shownOf } from './said-text.ts'
+
+/**
+ * The message of the latest finish call of the agent on HEAD's branch, or the latest message in which it said something, whichever came
+ * later; the empty text when there is neither, and for a finish call that could not be read. O(events since then).
+ *
+ * @throws ColloquyError `not_held` when the state comes from a snapshot or `compact`, which let go of where it may stand.
+ * @example
+ * const llm_message = { role: 'assistant', content: [{ text: 'Done.' }] }
+ * finalResponse(replay([{ kind: 'MessageEvent', source: 'agent', llm_message }])) // 'Done.'
+ */
+export function finalResponse({ log }: State): string {
+  for (
+    let entry: typeof log.head | null = log.head;
+    entry !== null;
+    entry = entry.parent as typeof log.head
+  ) {
+    const event = heldEvent(entry, ['MessageEvent', 'ActionEvent'])
+    const words = event === null ? null : lastWords(event)
+    if (words !== null) return words
+  }
+  return ''
+}
+
+/** What an event says as the agent's last word; null when it is none. */
+function lastWords(event: Event): string | null {
+  if (event.kind === 'ActionEvent') {
+    if ((event.source ?? 'agent') !== 'agent' || event.tool_name !== 'finish') return null
+    const message = event.action?.['message']
+    return typeof message === 'string' ? message : ''
+  }
+  if (event.kind !== 'MessageEvent' || event.source !== 'agent') return null
+  const content = event.llm_message.content ?? []
+  return saysSomething(content) ? shownOf(content).join('') : null
+}

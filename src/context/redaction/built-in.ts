@@ -1,0 +1,107 @@
+/** The well-known forms of secrets: a text goes in, out come the keys, tokens and passwords in it that show what they are. */
+
+import type { Finder, Report } from './hit.ts'
+
+/** The forms that are known, by name. */
+export type BuiltInPattern =
+  | 'sk'
+  | 'github'
+  | 'aws'
+  | 'slack'
+  | 'google'
+  | 'jwt'
+  | 'bearer'
+  | 'authorization'
+  | 'url_password'
+  | 'private_key'
+
+/** What must stand in a text for it to hold any of them. */
+const TRIGGER = /sk-|gh[pousr]_|github_pat_|A[KS]IA|xox|AIza|eyJ|bearer|authorization|PRIVATE KEY|:\/\//i
+
+/**
+ * Each takes at most some hundred steps from any place of a text: what may repeat without bound begins where no such character stands
+ * before it, or is the last thing asked for. A group named `secret` is the part that is masked.
+ */
+const PATTERNS: Readonly<Record<Exclude<BuiltInPattern, 'private_key'>, RegExp>> = {
+  // OpenAI, Anthropic and those who took over their form; a digit tells them from names as sk-folding-cube-wrapper.
+  sk: /(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,64}\d)[A-Za-z0-9_-]{16,}/g,
+  github: /(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})/g,
+  aws: /(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
+  slack: /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}/g,
+  google: /(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}/g,
+  jwt: /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.(?:[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,3}|\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*){2})/g,
+  bearer:
+    /(?<![A-Za-z0-9])bearer[ \t]{1,8}(?<secret>(?=[A-Za-z._~+/-]{0,64}\d)[A-Za-z0-9._~+/-]{16,}={0,2})/dgi,
+  authorization:
+    /(?<![A-Za-z0-9])authorization\\?["']?[ \t]{0,8}[:=][ \t]{0,8}\\?["']?(?:bearer|basic|token)[ \t]{1,8}(?<secret>[^\s"'\\<>(){}$[\],;]{4,})/dgi,
+  // Up to the last @ of the authority: a password may hold one that is not encoded.
+  url_password: /:\/\/[^\s:@/?#"'<>\\]{0,256}:(?<secret>[^\s/?#"'<>\\]{1,256})@/dg,
+}
+
+/** The names of all built-in patterns. */
+export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze([
+  ...(Object.keys(PATTERNS) as (keyof typeof PATTERNS)[]),
+  'private_key',
+])
+
+/** Finds what the named patterns mean. O(length). */
+export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
+  const patterns = names.flatMap((name) => (name === 'private_key' ? [] : [PATTERNS[name]]))
+  const keys = names.includes('private_key')
+  if (names.length === 0) return null
+  return (text, report) => {
+    if (!TRIGGER.test(text)) return
+    for (const pattern of patterns) findAll(pattern, text, report)
+    if (keys) findPrivateKeys(text, report)
+  }
+}
+
+/** Tells of every match of a global pattern, or of its group `secret`; of an empty one not. */
+export function findAll(pattern: RegExp, text: string, report: Report, offset = 0): void {
+  pattern.lastIndex = 0
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const { index, 0: whole, groups, indices } = match
+    if (whole === '') pattern.lastIndex += 1
+    const part = indices?.groups?.['secret']
+    const [start, end] = part ?? [index, index + whole.length]
+    if (end > start)
+      report(offset + start, offset + end, part === undefined ? whole : (groups?.['secret'] ?? ''), 'pattern')
+  }
+}
+
+const HEADER = /-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g
+const FOOTER = /-----END [A-Z0-9 ]{0,99}-----/y
+/** Lines of a key whose end is missing, the last of them cut anywhere. */
+const REMAINS =
+  /(?:\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200}))*(?:\s{0,4}[A-Za-z0-9+/=]{1,100})?/y
+
+/** A pattern would have to look for the end from each beginning. */
+function findPrivateKeys(text: string, report: Report): void {
+  const ends = positions(text, '-----END ')
+  const begins = positions(text, '-----BEGIN ')
+  HEADER.lastIndex = 0
+  for (let match = HEADER.exec(text); match !== null; match = HEADER.exec(text)) {
+    const start = match.index
+    const body = HEADER.lastIndex
+    const end = ends(body)
+    const isWhole = end < begins(body)
+    const last = isWhole ? FOOTER : REMAINS
+    last.lastIndex = isWhole ? end : body
+    const rest = last.exec(text)?.[0].length ?? 0
+    const stop = (isWhole ? end : body) + rest
+    report(start, stop, text.slice(start, stop), 'pattern')
+    HEADER.lastIndex = stop
+  }
+}
+
+/** The next place of a text from a position on, asked for in ascending order; infinity when there is none. O(length) for all. */
+function positions(text: string, part: string): (from: number) => number {
+  let next = -1
+  return (from) => {
+    while (next < from && next !== Infinity) {
+      const found = text.indexOf(part, from)
+      next = found === -1 ? Infinity : found
+    }
+    return next
+  }
+}

@@ -1,0 +1,35 @@
+/** A text and finders go in; the places to mask come out, found in every way in which the text may be read. */
+
+import { type Finder, type Hit, mergeHits } from './hit.ts'
+import { masksIn, type Masker } from './mask.ts'
+import { viewsOf } from './views.ts'
+
+/**
+ * The places of secrets in a text, ascending, without overlap and apart from masks; null when the text is encoded more often than is
+ * looked into. O(length) for each way to decode it.
+ */
+export function findSecrets(text: string, finders: readonly Finder[]): Hit[] | null {
+  if (finders.length === 0) return []
+  const hits: Hit[] = []
+  for (const view of viewsOf(text)) {
+    if (view === null) return null
+    for (const find of finders) {
+      find(view.text, (start, end, secret, rank) => {
+        const [from, to] = view.sourceOf(start, end)
+        hits.push({ start: from, end: to, secret, rank })
+      })
+    }
+  }
+  return hits.length === 0 ? hits : mergeHits(hits, masksIn(text), text)
+}
+
+/** The text with a mask at each place. O(length). */
+export function maskHits(text: string, hits: readonly Hit[], mask: Masker): string {
+  let out = ''
+  let last = 0
+  for (const { start, end, secret } of hits) {
+    out += text.slice(last, start) + mask(secret)
+    last = end
+  }
+  return out + text.slice(last)
+}

@@ -1,0 +1,85 @@
+/** JSON text and edits go in, the same text with its strings and numbers edited comes out; every other character stays what it was. */
+
+/** A part of a text. */
+export type Range = readonly [start: number, end: number]
+
+/** What becomes of what stands in JSON text. */
+export interface JsonEdits {
+  readonly key: (key: string) => string
+  /** A text, itself or in a list under a key: as it was and as it is now, none for one that stands under no key. */
+  readonly text: (text: string, keys: readonly string[]) => string
+  /** A number as it is written; a text to put in its place, or null to leave it. */
+  readonly number: (digits: string) => string | null
+  /** Whether a text that must be whole may stay; what may not becomes null. Null for any other text. */
+  readonly stays: (text: string, keys: readonly string[]) => boolean | null
+}
+
+/** The text, and the parts of it that had to stay. */
+export interface EditedJson {
+  readonly text: string
+  readonly kept: readonly Range[]
+}
+
+/** Whether a text is JSON. O(length). */
+export function parses(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+interface Level {
+  readonly isList: boolean
+  /** The key whose value is there, before and after the edit; none before a key. Of a list the one that it stands under. */
+  keys: readonly string[]
+}
+
+const NONE: readonly string[] = []
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|[{}[\],]/g
+
+/** Edits valid JSON text token by token. O(length). */
+export function editJson(text: string, edits: JsonEdits): EditedJson {
+  const levels: Level[] = []
+  const kept: Range[] = []
+  let out = ''
+  let last = 0
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    const level = levels.at(-1)
+    if (token === '{') levels.push({ isList: false, keys: NONE })
+    else if (token === '[') levels.push({ isList: true, keys: level?.keys ?? NONE })
+    else if (token === '}' || token === ']') levels.pop()
+    else if (token === ',') {
+      if (level?.isList === false) level.keys = NONE
+    } else {
+      const written = edit(token, level, edits)
+      out += text.slice(last, index)
+      if (written === null) kept.push([out.length, out.length + token.length])
+      out += written ?? token
+      last = index + token.length
+    }
+  }
+  return { text: out + text.slice(last), kept }
+}
+
+/** What is written for a token; null for one that has to stay. */
+function edit(token: string, level: Level | undefined, edits: JsonEdits): string | null {
+  if (!token.startsWith('"')) {
+    const number = edits.number(token)
+    return number === null ? token : JSON.stringify(number)
+  }
+  const text = JSON.parse(token) as string
+  if (level?.isList === false && level.keys.length === 0) {
+    level.keys = [text, edits.key(text)]
+    return same(token, text, level.keys[1] ?? text)
+  }
+  const keys = level?.keys ?? NONE
+  const stays = edits.stays(text, keys)
+  if (stays !== null) return stays ? null : 'null'
+  return same(token, text, edits.text(text, keys))
+}
+
+const same = (token: string, before: string, after: string): string =>
+  after === before ? token : JSON.stringify(after)

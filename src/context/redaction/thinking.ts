@@ -1,0 +1,36 @@
+/** Thinking blocks go in; out they come as they are, or masked and no longer signed. */
+
+import { isObject } from '../../event/json.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { RedactionRules } from './rules.ts'
+import { redactSealed, redactText } from './text.ts'
+
+/**
+ * A provider signs what it thought and takes it back byte for byte or not at all, and all blocks of a reply or none. So when one block
+ * holds a secret, all of them become thinking without a signature, which no grammar sends as if it were signed: their number stays, and
+ * what they said but for the secret. What only the provider could read is then a mask. O(size).
+ */
+export function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
+  const texts = blocks.map((block) => textOf(block, rules))
+  if (texts.every((text) => text === null)) return blocks
+  return blocks.map((block, i) => {
+    if (!isObject(block)) return block
+    const { thinking, data } = block
+    const said = texts[i] ?? (typeof thinking === 'string' ? thinking : rules.mask(String(data)))
+    const signed = Object.hasOwn(block, 'signature') ? { signature: null } : {}
+    const typed = Object.hasOwn(block, 'type') ? { type: 'thinking' } : {}
+    return { ...typed, thinking: said, ...signed }
+  })
+}
+
+/** What stands in place of a block's words when it holds a secret; null when it holds none. */
+function textOf(block: JsonValue, rules: RedactionRules): string | null {
+  if (!isObject(block)) return null
+  const { thinking, signature, data } = block
+  if (typeof thinking !== 'string') {
+    return typeof data === 'string' && redactSealed(data, rules) === null ? rules.mask(data) : null
+  }
+  const said = redactText(thinking, rules)
+  const open = typeof signature === 'string' && redactSealed(signature, rules) === null
+  return said === thinking && !open ? null : said
+}

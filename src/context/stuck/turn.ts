@@ -1,0 +1,76 @@
+/** One step of the agent: an answered batch of calls goes in, what it did and what came of it come out, so that steps can be compared. */
+
+import { canonicalJson } from '../../event/encode.ts'
+import { KINDS } from '../../event/kinds.ts'
+import type { ActionEvent, AnswerEvent } from '../../event/types.ts'
+import type { BatchUnit } from '../../view/unit.ts'
+
+/** A step. Calls that one reply makes at once are one step, in whatever order and however often it makes them. */
+export interface Turn {
+  readonly unit: BatchUnit
+  /** Whether nothing but the scaffold's errors came of it. */
+  readonly failed: boolean
+  /** What it did, as a text that equal steps share. */
+  readonly calls: () => string
+  /** What it did and what came of each call. */
+  readonly whole: () => string
+}
+
+/** A step; the texts are worked out when they are asked for, once. */
+export const turnOf = (unit: BatchUnit): Turn => ({
+  unit,
+  failed: unit.onlyErrors,
+  calls: once(() => setOf(Array.from(unit.calls, ({ event }) => callKey(event)))),
+  whole: once(() =>
+    setOf(Array.from(unit.answers, ({ entry, call }) => `${callKey(call.event)} ${answerKey(entry.event)}`)),
+  ),
+})
+
+/** Whether two steps made the same calls. */
+export const didSame = (one: Turn, other: Turn): boolean => one.calls() === other.calls()
+
+/** Whether two steps made the same calls and the same came of them; what came is read only where the calls are equal. */
+export const isSame = (one: Turn, other: Turn): boolean =>
+  didSame(one, other) && one.whole() === other.whole()
+
+const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
+
+/** Who called which tool with what. Thought, ids and summary do not count: words around the same deed are no progress. */
+function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
+  const by = source ?? KINDS.ActionEvent.defaultSource
+  // A call that could never run has no action: its arguments are what tells it from another.
+  const what = action ?? null
+  return canonicalJson([by, tool_name, what === null ? argumentsOf(tool_call.arguments) : { action: what }])
+}
+
+/** Arguments as a value where they are JSON, so that space and order of keys make no difference, else as they stand. */
+function argumentsOf(text: string): object {
+  try {
+    return { arguments: JSON.parse(text) as unknown }
+  } catch {
+    return { raw: text }
+  }
+}
+
+/** What came of a call. Of a refusal the words do not count: whoever asks again for what was refused has not listened to any of them. */
+function answerKey(answer: AnswerEvent): string {
+  switch (answer.kind) {
+    case 'ObservationEvent':
+      return canonicalJson([answer.tool_name, answer.observation])
+    case 'AgentErrorEvent':
+      return canonicalJson({ error: answer.error })
+    case 'UserRejectObservation':
+      return 'rejected'
+    default:
+      return unreachable(answer)
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null
+  return () => (made ??= { value: make() }).value
+}
+
+function unreachable(answer: never): never {
+  throw new TypeError(`no answer: ${String((answer as AnswerEvent).kind)}`)
+}

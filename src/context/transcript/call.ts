@@ -1,0 +1,39 @@
+/** Writes an ordinary tool call with its result: an action and its answer go in, its block comes out. */
+
+import { hasText } from '../../event/text.ts'
+import type { ActionEvent, AnswerEvent } from '../../event/types.ts'
+import { resultMessage } from '../../messages/tool-result.ts'
+import { shownOf } from '../said-text.ts'
+import type { ToolBlock } from './tool-block.ts'
+
+/** The block of a call; the answer is null where there is none. */
+export function callBlock(call: ActionEvent, answer: AnswerEvent | null): ToolBlock {
+  const output = answer === null ? '' : shownOf(resultMessage(answer, call).content).join('\n')
+  return {
+    name: call.tool_name,
+    status: statusOf(answer),
+    sections: [
+      ['input', inputOf(call)],
+      ['output', hasText(output) ? output : null],
+    ],
+  }
+}
+
+/** What a finish call tells the user; null for any other call. */
+export function finishText({ tool_name, action }: ActionEvent): string | null {
+  const message = tool_name === 'finish' ? action?.['message'] : null
+  return typeof message === 'string' && hasText(message) ? message : null
+}
+
+function statusOf(answer: AnswerEvent | null): string {
+  if (answer === null) return 'no result'
+  if (answer.kind === 'UserRejectObservation') return 'rejected'
+  return answer.kind === 'AgentErrorEvent' || answer.observation.is_error === true ? 'failed' : 'completed'
+}
+
+/** The fields of the action that say something, as JSON; of a call that could never run, its arguments. */
+function inputOf({ action, tool_call }: ActionEvent): string | null {
+  if ((action ?? null) === null) return hasText(tool_call.arguments) ? tool_call.arguments : null
+  const fields = Object.entries(action ?? {}).filter(([name, value]) => name !== 'kind' && value !== null)
+  return fields.length === 0 ? null : JSON.stringify(Object.fromEntries(fields))
+}

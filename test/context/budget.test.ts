@@ -1,0 +1,218 @@
+/** Budgets: what is cut, what stays, how often it is counted, and what an estimate counts. */
+
+import { describe, expect, it } from 'vitest'
+import { fitToBudget, type FitOptions } from '../../src/context/budget.ts'
+import { estimateTokens } from '../../src/context/estimate.ts'
+import { firstFit } from '../../src/context/first-fit.ts'
+import { observationMasking } from '../../src/context/masking.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { compact } from '../../src/state/snapshot.ts'
+import { action, agent, batch, image, pair, system, text, user } from '../build.ts'
+
+const agents = (count: number): Event[] => Array.from({ length: count }, (_, at) => agent(`m${at}`))
+const tens = (messages: readonly NeutralMessage[]): number => messages.length * 10
+
+/** The cut, the tokens and the words that are sent; or the reason. */
+function fitted(events: readonly Event[], budget: number, options: FitOptions = {}) {
+  const fit = fitToBudget(replay(events), tens, budget, options)
+  if (fit.type === 'refuse') return fit.reason.code
+  const words = fit.messages.flatMap(({ content }) =>
+    content.map((part) => ('text' in part ? part.text : '')),
+  )
+  return [fit.cut, fit.tokens, words.join(' ')]
+}
+
+const odd = (messages: readonly NeutralMessage[]) => (messages.length * 37) % 50
+
+const write = (state: Parameters<typeof toMessages>[0]) => toMessages(state, { pending: { close: 'late' } })
+
+describe('a budget', () => {
+  it.each([
+    [51, [0, 50, 'm0 m1 m2 m3 m4']],
+    [50, [0, 50, 'm0 m1 m2 m3 m4']],
+    [49, [1, 40, 'm1 m2 m3 m4']],
+    [40, [1, 40, 'm1 m2 m3 m4']],
+    [39, [2, 30, 'm2 m3 m4']],
+    [10, [4, 10, 'm4']],
+    [9, 'over_budget'],
+    [0, 'over_budget'],
+  ])('of %i tokens for five messages of ten', (budget, result) => {
+    expect(fitted(agents(5), budget)).toEqual(result)
+  })
+
+  it('tells what the least takes', () => {
+    expect(fitToBudget(replay(agents(5)), tens, 9)).toMatchObject({
+      type: 'refuse',
+      reason: {
+        tokens: 10,
+        budget: 9,
+        message: 'the least that may be sent takes 10 tokens, and the budget is 9',
+      },
+    })
+  })
+
+  it('keeps the system prompt and the last user message, unless told otherwise', () => {
+    const log = [system('s'), user('u'), agent('a'), user('v'), agent('b'), agent('c')]
+    expect(fitted(log, 60)).toEqual([0, 60, 's u a v b c'])
+    expect(fitted(log, 59)).toEqual([2, 50, 's a v b c'])
+    expect(fitted(log, 30)).toEqual([5, 30, 's v c'])
+    expect(fitted(log, 20)).toEqual([6, 20, 's v'])
+    expect(fitted(log, 19)).toBe('over_budget')
+    expect(fitted(log, 20, { forgetLastUserMessage: true })).toEqual([5, 20, 's c'])
+    // It leaves the view, and is sent all the same.
+    expect(fitted(log, 20, { forgetSystemPrompt: true, forgetLastUserMessage: true })).toEqual([5, 20, 's c'])
+  })
+
+  it('keeps as many first events as asked for, up to the end of their unit', () => {
+    const log = [agent('a'), ...pair('1'), agent('b'), agent('c')]
+    expect(fitted(log, 49)).toEqual([1, 40, 'o1 b c'])
+    expect(fitted(log, 49, { keepFirst: 1 })).toEqual([3, 30, 'a b c'])
+    expect(fitted(log, 49, { keepFirst: 2 })).toEqual([4, 40, 'a o1 c'])
+    expect(fitted(log, 30, { keepFirst: 3 })).toEqual([5, 30, 'a o1'])
+    expect(fitted(log, 29, { keepFirst: 3 })).toBe('over_budget')
+  })
+
+  it('cuts no batch and no loop', () => {
+    const log = [agent('a'), ...batch('r', ['1', '2'], true), ...batch('t', ['3']), agent('b')]
+    expect(fitted(log, 70)).toEqual([0, 70, 'a o1 o2 o3 b'])
+    expect(fitted(log, 60)).toEqual([1, 60, 'o1 o2 o3 b'])
+    expect(fitted(log, 59)).toEqual([7, 10, 'b'])
+  })
+
+  it('leaves pending batches out, or in, as the caller sends them', () => {
+    const log = [agent('a'), agent('b'), action('w')]
+    expect(fitted(log, 10)).toEqual([1, 10, 'b'])
+    expect(fitted(log, 30, { write })).toEqual([1, 30, 'b late'])
+    expect(fitted(log, 29, { write })).toBe('over_budget')
+  })
+
+  it('counts what the caller sends', () => {
+    const log = [user('u'), ...pair('1'), ...pair('2'), ...pair('3')]
+    const mask = observationMasking({ keepLast: 1, stride: 1, placeholder: '' })
+    const fit = fitToBudget(replay(log), tens, 70, { write: (state) => mask(toMessages(state)) })
+    expect(fit).toMatchObject({ type: 'fit', cut: 0 })
+    expect(JSON.stringify(fit)).toContain('o3')
+    expect(JSON.stringify(fit)).not.toMatch(/"o1"|"o2"/)
+  })
+
+  it('is honoured by an empty view, and cuts no view to nothing', () => {
+    expect(fitted([], 0)).toEqual([0, 0, ''])
+    expect(fitted([system('s')], 9)).toBe('over_budget')
+    // A blank message is not sent: the last that is stays.
+    expect(fitted([agent('a'), agent('b'), agent('c', ' ')], 10)).toEqual([1, 10, 'b'])
+    expect(fitted([agent('a'), agent('b'), agent('c', ' ')], 9)).toBe('over_budget')
+  })
+
+  it('needs numbers', () => {
+    const state = replay(agents(2))
+    for (const wrong of [NaN, -1]) expect(() => fitToBudget(state, tens, wrong)).toThrow('budget must be')
+    expect(() => fitToBudget(state, () => NaN, 5)).toThrow('the count of tokens must be')
+    expect(() => fitToBudget(state, tens, 5, { keepFirst: -1 })).toThrow('keepFirst must be')
+    expect(fitToBudget(state, tens, Infinity)).toMatchObject({ cut: 0 })
+  })
+
+  it.each([1, 2, 3, 10, 100, 1000])('counts %i messages at most 2 + log2 times', (length) => {
+    const state = replay(agents(length))
+    for (let budget = 0; budget <= length * 10; budget += Math.max(5, length)) {
+      let calls = 0
+      const fit = fitToBudget(state, (messages) => ((calls += 1), tens(messages)), budget)
+      expect(fit.calls).toBe(calls)
+      expect(calls).toBeLessThanOrEqual(2 + Math.ceil(Math.log2(length)))
+    }
+  })
+
+  it('holds for a counter that goes up and down', () => {
+    const state = replay(agents(50))
+    for (let budget = 0; budget < 50; budget += 1) {
+      const fit = fitToBudget(state, odd, budget)
+      if (fit.type === 'fit') expect(odd(fit.messages)).toBeLessThanOrEqual(budget)
+    }
+  })
+
+  it('cuts a compacted state alike, and changes no state', () => {
+    const state = replay(agents(20))
+    const before = JSON.stringify(toMessages(state))
+    expect(fitToBudget(compact(state), tens, 50)).toEqual(fitToBudget(state, tens, 50))
+    expect(JSON.stringify(toMessages(state))).toBe(before)
+  })
+})
+
+describe('the first that fits', () => {
+  it('is found wherever it is, in few questions', () => {
+    for (let to = 0; to < 40; to += 1) {
+      for (let yes = 0; yes <= to + 1; yes += 1) {
+        let asked = 0
+        const found = firstFit(0, to, (at) => ((asked += 1), at >= yes))
+        expect(found).toBe(yes > to ? null : yes)
+        expect(asked).toBeLessThanOrEqual(1 + Math.ceil(Math.log2(to + 1)))
+      }
+    }
+    expect(firstFit(1, 0, () => true)).toBe(null)
+  })
+})
+
+const of = (...content: Parameters<typeof user>[1][]) =>
+  estimateTokens(content.flatMap((each) => toMessages(replay([user('u', each)]))))
+
+describe('an estimate', () => {
+  it.each([
+    ['abcde', 1],
+    ['abcdef', 2],
+    ['a b c d e f', 2],
+    ['a b c d e fg', 3],
+    ['a'.repeat(5500), 1000],
+    ['A', 1],
+    ['AB', 2],
+    ['{"1": 2}'.repeat(200), 200 * (7 / 1.6 + 1 / 5.5)],
+    ['é'.repeat(16), 10],
+    ['Я'.repeat(16), 10],
+    ['\u2e7f'.repeat(16), 10],
+    ['\u2e80'.repeat(16), 16],
+    ['漢字', 2],
+    ['😀', 2],
+    ['\ud800', 1],
+  ])('of %s goes by letters, signs and wide characters, and four for the message', (words, tokens) => {
+    expect(of(words)).toBe(4 + Math.ceil(tokens))
+  })
+
+  it('counts each image, and nothing for no message', () => {
+    expect(of([image('https://example.org/a.png', 'https://example.org/b.png'), text('abcd')])).toBe(
+      4 + 3200 + 1,
+    )
+    expect(estimateTokens([])).toBe(0)
+  })
+
+  it('counts calls, arguments, names, ids and everything thought', () => {
+    const [call, answer] = pair('1', { args: '{"path": "x"}', thought: 'look' })
+    const [assistant, tool] = toMessages(replay([call, answer]))
+    // The frame, "look", and for the call its frame, `call-a1`, `ls`, and of the arguments six letters or spaces and seven signs.
+    expect(estimateTokens([assistant as NeutralMessage])).toBe(4 + 1 + (4 + 3 + 1 + 6))
+    // The frame, `o1`, `call-a1` and `ls`.
+    expect(estimateTokens([tool as NeutralMessage])).toBe(4 + 1 + 3 + 1)
+    const more = (given: Partial<AssistantMessage>) =>
+      estimateTokens([{ ...(assistant as AssistantMessage), ...given }]) -
+      estimateTokens([assistant as NeutralMessage])
+    expect(more({ reasoning_content: 'abcdef' })).toBe(2)
+    expect(more({ thinking_blocks: [{ type: 'thinking', thinking: 'abcd', signature: 'abcd' }] })).toBe(2)
+    expect(more({ thinking_blocks: [{ type: 'redacted_thinking', data: 'abcdef' }] })).toBe(2)
+    expect(
+      more({
+        responses_reasoning_item: {
+          id: 'abcd',
+          summary: ['abcd', 'a'],
+          content: ['a'],
+          encrypted_content: 'ab',
+        },
+      }),
+    ).toBe(5)
+  })
+
+  it('adds up', () => {
+    const messages = toMessages(replay([system('s'), user('u'), ...pair('1'), agent('a')]))
+    const sum = messages.reduce((total, message) => total + estimateTokens([message]), 0)
+    expect(estimateTokens(messages)).toBe(sum)
+  })
+})

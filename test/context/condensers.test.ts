@@ -1,0 +1,299 @@
+/**
+ * Condensers: decisions in order, what the summariser is asked, and what becomes of its answers. The names U… are those of the inventory.
+ *
+ * On purpose otherwise here: there is no reset that forgets everything (U11, U16: what has to be condensed and cannot be is refused, and nothing
+ * throws). How a model is called, streaming or not (U15), and which tools it is given (U19) are the summariser's and the counter's own. The
+ * helpers of U17 and U18 are one search, tested as `firstFit` and `fitToBudget`. U21 is told beforehand, by `handlesRequests`.
+ */
+
+import { describe, expect, it } from 'vitest'
+import {
+  type Condenser,
+  type CondenserDecision,
+  noopCondenser,
+  pipelineCondenser,
+} from '../../src/context/condenser/condenser.ts'
+import { rollingCondenser, type RollingOptions, type Summarise } from '../../src/context/condenser/rolling.ts'
+import type { SummaryRequest } from '../../src/context/condenser/summary-request.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import { agent, batch, condensation, pair, request, system, user } from '../build.ts'
+
+const agents = (count: number, from = 0): Event[] =>
+  Array.from({ length: count }, (_, at) => agent(`m${from + at}`))
+
+/** A rolling condenser over a summariser that gives these answers in turn, and what it was asked. */
+function rolling(answers: readonly (string | Error)[], options: Partial<RollingOptions> = {}) {
+  const asked: SummaryRequest[] = []
+  const summarise: Summarise = async (given) => {
+    const answer = answers[Math.min(asked.push(given), answers.length) - 1]
+    if (answer instanceof Error) throw answer
+    return answer ?? ''
+  }
+  return { asked, condenser: rollingCondenser({ maxEvents: 8, summarise, ...options }) }
+}
+
+const codeOf = (decision: CondenserDecision): string =>
+  decision.type === 'refuse' ? decision.reason.code : decision.type
+
+const decides = (decision: CondenserDecision, handlesRequests = false): Condenser => ({
+  handlesRequests,
+  condense: () => decision,
+})
+
+const REFUSAL: CondenserDecision = {
+  type: 'refuse',
+  reason: { code: 'nothing_to_forget', message: 'no', triggers: ['events'], required: false, again: 'never' },
+}
+
+describe('no condenser', () => {
+  it('U20 keeps every view, and answers no request', () => {
+    const noop = noopCondenser()
+    expect(noop.handlesRequests).toBe(false)
+    expect(noop.condense(replay([...agents(1000), request('q')]))).toEqual({ type: 'keep' })
+  })
+})
+
+describe('a pipeline', () => {
+  const state = replay(agents(3))
+  const condensed: CondenserDecision = { type: 'condense', event: condensation('c', ['m0', 'm1'], 's', 0) }
+  const keep: CondenserDecision = { type: 'keep' }
+
+  it.each([
+    [[], 'keep'],
+    [[keep, keep], 'keep'],
+    [[keep, condensed], 'condense'],
+    [[REFUSAL, condensed], 'condense'],
+    [[keep, REFUSAL, keep], 'nothing_to_forget'],
+  ])('of %j decides %s', async (decisions, code) => {
+    expect(codeOf(await pipelineCondenser(decisions.map((each) => decides(each))).condense(state))).toBe(code)
+  })
+
+  it('asks nobody behind the first that condenses', async () => {
+    const never: Condenser = { handlesRequests: false, condense: () => expect.unreachable() }
+    expect(await pipelineCondenser([decides(condensed), never]).condense(state)).toBe(condensed)
+  })
+
+  it('handles requests when one of them does', () => {
+    expect(pipelineCondenser([decides(keep)]).handlesRequests).toBe(false)
+    expect(pipelineCondenser([decides(keep), decides(keep, true)]).handlesRequests).toBe(true)
+    expect(pipelineCondenser([pipelineCondenser([decides(keep, true)])]).handlesRequests).toBe(true)
+  })
+
+  it('hands on the signal', async () => {
+    const { signal } = new AbortController()
+    let seen: AbortSignal | undefined
+    const spy: Condenser = {
+      handlesRequests: false,
+      condense: (_, options) => ((seen = options?.signal), keep),
+    }
+    await pipelineCondenser([spy]).condense(state, { signal })
+    expect(seen).toBe(signal)
+  })
+})
+
+describe('a rolling condenser', () => {
+  it('U3 asks no model where nothing is to be done, U12 nor where nothing can be', async () => {
+    const { condenser, asked } = rolling(['s'])
+    expect(condenser.handlesRequests).toBe(true)
+    expect(codeOf(await condenser.condense(replay(agents(8))))).toBe('keep')
+    expect(codeOf(await condenser.condense(replay([user('u'), request('q')])))).toBe('nothing_to_forget')
+    expect(asked).toEqual([])
+  })
+
+  it('U4 asks once, and what it gives shortens the view', async () => {
+    const { condenser, asked } = rolling(['so far'])
+    const state = replay(agents(9))
+    const decision = await condenser.condense(state)
+    if (decision.type !== 'condense') throw new Error(codeOf(decision))
+    expect(asked).toHaveLength(1)
+    expect(decision.event).toMatchObject({ summary: 'so far', summary_offset: 2, llm_response_id: '' })
+    expect(reduce(state, decision.event).branch.view.length).toBe(4)
+  })
+
+  it('names the reply that wrote the summary', async () => {
+    const condenser = rollingCondenser({
+      maxEvents: 8,
+      summarise: async () => ({ text: 'so far', llmResponseId: 'reply-7' }),
+    })
+    expect(await condenser.condense(replay(agents(9)))).toMatchObject({
+      event: { llm_response_id: 'reply-7' },
+    })
+  })
+
+  it('U5 gives the summary before word for word, however long', async () => {
+    const { condenser, asked } = rolling(['s'], { eventBudget: 10, totalBudget: 20 })
+    const long = 'what was done, '.repeat(1000)
+    await condenser.condense(replay([...agents(9), condensation('c', ['m3'], long, 3)]))
+    expect(asked[0]?.previousSummary).toBe(long)
+    expect(asked[0]?.prompt).toContain(long)
+    expect(asked[0]?.events.map(({ id }) => id)).not.toContain('c-summary')
+  })
+
+  it.each(['', ' \n\t', '\u0085'])('refuses a summary of %j', async (blank) => {
+    const { condenser, asked } = rolling([blank])
+    const decision = await condenser.condense(replay(agents(9)))
+    expect(decision).toMatchObject({
+      type: 'refuse',
+      reason: { code: 'blank_summary', required: false, again: 'later' },
+    })
+    expect(asked).toHaveLength(1)
+  })
+
+  it('U16 leaves a view as it is when it is too long and nothing can go, U11 and says so where it has to', async () => {
+    // One loop of 42 events cannot be cut.
+    const loop = [...batch('r', ['a'], true), ...Array.from({ length: 20 }, (_, at) => pair(`p${at}`)).flat()]
+    const { condenser, asked } = rolling(['s'], { maxEvents: 8, keepFirst: 1 })
+    const soft = await condenser.condense(replay(loop))
+    const hard = await condenser.condense(replay([user('u'), request('q')]))
+    const reason = { code: 'nothing_to_forget', again: 'never' }
+    expect(soft).toMatchObject({ type: 'refuse', reason: { ...reason, required: false } })
+    expect(hard).toMatchObject({ type: 'refuse', reason: { ...reason, required: true } })
+    expect(asked).toEqual([])
+  })
+
+  it('U14 asks again with half to read when the summariser throws, three times by default', async () => {
+    const failure = new Error('too long: key sk-1234')
+    const long = Array.from({ length: 9 }, (_, at) => agent(`m${at}`, 'x'.repeat(3000)))
+    for (const [failures, code] of [
+      [3, 'condense'],
+      [4, 'summariser_failed'],
+    ] as const) {
+      const { condenser, asked } = rolling([...Array.from({ length: failures }, () => failure), 'done'], {
+        eventBudget: 2000,
+      })
+      const decision = await condenser.condense(replay(long))
+      expect(codeOf(decision)).toBe(code)
+      expect(asked.map(({ attempt }) => attempt)).toEqual([0, 1, 2, 3])
+      expect(asked.map(({ events }) => events[0]?.text.length)).toEqual([2000, 1000, 500, 250])
+      if (decision.type !== 'refuse') continue
+      expect(decision.reason).toMatchObject({ again: 'later', required: false, cause: failure })
+      expect(decision.reason.message).not.toContain('sk-1234')
+    }
+  })
+
+  it.each([0, 1])('asks again %i times where told so', async (retries) => {
+    const { condenser, asked } = rolling([new Error('no')], { retries })
+    expect(codeOf(await condenser.condense(replay(agents(9))))).toBe('summariser_failed')
+    expect(asked).toHaveLength(retries + 1)
+  })
+
+  it('gives up when it is aborted, before, while or after the summariser is asked', async () => {
+    const gone = new Error('gone')
+    const state = replay(agents(9))
+    for (const how of ['before', 'throws', 'ignores'] as const) {
+      const controller = new AbortController()
+      let calls = 0
+      const condenser = rollingCondenser({
+        maxEvents: 8,
+        summarise: async (_, signal) => {
+          calls += 1
+          controller.abort(gone)
+          expect(signal?.aborted).toBe(true)
+          if (how === 'throws') throw new Error('aborted')
+          return 'too late'
+        },
+      })
+      if (how === 'before') controller.abort(gone)
+      await expect(condenser.condense(state, { signal: controller.signal })).rejects.toBe(gone)
+      expect(calls).toBe(how === 'before' ? 0 : 1)
+    }
+  })
+
+  it.each([{ retries: -1 }, { retries: 1.5 }, { eventBudget: 0 }, { totalBudget: 0 }, { maxEvents: 3 }])(
+    'is not made with %j',
+    (options) => {
+      expect(() => rolling([], options)).toThrow(/must be/)
+    },
+  )
+
+  it('ends every request, and ends when it is asked again and again', async () => {
+    const { condenser } = rolling(['so far'])
+    let state = replay([system('s'), user('u'), ...agents(40), ...pair('x')])
+    const lengths: number[] = []
+    for (let round = 0; ; round += 1) {
+      state = reduce(state, request(`q${round}`))
+      const decision = await condenser.condense(state)
+      if (decision.type !== 'condense') {
+        expect(codeOf(decision)).toBe('nothing_to_forget')
+        break
+      }
+      state = reduce(state, decision.event)
+      expect(state.branch.view.unhandledCondensationRequest).toBe(false)
+      lengths.push(state.branch.view.length)
+    }
+    expect(lengths).toEqual(lengths.toSorted((a, b) => b - a))
+    expect(new Set(lengths).size).toBe(lengths.length)
+    expect(lengths.at(-1)).toBeGreaterThanOrEqual(2)
+  })
+})
+
+/** The letters of the contents as JSON. */
+const count = (messages: readonly NeutralMessage[]): number =>
+  messages.reduce((sum, { content }) => sum + JSON.stringify(content).length, 0)
+
+describe('a token limit', () => {
+  const log = agents(30)
+  const limit = 600
+
+  it('tells the summariser its room, and holds it to it', async () => {
+    for (const [length, code] of [
+      [100, 'condense'],
+      [5000, 'summary_too_long'],
+    ] as const) {
+      const { condenser, asked } = rolling(['x'.repeat(length)], { maxEvents: 240, maxTokens: limit, count })
+      const state = replay(log)
+      const decision = await condenser.condense(state)
+      expect(codeOf(decision)).toBe(code)
+      expect(asked).toHaveLength(code === 'condense' ? 1 : 4)
+      expect(asked[0]?.maxTokens).toBeGreaterThanOrEqual(limit / 4)
+      expect(asked[0]?.prompt).toContain(`Use at most ${asked[0]?.maxTokens} tokens.`)
+      if (decision.type === 'refuse') {
+        expect(decision.reason).toMatchObject({ triggers: ['tokens'], required: true, again: 'later' })
+        expect(asked.map(({ maxTokens }) => maxTokens)).toEqual(
+          asked.map(({ attempt }) => Math.floor((asked[0]?.maxTokens ?? 0) / 2 ** attempt)),
+        )
+      }
+    }
+  })
+
+  it('takes a summary that fits to the token, and no longer one', async () => {
+    const state = replay(log)
+    const { condenser: first, asked } = rolling(['x'], {
+      maxEvents: 240,
+      maxTokens: limit,
+      count,
+      retries: 0,
+    })
+    await first.condense(state)
+    const room = (asked[0]?.maxTokens ?? 0) - JSON.stringify([{ type: 'text', text: '' }]).length
+    for (const [more, code] of [
+      [-1, 'condense'],
+      [0, 'condense'],
+      [1, 'summary_too_long'],
+    ] as const) {
+      const { condenser } = rolling(['x'.repeat(room + more)], {
+        maxEvents: 240,
+        maxTokens: limit,
+        count,
+        retries: 0,
+      })
+      expect(codeOf(await condenser.condense(state))).toBe(code)
+    }
+  })
+})
+
+describe('what the summariser reads', () => {
+  it('is every call with its arguments and every result', async () => {
+    const { condenser, asked } = rolling(['s'])
+    const call = batch('r', ['1', '2'])
+    await condenser.condense(replay([...agents(2), ...call, ...agents(9, 2)]))
+    expect(asked[0]?.events.slice(0, 4)).toEqual([
+      { id: 'a1', label: 'call of ls', text: '{}' },
+      { id: 'a2', label: 'call of ls', text: '{}' },
+      { id: 'o1', label: 'result of ls', text: 'o1' },
+      { id: 'o2', label: 'result of ls', text: 'o2' },
+    ])
+  })
+})

@@ -1,0 +1,79 @@
+/** The last words of a branch: case V1. */
+
+import { describe, expect, it } from 'vitest'
+import { finalResponse } from '../../src/context/final-response.ts'
+import type { Event } from '../../src/event/types.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { compact } from '../../src/state/snapshot.ts'
+import {
+  action,
+  type ActionOptions,
+  agent,
+  condensation,
+  image,
+  moveHead,
+  pair,
+  pause,
+  text,
+  update,
+  user,
+} from '../build.ts'
+
+const finish = (id: string, message: unknown, more: ActionOptions = {}): Event =>
+  action(id, { tool: 'finish', action: { kind: 'FinishAction', message }, ...more })
+
+const final = (...events: Event[]) => finalResponse(replay(events))
+
+describe('V1 the final response', () => {
+  it('is the message of a finish call, or the text of the agent', () => {
+    expect(final(user('u'), finish('f', 'Done.'))).toBe('Done.')
+    expect(final(user('u'), agent('a', 'Hello.'))).toBe('Hello.')
+  })
+
+  it('is what was said last', () => {
+    expect(final(agent('a', 'One'), agent('b', 'Two'))).toBe('Two')
+    expect(final(agent('a', 'One'), finish('f', 'Two'))).toBe('Two')
+    expect(final(finish('f', 'One'), agent('a', 'Two'))).toBe('Two')
+    expect(final(agent('a', 'One'), ...pair('1'), pause('p'), update('s', 'x', 1), user('u'))).toBe('One')
+  })
+
+  it('is empty when nothing was said', () => {
+    expect(final()).toBe('')
+    expect(final(user('u'), ...pair('1'))).toBe('')
+  })
+
+  it('is empty for a finish call that could not be read', () => {
+    expect(final(agent('a', 'One'), finish('f', '', { action: null }))).toBe('')
+    expect(final(agent('a', 'One'), finish('f', 7))).toBe('')
+  })
+
+  it('joins the texts of a message, and counts its images', () => {
+    expect(final(agent('a', [text('a'), text('b'), text('c')]))).toBe('abc')
+    expect(final(agent('a', [text('See: '), image('x', 'y')]))).toBe('See: [Image: 2 URLs]')
+  })
+
+  it('is not what a user called, nor what another tool was given', () => {
+    expect(final(agent('a', 'One'), finish('f', 'Two', { source: 'user' }))).toBe('One')
+    expect(
+      final(agent('a', 'One'), action('b', { tool: 'say', action: { kind: 'Say', message: 'Two' } })),
+    ).toBe('One')
+  })
+
+  // The public one takes a message without a word for the last one, and so says nothing.
+  it('is not a message that says nothing', () => {
+    expect(final(agent('a', 'One'), agent('b', ''), agent('c', []))).toBe('One')
+  })
+
+  it('is that of HEAD’s branch', () => {
+    const log = [user('u'), agent('a', 'One'), agent('b', 'Two', { parent_id: 'u' })]
+    expect(final(...log)).toBe('Two')
+    expect(final(...log, moveHead('h', 'a'))).toBe('One')
+  })
+
+  it('is read from a compacted state, and refused where it was let go', () => {
+    const log = [user('u'), agent('a', 'One'), pause('p')]
+    expect(finalResponse(compact(replay(log)))).toBe('One')
+    const forgotten = compact(replay([...log, condensation('c', ['a'])]))
+    expect(() => finalResponse(forgotten)).toThrow(expect.objectContaining({ code: 'not_held' }))
+  })
+})

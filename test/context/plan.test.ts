@@ -1,0 +1,333 @@
+/** Plans of condensations: what is forgotten at, below and above each limit, and what never is. The names U… and W… are those of the inventory. */
+
+import { describe, expect, it } from 'vitest'
+import { hasCode } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import { type CondensationLimits } from '../../src/context/condenser/limits.ts'
+import { condensationOf, type CondensationPlan, planCondensation } from '../../src/context/condenser/plan.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import { compact, decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
+import { viewEvents } from '../../src/view/view.ts'
+import { agent, batch, condensation, pair, request, system, user } from '../build.ts'
+
+const agents = (count: number): Event[] => Array.from({ length: count }, (_, at) => agent(`m${at}`))
+const tens = (messages: readonly NeutralMessage[]): number => messages.length * 10
+
+/** What is planned: ids, or the reason for none. */
+function planned(events: readonly Event[], limits: CondensationLimits = {}): readonly string[] | string {
+  const plan = planCondensation(replay(events), limits)
+  return plan.type === 'plan' ? plan.forgottenIds : plan.type === 'keep' ? 'keep' : plan.reason.code
+}
+
+const count = (planned: readonly string[] | string): number | string =>
+  typeof planned === 'string' ? planned : planned.length
+
+function planFor(events: readonly Event[], limits: CondensationLimits = {}): CondensationPlan {
+  const plan = planCondensation(replay(events), limits)
+  if (plan.type !== 'plan') throw new Error(`no plan: ${JSON.stringify(plan)}`)
+  return plan
+}
+
+describe('the limit of events', () => {
+  it('U1 is 240 by default: 240 stay, of 241 about half', () => {
+    expect(count(planned(agents(239)))).toBe('keep')
+    expect(count(planned(agents(240)))).toBe('keep')
+    // The view is then keep_first 2, the summary, and 117.
+    expect(count(planned(agents(241)))).toBe(241 - 2 - 117)
+  })
+
+  it.each([
+    [79, 'keep'],
+    [80, 'keep'],
+    [81, 42],
+    [100, 61],
+  ])('U2 of %i events with 80 and 4 kept first: %s', (length, gone) => {
+    expect(count(planned(agents(length), { maxEvents: 80, keepFirst: 4 }))).toBe(gone)
+  })
+
+  it('U4 keeps three first of eleven, and the summary follows them', () => {
+    const { forgottenIds, summaryOffset, triggers, room } = planFor(agents(11), {
+      maxEvents: 10,
+      keepFirst: 3,
+    })
+    expect({ forgottenIds, summaryOffset, triggers, room }).toEqual({
+      forgottenIds: ['m3', 'm4', 'm5', 'm6', 'm7', 'm8', 'm9'],
+      summaryOffset: 3,
+      triggers: ['events'],
+      room: null,
+    })
+  })
+
+  it('U6 is refused where it leaves nothing behind the summary', () => {
+    const wrong: CondensationLimits[] = [
+      { maxEvents: 0 },
+      { maxEvents: 7.5 },
+      { maxEvents: NaN },
+      { keepFirst: -1 },
+      { maxEvents: 10, keepFirst: 8 },
+      { maxEvents: 10, keepFirst: 4 },
+      { maxTokens: 0 },
+      { maxTokens: NaN },
+    ]
+    for (const limits of wrong) expect(() => planned([], limits)).toThrow(/must be/)
+    expect(planned([], { maxEvents: 10, keepFirst: 3 })).toBe('keep')
+    expect(planned([], { maxTokens: 1 })).toBe('keep')
+    // 2 is the default of keepFirst: with it 8 is the least.
+    expect(planned([], { maxEvents: 8 })).toBe('keep')
+    expect(() => planned([], { maxEvents: 7 })).toThrow(
+      'maxEvents must be 8 or more where keepFirst is 2; it is 7',
+    )
+  })
+})
+
+describe('minimum progress', () => {
+  it.each([0, -0.1, 1, 1.5, NaN])('U13 %d is refused', (minimumProgress) => {
+    try {
+      planned([], { minimumProgress })
+      expect.unreachable()
+    } catch (error) {
+      expect(hasCode(error, 'invalid_query')).toBe(true)
+    }
+  })
+
+  it('U13 is the least share that is worth a summary', () => {
+    // 61 of 100 would go.
+    const limits = { maxEvents: 80, keepFirst: 4 }
+    expect(count(planned(agents(100), { ...limits, minimumProgress: 0.6 }))).toBe(61)
+    expect(count(planned(agents(100), { ...limits, minimumProgress: 0.61 }))).toBe(61)
+    expect(count(planned(agents(100), { ...limits, minimumProgress: 0.62 }))).toBe('nothing_to_forget')
+  })
+
+  it('is a tenth by default', () => {
+    // A batch of 100 events stays with the first ones, and seven at the end.
+    const names = Array.from({ length: 50 }, (_, at) => `x${at}`)
+    const gone = (between: number) =>
+      count(planned([agent('a'), ...batch('r', names), ...agents(between + 7)], { maxEvents: 20 }))
+    expect(gone(11)).toBe('nothing_to_forget')
+    expect(gone(12)).toBe(12)
+    expect(gone(13)).toBe(13)
+  })
+
+  it('leaves a view as it is when too little would go, unless it is asked for', () => {
+    // Thirty events first, then one loop of 60 that ends past the tail.
+    const loop = [...batch('r', ['a'], true), ...Array.from({ length: 20 }, (_, at) => pair(`p${at}`)).flat()]
+    const log = [...agents(3), ...loop]
+    const limits = { maxEvents: 10, keepFirst: 4 }
+    expect(() => planned(log, limits)).toThrow('maxEvents must be 12')
+    expect(count(planned(log, { maxEvents: 12, keepFirst: 4 }))).toBe('nothing_to_forget')
+    expect(count(planned([...log, request('q')], { maxEvents: 12, keepFirst: 4 }))).toBe(45)
+  })
+})
+
+describe('a request', () => {
+  it.each([
+    [25, 20, 16],
+    [40, 30, 26],
+  ])('U9 %i events, at most %i: %i go', (length, maxEvents, gone) => {
+    expect(count(planned([...agents(length), request('q')], { maxEvents }))).toBe(gone)
+  })
+
+  it('comes first among the triggers, and makes it required', () => {
+    expect(planFor([...agents(25), request('q')], { maxEvents: 20 }).triggers).toEqual(['request', 'events'])
+    const refused = planCondensation(replay([user('u'), request('q')]))
+    expect(refused).toMatchObject({
+      type: 'refuse',
+      reason: { code: 'nothing_to_forget', triggers: ['request'], required: true, again: 'never' },
+    })
+  })
+
+  it('W24 on a short view keeps the system prompt and the last user message', () => {
+    const log = [system('s'), user('u'), agent('a'), user('v'), agent('b'), request('q')]
+    expect(planned(log)).toEqual(['a', 'b'])
+    expect(planned(log, { keepFirst: 0 })).toEqual(['u', 'a'])
+    const told = { keepFirst: 0, forgetLastUserMessage: true }
+    expect(planned(log, told)).toEqual(['u', 'a', 'v'])
+    expect(planned(log, { ...told, forgetSystemPrompt: true })).toEqual(['s', 'u', 'a', 'v'])
+    // One event for one summary would not make the view shorter; with the first ones, two can go.
+    expect(planned([system('s'), user('u'), agent('a'), user('v'), request('q')])).toEqual(['u', 'a'])
+    expect(planned([system('s'), user('u'), agent('a'), request('q')])).toBe('nothing_to_forget')
+    expect(planned([system('s'), user('u'), request('q')])).toBe('nothing_to_forget')
+  })
+
+  it('W25 on an empty view, and of an answer that answers nothing, is refused and nothing throws', () => {
+    expect(planned([request('q')])).toBe('nothing_to_forget')
+    expect(planned([pair('a')[1], request('q')])).toBe('nothing_to_forget')
+  })
+})
+
+const limits = (maxTokens: number, more: CondensationLimits = {}): CondensationLimits => ({
+  maxTokens,
+  maxEvents: 1000,
+  count: tens,
+  ...more,
+})
+
+const required = (events: readonly Event[], given: CondensationLimits) => {
+  const plan = planCondensation(replay(events), given)
+  return plan.type === 'refuse' ? plan.reason.required : plan.type
+}
+
+const write = () => toMessages(replay([user('one')]))
+
+describe('the token limit', () => {
+  it('U7 binds alone, and only above it', () => {
+    expect(planned(agents(20), limits(201))).toBe('keep')
+    expect(planned(agents(20), limits(200))).toBe('keep')
+    const plan = planFor(agents(20), limits(199))
+    expect(plan.triggers).toEqual(['tokens'])
+    // Half of 199 is room for nine messages: the first two and seven more.
+    expect(plan.forgottenIds).toHaveLength(11)
+    expect(plan.room).toBe(199 - 90)
+  })
+
+  it('U8 of several limits the caller gives the smallest', () => {
+    expect(planned(agents(20), limits(Math.min(500, 100)))).not.toBe('keep')
+    expect(planned(agents(5), limits(Math.min(100, 500)))).toBe('keep')
+  })
+
+  it('U10 makes it required, with the events or without', () => {
+    const tight = { forgetLastUserMessage: false, keepFirst: 0 }
+    expect(required([user('u')], limits(9, tight))).toBe(true)
+    const loop = [...batch('r', ['a'], true), ...Array.from({ length: 20 }, (_, at) => pair(`p${at}`)).flat()]
+    expect(required([...agents(3), ...loop], { maxEvents: 12, keepFirst: 4 })).toBe(false)
+    expect(
+      required([...agents(3), ...loop], { maxEvents: 12, keepFirst: 4, maxTokens: 100, count: tens }),
+    ).toBe('plan')
+  })
+
+  it('is over budget when what stays is', () => {
+    const log = [system('s'), user('u'), agent('a'), agent('b')]
+    expect(planned(log, limits(21, { keepFirst: 0 }))).toEqual(['a', 'b'])
+    expect(planned(log, limits(20, { keepFirst: 0 }))).toBe('over_budget')
+  })
+
+  it('forgets the first events too where a summary would have less than a quarter', () => {
+    const log = [agent('a'), agent('b'), agent('c'), agent('d'), user('u')]
+    // With two kept first, three messages stay.
+    expect(planned(log, limits(40))).toEqual(['c', 'd'])
+    expect(planFor(log, limits(40)).room).toBe(10)
+    expect(planned(log, limits(39))).toEqual(['a', 'b', 'c', 'd'])
+  })
+
+  it('counts what the caller would send', () => {
+    expect(planned(agents(20), limits(199, { write }))).toBe('keep')
+  })
+
+  it('needs a counter that counts', () => {
+    for (const wrong of [NaN, -1])
+      expect(() => planned(agents(2), limits(10, { count: () => wrong }))).toThrow('count')
+  })
+})
+
+const long = (size: number) =>
+  batch(
+    'r',
+    Array.from({ length: size }, (_, at) => `x${at}`),
+  )
+
+const longAtEnd = (size: number): Event[] => [...agents(7), ...long(size)]
+
+describe('a plan', () => {
+  it('goes around the last user message, and the summary stands behind all that it tells of', () => {
+    const log = [system('s'), user('u'), ...agents(3), user('v'), ...pair('1'), ...pair('2'), ...pair('3')]
+    const plan = planFor(log, { maxEvents: 8 })
+    expect(plan.forgottenIds).toEqual(['m0', 'm1', 'm2', 'a1', 'o1', 'a2', 'o2'])
+    const after = reduce(replay(log), { ...condensationOf(plan, 'so far'), id: 'c' })
+    expect([...viewEvents(after.branch.view)].map(({ id }) => id)).toEqual([
+      's',
+      'u',
+      'v',
+      'c-summary',
+      'a3',
+      'o3',
+    ])
+  })
+
+  it('cuts at unit borders: a batch goes whole, and a loop', () => {
+    const log = [
+      user('u'),
+      ...batch('r', ['1', '2', '3']),
+      ...batch('t', ['4'], true),
+      ...pair('5'),
+      ...agents(3),
+    ]
+    expect(planned(log, { maxEvents: 8, keepFirst: 1 })).toEqual(
+      ['a1', 'a2', 'a3', 'o1', 'o2', 'o3'].concat(['a4', 'o4', 'a5', 'o5'], ['m0']),
+    )
+    // Kept first are at least as many as asked for, up to the end of their unit.
+    expect(planned(log, { maxEvents: 8, keepFirst: 2 })).toEqual(['a4', 'o4', 'a5', 'o5', 'm0', 'm1'])
+  })
+
+  it('leaves a batch that waits where it is, and what is open stays open', () => {
+    const [call, answer] = pair('w')
+    const log = [user('u'), agent('a'), call, agent('b'), agent('c'), agent('d'), request('q')]
+    const plan = planFor(log, { keepFirst: 0 })
+    expect(plan.forgottenIds).toEqual(['a', 'b', 'c'])
+    const state = replay(log)
+    const after = reduce(state, { ...condensationOf(plan, 'so far'), id: 'c1' })
+    expect(after.branch.openCalls).toEqual(state.branch.openCalls)
+    const answered = reduce(after, answer)
+    expect([...viewEvents(answered.branch.view)].map(({ id }) => id)).toEqual([
+      'u',
+      'c1-summary',
+      'aw',
+      'ow',
+      'd',
+    ])
+  })
+
+  it('keeps the last unit rather than nothing of the end, where that is short enough', () => {
+    // Two first, the summary, and eight, ten or twelve of the batch: ten is what may be.
+    expect(planned(longAtEnd(3), { maxEvents: 9 })).toHaveLength(5)
+    expect(planned(longAtEnd(5), { maxEvents: 13 })).toHaveLength(5)
+    expect(planned(longAtEnd(5), { maxEvents: 12 })).toHaveLength(15)
+  })
+
+  it('does not list an id that stands for two units', () => {
+    const log = [
+      user('u'),
+      ...agents(4),
+      condensation('c', ['m0'], 'the first', 1),
+      agent('c-summary'),
+      ...agents(9).slice(5),
+      request('q'),
+    ]
+    expect(planned(log, { keepFirst: 0, maxEvents: 8 })).not.toContain('c-summary')
+  })
+
+  it('is the same for a state from a snapshot, and for a compacted one', () => {
+    const state = replay([system('s'), user('u'), ...agents(30), request('q')], { conversationId: 'c' })
+    const opened = decodeSnapshot(encodeSnapshot(state), 'c')
+    for (const other of [opened, compact(state)]) {
+      const plan = other === null ? null : planCondensation(other)
+      expect(plan).toMatchObject({
+        type: 'plan',
+        forgottenIds: planFor([...agents(0)].concat(logOf(state))).forgottenIds,
+      })
+    }
+  })
+
+  it('needs a summary that says something', () => {
+    const plan = planFor([...agents(9)], { maxEvents: 8 })
+    expect(condensationOf(plan, 'x', 'reply')).toEqual({
+      kind: 'Condensation',
+      source: 'environment',
+      forgotten_event_ids: plan.forgottenIds,
+      summary: 'x',
+      summary_offset: 2,
+      llm_response_id: 'reply',
+    })
+    for (const blank of ['', ' \n', '\u0085']) expect(() => condensationOf(plan, blank)).toThrow('not blank')
+  })
+
+  it('is not called for again once it is carried out', () => {
+    const state = replay(agents(9))
+    const once = reduce(state, { ...condensationOf(planFor(agents(9), { maxEvents: 8 }), 's'), id: 'c' })
+    expect(planCondensation(once, { maxEvents: 8 })).toEqual({ type: 'keep' })
+  })
+})
+
+const logOf = (state: ReturnType<typeof replay>): Event[] =>
+  [...state.log.entries].flatMap(({ event }) => (event === null ? [] : [event]))

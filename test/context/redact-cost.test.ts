@@ -1,0 +1,65 @@
+/** What redaction costs grows with the length of a text, however the text is made: four times the text, not sixteen times the time. */
+
+import { describe, expect, it } from 'vitest'
+import { redact } from '../../src/context/redaction/redact.ts'
+import { redactionRules } from '../../src/context/redaction/rules.ts'
+
+const SECRET = 'the-one-secret-value'
+const TOKEN = 'sk-ant-AAAAAAAAAAAAAAA1'
+const RULES = redactionRules({
+  secrets: [SECRET, 'another secret value'],
+  patterns: [/\binternal-[a-z]{8}\b/, /x{4}y/],
+  key: 'k',
+})
+
+const fill = (part: string) => (length: number) =>
+  part.repeat(Math.ceil(length / part.length)).slice(0, length)
+
+/** Texts of about a length that would be slow to search in a careless way. */
+const TEXTS: Readonly<Record<string, (length: number) => string>> = {
+  prose: fill('The quick brown fox jumps over the lazy dog. '),
+  'JSON in JSON': (length) =>
+    JSON.stringify(
+      JSON.stringify(Array.from({ length: length / 60 }, (_, i) => ({ i, text: 'a\n"b" %20' }))),
+    ),
+  'secrets and nothing else': fill(`${SECRET} ${TOKEN} `),
+  'secrets in one base64 text': (length) => Buffer.from(fill(SECRET)(length * 0.75)).toString('base64'),
+  'keys that become one': (length) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: length / 40 }, (_, i) => [`${TOKEN}${i}`, 1]))),
+  'sealed texts': (length) =>
+    `[${Array.from({ length: length / 50 }, () => `{"encrypted_content":"${TOKEN}"}`).join()}]`,
+  backslashes: fill('\\'),
+  'an escape in an escape': (length) => `\\${fill('u005c')(length)}`,
+  'percent signs': fill('%25'),
+  'everything percent-encoded': fill('%41'),
+  quotes: fill('"'),
+  'quotes of both kinds': fill(`"'`),
+  'unended fields': fill('"password":"'),
+  brackets: (length) => '['.repeat(length / 2) + `"${TOKEN}"` + ']'.repeat(length / 2),
+  'keys without end': fill('-----BEGIN PRIVATE KEY-----'),
+  'sk-sk-': fill('sk-'),
+  eyJeyJ: fill('eyJ'),
+  '://a:': fill('://a:'),
+  'bearer ': fill('bearer '),
+  'one word': fill('x'),
+  masks: fill('[redacted]x'),
+  space: (length) => `bearer${' '.repeat(length)}`,
+}
+
+const best = (text: string): number => {
+  const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
+  return Math.min(
+    ...Array.from({ length: 3 }, () => {
+      const start = performance.now()
+      redact(event, RULES)
+      return performance.now() - start
+    }),
+  )
+}
+
+describe('the time that a text of a megabyte takes', () => {
+  it.each(Object.entries(TEXTS))('%s', { retry: 3 }, (_, make) => {
+    best(make(100_000))
+    expect(best(make(1_000_000)) / best(make(250_000))).toBeLessThan(10)
+  })
+})

@@ -1,0 +1,287 @@
+/** What redaction leaves as it is: ids, kinds, words of the contract, and all that is no secret. */
+
+import { describe, expect, it } from 'vitest'
+import { redact, redactLog } from '../../src/context/redaction/redact.ts'
+import type { RedactionOptions } from '../../src/context/redaction/rules.ts'
+import { loadLine } from '../../src/event/load.ts'
+import type { Event } from '../../src/event/types.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, EVERYTHING, redacted, RULES, S, using } from './redact-events.ts'
+import { MASK } from './redact-said.ts'
+
+describe('what stays', () => {
+  it('an event without secrets is the same object; of another there is a frozen copy, and it is not touched', () => {
+    const plain = action()
+    expect(redact(plain, RULES)).toBe(plain)
+    const event = action({ summary: S, action: { kind: 'X', deep: { list: [S] } } })
+    const text = JSON.stringify(event)
+    const after = redact(event, RULES) as object as { readonly action: { readonly deep: object } }
+    expect(JSON.stringify(event)).toBe(text)
+    expect([after, after.action, after.action.deep].map(Object.isFrozen)).toEqual([true, true, true])
+    expect(Object.isFrozen(event)).toBe(false)
+  })
+
+  it('every id and every word of the contract, whatever the rules say', () => {
+    const ids = { id: S, parent_id: S, tool_call_id: S, llm_response_id: S, action_id: S, message_id: S }
+    const common = { id: S, parent_id: S, timestamp: '2026-01-01T00:00:00Z' }
+    const call = { id: S, name: 'finish', arguments: '', origin: 'responses', responses_item_id: S }
+    const events: object[] = [
+      { kind: 'PauseEvent', ...common, source: 'user' },
+      {
+        kind: 'Condensation',
+        ...common,
+        source: 'environment',
+        llm_response_id: S,
+        forgotten_event_ids: [S],
+        summary_offset: 1,
+      },
+      { kind: 'ConversationStateUpdateEvent', ...common, key: 'leaf_event_id', value: S },
+      { kind: 'ConversationStateUpdateEvent', ...common, key: 'execution_status', value: 'idle' },
+      { kind: 'ConversationStateUpdateEvent', ...common, key: 'approved_actions', value: [S] },
+      {
+        kind: 'ConversationStateUpdateEvent',
+        ...common,
+        key: 'confirmation_policy',
+        value: { kind: 'ConfirmRisky', threshold: 'LOW' },
+      },
+      {
+        kind: 'ActionEvent',
+        ...common,
+        thought: [],
+        thinking_blocks: [],
+        tool_name: 'finish',
+        tool_call_id: S,
+        tool_call: call,
+        llm_response_id: S,
+        security_risk: 'HIGH',
+        critic_result: { score: 1 },
+        responses_reasoning_item: { id: S },
+        action: { kind: 'FinishAction', message: '' },
+      },
+      {
+        kind: 'UserRejectObservation',
+        ...common,
+        tool_name: 'think',
+        tool_call_id: S,
+        action_id: S,
+        rejection_source: 'hook',
+      },
+      { kind: 'TokenEvent', ...common, source: 'agent', prompt_token_ids: [1, 22], response_token_ids: [] },
+      {
+        kind: 'MessageEvent',
+        ...common,
+        source: 'user',
+        llm_message: {
+          role: 'user',
+          tool_call_id: S,
+          content: [{ type: 'text', text: ' ', cache_prompt: true }],
+        },
+      },
+    ]
+    for (const event of events) {
+      expect(redacted(event)).toBe(event)
+      const { kind, ...rest } = redacted(event, EVERYTHING)
+      expect(kind).toBe((event as { kind: string }).kind)
+      for (const [key, value] of Object.entries(ids)) if (key in rest) expect(rest[key]).toBe(value)
+    }
+    for (const event of events.filter((_, i) => ![3, 5, 6, 9].includes(i)))
+      expect(redacted(event, EVERYTHING)).toBe(event)
+  })
+
+  it('the words and numbers that only a published tool takes, while any other may be a secret', () => {
+    const rules = using({ patterns: [/str_replace|in_progress|\b4[0-9]{3}\b|command|path/] })
+    const edit = {
+      kind: 'FileEditorAction',
+      command: 'str_replace',
+      path: 'path/4711',
+      insert_line: 4711,
+      view_range: [4711, 4712],
+    }
+    expect(redacted(action({ action: edit }), rules)['action']).toEqual({
+      kind: 'FileEditorAction',
+      command: 'str_replace',
+      path: `${MASK}/${MASK}`,
+      insert_line: 4711,
+      view_range: [4711, 4712],
+    })
+    const plan = {
+      kind: 'TaskTrackerAction',
+      task_list: Array.from({ length: 300 }, () => ({ title: 'str_replace', status: 'in_progress' })),
+    }
+    expect(redacted(action({ action: plan }), rules)['action']).toEqual({
+      kind: 'TaskTrackerAction',
+      task_list: Array.from({ length: 300 }, () => ({ title: MASK, status: 'in_progress' })),
+    })
+    const own = {
+      kind: 'OwnAction',
+      command: 'str_replace',
+      pin: 4711,
+      pins: [4711, 1],
+      'a 4711': 1,
+      'a 4712': 2,
+      [`a ${MASK}`]: 3,
+    }
+    expect(redacted(action({ action: own }), rules)['action']).toEqual({
+      kind: 'OwnAction',
+      [MASK]: MASK,
+      pin: MASK,
+      pins: [MASK, 1],
+      'a [redacted#2]': 1,
+      'a [redacted#3]': 2,
+      'a [redacted]': 3,
+    })
+  })
+
+  it('a time that can be read; another is a text like any', () => {
+    const rules = using({ patterns: [/2026/], secrets: [S] })
+    expect(redacted({ kind: 'PauseEvent', timestamp: '2026-01-01T00:00:00Z' }, rules)['timestamp']).toBe(
+      '2026-01-01T00:00:00Z',
+    )
+    expect(redacted({ kind: 'PauseEvent', timestamp: `at ${S}` }, rules)['timestamp']).toBe(`at ${MASK}`)
+  })
+
+  it('__proto__ as a key, and keys that are secrets', () => {
+    const raw = JSON.parse(`{"kind":"X","__proto__":{"a":"${S}"},"${S}":1,"${S}!":2}`) as object
+    expect(JSON.stringify(redacted(action({ action: raw }))['action'])).toBe(
+      `{"kind":"X","__proto__":{"a":"${MASK}"},"${MASK}":1,"${MASK}!":2}`,
+    )
+  })
+})
+
+/** The arguments of a call redacted. */
+function after(args: string, options: RedactionOptions = { secrets: [S] }): string {
+  const call = { id: 'c1', name: 'terminal', arguments: args, origin: 'completion' }
+  const { tool_call } = redacted(action({ tool_call: call }), using(options))
+  return (tool_call as { readonly arguments: string }).arguments
+}
+
+const deep = (inner: string): string => '['.repeat(100_000) + inner + ']'.repeat(100_000)
+
+describe('arguments', () => {
+  it('keep every character that is no secret', () => {
+    expect(after(`{ "n": 1.0e2, "big":12345678901234567890,\n "a" : "${S}\\u0021", "a":null }`)).toBe(
+      `{ "n": 1.0e2, "big":12345678901234567890,\n "a" : "${MASK}!", "a":null }`,
+    )
+    expect(after(`not json ${S}`)).toBe(`not json ${MASK}`)
+  })
+
+  it('stay JSON when the secret is a number, or reaches over the borders of texts', () => {
+    const options: RedactionOptions = { secrets: ['4111111111111111'] }
+    expect(after('{"card":4111111111111111,"n":[4111111111111111]}', options)).toBe(
+      `{"card":"${MASK}","n":["${MASK}"]}`,
+    )
+    expect(after('4111111111111111', options)).toBe(`"${MASK}"`)
+    expect(after('{"a":"1","b":"2"}', { secrets: ['{"a":"1","b":"2"}'] })).toBe(`{"redacted":"${MASK}"}`)
+    expect(after('{"a":"x1","b":"2y"}', { patterns: [/1","b":"2/] })).toBe(`{"a":"x${MASK}y"}`)
+    expect(after('[1,"x"]', { patterns: [/,"/] })).toBe(`{"redacted":"${MASK}"}`)
+    expect(after('[1,2]', { patterns: [/[^]/], key: 'k' })).toMatch(
+      /^\["\[redacted:\w{16}\]","\[redacted:\w{16}\]"\]$|^\{"redacted"/,
+    )
+  })
+
+  it('stay JSON when a text is encoded too often to be read', () => {
+    let text = `${S}\n`
+    for (let i = 0; i < 12; i += 1) text = JSON.stringify(text).slice(1, -1)
+    const args = `{"a":"${text}"}`
+    expect(JSON.parse(after(args))).toEqual({ redacted: MASK })
+  })
+
+  it('of any depth', () => {
+    expect(after(deep(`"${S}"`))).toBe(deep(`"${MASK}"`))
+  })
+})
+
+const update = (key: string, value: unknown): unknown =>
+  redacted({ kind: 'ConversationStateUpdateEvent', key, value })['value']
+
+describe('state updates', () => {
+  it('are open but for what the engine reads', () => {
+    expect(update('agent_state', { a: [S, 1] })).toEqual({ a: [MASK, 1] })
+    expect(update('full_state', { execution_status: 'idle', id: S, title: S })).toEqual({
+      execution_status: 'idle',
+      id: S,
+      title: MASK,
+    })
+    expect(redacted({ kind: 'ConversationStateUpdateEvent', key: S, value: 1 })['key']).toBe(MASK)
+  })
+
+  it('hold a secret when their key is the name of one', () => {
+    expect(update('api_key', 'x')).toBe(MASK)
+    expect(update('api_keys', 'x')).toBe('x')
+    expect(update('token', ['x', { kind: 'y' }])).toEqual([MASK, { kind: 'y' }])
+  })
+})
+
+describe('lines that are no events', () => {
+  it('keep what would stay of an event, so that they can be tried again', () => {
+    const line = JSON.stringify({
+      kind: 'FutureEvent',
+      id: S,
+      parent_id: S,
+      timestamp: '2026-01-01T00:00:00Z',
+      note: S,
+      tool_call: { id: S, name: 'x', arguments: `{"a":"${S}"}` },
+      thinking_blocks: [{ thinking: S, signature: 'sig' }],
+    })
+    const { fact } = loadLine(line)
+    const after = redact(fact, RULES)
+    expect(after).toMatchObject({ quarantined: true, id: S, parent_id: S, event_kind: 'FutureEvent' })
+    expect(JSON.parse((after as { raw: string }).raw)).toEqual({
+      kind: 'FutureEvent',
+      id: S,
+      parent_id: S,
+      timestamp: '2026-01-01T00:00:00Z',
+      note: MASK,
+      tool_call: { id: S, name: 'x', arguments: `{"a":"${MASK}"}` },
+      thinking_blocks: [{ thinking: MASK, signature: null }],
+    })
+    expect(redact(after, RULES)).toBe(after)
+  })
+
+  it.each([
+    [`{"kind":"PauseEvent","note":"${S}`, `{"kind":"PauseEvent","note":"${MASK}`],
+    [`no json: ${S}`, `no json: ${MASK}`],
+    [`["${S}"]`, `["${MASK}"]`],
+    ['no secret', 'no secret'],
+  ])('%s', (line, raw) => {
+    const { fact } = loadLine(line)
+    expect(redact(fact, RULES)).toMatchObject({ quarantined: true, raw })
+    expect(redact(fact, RULES) === fact).toBe(line === raw)
+  })
+
+  it('show no secret in what is said to be wrong with them', () => {
+    const { fact } = loadLine(JSON.stringify({ kind: 'PauseEvent', [S]: S }))
+    expect(JSON.stringify(fact)).toContain(S)
+    expect(JSON.stringify(redact(fact, RULES))).not.toContain(S)
+  })
+
+  it('are read at any depth', () => {
+    const line = `${'{"a":'.repeat(50_000)}"${S}"${'}'.repeat(50_000)}`
+    expect(JSON.stringify(redact(loadLine(line).fact, RULES))).not.toContain(S)
+  })
+})
+
+describe('a log', () => {
+  it('keeps the ids that were derived from bodies, so that references hold', () => {
+    const said: Event = {
+      kind: 'MessageEvent',
+      source: 'user',
+      llm_message: { role: 'user', content: [{ text: S }] },
+    }
+    const before = replay([{ kind: 'PauseEvent' }, said], { conversationId: 'c' })
+    const id = before.log.entries.get(1)?.id ?? ''
+    const forget: Event = {
+      kind: 'Condensation',
+      id: 'x',
+      llm_response_id: 'r',
+      forgotten_event_ids: [id],
+      summary: 'gone',
+      summary_offset: 0,
+    }
+    const facts = redactLog([{ kind: 'PauseEvent' }, said, forget], RULES, { conversationId: 'c' })
+    expect(facts.map((fact) => fact.id)).toEqual([undefined, id, 'x'])
+    const [first] = replay(facts, { conversationId: 'c' }).branch.view.units
+    expect(first?.type === 'message' && first.item.id).toBe('x-summary')
+    expect(redactLog([said], RULES, { conversationId: 'c', from: 1 })[0]?.id).toBe(id)
+  })
+})

@@ -1,0 +1,102 @@
+/** What providers sign and seal: thinking and encrypted content stay whole, or are no longer sent as what they were. */
+
+import { describe, expect, it } from 'vitest'
+import { redactLog } from '../../src/context/redaction/redact.ts'
+import { maskSecrets } from '../../src/event/mask.ts'
+import type { Event } from '../../src/event/types.ts'
+import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, redacted, RULES, S } from './redact-events.ts'
+import { MASK } from './redact-said.ts'
+
+const blocksOf = (...thinking_blocks: object[]): unknown =>
+  redacted(action({ thinking_blocks }))['thinking_blocks']
+const sent = (facts: readonly Event[]): string => JSON.stringify(toAnthropic(toMessages(replay(facts))))
+
+describe('what providers sign and seal', () => {
+  const signed = { type: 'thinking', thinking: 'plain', signature: 'sig/0' }
+  const secret = { type: 'thinking', thinking: `say ${S}`, signature: 'sig/1' }
+  const sealed = { type: 'redacted_thinking', data: 'gAAAA' }
+
+  it('thinking without secrets stays, signature and all', () => {
+    const event = action({ thinking_blocks: [signed, sealed], thought: [{ text: S }] })
+    expect(redacted(event)).toEqual({ ...event, thought: [{ text: MASK }] })
+  })
+
+  it('one block with a secret takes the signatures of all, and their number stays', () => {
+    expect(blocksOf(signed, secret, sealed)).toEqual([
+      { type: 'thinking', thinking: 'plain', signature: null },
+      { type: 'thinking', thinking: `say ${MASK}`, signature: null },
+      { type: 'thinking', thinking: MASK },
+    ])
+    expect(blocksOf({ thinking: S })).toEqual([{ thinking: MASK }])
+    expect(blocksOf({ data: S })).toEqual([{ thinking: MASK }])
+    expect(blocksOf({ thinking: 'x', signature: S })).toEqual([{ thinking: 'x', signature: null }])
+  })
+
+  it('no provider is sent a signature of words that are no longer there', () => {
+    const answer = {
+      kind: 'ObservationEvent',
+      id: 'o',
+      tool_name: 'terminal',
+      tool_call_id: 'c1',
+      action_id: 'a1',
+      observation: { kind: 'X' },
+    }
+    const log = [
+      action({ thinking_blocks: [signed, secret, sealed], thought: [{ text: 'hm' }] }),
+      answer as Event,
+    ]
+    expect(sent(log)).toContain('sig/1')
+    const after = redactLog(log, RULES) as readonly Event[]
+    expect(sent(after)).not.toMatch(/sig\/|thinking|gAAAA/)
+    expect(replay(after).branch.view.length).toBe(2)
+  })
+
+  it('patterns find nothing in a signature or in what is sealed, as it is noise', () => {
+    const event = action({
+      thinking_blocks: [
+        { thinking: 'x', signature: 'AKIAAAAAAAAAAAAAAAAA' },
+        { data: 'AKIAAAAAAAAAAAAAAAAA' },
+      ],
+      responses_reasoning_item: { id: 'rs_1', encrypted_content: 'AKIAAAAAAAAAAAAAAAAA' },
+    })
+    expect(redacted(event)).toBe(event)
+  })
+
+  it('encrypted_content goes to the provider, at any depth it stays, and every rendering masks it', () => {
+    const item = { id: 'rs_1', summary: [S], encrypted_content: 'AKIAAAAAAAAAAAAAAAAA' }
+    const text = JSON.stringify({
+      output: [{ ...item, password: 'x', encrypted_content: ['AKIAAAAAAAAAAAAAAAAA'] }],
+    })
+    const event = redacted(
+      action({ responses_reasoning_item: item, action: { kind: 'X', deep: [item] } }),
+    ) as object as Event
+    const log = redacted({ kind: 'LLMCompletionLogEvent', filename: 'f', log_data: text })
+    const kept = { ...item, summary: [MASK] }
+    expect(event).toMatchObject({ responses_reasoning_item: kept, action: { deep: [kept] } })
+    expect(JSON.parse(log['log_data'] as string)).toEqual({
+      output: [{ id: 'rs_1', summary: [MASK], encrypted_content: ['AKIAAAAAAAAAAAAAAAAA'], password: MASK }],
+    })
+    const answer = { kind: 'AgentErrorEvent', tool_name: 'terminal', tool_call_id: 'c1', error: 'x' }
+    const request = toOpenAIResponses(toMessages(replay([event, answer as Event])))
+    expect(JSON.stringify(request)).toContain('"encrypted_content":"AKIAAAAAAAAAAAAAAAAA"')
+    expect(JSON.stringify(maskSecrets([event, log]))).not.toContain('AKIA')
+  })
+
+  it('a literal secret in what is sealed makes it null', () => {
+    const item = { id: 'rs_1', encrypted_content: `x${Buffer.from(`--${S}`).toString('base64')}` }
+    expect(redacted(action({ responses_reasoning_item: item }))['responses_reasoning_item']).toEqual({
+      id: 'rs_1',
+      encrypted_content: null,
+    })
+    const log = redacted({
+      kind: 'LLMCompletionLogEvent',
+      filename: 'f',
+      log_data: JSON.stringify({ encrypted_content: S }),
+    })
+    expect(log['log_data']).toBe('{"encrypted_content":null}')
+  })
+})

@@ -1,0 +1,308 @@
+/** The redacting store keeps every promise of a store, and lets nothing secret into the database: not in its file, nor in what stands beside it. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { redactingStore } from '../../src/context/redaction/store.ts'
+import { redactionRules } from '../../src/context/redaction/rules.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { hasCode } from '../../src/event/errors.ts'
+import { loadLine } from '../../src/event/load.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { Event } from '../../src/event/types.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { storeConformance } from '../../src/testing/index.ts'
+import { agent, call } from '../conversation/agent.ts'
+import { folder, opener } from '../store/sqlite-drivers.ts'
+
+const FILES = folder()
+afterAll(FILES.remove)
+
+const S = 'opensesame+"x'
+const MASK = '[redacted]'
+const RULES = redactionRules({ secrets: [S] })
+/** What does not occur in any case of the kit. */
+const IDLE = redactionRules({
+  secrets: ['nobody would write this'],
+  patterns: [/nobody would write that/],
+  key: 'k',
+})
+
+describe('over memory, with rules that hit nothing', () => {
+  const cases = storeConformance({ name: 'redacting', open: async () => redactingStore(memoryStore(), IDLE) })
+  it('is tried in full', () => expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([]))
+  for (const { name, run } of cases) it(name, run)
+})
+
+describe('over SQLite, with rules that hit nothing', () => {
+  const { open, reopen } = opener('node:sqlite', FILES)
+  const inner = new Map<Store, Store>()
+  const wrapped = async (store: Promise<Store>): Promise<Store> => {
+    const outer = redactingStore(await store, IDLE)
+    inner.set(outer, await store)
+    return outer
+  }
+  const cases = storeConformance({
+    name: 'redacting SQLite',
+    open: () => wrapped(open()),
+    reopen: (store) => wrapped(reopen(inner.get(store) as Store)),
+  })
+  it('is tried in full', () => expect(cases.some(({ name }) => name.startsWith('reopen'))).toBe(true))
+  for (const { name, run } of cases) it(name, run)
+})
+
+const message = (id: string, text: string): Event => ({
+  kind: 'MessageEvent',
+  id,
+  timestamp: '2026-01-01T00:00:00Z',
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text }] },
+})
+
+/** The secret written in every way that is looked for. */
+const WRITTEN = [
+  S,
+  JSON.stringify({ a: JSON.stringify([S]) }),
+  encodeURIComponent(S),
+  Buffer.from(`ab${S}`).toString('base64'),
+]
+/** A part of each of them that nothing else holds. */
+const TRACES = ['opensesame', Buffer.from('xxopensesame').toString('base64').slice(3, 15)]
+
+const FACTS: readonly Fact[] = [
+  ...WRITTEN.map((text, i) => message(`m${i}`, text)),
+  {
+    ...call('a1'),
+    tool_call: {
+      id: 'call-a1',
+      name: 'terminal',
+      arguments: JSON.stringify({ command: `login ${S}` }),
+      origin: 'completion',
+    },
+  },
+  { kind: 'ConversationStateUpdateEvent', id: 'k', key: 'agent_state', value: { [S]: [S] } },
+]
+const LINES = [
+  `{"kind":"FutureEvent","id":"q1","note":${JSON.stringify(S)}}`,
+  `{"kind":"PauseEvent",${JSON.stringify(S)}`,
+]
+
+async function fill(store: Store): Promise<void> {
+  await store.createConversation({
+    id: 'c',
+    title: `On ${S}`,
+    tags: { password: 'x', note: S },
+    metadata: { deep: [S], [S]: 1 },
+  })
+  await store.append('c', FACTS)
+  await store.append(
+    'c',
+    LINES.map((line) => loadLine(line).fact),
+    { mode: 'import' },
+  )
+  await store.updateConversation('c', { title: S, metadata: { b: S } })
+}
+
+describe('what is written', () => {
+  it('holds no secret, neither in the file of a SQLite database nor beside it', async () => {
+    const file = FILES.next()
+    const bytes = (): string =>
+      readdirSync(FILES.path)
+        .filter((name) => join(FILES.path, name).startsWith(file))
+        .map((name) => readFileSync(join(FILES.path, name)).toString('latin1'))
+        .join('\n')
+    const inner = sqliteStore({ file })
+    const store = redactingStore(inner, RULES)
+    await fill(store)
+    const engine = createEngine({ store })
+    await (await engine.open('c')).append(message('late', S))
+    // The write-ahead log is there as long as the store is open.
+    expect(readdirSync(FILES.path).some((name) => name.endsWith('-wal'))).toBe(true)
+    const open = bytes()
+    await engine.close()
+    await store.close()
+    for (const text of [open, bytes()]) {
+      expect(text).toContain(MASK)
+      for (const trace of TRACES) expect(text).not.toContain(trace)
+    }
+    // The traces are what would be found without the rules.
+    const bare = sqliteStore({ file: `${file}.bare` })
+    await fill(bare)
+    await bare.close()
+    for (const trace of TRACES) expect(readFileSync(`${file}.bare`).toString('latin1')).toContain(trace)
+  })
+
+  it('is what append returns, and what is read', async () => {
+    const store = redactingStore(memoryStore(), RULES)
+    await fill(store)
+    const read = await store.read('c')
+    expect(read.length).toBe(FACTS.length + LINES.length)
+    expect(JSON.stringify(read.map(({ fact }) => fact))).not.toContain('opensesame')
+    expect(read.slice(-2).map(({ fact }) => ('raw' in fact ? fact.raw : null))).toEqual([
+      `{"kind":"FutureEvent","id":"q1","note":"${MASK}"}`,
+      `{"kind":"PauseEvent","${MASK}"`,
+    ])
+    await store.close()
+  })
+
+  it('fits into a record: what was short enough is short enough again', async () => {
+    const store = redactingStore(memoryStore(), RULES)
+    const title = async (id: string, text: string): Promise<string | null> =>
+      (await store.createConversation({ id, title: text })).title
+    const s = 'opensesame+"x'
+    expect(await title('a', `${'t'.repeat(199 - s.length)}${s}`)).toBe(`${'t'.repeat(199 - s.length)}${MASK}`)
+    const keyed = redactingStore(memoryStore(), redactionRules({ secrets: [S], key: 'k' }))
+    for (const [length, cut] of [
+      [186, false],
+      [187, true],
+      [200, true],
+    ] as const) {
+      const text = `${s}${'t'.repeat(length - s.length)}`
+      const { title: is = '' } = await keyed.createConversation({ id: `n${length}`, title: text })
+      expect([is?.startsWith('[redacted:'), is?.endsWith('…'), [...(is ?? '')].length]).toEqual([
+        true,
+        cut,
+        cut ? 200 : length + 14,
+      ])
+    }
+    await expect(title('b', `${s}${'t'.repeat(201 - s.length)}`)).resolves.toBe(
+      `${MASK}${'t'.repeat(201 - s.length)}`,
+    )
+    await expect(store.createConversation({ id: 'd', title: 't'.repeat(201) })).rejects.toThrow('title')
+    const { tags } = await keyed.createConversation({
+      id: 't',
+      tags: { a: `${s}${'t'.repeat(256 - s.length)}`, apikey: 'k' },
+    })
+    expect([tags['a']?.length, tags['a']?.endsWith('…')]).toEqual([256, true])
+    expect(tags['apikey']).toMatch(/^\[redacted:\w{16}\]$/)
+    const named = redactingStore(memoryStore(), redactionRules({ secrets: ['topsecret1', 'topsecret2'] }))
+    const record = await named.createConversation({ id: 'u', tags: { topsecret1: 'x', topsecret2: 'y' } })
+    expect(record.tags).toEqual({ redacted: 'x', redacted2: 'y' })
+    for (const one of [store, keyed, named]) await one.close()
+  })
+})
+
+const ids = async (from: Store) => (await from.read('c')).map(({ id, parentId }) => [id, parentId])
+
+describe.each([
+  ['memory', () => memoryStore()],
+  ['SQLite', () => sqliteStore({ file: FILES.next(), synchronous: 'normal' })],
+] as const)('over %s, with rules that hit', (_, make) => {
+  it('an append said again is known, another body is not', async () => {
+    const store = redactingStore(make(), redactionRules({ secrets: [S], key: 'k' }))
+    await store.createConversation({ id: 'c' })
+    const first = await store.append('c', FACTS)
+    const again = await store.append('c', FACTS, { expected: 0 })
+    expect(again.version).toBe(first.version)
+    expect(again.events).toEqual(first.events)
+    await expect(store.append('c', [message('m0', `${S} else`)])).rejects.toSatisfy((error) =>
+      hasCode(error, 'id_conflict'),
+    )
+    await store.close()
+  })
+
+  it('an import keeps the ids that bodies gave, and is known when it is repeated', async () => {
+    const { id: _id, ...nameless } = message('', S)
+    const lines = LINES.map((line) => loadLine(line).fact)
+    const plain = make()
+    const store = redactingStore(make(), RULES)
+    const facts: Fact[] = [{ kind: 'PauseEvent' }, nameless, ...lines]
+    for (const each of [plain, store]) {
+      await each.createConversation({ id: 'c' })
+      await each.append('c', facts, { mode: 'import', expected: 'none' })
+      await each.append('c', facts.slice(1), { mode: 'import', expected: 1 })
+    }
+    expect(await ids(store)).toEqual(await ids(plain))
+    await store.append('c', facts, { mode: 'import' })
+    for (const each of [plain, store]) await each.close()
+  })
+
+  it('a conversation lives by what was stored, and a snapshot holds nothing else', async () => {
+    const saved: Uint8Array[] = []
+    const inner = make()
+    const store: Store = {
+      ...redactingStore(inner, RULES),
+      saveSnapshot: async (id, parts, options) => {
+        for (const { bytes } of parts) saved.push(bytes)
+        await inner.saveSnapshot(id, parts, options)
+      },
+    }
+    const engine = createEngine({ store })
+    const conversation = await engine.create({ id: 'c' })
+    await conversation.append([{ kind: 'SystemPromptEvent', id: 's', system_prompt: { text: S }, tools: [] }])
+    await conversation.sendMessage(`use ${S}`)
+    const secret = {
+      ...call('b1'),
+      tool_call: { ...call('b1').tool_call, arguments: JSON.stringify({ command: S }) },
+    }
+    const { step, sent } = agent([secret])
+    const { status } = await conversation.run(step)
+    expect(status).toBe('finished')
+    expect(sent.join('')).not.toContain('opensesame')
+    expect(sent.at(-1)).toContain(`{\\"command\\":\\"${MASK}\\"}`)
+    for (let i = 0; i < 1_100; i += 1) await conversation.append(message(`n${i}`, `${i} ${S}`))
+    await conversation.append(FACTS as readonly Event[])
+    const state = await conversation.state()
+    const stored = replay(
+      (await readAll(store)).map(({ fact }) => fact),
+      { conversationId: 'c' },
+    )
+    expect(state.header).toEqual(stored.header)
+    expect(JSON.stringify(await conversation.messages())).not.toContain('opensesame')
+    expect(encodeState(stored)).not.toContain('opensesame')
+    await engine.close()
+    expect(saved.length).toBeGreaterThan(0)
+    for (const bytes of saved) expect(Buffer.from(bytes).toString('latin1')).not.toContain('opensesame')
+    const other = createEngine({ store })
+    const opened = await (await other.open('c')).state()
+    expect([opened.header, opened.log.head?.id, opened.branch.view.length]).toEqual([
+      stored.header,
+      stored.log.head?.id,
+      stored.branch.view.length,
+    ])
+    await other.close()
+    await store.close()
+  })
+})
+
+async function readAll(store: Store) {
+  const first = await store.read('c', { limit: 1_000 })
+  return [...first, ...(await store.read('c', { from: 1_000, limit: 1_000 }))]
+}
+
+describe('calls', () => {
+  it('reject what cannot be read, and never throw at once', async () => {
+    const store = redactingStore(memoryStore(), RULES)
+    await store.createConversation({ id: 'c' })
+    const circle: Record<string, unknown> = { kind: 'PauseEvent', id: 'p' }
+    circle['self'] = circle
+    const calls = [
+      store.append('c', [circle as object as Event]),
+      store.append('none', FACTS),
+      store.createConversation({ id: 'c' }),
+      store.createConversation(null as never),
+      store.updateConversation('c', { title: 7 } as never),
+      store.updateConversation('c', { tags: null, metadata: 'x' } as never),
+      store.updateConversation('c', { metadata: circle as never }),
+      store.updateConversation('c', { tags: { a: [circle] } as never }),
+    ]
+    for (const result of await Promise.allSettled(calls)) expect(result.status).toBe('rejected')
+    await store.close()
+  })
+
+  it('leave what they are given as it is', async () => {
+    const store = redactingStore(memoryStore(), RULES)
+    const given = { id: 'c', title: S, tags: { a: S }, metadata: { a: [S] } }
+    const text = JSON.stringify(given)
+    await store.createConversation(given)
+    expect(JSON.stringify(given)).toBe(text)
+    const event = message('m', S)
+    await store.append('c', [event])
+    expect(JSON.stringify(event)).toContain('opensesame')
+    await store.close()
+  })
+})

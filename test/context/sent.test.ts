@@ -1,0 +1,190 @@
+/** What is made of messages before they are sent: masked results, stable prefixes, cache breakpoints. */
+
+import { describe, expect, it } from 'vitest'
+import { cacheBreakpoints } from '../../src/context/cache-breakpoints.ts'
+import { observationMasking } from '../../src/context/masking.ts'
+import { stablePrefix } from '../../src/context/stable-prefix.ts'
+import type { Event } from '../../src/event/types.ts'
+import { toAnthropic } from '../../src/messages/anthropic.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, agent, fail, image, observe, pair, system, text, user } from '../build.ts'
+
+const sent = (...events: Event[]): NeutralMessage[] => toMessages(replay(events))
+
+const LONG = 'a long result '.repeat(10)
+
+/** A user's message, then calls with long results. */
+const calls = (count: number): Event[] => [
+  user('u'),
+  ...Array.from({ length: count }, (_, at) => {
+    const call = action(`a${at}`)
+    return [call, observe(`o${at}`, call, LONG)]
+  }).flat(),
+]
+
+const maskedIn = (messages: readonly NeutralMessage[]): number =>
+  messages.filter((message) => message.role === 'tool' && JSON.stringify(message).includes('[An old result'))
+    .length
+
+describe('masking', () => {
+  it.each([
+    [0, 0],
+    [19, 0],
+    [20, 10],
+    [21, 10],
+    [29, 10],
+    [30, 20],
+  ])('of %i results hides %i: the last ten stay, and it goes by tens', (results, hidden) => {
+    expect(maskedIn(observationMasking()(sent(...calls(results))))).toBe(hidden)
+  })
+
+  it.each([
+    [2, 1, 1, 0],
+    [2, 1, 2, 0],
+    [2, 1, 3, 1],
+    [0, 1, 3, 3],
+    [1, 2, 2, 0],
+    [1, 2, 3, 2],
+    [1, 2, 4, 2],
+    [1, 2, 5, 4],
+  ])('that keeps %i and goes by %i hides of %i results %i', (keepLast, stride, results, hidden) => {
+    expect(maskedIn(observationMasking({ keepLast, stride })(sent(...calls(results))))).toBe(hidden)
+  })
+
+  it('hides the oldest, keeps what they answer and whether they failed', () => {
+    const [call, other] = [action('a'), action('b')]
+    const log = [user('u'), call, fail('f', call, LONG), other, observe('o', other, LONG)]
+    const [, , failed, , last] = observationMasking({ keepLast: 1, stride: 1, placeholder: '[old]' })(
+      sent(...log),
+    )
+    expect(failed).toEqual({
+      role: 'tool',
+      content: [{ type: 'text', text: '[old]' }],
+      tool_call_id: 'call-a',
+      name: 'ls',
+      is_error: true,
+    })
+    expect(last).toEqual(sent(...log)[4])
+  })
+
+  it('leaves results alone that are no longer than the placeholder, but never an image', () => {
+    const call = action('a')
+    const result = (content: Parameters<typeof observe>[2]) =>
+      observationMasking({ keepLast: 0, stride: 1, placeholder: '12345' })(
+        sent(call, observe('o', call, content)),
+      )[1]
+    expect(result('1234')?.content).toEqual([text('1234')])
+    expect(result('abcde')?.content).toEqual([text('abcde')])
+    expect(result('abcdef')?.content).toEqual([text('12345')])
+    expect(result([text('abc'), text('def')])?.content).toEqual([text('12345')])
+    expect(result([image('https://example.org/a.png')])?.content).toEqual([text('12345')])
+  })
+
+  it('keeps the mark of a cached prefix', () => {
+    const call = action('a')
+    const log = [call, observe('o', call, [{ ...text(LONG), cache_prompt: true }])]
+    const [, result] = observationMasking({ keepLast: 0, stride: 1, placeholder: 'x' })(sent(...log))
+    expect(result?.content).toEqual([{ ...text('x'), cache_prompt: true }])
+  })
+
+  it('needs numbers', () => {
+    for (const wrong of [{ keepLast: -1 }, { stride: 0 }, { stride: 1.5 }])
+      expect(() => observationMasking(wrong)).toThrow(/must be/)
+  })
+})
+
+describe('the stable prefix', () => {
+  const log = [system('s'), user('u'), ...pair('1'), agent('a')]
+
+  it('is all of it until something changes', () => {
+    expect(stablePrefix([], sent(...log))).toBe(0)
+    expect(stablePrefix(sent(...log), [])).toBe(0)
+    expect(stablePrefix(sent(...log), sent(...log))).toBe(5)
+    expect(stablePrefix(sent(...log), sent(...log, user('v')))).toBe(5)
+    expect(stablePrefix(sent(...log), sent(...log, system('t')))).toBe(0)
+    expect(stablePrefix(sent(...log), structuredClone(sent(...log)))).toBe(5)
+  })
+
+  it('leaves out a user message that grew', () => {
+    expect(stablePrefix(sent(user('u')), sent(user('u'), user('v')))).toBe(0)
+    expect(stablePrefix(sent(agent('a'), user('u')), sent(agent('a'), user('u'), user('v')))).toBe(1)
+  })
+
+  it('looks at every field, and past cache marks', () => {
+    const [one] = sent(agent('a'))
+    for (const other of [
+      { ...one, reasoning_content: 'x' },
+      { ...one, tool_calls: [{}] },
+      { ...one, content: {} },
+      { ...one, extra: 1 },
+      { ...one, content: [text('A')] },
+    ])
+      expect(stablePrefix([one as NeutralMessage], [other as NeutralMessage])).toBe(0)
+    const marked = { ...one, content: [{ ...text('a'), cache_prompt: true }] }
+    expect(stablePrefix([one as NeutralMessage], [marked as NeutralMessage])).toBe(1)
+  })
+})
+
+/** The text of each part that is marked. */
+const marks = (messages: readonly NeutralMessage[], stable: number): string[] =>
+  cacheBreakpoints(messages, stable).flatMap(({ content }) =>
+    content.flatMap((part) => (part.cache_prompt === true ? ['text' in part ? part.text : 'image'] : [])),
+  )
+
+const cached = (words: string) => [{ ...text(words), cache_prompt: true }]
+
+describe('cache breakpoints', () => {
+  const log = [
+    system('s', 'prompt', { dynamic_context: text('today') }),
+    user('u'),
+    ...pair('1'),
+    ...pair('2'),
+    agent('a'),
+    user('v'),
+  ]
+
+  it('stand behind both parts of the system prompt, the stable prefix and the end', () => {
+    const messages = sent(...log)
+    expect(marks(messages, 4)).toEqual(['prompt', 'today', 'o1', 'v'])
+    expect(marks(messages, 0)).toEqual(['prompt', 'today', 'v'])
+    expect(marks(messages, 1)).toEqual(['prompt', 'today', 'v'])
+    expect(marks(messages, messages.length)).toEqual(['prompt', 'today', 'v'])
+    expect(marks(messages, 99)).toEqual(['prompt', 'today', 'v'])
+    expect(marks(sent(user('u')), 0)).toEqual(['u'])
+  })
+
+  it('follow the request before: where its last mark stood, this one has one too', () => {
+    const before = sent(...log.slice(0, 4))
+    const after = sent(...log)
+    const last = marks(before, 0).at(-1) ?? ''
+    expect(marks(after, stablePrefix(before, after))).toContain(last)
+  })
+
+  it('never stand on a blank part, on thinking or on a call', () => {
+    const call = action('a', { thinking: true, thought: ' ' })
+    const messages = sent(user('u', [text('hi'), text(' ')]), call, observe('o', call, ' '))
+    expect(marks(messages, 0)).toEqual(['hi'])
+    expect(JSON.stringify(toAnthropic(cacheBreakpoints(messages, 0))).match(/cache_control/g)).toHaveLength(1)
+  })
+
+  it('take the place of those that the log has', () => {
+    const messages = sent(...['a', 'b', 'c', 'd', 'e'].map((id) => agent(id, cached(id))), agent('f'))
+    expect(marks(messages, 3)).toEqual(['c', 'f'])
+    const request = JSON.stringify(toAnthropic(cacheBreakpoints(messages, 3)))
+    expect(request.match(/cache_control/g)).toHaveLength(2)
+  })
+
+  it('leave other messages the same objects', () => {
+    const messages = sent(...log)
+    const marked = cacheBreakpoints(messages, 0)
+    expect(marked[2]).toBe(messages[2])
+    expect(marked[0]).not.toBe(messages[0])
+  })
+
+  it('need a count', () => {
+    for (const wrong of [-1, 1.5, NaN]) expect(() => cacheBreakpoints([], wrong)).toThrow('stable must be')
+    expect(cacheBreakpoints([], 0)).toEqual([])
+  })
+})

@@ -1,0 +1,84 @@
+/** Titles: what they are made from, and how they are cut. Case V2, but for what asks a model, which is the caller's. */
+
+import { describe, expect, it } from 'vitest'
+import { fallbackTitle, titleInput } from '../../src/context/title.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { compact } from '../../src/state/snapshot.ts'
+import { agent, condensation, image, moveHead, pause, system, text, user } from '../build.ts'
+
+const input = (...events: Parameters<typeof replay>[0][]) =>
+  titleInput(replay(events.flatMap((each) => [...each])))
+
+describe('the text that a title is made from', () => {
+  it('is the first message of a user that says something', () => {
+    const environment = user('e', 'Welcome', { source: 'environment' })
+    const log = [
+      system('s'),
+      environment,
+      agent('a'),
+      user('blank', ' \n'),
+      user('u', 'First'),
+      user('v', 'Second'),
+    ]
+    expect(input(log)).toBe('First')
+  })
+
+  it('V2 is none without a message of a user', () => {
+    expect(input([])).toBe(null)
+    expect(input([agent('a'), user('e', 'x', { source: 'environment' })])).toBe(null)
+    expect(input([user('i', [image('http://x/y.png')])])).toBe(null)
+  })
+
+  it('joins the texts of the message, and takes nothing that was added to it', () => {
+    const parts = [text(' Mend'), image('http://x/y.png'), text('the build ')]
+    expect(input([user('u', parts, { extended_content: [text('A skill')] })])).toBe('Mend the build')
+  })
+
+  it('is that of HEAD’s branch', () => {
+    const log = [user('u', 'One'), user('v', 'Two', { parent_id: '__root__' })]
+    expect(input(log)).toBe('Two')
+    expect(input([...log, moveHead('h', 'u')])).toBe('One')
+    expect(input([...log, moveHead('h', null)])).toBe(null)
+  })
+
+  it.each([
+    [999, 999],
+    [1000, 1000],
+    [1001, 1000],
+  ])('of %i units is %i units long', (given, expected) => {
+    const found = input([user('u', 'x'.repeat(given))])
+    expect(found).toHaveLength(expected)
+    expect(found?.endsWith('...')).toBe(given > 1000)
+  })
+
+  it('is read from what was forgotten, and refused where that was let go', () => {
+    const log = [user('u', 'First'), user('v', 'Second')]
+    const forgotten = replay([...log, condensation('c', ['u']), pause('p')])
+    expect(titleInput(forgotten)).toBe('First')
+    expect(() => titleInput(compact(forgotten))).toThrow(expect.objectContaining({ code: 'not_held' }))
+    const held = replay([pause('p'), ...log, condensation('c', ['v'])])
+    expect(titleInput(compact(held))).toBe('First')
+  })
+})
+
+describe('a title without a model', () => {
+  it.each([
+    ['', ''],
+    ['  Mend \n\t the build ', 'Mend the build'],
+    ['x'.repeat(49), 'x'.repeat(49)],
+    ['x'.repeat(50), 'x'.repeat(50)],
+    ['x'.repeat(51), `${'x'.repeat(47)}...`],
+  ])('of %j is %j', (given, expected) => {
+    expect(fallbackTitle(given)).toBe(expected)
+  })
+
+  it('V2 is no longer than it may be', () => {
+    for (const max of [0, 1, 2, 3, 4, 20, 21, 22, 23, 24]) {
+      const title = fallbackTitle('\u{1f600}'.repeat(40), max)
+      expect(title.length).toBeLessThanOrEqual(max)
+      expect(title.isWellFormed()).toBe(true)
+      expect(title.endsWith('...'.slice(0, max))).toBe(true)
+    }
+    expect(fallbackTitle('Mend the build, then write', 20)).toBe('Mend the build, t...')
+  })
+})
