@@ -12,14 +12,18 @@ import {
   switchTo,
   viewEvents,
   droppedAnswers,
+  stuckDetector,
 } from '../index.ts'
-import type { FileRequest } from './args.ts'
 import type { FileCommand } from './commands.ts'
-import { messagesIn } from './grammar.ts'
-import { toJson } from './json.ts'
-import type { Recording } from './recording.ts'
+import { condensed } from './condense.ts'
+import { messagesIn, messagesOf } from './grammar.ts'
+import { nameOf, type Recording } from './recording.ts'
+import type { FileRequest } from './request.ts'
 
 type Answer = Readonly<Record<string, unknown>>
+
+/** By the published thresholds. */
+export const LOOPS = stuckDetector()
 
 /** The answer to each command, as the table of the `--json` contract has it. */
 const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: FileRequest) => Answer>> = {
@@ -54,7 +58,19 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
     }
   },
 
-  messages: (recording, request) => messagesIn(request.format, stateFor(recording.state, request)),
+  messages: (recording, { format, budget, ...request }) =>
+    messagesIn(format, messagesOf(stateFor(recording.state, request), budget)),
+
+  condense: (recording, request) => {
+    const state = stateFor(recording.state, request)
+    const { event, reason, after } = condensed(state, request)
+    return {
+      condensation: event,
+      reason,
+      view_before: state.branch.view.length,
+      view: Array.from(viewEvents(after.branch.view), (item) => item.id),
+    }
+  },
 
   tree: ({ state: { log } }) => {
     const onHeadPath = new Set(pathTo(log.head))
@@ -69,11 +85,23 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
       })),
     }
   },
+
+  stuck: (recording, request) => {
+    const state = stateFor(recording.state, request)
+    const verdict = LOOPS.verdict(state)
+    return {
+      stuck: verdict !== null,
+      pattern: verdict?.pattern ?? null,
+      event_ids: verdict?.eventIds ?? [],
+      reason: verdict?.reason ?? null,
+      nudge: LOOPS.nudge(state),
+    }
+  },
 }
 
-/** The answer to a request about one file, with every secret masked. */
+/** The answer to a request about one conversation, with every secret masked. */
 export function answer(recording: Recording, request: FileRequest): Answer {
-  return maskSecrets({ file: recording.file, ...ANSWERS[request.command](recording, request) })
+  return maskSecrets({ ...nameOf(recording), ...ANSWERS[request.command](recording, request) })
 }
 
 /** The state that a request looks at: at an event for `replay --at`, on another branch for `--leaf`, else at HEAD. */
@@ -92,26 +120,3 @@ export function quarantinedCount({ log }: State): number {
   for (const entry of log.entries) if (entry.quarantined !== null) count += 1
   return count
 }
-
-/** An answer as JSON without line ends, piece by piece: an answer can be longer than the longest string. */
-export function* jsonPieces(value: unknown): IterableIterator<string> {
-  if (Array.isArray(value)) {
-    let before = '['
-    for (const item of value) {
-      yield before + toJson(item)
-      before = ','
-    }
-    yield before === '[' ? '[]' : ']'
-  } else if (isPlain(value)) {
-    let before = '{'
-    for (const [key, item] of Object.entries(value)) {
-      if (item === undefined) continue
-      yield `${before}${toJson(key)}:`
-      yield* jsonPieces(item)
-      before = ','
-    }
-    yield before === '{' ? '{}' : '}'
-  } else yield toJson(value)
-}
-
-const isPlain = (value: unknown): value is Answer => typeof value === 'object' && value !== null

@@ -1,84 +1,219 @@
 /** The table of commands: what each one is called, takes and tells. */
 
-/** The commands that read conversations. */
-export type FileCommand = 'check' | 'replay' | 'view' | 'messages' | 'tree'
+/** The commands that read conversations, from files or from a database. */
+export type FileCommand = 'check' | 'replay' | 'view' | 'messages' | 'tree' | 'stuck' | 'condense'
+
+/** The commands that work on a database alone. */
+export type DatabaseCommand = 'import' | 'export' | 'search' | 'conversations' | 'serve'
 
 /** Every command by name. */
-export type CommandName = FileCommand | 'demo' | 'help'
+export type CommandName = FileCommand | DatabaseCommand | 'demo' | 'help'
 
 /** A flag beside `--help`. */
-export type Flag = 'json' | 'at' | 'leaf' | 'format'
+export type Flag =
+  | 'json'
+  | 'at'
+  | 'leaf'
+  | 'format'
+  | 'db'
+  | 'conversation'
+  | 'timezone'
+  | 'output'
+  | 'force'
+  | 'redact'
+  | 'kind'
+  | 'source'
+  | 'since'
+  | 'until'
+  | 'text'
+  | 'desc'
+  | 'limit'
+  | 'page'
+  | 'host'
+  | 'port'
+  | 'max-events'
+  | 'summary'
+  | 'budget'
 
 /** What `messages` can write. */
 export const FORMATS = ['neutral', 'openai-chat', 'openai-responses', 'anthropic', 'ai-sdk'] as const
 
+/** What stands in place of what is forgotten, where the user gives no summary. */
+export const PLACEHOLDER_SUMMARY = '[Earlier events were left out.]'
+
 /** One of the grammars that `messages` writes. */
 export type Format = (typeof FORMATS)[number]
 
+/** What `export` can write. */
+export const LAYOUTS = ['jsonl', 'directory', 'zip'] as const
+
+/** One of the forms that `export` writes. */
+export type Layout = (typeof LAYOUTS)[number]
+
 /** The facts of one command, for the parser and the help page alike. */
 export interface CommandFacts {
-  /** What follows the name on the command line. */
-  readonly synopsis: string
+  /** What follows the name on the command line, one line for each way to call it. */
+  readonly synopsis: readonly string[]
   readonly about: string
-  readonly files: boolean
+  /** What it reads from: files, a database, both, or nothing. */
+  readonly reads: readonly ('files' | 'database')[]
   readonly flags: readonly Flag[]
   /** What the help page of the command adds. */
   readonly more: readonly string[]
 }
 
+const STORED = '--db FILE_OR_URL --conversation ID'
+
+const fileCommand = (about: string, options: string, flags: readonly Flag[], more: readonly string[]) => ({
+  synopsis: [`FILE… ${options}`, `${STORED} ${options}`].flatMap((line) => line.split('\n')),
+  about,
+  reads: ['files', 'database'] as const,
+  flags: ['json', 'db', 'conversation', ...flags] as const,
+  more,
+})
+
 export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
-  check: {
-    synopsis: 'FILE… [--json]',
-    about: 'say which events load, and what is wrong with the others',
-    files: true,
-    flags: ['json'],
-    more: ['Exits with 1 when there is an issue.'],
-  },
-  replay: {
-    synopsis: 'FILE… [--at EVENT_ID] [--json]',
-    about: 'fold the log into its state: status, HEAD, open calls, what was repaired',
-    files: true,
-    flags: ['json', 'at'],
-    more: [
+  check: fileCommand(
+    'say which events load, and what is wrong with the others',
+    '[--json]',
+    [],
+    ['Exits with 1 when there is an issue.'],
+  ),
+  replay: fileCommand(
+    'fold the log into its state: status, HEAD, open calls, what was repaired',
+    '[--at EVENT_ID] [--json]',
+    ['at'],
+    [
       'With --at, the state at that event: the branch that it stands on, and the status that the log had then.',
     ],
-  },
-  view: {
-    synopsis: 'FILE… [--leaf EVENT_ID] [--json]',
-    about: 'list what the model may see, and where it may be cut',
-    files: true,
-    flags: ['json', 'leaf'],
-    more: ['With --leaf, the view of the branch that ends at that event.'],
-  },
-  messages: {
-    synopsis: 'FILE… [--leaf EVENT_ID] [--format FORMAT] [--json]',
-    about: 'write what the model is sent, in a provider’s grammar',
-    files: true,
-    flags: ['json', 'leaf', 'format'],
-    more: [
+  ),
+  view: fileCommand(
+    'list what the model may see, and where it may be cut',
+    '[--leaf EVENT_ID] [--json]',
+    ['leaf'],
+    ['With --leaf, the view of the branch that ends at that event.'],
+  ),
+  messages: fileCommand(
+    'write what the model is sent, in a provider’s grammar',
+    '[--leaf EVENT_ID]\n[--format FORMAT] [--budget TOKENS] [--json]',
+    ['leaf', 'format', 'budget'],
+    [
       `FORMAT is one of ${FORMATS.join(', ')}; the default is neutral.`,
       'With --leaf, the messages of the branch that ends at that event.',
+      'With --budget, the oldest events are left out until the rest takes TOKENS, by an estimate that knows no tokenizer. The system prompt and the last user message stay; when they alone are over it, the exit code is 1.',
       'Encrypted reasoning is never printed: null stands in its place.',
     ],
+  ),
+  tree: fileCommand('draw the tree of events, its branches and HEAD', '[--json]', [], []),
+  stuck: fileCommand(
+    'say whether the agent goes round in circles, how, and which events show it',
+    '[--leaf EVENT_ID] [--json]',
+    ['leaf'],
+    [
+      'Since the last message of a user: the same call with the same result 4 times, the same call failing 4 times, 3 messages without a call, or two steps by turns, 6 in a row.',
+      'With --leaf, the branch that ends at that event.',
+      'The nudge is what to tell the model once the same call has failed 3 times.',
+      'The exit code is 0 whether it is stuck or not; --json says which.',
+    ],
+  ),
+  condense: fileCommand(
+    'show what a condensation would forget, and the view before and after it',
+    '--max-events N\n[--summary TEXT] [--leaf EVENT_ID] [--json]',
+    ['max-events', 'summary', 'leaf'],
+    [
+      'A view of more than N events (4 or more) is cut to about half of that, one that the log asks to condense to about half of its own. The first two events, the system prompt and the last user message stay; batches go whole, and what waits for an answer stays. Nothing is written.',
+      `TEXT stands in place of what goes; without it “${PLACEHOLDER_SUMMARY}” does.`,
+      'With --json, {"file","condensation","reason","view_before","view"}: the event to append or null; events or request, or not_needed or nothing_to_forget; the number of events before, and the ids after.',
+    ],
+  ),
+  import: {
+    synopsis: ['FILE… --db FILE_OR_URL [--timezone ZONE] [--conversation ID] [--json]'],
+    about: 'copy recorded conversations into a database',
+    reads: ['files', 'database'],
+    flags: ['json', 'db', 'conversation', 'timezone'],
+    more: [
+      'A conversation is called as base_state.json or meta.json says, else as --conversation says, else by its file’s name.',
+      'Timestamps without a zone are read in ZONE (as in Europe/Berlin), UTC when it is left out.',
+      'Importing again adds only what is not there yet, so an import that broke off is simply made again.',
+      'A database file that is not there is made.',
+    ],
   },
-  tree: {
-    synopsis: 'FILE… [--json]',
-    about: 'draw the tree of events, its branches and HEAD',
-    files: true,
-    flags: ['json'],
-    more: [],
+  export: {
+    synopsis: [`${STORED} [--format FORMAT] [--output PATH] [--force] [--redact]`],
+    about: 'write a conversation of a database to a file or directory that import reads back',
+    reads: ['database'],
+    flags: ['db', 'conversation', 'format', 'output', 'force', 'redact'],
+    more: [
+      `FORMAT is one of ${LAYOUTS.join(', ')}; the default is jsonl, on standard output unless PATH is given.`,
+      'Lines that could not be read as events are written in their place, as they were.',
+      'Nothing is left out: what is encrypted in the events, as reasoning is, stands in the export.',
+      'With --force, a file or an earlier export that PATH names is replaced.',
+      'With --redact, API keys, tokens, passwords and private keys are masked, wherever they stand; ids stay.',
+    ],
+  },
+  search: {
+    synopsis: [
+      `${STORED} [--kind KIND]… [--source SOURCE]`,
+      '[--since TIME] [--until TIME] [--text TEXT] [--leaf EVENT_ID] [--desc]',
+      '[--limit N] [--page CURSOR] [--json]',
+    ],
+    about: 'find events of a conversation in a database, a page at a time',
+    reads: ['database'],
+    flags: [
+      'json',
+      'db',
+      'conversation',
+      'kind',
+      'source',
+      'since',
+      'until',
+      'text',
+      'leaf',
+      'desc',
+      'limit',
+      'page',
+    ],
+    more: [
+      'In order of time: from --since on, and before --until (ISO 8601, in UTC where they name no zone).',
+      'SOURCE is agent, user, environment or hook; TEXT is a part of a message, in any case of its letters.',
+      'With --leaf, only events on the path to that one. N is 1 to 100; CURSOR is the next_page_id of a page.',
+      'With --json, one object {"items","next_page_id"} on one line.',
+    ],
+  },
+  conversations: {
+    synopsis: ['--db FILE_OR_URL [--limit N] [--page CURSOR] [--json]'],
+    about: 'list the conversations of a database, the newest first',
+    reads: ['database'],
+    flags: ['json', 'db', 'limit', 'page'],
+    more: [
+      'N is 1 to 100; CURSOR is the next_page_id of a page.',
+      'With --json, one object {"items","next_page_id"} on one line.',
+    ],
+  },
+  serve: {
+    synopsis: ['[--db FILE_OR_URL] [--host HOST] [--port PORT]'],
+    about: 'serve conversations over HTTP and WebSocket',
+    reads: ['database'],
+    flags: ['db', 'host', 'port'],
+    more: [
+      'Without --db, the conversations are kept in colloquy.db, here; a database file that is not there is made.',
+      'HOST is 127.0.0.1 and PORT 8000 unless others are given; PORT 0 is any that is free.',
+      'With COLLOQUY_SESSION_API_KEYS (keys, with commas between) set, a key is asked for in X-Session-API-Key; without, no other machine is let in, and HOST must be an address of this machine alone.',
+      'Agents that are asked to run repeat what the user said: createService of colloquy/service takes your own.',
+      'Prints its URL; a line of JSON for each request goes to standard error. Ends on SIGINT and SIGTERM, when what is under way is done.',
+    ],
   },
   demo: {
-    synopsis: '',
+    synopsis: [''],
     about: 'replay the sample conversation that ships with colloquy',
-    files: false,
+    reads: [],
     flags: [],
     more: [],
   },
   help: {
-    synopsis: '[COMMAND]',
+    synopsis: ['[COMMAND]'],
     about: 'this page, or the page of a command',
-    files: false,
+    reads: [],
     flags: [],
     more: [],
   },

@@ -11,9 +11,18 @@ export type FileErrorCode =
   | 'unreadable'
   | 'not_json'
   | 'not_an_array'
+  | 'not_a_zip'
   | 'no_events'
+  | 'several_conversations'
+  | 'no_conversations'
+  | 'unknown_conversation'
   | 'unknown_event'
+  | 'other_log'
+  | 'other_time_zone'
   | 'empty_view'
+  | 'over_budget'
+  | 'exists'
+  | 'unwritable'
   | 'unexpected'
 
 /** A file without an answer: exit code 1, and the other files are still answered. */
@@ -30,10 +39,24 @@ export class FileError extends Error {
 /** The error of a file as the file system gives it, in words and without its path. */
 export function fromFileSystem(error: unknown, file?: string): FileError {
   const what = file === undefined ? '' : `${file}: `
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  const code = codeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR')
     return new FileError('not_found', `${what}no such file or directory`)
   if (code === 'EACCES' || code === 'EPERM')
     return new FileError('unreadable', `${what}permission denied (${code})`)
   return new FileError('unreadable', `${what}cannot be read (${code})`)
 }
+
+/** The error of a file that was to be written; what has another cause stays as it is. */
+export function fromWriting(error: unknown): unknown {
+  const code = codeOf(error)
+  if (code === 'ENOENT' || code === 'ENOTDIR')
+    return new FileError('not_found', 'cannot be written: its folder is not there')
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new FileError('unwritable', `cannot be written: the disk is full (${code})`)
+  if (code === 'EEXIST' || code === 'ENOTEMPTY') return new FileError('exists', 'exists already')
+  return /^E[A-Z]+$/.test(code) ? new FileError('unwritable', `cannot be written (${code})`) : error
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

@@ -1,11 +1,32 @@
-/** A state and the name of a format go in, what the model is sent comes out, in that format. */
+/** A state, a budget and the name of a format go in, what the model is sent comes out, in that format. */
 
-import { type State, toAiSdk, toAnthropic, toMessages, toOpenAIChat, toOpenAIResponses } from '../index.ts'
+import {
+  estimateTokens,
+  fitToBudget,
+  type NeutralMessage,
+  type State,
+  toAiSdk,
+  toAnthropic,
+  toMessages,
+  toOpenAIChat,
+  toOpenAIResponses,
+} from '../index.ts'
 import type { Format } from './commands.ts'
+import { FileError } from './failure.ts'
+
+/** What is sent of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
+export function messagesOf(state: State, budget?: number): readonly NeutralMessage[] {
+  if (budget === undefined) return toMessages(state)
+  const fit = fitToBudget(state, estimateTokens, budget)
+  if (fit.type === 'fit') return fit.messages
+  throw new FileError('over_budget', fit.reason.message)
+}
 
 /** What the model is sent, as the `messages` command answers it. @throws ColloquyError `empty_view` in a provider's grammar. */
-export function messagesIn(format: Format, state: State): Readonly<Record<string, unknown>> {
-  const messages = toMessages(state)
+export function messagesIn(
+  format: Format,
+  messages: readonly NeutralMessage[],
+): Readonly<Record<string, unknown>> {
   switch (format) {
     case 'neutral':
       return { messages }

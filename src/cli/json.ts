@@ -14,3 +14,28 @@ export function toJson(value: unknown, indent = 0): string {
 
 const hide = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? hideSecrets(value) : value
+
+/** An answer as JSON without line ends, piece by piece: an answer can be longer than the longest string. */
+export function* jsonPieces(value: unknown): IterableIterator<string> {
+  if (Array.isArray(value)) {
+    let before = '['
+    for (const item of value) {
+      yield before + toJson(item)
+      before = ','
+    }
+    yield before === '[' ? '[]' : ']'
+  } else if (isPlain(value)) {
+    let before = '{'
+    for (const [key, item] of Object.entries(value)) {
+      if (item === undefined) continue
+      yield `${before}${toJson(key)}:`
+      yield* jsonPieces(item)
+      before = ','
+    }
+    yield before === '{' ? '{}' : '}'
+  } else yield toJson(value)
+}
+
+/** Whether a value has fields to write one by one. */
+const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null

@@ -31,6 +31,19 @@ function sinkOf(stream: Terminal): Sink {
 
 const stderr = sinkOf(process.stderr)
 
+const STOPPING = ['SIGINT', 'SIGTERM'] as const
+
+/** Once only: who asks twice does not want to wait. */
+function onStop(stop: () => void): () => void {
+  const once = (): void => {
+    forget()
+    stop()
+  }
+  const forget = (): void => STOPPING.forEach((signal) => void process.off(signal, once))
+  for (const signal of STOPPING) process.on(signal, once)
+  return forget
+}
+
 function fail(error: unknown): void {
   if (!(error instanceof ClosedPipe)) {
     const message = error instanceof Error ? error.message : String(error)
@@ -41,6 +54,11 @@ function fail(error: unknown): void {
   process.exit()
 }
 
+// Node 22 calls its SQLite experimental, on standard error, where a script looks for what went wrong.
+process.removeAllListeners('warning')
+process.on('warning', ({ name, message }) => {
+  if (name !== 'ExperimentalWarning') process.stderr.write(`${name}: ${message}\n`)
+})
 process.on('uncaughtException', fail)
 process.on('unhandledRejection', fail)
 process.exitCode =
@@ -49,4 +67,5 @@ process.exitCode =
     stdout: sinkOf(process.stdout),
     stderr,
     env: process.env,
+    onStop,
   }).catch(fail)) ?? 0

@@ -1,6 +1,16 @@
-/** A file name goes in, the conversation that was recorded there comes out, folded and with its line numbers. */
+/** A file name, or a record in a store, goes in; the conversation that was recorded there comes out, folded and with line numbers. */
 
-import { initialState, type Issue, isQuarantined, reduce, type State } from '../index.ts'
+import {
+  type ConversationRecord,
+  type Fact,
+  initialState,
+  type Issue,
+  isQuarantined,
+  reduce,
+  type State,
+  type Store,
+} from '../index.ts'
+import { readLog } from './db/conversation.ts'
 import { FileError } from './failure.ts'
 import { decodePiece } from './input/decode.ts'
 import { type Form, openInput } from './input/open.ts'
@@ -29,14 +39,17 @@ export interface Upcasts {
   readonly line: number
 }
 
-/** A conversation as one file holds it. */
+/** A conversation as a file or a store holds it. */
 export interface Recording {
-  /** As the user typed it; `-` for standard input. */
+  /** As the user typed it; `-` for standard input; for a database without its password. */
   readonly file: string
-  readonly form: Form
+  /** Its id in the database; null for one in a file. */
+  readonly conversation: string | null
+  /** How the text of a file is divided; null for a database. */
+  readonly form: Form | null
   /** The fold of the log; of no events where nobody asked for it. */
   readonly state: State
-  /** The line number of each position of the log. */
+  /** The line number of each position of the log; for a database the position plus 1. */
   readonly lines: readonly number[]
   /** How many lines could not be read as events. */
   readonly quarantined: number
@@ -71,19 +84,70 @@ export async function readRecording(
       broken = noteBroken(broken, line, why)
       if (form === 'array' && why === 'not JSON')
         throw new FileError('not_json', `element ${line} is not JSON`)
-      if (!isQuarantined(fact)) continue
-      quarantined += 1
-      for (const issue of fact.issues) issues.push({ line, kind: fact.event_kind ?? null, issue })
+      if (isQuarantined(fact)) quarantined += 1
+      issues.push(...issuesOf(fact, line))
     }
     progress.tick(lines.length)
   }
   if (broken !== null && broken.count === lines.length)
     throw new FileError('not_json', noneIsJson(broken, form))
-  return { file, form, state, lines, quarantined, issues, broken, upcasts }
+  return { file, conversation: null, form, state, lines, quarantined, issues, broken, upcasts }
+}
+
+/** Reads and folds the log of a stored conversation, some events at a time. Its facts are taken as the store has them. */
+export async function readStored(
+  store: Store,
+  record: ConversationRecord,
+  file: string,
+  progress: Progress,
+  fold = true,
+): Promise<Recording> {
+  const lines: number[] = []
+  const issues: LineIssue[] = []
+  let quarantined = 0
+  let state = initialState({ conversationId: record.id })
+  for await (const events of readLog(store, record)) {
+    for (const { seq, fact } of events) {
+      if (fold) state = reduce(state, fact)
+      lines.push(seq + 1)
+      if (isQuarantined(fact)) quarantined += 1
+      issues.push(...issuesOf(fact, seq + 1))
+    }
+    progress.tick(lines.length)
+  }
+  const upcasts = new Map<string, Upcasts>()
+  return {
+    file,
+    conversation: record.id,
+    form: null,
+    state,
+    lines,
+    quarantined,
+    issues,
+    broken: null,
+    upcasts,
+  }
+}
+
+/** How an answer names what it is about. */
+export const nameOf = ({
+  file,
+  conversation,
+}: Pick<Recording, 'file' | 'conversation'>): { readonly file: string; readonly conversation?: string } =>
+  conversation === null ? { file } : { file, conversation }
+
+/** How a heading names it. */
+export const titleOf = ({ file, conversation }: Pick<Recording, 'file' | 'conversation'>): string =>
+  conversation === null ? file : `${conversation} in ${file}`
+
+/** What keeps a line from being an event; nothing for an event. */
+export function issuesOf(fact: Fact, line: number): LineIssue[] {
+  if (!isQuarantined(fact)) return []
+  return fact.issues.map((issue) => ({ line, kind: fact.event_kind ?? null, issue }))
 }
 
 /** What there is to say of broken pieces after one more piece; `why` is null for a sound one. */
-function noteBroken(before: Broken | null, line: number, why: string | null): Broken | null {
+export function noteBroken(before: Broken | null, line: number, why: string | null): Broken | null {
   if (before === null) return why === null ? null : { line, why, count: 1, isLast: true }
   return { ...before, count: before.count + (why === null ? 0 : 1), isLast: false }
 }
@@ -93,21 +157,21 @@ function count(upcasts: Map<string, Upcasts>, name: string, line: number): void 
   upcasts.set(name, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
 }
 
-function noneIsJson(broken: Broken, form: Form): string {
-  const what = form === 'directory' ? 'file' : 'line'
+export function noneIsJson(broken: Broken, form: Form): string {
+  const what = form === 'directory' || form === 'zip' ? 'file' : 'line'
   return broken.count === 1
     ? `the only ${what} is ${broken.why}`
     : `none of its ${broken.count} ${what}s is JSON`
 }
 
 /** What a user is told of text that is no JSON; null when there is none. */
-export function brokenNote({ broken, form }: Recording): string | null {
+export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>): string | null {
   if (broken === null) return null
   const cut = broken.isLast && form === 'lines' && broken.why === 'not JSON' ? ' (truncated last line?)' : ''
   const more = broken.count - 1
   const others = more === 0 ? '' : more === 1 ? ', nor is 1 other' : `, nor are ${more} others`
   const what =
-    form === 'directory'
+    form === 'directory' || form === 'zip'
       ? `event file ${broken.line}`
       : form === 'array'
         ? `element ${broken.line}`

@@ -3,23 +3,37 @@
 import { readFile } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ColloquyError } from '../index.ts'
-import { answer, jsonPieces, stateFor } from './answer.ts'
-import { type FileRequest, parseRequest, type Request } from './args.ts'
-import { FileError, UsageError } from './failure.ts'
+import { answer, stateFor } from './answer.ts'
+import { parseRequest } from './args.ts'
+import { attempt, complain, explain } from './attempt.ts'
+import { condensed } from './condense.ts'
+import { hideLogins } from './db/address.ts'
+import { exportConversation } from './export/export.ts'
+import { UsageError } from './failure.ts'
+import { listConversations } from './find/conversations.ts'
+import { searchEvents } from './find/search.ts'
+import { messagesOf } from './grammar.ts'
 import { helpPage } from './help.ts'
+import { importFiles } from './import/import.ts'
 import { ClosedPipe, type Io, writeAll, writeLines } from './io.ts'
+import { jsonPieces } from './json.ts'
 import { progressOn, type Progress } from './progress.ts'
-import { brokenNote, readRecording, type Recording } from './recording.ts'
+import { brokenNote, readRecording, type Recording, titleOf } from './recording.ts'
+import type { FileRequest, Request } from './request.ts'
+import { serveConversations } from './serve/serve.ts'
 import { showCheck } from './show/check.ts'
+import { showCondense } from './show/condense.ts'
 import { showDemo } from './show/demo.ts'
 import { showMessages } from './show/messages.ts'
+import { CALLED } from './show/next.ts'
 import type { Page } from './show/page.ts'
 import { showReplay } from './show/replay.ts'
+import { showStuck } from './show/stuck.ts'
 import { paintFor } from './show/style.ts'
-import { hideSecrets, plain, safe } from './show/text.ts'
+import { plain, safe } from './show/text.ts'
 import { showTree } from './show/tree.ts'
 import { showView } from './show/view.ts'
+import { answerStored } from './stored.ts'
 
 /** How wide a line is where there is no terminal, and at least. */
 const COLUMNS = { default: 100, least: 40 }
@@ -32,7 +46,9 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     if (error instanceof ClosedPipe) throw error
     await complain(
       io,
-      error instanceof UsageError ? `${plain(error.message)} (see: colloquy help)` : explain(error),
+      error instanceof UsageError
+        ? `${plain(hideLogins(error.message))} (see: colloquy help)`
+        : explain(error),
     )
     return error instanceof UsageError ? 2 : 1
   }
@@ -48,13 +64,28 @@ async function perform(request: Request, io: Io): Promise<number> {
       return 0
     case 'demo':
       return await demo(io)
+    case 'import':
+      return await importFiles(request, io, pageFor(io))
+    case 'export':
+      return await exportConversation(request, io, pageFor(io))
+    case 'search':
+      return await searchEvents(request, io, pageFor(io))
+    case 'conversations':
+      return await listConversations(request, io, pageFor(io))
+    case 'serve':
+      return await serveConversations(request, io, await version())
     default:
       return await answerFiles(request, io)
   }
 }
 
-/** Answers the files in the order given; the worst of their exit codes counts. */
+/** Answers the conversation of a database, or the files in the order given; the worst of the exit codes counts. */
 async function answerFiles(request: FileRequest, io: Io): Promise<number> {
+  if (request.stored !== null) {
+    return answerStored(request, request.stored, io, (recording, progress) =>
+      writeAnswer(recording, request, io, progress),
+    )
+  }
   let worst = 0
   for (const [index, file] of request.files.entries()) {
     if (index > 0 && !request.json) await io.stdout.write('\n')
@@ -65,21 +96,13 @@ async function answerFiles(request: FileRequest, io: Io): Promise<number> {
 
 async function answerFile(file: string, request: FileRequest, io: Io): Promise<number> {
   const progress = progressOn(file, io)
-  try {
+  return attempt({ name: file, fields: { file }, json: request.json }, io, progress, async () => {
     const recording = await readRecording(file, io, progress, !(request.json && request.command === 'check'))
     await writeAnswer(recording, request, io, progress)
     const note = brokenNote(recording)
     if (note !== null) await complain(io, `${safe(file)}: ${note}`)
     return note !== null || (request.command === 'check' && recording.issues.length > 0) ? 1 : 0
-  } catch (error) {
-    progress.done()
-    if (error instanceof ClosedPipe) throw error
-    const code = error instanceof FileError || error instanceof ColloquyError ? error.code : 'unexpected'
-    const message = explain(error)
-    if (request.json) await writeAll(io.stdout, [...jsonPieces({ file, error: { code, message } }), '\n'])
-    await complain(io, `${safe(file)}: ${message}`)
-    return 1
-  }
+  })
 }
 
 async function writeAnswer(
@@ -110,11 +133,15 @@ function show(page: Page, recording: Recording, request: FileRequest): Iterable<
     case 'replay':
       return showReplay(page, recording, state)
     case 'view':
-      return showView(page, recording.file, state)
+      return showView(page, titleOf(recording), state)
     case 'messages':
-      return showMessages(page, recording.file, request.format, state)
+      return showMessages(page, titleOf(recording), request.format, messagesOf(state, request.budget))
     case 'tree':
       return showTree(page, recording)
+    case 'condense':
+      return showCondense(page, titleOf(recording), state, condensed(state, request))
+    case 'stuck':
+      return showStuck(page, titleOf(recording), state)
   }
 }
 
@@ -122,8 +149,7 @@ async function demo(io: Io): Promise<number> {
   const path = fileURLToPath(new URL('sample.jsonl', import.meta.url))
   const recording = await readRecording(path, io, progressOn('sample.jsonl', io))
   const near = relative(process.cwd(), path)
-  const command = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'colloquy'
-  await writeLines(io.stdout, showDemo(pageFor(io), recording, command, near.startsWith('..') ? path : near))
+  await writeLines(io.stdout, showDemo(pageFor(io), recording, CALLED, near.startsWith('..') ? path : near))
   return 0
 }
 
@@ -136,13 +162,4 @@ const pageFor = ({ stdout, env }: Io): Page => ({
 async function version(): Promise<string> {
   const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
   return String((JSON.parse(text) as { readonly version?: unknown }).version)
-}
-
-async function complain(io: Io, message: string): Promise<void> {
-  await io.stderr.write(`colloquy: ${message}\n`)
-}
-
-/** What went wrong, on one line and without a stack. */
-function explain(error: unknown): string {
-  return plain(hideSecrets(error instanceof Error ? error.message : String(error))) || 'something went wrong'
 }

@@ -43,6 +43,7 @@ describe('a request', () => {
     expect(parseRequest(['--json', 'replay', 'a', '--at=-1', '--', '--at', '-'])).toEqual({
       command: 'replay',
       files: ['a', '--at', '-'],
+      stored: null,
       json: true,
       event: '-1',
       format: 'neutral',
@@ -53,6 +54,7 @@ describe('a request', () => {
     expect(parseRequest(['messages', '-'])).toEqual({
       command: 'messages',
       files: ['-'],
+      stored: null,
       json: false,
       event: null,
       format: 'neutral',
@@ -64,8 +66,9 @@ describe('help', () => {
   it.each([['help'], ['--help'], ['-h']])('%s lists every command', async (word) => {
     const { code, out, err } = await colloquy([word])
     expect({ code, err }).toEqual({ code: 0, err: '' })
+    const columns = Math.max(...Object.keys(COMMANDS).map((name) => name.length))
     for (const [name, { about }] of Object.entries(COMMANDS))
-      expect(out).toContain(`${name.padEnd(8)}  ${about}`)
+      expect(out).toContain(`${name.padEnd(columns)}  ${about}`)
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
   })
 

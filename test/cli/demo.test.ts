@@ -49,11 +49,15 @@ describe('the demo', () => {
     }
   })
 
+  it('tells how to start the service', () => {
+    expect(out.split('Try next\n')[1]).toMatch(/ serve +as a service$/m)
+  })
+
   it('suggests commands that work', async () => {
     const commands =
       out.split('Try next\n')[1]?.match(/(?<=^ {2}npm run -s colloquy -- )\S.*?(?= {2})/gm) ?? []
     expect(commands.length).toBeGreaterThan(2)
-    for (const command of commands.filter((text) => !text.includes('YOUR-LOG'))) {
+    for (const command of commands.filter((text) => !/YOUR-LOG|^serve$/.test(text))) {
       expect((await colloquy(command.split(' '))).code).toBe(0)
     }
   })

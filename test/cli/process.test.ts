@@ -1,8 +1,11 @@
 /** The real command as a child process: streams, exit codes, pipes that close early. */
 
 import { spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { inFile, kept } from './database.ts'
 import { colloquy, folder, lines, type Outcome, SAMPLE, said } from './world.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts')
@@ -10,11 +13,18 @@ const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts')
 /** Runs the real command. `closeAfter`: close its output after so many bytes. */
 function start(
   argv: readonly string[],
-  options: { stdin?: string; env?: Record<string, string>; closeAfter?: number } = {},
+  options: {
+    stdin?: string
+    env?: Record<string, string>
+    closeAfter?: number
+    node?: readonly string[]
+  } = {},
 ): Promise<Outcome> {
-  const { stdin = '', env = {}, closeAfter = Infinity } = options
+  const { stdin = '', env = {}, closeAfter = Infinity, node = [] } = options
   return new Promise((done, fail) => {
-    const child = spawn(process.execPath, [MAIN, ...argv], { env: { PATH: process.env['PATH'], ...env } })
+    const child = spawn(process.execPath, [...node, MAIN, ...argv], {
+      env: { PATH: process.env['PATH'], ...env },
+    })
     let out = ''
     let err = ''
     child.stdout.on('data', (chunk) => {
@@ -76,5 +86,83 @@ describe('the process', { timeout: 60_000 }, () => {
     const { code, out, err } = await start(['tree', '-', '--json'], { stdin: log })
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(JSON.parse(out)).toMatchObject({ roots: ['p0'], events: { length: 100_000 } })
+  })
+
+  it('imports, searches, lists and exports, and says nothing on the side', async () => {
+    const at = folder({})
+    const stored = ['--db', at('x.db'), '--conversation', 'sample']
+    const made = await start(['import', SAMPLE, '--db', at('x.db')])
+    expect(made).toMatchObject({ code: 0, err: '' })
+    expect(made.out).toContain('47 events, 47 added')
+    for (const argv of [
+      ['search', ...stored, '--kind', 'MessageEvent', '--limit', '2', '--json'],
+      ['search', ...stored, '--desc'],
+      ['conversations', '--db', at('x.db'), '--json'],
+      ['replay', ...stored],
+      ['export', ...stored],
+      ['export', ...stored, '--format', 'zip', '--output', at('x.db')],
+      ['search', ...stored, '--limit', '0'],
+      ['conversations', '--db', at('none.db'), '--json'],
+    ])
+      expect(await start(argv)).toEqual(await colloquy(argv))
+    for (const [format, output] of [
+      ['jsonl', 'sample.jsonl'],
+      ['directory', 'dir'],
+      ['zip', 'sample.zip'],
+    ] as const) {
+      const argv = ['export', ...stored, '--format', format, '--output', at(output)]
+      expect(await start(argv)).toMatchObject({ code: 0, err: '' })
+      const back = await start(['import', at(output), '--db', at(`${format}.db`), '--json'])
+      expect(back.err).toBe('')
+      expect(JSON.parse(back.out)).toMatchObject({ conversation: 'sample', added: 47 })
+    }
+  })
+
+  it('says in one line that the PostgreSQL driver is missing', async () => {
+    const withoutPg = `import { registerHooks } from 'node:module'
+      registerHooks({ resolve(name, context, next) {
+        if (name === 'pg') throw new Error('Cannot find package')
+        return next(name, context)
+      } })`
+    const node = ['--import', `data:text/javascript,${encodeURIComponent(withoutPg)}`]
+    const { code, out, err } = await start(['conversations', '--db', 'postgres://me:s3cret@h/db'], { node })
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toBe(
+      'colloquy: postgres://me:***@h/db: A PostgreSQL URL needs the package pg: npm install pg.\n',
+    )
+  })
+
+  it('exports as much as is read', async () => {
+    const log = lines(...Array.from({ length: 20_000 }, (_, i) => said(`m${i}`, 'hello '.repeat(10))))
+    const db = folder({})('x.db')
+    await colloquy(['import', '-', '--db', db, '--conversation', 'c'], { stdin: log })
+    const { code, out, err } = await start(['export', '--db', db, '--conversation', 'c'], { closeAfter: 1 })
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out.length).toBeLessThan(log.length)
+  })
+
+  it('imports the rest after it was killed', async () => {
+    const total = 30_000
+    const log = lines(...Array.from({ length: total }, (_, i) => said(`m${i}`, 'hello '.repeat(100))))
+    const at = folder({ 'c.jsonl': log })
+    const argv = ['import', at('c.jsonl'), '--db', at('x.db')]
+    const victim = spawn(process.execPath, [MAIN, ...argv], { stdio: 'ignore' })
+    const gone = new Promise((done) => victim.once('exit', done))
+    const written = () => statSync(at('x.db-wal'), { throwIfNoEntry: false })?.size ?? 0
+    while (written() < 1_000_000 && victim.exitCode === null) await sleep(2)
+    victim.kill('SIGKILL')
+    await gone
+    const half = await inFile(at('x.db'), (store) => store.getConversation('c'))
+    expect(half?.version).toBeGreaterThan(0)
+    expect(half?.version).toBeLessThan(total)
+    const { code, out } = await start([...argv, '--json'])
+    expect({ code, report: JSON.parse(out) }).toMatchObject({
+      code: 0,
+      report: { events: total, present: half?.version, created: false },
+    })
+    const { record } = await inFile(at('x.db'), (store) => kept(store, 'c'))
+    expect(record).toMatchObject({ version: total, headId: `m${total - 1}` })
+    const exported = await start(['export', '--db', at('x.db'), '--conversation', 'c'])
+    expect(exported.out === log).toBe(true)
   })
 })

@@ -16,6 +16,7 @@ describe.skipIf(logs.length === 0)(title, () => {
       'replay',
       'view',
       'tree',
+      'stuck',
       ...FORMATS.map((format) => `messages --format ${format}`),
     ]) {
       const argv = [...command.split(' '), path]

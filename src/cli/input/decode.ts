@@ -2,6 +2,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { type Fact, isQuarantined, type Loaded, loadLine, type Quarantined } from '../../index.ts'
+import { unwrap } from '../envelope.ts'
 
 /** A fact, and whether its text could be read at all. */
 export interface Decoded extends Loaded {
@@ -15,6 +16,8 @@ const REPLACED = '\ufffd'
 /** Reads the event in a piece of text. Never throws; what cannot be read is quarantined. */
 export function decodePiece(bytes: Buffer): Decoded {
   const text = textOf(bytes)
+  const kept = unwrap(text)
+  if (kept !== null) return { fact: kept, upcasts: [], broken: null }
   const loaded = loadLine(text)
   const isJson = !(isQuarantined(loaded.fact) && loaded.fact.issues[0]?.type === 'json_invalid')
   if (!isJson) return { ...loaded, broken: 'not JSON' }

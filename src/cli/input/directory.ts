@@ -1,11 +1,10 @@
-/** A directory of event files goes in, their contents come out in the order of their numbers. */
+/** A directory of event files goes in; their contents in the order of their numbers come out, and what stands beside them. */
 
 import { readdir, readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { FileError, fromFileSystem } from '../failure.ts'
 import type { Piece } from './piece.ts'
-
-const EVENT_FILE = /^event-(\d{5,})-.+\.json$/
+import { type DocumentName, DOCUMENTS, eventNumber, isKnown, type Surroundings } from './surroundings.ts'
 
 /** How many files are read before the work goes on. */
 const BATCH = 64
@@ -15,30 +14,67 @@ interface EventFile {
   readonly path: string
 }
 
+/** A directory about to be read. */
+export interface Directory {
+  readonly pieces: AsyncIterable<Piece[]>
+  readonly surroundings: Surroundings
+}
+
 /**
- * The files `event-NNNNN-<id>.json` of a directory, or of its subfolder `events` when it has none itself.
- * @throws FileError `no_events` when neither has one.
+ * The event files of a directory, or of its subfolder `events` when it has none itself.
+ * @throws FileError `no_events` when neither has one, and nothing else says that a conversation is there.
  */
-export async function eventFiles(directory: string): Promise<AsyncIterable<Piece[]>> {
-  const own = await list(directory)
-  const files = own.length > 0 ? own : await list(join(directory, 'events')).catch(() => [])
-  if (files.length === 0) {
+export async function openDirectory(directory: string): Promise<Directory> {
+  const names = await namesIn(directory)
+  const own = eventFiles(directory, names)
+  const inner = own.length === 0 && names.includes('events') ? join(directory, 'events') : null
+  const innerNames = inner === null ? [] : await namesIn(inner).catch(noneOfFile)
+  const files = inner === null ? own : eventFiles(inner, innerNames)
+  const documents = await documentsIn(directory, names)
+  if (files.length === 0 && Object.keys(documents).length === 0) {
     throw new FileError(
       'no_events',
       'the directory holds no event-NNNNN-<id>.json, nor does its subfolder events',
     )
   }
-  return read(files)
+  const ignored = [...names, ...innerNames].filter((name) => !isKnown(name))
+  return { pieces: read(files), surroundings: { folder: folderOf(directory), documents, ignored } }
 }
 
-async function list(directory: string): Promise<EventFile[]> {
+/** The name of the conversation's folder: the one above for a bare `events`. */
+function folderOf(directory: string): string {
+  const path = resolve(directory)
+  return basename(path) === 'events' ? basename(dirname(path)) : basename(path)
+}
+
+async function namesIn(directory: string): Promise<string[]> {
   const names = await readdir(directory).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  return names.toSorted()
+}
+
+/** A file that is called as the folder should be holds no events. */
+function noneOfFile(error: unknown): string[] {
+  if (error instanceof FileError && error.code === 'not_found') return []
+  throw error
+}
+
+function eventFiles(directory: string, names: readonly string[]): EventFile[] {
   const files = names.flatMap((name) => {
-    const number = EVENT_FILE.exec(name)?.[1]
-    return number === undefined ? [] : [{ line: Number(number), path: join(directory, name) }]
+    const line = eventNumber(name)
+    return line === null ? [] : [{ line, path: join(directory, name) }]
   })
   // Names are unique, so the order is too.
   return files.toSorted((a, b) => a.line - b.line || (a.path < b.path ? -1 : 1))
+}
+
+async function documentsIn(
+  directory: string,
+  names: readonly string[],
+): Promise<Partial<Record<DocumentName, Buffer>>> {
+  const documents: Partial<Record<DocumentName, Buffer>> = {}
+  for (const name of DOCUMENTS)
+    if (names.includes(name)) documents[name] = await bytesOf(join(directory, name))
+  return documents
 }
 
 async function* read(files: readonly EventFile[]): AsyncIterableIterator<Piece[]> {

@@ -1,32 +1,38 @@
 /** A file name as the user typed it goes in, the pieces of JSON that it holds come out. */
 
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fromFileSystem } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { refuseOther, splitArray } from './array.ts'
-import { eventFiles } from './directory.ts'
+import { openDirectory } from './directory.ts'
 import { splitLines } from './lines.ts'
 import { asBuffer, type Chunks, isSpace, type Piece } from './piece.ts'
+import type { Surroundings } from './surroundings.ts'
 
-/** How a file's text is divided: told by its extension, else by its first character. */
-export type Form = 'lines' | 'array' | 'directory'
+/** How a file is divided: told by its extension, else by its first characters. */
+export type Form = 'lines' | 'array' | 'directory' | 'zip'
 
 /** A file about to be read. */
 export interface Opened {
   readonly form: Form
   readonly pieces: AsyncIterable<Piece[]>
+  /** What stands beside the events of a persisted conversation; null for a plain file. */
+  readonly surroundings: Surroundings | null
 }
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 const OPEN_BRACKET = 0x5b
 
+/** How a zip begins: with its first file, or when it is empty with its end. */
+const ZIP = [Buffer.from('PK\u0003\u0004'), Buffer.from('PK\u0005\u0006')]
+
 /** How many bytes are read at a time. */
 const CHUNK = 1 << 20
 
 /**
- * Opens a file, a directory or, for `-`, standard input.
+ * Opens a file, a directory, a zip or, for `-`, standard input.
  * @throws FileError when it is not there, cannot be read, or is no array where it should be one.
  */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
@@ -35,7 +41,8 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
     (found) => found.isDirectory(),
     (error: unknown) => Promise.reject(fromFileSystem(error)),
   )
-  if (isDirectory) return { form: 'directory', pieces: await eventFiles(name) }
+  if (isDirectory) return { form: 'directory', ...(await openDirectory(name)) }
+  if (await isZip(name)) return { form: 'zip', ...(await (await import('./zip.ts')).openZip(name)) }
   return openText(extname(name).toLowerCase(), fileChunks(name))
 }
 
@@ -44,8 +51,23 @@ async function openText(extension: string, source: Chunks): Promise<Opened> {
   if (extension === '.json' && first !== OPEN_BRACKET) return refuseOther(chunks)
   const isArray = extension !== '.jsonl' && first === OPEN_BRACKET
   return isArray
-    ? { form: 'array', pieces: splitArray(chunks) }
-    : { form: 'lines', pieces: splitLines(chunks) }
+    ? { form: 'array', pieces: splitArray(chunks), surroundings: null }
+    : { form: 'lines', pieces: splitLines(chunks), surroundings: null }
+}
+
+async function isZip(name: string): Promise<boolean> {
+  if (extname(name).toLowerCase() === '.zip') return true
+  // What is no plain file, as a pipe, is read once only.
+  if (!(await stat(name)).isFile()) return false
+  const file = await open(name).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
+    return bytesRead === 4 && ZIP.some((start) => start.equals(buffer))
+  } catch (error) {
+    throw fromFileSystem(error)
+  } finally {
+    await file.close()
+  }
 }
 
 async function* fileChunks(name: string): AsyncIterableIterator<Uint8Array> {

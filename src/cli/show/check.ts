@@ -1,6 +1,6 @@
 /** A recording goes in, what is wrong with its events as lines of text comes out. */
 
-import type { LineIssue, Recording } from '../recording.ts'
+import { type LineIssue, type Recording, titleOf } from '../recording.ts'
 import { heading, type Page } from './page.ts'
 import { logRepairs, REPAIR_WIDTH, upcastRepairs } from './repairs.ts'
 import { counted, fit, glimpse, pad, padStart, safe, width } from './text.ts'
@@ -13,7 +13,7 @@ export function* showCheck(page: Page, recording: Recording): IterableIterator<s
     bad === 0
       ? page.paint('good', '✓ every event loads')
       : page.paint('bad', `✗ ${bad.toLocaleString('en')} cannot be loaded`)
-  yield `${heading(page, safe(recording.file), counted(state.log.entries.length, 'event'))}  ${verdict}`
+  yield `${heading(page, safe(titleOf(recording)), counted(state.log.entries.length, 'event'))}  ${verdict}`
   const lineColumns = String(lines.at(-1) ?? 0).length
   yield* issueRows(page, issues, lineColumns)
   const notes = [...upcastRepairs(recording), ...logRepairs(recording, state)].filter(

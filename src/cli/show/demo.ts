@@ -45,6 +45,7 @@ function* suggestions(
     [`${command} messages ${file} --format anthropic`, 'the request'],
     [`${command} view ${file} --leaf ${leaf}`, 'other branch'],
     [`${command} check YOUR-LOG.jsonl`, 'your own log'],
+    [`${command} serve`, 'as a service'],
     [`${command} help`, 'all the rest'],
   ] as const
   const columns = Math.max(...tries.map(([line]) => width(line)))

@@ -5,6 +5,7 @@ import {
   type Content,
   type Entry,
   type Event,
+  type Issue,
   type JsonValue,
   maskSecrets,
   type MessageEvent,
@@ -38,11 +39,12 @@ export function describeEntry(entry: Entry): Described {
 export function reasonOf(quarantined: Quarantined | null): string {
   const [first, ...others] = quarantined?.issues ?? []
   if (first === undefined) return 'not an event'
-  const where = first.loc.length === 0 ? '' : `${first.loc.join('.')}: `
-  return (
-    glimpse(where + first.msg) + (others.length === 0 ? '' : ` (and ${counted(others.length, 'more issue')})`)
-  )
+  return glimpseIssue(first) + (others.length === 0 ? '' : ` (and ${counted(others.length, 'more issue')})`)
 }
+
+/** An issue in words. */
+export const glimpseIssue = ({ loc, msg }: Issue): string =>
+  glimpse(`${loc.length === 0 ? '' : `${loc.join('.')}: `}${msg}`)
 
 /** Describes an event. Secrets are masked before any text is cut, since half a secret can no longer be told from text. */
 export function describeEvent(given: Event): Described {

@@ -1,6 +1,6 @@
 /** What the model is sent goes in, lines of text come out: a transcript for the neutral format, indented JSON for a provider's. */
 
-import { maskSecrets, type NeutralMessage, type State, toMessages } from '../../index.ts'
+import { maskSecrets, type NeutralMessage } from '../../index.ts'
 import type { Format } from '../commands.ts'
 import { messagesIn } from '../grammar.ts'
 import { toJson } from '../json.ts'
@@ -21,20 +21,20 @@ const ROLE_COLUMNS = 'assistant'.length
 /** How many lines of one text are shown. */
 const TEXT_LINES = 6
 
-/** Shows the messages of a state in a format. */
+/** Shows messages in a format. */
 export function* showMessages(
   page: Page,
   file: string,
   format: Format,
-  state: State,
+  given: readonly NeutralMessage[],
 ): IterableIterator<string> {
   if (format === 'neutral') {
-    const messages = maskSecrets(toMessages(state))
+    const messages = maskSecrets(given)
     yield heading(page, safe(file), counted(messages.length, 'message'))
     for (const message of messages) yield* messageLines(page, message)
     return
   }
-  const answer = maskSecrets(messagesIn(format, state))['messages']
+  const answer = maskSecrets(messagesIn(format, given))['messages']
   yield heading(page, safe(file), format)
   yield* toJson(answer, 2).split('\n')
 }

@@ -1,7 +1,7 @@
 /** A recording goes in, its state as lines of text comes out. */
 
 import { EVENT_KINDS, leaves, listOpenCalls, maskSecrets, type State, type Status } from '../../index.ts'
-import type { Recording } from '../recording.ts'
+import { type Recording, titleOf } from '../recording.ts'
 import { describeEntry, describeEvent } from './describe.ts'
 import { heading, type Page, shownId } from './page.ts'
 import { REPAIR_WIDTH, type Repair, repairsOf } from './repairs.ts'
@@ -28,7 +28,7 @@ export function* showReplay(page: Page, recording: Recording, state: State): Ite
     state.log.entries.length < recording.lines.length
       ? `as it was at ${shownId(state.log.entries.last()?.id ?? null)}`
       : ''
-  yield heading(page, safe(recording.file), at)
+  yield heading(page, safe(titleOf(recording)), at)
   yield* stateRows(page, state)
   const repairs = repairsOf(recording, state)
   yield ''

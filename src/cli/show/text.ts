@@ -79,6 +79,12 @@ export function padStart(text: string, columns: number): string {
   return ' '.repeat(Math.max(0, columns - width(text))) + text
 }
 
+/** A text of unknown origin in quotes, short enough for a message; what prints the message makes it safe. */
+export function quoted(text: string): string {
+  const shown = JSON.stringify(text)
+  return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
+}
+
 /** A number with its noun: `1 event`, `2,048 events`. */
 export function counted(number: number, noun: string): string {
   return `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`

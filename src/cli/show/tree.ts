@@ -1,7 +1,7 @@
 /** A recording goes in, its tree as lines of text comes out, one line per event. */
 
 import { type Entry, leaves } from '../../index.ts'
-import type { Recording } from '../recording.ts'
+import { type Recording, titleOf } from '../recording.ts'
 import { describeEntry } from './describe.ts'
 import { treeRows, type TreeRow } from './layout.ts'
 import { eventRow, heading, idWidth, type Page, shownId } from './page.ts'
@@ -12,7 +12,7 @@ export function* showTree(page: Page, recording: Recording): IterableIterator<st
   const { log } = recording.state
   const branches = leaves(log).length
   const remark = `${counted(log.entries.length, 'event')}, ${branches === 1 ? '1 branch' : `${branches} branches`}`
-  yield heading(page, safe(recording.file), remark)
+  yield heading(page, safe(titleOf(recording)), remark)
   const idColumns = idWidth(
     page,
     [...log.entries].map((entry) => entry.id),

@@ -1,0 +1,154 @@
+/** The options of a command over a database go in, its checked request comes out. */
+
+import { EVENT_KINDS, isInstant, isLegalId, type Source } from '../index.ts'
+import { type DatabaseCommand, LAYOUTS } from './commands.ts'
+import { type Address, addressOf } from './db/address.ts'
+import { UsageError } from './failure.ts'
+import { choiceOf, type Given, valueOf } from './options.ts'
+import type {
+  ConversationsRequest,
+  ExportRequest,
+  Filter,
+  ImportRequest,
+  PageRequest,
+  SearchRequest,
+  ServeRequest,
+  Stored,
+} from './request.ts'
+
+const SOURCES: readonly Source[] = ['agent', 'user', 'environment', 'hook']
+
+/** The largest page that a store gives. */
+const MOST = 100
+
+/** @throws UsageError */
+export function importRequest(files: readonly string[], options: Given): ImportRequest {
+  const db = databaseOf('import', options)
+  if (files.length === 0) throw new UsageError('import needs a FILE, or - for standard input')
+  const conversation = valueOf(options, 'conversation')
+  if (conversation !== null && !isLegalId(conversation))
+    throw new UsageError('--conversation must be 1 to 200 characters without control characters')
+  if (conversation !== null && files.length > 1)
+    throw new UsageError('--conversation names one conversation: import one FILE with it')
+  if (conversation === null && files.includes('-'))
+    throw new UsageError('standard input (-) has no name: say --conversation ID')
+  const timeZone = valueOf(options, 'timezone')
+  if (timeZone !== null && !isTimeZone(timeZone))
+    throw new UsageError(`unknown time zone '${timeZone}': use an IANA name, as Europe/Berlin`)
+  return { command: 'import', files, db, conversation, timeZone, json: options.has('json') }
+}
+
+/** @throws UsageError */
+export function exportRequest(words: readonly string[], options: Given): ExportRequest {
+  const stored = storedOf('export', words, options)
+  const layout = choiceOf(options, 'format', LAYOUTS) ?? 'jsonl'
+  const output = valueOf(options, 'output')
+  if (output === null && layout !== 'jsonl')
+    throw new UsageError(`export --format ${layout} needs --output PATH`)
+  // Import would take it for an array, or for base_state.json.
+  if (layout === 'jsonl' && output !== null && /\.(?:json|zip)$/i.test(output))
+    throw new UsageError('export writes lines: name --output PATH.jsonl, or say --format')
+  if (output === null && options.has('force')) throw new UsageError('--force needs --output PATH')
+  const [force, redact] = [options.has('force'), options.has('redact')]
+  return { command: 'export', ...stored, layout, output, force, redact }
+}
+
+/** @throws UsageError */
+export function searchRequest(words: readonly string[], options: Given): SearchRequest {
+  const stored = storedOf('search', words, options)
+  return {
+    command: 'search',
+    ...stored,
+    ...pageOf(options),
+    filter: filterOf(options),
+    descending: options.has('desc'),
+  }
+}
+
+/** @throws UsageError */
+export function conversationsRequest(words: readonly string[], options: Given): ConversationsRequest {
+  refuseWords('conversations', words)
+  return { command: 'conversations', db: databaseOf('conversations', options), ...pageOf(options) }
+}
+
+/** Where a service keeps its conversations unless it is told otherwise. */
+const OWN_FILE = 'colloquy.db'
+
+/** @throws UsageError */
+export function serveRequest(words: readonly string[], options: Given): ServeRequest {
+  refuseWords('serve', words)
+  const port = valueOf(options, 'port') ?? '8000'
+  if (!(/^\d{1,5}$/.test(port) && Number(port) <= 65_535))
+    throw new UsageError('--port must be a number from 0 to 65535')
+  return {
+    command: 'serve',
+    db: addressOf(valueOf(options, 'db') ?? OWN_FILE),
+    host: valueOf(options, 'host') ?? '127.0.0.1',
+    port: Number(port),
+  }
+}
+
+function storedOf(command: DatabaseCommand, words: readonly string[], options: Given): Stored {
+  refuseWords(command, words)
+  const db = databaseOf(command, options)
+  const conversation = valueOf(options, 'conversation')
+  if (conversation === null) throw new UsageError(`${command} needs --conversation ID`)
+  return { db, conversation }
+}
+
+function databaseOf(command: DatabaseCommand, options: Given): Address {
+  const db = valueOf(options, 'db')
+  if (db === null) throw new UsageError(`${command} needs --db FILE_OR_URL`)
+  return addressOf(db)
+}
+
+function refuseWords(command: DatabaseCommand, words: readonly string[]): void {
+  // Not named: it may be a URL with a password.
+  if (words.length > 0) throw new UsageError(`${command} takes no FILE, only --db FILE_OR_URL`)
+}
+
+function pageOf(options: Given): PageRequest {
+  const text = valueOf(options, 'limit')
+  const limit = text === null ? null : Number(text)
+  if (limit !== null && !(/^\d+$/.test(text ?? '') && limit >= 1 && limit <= MOST))
+    throw new UsageError(`--limit must be a number from 1 to ${MOST}`)
+  return { limit, page: valueOf(options, 'page'), json: options.has('json') }
+}
+
+function filterOf(options: Given): Filter {
+  const kinds = (options.get('kind') ?? []).map((kind) => {
+    const known = EVENT_KINDS.find((each) => each === kind)
+    if (known === undefined)
+      throw new UsageError(`unknown kind '${kind}': use one of ${EVENT_KINDS.join(', ')}`)
+    return known
+  })
+  const source = choiceOf(options, 'source', SOURCES)
+  const since = timeOf(options, 'since')
+  const until = timeOf(options, 'until')
+  const text = valueOf(options, 'text')
+  const leaf = valueOf(options, 'leaf')
+  return {
+    ...(kinds.length > 0 && { kinds }),
+    ...(source !== null && { source }),
+    ...(since !== null && { timestampGte: since }),
+    ...(until !== null && { timestampLt: until }),
+    ...(text !== null && { text }),
+    ...(leaf !== null && { leafId: leaf }),
+  }
+}
+
+function timeOf(options: Given, name: 'since' | 'until'): string | null {
+  const text = valueOf(options, name)
+  // People write days; a day begins at midnight.
+  const time = text !== null && /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00` : text
+  if (time === null || isInstant(time)) return time
+  throw new UsageError(`--${name} must be a date and time in ISO 8601, as in 2026-01-31T10:00:00.5+01:00`)
+}
+
+function isTimeZone(text: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).format(0) !== ''
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,75 @@
+/** What the user gave as `--db` goes in; which database that is, and how it may be spoken of, come out. */
+
+import { UsageError } from '../failure.ts'
+
+/** A database that the user named. */
+export interface Address {
+  readonly kind: 'sqlite' | 'postgres'
+  /** As given: a path, or a URL with whatever password stands in it. */
+  readonly target: string
+  /** The same, fit to be printed: without the password. */
+  readonly label: string
+  /** A text of a driver's making, without the password. */
+  readonly scrub: (text: string) => string
+}
+
+const POSTGRES = /^postgres(?:ql)?:\/\//i
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i
+const HIDDEN = '***'
+
+/** Parameters of a URL that are secrets. */
+const SECRET_PARAMETER = /([?&](?:password|sslpassword)=)([^&\n]*)/gi
+
+/** A login in any text, as where a URL was given in the place of something else. */
+const LOGIN = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^\n]*@/gi
+
+/** Whether a text is the URL of a database. */
+export const isDatabaseUrl = (text: string): boolean => POSTGRES.test(text)
+
+/** The text without the password of any URL in it. */
+export const hideLogins = (text: string): string =>
+  text.replaceAll(LOGIN, `$1:${HIDDEN}@`).replaceAll(SECRET_PARAMETER, `$1${HIDDEN}`)
+
+/**
+ * The database that a text names.
+ * @throws UsageError for a URL of another kind, and for a database that would end with the command.
+ */
+export function addressOf(target: string): Address {
+  if (POSTGRES.test(target)) return postgresAddress(target)
+  if (SCHEME.test(target)) throw new UsageError('--db takes a file or a postgres:// URL')
+  if (target === ':memory:')
+    throw new UsageError('--db needs a file: a database in memory ends with the command')
+  return { kind: 'sqlite', target, label: target, scrub: (text) => text }
+}
+
+function postgresAddress(target: string): Address {
+  const scheme = POSTGRES.exec(target)?.[0] ?? ''
+  // Up to the last @, so that a password with characters that a URL should escape is hidden as well.
+  const end = target.lastIndexOf('@')
+  const login = end < 0 ? '' : target.slice(scheme.length, end)
+  const colon = login.indexOf(':')
+  const user = colon < 0 ? login : login.slice(0, colon)
+  const password = colon < 0 ? '' : login.slice(colon + 1)
+  const rest = target.slice(end < 0 ? scheme.length : end + 1)
+  const parameters = Array.from(rest.matchAll(SECRET_PARAMETER), (match) => match[2] ?? '')
+  const secrets = [password, ...parameters].flatMap((text) => [text, decoded(text)]).filter(Boolean)
+  const shown = rest.replaceAll(SECRET_PARAMETER, `$1${HIDDEN}`)
+  const label = `${scheme}${user}${password === '' ? '' : `:${HIDDEN}`}${end < 0 ? '' : '@'}${shown}`
+  // The longest first: one secret may begin as another does.
+  const hidden = [...new Set(secrets)].toSorted((a, b) => b.length - a.length)
+  return {
+    kind: 'postgres',
+    target,
+    label,
+    scrub: (text) =>
+      hidden.reduce((clean, secret) => clean.replaceAll(secret, HIDDEN), text.replaceAll(target, label)),
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,57 @@
+/** An entry of a stored log goes in, the text that import reads it back from comes out. */
+
+import { isQuarantined, type Quarantined, type StoredEvent } from '../../index.ts'
+import { wrap } from '../envelope.ts'
+import { decodePiece } from '../input/decode.ts'
+
+/** Where a text is written: among others, one on each line, or as a file of its own. */
+export type Form = 'line' | 'file'
+
+/** What a terminal may act upon; in JSON it stands inside strings only, where an escape says the same. */
+// oxlint-disable-next-line no-control-regex -- they are what it is there to find
+const ACTIVE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
+
+/**
+ * The text of an entry: an event as JSON, a line in quarantine as it was given, or wrapped where that would not give it back. One that
+ * can be read by now is written as it was, so that it is tried again.
+ */
+export function textOf({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, form: Form): string {
+  if (!isQuarantined(fact)) return JSON.stringify(fact)
+  return isFaithful(fact, form, seq === 0) ? fact.raw : wrap(fact)
+}
+
+/** The same as {@link textOf} on a line, for a reader that is a terminal: nothing in it drives one. */
+export function shownTextOf(stored: Pick<StoredEvent, 'fact' | 'seq'>): string {
+  const text = textOf(stored, 'line')
+  if (text.search(ACTIVE) < 0) return text
+  const json = isQuarantined(stored.fact) ? wrap(stored.fact) : text
+  return json.replace(ACTIVE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** Whether a line that is written as it was is read as what it is. */
+function isFaithful(fact: Quarantined, form: Form, first: boolean): boolean {
+  const { raw } = fact
+  if (/[\ud800-\udfff]/u.test(raw)) return false
+  if (form === 'line' && (raw.includes('\n') || raw.trim() === '')) return false
+  // At the beginning it would say that the file is an array, or no JSON at all.
+  if (first && (raw.trimStart().startsWith('[') || !isJson(raw))) return false
+  // Its bytes were no text; what stands for them is, and must not be taken for the event.
+  if (fact.issues.some(({ type }) => type === 'unicode_error')) return false
+  const { fact: again } = decodePiece(Buffer.from(raw))
+  if (!isQuarantined(again)) return true
+  return (
+    again.raw === raw &&
+    again.id === fact.id &&
+    again.parent_id === fact.parent_id &&
+    again.event_kind === fact.event_kind
+  )
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,81 @@
+/** A file that was opened, and what the user said of it, go in; the conversation that it becomes comes out. */
+
+import { createHash } from 'node:crypto'
+import { basename, extname, resolve } from 'node:path'
+import { isLegalId, type JsonObject } from '../../index.ts'
+import { dashed } from '../db/uuid.ts'
+import { asObject, describeDocuments, type Description, headIn } from '../documents.ts'
+import type { DocumentName, Surroundings } from '../input/surroundings.ts'
+import { describeOwn } from '../own-document.ts'
+import type { ImportRequest } from '../request.ts'
+import { quoted } from '../show/text.ts'
+
+/** What is to become of a file. */
+export interface Plan {
+  readonly id: string
+  readonly description: Description
+  /** HEAD as base_state.json has it: an id, null for the empty HEAD, undefined where it does not say. */
+  readonly head: string | null | undefined
+  /** The zone that the user asked for. */
+  readonly timeZone: string | null
+  /** What the user should know, a sentence each. */
+  readonly notes: readonly string[]
+}
+
+/** What a file becomes. What the documents say of the id holds; then the user's word, then the name of the file. */
+export function planImport(
+  file: string,
+  surroundings: Surroundings | null,
+  request: Pick<ImportRequest, 'conversation' | 'timeZone'>,
+): Plan {
+  const notes: string[] = []
+  const read = (name: DocumentName): JsonObject | null => parse(name, surroundings?.documents[name], notes)
+  const documents = { meta: read('meta.json'), baseState: read('base_state.json') }
+  const own = read('colloquy.json')
+  const ownSays = own === null ? null : describeOwn(own)
+  if (own !== null && ownSays === null) notes.push('colloquy.json is of another version, and left out')
+  const said = ownSays ?? describeDocuments(documents)
+  const id = said.id ?? request.conversation ?? nameId(surroundings?.folder ?? null, file)
+  if (request.conversation !== null && dashed(request.conversation) !== dashed(id))
+    notes.push(`its documents say that it is ${quoted(id)}: --conversation is not used`)
+  const metaId = asObject(documents.meta)?.['id']
+  if (typeof metaId === 'string' && dashed(metaId) !== id && ownSays === null)
+    notes.push(`meta.json has the id ${quoted(metaId)}, base_state.json another, which holds`)
+  const ignored = surroundings?.ignored ?? []
+  if (ignored.length > 0) notes.push(`left out: ${listed(ignored)}`)
+  return {
+    id,
+    description: request.timeZone === null ? said : { ...said, timeZone: request.timeZone },
+    head: headIn(documents),
+    timeZone: request.timeZone,
+    notes,
+  }
+}
+
+function parse(name: string, bytes: Buffer | undefined, notes: string[]): JsonObject | null {
+  if (bytes === undefined) return null
+  try {
+    const value = asObject(JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, '')))
+    if (value !== null) return value
+  } catch {
+    // Told below.
+  }
+  notes.push(`${name} is no JSON object, and left out`)
+  return null
+}
+
+/** The id that a name gives, the same wherever the file lies: of the folder in an archive or on disk, else of the file. */
+function nameId(folder: string | null, file: string): string {
+  const name = folder ?? basename(resolve(file), extname(file))
+  if (isLegalId(name)) return dashed(name)
+  return `import-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
+}
+
+/** How many names are told. */
+const LISTED = 5
+
+function listed(names: readonly string[]): string {
+  const more = names.length - LISTED
+  const shown = names.slice(0, LISTED).join(', ')
+  return more > 0 ? `${shown} and ${more} more` : shown
+}

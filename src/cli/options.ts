@@ -1,0 +1,101 @@
+/** The words of a command line go in; options that are known, with the values they need, and what is left come out. */
+
+import { parseArgs } from 'node:util'
+import { type CommandName, COMMANDS, type Flag } from './commands.ts'
+import { UsageError } from './failure.ts'
+
+const OPTIONS = {
+  json: { type: 'boolean' },
+  at: { type: 'string' },
+  leaf: { type: 'string' },
+  format: { type: 'string' },
+  db: { type: 'string' },
+  conversation: { type: 'string' },
+  timezone: { type: 'string' },
+  output: { type: 'string' },
+  force: { type: 'boolean' },
+  redact: { type: 'boolean' },
+  kind: { type: 'string' },
+  source: { type: 'string' },
+  since: { type: 'string' },
+  until: { type: 'string' },
+  text: { type: 'string' },
+  desc: { type: 'boolean' },
+  limit: { type: 'string' },
+  page: { type: 'string' },
+  host: { type: 'string' },
+  port: { type: 'string' },
+  'max-events': { type: 'string' },
+  summary: { type: 'string' },
+  budget: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'V' },
+} as const satisfies Record<Flag | 'help' | 'version', { type: 'boolean' | 'string'; short?: string }>
+
+type OptionName = keyof typeof OPTIONS
+
+/** The options given, each with its values in order; an empty text for one that takes none. */
+export type Given = ReadonlyMap<OptionName, readonly string[]>
+
+/**
+ * Words and options, each option known and with the value it needs.
+ * @throws UsageError for any other.
+ */
+export function readOptions(argv: readonly string[]): { options: Given; words: string[] } {
+  // Not strict: the messages of the strict parser run over several sentences, and it takes no `-x` as a value at all.
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: OPTIONS,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  const options = new Map<OptionName, readonly string[]>()
+  const words: string[] = []
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind !== 'option') continue
+    const { name, rawName, value, inlineValue } = token
+    if (!isOption(name)) throw new UsageError(`unknown option ${rawName}`)
+    if (OPTIONS[name].type === 'boolean') {
+      if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
+    } else if (value === undefined || value === '' || (inlineValue === false && value.startsWith('-'))) {
+      throw new UsageError(`${rawName} needs a value`)
+    }
+    options.set(name, [...(options.get(name) ?? []), value ?? ''])
+  }
+  return { options, words }
+}
+
+const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)
+
+/** Refuses an option that a command does not have. @throws UsageError */
+export function checkFlags(command: CommandName, options: Given): void {
+  const flags: readonly string[] = COMMANDS[command].flags
+  for (const name of options.keys()) {
+    if (!flags.includes(name satisfies OptionName)) throw new UsageError(`${command} has no option --${name}`)
+  }
+}
+
+/** The value of an option that counts once: the last one given, or null. */
+export const valueOf = (options: Given, name: OptionName): string | null => options.get(name)?.at(-1) ?? null
+
+/** The value of an option as one of a list of choices, or null. @throws UsageError for any other value. */
+export function choiceOf<T extends string>(
+  options: Given,
+  name: OptionName,
+  choices: readonly T[],
+): T | null {
+  const value = valueOf(options, name)
+  const choice = choices.find((known) => known === value)
+  if (value === null || choice !== undefined) return choice ?? null
+  throw new UsageError(`unknown ${name} '${value}': use one of ${choices.join(', ')}`)
+}
+
+/** The value of an option as an integer, or null. @throws UsageError for any other value, and for a smaller one. */
+export function wholeOf(options: Given, name: OptionName, least: number): number | null {
+  const text = valueOf(options, name)
+  const value = Number(text)
+  if (text === null || (/^\d{1,15}$/.test(text) && value >= least)) return text === null ? null : value
+  throw new UsageError(`--${name} must be an integer, ${least} or more`)
+}

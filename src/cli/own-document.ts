@@ -1,0 +1,61 @@
+/** A record goes in, the document that keeps what agent servers' documents have no place for comes out; and back. */
+
+import { canonicalJson, type ConversationRecord, isLegalId, type JsonObject, parseInstant } from '../index.ts'
+import { asObject, type Description, describeDocuments, tagsIn, titleIn } from './documents.ts'
+
+/** Raised when a field changes its meaning. */
+const VERSION = 1
+
+/** `colloquy.json`, or null where the other documents say all of it. */
+export function ownDocument(
+  record: ConversationRecord,
+  documents: { readonly meta: JsonObject; readonly baseState: JsonObject },
+): JsonObject | null {
+  if (isSaid(record, describeDocuments(documents))) return null
+  const { id, title, tags, metadata, createdAt } = record
+  return {
+    version: VERSION,
+    id,
+    title,
+    public: record.public,
+    tags,
+    metadata,
+    time_zone: record.timeZone,
+    parent_conversation_id: record.parentConversationId,
+    created_at: createdAt,
+  }
+}
+
+/** What the document says of a record; it holds, whatever the others say. Null for one that cannot be read. */
+export function describeOwn(document: JsonObject): Description | null {
+  const { id, metadata, time_zone: zone, parent_conversation_id: parent, created_at: created } = document
+  const kept = asObject(metadata)
+  if (document['version'] !== VERSION || typeof id !== 'string' || !isLegalId(id) || kept === null)
+    return null
+  return {
+    id,
+    title: titleIn(document['title']),
+    public: document['public'] === true,
+    tags: tagsIn(document['tags']),
+    metadata: kept,
+    timeZone: typeof zone === 'string' ? zone : null,
+    parentConversationId: typeof parent === 'string' && isLegalId(parent) ? parent : null,
+    createdAt: typeof created === 'string' && parseInstant(created) !== undefined ? created : null,
+  }
+}
+
+function isSaid(record: ConversationRecord, said: Description): boolean {
+  const { id, title, tags, metadata, timeZone, parentConversationId: parent, createdAt } = record
+  const now = [id, title, record.public, tags, metadata, timeZone, parent]
+  const then = [
+    said.id,
+    said.title,
+    said.public,
+    said.tags,
+    said.metadata,
+    said.timeZone,
+    said.parentConversationId,
+  ]
+  if (canonicalJson(now) !== canonicalJson(then) || said.createdAt === null) return false
+  return parseInstant(said.createdAt) === parseInstant(createdAt)
+}

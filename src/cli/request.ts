@@ -1,0 +1,96 @@
+/** What the user asks for, once the command line is understood. */
+
+import type { EventFilter, EventKind } from '../index.ts'
+import type { CommandName, FileCommand, Format, Layout } from './commands.ts'
+import type { Address } from './db/address.ts'
+
+/** A conversation in a database. */
+export interface Stored {
+  readonly db: Address
+  readonly conversation: string
+}
+
+/** A command over files, or over a conversation in a database. */
+export interface FileRequest {
+  readonly command: FileCommand
+  /** None when `stored` is there. */
+  readonly files: readonly string[]
+  readonly stored: Stored | null
+  readonly json: boolean
+  /** The event to look from, given by `--at` or `--leaf`; null for HEAD. */
+  readonly event: string | null
+  readonly format: Format
+  /** For `messages`: how many tokens they may take. */
+  readonly budget?: number
+  /** For `condense`: always there. */
+  readonly maxEvents?: number
+  /** For `condense`: a text that says something. */
+  readonly summary?: string
+}
+
+/** Files to be copied into a database. */
+export interface ImportRequest {
+  readonly command: 'import'
+  readonly files: readonly string[]
+  readonly db: Address
+  /** The id for a file that names none. */
+  readonly conversation: string | null
+  readonly timeZone: string | null
+  readonly json: boolean
+}
+
+/** A conversation to be written out. */
+export interface ExportRequest extends Stored {
+  readonly command: 'export'
+  readonly layout: Layout
+  /** Null for standard output. */
+  readonly output: string | null
+  readonly force: boolean
+  /** Whether what looks like a secret is masked. */
+  readonly redact: boolean
+}
+
+/** Which page of a list is asked for. */
+export interface PageRequest {
+  readonly limit: number | null
+  readonly page: string | null
+  readonly json: boolean
+}
+
+/** What a search lets through. */
+export type Filter = Pick<EventFilter, 'source' | 'text' | 'timestampGte' | 'timestampLt' | 'leafId'> & {
+  readonly kinds?: readonly EventKind[]
+}
+
+/** Events to be found. */
+export interface SearchRequest extends Stored, PageRequest {
+  readonly command: 'search'
+  readonly filter: Filter
+  readonly descending: boolean
+}
+
+/** Conversations to be listed. */
+export interface ConversationsRequest extends PageRequest {
+  readonly command: 'conversations'
+  readonly db: Address
+}
+
+/** A service to be run. */
+export interface ServeRequest {
+  readonly command: 'serve'
+  readonly db: Address
+  readonly host: string
+  /** 0 for any that is free. */
+  readonly port: number
+}
+
+/** What the user asks for. */
+export type Request =
+  | FileRequest
+  | ImportRequest
+  | ExportRequest
+  | SearchRequest
+  | ConversationsRequest
+  | ServeRequest
+  | { readonly command: 'demo' | 'version' }
+  | { readonly command: 'help'; readonly topic: CommandName | null }

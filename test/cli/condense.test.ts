@@ -1,0 +1,171 @@
+/** What a condensation would forget, and messages within a budget. */
+
+import { describe, expect, it } from 'vitest'
+import { type Condensation, loadLine, reduce, replay, viewEvents } from '../../src/index.ts'
+import { readFileSync } from 'node:fs'
+import { type Answer, answered, answers, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
+
+interface CondenseAnswer extends Answer {
+  readonly condensation: (Condensation & { readonly id: string }) | null
+  readonly reason: string
+  readonly view_before: number
+  readonly view: readonly string[]
+}
+
+const messages = (count: number): object[] =>
+  Array.from({ length: count }, (_, at) => said(`m${at}`, `word ${at}`))
+
+/** What condense answers about events. */
+async function condensed(events: readonly object[], ...argv: string[]): Promise<CondenseAnswer> {
+  const file = folder({ 'log.jsonl': lines(...events) })('log.jsonl')
+  const { code, err, all } = await answers<CondenseAnswer>(['condense', file, ...argv])
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  return all[0]
+}
+
+describe('condense', () => {
+  it('answers with the event, the reason, and the view before and after', async () => {
+    const { file, ...answer } = await condensed(messages(9), '--max-events', '8', '--summary', 'so far')
+    expect(file).toMatch(/log\.jsonl$/)
+    const id = answer.condensation?.id ?? ''
+    expect(answer).toEqual({
+      condensation: {
+        kind: 'Condensation',
+        source: 'environment',
+        forgotten_event_ids: ['m2', 'm3', 'm4', 'm5', 'm6', 'm7'],
+        summary: 'so far',
+        summary_offset: 2,
+        llm_response_id: '',
+        id,
+      },
+      reason: 'events',
+      view_before: 9,
+      view: ['m0', 'm1', `${id}-summary`, 'm8'],
+    })
+  })
+
+  it.each([
+    [8, 'not_needed'],
+    [9, 'events'],
+  ])('of %i events, at most 8: %s', async (count, reason) => {
+    const answer = await condensed(messages(count), '--max-events', '8')
+    expect(answer.reason).toBe(reason)
+    expect(answer.condensation === null).toBe(reason === 'not_needed')
+    expect(answer.view_before).toBe(count)
+  })
+
+  it.each([
+    [4, 5],
+    [5, 6],
+    [6, 7],
+    [7, 8],
+  ])('may be told to keep few: %i of %i', async (most, count) => {
+    const { view } = await condensed(messages(count), '--max-events', String(most))
+    expect(view.length).toBeLessThan(most)
+    expect(view.at(-1)).toBe(`m${count - 1}`)
+  })
+
+  it('says what it puts in place where no summary is given', async () => {
+    const { condensation } = await condensed(messages(9), '--max-events', '8')
+    expect((await colloquy(['help', 'condense'])).out).toContain(`“${condensation?.summary}”`)
+  })
+
+  it('answers a request of the log, and says when it cannot', async () => {
+    const request = { id: 'q', kind: 'CondensationRequest' }
+    expect((await condensed([...messages(7), request], '--max-events', '100')).reason).toBe('request')
+    const refused = await condensed([...messages(1), request], '--max-events', '100')
+    expect(refused).toMatchObject({
+      condensation: null,
+      reason: 'nothing_to_forget',
+      view_before: 1,
+      view: ['m0'],
+    })
+  })
+
+  it('gives an event that does what it says when it is appended', async () => {
+    const { all } = await answers<CondenseAnswer>(['condense', SAMPLE, '--max-events', '8'])
+    const state = replay(
+      readFileSync(SAMPLE, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => loadLine(line).fact),
+    )
+    const { condensation, view, view_before } = all[0]
+    expect([...viewEvents(state.branch.view)]).toHaveLength(view_before)
+    const after = reduce(state, condensation as Condensation)
+    expect([...viewEvents(after.branch.view)].map(({ id }) => id)).toEqual(view)
+  })
+
+  it('looks from another branch', async () => {
+    const log = [...messages(9), said('other', 'a fork', { parent_id: 'm1' })]
+    expect((await condensed(log, '--max-events', '8')).view_before).toBe(3)
+    expect((await condensed(log, '--max-events', '8', '--leaf', 'm8')).view_before).toBe(9)
+  })
+
+  it('shows what stays, what goes and what comes', async () => {
+    const file = folder({ 'log.jsonl': lines(...messages(9)) })('log.jsonl')
+    const { out, code } = await colloquy(['condense', file, '--max-events', '8', '--summary', 'so far'])
+    expect(code).toBe(0)
+    const rows = out.trimEnd().split('\n')
+    expect(rows[0]).toContain('the view: 9 events before, 4 after, as it is too long')
+    expect(rows.slice(1).map((row) => row[2])).toEqual([' ', ' ', '−', '−', '−', '−', '−', '−', '+', ' '])
+    expect(rows[9]).toContain('so far')
+    expect((await colloquy(['condense', file, '--max-events', '9'])).out).toContain('9 events; nothing to do')
+  })
+
+  it.each([
+    [['condense', SAMPLE], 'condense needs --max-events N'],
+    [['condense', '--max-events', '8'], 'condense needs a FILE'],
+    [['condense', SAMPLE, '--max-events', '3'], '--max-events must be an integer, 4 or more'],
+    [['condense', SAMPLE, '--max-events', '8.5'], '--max-events must be an integer'],
+    [['condense', SAMPLE, '--max-events', 'x'], '--max-events must be an integer'],
+    [['condense', SAMPLE, '--max-events', '8', '--summary', ' '], '--summary must say something'],
+    [['view', SAMPLE, '--max-events', '8'], 'view has no option --max-events'],
+    [['messages', SAMPLE, '--budget', '-1'], '--budget needs a value'],
+    [['messages', SAMPLE, '--budget', 'x'], '--budget must be an integer, 0 or more'],
+    [['view', SAMPLE, '--budget', '1'], 'view has no option --budget'],
+  ])('%j makes no sense', async (argv, says) => {
+    const { code, out, err } = await colloquy(argv)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(says)
+  })
+})
+
+describe('messages with a budget', () => {
+  const log = [
+    said('u', 'Go.'),
+    called('a', 'ls'),
+    answered('o', 'a', 'x'.repeat(4000)),
+    called('b', 'ls'),
+    answered('p', 'b', 'y'),
+  ]
+  const of = async (budget: number, ...argv: string[]) => {
+    const file = folder({ 'log.jsonl': lines(...log) })('log.jsonl')
+    return colloquy(['messages', file, '--budget', String(budget), ...argv])
+  }
+  // What the user says and its frame.
+  const LEAST = 6
+
+  it('leaves out the oldest, and holds the budget in every format', async () => {
+    for (const format of ['neutral', 'openai-chat', 'anthropic']) {
+      const { code, out } = await of(500, '--format', format, '--json')
+      expect(code).toBe(0)
+      expect(out).toContain('call-b')
+      expect(out).not.toContain('call-a')
+      expect(out).toContain('Go.')
+    }
+    expect((await of(5000, '--json')).out).toContain('call-a')
+  })
+
+  it('refuses what cannot be held, with one line and exit code 1', async () => {
+    expect((await of(LEAST)).code).toBe(0)
+    const { code, out, err } = await of(LEAST - 1)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(
+      /^colloquy: [^\n]+: the least that may be sent takes 6 tokens, and the budget is 5\n$/,
+    )
+    const json = await of(LEAST - 1, '--json')
+    expect(json.code).toBe(1)
+    expect(JSON.parse(json.out).error).toMatchObject({ code: 'over_budget' })
+  })
+})

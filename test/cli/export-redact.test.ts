@@ -1,0 +1,102 @@
+/** `export --redact`: what looks like a secret is masked in all that is written, and the log that is read back is the same but for that. */
+
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { inflateRawSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { type Fact, loadValue } from '../../src/index.ts'
+import { fill, inFile } from './database.ts'
+import { called, colloquy, folder, said } from './world.ts'
+
+const KEY = 'sk-ant-api03-0123456789abcdef'
+
+const facts: readonly Fact[] = [
+  said('m', `use ${KEY}`),
+  {
+    kind: 'MessageEvent',
+    source: 'user',
+    llm_message: { role: 'user', content: [{ type: 'text', text: `or ${KEY}` }] },
+  },
+  { id: 'x', kind: 'Odd', note: KEY },
+  called('a', 'ls', {
+    tool_call: {
+      id: 'c',
+      name: 'ls',
+      arguments: JSON.stringify({ password: 'hunter2' }),
+      origin: 'completion',
+    },
+    responses_reasoning_item: { id: 'r', summary: [], encrypted_content: 'gAAAAAB' },
+  }),
+].map((value) => loadValue(value).fact)
+
+async function filled(): Promise<(name?: string) => string> {
+  const at = folder({})
+  await fill(at('x.db'), 'c 1', facts)
+  await inFile(at('x.db'), (store) =>
+    store.updateConversation('c 1', { title: `On ${KEY}`, metadata: { token: 'x1y2' } }),
+  )
+  return at
+}
+
+const exported = (at: (name?: string) => string, ...argv: string[]) =>
+  colloquy(['export', '--db', at('x.db'), '--conversation', 'c 1', ...argv])
+
+/** All that stands in a file or directory, unzipped. */
+function textIn(path: string): string {
+  if (statSync(path).isDirectory()) {
+    return readdirSync(path)
+      .map((name) => textIn(join(path, name)))
+      .join('\n')
+  }
+  const bytes = readFileSync(path)
+  if (bytes.subarray(0, 2).toString() !== 'PK') return bytes.toString()
+  let text = ''
+  for (let at = 0; bytes.readUInt32LE(at) === 0x04034b50;) {
+    const [size, name, extra] = [
+      bytes.readUInt32LE(at + 18),
+      bytes.readUInt16LE(at + 26),
+      bytes.readUInt16LE(at + 28),
+    ]
+    const from = at + 30 + name + extra
+    const part = bytes.subarray(from, from + size)
+    text += (bytes.readUInt16LE(at + 8) === 8 ? inflateRawSync(part) : part).toString()
+    at = from + size
+  }
+  return text
+}
+
+describe('export --redact', () => {
+  it('masks secrets on standard output, keeps ids and what is encrypted', async () => {
+    const { code, out, err } = await exported(await filled(), '--redact')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).not.toMatch(/sk-ant|hunter2/)
+    const [first, second, third, last] = out.trimEnd().split('\n')
+    expect(JSON.parse(first ?? '')).toMatchObject({
+      id: 'm',
+      llm_message: { content: [{ text: 'use [redacted]' }] },
+    })
+    expect(JSON.parse(second ?? '')).toMatchObject({ id: expect.stringMatching(/^derived-1-/) })
+    expect(JSON.parse(third ?? '')).toMatchObject({ id: 'x', kind: 'Odd', note: '[redacted]' })
+    expect(JSON.parse(last ?? '')).toMatchObject({
+      tool_call: { arguments: '{"password":"[redacted]"}' },
+      responses_reasoning_item: { encrypted_content: 'gAAAAAB' },
+    })
+  })
+
+  it.each(['jsonl', 'directory', 'zip'])(
+    'in a %s that gives the same conversation when it is imported',
+    async (layout) => {
+      const at = await filled()
+      const path = at(layout === 'zip' ? 'out.zip' : layout === 'jsonl' ? 'out.jsonl' : 'out')
+      const { code } = await exported(at, '--format', layout, '--output', path, '--redact')
+      expect(code).toBe(0)
+      const text = textIn(path)
+      expect(text).toContain('[redacted]')
+      expect(text).not.toMatch(/sk-ant|hunter2|x1y2/)
+      await colloquy(['import', path, '--db', at('y.db'), '--conversation', 'c 1'])
+      const places = (db: string) =>
+        inFile(at(db), async (store) => (await store.read('c 1')).map(({ id, parentId }) => [id, parentId]))
+      expect(await places('y.db')).toEqual(await places('x.db'))
+    },
+  )
+})

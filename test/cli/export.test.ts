@@ -1,0 +1,218 @@
+/** Export: what is written where, what is never overwritten, and what a terminal gets to see. */
+
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { eventFileName } from '../../src/cli/export/file-name.ts'
+import { LAYOUTS } from '../../src/cli/commands.ts'
+import { fill, inFile, kept } from './database.ts'
+import { called, colloquy, folder, lines, said } from './world.ts'
+import { type Fact, loadValue } from '../../src/index.ts'
+
+const SECRET = 'gAAAAABsecretsecretsecret'
+
+const facts: readonly Fact[] = [
+  said('m', 'hi \u009b2J \u202e'),
+  { id: 'x', kind: 'Odd' },
+  called('a', 'ls', { responses_reasoning_item: { id: 'r', summary: [], encrypted_content: SECRET } }),
+].map((value) => loadValue(value).fact)
+
+/** A folder with a database of one conversation, `c 1`. */
+async function filled(): Promise<(name?: string) => string> {
+  const at = folder({})
+  await fill(at('x.db'), 'c 1', facts)
+  return at
+}
+
+/** All names in a folder but those of its database, beside which SQLite keeps files of its own. */
+const namesIn = (path: string): string[] => readdirSync(path).filter((name) => !name.startsWith('x.db'))
+
+const exported = (at: (name?: string) => string, ...argv: string[]) =>
+  colloquy(['export', '--db', at('x.db'), '--conversation', 'c 1', ...argv])
+
+describe('standard output', () => {
+  it('gets one event on each line, with everything that the store has', async () => {
+    const { code, out, err } = await exported(await filled())
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { id: 'm', kind: 'MessageEvent' },
+      { id: 'x', kind: 'Odd' },
+      { id: 'a', responses_reasoning_item: { encrypted_content: SECRET } },
+    ])
+  })
+
+  it('that is a terminal gets nothing that drives it, and the same events', async () => {
+    const at = folder({})
+    const broken: Fact = { quarantined: true, raw: '{"\u001b[2J', issues: [], id: 'q' }
+    await fill(at('x.db'), 'c 1', [...facts, broken])
+    const { out } = await colloquy(['export', '--db', at('x.db'), '--conversation', 'c 1'], { tty: true })
+    // oxlint-disable-next-line no-control-regex -- they are what must not be there
+    expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+    writeFileSync(at('copied.jsonl'), out)
+    await colloquy(['import', at('copied.jsonl'), '--db', at('y.db'), '--conversation', 'c 1'])
+    const [before, after] = await Promise.all(
+      ['x.db', 'y.db'].map((db) => inFile(at(db), (store) => kept(store, 'c 1'))),
+    )
+    expect(after?.log).toEqual(before?.log)
+  })
+
+  it('gets a log of any length', async () => {
+    const at = folder({})
+    await fill(
+      at('x.db'),
+      'c 1',
+      Array.from({ length: 500 }, (_, i): Fact => ({ kind: 'PauseEvent', id: `p${i}` })),
+    )
+    const { out } = await exported(at)
+    expect(out.split('\n')).toHaveLength(501)
+  })
+})
+
+describe('a path', () => {
+  it.each(LAYOUTS)('is written as a whole, and never over another: %s', async (layout) => {
+    const at = await filled()
+    const argv = ['--format', layout, '--output', at('out')]
+    const { code, out, err } = await exported(at, ...argv)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toBe(`${at('out')}  3 events of c 1\n`)
+    const before = namesIn(at())
+    const again = await exported(at, ...argv)
+    expect(again).toMatchObject({ code: 1, out: '' })
+    expect(again.err).toMatch(/^colloquy: [^\n]*exists already[^\n]*--force\n$/)
+    expect((await exported(at, ...argv, '--force')).code).toBe(0)
+    // No other name is left, hidden or not.
+    expect(namesIn(at())).toEqual(before)
+  })
+
+  it('of an empty directory is taken', async () => {
+    const at = await filled()
+    mkdirSync(at('out'))
+    expect((await exported(at, '--format', 'directory', '--output', at('out'))).code).toBe(0)
+    expect(readdirSync(at('out/events'))).toEqual([
+      'event-00000-m.json',
+      'event-00001-x.json',
+      'event-00002-a.json',
+    ])
+  })
+
+  it('of a directory with anything else in it is left alone, --force or not', async () => {
+    const at = await filled()
+    mkdirSync(at('out'))
+    writeFileSync(at('out/thesis.txt'), 'years of work')
+    const { code, err } = await exported(at, '--format', 'directory', '--output', at('out'), '--force')
+    expect(code).toBe(1)
+    expect(err).toContain('holds thesis.txt')
+    expect(readFileSync(at('out/thesis.txt'), 'utf8')).toBe('years of work')
+  })
+
+  it.each([
+    { argv: ['--format', 'zip', '--output', 'dir', '--force'], says: 'is a directory already' },
+    { argv: ['--format', 'directory', '--output', 'x.db', '--force'], says: 'is a file already' },
+    { argv: ['--output', 'none/out.jsonl'], says: 'its folder is not there' },
+  ])('that cannot be written is one line: $says', async ({ argv, says }) => {
+    const at = await filled()
+    mkdirSync(at('dir'))
+    const before = namesIn(at())
+    const { code, out, err } = await exported(
+      at,
+      ...argv.map((word, i) => (argv[i - 1] === '--output' ? at(word) : word)),
+    )
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(/^colloquy: [^\n]+\n$/)
+    expect(err).toContain(says)
+    expect(namesIn(at())).toEqual(before)
+  })
+
+  it('is not there when the export failed half way', async () => {
+    const at = await filled()
+    await inFile(at('x.db'), async (store) => {
+      await store.append('c 1', [{ kind: 'PauseEvent', id: 'late' }], { mode: 'import' })
+    })
+    const { DatabaseSync } = await import('node:sqlite')
+    const database = new DatabaseSync(at('x.db'))
+    database.exec(`UPDATE colloquy_event SET body = '{' WHERE seq = 3`)
+    database.close()
+    for (const layout of LAYOUTS) {
+      const { code, err } = await exported(at, '--format', layout, '--output', at('out'))
+      expect(code).toBe(1)
+      expect(err).toMatch(/^colloquy: [^\n]*position 3[^\n]*\n$/)
+      expect(namesIn(at())).toEqual([])
+    }
+  })
+})
+
+describe('documents', () => {
+  it('say what has changed since they were read', async () => {
+    const meta = { id: '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f', title: 'Old', metrics: { cost: 0.5 } }
+    const at = folder({
+      'c/meta.json': JSON.stringify(meta),
+      'c/base_state.json': JSON.stringify({ agent: { kind: 'Agent' }, leaf_event_id: 'm' }),
+      'c/event-00000-m.json': lines(said('m', 'hi')),
+    })
+    await colloquy(['import', at('c'), '--db', at('x.db')])
+    await inFile(at('x.db'), async (store) => {
+      await store.updateConversation('6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f', { title: 'New', public: true })
+      await store.append('6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f', [{ kind: 'PauseEvent', id: 'p' }], {
+        mode: 'import',
+      })
+    })
+    const argv = [
+      'export',
+      '--db',
+      at('x.db'),
+      '--conversation',
+      meta.id,
+      '--format',
+      'directory',
+      '--output',
+      at('out'),
+    ]
+    expect((await colloquy(argv)).code).toBe(0)
+    const read = (name: string): unknown => JSON.parse(readFileSync(at(`out/${name}`), 'utf8'))
+    expect(read('meta.json')).toMatchObject({ ...meta, title: 'New', public: true })
+    expect(read('base_state.json')).toEqual({
+      agent: { kind: 'Agent' },
+      leaf_event_id: 'p',
+      head_is_empty: false,
+    })
+    await colloquy(['import', at('out'), '--db', at('y.db')])
+    const [before, after] = await Promise.all(
+      ['x.db', 'y.db'].map((db) =>
+        inFile(at(db), (store) => kept(store, '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f')),
+      ),
+    )
+    expect(after).toEqual(before)
+  })
+})
+
+describe('the name of an event’s file', () => {
+  const ids = [
+    'a',
+    'A',
+    'a/b',
+    'a%2Fb',
+    '..',
+    '.',
+    '~',
+    '*',
+    'CON',
+    'é',
+    'a b',
+    'é'.repeat(200),
+    `${'é'.repeat(199)}f`,
+  ]
+
+  it('is safe, fits everywhere, and is another for each id', () => {
+    const names = [...ids, null].map((id) => eventFileName(7, id))
+    expect(new Set(names).size).toBe(names.length)
+    for (const name of names) {
+      expect(name).toMatch(/^event-00007-[\w.%~-]+\.json$/)
+      expect(name.length).toBeLessThan(256)
+    }
+    expect(eventFileName(123_456, '6f1c9f0e-1a2b')).toBe('event-123456-6f1c9f0e-1a2b.json')
+  })
+})

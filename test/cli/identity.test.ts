@@ -1,0 +1,208 @@
+/** Export then import is the identity (law E), whatever a log holds: over SQLite and PostgreSQL, in every layout. */
+
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { LAYOUTS, type Layout } from '../../src/cli/commands.ts'
+import {
+  type Fact,
+  isQuarantined,
+  KINDS,
+  loadLine,
+  type NewConversation,
+  type Store,
+} from '../../src/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { hostileLog, jsonObject } from '../../src/testing/index.ts'
+import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+import { linesOf, recordedLogs } from '../recorded.ts'
+import { kept } from './database.ts'
+import { colloquy } from './world.ts'
+
+const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 1000) / 40
+
+let folder = ''
+let from: Store
+let postgres: TestDatabase
+let count = 0
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'colloquy-identity-'))
+  from = sqliteStore({ file: join(folder, 'from.db'), synchronous: 'normal' })
+  postgres = await testDatabase()
+})
+
+afterAll(async () => {
+  await from.close()
+  await postgres.drop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** No store keeps a transient event, and a line that can be read by now is tried again: neither is what is to come back. */
+const isLasting = (fact: Fact): boolean =>
+  isQuarantined(fact)
+    ? isQuarantined(loadLine(fact.raw).fact) || fact.issues.some(({ type }) => type === 'unicode_error')
+    : KINDS[fact.kind].stored
+
+/** Puts a conversation into the first store, takes it through the command line into another, and compares the two. */
+async function travel(
+  facts: readonly Fact[],
+  layout: Layout,
+  about: Omit<NewConversation, 'id'> = {},
+  to: { readonly db: string; open(): Store } = sqlite('to.db'),
+): Promise<void> {
+  const id = `c${(count += 1)}`
+  await from.createConversation({ ...about, id })
+  await from.append(id, facts.filter(isLasting), { mode: 'import', expected: 'none' })
+  const output = join(folder, `${id}.${layout === 'jsonl' ? 'jsonl' : layout}`)
+  const argv = ['--db', join(folder, 'from.db'), '--conversation', id, '--format', layout, '--output', output]
+  expect(await colloquy(['export', ...argv])).toMatchObject({ code: 0, err: '' })
+  const zone = layout === 'jsonl' && about.timeZone ? ['--timezone', about.timeZone] : []
+  const back = ['import', output, '--db', to.db, '--conversation', id, '--json', ...zone]
+  const { out } = await colloquy(back)
+  expect(JSON.parse(out)).toMatchObject({ conversation: id, created: true, head: null, notes: [] })
+  const store = to.open()
+  try {
+    const [before, after] = [await kept(from, id), await kept(store, id)]
+    expect(after.log).toEqual(before.log)
+    // Lines carry events only.
+    if (layout !== 'jsonl') expect(after.record).toEqual(before.record)
+    else expect(after.record).toMatchObject({ version: before.record.version, headId: before.record.headId })
+    expect(JSON.parse((await colloquy(back)).out)).toMatchObject({ added: 0, created: false })
+    expect(await kept(store, id)).toEqual(after)
+  } finally {
+    await store.close()
+    rmSync(output, { recursive: true })
+  }
+}
+
+const sqlite = (name: string) => ({
+  get db(): string {
+    return join(folder, name)
+  },
+  open: () => sqliteStore({ file: join(folder, name), synchronous: 'normal' }),
+})
+
+/** Lines that give trouble when they are written among others: ends of lines, marks, blanks, halves of letters, our own wrapping. */
+const TROUBLE: readonly string[] = [
+  '',
+  ' ',
+  '\n',
+  '[1,2',
+  '[]',
+  '{',
+  '"a"',
+  '{\n  "kind": "Odd"\n}\n',
+  '\ufeff{"kind":"Odd"}',
+  '{"kind":"Odd"}\r',
+  '"\ud800"',
+  '\u001b[2J',
+  '{"kind":"colloquy.quarantined","raw":"x","issues":[]}',
+  '{"kind":"colloquy.quarantined","id":"x","raw":"","issues":[{"loc":[],"msg":"m","type":"t"}]}',
+  '{"kind":"Odd","id":"a","parent_id":7}',
+  // Written as it is, it would be an event of another id.
+  '{"kind":"PauseEvent","id":"\ud800"}',
+  '{"kind":"PauseEvent","id":"p\ufffd"}',
+]
+
+const raw = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.constantFrom(...TROUBLE))
+
+const line = fc
+  .tuple(raw, fc.constantFrom('json_invalid', 'unicode_error', 'union_tag_invalid'), fc.boolean())
+  .map(([raw, type, own]): Fact => {
+    const fact = loadLine(raw).fact
+    const issues = [{ loc: [], msg: 'Not an event.', type }]
+    // As a loader gives it, or as one did that found more in it, or less.
+    return own && isQuarantined(fact)
+      ? { ...fact, issues }
+      : { quarantined: true, raw, issues, id: `q${raw.length}` }
+  })
+
+const oddId = fc.oneof(
+  fc.constantFrom(
+    '../../etc/passwd',
+    'a/b',
+    'a\\b',
+    'CON',
+    '.',
+    '..',
+    'é'.repeat(200),
+    '😀'.repeat(100),
+    '%2e',
+    '~',
+    'a b*',
+  ),
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }).filter((id) => !/[\p{Cc}\p{Cs}]/u.test(id)),
+)
+
+const about = fc.record(
+  {
+    title: fc.constantFrom('T', 'a \u202e title'),
+    public: fc.boolean(),
+    tags: fc.constantFrom({}, { a: '1' }),
+    metadata: fc.oneof(
+      jsonObject(),
+      fc.constantFrom({ persisted: 7 }, { persisted: { meta: { title: 'T' } } }),
+    ),
+    timeZone: fc.constantFrom('Asia/Tokyo', null),
+    parentConversationId: fc.constantFrom('p', '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f'),
+  },
+  { requiredKeys: [] },
+)
+
+describe('export, then import', () => {
+  it.each(LAYOUTS)('gives hostile logs back: %s', async (layout) => {
+    await fc.assert(
+      fc.asyncProperty(hostileLog(), about, (log, record) => travel(log, layout, record)),
+      { numRuns: Math.max(5, Math.round(RUNS)) },
+    )
+  })
+
+  it.each(LAYOUTS)(
+    'gives lines back that nobody can read, and ids that no file may have: %s',
+    async (layout) => {
+      const events = oddId.map((id): Fact => ({ kind: 'PauseEvent', id }))
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.oneof(line, events), { maxLength: 12 }), (log) => travel(log, layout)),
+        { numRuns: Math.max(5, Math.round(RUNS)) },
+      )
+    },
+  )
+
+  it.each(LAYOUTS)('is the same over PostgreSQL: %s', async (layout) => {
+    const to = { db: postgres.url, open: () => postgresStore({ url: postgres.url, listen: false }) }
+    await fc.assert(
+      fc.asyncProperty(hostileLog(), about, (log, record) => travel(log, layout, record, to)),
+      { numRuns: Math.max(3, Math.round(RUNS / 10)) },
+    )
+  })
+
+  it.each(TROUBLE)('gives a line back that stands alone: %j', async (raw) => {
+    for (const type of ['json_invalid', 'unicode_error']) {
+      const fact: Fact = { quarantined: true, raw, issues: [{ loc: [], msg: 'Not an event.', type }] }
+      if (!isLasting(fact)) continue
+      for (const layout of LAYOUTS) await travel([fact], layout)
+      // Whatever it begins with, standard input takes what standard output gave.
+      const stored = ['--db', join(folder, 'from.db'), '--conversation', `c${count}`]
+      const { out } = await colloquy(['export', ...stored])
+      const { code } = await colloquy(['import', '-', '--json', ...stored], { stdin: out })
+      expect(code).toBe(0)
+    }
+  })
+
+  it('leaves nothing behind', () => {
+    expect(readdirSync(folder).filter((name) => !name.includes('.db'))).toEqual([])
+  })
+})
+
+const logs = recordedLogs()
+
+describe.skipIf(logs.length === 0)('recorded logs', () => {
+  it.each(logs)('$file comes back', async (log) => {
+    const facts = linesOf(log).map((text) => loadLine(text).fact)
+    for (const layout of LAYOUTS) await travel(facts, layout)
+  })
+})

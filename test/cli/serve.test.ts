@@ -1,0 +1,186 @@
+/** `colloquy serve` as a process: it serves a database, asks for keys, logs, and ends in good order. */
+
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import type { Readable } from 'node:stream'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { testDatabase } from '../postgres/database.ts'
+import { colloquy, folder, said, lines, SAMPLE } from './world.ts'
+
+const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts')
+const KEYS = 'COLLOQUY_SESSION_API_KEYS'
+
+interface Served {
+  readonly url: string
+  readonly child: ChildProcessByStdio<null, Readable, Readable>
+  /** Sends a signal and waits for the end; what was written until then. */
+  readonly stop: (
+    signal: NodeJS.Signals,
+  ) => Promise<{ code: number | null; out: string; log: readonly Line[] }>
+}
+
+interface Line {
+  readonly level: string
+  readonly message: string
+  readonly path: string
+  readonly status: number
+  readonly request_id: string
+}
+
+/** Starts the command, and waits until it says where it serves. */
+async function served(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Served> {
+  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, [KEYS]: undefined, ...env },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let out = ''
+  let err = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => void (err += text))
+  const url = await new Promise<string>((found, reject) => {
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+      const address = / at (http:\S+)\n/.exec(out)?.[1]
+      if (address !== undefined) found(address)
+    })
+    child.once('exit', () => reject(new Error(`ended: ${err}`)))
+  })
+  return {
+    url,
+    child,
+    async stop(signal) {
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      const [code] = await ended
+      const log = err
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line): Line => JSON.parse(line))
+      return { code, out, log }
+    },
+  }
+}
+
+describe('colloquy serve', () => {
+  it('serves a database that other commands write, keeps what it is given, and ends when it is asked', async () => {
+    const place = folder({ 'one.jsonl': lines(said('u1', 'Hello')) })
+    const db = place('events.db')
+    expect((await colloquy(['import', place('one.jsonl'), '--db', db])).code).toBe(0)
+    const first = await served(['--db', db])
+    const own = `${first.url}/api/v1/conversation/one/events/search`
+    const found = await fetch(own)
+    expect([found.status, await found.json()]).toMatchObject([
+      200,
+      { items: [{ id: 'u1' }], next_page_id: null },
+    ])
+    const made = await fetch(`${first.url}/api/conversations`, {
+      method: 'POST',
+      body: JSON.stringify({ conversation_id: 'two' }),
+    })
+    expect(made.status).toBe(201)
+    const { code, out, log } = await first.stop('SIGTERM')
+    expect(code).toBe(0)
+    expect(out).toContain(first.url)
+    expect(log).toMatchObject([
+      { level: 'info', message: 'request', path: '/api/v1/conversation/one/events/search', status: 200 },
+      { level: 'info', message: 'request', path: '/api/conversations', status: 201 },
+    ])
+    expect(log[0]?.request_id).toBe(found.headers.get('x-request-id'))
+    const second = await served(['--db', db])
+    expect((await fetch(`${second.url}/api/v1/conversation/two/events/count`)).status).toBe(200)
+    expect((await second.stop('SIGINT')).code).toBe(0)
+    expect((await colloquy(['conversations', '--db', db])).out).toContain('two')
+  })
+
+  it('serves a PostgreSQL database, and shows its password to nobody', async () => {
+    const database = await testDatabase()
+    onTestFinished(() => database.drop())
+    const server = await served(['--db', database.url])
+    const made = await fetch(`${server.url}/api/conversations`, {
+      method: 'POST',
+      body: JSON.stringify({ conversation_id: 'c' }),
+    })
+    const count = await fetch(`${server.url}/api/v1/conversation/c/events/count`)
+    expect([made.status, count.status]).toEqual([201, 200])
+    const { code, out } = await server.stop('SIGTERM')
+    const { password } = new URL(database.url)
+    expect(code).toBe(0)
+    expect(password === '' || !out.includes(`:${password}@`)).toBe(true)
+  })
+
+  it('closes sockets with a code when it ends', async () => {
+    const place = folder({})
+    const server = await served(['--db', place('events.db')])
+    await fetch(`${server.url}/api/conversations`, {
+      method: 'POST',
+      body: JSON.stringify({ conversation_id: 'c' }),
+    })
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/sockets/events/c?resend_mode=all`)
+    await once(socket, 'message')
+    const closed = once(socket, 'close')
+    const { code } = await server.stop('SIGTERM')
+    const [event] = (await closed) as [CloseEvent]
+    expect([code, event.code]).toEqual([0, 1001])
+  })
+
+  it('asks for one of the keys that are set, and tells nobody of them', async () => {
+    const place = folder({})
+    const server = await served(['--db', place('events.db'), '--host', '0.0.0.0'], {
+      [KEYS]: 'first-key, second-key ,',
+    })
+    const ask = async (key: string): Promise<number> =>
+      (await fetch(`${server.url}/api/keys`, { headers: { 'X-Session-API-Key': key } })).status
+    expect([await ask('first-key'), await ask('second-key'), await ask('third-key'), await ask('')]).toEqual([
+      200, 200, 401, 401,
+    ])
+    const { out, log } = await server.stop('SIGTERM')
+    expect(log).toHaveLength(4)
+    expect(out + JSON.stringify(log)).not.toMatch(/(first|second|third)-key/)
+  })
+
+  it('says in one line that its port is in use', async () => {
+    const place = folder({})
+    const { url } = await served(['--db', place('a.db')])
+    const { port } = new URL(url)
+    const { code, out, err } = await colloquy(['serve', '--db', place('b.db'), '--port', port])
+    expect([code, out, err]).toEqual([1, '', `colloquy: port ${port} of 127.0.0.1 is in use\n`])
+  })
+
+  it.each<[string, readonly string[], Readonly<Record<string, string>>, number, RegExp]>([
+    [
+      'another address without keys',
+      ['--host', '0.0.0.0'],
+      {},
+      2,
+      /lets other machines in: set COLLOQUY_SESSION_API_KEYS/,
+    ],
+    ['a wildcard without keys', ['--host', '::'], {}, 2, /lets other machines in/],
+    ['keys that are none', [], { [KEYS]: ' , ' }, 2, /is set and holds no key/],
+    ['a port that is none', ['--port', '65536'], {}, 2, /--port must be a number from 0 to 65535/],
+    ['a file', ['a.jsonl'], {}, 2, /takes no FILE/],
+    ['a database in memory', ['--db', ':memory:'], {}, 2, /needs a file/],
+    [
+      'an address of another machine',
+      ['--host', '192.0.2.1'],
+      { [KEYS]: 'k' },
+      1,
+      /is no address of this machine/,
+    ],
+    ['a folder that is not there', ['--db', '/nowhere/at/all.db'], {}, 1, /cannot be opened/],
+    ['a file that is no database', ['--db', SAMPLE], {}, 1, /is no SQLite database/],
+    [
+      'a server that is not there',
+      ['--db', 'postgres://u:pass-word@127.0.0.1:1/x'],
+      {},
+      1,
+      /PostgreSQL cannot be reached/,
+    ],
+  ])('refuses %s in one line', async (_what, args, env, code, message) => {
+    const outcome = await colloquy(['serve', '--port', '0', ...args], { env })
+    expect([outcome.code, outcome.out]).toEqual([code, ''])
+    expect(outcome.err).toMatch(message)
+    expect(outcome.err.trim().split('\n')).toHaveLength(1)
+    expect(outcome.err).not.toContain('pass-word')
+  })
+})

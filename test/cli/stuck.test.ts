@@ -1,0 +1,116 @@
+/** `colloquy stuck`: its answer field by field, and what people see. */
+
+import { describe, expect, it } from 'vitest'
+import { answered, answers, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
+
+interface StuckAnswer {
+  readonly file: string
+  readonly stuck: boolean
+  readonly pattern: string | null
+  readonly event_ids: readonly string[]
+  readonly reason: string | null
+  readonly nudge: string | null
+}
+
+const user = said('u', 'List them.')
+const listing = (times: number): object[] =>
+  Array.from({ length: times }, (_, at) => [
+    called(`a${at}`, 'ls'),
+    answered(`o${at}`, `a${at}`, 'one file'),
+  ]).flat()
+const failing = (times: number, error = 'no shell'): object[] =>
+  Array.from({ length: times }, (_, at) => [
+    called(`a${at}`, 'ls'),
+    { id: `e${at}`, tool_name: 'terminal', tool_call_id: `call-a${at}`, error, kind: 'AgentErrorEvent' },
+  ]).flat()
+
+const fileOf = (...events: readonly object[]): string => folder({ 'a.jsonl': lines(...events) })('a.jsonl')
+
+describe('stuck --json', () => {
+  it('says that nothing is wrong', async () => {
+    const { code, all, err } = await answers<StuckAnswer>(['stuck', SAMPLE])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(Object.keys(all[0])).toEqual(['file', 'stuck', 'pattern', 'event_ids', 'reason', 'nudge'])
+    expect(all[0]).toEqual({
+      file: SAMPLE,
+      stuck: false,
+      pattern: null,
+      event_ids: [],
+      reason: null,
+      nudge: null,
+    })
+  })
+
+  it('names the pattern and the events that prove it, and exits with 0', async () => {
+    const [loop, fine] = [fileOf(user, ...listing(5)), fileOf(user, ...listing(3))]
+    const { code, all } = await answers<StuckAnswer>(['stuck', loop, fine])
+    expect(code).toBe(0)
+    expect(all).toEqual([
+      {
+        file: loop,
+        stuck: true,
+        pattern: 'action_observation',
+        event_ids: ['a1', 'o1', 'a2', 'o2', 'a3', 'o3', 'a4', 'o4'],
+        reason: 'The same call of "terminal" had the same result 4 times in a row.',
+        nudge: null,
+      },
+      expect.objectContaining({ file: fine, stuck: false }),
+    ])
+  })
+
+  it('gives the nudge that is due', async () => {
+    const [answer] = (await answers<StuckAnswer>(['stuck', fileOf(user, ...failing(3))])).all
+    expect(answer).toMatchObject({ stuck: false, pattern: null, nudge: expect.stringContaining('no shell') })
+  })
+
+  it('looks at another branch with --leaf', async () => {
+    const file = fileOf(user, ...listing(4), said('v', 'Stop.'))
+    const asked = async (...more: string[]) =>
+      (await answers<StuckAnswer>(['stuck', file, ...more])).all[0].stuck
+    expect([await asked(), await asked('--leaf', 'o3')]).toEqual([false, true])
+  })
+
+  it('says what is wrong with a file, as every command does', async () => {
+    const { code, all } = await answers<StuckAnswer & { error: { code: string } }>([
+      'stuck',
+      fileOf(user),
+      'nowhere.jsonl',
+    ])
+    expect(code).toBe(1)
+    expect(all[1]?.error.code).toBe('not_found')
+    expect((await colloquy(['stuck', SAMPLE, '--at', 'x'])).code).toBe(2)
+  })
+})
+
+describe('stuck for people', () => {
+  it('shows the events of the loop', async () => {
+    const file = fileOf(user, ...listing(4))
+    const { code, out } = await colloquy(['stuck', file], { columns: 160 })
+    expect(code).toBe(0)
+    const [title, reason, ...rows] = out.trimEnd().split('\n')
+    expect(title).toBe(`${file}  stuck: action_observation`)
+    expect(reason).toBe('  The same call of "terminal" had the same result 4 times in a row.')
+    expect(rows).toHaveLength(8)
+    expect(rows[0]).toMatch(/^ {2}call +terminal {2}ls +a0$/)
+    expect(rows[7]).toMatch(/^ {2}result +terminal {2}one file +o3$/)
+  })
+
+  it('says what is to be told to the model, on the width of the page', async () => {
+    const { out } = await colloquy(['stuck', fileOf(user, ...failing(3, 'e\u001b[2J'.repeat(90)))], {
+      columns: 72,
+    })
+    expect(out).toContain('not stuck\n  The model is to be told:\n    [Repeated error]')
+    expect(out).not.toContain('\u001b')
+    for (const line of out.split('\n').slice(1)) expect(line.length).toBeLessThanOrEqual(72)
+  })
+
+  it('prints no secret that an error quotes', async () => {
+    const error = '{"encrypted_content":"gAAAAAsecret"}'
+    for (const times of [3, 4]) {
+      const file = fileOf(user, ...failing(times, error))
+      for (const flags of [[], ['--json']]) {
+        expect((await colloquy(['stuck', file, ...flags])).out).not.toContain('gAAAAAsecret')
+      }
+    }
+  })
+})
