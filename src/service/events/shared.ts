@@ -1,0 +1,114 @@
+/** The shared events: search, count and get of conversations that everybody may read (interface section 4.1). */
+
+import type { EventKind } from '../../event/kinds.ts'
+import type { Event } from '../../event/types.ts'
+import type { Store } from '../../store/store.ts'
+import { findConversation } from '../conversation-id.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { text, texts } from '../http/parameters.ts'
+import { EVENT_OR_NULL, EVENT_PAGE, FILTERS, PAGING } from './parameters.ts'
+import { checkIds, filterOf, getEvents, searchPage } from './pages.ts'
+
+/** What nobody sees in a shared conversation: only this kind. */
+const HIDDEN: readonly EventKind[] = ['ConversationStateUpdateEvent']
+
+const tag = 'Sharing'
+
+const NO_PAGE = { items: [], next_page_id: null }
+
+/** The id of a conversation that everybody may read; null for another, be it unknown or not shared. */
+async function sharedId(store: Store, given: string): Promise<string | null> {
+  const found = await findConversation(store, given)
+  return found?.public === true ? found.id : null
+}
+
+/** The four operations. */
+export const sharedEvents = (store: Store): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/shared-events/search',
+      operationId: 'search_shared_events_api_shared_events_search_get',
+      tag,
+      summary: 'Search Shared Events',
+      open: true,
+      query: { conversation_id: text(), ...FILTERS, ...PAGING },
+      replies: { 200: { description: 'Successful Response', schema: EVENT_PAGE } },
+    },
+    async ({ query }) => {
+      const id = await sharedId(store, query.conversation_id)
+      // Asked all the same, so that a bad query is told alike wherever it goes.
+      const page = await searchPage(store, filterOf(id ?? query.conversation_id, query, HIDDEN), query)
+      return { body: id === null ? NO_PAGE : page }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/shared-events/count',
+      operationId: 'count_shared_events_api_shared_events_count_get',
+      tag,
+      summary: 'Count Shared Events',
+      open: true,
+      query: { conversation_id: text(), ...FILTERS },
+      replies: { 200: { description: 'Successful Response', schema: { type: 'integer' } } },
+    },
+    async ({ query }) => {
+      const id = await sharedId(store, query.conversation_id)
+      const filter = filterOf(id ?? query.conversation_id, query, HIDDEN)
+      if (id !== null) return { body: await store.count(filter) }
+      // For what is wrong with it, at the price of a page.
+      await store.search({ ...filter, limit: 1 })
+      return { body: 0 }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/shared-events',
+      operationId: 'batch_get_shared_events_api_shared_events_get',
+      tag,
+      summary: 'Batch Get Shared Events',
+      open: true,
+      query: { conversation_id: text(), id: texts() },
+      replies: {
+        200: {
+          description: 'Successful Response',
+          schema: { type: 'array', items: EVENT_OR_NULL },
+        },
+        400: { description: 'Too many ids' },
+      },
+    },
+    async ({ query: { conversation_id: given, id: ids } }) => {
+      checkIds(ids)
+      const id = await sharedId(store, given)
+      const events = id === null ? ids.map(() => null) : await getEvents(store, id, ids)
+      return { body: events.map(visible) }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/shared-events/{conversation_id}/{event_id}',
+      operationId: 'get_shared_event_api_shared_events__conversation_id___event_id__get',
+      tag,
+      summary: 'Get Shared Event',
+      open: true,
+      params: { conversation_id: text(), event_id: text() },
+      replies: {
+        200: {
+          description: 'Successful Response',
+          schema: EVENT_OR_NULL,
+        },
+      },
+    },
+    async ({ path: { conversation_id: given, event_id: eventId } }) => {
+      const id = await sharedId(store, given)
+      const [event = null] = id === null ? [] : await getEvents(store, id, [eventId])
+      return { body: visible(event) }
+    },
+  ),
+]
+
+const visible = (event: Event | null): Event | null =>
+  event !== null && HIDDEN.includes(event.kind) ? null : event

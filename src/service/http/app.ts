@@ -1,0 +1,133 @@
+/** Operations go in, a fetch-standard app that routes to them comes out. */
+
+import { Hono } from 'hono'
+import { readBody } from './body.ts'
+import { toProblem } from './failure.ts'
+import type { Operation, Reply } from './operation.ts'
+import { readParameters } from './parameters.ts'
+import { HttpProblem } from './problem.ts'
+import { byPrecedence, methodsAt } from './routes.ts'
+
+/** One request and how it was answered. */
+export interface Answered {
+  /** The request's own `X-Request-ID`, when it may be one; else a fresh one. */
+  readonly requestId: string
+  readonly method: string
+  /** Without the query, which may hold what is nobody's business. */
+  readonly path: string
+  /** What was called; null where nothing is. */
+  readonly operation: Operation | null
+  readonly status: number
+  /** From the request to the answer's head. */
+  readonly milliseconds: number
+}
+
+/** What the app asks and tells. */
+export interface AppOptions {
+  /** Refuses a request that may not call the operation, by throwing a problem. */
+  readonly authorize: (request: Request, operation: Operation) => Promise<void> | void
+  /** Told of every failure that is the service's own. */
+  readonly onFailure: (error: unknown, request: Request, requestId: string) => void
+  /** Told when a request arrives; what it gives back is told of the answer. */
+  readonly onRequest: (request: Request) => (answered: Answered) => void
+  /** Stands around the call of an operation. */
+  readonly around: (
+    request: Request,
+    operation: Operation,
+    work: () => Promise<Response>,
+  ) => Promise<Response>
+  /** Most bytes of a body. */
+  readonly maxBody: number
+}
+
+const EMPTY = {}
+
+const REQUEST_ID = /^[\w.:-]{1,128}$/
+
+/** Puts operations into an app. The order of the table does not matter. */
+export function createApp(operations: readonly Operation[], options: AppOptions): Hono {
+  const app = new Hono<{ Variables: { operation: Operation; requestId: string } }>()
+  const methods = methodsAt(operations)
+  app.use(async (context, next) => {
+    const start = performance.now()
+    const request = context.req.raw
+    const given = request.headers.get('x-request-id')
+    const requestId = given !== null && REQUEST_ID.test(given) ? given : crypto.randomUUID()
+    context.set('requestId', requestId)
+    const done = options.onRequest(request)
+    await next()
+    context.header('X-Request-ID', requestId)
+    done({
+      requestId,
+      method: request.method,
+      path: context.req.path,
+      operation: context.get('operation') ?? null,
+      status: context.res.status,
+      milliseconds: performance.now() - start,
+    })
+  })
+  for (const operation of byPrecedence(operations)) {
+    app.on(
+      operation.method.toUpperCase(),
+      operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      async (context) => {
+        const request = context.req.raw
+        const params = context.req.param() as Record<string, string>
+        context.set('operation', operation)
+        return options.around(request, operation, async () => {
+          try {
+            await options.authorize(request, operation)
+            return answer(await call(operation, request, params, options.maxBody))
+          } catch (error) {
+            return fail(error, request, context.get('requestId'), options)
+          }
+        })
+      },
+    )
+  }
+  app.notFound((context) => {
+    const allowed = methods(context.req.path)
+    if (allowed.length === 0) return problem(new HttpProblem(404, 'Not Found'))
+    const response = problem(new HttpProblem(405, 'Method Not Allowed'))
+    response.headers.set('Allow', allowed.join(', '))
+    return response
+  })
+  app.onError((error, context) => fail(error, context.req.raw, context.get('requestId') ?? '', options))
+  return app as unknown as Hono
+}
+
+async function call(
+  operation: Operation,
+  request: Request,
+  params: Readonly<Record<string, string>>,
+  maxBody: number,
+): Promise<Reply> {
+  const { searchParams } = new URL(request.url)
+  const path = readParameters(operation.params ?? EMPTY, 'path', (name) => {
+    const value = params[name]
+    return value === undefined ? [] : [value]
+  })
+  const query = readParameters(operation.query ?? EMPTY, 'query', (name) => searchParams.getAll(name))
+  const body = await readBody(operation, request, maxBody)
+  const errors = [path, query, body].flatMap((part) => ('errors' in part ? part.errors : []))
+  if ('errors' in path || 'errors' in query || 'errors' in body) throw new HttpProblem(422, errors)
+  return operation.handle({ path: path.values, query: query.values, body: body.value, request })
+}
+
+function answer(reply: Reply): Response {
+  if (reply instanceof Response) return reply
+  const { status = 200, body } = reply
+  if (status === 204) return new Response(null, { status })
+  return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } })
+}
+
+function problem({ status, detail }: HttpProblem): Response {
+  return answer({ status, body: { detail } })
+}
+
+function fail(error: unknown, request: Request, requestId: string, { onFailure }: AppOptions): Response {
+  const known = error instanceof HttpProblem ? error : toProblem(error)
+  if (known !== null) return problem(known)
+  onFailure(error, request, requestId)
+  return answer({ status: 500, body: { detail: 'Internal Server Error' } })
+}

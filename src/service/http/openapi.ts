@@ -1,0 +1,125 @@
+/** Operations go in, the OpenAPI 3.1 document that describes them comes out. */
+
+import { eventJsonSchemas } from '../../event/json-schema.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import type { Operation, ReplySpec } from './operation.ts'
+import type { Parameters } from './parameters.ts'
+
+const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
+
+/** The version of the interface (section 9). */
+const VERSION = '0.0.1'
+
+/** The document, with the 19 kinds of events, the page of them and the body of a 422 among its schemas. O(operations). */
+export function openApi(
+  operations: readonly Operation[],
+  schemas: Readonly<Record<string, JsonObject>> = {},
+): JsonObject {
+  const paths: Record<string, Record<string, JsonObject>> = {}
+  for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = describe(operation)
+  const events = eventJsonSchemas()
+  const kinds = Object.keys(events)
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Colloquy', version: VERSION },
+    paths,
+    components: {
+      schemas: {
+        ...Object.fromEntries(Object.entries(events).map(([kind, schema]) => [kind, withoutDialect(schema)])),
+        Event: {
+          oneOf: kinds.map(ref),
+          discriminator: {
+            propertyName: 'kind',
+            mapping: Object.fromEntries(kinds.map((kind) => [kind, `#/components/schemas/${kind}`])),
+          },
+        },
+        EventPage: {
+          type: 'object',
+          required: ['items'],
+          properties: {
+            items: { type: 'array', items: ref('Event') },
+            next_page_id: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+          },
+        },
+        ...VALIDATION,
+        ...schemas,
+      },
+      securitySchemes: {
+        sessionApiKey: { type: 'apiKey', in: 'header', name: 'X-Session-API-Key' },
+      },
+    },
+  }
+}
+
+const VALIDATION: Readonly<Record<string, JsonObject>> = {
+  Problem: {
+    type: 'object',
+    required: ['detail'],
+    properties: { detail: { description: 'What is wrong: a sentence, or a list of what is wrong.' } },
+  },
+  HTTPValidationError: {
+    type: 'object',
+    properties: { detail: { type: 'array', items: ref('ValidationError') } },
+  },
+  ValidationError: {
+    type: 'object',
+    required: ['loc', 'msg', 'type'],
+    properties: {
+      loc: { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'integer' }] } },
+      msg: { type: 'string' },
+      type: { type: 'string' },
+      input: {},
+      ctx: { type: 'object' },
+    },
+  },
+}
+
+function describe(operation: Operation): JsonObject {
+  const { tag, summary, operationId, query = {}, params = {}, body, replies, open = false } = operation
+  const parameters = [...describeAll(params, 'path'), ...describeAll(query, 'query')]
+  return {
+    tags: [tag],
+    summary,
+    operationId,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body !== undefined && {
+      requestBody: {
+        required: body.optional !== true,
+        content: { 'application/json': { schema: body.schema } },
+      },
+    }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(replies).map(([status, reply]) => [status, answerOf(status, reply)]),
+      ),
+      ...(!open && {
+        401: answerOf('401', { description: 'No key, or none that is right' }),
+        403: answerOf('403', { description: 'A key that may not do this, or a page of another site' }),
+      }),
+      ...(body !== undefined && { 413: answerOf('413', { description: 'The body is too large' }) }),
+      ...((parameters.length > 0 || body !== undefined) && {
+        422: {
+          description: 'Validation Error',
+          content: { 'application/json': { schema: ref('HTTPValidationError') } },
+        },
+      }),
+    },
+    ...(!open && { security: [{ sessionApiKey: [] }] }),
+  }
+}
+
+/** An answer; one that tells of a failure is a problem unless it says otherwise. */
+function answerOf(status: string, { description, schema, mediaType }: ReplySpec): JsonObject {
+  const body = schema ?? (Number(status) >= 400 ? ref('Problem') : undefined)
+  return {
+    description,
+    ...(body !== undefined && { content: { [mediaType ?? 'application/json']: { schema: body } } }),
+  }
+}
+
+const describeAll = (parameters: Parameters, place: 'path' | 'query'): JsonObject[] =>
+  Object.entries(parameters).map(([name, { schema, required }]) => ({ name, in: place, required, schema }))
+
+function withoutDialect({ $schema: _dialect, ...schema }: JsonObject): JsonObject {
+  return schema
+}

@@ -1,0 +1,151 @@
+/** Parameters of a query or a path: the texts of a request go in, checked values or what is wrong with them come out; and their JSON Schemas. */
+
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { isInstant } from '../../event/time.ts'
+import type { ValidationError } from './problem.ts'
+
+/** What is wrong with a parameter, without its place. */
+type Wrong = Omit<ValidationError, 'loc'>
+
+/** How one parameter is read. */
+export interface Parameter<T> {
+  readonly schema: JsonObject
+  readonly required: boolean
+  /** The texts that were given, at least one unless the parameter is not required. */
+  readonly read: (given: readonly string[]) => { readonly value: T } | { readonly wrong: Wrong }
+}
+
+/** The parameters of one part of a request, by name. */
+export type Parameters = Readonly<Record<string, Parameter<unknown>>>
+
+/** What reading them gives. */
+export type ValuesOf<P extends Parameters> = {
+  readonly [K in keyof P]: P[K] extends Parameter<infer T> ? T : never
+}
+
+const wrong = (type: string, msg: string, input: JsonValue, ctx?: JsonObject): { readonly wrong: Wrong } => ({
+  wrong: { type, msg, input, ...(ctx !== undefined && { ctx }) },
+})
+
+/** Any text. */
+export const text = (): Parameter<string> => ({
+  schema: { type: 'string' },
+  required: true,
+  read: (given) => ({ value: given.at(-1) ?? '' }),
+})
+
+/** A whole number in a range, both ends included. */
+export function integer(range: { readonly least?: number; readonly most?: number }): Parameter<number> {
+  const { least = Number.MIN_SAFE_INTEGER, most = Number.MAX_SAFE_INTEGER } = range
+  return {
+    schema: {
+      type: 'integer',
+      ...(range.least !== undefined && { exclusiveMinimum: range.least - 1 }),
+      ...(range.most !== undefined && { maximum: range.most }),
+    },
+    required: true,
+    read(given) {
+      const input = given.at(-1) ?? ''
+      if (!/^\s*[+-]?\d+\s*$/.test(input)) {
+        return wrong(
+          'int_parsing',
+          'Input should be a valid integer, unable to parse string as an integer',
+          input,
+        )
+      }
+      const value = Number(input)
+      if (value < least)
+        return wrong('greater_than', `Input should be greater than ${least - 1}`, input, { gt: least - 1 })
+      if (value > most)
+        return wrong('less_than_equal', `Input should be less than or equal to ${most}`, input, { le: most })
+      return { value }
+    },
+  }
+}
+
+/** True or false, in the words that people use. */
+export const boolean = (): Parameter<boolean> => ({
+  schema: { type: 'boolean' },
+  required: true,
+  read(given) {
+    const input = given.at(-1) ?? ''
+    const word = input.toLowerCase()
+    if (['true', '1', 'yes', 'on', 't', 'y'].includes(word)) return { value: true }
+    if (['false', '0', 'no', 'off', 'f', 'n'].includes(word)) return { value: false }
+    return wrong('bool_parsing', 'Input should be a valid boolean, unable to interpret input', input)
+  },
+})
+
+/** One of some words. */
+export function oneOf<const W extends readonly [string, ...string[]]>(words: W): Parameter<W[number]> {
+  const quoted = words.map((word) => `'${word}'`)
+  const expected =
+    quoted.length === 1 ? `${quoted[0]}` : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
+  return {
+    schema: { type: 'string', enum: words },
+    required: true,
+    read(given) {
+      const input = given.at(-1) ?? ''
+      const value = words.find((word) => word === input)
+      return value === undefined
+        ? wrong('enum', `Input should be ${expected}`, input, { expected })
+        : { value }
+    },
+  }
+}
+
+/** An instant, ISO 8601; without a zone it is UTC (design D10). */
+export const dateTime = (): Parameter<string> => ({
+  schema: { type: 'string', format: 'date-time' },
+  required: true,
+  read(given) {
+    // A plus sign that was not escaped arrives as a space.
+    const input = (given.at(-1) ?? '').replace(/ (\d\d:?\d\d)$/, '+$1')
+    const value = /^\d{4}-\d\d-\d\d$/.test(input) ? `${input}T00:00:00` : input
+    return isInstant(value)
+      ? { value }
+      : wrong('datetime_from_date_parsing', 'Input should be a valid datetime or date', given.at(-1) ?? '')
+  },
+})
+
+/** A text given any number of times, at most so often; beyond that the operation says what is wrong. */
+export const texts = (): Parameter<readonly string[]> => ({
+  schema: { type: 'array', items: { type: 'string' } },
+  required: true,
+  read: (given) => ({ value: given }),
+})
+
+/** The same, or null when it is left out. */
+export const optional = <T>(parameter: Parameter<T>): Parameter<T | null> => ({
+  schema: { anyOf: [parameter.schema, { type: 'null' }] },
+  required: false,
+  read: (given) => (given.length === 0 ? { value: null } : parameter.read(given)),
+})
+
+/** The same, or this when it is left out. */
+export const withDefault = <T extends JsonValue>(parameter: Parameter<T>, value: T): Parameter<T> => ({
+  schema: { ...parameter.schema, default: value },
+  required: false,
+  read: (given) => (given.length === 0 ? { value } : parameter.read(given)),
+})
+
+/** Reads parameters; what is wrong with any of them is said of all at once. */
+export function readParameters<P extends Parameters>(
+  parameters: P,
+  place: 'query' | 'path',
+  given: (name: string) => readonly string[],
+): { readonly values: ValuesOf<P> } | { readonly errors: readonly ValidationError[] } {
+  const values: Record<string, unknown> = {}
+  const errors: ValidationError[] = []
+  for (const [name, parameter] of Object.entries(parameters)) {
+    const texts = given(name)
+    if (texts.length === 0 && parameter.required) {
+      errors.push({ type: 'missing', loc: [place, name], msg: 'Field required', input: null })
+      continue
+    }
+    const read = parameter.read(texts)
+    if ('value' in read) values[name] = read.value
+    else errors.push({ loc: [place, name], ...read.wrong })
+  }
+  return errors.length > 0 ? { errors } : { values: values as ValuesOf<P> }
+}

@@ -1,0 +1,115 @@
+/** A user's consent to calls: all that wait at once, or some by the ids of their actions, as operations. */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import { decideApprove, decideReject, openCallsOf } from '../../conversation/decide.ts'
+import { hasCode } from '../../event/errors.ts'
+import type { Event } from '../../event/types.ts'
+import type { State } from '../../state/state.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { text } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { SUCCESS, SUCCESS_SCHEMA } from './info.ts'
+import { type Lifecycle, open } from './lifecycle.ts'
+import { approveBody, confirmationBody, rejectBody } from './schema.ts'
+
+const tag = 'Events'
+
+const params = { conversation_id: text() }
+const replies = {
+  200: { description: 'Successful Response', schema: SUCCESS_SCHEMA },
+  404: { description: 'Unknown conversation' },
+  409: { description: 'Nothing waits for confirmation, or a call is not open' },
+}
+
+/** The operations on calls that wait for a user. What is approved is run at once, where there is an agent. */
+export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
+  operation(
+    {
+      method: 'post',
+      path: '/api/conversations/{conversation_id}/events/respond_to_confirmation',
+      operationId: 'respond_to_confirmation',
+      tag,
+      summary: 'Respond To Confirmation',
+      params,
+      body: confirmationBody,
+      replies,
+    },
+    async ({ path, body: { accept, reason } }) => {
+      const conversation = await open(lifecycle, path.conversation_id)
+      const decide = (state: State): readonly Event[] => {
+        const executable = openCallsOf(state).filter(({ event }) => (event.action ?? null) !== null)
+        return accept
+          ? decideApprove(
+              state,
+              executable.map(({ id }) => id),
+            )
+          : decideReject(state, undefined, reason)
+      }
+      const end = await decideWaiting(conversation, decide)
+      if (accept) lifecycle.runs.join(conversation, end)
+      return { body: SUCCESS }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/conversations/{conversation_id}/events/approve',
+      operationId: 'approve_actions',
+      tag,
+      summary: 'Approve Actions',
+      params,
+      body: approveBody,
+      replies,
+    },
+    async ({ path, body }) => {
+      const conversation = await open(lifecycle, path.conversation_id)
+      await conversation.approve(body.action_ids)
+      const { header, log } = await conversation.state()
+      // Where others still wait for consent, the conversation waits on.
+      if (header.status === 'idle') lifecycle.runs.join(conversation, log.entries.length)
+      return { body: SUCCESS }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/conversations/{conversation_id}/events/reject',
+      operationId: 'reject_actions',
+      tag,
+      summary: 'Reject Actions',
+      params,
+      body: rejectBody,
+      replies,
+    },
+    async ({ path, body: { action_ids, reason } }) => {
+      const conversation = await open(lifecycle, path.conversation_id)
+      await conversation.reject(action_ids, reason)
+      return { body: SUCCESS }
+    },
+  ),
+]
+
+/**
+ * Makes a decision on a conversation that waits for confirmation, at the very state that it is made on: an answer that comes twice must not
+ * approve a second time what was begun by then. Gives the length of the log after it. @throws HttpProblem 409 for one that does not wait.
+ */
+async function decideWaiting(
+  conversation: Conversation,
+  decide: (state: State) => readonly Event[],
+): Promise<number> {
+  for (;;) {
+    const state = await conversation.state()
+    const { length } = state.log.entries
+    if (state.header.status !== 'waiting_for_confirmation') {
+      throw new HttpProblem(409, 'Nothing waits for confirmation in this conversation.')
+    }
+    const events = decide(state)
+    if (events.length === 0) return length
+    try {
+      await conversation.append(events, { expected: length })
+      return length + events.length
+    } catch (error) {
+      if (!hasCode(error, 'version_conflict')) throw error
+    }
+  }
+}

@@ -1,0 +1,181 @@
+/** Runs in the background: conversations go in, each is run by the service's agent, and who asks is told when it has begun. */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import type { RunOptions } from '../../conversation/run/loop.ts'
+import type { Step } from '../../conversation/run/step.ts'
+import { ColloquyError, hasCode } from '../../event/errors.ts'
+import { eventKindOf } from '../../log/entry.ts'
+import { HttpProblem } from '../http/problem.ts'
+
+/** Gives the step that runs a conversation. */
+export type Agent = (conversation: Conversation) => Step | Promise<Step>
+
+/** How the runs of a service are run. */
+export interface RunsOptions {
+  /** Null: nothing can be run. */
+  readonly agent: Agent | null
+  /** Options of every run; the iterations that a conversation was created with come before those that stand here. */
+  readonly options: Omit<RunOptions, 'signal'>
+  /** Most runs at once. */
+  readonly most: number
+  /** Told of a run that ended for want of the store, and not by its own log. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/** That a conversation be run, by whoever said something that ends before this position. */
+interface Wish {
+  from: number
+  done: Promise<void>
+}
+
+/** Milliseconds between two looks at a run of another process that has all but ended. */
+const PATIENCE = 100
+
+/** The runs of one service. That no two run one conversation, in whatever process, the store's lease sees to. */
+export class Runs {
+  readonly #options: RunsOptions
+  readonly #live = new Map<string, Promise<void>>()
+  readonly #waiting = new Map<string, Wish>()
+
+  constructor(options: RunsOptions) {
+    this.#options = options
+  }
+
+  /** Whether there is an agent to run anything. */
+  get possible(): boolean {
+    return this.#options.agent !== null
+  }
+
+  /** How many runs there are. */
+  get size(): number {
+    return this.#live.size
+  }
+
+  /** Whether a run of this service is live. */
+  has(id: string): boolean {
+    return this.#live.has(id)
+  }
+
+  /** Refuses what could not be run now. @throws HttpProblem 409 without an agent, 429 where there are too many runs. */
+  check(id: string): void {
+    if (!this.possible) {
+      throw new HttpProblem(409, 'This service was made without an agent, so it runs no conversation.')
+    }
+    if (this.has(id) || this.size < this.#options.most) return
+    throw new HttpProblem(429, `There are ${this.#options.most} runs already; try again when one has ended.`)
+  }
+
+  /** Begins a run; resolves when it has begun, or ended. @throws ColloquyError `already_running`; what `check` throws. */
+  async start(conversation: Conversation): Promise<void> {
+    const { id } = conversation
+    this.check(id)
+    if (this.has(id)) throw alreadyRunning(id)
+    const over = new AbortController()
+    let asked = true
+    const ended = this.#run(conversation)
+    const live = ended
+      .catch((error: unknown) => {
+        // Whoever asked is told themselves, for as long as they wait.
+        if (!asked && !isExpected(error)) this.#options.onFailure(error)
+      })
+      .finally(() => {
+        this.#live.delete(id)
+        over.abort()
+      })
+    this.#live.set(id, live)
+    const begun = conversation.waitFor('running', { signal: over.signal })
+    begun.catch(() => undefined)
+    await Promise.race([ended, begun.catch(() => ended)])
+    asked = false
+  }
+
+  /**
+   * Sees to it that a conversation is run from now on: by the run that is live, or when that is ending already, by another one after it.
+   * So what was said while a run ended is not left lying, unless somebody paused since.
+   */
+  join(conversation: Conversation, from: number): void {
+    const { id } = conversation
+    if (!this.possible) return
+    const waiting = this.#waiting.get(id)
+    if (waiting !== undefined) {
+      // Who says something after a pause wants it answered.
+      waiting.from = from
+      return
+    }
+    const wish: Wish = { from, done: Promise.resolve() }
+    this.#waiting.set(id, wish)
+    wish.done = this.#join(conversation, wish)
+      .catch((error: unknown) => {
+        if (!isExpected(error)) this.#options.onFailure(error)
+      })
+      .finally(() => this.#waiting.delete(id))
+  }
+
+  /** Resolves when the run that is live has ended, or after so many milliseconds. */
+  async ended(id: string, milliseconds: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, milliseconds)
+    void this.#live.get(id)?.then(resolve)
+    await promise
+    clearTimeout(timer)
+  }
+
+  /** Resolves when nothing is run any more. */
+  async settle(): Promise<void> {
+    while (this.#live.size + this.#waiting.size > 0) {
+      await Promise.all([...this.#live.values(), ...[...this.#waiting.values()].map(({ done }) => done)])
+    }
+  }
+
+  async #run(conversation: Conversation): Promise<void> {
+    const { agent, options } = this.#options
+    if (agent === null) return
+    const { metadata } = await conversation.record()
+    const own = metadata['max_iterations']
+    const step = await agent(conversation)
+    await conversation.run(step, { ...options, ...(typeof own === 'number' && { maxIterations: own }) })
+  }
+
+  async #join(conversation: Conversation, wish: Wish): Promise<void> {
+    const { id } = conversation
+    for (;;) {
+      const { from } = wish
+      try {
+        if (await isPausedFrom(conversation, from)) return
+        await this.start(conversation)
+        // That run may have ended before what was said meanwhile.
+        if (wish.from === from) return
+      } catch (error) {
+        if (!hasCode(error, 'already_running')) throw error
+        const { header } = await conversation.state()
+        // The run that is live has yet to look at what was said.
+        if (header.status === 'running' && wish.from === from) return
+      }
+      await this.ended(id, PATIENCE)
+    }
+  }
+}
+
+/** Whether somebody paused or interrupted it, from a position of the log on. O(events from there). */
+async function isPausedFrom(conversation: Conversation, from: number): Promise<boolean> {
+  const { log } = await conversation.state()
+  for (let at = from; at < log.entries.length; at += 1) {
+    const entry = log.entries.get(at)
+    const kind = entry === undefined ? null : eventKindOf(entry)
+    if (kind === 'PauseEvent' || kind === 'InterruptEvent') return true
+  }
+  return false
+}
+
+/** Whether an end is nobody's fault. */
+const isExpected = (error: unknown): boolean =>
+  hasCode(error, 'already_running') || hasCode(error, 'unknown_conversation') || hasCode(error, 'closed')
+
+const alreadyRunning = (conversationId: string): ColloquyError =>
+  new ColloquyError(
+    'already_running',
+    'The conversation is running already; wait for that run, or interrupt it.',
+    {
+      conversationId,
+    },
+  )

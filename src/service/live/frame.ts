@@ -1,0 +1,91 @@
+/** What a live reader is given: an event and its place in the stream go in, the text of a frame in either format comes out. */
+
+import { maskSecrets } from '../../event/mask.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { ConversationStateUpdateEvent, Event, ServerErrorEvent } from '../../event/types.ts'
+import { wireEvent } from '../events/pages.ts'
+import type { LoggedEvent } from '../../conversation/logged-event.ts'
+
+/**
+ * How frames are written. `event`: the bare event. `envelope`: `{"type", "position", "event"}`.
+ *
+ * Types: `event` is an event of the log; `state` a state update that is not in the log, of key `full_state` or `execution_status`;
+ * `caught_up` the marker that all that stood there was given; `delta` a StreamingDeltaEvent; `error` a ServerErrorEvent of this stream.
+ */
+export type Format = 'event' | 'envelope'
+
+/** Which frames there are. */
+export type FrameType = 'event' | 'state' | 'caught_up' | 'delta' | 'error'
+
+const encoder = new TextEncoder()
+
+/** One frame. It is written once for each format, however many readers it goes to. */
+export class Frame {
+  readonly type: FrameType
+  /** All of the log up to here was given with this frame: a reader goes on after it. -1: nothing was. */
+  readonly position: number
+  readonly #event: string
+  readonly #bytes: Partial<Record<Format, Uint8Array>> = {}
+
+  constructor(type: FrameType, position: number, event: Event) {
+    this.type = type
+    this.position = position
+    this.#event = JSON.stringify(event)
+  }
+
+  /** Characters of the event. */
+  get size(): number {
+    return this.#event.length
+  }
+
+  /** JSON in one line. */
+  text(format: Format): string {
+    if (format === 'event') return this.#event
+    return `{"type":"${this.type}","position":${this.position},"event":${this.#event}}`
+  }
+
+  /** The same as UTF-8, which nobody may write to. */
+  bytes(format: Format): Uint8Array {
+    return (this.#bytes[format] ??= encoder.encode(this.text(format)))
+  }
+}
+
+/** The frame of an event of the log; null for a line that is no event. O(size). */
+export function eventFrame(item: LoggedEvent): Frame | null {
+  const event = wireEvent(item)
+  return event === null ? null : new Frame('event', item.seq, event)
+}
+
+/** The frame of a delta. */
+export const deltaFrame = (position: number, event: Event): Frame =>
+  new Frame('delta', position, maskSecrets(event))
+
+/** The frame of a state update that stands nowhere in the log. */
+export const stateFrame = (
+  position: number,
+  key: string,
+  value: JsonValue,
+  type: FrameType = 'state',
+): Frame =>
+  new Frame(type, position, {
+    kind: 'ConversationStateUpdateEvent',
+    source: 'environment',
+    key,
+    value,
+    ...fresh(),
+  } satisfies ConversationStateUpdateEvent)
+
+/** The frame that says what failed on this stream, and on no other; it is stored nowhere. */
+export const errorFrame = (position: number, code: string, detail: string): Frame =>
+  new Frame('error', position, {
+    kind: 'ServerErrorEvent',
+    source: 'environment',
+    code,
+    detail,
+    ...fresh(),
+  } satisfies ServerErrorEvent)
+
+const fresh = (): { readonly id: string; readonly timestamp: string } => ({
+  id: crypto.randomUUID(),
+  timestamp: new Date().toISOString(),
+})

@@ -1,0 +1,180 @@
+/** A fetch-standard service goes in, a Node server that listens and can be closed in good order comes out. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { getRequestListener } from '@hono/node-server'
+import { isForeign } from '../auth.ts'
+import { namesLoopback } from './loopback.ts'
+
+/** Takes over a connection that is to become a WebSocket. */
+export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+/** How a server listens. */
+export interface ListenOptions {
+  readonly fetch: (request: Request) => Response | Promise<Response>
+  /** Default: 127.0.0.1. */
+  readonly host?: string
+  /** Default: 8000; 0 for any that is free. */
+  readonly port?: number
+  /** Is given what asks to be upgraded; without it, that is refused. */
+  readonly upgrade?: Upgrade
+  /** Refuses what does not name this machine as its host, and sockets of pages of other sites: for a service that asks for no key. */
+  readonly onlyLocal?: boolean
+  /** Is called on the way down, when the requests that were under way are answered: closes sockets and ends streams. */
+  readonly closing?: () => Promise<void> | void
+  /** For how many milliseconds each step of closing waits, before it goes on without. Default: 10,000. */
+  readonly grace?: number
+}
+
+/** A server that listens. */
+export interface Listening {
+  readonly url: string
+  readonly port: number
+  /** Takes no more connections, lets requests finish, closes what is left; may be called again. */
+  readonly close: () => Promise<void>
+}
+
+/** An answer to what is no request that could be routed. */
+const plainAnswer = (status: number, detail: string): string => {
+  const body = JSON.stringify({ detail })
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n`
+  return `${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
+}
+
+const json = (status: number, detail: string): Response =>
+  new Response(JSON.stringify({ detail }), { status, headers: { 'content-type': 'application/json' } })
+
+const FOREIGN = 'This service answers this machine only.'
+
+/**
+ * Listens. Rejects with a one-line message when the address cannot be had.
+ *
+ * @example
+ * const server = await listen({ fetch: () => new Response('Hello'), port: 0 })
+ * const response = await fetch(server.url)
+ * response.status // 200
+ * await server.close()
+ */
+export async function listen(options: ListenOptions): Promise<Listening> {
+  const { host = '127.0.0.1', port = 8000, onlyLocal = false, grace = 10_000 } = options
+  let pending = 0
+  let stopping = false
+  let idle: (() => void) | null = null
+  const answering = new Set<ServerResponse>()
+  const listener = getRequestListener(
+    async (request) => {
+      if (onlyLocal && !namesLoopback(request.headers.get('host'))) return json(403, FOREIGN)
+      pending += 1
+      try {
+        return await options.fetch(request)
+      } finally {
+        pending -= 1
+        if (pending === 0) idle?.()
+      }
+    },
+    { overrideGlobalObjects: false, errorHandler: () => json(400, 'The request cannot be read.') },
+  )
+  const server = createServer((incoming, outgoing) => {
+    answering.add(outgoing)
+    outgoing.shouldKeepAlive &&= !stopping
+    outgoing.once('close', () => {
+      answering.delete(outgoing)
+      if (stopping) setImmediate(() => server.closeIdleConnections())
+    })
+    void listener(incoming, outgoing)
+  })
+  const upgraded = trackUpgrades(server, options.upgrade, onlyLocal, () => stopping)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+    const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
+    socket.end(plainAnswer(status, STATUS_CODES[status] ?? 'Bad Request'))
+  })
+  // Longer than a load balancer keeps a connection that nobody uses.
+  server.keepAliveTimeout = 65_000
+  await bind(server, host, port)
+  const { port: bound, address, family } = server.address() as AddressInfo
+
+  const close = async (): Promise<void> => {
+    stopping = true
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    for (const outgoing of answering) outgoing.shouldKeepAlive = false
+    if (pending > 0) await within(grace, new Promise<void>((resolve) => (idle = resolve)))
+    await within(grace, Promise.resolve(options.closing?.()))
+    if (!(await within(grace, closed))) {
+      for (const socket of upgraded) socket.destroy()
+      server.closeAllConnections()
+    }
+    await closed
+  }
+  let ending: Promise<void> | null = null
+  return {
+    url: `http://${nameOf(host, address, family)}:${bound}`,
+    port: bound,
+    close: () => (ending ??= close()),
+  }
+}
+
+/** A wildcard can be listened on, and not be gone to. */
+function nameOf(host: string, address: string, family: string): string {
+  if (address === '0.0.0.0' || address === '::') return 'localhost'
+  const name = host === 'localhost' ? host : address
+  return family === 'IPv6' && name.includes(':') ? `[${name}]` : name
+}
+
+function trackUpgrades(
+  server: Server,
+  upgrade: Upgrade | undefined,
+  onlyLocal: boolean,
+  stopping: () => boolean,
+): ReadonlySet<Duplex> {
+  const sockets = new Set<Duplex>()
+  server.on('upgrade', (request, socket, head) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+    const refuse = (status: number, detail: string): void => void socket.end(plainAnswer(status, detail))
+    if (upgrade === undefined) return refuse(404, 'Not Found')
+    if (stopping()) return refuse(503, 'The service is closing.')
+    if (onlyLocal && (!namesLoopback(request.headers.host) || isForeign(asked(request))))
+      return refuse(403, FOREIGN)
+    upgrade(request, socket, head)
+  })
+  return sockets
+}
+
+const asked = ({ headers }: IncomingMessage): Pick<Request, 'headers' | 'url'> => {
+  const pairs = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  )
+  return { headers: new Headers(pairs as [string, string][]), url: 'http://localhost' }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use',
+  EACCES: 'may not be used by this user',
+  EADDRNOTAVAIL: 'is no address of this machine',
+  ENOTFOUND: 'is no address of this machine',
+  EAI_AGAIN: 'is no address of this machine',
+}
+
+async function bind(server: Server, host: string, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const reason = REASONS[error.code ?? ''] ?? `cannot be had (${error.code ?? error.message})`
+      const place = error.code === 'EADDRINUSE' || error.code === 'EACCES' ? `port ${port} of ${host}` : host
+      reject(new Error(`${place} ${reason}`, { cause: error }))
+    })
+    server.listen({ host, port }, resolve)
+  })
+  server.removeAllListeners('error')
+}
+
+/** Whether it came to an end in so many milliseconds. */
+async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, milliseconds, false)
+  })
+  return Promise.race([work.then(() => true), late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,118 @@
+/** Names of measures and what is observed of them go in, a text in Prometheus' format comes out. */
+
+/** Labels of one series, by name. */
+export type Labels = Readonly<Record<string, string>>
+
+/** A number that only grows. */
+export interface Counter {
+  readonly add: (labels?: Labels, by?: number) => void
+}
+
+/** A number that goes up and down. */
+export interface Gauge {
+  readonly add: (by: number, labels?: Labels) => void
+}
+
+/** How observed values are spread. */
+export interface Histogram {
+  readonly observe: (value: number, labels?: Labels) => void
+}
+
+/** The measures of one service. */
+export interface Metrics {
+  readonly counter: (name: string, help: string) => Counter
+  readonly gauge: (name: string, help: string) => Gauge
+  /** A gauge that is asked for its value when the text is made. */
+  readonly measured: (name: string, help: string, read: () => number) => void
+  readonly histogram: (name: string, help: string, bounds: readonly number[]) => Histogram
+  /** All of them. O(series). */
+  readonly text: () => string
+}
+
+/** Most series of one measure; what comes after is counted in one series without labels, so that no client can fill the memory. */
+const MOST_SERIES = 2_000
+
+/** Makes an empty table of measures. A name that is there already gives the measure that it names. */
+export function createMetrics(): Metrics {
+  const measures = new Map<string, { readonly lines: () => string[]; readonly made: unknown }>()
+  const make = <T>(
+    name: string,
+    help: string,
+    type: string,
+    build: () => { made: T; rows: () => string[] },
+  ): T => {
+    const known = measures.get(name)
+    if (known !== undefined) return known.made as T
+    const { made, rows } = build()
+    measures.set(name, { made, lines: () => [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...rows()] })
+    return made
+  }
+  return {
+    counter: (name, help) =>
+      make(name, help, 'counter', () => {
+        const { add, rows } = series(name)
+        return { made: { add: (labels = {}, by = 1) => add(labels, by) }, rows }
+      }),
+    gauge: (name, help) =>
+      make(name, help, 'gauge', () => {
+        const { add, rows } = series(name)
+        return { made: { add: (by, labels = {}) => add(labels, by) }, rows }
+      }),
+    measured: (name, help, read) =>
+      make(name, help, 'gauge', () => ({ made: undefined, rows: () => [`${name} ${read()}`] })),
+    histogram: (name, help, bounds) => make(name, help, 'histogram', () => histogram(name, bounds)),
+    text: () => `${[...measures.values()].flatMap(({ lines }) => lines()).join('\n')}\n`,
+  }
+}
+
+function series(name: string): { add: (labels: Labels, by: number) => void; rows: () => string[] } {
+  const values = new Map<string, number>()
+  return {
+    add(labels, by) {
+      const written = labelText(labels)
+      const key = values.has(written) || values.size < MOST_SERIES ? written : ''
+      values.set(key, (values.get(key) ?? 0) + by)
+    },
+    rows: () => [...values].map(([labels, value]) => `${name}${braced(labels)} ${value}`),
+  }
+}
+
+interface Spread {
+  readonly counts: number[]
+  sum: number
+}
+
+function histogram(name: string, bounds: readonly number[]): { made: Histogram; rows: () => string[] } {
+  const spreads = new Map<string, Spread>()
+  const observe = (value: number, labels: Labels = {}): void => {
+    const written = labelText(labels)
+    const key = spreads.has(written) || spreads.size < MOST_SERIES ? written : ''
+    const spread = spreads.get(key) ?? { counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 }
+    const at = bounds.findIndex((bound) => value <= bound)
+    const slot = at < 0 ? bounds.length : at
+    spread.counts[slot] = (spread.counts[slot] ?? 0) + 1
+    spread.sum += value
+    spreads.set(key, spread)
+  }
+  const rows = (): string[] =>
+    [...spreads].flatMap(([labels, { counts, sum }]) => {
+      let total = 0
+      const buckets = counts.map((count, at) => {
+        total += count
+        const le = `le="${bounds[at] ?? '+Inf'}"`
+        return `${name}_bucket${braced(labels === '' ? le : `${labels},${le}`)} ${total}`
+      })
+      return [...buckets, `${name}_sum${braced(labels)} ${sum}`, `${name}_count${braced(labels)} ${total}`]
+    })
+  return { made: { observe }, rows }
+}
+
+const braced = (labels: string): string => (labels === '' ? '' : `{${labels}}`)
+
+const labelText = (labels: Labels): string =>
+  Object.entries(labels)
+    .map(
+      ([name, value]) =>
+        `${name}="${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`,
+    )
+    .join(',')

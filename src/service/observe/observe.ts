@@ -1,0 +1,52 @@
+/** Requests and their answers go in; counts, times and one line of a log for each come out. */
+
+import type { Answered } from '../http/app.ts'
+import type { Metrics } from './metrics.ts'
+
+/** One line of the log, an object to be written as JSON. */
+export interface LogLine {
+  /** ISO 8601, in UTC. */
+  readonly time: string
+  readonly level: 'info' | 'warn' | 'error'
+  readonly message: string
+  /** What ties the lines of one request together; also its `X-Request-ID`. */
+  readonly request_id?: string
+  readonly [field: string]: string | number | boolean | null | undefined
+}
+
+/** Where lines go. */
+export type Log = (line: LogLine) => void
+
+/** Upper bounds of the times that are told apart, in seconds. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** Counts requests in the metrics and writes a line for each into the log. */
+export function observeRequests(metrics: Metrics, log: Log | null): () => (answered: Answered) => void {
+  const requests = metrics.counter('colloquy_http_requests_total', 'Requests answered.')
+  const times = metrics.histogram(
+    'colloquy_http_request_duration_seconds',
+    'Time from the request to the head of its answer.',
+    SECONDS,
+  )
+  const waiting = metrics.gauge('colloquy_http_requests_in_flight', 'Requests not answered yet.')
+  return () => {
+    waiting.add(1)
+    return ({ requestId, method, path, operation, status, milliseconds }) => {
+      waiting.add(-1)
+      const name = operation?.operationId ?? 'none'
+      requests.add({ operation: name, status: String(status) })
+      times.observe(milliseconds / 1_000, { operation: name })
+      log?.({
+        time: new Date().toISOString(),
+        level: status >= 500 ? 'error' : 'info',
+        message: 'request',
+        request_id: requestId,
+        method,
+        path,
+        operation: name,
+        status,
+        milliseconds: Math.round(milliseconds * 1_000) / 1_000,
+      })
+    }
+  }
+}

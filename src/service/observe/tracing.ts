@@ -1,0 +1,87 @@
+/** A request and the work on it go in, a span of OpenTelemetry stands around the work, where its API is installed. */
+
+import type { Operation } from '../http/operation.ts'
+
+/** What is used of `@opentelemetry/api`; said here, so that nobody needs the package for its types. */
+export interface TracingApi {
+  readonly trace: {
+    getTracer(name: string): { startSpan(name: string, options: object, context: unknown): Span }
+    setSpan(context: unknown, span: Span): unknown
+  }
+  readonly context: { active(): unknown; with<T>(context: unknown, work: () => T): T }
+  readonly propagation: { extract(context: unknown, carrier: unknown, getter: Getter): unknown }
+}
+
+interface Span {
+  setAttribute(name: string, value: string | number): unknown
+  setStatus(status: { readonly code: number; readonly message?: string }): unknown
+  recordException(error: Error): unknown
+  end(): void
+}
+
+interface Getter {
+  keys(carrier: Headers): string[]
+  get(carrier: Headers, key: string): string | undefined
+}
+
+/** Stands around the work on a request. */
+export type Around = (
+  request: Request,
+  operation: Operation,
+  work: () => Promise<Response>,
+) => Promise<Response>
+
+const HEADERS: Getter = {
+  keys: (headers) => [...headers.keys()],
+  get: (headers, key) => headers.get(key) ?? undefined,
+}
+
+/** Kinds and codes of the API, which are numbers in it. */
+const SERVER = 1
+const FAILED = 2
+
+/** Spans around requests; where the API is not installed, nothing. `load` is for tests. */
+export function tracing(load: () => Promise<TracingApi | null> = installed): Around {
+  const loaded = load()
+  let known: TracingApi | null | undefined
+  return async (request, operation, work) => {
+    known ??= await loaded
+    if (known === null) return work()
+    const { trace, context, propagation } = known
+    const { method, path } = operation
+    const parent = propagation.extract(context.active(), request.headers, HEADERS)
+    const span = trace.getTracer('colloquy').startSpan(
+      `${method.toUpperCase()} ${path}`,
+      {
+        kind: SERVER,
+        attributes: {
+          'http.request.method': method.toUpperCase(),
+          'http.route': path,
+          'url.path': new URL(request.url).pathname,
+          'colloquy.operation': operation.operationId,
+        },
+      },
+      parent,
+    )
+    try {
+      const response = await context.with(trace.setSpan(parent, span), work)
+      span.setAttribute('http.response.status_code', response.status)
+      if (response.status >= 500) span.setStatus({ code: FAILED })
+      return response
+    } catch (error) {
+      span.setStatus({ code: FAILED })
+      if (error instanceof Error) span.recordException(error)
+      throw error
+    } finally {
+      span.end()
+    }
+  }
+}
+
+async function installed(): Promise<TracingApi | null> {
+  try {
+    return (await import('@opentelemetry/api')) as unknown as TracingApi
+  } catch {
+    return null
+  }
+}

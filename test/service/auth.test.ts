@@ -1,0 +1,268 @@
+/** Who may ask: session keys, API keys in their windows and organizations, cookies, and pages of other sites. */
+
+import { describe, expect, it } from 'vitest'
+import { identifier } from '../../src/service/auth.ts'
+import { apiKeys } from '../../src/service/keys/keys.ts'
+import { HttpProblem } from '../../src/service/http/problem.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { type Answer, type Client, clientOver, STORES } from './client.ts'
+
+const OWN = '/api/v1/conversation/c/events/count'
+
+const clientWith = async (keys: readonly string[]): Promise<Client> => {
+  const store = memoryStore()
+  await store.createConversation({ id: 'c' })
+  return clientOver(store, { keys })
+}
+
+const asks = async (
+  client: Client,
+  headers: Readonly<Record<string, string>>,
+  method = 'GET',
+  path = OWN,
+): Promise<number> => (await client.send(path, { method, headers })).status
+
+describe('session keys', () => {
+  it.each<[string, Readonly<Record<string, string>>, number]>([
+    ['no credential', {}, 401],
+    ['the first key', { 'X-Session-API-Key': 'one' }, 200],
+    ['the second key', { 'X-Session-API-Key': 'two' }, 200],
+    ['the same as a bearer token', { Authorization: 'Bearer two' }, 200],
+    ['the same as an access token', { 'X-Access-Token': 'two' }, 200],
+    ['another scheme', { Authorization: 'Basic two' }, 401],
+    ['a key in another case', { 'X-Session-API-Key': 'ONE' }, 401],
+    ['a part of a key', { 'X-Session-API-Key': 'on' }, 401],
+    ['both keys', { 'X-Session-API-Key': 'one,two' }, 401],
+    ['no letters', { 'X-Session-API-Key': '' }, 401],
+    ['the cookie', { Cookie: 'a=b; api_key=one' }, 200],
+    ['the cookie, escaped', { Cookie: 'api_key=%6Fne' }, 200],
+    ['a cookie that is badly escaped', { Cookie: 'api_key=%zz' }, 401],
+    ['a cookie of another name', { Cookie: 'my_api_key=one' }, 401],
+    ['a wrong header beside a right cookie', { 'X-Session-API-Key': 'x', Cookie: 'api_key=one' }, 401],
+  ])('answers %s', async (_what, headers, status) => {
+    expect(await asks(await clientWith(['one', 'two']), headers)).toBe(status)
+  })
+
+  it('are never taken from a URL', async () => {
+    const client = await clientWith(['one'])
+    for (const name of ['api_key', 'session_api_key', 'X-Session-API-Key', 'token']) {
+      expect(await asks(client, {}, 'GET', `${OWN}?${name}=one`)).toBe(401)
+    }
+  })
+
+  it('are not asked for what is open, or where none is configured', async () => {
+    const client = await clientWith(['one'])
+    for (const path of ['/health', '/openapi.json', '/api/shared-events/search?conversation_id=c']) {
+      expect(await asks(client, {}, 'GET', path)).toBe(200)
+    }
+    expect(await asks(await clientWith([]), {})).toBe(200)
+  })
+})
+
+const create = (client: Client, headers: Readonly<Record<string, string>>): Promise<Answer> =>
+  client.send('/api/keys', { method: 'POST', headers, body: JSON.stringify({ name: 'n' }) })
+
+describe('pages of other sites', () => {
+  const cross = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://elsewhere.example' }
+
+  it('cannot act with a cookie, and can read nothing', async () => {
+    const client = await clientWith(['one'])
+    const cookie = { Cookie: 'api_key=one' }
+    expect((await create(client, { ...cookie, ...cross })).status).toBe(403)
+    expect((await create(client, { ...cookie, Origin: 'https://elsewhere.example' })).status).toBe(403)
+    expect((await create(client, { ...cookie, Origin: 'null' })).status).toBe(403)
+    expect((await create(client, { ...cookie, 'Sec-Fetch-Site': 'same-origin' })).status).toBe(200)
+    expect((await create(client, { ...cookie, Origin: 'http://localhost' })).status).toBe(200)
+    const { headers } = await client.send(OWN, { headers: { ...cookie, ...cross } })
+    expect(headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  it('cannot act where no key is asked for, and can with a key of their own', async () => {
+    expect((await create(await clientWith([]), cross)).status).toBe(403)
+    expect((await create(await clientWith([]), {})).status).toBe(200)
+    const client = await clientWith(['one'])
+    expect((await create(client, { ...cross, 'X-Session-API-Key': 'one' })).status).toBe(200)
+  })
+})
+
+interface Key {
+  readonly id: string
+  readonly key: string
+  readonly org_id: string | null
+}
+
+describe.each(Object.keys(STORES))('API keys over %s', (name) => {
+  const session = { 'X-Session-API-Key': 'one' }
+  const open = async (): Promise<Client> => {
+    const store = STORES[name]?.() ?? memoryStore()
+    await store.createConversation({ id: 'c' })
+    return clientOver(store, { keys: ['one'] })
+  }
+  const create = <T = Key>(client: Client, body: object, headers = {}): Promise<Answer<T>> =>
+    client.send<T>('/api/keys', {
+      method: 'POST',
+      headers: { ...session, ...headers },
+      body: JSON.stringify(body),
+    })
+
+  it('are told once, listed without the key, and kept as a hash', async () => {
+    const client = await open()
+    const { body: first } = await create(client, { name: 'first' })
+    await create(client, { name: 'second' })
+    expect(first).toMatchObject({
+      name: 'first',
+      last_used_at: null,
+      not_before: null,
+      expires_at: null,
+      org_id: null,
+    })
+    expect(first.key).toMatch(/^sk-colloquy-[A-Za-z0-9]{43}$/)
+    const { body: list } = await client.send<readonly { name: string }[]>('/api/keys', { headers: session })
+    expect(list.map((key) => key.name)).toEqual(['second', 'first'])
+    expect(JSON.stringify(list)).not.toContain(first.key)
+    const log = await client.engine.store.read('colloquy:api-keys')
+    expect(log).toHaveLength(2)
+    expect(JSON.stringify(log.map(({ fact }) => fact))).not.toContain(first.key.slice(12))
+  })
+
+  it('hold beside the session keys until they are deleted, also in another process', async () => {
+    const client = await open()
+    const other = await clientOver(client.engine.store, { keys: ['one'] })
+    const { body } = await create(client, { name: 'n' })
+    const headers = { 'X-Session-API-Key': body.key }
+    expect([await asks(client, headers), await asks(other, headers)]).toEqual([200, 200])
+    expect(await asks(client, { Cookie: `api_key=${body.key}` })).toBe(200)
+    expect(await asks(client, { 'X-Session-API-Key': `${body.key}x` })).toBe(401)
+    const { body: used } = await client.send<readonly object[]>('/api/keys', { headers: session })
+    expect(used).toMatchObject([{ last_used_at: expect.any(String) }])
+    const gone = await client.send(`/api/keys/${body.id}`, { method: 'DELETE', headers: session })
+    expect(gone).toMatchObject({ status: 200, body: { success: true } })
+    expect([await asks(other, headers), await asks(client, headers)]).toEqual([401, 401])
+    expect(await asks(client, session, 'DELETE', `/api/keys/${body.id}`)).toBe(404)
+  })
+
+  it('cannot manage keys, and say which they are', async () => {
+    const client = await open()
+    const { body } = await create(client, { name: 'n', org_id: 'o' })
+    const headers = { 'X-Session-API-Key': body.key }
+    expect((await create(client, { name: 'more' }, headers)).status).toBe(403)
+    expect(await asks(client, headers, 'GET', '/api/keys')).toBe(403)
+    expect(await asks(client, headers, 'DELETE', `/api/keys/${body.id}`)).toBe(403)
+    const current = await client.send('/api/keys/current', { headers })
+    expect(current.body).toEqual({
+      id: body.id,
+      name: 'n',
+      org_id: 'o',
+      bound_org_id: 'o',
+      auth_type: 'api_key',
+    })
+    expect(await asks(client, session, 'GET', '/api/keys/current')).toBe(400)
+  })
+
+  it('are bound to an organization, the one of the request, or none', async () => {
+    const client = await open()
+    const acme = { 'X-Org-Id': 'acme' }
+    const keys = await Promise.all(
+      [{ org_id: 'other' }, {}, { org_id: null }].map(
+        async (more) => (await create(client, { name: 'n', ...more }, acme)).body,
+      ),
+    )
+    expect(keys.map(({ org_id }) => org_id)).toEqual(['other', 'acme', null])
+    const status = (key: Key, headers = {}): Promise<number> =>
+      asks(client, { 'X-Session-API-Key': key.key, ...headers })
+    for (const [at, key] of keys.entries()) {
+      expect(await status(key)).toBe(200)
+      expect(await status(key, acme)).toBe(at === 0 ? 403 : 200)
+    }
+  })
+
+  it.each<[string, object, readonly (string | number)[]]>([
+    ['no name', {}, ['body', 'name']],
+    ['an empty name', { name: '' }, ['body', 'name']],
+    ['too long a name', { name: 'x'.repeat(256) }, ['body', 'name']],
+    ['an unknown field', { name: 'n', admin: true }, ['body', 'admin']],
+    ['a time that is none', { name: 'n', not_before: 'soon' }, ['body', 'not_before']],
+    ['an end in the past', { name: 'n', expires_at: '2001-01-01T00:00:00Z' }, ['body', 'expires_at']],
+    [
+      'an end before the beginning',
+      { name: 'n', not_before: '2999-01-02T00:00:00Z', expires_at: '2999-01-01T00:00:00Z' },
+      ['body', 'expires_at'],
+    ],
+    [
+      'a window of no time',
+      { name: 'n', not_before: '2999-01-01T00:00:00Z', expires_at: '2999-01-01T00:00:00Z' },
+      ['body', 'expires_at'],
+    ],
+  ])('refuse %s', async (_what, body, loc) => {
+    const answer = await create<{ detail: readonly { loc: unknown }[] }>(await open(), body)
+    expect([answer.status, answer.body.detail[0]?.loc]).toEqual([422, loc])
+  })
+
+  it('are good from not_before on and before expires_at, to the millisecond', async () => {
+    let now = Date.parse('2026-01-01T00:00:00Z')
+    const keys = apiKeys(STORES[name]?.() ?? memoryStore(), () => now)
+    const at = (text: string): void => void (now = Date.parse(text))
+    const { key } = await keys.create({
+      name: 'n',
+      not_before: '2026-01-02T00:00:00.000Z',
+      expires_at: '2026-01-03T00:00:00.000Z',
+      org_id: null,
+    })
+    const good: boolean[] = []
+    for (const time of [
+      '01T00:00:00Z',
+      '01T23:59:59.999Z',
+      '02T00:00:00Z',
+      '02T23:59:59.999Z',
+      '03T00:00:00Z',
+      '02T12:00:00Z',
+    ]) {
+      at(`2026-01-${time}`)
+      good.push((await keys.find(key)) !== null)
+    }
+    expect(good).toEqual([false, false, true, true, false, true])
+    // A refused use is none.
+    expect(await keys.list()).toMatchObject([{ last_used_at: '2026-01-02T23:59:59.999Z' }])
+  })
+})
+
+const detail = (field: string) => ({ detail: [{ loc: ['body', field], type: 'value_error' }] })
+
+describe('the records of the service', () => {
+  it('are no conversation to anybody', async () => {
+    const client = await clientWith([])
+    await client.post('/api/keys', { name: 'n' })
+    expect(await client.engine.store.getConversation('colloquy:api-keys')).not.toBeNull()
+    expect(await asks(client, {}, 'GET', '/api/v1/conversation/colloquy:api-keys/events/count')).toBe(404)
+    expect(await asks(client, {}, 'GET', '/api/conversations/colloquy:api-keys/events/search')).toBe(404)
+    const made = await client.post('/api/conversations', { conversation_id: 'colloquy:more' })
+    expect(made).toMatchObject({ status: 422, body: detail('conversation_id') })
+    const forked = await client.post('/api/conversations/c/fork', { id: 'colloquy:more' })
+    expect(forked).toMatchObject({ status: 422, body: detail('id') })
+    const listed = await client.get<{ readonly items: readonly object[] }>('/api/conversations/search')
+    expect(listed.body.items).toMatchObject([{ id: 'c' }])
+  })
+})
+
+const header = (text: string) => ({ text, from: 'header' }) as const
+
+describe('identifier', () => {
+  it('tells who asks', async () => {
+    const info = {
+      id: 'k',
+      name: 'n',
+      created_at: '',
+      last_used_at: null,
+      not_before: null,
+      expires_at: null,
+      org_id: 'o',
+    }
+    const identify = identifier(['s'], { find: async (text) => (text === 'a' ? info : null) })
+    expect(await identify(null)).toBeNull()
+    expect(await identify(header('s'))).toEqual({ type: 'session' })
+    expect(await identify(header('a'))).toEqual({ type: 'api_key', key: info })
+    expect(await identify(header('x'))).toBeNull()
+    await expect(identify(header('a'), 'p')).rejects.toThrow(HttpProblem)
+    expect(await identifier([], null)(null)).toEqual({ type: 'open' })
+  })
+})

@@ -1,0 +1,83 @@
+/** A service and requests go in; statuses and bodies come out, each of them checked against the served document. */
+
+import { memoryStore } from '../../src/store/memory.ts'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import { createService, type Service, type ServiceOptions } from '../../src/service/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type ApiDocument, readDocument } from './document.ts'
+
+/** What came back. */
+export interface Answer<T = unknown> {
+  readonly status: number
+  readonly body: T
+  readonly headers: Headers
+}
+
+/** Asks a service, and throws where the answer is not as the document has it. */
+export interface Client {
+  readonly engine: Engine
+  readonly service: Service
+  readonly document: ApiDocument
+  readonly send: <T = unknown>(path: string, init?: RequestInit) => Promise<Answer<T>>
+  readonly get: <T = unknown>(path: string, query?: Query) => Promise<Answer<T>>
+  readonly post: <T = unknown>(path: string, body?: unknown) => Promise<Answer<T>>
+}
+
+/** A query; a list gives its name several times. */
+export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>
+
+/** The stores that the tests of the service run over. */
+export const STORES: Readonly<Record<string, () => Store>> = {
+  memory: () => memoryStore(),
+  sqlite: () => sqliteStore({ file: ':memory:' }),
+}
+
+/** A service over a store, whose own failures fail the test. */
+export async function clientOver(
+  store: Store,
+  options: Omit<ServiceOptions, 'engine'> & { readonly headers?: Readonly<Record<string, string>> } = {},
+): Promise<Client> {
+  const engine = createEngine({ store })
+  const { headers = {}, ...rest } = options
+  const failures: unknown[] = []
+  const service = createService({ engine, onFailure: (error) => failures.push(error), ...rest })
+  const document = await readDocument(service)
+  const send = async <T>(path: string, init: RequestInit = {}): Promise<Answer<T>> => {
+    const request = new Request(`http://localhost${path}`, {
+      ...init,
+      headers: { ...headers, ...init.headers },
+    })
+    const response = await service.fetch(request)
+    if (failures.length > 0) throw failures[0]
+    const text = await response.text()
+    const complaint = document.complaint(request.method, new URL(request.url).pathname, response, text)
+    if (complaint !== null) throw new Error(`${path}: ${complaint}\n${text.slice(0, 500)}`)
+    const json = response.headers.get('content-type')?.startsWith('application/json') === true && text !== ''
+    return { status: response.status, body: (json ? JSON.parse(text) : text) as T, headers: response.headers }
+  }
+  return {
+    engine,
+    service,
+    document,
+    send,
+    get: (path, query = {}) => send(`${path}${queryText(query)}`),
+    post: (path, body) =>
+      send(path, {
+        method: 'POST',
+        ...(body !== undefined && {
+          body: JSON.stringify(body),
+          headers: { 'content-type': 'application/json' },
+        }),
+      }),
+  }
+}
+
+/** A query as it stands in a URL. */
+export function queryText(query: Query): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) => {
+    if (value === undefined) return []
+    return (typeof value === 'object' ? value : [value]).map((one): [string, string] => [name, String(one)])
+  })
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
+}

@@ -1,0 +1,133 @@
+/** The served OpenAPI document goes in; what an answer must look like by it comes out. */
+
+import * as z from 'zod'
+import type { Service } from '../../src/service/index.ts'
+
+/** A JSON Schema, as far as these tests look into it. */
+export type Schema = { readonly [key: string]: unknown }
+
+/** One operation of the document. */
+export interface DocumentedOperation {
+  readonly operationId: string
+  readonly method: string
+  readonly path: string
+  readonly tags: readonly string[]
+  readonly security?: readonly unknown[]
+  readonly parameters: readonly {
+    readonly name: string
+    readonly in: 'path' | 'query'
+    readonly required: boolean
+    readonly schema: Schema
+  }[]
+  readonly body: Schema | null
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { schema: Schema }>> }>
+  >
+}
+
+/** A document, and what can be asked of it. */
+export interface ApiDocument {
+  readonly raw: Schema & {
+    readonly openapi: string
+    readonly info: Schema
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Schema>>>>
+    readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+  }
+  readonly operations: readonly DocumentedOperation[]
+  /** What is wrong with an answer; null for one that the document describes, or that no operation gave. */
+  readonly complaint: (method: string, path: string, response: Response, text: string) => string | null
+}
+
+/** What a server may answer whatever it is asked; the document need not say so. */
+const ALWAYS: ReadonlySet<number> = new Set([404, 405])
+
+/** Reads the document of a service. */
+export async function readDocument({ fetch }: Pick<Service, 'fetch'>): Promise<ApiDocument> {
+  const raw: ApiDocument['raw'] = (await (
+    await fetch(new Request('http://localhost/openapi.json'))
+  ).json()) as never
+  const operations = operationsOf(raw)
+  const definitions = JSON.parse(
+    JSON.stringify(raw.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+  )
+  const checks = new Map<string, z.ZodType>()
+  const checkOf = (schema: Schema): z.ZodType => {
+    const text = JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')
+    const known = checks.get(text)
+    if (known !== undefined) return known
+    const made = z.fromJSONSchema({ ...JSON.parse(text), $defs: definitions })
+    checks.set(text, made)
+    return made
+  }
+  const problem = { $ref: '#/components/schemas/Problem' }
+  return {
+    raw,
+    operations,
+    complaint(method, path, response, text) {
+      const operation = operationAt(operations, method, path)
+      const described = operation?.responses[String(response.status)]
+      if (described === undefined && !(ALWAYS.has(response.status) || operation === undefined))
+        return `${response.status} is not among the answers of ${method} ${path}`
+      if (response.status === 204 || method === 'HEAD') return text === '' ? null : 'has a body'
+      const type = response.headers.get('content-type') ?? ''
+      const content = described?.content
+      if (content !== undefined && content['application/json'] === undefined) {
+        const wanted = Object.keys(content)[0] ?? ''
+        return type.startsWith(wanted) ? null : `is ${type}, not ${wanted}`
+      }
+      if (!type.startsWith('application/json')) return `is ${type}, not JSON`
+      const schema = content?.['application/json']?.schema ?? (response.status >= 400 ? problem : {})
+      const { success, error } = checkOf(schema).safeParse(JSON.parse(text))
+      return success
+        ? null
+        : `${method} ${path} ${response.status} is not as documented: ${error.message.slice(0, 600)}`
+    },
+  }
+}
+
+function operationsOf(raw: ApiDocument['raw']): DocumentedOperation[] {
+  return Object.entries(raw.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, described]) => {
+      const {
+        requestBody,
+        parameters = [],
+        ...rest
+      } = described as Schema & {
+        requestBody?: { content: Record<string, { schema: Schema }> }
+        parameters?: DocumentedOperation['parameters']
+      }
+      const body = requestBody?.content['application/json']?.schema ?? null
+      return {
+        ...rest,
+        parameters,
+        body,
+        method: method.toUpperCase(),
+        path,
+      } as unknown as DocumentedOperation
+    }),
+  )
+}
+
+/** The operation that a request goes to: words come before parameters. */
+export function operationAt(
+  operations: readonly DocumentedOperation[],
+  method: string,
+  path: string,
+): DocumentedOperation | undefined {
+  const parts = path.split('/')
+  const fits = operations.filter((operation) => {
+    const pattern = operation.path.split('/')
+    const meant = method === 'HEAD' ? 'GET' : method
+    return (
+      operation.method === meant &&
+      pattern.length === parts.length &&
+      pattern.every((part, at) => (part.startsWith('{') ? parts[at] !== '' : part === parts[at]))
+    )
+  })
+  const key = ({ path: pattern }: DocumentedOperation): string =>
+    pattern
+      .split('/')
+      .map((part) => (part.startsWith('{') ? '1' : '0'))
+      .join('')
+  return fits.toSorted((a, b) => key(a).localeCompare(key(b)))[0]
+}

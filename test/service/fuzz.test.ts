@@ -1,0 +1,225 @@
+/** Every operation of the served document, asked with what fits, what nearly fits and what is meant to break it: it always answers, as documented, and never fails. */
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import { createService, type Service } from '../../src/service/index.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { action, agent, user } from '../build.ts'
+import { type ApiDocument, type DocumentedOperation, readDocument } from './document.ts'
+import { fitting, hostileJson, hostileText, nearlyFitting } from './schema-arbitraries.ts'
+
+const KEY = 'the-key-of-the-fuzz'
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND'] as const
+
+/** Requests to each operation. */
+const RUNS = 60
+/** How long is waited before a request counts as not answered, in milliseconds. */
+const PATIENCE = 20_000
+
+interface Shot {
+  readonly method: string
+  readonly path: string
+  readonly body: string | Uint8Array | null
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const served = (store: () => ReturnType<typeof memoryStore>) => {
+  const failures: unknown[] = []
+  const engine: Engine = createEngine({ store: store() })
+  const service: Service = createService({
+    engine,
+    keys: [KEY],
+    maxBody: 2 ** 20,
+    onFailure: (error) => failures.push(error),
+  })
+  return { engine, service, failures }
+}
+
+// The operations are the tests, so they must be known before the tests run.
+const { operations } = await readDocument(served(memoryStore).service)
+
+describe.each([
+  ['memory', memoryStore],
+  ['sqlite', () => sqliteStore({ file: ':memory:' })],
+] as const)('every operation over %s', (_name, store) => {
+  const { engine, service, failures } = served(store)
+  let document: ApiDocument
+  /** Texts that stand for something: ids that were given, and those that answers told of. */
+  const known = ['shared', 'own', 'u1', 'a1', 'unheard-of', '0123456789abcdef0123456789abcdef']
+  const tally = new Map<string, number>()
+
+  beforeAll(async () => {
+    document = await readDocument(service)
+    for (const [id, isPublic] of [
+      ['shared', true],
+      ['own', false],
+    ] as const) {
+      const conversation = await engine.create({ id, public: isPublic })
+      await conversation.append([user('u1'), agent('g1'), action('a1')])
+    }
+  })
+  afterAll(async () => {
+    await engine.close()
+    await engine.store.close()
+  })
+
+  const fire = async ({ method, path, body, headers }: Shot): Promise<void> => {
+    const request = new Request(`http://localhost${path}`, {
+      method,
+      headers: { 'x-session-api-key': KEY, ...headers },
+      ...(body !== null &&
+        !['GET', 'HEAD'].includes(method) && { body: (GIANTS[String(body)] ?? body) as never }),
+    })
+    let timer: NodeJS.Timeout | undefined
+    const tired = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error('was not answered')), PATIENCE)
+    })
+    const answered = await Promise.race([answer(request), tired]).finally(() => clearTimeout(timer))
+    if (failures.length > 0) throw failures.splice(0)[0]
+    const { response, text } = answered
+    if (response.status >= 500) throw new Error(`${response.status} ${text}`)
+    tally.set(`${response.status}`, (tally.get(`${response.status}`) ?? 0) + 1)
+    const complaint = document.complaint(method, new URL(request.url).pathname, response, text)
+    if (complaint !== null) throw new Error(`${complaint}\n${text.slice(0, 400)}`)
+    expect(text).not.toContain(KEY)
+    if (response.headers.get('content-type')?.startsWith('application/json') === true && text !== '')
+      learn(JSON.parse(text))
+  }
+
+  /** The answer, read to its end unless it is a stream that goes on. */
+  const answer = async (request: Request): Promise<{ response: Response; text: string }> => {
+    const response = await service.fetch(request)
+    if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true)
+      return { response, text: await response.text() }
+    await response.body?.cancel()
+    return { response, text: '' }
+  }
+
+  const learn = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null || known.length > 400) return
+    for (const [key, inner] of Object.entries(value)) {
+      if (/(^|_)id$/.test(key) && typeof inner === 'string' && !known.includes(inner)) known.push(inner)
+      else learn(inner)
+    }
+  }
+
+  const knownText = fc.nat().map((pick) => known[pick % known.length] ?? '')
+
+  const shots = (operation: DocumentedOperation): fc.Arbitrary<Shot> => {
+    const { schemas } = document.raw.components
+    const anyText = fc.oneof({ weight: 3, arbitrary: knownText }, { weight: 2, arbitrary: hostileText })
+    const inPath = operation.parameters.filter((parameter) => parameter.in === 'path')
+    const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query')
+    const queries = inQuery.map(({ name, required, schema }) => {
+      const fits = fitting(schema, schemas, knownText).map((value) =>
+        (Array.isArray(value) ? value : [value]).map(String),
+      )
+      const given = fc.oneof(
+        { weight: 6, arbitrary: fits },
+        { weight: 1, arbitrary: hostileText.map((text) => [text]) },
+        { weight: 1, arbitrary: fc.array(anyText, { maxLength: 130 }) },
+      )
+      return fc
+        .tuple(fc.nat(9), given)
+        .map(([skip, values]) =>
+          skip < (required ? 1 : 6) ? [] : values.map((value) => [name, value] as const),
+        )
+    })
+    const fits = operation.body === null ? fc.constant(null) : fitting(operation.body, schemas, knownText)
+    const json = fc.oneof(
+      { weight: 6, arbitrary: fits },
+      { weight: 4, arbitrary: nearlyFitting(fits) },
+      { weight: 1, arbitrary: hostileJson },
+    )
+    const bodies: fc.Arbitrary<string | Uint8Array | null> = fc.oneof(
+      { weight: 12, arbitrary: json.map((value) => JSON.stringify(value)) },
+      { weight: 2, arbitrary: brokenBody },
+    )
+    return fc
+      .record({
+        method: fc.oneof(
+          { weight: 12, arbitrary: fc.constant(operation.method) },
+          { weight: 1, arbitrary: fc.constantFrom(...METHODS) },
+        ),
+        places: fc.tuple(...inPath.map(() => anyText)),
+        raw: fc.nat(5),
+        query: fc.tuple(...queries),
+        body: operation.body === null ? fc.option(bodies, { freq: 10 }) : bodies,
+        headers: fc.constantFrom(
+          {},
+          { 'content-type': 'application/json' },
+          { 'content-type': 'text/plain' },
+        ),
+      })
+      .map(({ method, places, raw, query, body, headers }) => ({
+        method,
+        path: pathOf(operation, places, raw === 0) + searchOf(query.flat()),
+        body,
+        headers,
+      }))
+  }
+
+  it.each(operations)('$method $path', async (operation) => {
+    await fc.assert(fc.asyncProperty(shots(operation), fire), { numRuns: RUNS, endOnFailure: true })
+  })
+
+  it('needs a key for all but what is open, whatever else is wrong', async () => {
+    const closed = operations.filter(({ security }) => security !== undefined)
+    expect(closed.length).toBeGreaterThan(5)
+    for (const { method, path } of closed) {
+      for (const headers of [{}, { 'x-session-api-key': `${KEY}x` }, { cookie: 'api_key=' }]) {
+        const request = new Request(`http://localhost${path.replaceAll(/\{\w+\}/g, 'own')}?api_key=${KEY}`, {
+          method,
+          headers,
+        })
+        const response = await service.fetch(request)
+        expect([method, path, response.status]).toEqual([method, path, 401])
+      }
+    }
+  })
+
+  it('was really asked: much was answered, and much refused', () => {
+    for (const status of ['200', '404', '405', '422']) expect(tally.get(status) ?? 0).toBeGreaterThan(20)
+  })
+})
+
+/** Bodies that nobody should take, by name: written out, they would drown the report of a failure. */
+const GIANTS: Readonly<Record<string, string>> = {
+  '@lists': `${'['.repeat(600)}${']'.repeat(600)}`,
+  '@open lists': '['.repeat(200_000),
+  '@objects': `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
+  '@larger than is taken': `{"title":"${'x'.repeat(2 ** 20)}"}`,
+}
+
+/** Bodies that are no JSON, or more of it than anybody should take. */
+const brokenBody: fc.Arbitrary<string | Uint8Array> = fc.oneof(
+  fc.constantFrom(
+    ...Object.keys(GIANTS),
+    '{',
+    '{"a":',
+    'nul',
+    '[1,]',
+    '\ufeff{}',
+    '{"a":1e999}',
+    '"\\ud800"',
+    '{"__proto__":{"polluted":true},"constructor":{"prototype":{}}}',
+  ),
+  fc.uint8Array({ maxLength: 200 }),
+)
+
+function pathOf({ path }: DocumentedOperation, places: readonly string[], raw: boolean): string {
+  let at = -1
+  return path.replaceAll(/\{\w+\}/g, () => {
+    const text = (places[(at += 1)] ?? '').toWellFormed()
+    if (!raw) return encodeURIComponent(text.slice(0, 2_000))
+    // As it is, but for what would end the path.
+    return text.slice(0, 2_000).replaceAll(/[?#\s\\]/g, '')
+  })
+}
+
+function searchOf(pairs: readonly (readonly [string, string])[]): string {
+  if (pairs.length === 0) return ''
+  return `?${pairs.map((pair) => pair.map((text) => encodeURIComponent(text.toWellFormed().slice(0, 5_000))).join('=')).join('&')}`
+}

@@ -1,0 +1,119 @@
+/** Many readers of one conversation at once: each sees every event once and in order, and one that stops reading delays nobody. */
+
+import { afterEach, describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { CLOSE } from '../../src/service/live/close-codes.ts'
+import { eventIds, note, notes, world, type World, type WorldOptions } from './live-world.ts'
+
+let here: World
+
+const begin = async (options: WorldOptions = {}): Promise<World> => {
+  here = await world(options)
+  return here
+}
+
+afterEach(async () => {
+  await here.end()
+})
+
+const SOCKETS = 200
+/** Ten thousand with `COLLOQUY_LIVE_EVENTS=10000`, which takes two busy cores up to half a minute. */
+const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 4_000)
+const BATCH = 10
+
+/** A reader that looks at positions only, as many of them share a machine with the service. */
+function counter(url: string): {
+  readonly ready: Promise<void>
+  /** Resolves with what was wrong, nothing when every position came once and in order. */
+  readonly done: Promise<string | null>
+  readonly close: () => void
+} {
+  const socket = new WebSocket(url, { perMessageDeflate: false })
+  const ready = Promise.withResolvers<void>()
+  const done = Promise.withResolvers<string | null>()
+  let next = 0
+  socket.on('message', (data: Buffer) => {
+    const [, type, position] =
+      /^\{"type":"(\w+)","position":(-?\d+),/.exec(data.toString('latin1', 0, 60)) ?? []
+    if (type === 'caught_up') ready.resolve()
+    if (type !== 'event') return
+    if (Number(position) !== next) done.resolve(`position ${position} came where ${next} was to come`)
+    next += 1
+    if (next === EVENTS) done.resolve(null)
+  })
+  socket.on('close', (code) => done.resolve(`closed with ${code} before position ${next}`))
+  return { ready: ready.promise, done: done.promise, close: () => socket.terminate() }
+}
+
+describe('two hundred sockets', () => {
+  it(`on one conversation see all of ${EVENTS} events once, in order, while they are appended`, async () => {
+    await begin()
+    const conversation = await here.conversation()
+    const url = `${here.server.url.replace('http', 'ws')}/sockets/events/c?format=envelope&after=-1`
+    const half = Array.from({ length: SOCKETS / 2 }, () => counter(url))
+    await Promise.all(half.map(({ ready }) => ready))
+    const appended = (async () => {
+      for (let at = 0; at < EVENTS; at += BATCH) await conversation.append(notes(at, BATCH))
+    })()
+    // The others come while it goes on.
+    const others = half.map(() => counter(url))
+    await appended
+    const wrong = await Promise.all([...half, ...others].map(({ done }) => done))
+    expect(wrong.filter((each) => each !== null)).toEqual([])
+    expect(here.failures).toEqual([])
+    for (const { close } of [...half, ...others]) close()
+  })
+})
+
+describe('a reader that stops reading', () => {
+  it('delays nobody, takes no more memory than its queue, and is closed with the place to go on', async () => {
+    const queue = 64 * 2 ** 10
+    await begin({ live: { patience: 200 }, sockets: { queue, grace: 30_000 } })
+    const conversation = await here.conversation()
+    const wedged = here.connect('c', { query: { format: 'envelope' } })
+    const other = here.connect('c', { query: { format: 'envelope' } })
+    await Promise.all([wedged, other].map((client) => client.find(({ type }) => type === 'caught_up')))
+    wedged.socket.pause()
+    // More than the system takes for one who does not read.
+    const text = 'x'.repeat(50_000)
+    for (let at = 0; at < 400; at += 20) await conversation.append(notes(at, 20, text))
+    await other.find(({ event }) => event.id === 'n399')
+    // The other had all of it while nothing of the end had reached the one that stands still.
+    expect(eventIds(wedged)).not.toContain('n399')
+    await expect.poll(() => here.service.live.size, { timeout: 10_000 }).toBe(1)
+    // Now it reads on: what had been sent, and why there is no more.
+    wedged.socket.resume()
+    const { code, reason } = await wedged.closed
+    expect(code).toBe(CLOSE.slow)
+    const ids = eventIds(wedged)
+    expect(ids).toEqual(notes(0, ids.length).map(({ id }) => id))
+    expect(reason).toContain(`resume after ${ids.length - 1}`)
+    const again = here.connect('c', { query: { format: 'envelope', after: ids.length - 1 } })
+    await again.find(({ event }) => event.id === 'n399')
+    expect([...ids, ...eventIds(again)]).toEqual(notes(0, 400).map(({ id }) => id))
+  })
+
+  it('but one that reads slowly is given all of it', async () => {
+    await begin({ live: { patience: 400, kept: 100_000 }, sockets: { queue: 64 * 2 ** 10 } })
+    const conversation = await here.conversation()
+    const slow = here.connect('c', { query: { format: 'envelope' } })
+    await slow.find(({ type }) => type === 'caught_up')
+    const text = 'x'.repeat(50_000)
+    const read = { on: true }
+    const sip = async (): Promise<void> => {
+      while (read.on) {
+        slow.socket.pause()
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        slow.socket.resume()
+        await new Promise((resolve) => setTimeout(resolve, 2))
+      }
+    }
+    const sipping = sip()
+    for (let at = 0; at < 300; at += 10) await conversation.append(notes(at, 10, text))
+    await conversation.append(note('end'))
+    await slow.find(({ event }) => event.id === 'end')
+    read.on = false
+    await sipping
+    expect(eventIds(slow)).toEqual([...notes(0, 300).map(({ id }) => id), 'end'])
+  })
+})

@@ -1,0 +1,175 @@
+/** A service on a real port, and clients that listen to its conversations over real sockets. */
+
+import type { Duplex } from 'node:stream'
+import { WebSocket } from 'ws'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import type { Event } from '../../src/event/types.ts'
+import { createService, type Service, type ServiceOptions } from '../../src/service/index.ts'
+import { listen, type Listening } from '../../src/service/node/server.ts'
+import { createSockets, type SocketOptions, type Sockets } from '../../src/service/node/sockets.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+
+/** What a world is made of. */
+export interface WorldOptions extends Omit<ServiceOptions, 'engine'> {
+  readonly store?: Store
+  readonly sockets?: SocketOptions
+}
+
+/** A service that listens. */
+export interface World {
+  readonly engine: Engine
+  readonly service: Service
+  readonly sockets: Sockets
+  readonly server: Listening
+  /** Failures that were the service's own. */
+  readonly failures: readonly unknown[]
+  readonly conversation: (id?: string) => Promise<Conversation>
+  readonly connect: (id: string, options?: ClientOptions) => Client
+  readonly end: () => Promise<void>
+}
+
+/** How a client connects. */
+export interface ClientOptions {
+  readonly query?: Readonly<Record<string, string | number>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent at once when the socket is open. */
+  readonly first?: unknown
+}
+
+/** A frame as a client reads it, in the envelope. */
+export interface Envelope {
+  readonly type: string
+  readonly position: number
+  readonly event: Event & { readonly key?: string; readonly value?: unknown }
+}
+
+/** A client with all that it was sent. */
+export interface Client {
+  readonly socket: WebSocket
+  /** The network below it, once it is open. */
+  readonly raw: Promise<Duplex>
+  readonly frames: readonly string[]
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>
+  readonly send: (value: unknown) => void
+  /** The first parsed frame that fits, of those that came and those that come. */
+  readonly find: <T = Envelope>(fits: (frame: T) => boolean) => Promise<T>
+  /** Resolves when so many frames have come. */
+  readonly count: (frames: number) => Promise<void>
+}
+
+/** Starts a service. */
+export async function world(options: WorldOptions = {}): Promise<World> {
+  const { store = memoryStore(), sockets: socketOptions = {}, ...rest } = options
+  const engine = createEngine({ store })
+  const failures: unknown[] = []
+  const onFailure = (error: unknown): void => void failures.push(error)
+  const service = createService({ engine, onFailure, ...rest })
+  const sockets = createSockets(service, { grace: 1_000, ...socketOptions })
+  const server = await listen({
+    fetch: service.fetch,
+    port: 0,
+    upgrade: sockets.upgrade,
+    closing: sockets.close,
+    grace: 2_000,
+  })
+  const clients = new Set<Client>()
+  return {
+    engine,
+    service,
+    sockets,
+    server,
+    failures,
+    conversation: (id = 'c') => engine.create({ id }),
+    connect(id, given) {
+      const made = client(
+        `${server.url.replace('http', 'ws')}/sockets/events/${encodeURIComponent(id)}`,
+        given,
+      )
+      clients.add(made)
+      return made
+    },
+    async end() {
+      for (const { socket } of clients) socket.terminate()
+      await server.close()
+      await engine.close()
+      await store.close()
+    },
+  }
+}
+
+function client(url: string, { query = {}, headers = {}, first }: ClientOptions = {}): Client {
+  const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)])
+  const search = pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
+  const socket = new WebSocket(`${url}${search}`, { headers, perMessageDeflate: false })
+  const frames: string[] = []
+  const waiting = new Set<() => void>()
+  const closed = Promise.withResolvers<{ code: number; reason: string }>()
+  const raw = Promise.withResolvers<Duplex>()
+  raw.promise.catch(() => undefined)
+  socket.on('upgrade', (response) => raw.resolve(response.socket))
+  socket.on('open', () => {
+    if (first !== undefined) socket.send(typeof first === 'string' ? first : JSON.stringify(first))
+  })
+  socket.on('message', (data) => {
+    frames.push(String(data))
+    for (const look of waiting) look()
+  })
+  socket.on('close', (code, reason) => closed.resolve({ code, reason: String(reason) }))
+  socket.on('error', (error) => raw.reject(error))
+  const until = <T>(look: () => T | undefined): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const again = (): void => {
+        const found = look()
+        if (found === undefined) return
+        waiting.delete(again)
+        resolve(found)
+      }
+      waiting.add(again)
+      void closed.promise.then(({ code }) =>
+        reject(new Error(`closed with ${code} after ${frames.length} frames`)),
+      )
+      again()
+    })
+  return {
+    socket,
+    raw: raw.promise,
+    frames,
+    closed: closed.promise,
+    send: (value) => socket.send(typeof value === 'string' ? value : JSON.stringify(value)),
+    find<T>(fits: (frame: T) => boolean): Promise<T> {
+      let seen = 0
+      return until(() => {
+        for (; seen < frames.length; seen += 1) {
+          const frame = JSON.parse(frames[seen] as string) as T
+          if (fits(frame)) return frame
+        }
+        return undefined
+      })
+    },
+    count: async (number) => {
+      await until(() => (frames.length >= number ? true : undefined))
+    },
+  }
+}
+
+/** All frames that came so far, in the envelope. */
+export const envelopes = ({ frames }: Client): Envelope[] =>
+  frames.map((text) => JSON.parse(text) as Envelope)
+
+/** The ids of the events of the log that came so far, in the envelope. */
+export const eventIds = (client: Client): (string | undefined)[] =>
+  envelopes(client).flatMap(({ type, event }) => (type === 'event' ? [event.id] : []))
+
+/** A message with an id, for a log that is told by its ids. */
+export const note = (id: string, text = id): Event => ({
+  kind: 'MessageEvent',
+  source: 'environment',
+  id,
+  llm_message: { role: 'user', content: [{ type: 'text', text }] },
+})
+
+/** Notes with ids from `n<from>` on. */
+export const notes = (from: number, count: number, text?: string): Event[] =>
+  Array.from({ length: count }, (_, at) => note(`n${from + at}`, text))

@@ -1,0 +1,210 @@
+/** What can be seen of a service from outside: lines of a log, measures, request ids and spans. */
+
+import { type Context, propagation, trace, type Tracer, type TracerProvider } from '@opentelemetry/api'
+import { afterEach, describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/store/memory.ts'
+import { createMetrics } from '../../src/service/observe/metrics.ts'
+import type { LogLine } from '../../src/service/observe/observe.ts'
+import { tracing } from '../../src/service/observe/tracing.ts'
+import { clientOver } from './client.ts'
+
+describe('the log', () => {
+  it('has a line for each request, with the id that the answer carries', async () => {
+    const lines: LogLine[] = []
+    const client = await clientOver(memoryStore(), { log: (line) => lines.push(line), keys: ['the-key'] })
+    lines.length = 0
+    const one = await client.send('/api/shared-events/search?conversation_id=private-search-text')
+    const two = await client.send('/api/keys', {
+      headers: { 'x-session-api-key': 'wrong-key', 'x-request-id': 'mine-1' },
+    })
+    const three = await client.send('/nowhere', { headers: { 'x-request-id': 'no good id' } })
+    const ids = [one, two, three].map(({ headers }) => headers.get('x-request-id'))
+    expect(lines).toMatchObject([
+      {
+        level: 'info',
+        message: 'request',
+        method: 'GET',
+        path: '/api/shared-events/search',
+        operation: 'search_shared_events_api_shared_events_search_get',
+        status: 200,
+      },
+      { path: '/api/keys', status: 401 },
+      { path: '/nowhere', operation: 'none', status: 404 },
+    ])
+    expect(lines.map((line) => line.request_id)).toEqual(ids)
+    expect(ids[1]).toBe('mine-1')
+    expect(new Set(ids).size).toBe(3)
+    expect(ids[2]).toMatch(/^[0-9a-f-]{36}$/)
+    expect(
+      lines.every(({ time, milliseconds }) => !Number.isNaN(Date.parse(time)) && Number(milliseconds) >= 0),
+    ).toBe(true)
+    expect(JSON.stringify(lines)).not.toMatch(/the-key|wrong-key|private-search-text/)
+  })
+
+  it('ties a failure to its request, and tells the client nothing of it', async () => {
+    const lines: LogLine[] = []
+    const failures: [unknown, string][] = []
+    const store = { ...memoryStore(), search: () => Promise.reject(new Error('the disk is on fire')) }
+    const { service } = await clientOver(store, {
+      log: (line) => lines.push(line),
+      onFailure: (error, _request, id) => failures.push([error, id]),
+    })
+    const response = await service.fetch(
+      new Request('http://localhost/api/shared-events/search?conversation_id=c'),
+    )
+    expect([response.status, await response.json()]).toEqual([500, { detail: 'Internal Server Error' }])
+    expect(lines.at(-1)).toMatchObject({
+      level: 'error',
+      status: 500,
+      request_id: response.headers.get('x-request-id'),
+    })
+    expect(failures).toEqual([[new Error('the disk is on fire'), response.headers.get('x-request-id')]])
+  })
+})
+
+describe('the measures', () => {
+  it('are counted by operation and status, and shown to who has a key', async () => {
+    const client = await clientOver(memoryStore(), { keys: ['k'] })
+    for (let i = 0; i < 3; i += 1) await client.get('/api/shared-events/search', { conversation_id: 'c' })
+    await client.get('/api/shared-events/search')
+    expect((await client.send('/metrics')).status).toBe(401)
+    const { body, headers } = await client.send<string>('/metrics', {
+      headers: { authorization: 'Bearer k' },
+    })
+    expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    const search = 'operation="search_shared_events_api_shared_events_search_get"'
+    expect(body).toContain(`colloquy_http_requests_total{${search},status="200"} 3\n`)
+    expect(body).toContain(`colloquy_http_requests_total{${search},status="422"} 1\n`)
+    expect(body).toContain(`colloquy_http_request_duration_seconds_bucket{${search},le="+Inf"} 4\n`)
+    expect(body).toContain(`colloquy_http_request_duration_seconds_count{${search}} 4\n`)
+    // The request that asks.
+    expect(body).toContain('colloquy_http_requests_in_flight 1\n')
+    for (const line of body.trim().split('\n'))
+      expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{[^}]*\})? [\d.e+-]+)$/)
+  })
+
+  it('are written as the format wants them, and cannot grow without end', () => {
+    const metrics = createMetrics()
+    const counter = metrics.counter('c_total', 'Things.')
+    counter.add({ name: 'a"b\\c\nd' })
+    metrics.counter('c_total', 'Things.').add({ name: 'a"b\\c\nd' }, 2)
+    metrics.gauge('g', 'Now.').add(2)
+    metrics.gauge('g', 'Now.').add(-3)
+    const times = metrics.histogram('h', 'Times.', [1, 2])
+    for (const value of [0.5, 1, 1.5, 7]) times.observe(value, { a: 'b' })
+    expect(metrics.text()).toBe(
+      [
+        '# HELP c_total Things.',
+        '# TYPE c_total counter',
+        String.raw`c_total{name="a\"b\\c\nd"} 3`,
+        '# HELP g Now.',
+        '# TYPE g gauge',
+        'g -1',
+        '# HELP h Times.',
+        '# TYPE h histogram',
+        'h_bucket{a="b",le="1"} 2',
+        'h_bucket{a="b",le="2"} 3',
+        'h_bucket{a="b",le="+Inf"} 4',
+        'h_sum{a="b"} 10',
+        'h_count{a="b"} 4',
+        '',
+      ].join('\n'),
+    )
+    for (let i = 0; i < 10_000; i += 1) counter.add({ name: String(i) })
+    expect(metrics.text().split('\n').length).toBeLessThan(2_100)
+    const sum = metrics.text().matchAll(/^c_total\S* (\d+)$/gm)
+    expect([...sum].reduce((all, [, value]) => all + Number(value), 0)).toBe(10_003)
+  })
+})
+
+interface Recorded {
+  readonly name: string
+  readonly options: { readonly kind?: number; readonly attributes?: Readonly<Record<string, unknown>> }
+  readonly parent: string | undefined
+  readonly attributes: Record<string, unknown>
+  code: number | null
+  ended: number
+}
+
+/** A provider that keeps what it is told, behind the API that applications use. */
+function record(): Recorded[] {
+  const spans: Recorded[] = []
+  const tracer = {
+    startSpan(name: string, options: Recorded['options'], context: Context) {
+      const span: Recorded = {
+        name,
+        options,
+        parent: trace.getSpanContext(context)?.traceId,
+        attributes: {},
+        code: null,
+        ended: 0,
+      }
+      spans.push(span)
+      return {
+        spanContext: () => ({ traceId: '', spanId: '', traceFlags: 0 }),
+        setAttribute: (key: string, value: unknown) => void (span.attributes[key] = value),
+        setStatus: ({ code }: { code: number }) => void (span.code = code),
+        recordException: () => undefined,
+        end: () => void (span.ended += 1),
+      }
+    },
+  } as unknown as Tracer
+  trace.setGlobalTracerProvider({ getTracer: () => tracer } as TracerProvider)
+  propagation.setGlobalPropagator({
+    fields: () => ['traceparent'],
+    inject: () => undefined,
+    extract(context, carrier, getter) {
+      const [, traceId = '', spanId = ''] = String(getter.get(carrier, 'traceparent')).split('-')
+      return spanId === '' ? context : trace.setSpanContext(context, { traceId, spanId, traceFlags: 1 })
+    },
+  })
+  return spans
+}
+
+const work = async (): Promise<Response> => new Response('fine')
+
+describe('spans', () => {
+  afterEach(() => {
+    trace.disable()
+    propagation.disable()
+  })
+
+  it('stand around each request, in the trace that it comes with', async () => {
+    const spans = record()
+    const store = { ...memoryStore(), count: () => Promise.reject(new Error('broken')) }
+    const { service } = await clientOver(store, { onFailure: () => undefined })
+    spans.length = 0
+    const traceId = '0af7651916cd43dd8448eb211c80319c'
+    const ask = (path: string, headers = {}) =>
+      service.fetch(new Request(`http://localhost${path}`, { headers }))
+    await ask('/api/shared-events/c/e', { traceparent: `00-${traceId}-b7ad6b7169203331-01` })
+    await ask('/api/shared-events/search')
+    await store.createConversation({ id: 'c', public: true })
+    await ask('/api/shared-events/count?conversation_id=c')
+    expect(spans).toMatchObject([
+      {
+        name: 'GET /api/shared-events/{conversation_id}/{event_id}',
+        options: {
+          kind: 1,
+          attributes: {
+            'http.request.method': 'GET',
+            'http.route': '/api/shared-events/{conversation_id}/{event_id}',
+            'url.path': '/api/shared-events/c/e',
+          },
+        },
+        parent: traceId,
+        attributes: { 'http.response.status_code': 200 },
+        code: null,
+        ended: 1,
+      },
+      { parent: undefined, attributes: { 'http.response.status_code': 422 }, code: null, ended: 1 },
+      { attributes: { 'http.response.status_code': 500 }, code: 2, ended: 1 },
+    ])
+  })
+
+  it('are left out where the API is not installed', async () => {
+    const around = tracing(async () => null)
+    const response = await around(new Request('http://localhost/'), {} as never, work)
+    expect(await response.text()).toBe('fine')
+  })
+})

@@ -1,0 +1,199 @@
+/** The Node server: what it lets in, what it says to what is no request, and how it closes. */
+
+import { request as httpRequest } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { isLoopback, namesLoopback } from '../../src/service/node/loopback.ts'
+import { listen, type Listening, type ListenOptions } from '../../src/service/node/server.ts'
+
+const start = async (options: Partial<ListenOptions> = {}): Promise<Listening> => {
+  const server = await listen({ fetch: () => new Response('hello'), port: 0, ...options })
+  onTestFinished(() => server.close())
+  return server
+}
+
+/** A latch: `open` lets through whoever waits for `passed`. */
+function latch(): { readonly passed: Promise<void>; readonly open: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { passed: promise, open: resolve }
+}
+
+/** A connection of which the other side is read as text. */
+function dial(
+  { port }: Listening,
+  text: string,
+): { readonly socket: Socket; readonly said: Promise<string> } {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(text)
+  let all = ''
+  socket.setEncoding('utf8').on('data', (piece: string) => void (all += piece))
+  const said = new Promise<string>((resolve) => {
+    socket.on('error', () => undefined).on('close', () => resolve(all))
+  })
+  return { socket, said }
+}
+
+const UPGRADE =
+  'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n'
+
+const withHost = ({ port }: Listening, host: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const request = httpRequest({ host: '127.0.0.1', port, headers: { host }, agent: false }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    request.on('error', reject).end()
+  })
+
+describe('closing', () => {
+  it('answers what is under way, then ends what goes on, and takes nothing new', async () => {
+    const order: string[] = []
+    const arrived = latch()
+    const mayGo = latch()
+    const stream = latch()
+    const server = await start({
+      async fetch(request) {
+        if (request.url.endsWith('/stream')) {
+          const body = new ReadableStream({
+            async start(controller) {
+              controller.enqueue(new TextEncoder().encode('data: 1\n\n'))
+              await stream.passed
+              controller.close()
+            },
+          })
+          return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+        }
+        if (!request.url.endsWith('/slow')) return new Response('quick')
+        arrived.open()
+        await mayGo.passed
+        order.push('answered')
+        return new Response('slow')
+      },
+      async closing() {
+        order.push('closing')
+        stream.open()
+      },
+    })
+    const idle = await fetch(`${server.url}/quick`).then((response) => response.text())
+    const streamed = await fetch(`${server.url}/stream`)
+    const slow = fetch(`${server.url}/slow`).then(async (response) => [
+      await response.text(),
+      response.headers.get('connection'),
+    ])
+    await arrived.passed
+    const closed = server.close()
+    await expect(fetch(`${server.url}/quick`)).rejects.toThrow()
+    expect(order).toEqual([])
+    mayGo.open()
+    expect(await slow).toEqual(['slow', 'close'])
+    expect(await streamed.text()).toBe('data: 1\n\n')
+    await closed
+    expect([idle, ...order]).toEqual(['quick', 'answered', 'closing'])
+    await expect(fetch(server.url)).rejects.toThrow()
+    await server.close()
+  })
+
+  it('cuts off who does not come to an end, once it has waited', async () => {
+    const server = await start({
+      fetch: () => new Promise<never>(() => undefined),
+      closing: () => new Promise<never>(() => undefined),
+      upgrade: (_request, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'),
+      grace: 30,
+    })
+    const waiting = dial(server, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const upgraded = dial(server, `GET / HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
+    await new Promise((resolve) => upgraded.socket.once('data', resolve))
+    await server.close()
+    expect(await waiting.said).toBe('')
+    expect(await upgraded.said).toContain('101')
+  })
+})
+
+describe('what is no request', () => {
+  it.each<[string, string, number]>([
+    ['another protocol', 'SSH-2.0-OpenSSH_9.9\r\n\r\n', 400],
+    ['a broken header', 'GET / HTTP/1.1\r\nHost: localhost\r\n: x\r\n\r\n', 400],
+    ['too long a header', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+    [
+      'two lengths',
+      'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+    ],
+    ['no host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['a host that is none', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400],
+  ])('is answered: %s', async (_what, text, status) => {
+    const server = await start()
+    const { said } = dial(server, text)
+    expect(await said).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect((await fetch(server.url)).status).toBe(200)
+  })
+
+  it('is a socket where none are served', async () => {
+    const { said } = dial(await start(), `GET /sockets HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
+    expect(await said).toMatch(/^HTTP\/1\.1 404 [^]*\{"detail":"Not Found"\}$/)
+  })
+})
+
+describe('a service for this machine only', () => {
+  it.each<[string, number]>([
+    ['localhost', 200],
+    ['LOCALHOST:80', 200],
+    ['127.0.0.1:1', 200],
+    ['127.9.9.9', 200],
+    ['[::1]:8000', 200],
+    ['colloquy.localhost', 200],
+    ['elsewhere.example', 403],
+    ['127.0.0.1.elsewhere.example', 403],
+    ['localhost.elsewhere.example:80', 403],
+    ['192.168.0.1', 403],
+  ])('asked as %s answers %i', async (host, status) => {
+    expect(await withHost(await start({ onlyLocal: true }), host)).toBe(status)
+    expect(await withHost(await start(), host)).toBe(200)
+  })
+
+  it('refuses sockets of other hosts and of pages of other sites', async () => {
+    let upgrades = 0
+    const server = await start({
+      onlyLocal: true,
+      upgrade(_request, socket) {
+        upgrades += 1
+        socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+      },
+    })
+    const ask = (headers: string): Promise<string> =>
+      dial(server, `GET / HTTP/1.1\r\n${headers}\r\n${UPGRADE}`).said
+    const own = `Host: 127.0.0.1:${server.port}`
+    expect(await ask(own)).toContain('101')
+    expect(await ask(`${own}\r\nOrigin: http://127.0.0.1:${server.port}`)).toContain('101')
+    expect(await ask('Host: elsewhere.example')).toContain('403')
+    expect(await ask(`${own}\r\nOrigin: https://elsewhere.example`)).toContain('403')
+    expect(await ask(`${own}\r\nSec-Fetch-Site: cross-site`)).toContain('403')
+    expect(upgrades).toBe(2)
+  })
+})
+
+describe('an address', () => {
+  it('that is taken, or is none, is told of in one line', async () => {
+    const { port } = await start()
+    await expect(start({ port })).rejects.toThrow(`port ${port} of 127.0.0.1 is in use`)
+    await expect(start({ host: '192.0.2.1' })).rejects.toThrow('192.0.2.1 is no address of this machine')
+  })
+
+  it.each<[string, boolean]>([
+    ['localhost', true],
+    ['127.0.0.1', true],
+    ['127.255.0.3', true],
+    ['::1', true],
+    ['[::1]', true],
+    ['::ffff:127.0.0.1', true],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['10.0.0.1', false],
+    ['127.0.0.1.example', false],
+    ['127.1', false],
+    ['', false],
+  ])('%s is of this machine alone: %s', (host, local) => {
+    expect(isLoopback(host)).toBe(local)
+    expect(namesLoopback(host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)).toBe(local)
+  })
+})

@@ -1,0 +1,455 @@
+/** The shared events, to the letter of section 4.1 of the interface: what is taken, what is refused, what is shown and in how many calls. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { EVENT_KINDS } from '../../src/event/kinds.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type Client, clientOver, type Query, STORES } from './client.ts'
+
+const SEARCH = '/api/shared-events/search'
+const COUNT = '/api/shared-events/count'
+const BATCH = '/api/shared-events'
+const SHARED = '0123456789abcdef0123456789abcdef'
+const DASHED = '01234567-89ab-cdef-0123-456789abcdef'
+
+interface Page {
+  readonly items: readonly Event[]
+  readonly next_page_id: string | null
+}
+
+/** The `second`th second of a minute that begins in no time zone but UTC. */
+const at = (second: number, fraction = ''): string =>
+  `2026-01-01T00:00:${String(second).padStart(2, '0')}${fraction}`
+
+const message = (id: string, timestamp: string, text = id): Event => ({
+  kind: 'MessageEvent',
+  id,
+  timestamp,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text }] },
+})
+
+const hidden = (id: string, timestamp: string): Event => ({
+  kind: 'ConversationStateUpdateEvent',
+  id,
+  timestamp,
+  key: 'stats',
+  value: { id },
+})
+
+const SECRET = 'gAAAAA-secret'
+
+const secretive: Event = {
+  kind: 'ActionEvent',
+  id: 'secretive',
+  timestamp: at(30),
+  thought: [],
+  tool_name: 'terminal',
+  tool_call_id: 'call',
+  llm_response_id: 'response',
+  tool_call: {
+    id: 'call',
+    name: 'terminal',
+    origin: 'responses',
+    arguments: JSON.stringify({ deep: [{ encrypted_content: SECRET }] }),
+  },
+  action: { kind: 'OwnAction', nested: { again: [{ encrypted_content: SECRET, kept: 1 }] } } as never,
+  responses_reasoning_item: { id: 'r', summary: [], encrypted_content: SECRET },
+}
+
+/** Twenty messages, two for each second and out of order, among twenty times as many that nobody sees. */
+const LOG: readonly Event[] = [
+  ...Array.from({ length: 20 }, (_, n) => [
+    message(`m${n}`, at((n * 7) % 10)),
+    ...Array.from({ length: 20 }, (_, k) => hidden(`h${n}-${k}`, at((n * 7) % 10))),
+  ]).flat(),
+  secretive,
+  { kind: 'PauseEvent', id: 'pause', timestamp: '2026-01-01T01:00:31.000001+01:00' },
+]
+
+interface Refused {
+  readonly what: string
+  readonly path?: string
+  readonly query: Query
+  readonly detail: readonly object[]
+}
+
+const missing = (name: string) => [
+  { type: 'missing', loc: ['query', name], msg: 'Field required', input: null },
+]
+
+const limitIs = (limit: string, type: string, msg: string, ctx?: object): Refused => ({
+  what: `limit ${limit === '' ? 'of nothing' : limit}`,
+  query: { conversation_id: SHARED, limit },
+  detail: [{ type, loc: ['query', 'limit'], msg, input: limit, ...(ctx !== undefined && { ctx }) }],
+})
+
+const noNumber = (limit: string): Refused =>
+  limitIs(limit, 'int_parsing', 'Input should be a valid integer, unable to parse string as an integer')
+
+const KINDS = `${EVENT_KINDS.slice(0, -1)
+  .map((kind) => `'${kind}'`)
+  .join(', ')} or '${EVENT_KINDS.at(-1)}'`
+
+const badWord = (name: string, input: string, expected: string) => [
+  { type: 'enum', loc: ['query', name], msg: `Input should be ${expected}`, input, ctx: { expected } },
+]
+
+const badTime = (name: string, input: string) => [
+  {
+    type: 'datetime_from_date_parsing',
+    loc: ['query', name],
+    msg: 'Input should be a valid datetime or date',
+    input,
+  },
+]
+
+const badCursor = (why: string) => [
+  { type: 'value_error', loc: ['query', 'page_id'], msg: expect.stringMatching(why) },
+]
+
+const badId = [
+  { type: 'value_error', loc: ['query', 'conversation_id'], msg: expect.stringContaining('conversationId') },
+]
+
+const SHARED_TIMES = [SEARCH, COUNT].flatMap((path): Refused[] => [
+  { what: 'no conversation', path, query: {}, detail: missing('conversation_id') },
+  {
+    what: 'an id that nothing can have',
+    path,
+    query: { conversation_id: 'a\u0000b' },
+    detail: badId,
+  },
+  { what: 'a conversation of no letters', path, query: { conversation_id: '' }, detail: badId },
+  {
+    what: 'an unknown kind',
+    path,
+    query: { conversation_id: SHARED, kind__eq: 'Message' },
+    detail: badWord('kind__eq', 'Message', KINDS),
+  },
+  {
+    what: 'a kind in another case',
+    path,
+    query: { conversation_id: SHARED, kind__eq: 'messageevent' },
+    detail: badWord('kind__eq', 'messageevent', KINDS),
+  },
+  ...['yesterday', '2026-02-30T00:00:00Z', '2026-01-01T24:00:00Z', '12:00', ''].flatMap((time) =>
+    ['timestamp__gte', 'timestamp__lt'].map((name) => ({
+      what: `${name} ${time}`,
+      path,
+      query: { conversation_id: SHARED, [name]: time },
+      detail: badTime(name, time),
+    })),
+  ),
+])
+
+const REFUSED: readonly Refused[] = [
+  ...SHARED_TIMES,
+  limitIs('0', 'greater_than', 'Input should be greater than 0', { gt: 0 }),
+  limitIs('-1', 'greater_than', 'Input should be greater than 0', { gt: 0 }),
+  limitIs('101', 'less_than_equal', 'Input should be less than or equal to 100', { le: 100 }),
+  limitIs('9'.repeat(400), 'less_than_equal', 'Input should be less than or equal to 100', { le: 100 }),
+  ...['ten', '', '1.5', '1e1', '0x10', 'NaN', 'Infinity'].map(noNumber),
+  {
+    what: 'an unknown order',
+    query: { conversation_id: SHARED, sort_order: 'KIND' },
+    detail: badWord('sort_order', 'KIND', "'TIMESTAMP' or 'TIMESTAMP_DESC'"),
+  },
+  {
+    what: 'an order in another case',
+    query: { conversation_id: SHARED, sort_order: 'timestamp' },
+    detail: badWord('sort_order', 'timestamp', "'TIMESTAMP' or 'TIMESTAMP_DESC'"),
+  },
+  ...['', '0', '-1', '100', 'nonsense', 'e30', '../../etc/passwd'].map((page_id) => ({
+    what: `a cursor "${page_id}"`,
+    query: { conversation_id: SHARED, page_id },
+    detail: badCursor('cursor'),
+  })),
+  {
+    what: 'everything at once',
+    query: { limit: 0, kind__eq: 'X', sort_order: 'Y', timestamp__gte: 'Z' },
+    detail: [
+      ...missing('conversation_id'),
+      ...badWord('kind__eq', 'X', KINDS),
+      ...badTime('timestamp__gte', 'Z'),
+      ...badWord('sort_order', 'Y', "'TIMESTAMP' or 'TIMESTAMP_DESC'"),
+      {
+        type: 'greater_than',
+        loc: ['query', 'limit'],
+        msg: 'Input should be greater than 0',
+        input: '0',
+        ctx: { gt: 0 },
+      },
+    ],
+  },
+  {
+    what: 'a batch of no conversation',
+    path: BATCH,
+    query: { id: 'm0' },
+    detail: missing('conversation_id'),
+  },
+  { what: 'a batch of nothing', path: BATCH, query: { conversation_id: SHARED }, detail: missing('id') },
+]
+
+interface Accepted {
+  readonly what: string
+  readonly query: Query
+  readonly ids: readonly string[]
+}
+
+const MESSAGES = LOG.filter(({ kind }) => kind === 'MessageEvent')
+const inOrder = (events: readonly Event[]): string[] =>
+  events.toSorted((a, b) => String(a.timestamp).localeCompare(String(b.timestamp))).map(({ id }) => id ?? '')
+const ALL = [...inOrder(MESSAGES), 'secretive', 'pause']
+const within = (from: number, until: number) =>
+  inOrder(MESSAGES.filter(({ timestamp = '' }) => timestamp >= at(from) && timestamp < at(until)))
+
+const ACCEPTED: readonly Accepted[] = [
+  { what: 'nothing but the conversation', query: {}, ids: ALL },
+  { what: 'the highest limit', query: { limit: 100 }, ids: ALL },
+  { what: 'the lowest limit', query: { limit: 1 }, ids: ALL.slice(0, 1) },
+  { what: 'a limit with a sign and a space', query: { limit: ' +3' }, ids: ALL.slice(0, 3) },
+  { what: 'the last of two limits', query: { limit: ['0', '2'] }, ids: ALL.slice(0, 2) },
+  { what: 'an order', query: { sort_order: 'TIMESTAMP' }, ids: ALL },
+  { what: 'the other order', query: { sort_order: 'TIMESTAMP_DESC' }, ids: ALL.toReversed() },
+  { what: 'a kind', query: { kind__eq: 'MessageEvent' }, ids: inOrder(MESSAGES) },
+  { what: 'a kind that is not there', query: { kind__eq: 'TokenEvent' }, ids: [] },
+  { what: 'the kind that is hidden', query: { kind__eq: 'ConversationStateUpdateEvent' }, ids: [] },
+  {
+    what: 'from a second on',
+    query: { timestamp__gte: at(3) },
+    ids: [...within(3, 60), 'secretive', 'pause'],
+  },
+  { what: 'before a second', query: { timestamp__lt: at(3) }, ids: within(0, 3) },
+  { what: 'both', query: { timestamp__gte: at(2), timestamp__lt: at(4) }, ids: within(2, 4) },
+  { what: 'an empty span', query: { timestamp__gte: at(4), timestamp__lt: at(2) }, ids: [] },
+  {
+    what: 'a time in another zone',
+    query: { timestamp__gte: '2026-01-01T02:00:30+02:00' },
+    ids: ['secretive', 'pause'],
+  },
+  { what: 'a time to the microsecond', query: { timestamp__gte: at(31, '.000001Z') }, ids: ['pause'] },
+  { what: 'a time after it', query: { timestamp__gte: at(31, '.000002Z') }, ids: [] },
+  { what: 'a day', query: { timestamp__lt: '2026-01-01' }, ids: [] },
+  { what: 'an unknown parameter', query: { unheard_of: '1' }, ids: ALL },
+]
+
+const idsOf = ({ items }: Page) => items.map(({ id }) => id)
+
+describe.each(Object.keys(STORES))('shared events over %s', (name) => {
+  let store: Store
+  let client: Client
+  const calls: string[] = []
+
+  const search = async (query: Query): Promise<Page> => {
+    const { status, body } = await client.get<Page>(SEARCH, { conversation_id: SHARED, ...query })
+    expect(status).toBe(200)
+    return body
+  }
+  const walk = async (query: Query): Promise<string[][]> => {
+    const pages: string[][] = []
+    let page_id: string | null = null
+    do {
+      const page: Page = await search({ ...query, ...(page_id !== null && { page_id }) })
+      pages.push(page.items.map(({ id }) => id ?? ''))
+      page_id = page.next_page_id
+    } while (page_id !== null)
+    return pages
+  }
+
+  beforeAll(async () => {
+    store = STORES[name]?.() as Store
+    const counted = new Proxy(store, {
+      get(target, key) {
+        const value: unknown = Reflect.get(target, key)
+        if (typeof value !== 'function') return value
+        return (...given: unknown[]) => {
+          calls.push(String(key))
+          return value.apply(target, given)
+        }
+      },
+    })
+    client = await clientOver(counted)
+    await store.createConversation({ id: SHARED, public: true })
+    await store.createConversation({ id: 'private' })
+    await store.append(SHARED, LOG, { mode: 'import', expected: 'none' })
+    await store.append('private', LOG, { mode: 'import', expected: 'none' })
+  })
+  afterAll(() => store.close())
+
+  it.each(REFUSED)('refuses $what at $path', async ({ path = SEARCH, query, detail }) => {
+    const { status, body } = await client.get(path, query)
+    expect([status, body]).toEqual([422, { detail }])
+  })
+
+  it('refuses a cursor of another query, order or conversation', async () => {
+    const { next_page_id: page_id } = await search({ limit: 3 })
+    for (const other of [
+      { sort_order: 'TIMESTAMP_DESC' },
+      { kind__eq: 'MessageEvent' },
+      { timestamp__gte: at(0) },
+      { timestamp__lt: at(59) },
+      { conversation_id: 'private' },
+      { conversation_id: 'unheard-of' },
+    ]) {
+      const given = { conversation_id: SHARED, page_id: page_id ?? '', ...other }
+      const { status, body } = await client.get(SEARCH, given)
+      expect([status, body]).toEqual([422, { detail: badCursor('cursor') }])
+    }
+    const altered = `${page_id?.slice(0, -2)}${page_id?.endsWith('AA') === true ? 'BB' : 'AA'}`
+    expect((await client.get(SEARCH, { conversation_id: SHARED, page_id: altered })).status).toBe(422)
+    // Another limit goes on with it.
+    expect(idsOf(await search({ limit: 5, page_id: page_id ?? '' }))).toEqual(ALL.slice(3, 8))
+  })
+
+  it.each(ACCEPTED)('takes $what', async ({ query, ids }) => {
+    expect(idsOf(await search(query))).toEqual(ids)
+    const { limit: _limit, sort_order: _order, ...filter } = query
+    const whole = (await walk(filter)).flat()
+    expect((await client.get(COUNT, { conversation_id: SHARED, ...filter })).body).toBe(whole.length)
+  })
+
+  it('reads a plus sign that nobody escaped', async () => {
+    const path = `${SEARCH}?conversation_id=${SHARED}&timestamp__gte=2026-01-01T02:00:30+02:00`
+    expect(idsOf((await client.send<Page>(path)).body)).toEqual(['secretive', 'pause'])
+  })
+
+  it('fills every page but the last, whatever is hidden between, in one search of the store', async () => {
+    for (const limit of [1, 3, 7, 22, 100]) {
+      for (const sort_order of ['TIMESTAMP', 'TIMESTAMP_DESC']) {
+        calls.length = 0
+        const pages = await walk({ limit, sort_order })
+        expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
+        expect(pages).toHaveLength(Math.ceil(ALL.length / limit))
+        expect(pages.flat()).toEqual(sort_order === 'TIMESTAMP' ? ALL : ALL.toReversed())
+        expect(calls.filter((call) => call === 'search')).toHaveLength(pages.length)
+        expect(new Set(calls)).toEqual(new Set(['getConversation', 'search']))
+      }
+    }
+  })
+
+  it('shows no encrypted content, at any depth, in any answer', async () => {
+    for (const path of [SEARCH, BATCH, `${BATCH}/${SHARED}/secretive`]) {
+      const query = path.endsWith('secretive')
+        ? {}
+        : { conversation_id: SHARED, ...(path === BATCH && { id: 'secretive' }) }
+      const { body } = await client.get(path, query)
+      const text = JSON.stringify(body)
+      expect(text).not.toContain(SECRET)
+      expect(text.match(/encrypted_content\W+null/g)).toHaveLength(3)
+      expect(text).toContain('"kept":1')
+    }
+  })
+
+  it('hides one kind and no other', async () => {
+    const kinds = EVENT_KINDS.filter((kind) => kind !== 'StreamingDeltaEvent')
+    await store.createConversation({ id: 'kinds', public: true })
+    await store.append('kinds', kinds.map(sampleOf), { mode: 'import', expected: 'none' })
+    const shown = await search({ conversation_id: 'kinds' })
+    expect(new Set(shown.items.map(({ kind }) => kind))).toEqual(
+      new Set(kinds.filter((kind) => kind !== 'ConversationStateUpdateEvent')),
+    )
+    const hiddenId = 'of-ConversationStateUpdateEvent'
+    expect((await client.get(BATCH, { conversation_id: 'kinds', id: hiddenId })).body).toEqual([null])
+    expect((await client.get(`${BATCH}/kinds/${hiddenId}`)).body).toBe(null)
+  })
+
+  it('gets events by their ids, in the order asked, null for each that is not there', async () => {
+    const id = ['pause', 'nothing', 'm3', 'h0-0', 'm3', '', 'a\nb', 'x'.repeat(300)]
+    const { body } = await client.get<(Event | null)[]>(BATCH, { conversation_id: SHARED, id })
+    expect(body.map((event) => event?.id ?? null)).toEqual([
+      'pause',
+      null,
+      'm3',
+      null,
+      'm3',
+      null,
+      null,
+      null,
+    ])
+    const many = Array.from({ length: 100 }, (_, n) => `m${n}`)
+    const most = await client.get<(Event | null)[]>(BATCH, { conversation_id: SHARED, id: many })
+    expect(most.body.filter((event) => event !== null)).toHaveLength(20)
+    const more = await client.get(BATCH, { conversation_id: SHARED, id: [...many, 'm0'] })
+    expect(more).toMatchObject({ status: 400, body: { detail: expect.stringContaining('101') } })
+  })
+
+  it('gets one event, or null', async () => {
+    expect((await client.get(`${BATCH}/${SHARED}/m3`)).body).toMatchObject({ id: 'm3' })
+    for (const path of [
+      `${SHARED}/nothing`,
+      'private/m3',
+      'unheard-of/m3',
+      `${SHARED}/%00`,
+      `%ff/m3`,
+      '..%2f..%2fetc/passwd',
+    ]) {
+      expect(await client.get(`${BATCH}/${path}`)).toMatchObject({ status: 200, body: null })
+    }
+  })
+
+  it('finds a UUID with and without dashes, and pages on with either', async () => {
+    const first = await search({ conversation_id: DASHED, limit: 4 })
+    const next = await search({ limit: 4, page_id: first.next_page_id ?? '' })
+    const again = await search({
+      conversation_id: DASHED.toUpperCase(),
+      limit: 4,
+      page_id: first.next_page_id ?? '',
+    })
+    expect([idsOf(first), idsOf(next), idsOf(again)]).toEqual([
+      ALL.slice(0, 4),
+      ALL.slice(4, 8),
+      ALL.slice(4, 8),
+    ])
+  })
+
+  it('lets a conversation that is unknown or not shared look empty', async () => {
+    for (const conversation_id of ['private', 'unheard-of', 'ffffffff-ffff-ffff-ffff-ffffffffffff']) {
+      expect((await client.get(SEARCH, { conversation_id })).body).toEqual({ items: [], next_page_id: null })
+      expect((await client.get(COUNT, { conversation_id })).body).toBe(0)
+      expect((await client.get(BATCH, { conversation_id, id: ['m0', 'm1'] })).body).toEqual([null, null])
+      expect((await client.get(`${BATCH}/${conversation_id}/m0`)).body).toBe(null)
+    }
+  })
+
+  it('shows a conversation from when it is shared until it is not', async () => {
+    await store.createConversation({ id: 'switched' })
+    await store.append('switched', [message('one', at(1))], { mode: 'import', expected: 'none' })
+    for (const shared of [true, false, true]) {
+      await store.updateConversation('switched', { public: shared })
+      expect(idsOf(await search({ conversation_id: 'switched' }))).toEqual(shared ? ['one'] : [])
+    }
+  })
+})
+
+/** The least that an event of a kind holds, with an id of its own. */
+function sampleOf(kind: (typeof EVENT_KINDS)[number]): Event {
+  const tool = { tool_name: 't', tool_call_id: 'c' }
+  const text = { text: 'x' }
+  const more: Partial<Record<typeof kind, object>> = {
+    ServerErrorEvent: { source: 'environment', code: 'c', detail: 'd' },
+    ACPToolCallEvent: { tool_call_id: 'c', title: 't' },
+    Condensation: { llm_response_id: 'r' },
+    CondensationSummaryEvent: { summary: 's' },
+    ConversationErrorEvent: { source: 'environment', code: 'c', detail: 'd' },
+    HookExecutionEvent: { hook_event_type: 'Stop', hook_command: 'c', success: true, exit_code: 0 },
+    LLMCompletionLogEvent: { filename: 'f', log_data: '{}' },
+    ActionEvent: {
+      ...tool,
+      thought: [],
+      tool_call: { id: 'c', name: 't', arguments: '{}', origin: 'completion' },
+      llm_response_id: 'r',
+    },
+    MessageEvent: { source: 'user', llm_message: { role: 'user', content: [text] } },
+    AgentErrorEvent: { ...tool, error: 'e' },
+    ObservationEvent: {
+      ...tool,
+      observation: { kind: 'OwnObservation', content: [] },
+      action_id: 'of-ActionEvent',
+    },
+    UserRejectObservation: { ...tool, action_id: 'of-ActionEvent' },
+    SystemPromptEvent: { system_prompt: text, tools: [] },
+    TokenEvent: { source: 'agent', prompt_token_ids: [1], response_token_ids: [2] },
+  }
+  return { kind, id: `of-${kind}`, timestamp: at(1), ...more[kind] } as Event
+}

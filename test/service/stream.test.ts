@@ -1,0 +1,273 @@
+/** Live events as server-sent events over a real connection: the same stream as over sockets, resumed by `Last-Event-ID`. */
+
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { wrapStore } from '../conversation/stores.ts'
+import { note, notes, world, type World, type WorldOptions } from './live-world.ts'
+
+let here: World
+
+const begin = async (options: WorldOptions = {}): Promise<World> => {
+  here = await world(options)
+  return here
+}
+
+const ends: (() => void)[] = []
+
+afterEach(async () => {
+  for (const end of ends.splice(0)) end()
+  await here.end()
+})
+
+interface Sent {
+  readonly id: number
+  readonly data: {
+    readonly kind: string
+    readonly id?: string
+    readonly key?: string
+    readonly code?: string
+  }
+}
+
+interface Reader {
+  readonly response: IncomingMessage
+  readonly sent: readonly Sent[]
+  readonly text: () => string
+  readonly find: (fits: (sent: Sent) => boolean) => Promise<Sent>
+  /** Resolves when the server ends it; how says whether in good order. */
+  readonly ended: Promise<'end' | 'cut'>
+}
+
+/** Listens as a browser's EventSource does. */
+async function listenTo(
+  id: string,
+  query = '',
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Reader> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const asked = httpRequest(
+    `${here.server.url}/api/conversations/${id}/events/stream${query}`,
+    { headers },
+    resolve,
+  )
+  asked.on('error', reject)
+  asked.end()
+  const response = await promise
+  ends.push(() => response.destroy())
+  const sent: Sent[] = []
+  const waiting = new Set<() => void>()
+  let text = ''
+  let rest = ''
+  response.setEncoding('utf8')
+  response.on('data', (chunk: string) => {
+    text += chunk
+    rest += chunk
+    const blocks = rest.split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const [, at, data] = /^id: (-?\d+)\ndata: (.*)$/.exec(block) ?? []
+      if (data !== undefined) sent.push({ id: Number(at), data: JSON.parse(data) as Sent['data'] })
+    }
+    for (const look of waiting) look()
+  })
+  const ended = Promise.withResolvers<'end' | 'cut'>()
+  response.on('end', () => ended.resolve('end'))
+  response.on('error', () => ended.resolve('cut'))
+  return {
+    response,
+    sent,
+    text: () => text,
+    ended: ended.promise,
+    find: (fits) =>
+      new Promise((found) => {
+        const look = (): void => {
+          const one = sent.find(fits)
+          if (one === undefined) return
+          waiting.delete(look)
+          found(one)
+        }
+        waiting.add(look)
+        look()
+      }),
+  }
+}
+
+const ids = ({ sent }: Reader): (string | undefined)[] =>
+  sent.flatMap(({ data }) => (data.kind === 'MessageEvent' ? [data.id] : []))
+
+describe('server-sent events', () => {
+  it('are the stream of the sockets, each with its position', async () => {
+    await begin({ agent: scriptedAgent(['One two.']) })
+    const conversation = await here.conversation()
+    await conversation.append(notes(0, 3))
+    const reader = await listenTo('c', '?resend_mode=all')
+    expect(reader.response.statusCode).toBe(200)
+    expect(reader.response.headers['content-type']).toBe('text/event-stream')
+    await reader.find(({ data }) => data.key === 'caught_up')
+    expect(reader.sent.map(({ id, data }) => [id, data.key ?? data.id])).toEqual([
+      [-1, 'full_state'],
+      [0, 'n0'],
+      [1, 'n1'],
+      [2, 'n2'],
+      [2, 'caught_up'],
+    ])
+    await conversation.append(note('n3'))
+    expect((await reader.find(({ data }) => data.id === 'n3')).id).toBe(3)
+    const body = JSON.stringify({ content: [{ text: 'Hi' }], run: true })
+    await fetch(`${here.server.url}/api/conversations/c/events`, { method: 'POST', body })
+    await reader.find(
+      ({ data }) => data.key === 'execution_status' && 'value' in data && data.value === 'finished',
+    )
+    expect(reader.sent.filter(({ data }) => data.kind === 'StreamingDeltaEvent')).toHaveLength(2)
+  })
+
+  it('go on after Last-Event-ID, whatever else the address says', async () => {
+    await begin()
+    const conversation = await here.conversation()
+    await conversation.append(notes(0, 100))
+    const reader = await listenTo('c', '?resend_mode=all&format=event', { 'last-event-id': '89' })
+    await reader.find(({ data }) => data.key === 'caught_up')
+    expect(ids(reader)).toEqual(notes(90, 10).map(({ id }) => id))
+    expect(reader.sent[0]?.id).toBe(89)
+  })
+
+  it('a reconnect after each break gives exactly the rest', async () => {
+    await begin()
+    const conversation = await here.conversation()
+    const seen: (string | undefined)[] = []
+    let last = -1
+    for (let at = 0; at < 300; at += 60) {
+      const reader = await listenTo('c', '', { 'last-event-id': String(last) })
+      await conversation.append(notes(at, 60))
+      await reader.find(({ id }) => id >= last + 40)
+      reader.response.destroy()
+      const events = reader.sent.filter(({ data }) => data.kind === 'MessageEvent')
+      seen.push(...events.map(({ data }) => data.id))
+      last = events.at(-1)?.id ?? last
+    }
+    const reader = await listenTo('c', '', { 'last-event-id': String(last) })
+    await reader.find(({ data }) => data.key === 'caught_up')
+    expect([...seen, ...ids(reader)]).toEqual(notes(0, 300).map(({ id }) => id))
+  })
+
+  it.each([
+    ['nobody', '', {}, 404],
+    ['c', '?after=7', {}, 422],
+    ['c', '?after=-2', {}, 422],
+    ['c', '?after_event_id=nothing', {}, 422],
+    ['c', '?resend_mode=since', {}, 422],
+    ['c', '?format=xml', {}, 422],
+    ['c', '', { 'last-event-id': 'x' }, 422],
+    ['c', '', { 'last-event-id': '1e400' }, 422],
+    ['c', '', { 'last-event-id': '12' }, 422],
+    ['c', '', { 'x-session-api-key': 'wrong' }, 401],
+  ])('%s%s with %j is %i, and holds no place', async (id, query, headers, status) => {
+    await begin({ keys: ['right'] })
+    await here.conversation()
+    const reader = await listenTo(id, query, { 'x-session-api-key': 'right', ...headers })
+    expect(reader.response.statusCode).toBe(status)
+    expect(here.service.live.size).toBe(0)
+  })
+
+  it('429 beyond the limit; a reader who leaves makes room', async () => {
+    await begin({ live: { perConversation: 1 } })
+    await here.conversation()
+    const reader = await listenTo('c')
+    await reader.find(({ data }) => data.key === 'caught_up')
+    expect((await listenTo('c')).response.statusCode).toBe(429)
+    reader.response.destroy()
+    await expect.poll(() => here.service.live.size).toBe(0)
+    expect((await listenTo('c')).response.statusCode).toBe(200)
+  })
+
+  it('a question for the head alone, and a client that leaves at once, hold no place', async () => {
+    await begin()
+    await here.conversation()
+    const address = `${here.server.url}/api/conversations/c/events/stream`
+    expect((await fetch(address, { method: 'HEAD' })).status).toBe(200)
+    expect(here.service.live.size).toBe(0)
+    for (let at = 0; at < 30; at += 1) {
+      const asked = httpRequest(address)
+      asked.on('error', () => undefined)
+      asked.on('response', (response) => response.destroy())
+      asked.end()
+      await new Promise((resolve) => setTimeout(resolve, at % 3))
+      asked.destroy()
+    }
+    await expect.poll(() => here.service.live.size).toBe(0)
+    await here.server.close()
+    expect(here.service.live.size).toBe(0)
+  })
+
+  it('signs of life are comments', async () => {
+    await begin({ live: { beat: 10 } })
+    await here.conversation()
+    const reader = await listenTo('c')
+    await expect.poll(() => reader.text()).toContain(': beat\n\n')
+    expect(reader.sent.map(({ data }) => data.key)).toEqual(['full_state', 'caught_up'])
+  })
+
+  it('end when the server goes away, and when the conversation is deleted', async () => {
+    await begin()
+    const conversation = await here.conversation()
+    await here.conversation('d')
+    const deleted = await listenTo('c')
+    await deleted.find(({ data }) => data.key === 'caught_up')
+    await conversation.delete()
+    expect(await deleted.ended).toBe('end')
+    expect(deleted.sent.at(-1)?.data).toMatchObject({
+      kind: 'ServerErrorEvent',
+      code: 'unknown_conversation',
+    })
+    const reader = await listenTo('d')
+    await reader.find(({ data }) => data.key === 'caught_up')
+    const closing = here.server.close()
+    expect(await reader.ended).toBe('end')
+    await closing
+  })
+
+  it('a reader that stops reading is cut off, and delays nobody', async () => {
+    await begin({ live: { patience: 200 } })
+    const conversation = await here.conversation()
+    const wedged = await listenTo('c')
+    const other = await listenTo('c')
+    for (const reader of [wedged, other]) await reader.find(({ data }) => data.key === 'caught_up')
+    wedged.response.pause()
+    const text = 'x'.repeat(50_000)
+    for (let at = 0; at < 400; at += 20) await conversation.append(notes(at, 20, text))
+    await other.find(({ data }) => data.id === 'n399')
+    expect(ids(wedged)).not.toContain('n399')
+    await expect.poll(() => here.service.live.size, { timeout: 10_000 }).toBe(1)
+    wedged.response.resume()
+    expect(await wedged.ended).toBe('cut')
+    const seen = ids(wedged)
+    expect(seen).toEqual(notes(0, seen.length).map(({ id }) => id))
+    const again = await listenTo('c', '', { 'last-event-id': String(seen.length - 1) })
+    await again.find(({ data }) => data.id === 'n399')
+    expect([...seen, ...ids(again)]).toEqual(notes(0, 400).map(({ id }) => id))
+  })
+
+  it('a store that fails for good ends them with an error that tells no secret', async () => {
+    const store = memoryStore()
+    let fails = false
+    const failing = wrapStore(store, {
+      async getConversation(id) {
+        if (fails) throw new Error('secret of the database')
+        return store.getConversation(id)
+      },
+    })
+    await begin({ store: failing })
+    const conversation = await here.conversation()
+    const reader = await listenTo('c')
+    await reader.find(({ data }) => data.key === 'caught_up')
+    fails = true
+    await conversation.append({ kind: 'PauseEvent' })
+    expect(await reader.ended).toBe('end')
+    fails = false
+    expect(reader.sent.at(-1)?.data).toMatchObject({ kind: 'ServerErrorEvent', code: 'InternalError' })
+    expect(reader.text()).not.toContain('secret of the database')
+    expect(here.failures).toHaveLength(1)
+  })
+})
