@@ -1,10 +1,8 @@
-/** Every case of the inventory of the public system, groups A to P and W (its facts sheet, section 10), and what becomes of it here. */
+/** Every case of the inventory of the public system, groups A to Q, S and W (its facts sheet, section 10), and what becomes of it here. */
 
-import { type Case, caseOf, type Row } from './inventory/case.ts'
+import { AGENT, type Case, caseOf, type Row } from './inventory/case.ts'
+import { LIVE_ROWS } from './inventory/live-rows.ts'
 
-const STORES = 'a matter of stores: issue "Stores and live conversations"'
-const FORK = 'a matter of fork(): issue "Stores and live conversations"'
-const RUN = 'a matter of the run loop: issue "Stores and live conversations"'
 const CONTEXT = 'a decision over the view: issue "Context"'
 const CACHE = 'the cache of the public file store; here the index comes from replay and nothing empties it'
 
@@ -22,10 +20,10 @@ const ROWS: readonly Row[] = [
   ['A10', 'different', 'files', 'a directory that cannot be listed is an empty log', 'issue 2, bad input: an error, since an empty log would be appended to'],
   ['A11', 'different', 'files', 'a file deleted from the middle is an error when the log is read anew', 'D10: the log is what is there, in order'],
   ['A12', 'not ours', 'the index emptied, the length kept', CACHE],
-  ['A13', 'not ours', 'a directory of another name is written and read', STORES],
+  ['A13', 'same', 'live', 'a file of another name is written and read'],
   ['A14', 'not ours', 'a length forced upon the log decides the next file name', CACHE],
-  ['A15', 'not ours', 'five threads append ten events each', STORES],
-  ['A16', 'not ours', 'two logs over one directory see what the other appended', STORES],
+  ['A15', 'same', 'live', 'five writers append ten events each'],
+  ['A16', 'same', 'live', 'two stores over one file see what the other appended'],
   ['A17', 'not ours', 'the index emptied is rebuilt by reading', CACHE],
   ['A18', 'not ours', 'the index emptied and the length inflated is an error', CACHE],
   ['A19', 'same', 'log', 'an entry read twice is one object'],
@@ -63,21 +61,21 @@ const ROWS: readonly Row[] = [
   ['B19', 'same', 'tree', 'an event without a parent hangs on HEAD, not on the end of the log'],
   ['B20', 'same', 'tree', 'the active branch, and its last event'],
   ['B21', 'same', 'tree', 'an open call on an abandoned branch is in the log and does not count'],
-  ['B22', 'not ours', 'the title is made from the active branch only', CONTEXT],
+  ['B22', 'same', 'decisions', 'the title is made from the active branch only'],
   ['B23', 'same', 'tree', 'a session from before the tree, a state update at its end, goes on from its real end'],
   ['B24', 'same', 'tree', 'a session with parents goes on from its real end'],
 
-  ['C1', 'not ours', 'a fork gets an id of its own, or the one given', FORK],
+  ['C1', 'same', 'live', 'a fork gets an id of its own, or the one given'],
   ['C2', 'same', 'copy', 'appending to a copy leaves the source as long as it was'],
   ['C3', 'different', 'copy', 'a tool that carries code is copied without it', 'D17: code in an event is an issue; the log holds plain JSON only'],
-  ['C4', 'not ours', 'a fork is idle', FORK],
-  ['C5', 'not ours', 'a fork forgets what was spent unless told to keep it', FORK],
-  ['C6', 'not ours', 'a fork has a copy of the agent state', FORK],
-  ['C7', 'not ours', 'a fork may have another agent', FORK],
-  ['C8', 'not ours', 'a fork gets tags, its title among them', FORK],
-  ['C9', 'not ours', 'a fork works in the same directory', FORK],
+  ['C4', 'same', 'live', 'a fork is idle'],
+  ['C5', 'not ours', 'a fork forgets what was spent unless told to keep it', AGENT],
+  ['C6', 'not ours', 'a fork has a copy of the agent state', AGENT],
+  ['C7', 'not ours', 'a fork may have another agent', AGENT],
+  ['C8', 'different', 'live', 'a fork gets tags, its title among them', 'issue 3: the title of a record stands beside its tags'],
+  ['C9', 'not ours', 'a fork works in the same directory', AGENT],
   ['C10', 'different', 'copy', 'a text changed deep inside a copy stays as it was in the source', 'D3, D17: events are deep-frozen copies; nobody can change one'],
-  ['C11', 'not ours', 'a fork is stored beside its source', STORES],
+  ['C11', 'different', 'live', 'a fork is stored in a folder beside its source', 'issue 3: it is in the same store, and its record names its source'],
   ['C12', 'same', 'copy', 'a copy that was written and read has the same ids'],
 
   ['D1', 'same', 'view', 'five messages are seen as they are'],
@@ -264,7 +262,7 @@ const ROWS: readonly Row[] = [
 
   ['P1', 'same', 'status', 'new is idle, at work is running, after words finished'],
   ['P2', 'same', 'status', 'paused before the run; the run clears it'],
-  ['P3', 'not ours', 'pausing three times writes one event', RUN],
+  ['P3', 'same', 'live', 'pausing three times writes one event'],
   ['P4', 'same', 'status', 'a pause in the middle of a call holds when its result comes'],
   ['P5', 'same', 'status', 'a call waits for confirmation; run again it is answered and the end'],
   ['P6', 'same', 'status', 'a pause before does not keep it from waiting'],
@@ -272,22 +270,22 @@ const ROWS: readonly Row[] = [
   ['P8', 'same', 'status', 'a pause stops what is idle or running, not what waits'],
   ['P9', 'same', 'status', 'words wait for no confirmation'],
   ['P10', 'same', 'status', 'finishing ends it, thinking first does not'],
-  ['P11', 'not ours', 'refusing with nothing pending writes nothing', RUN],
+  ['P11', 'same', 'live', 'refusing with nothing pending writes nothing'],
   ['P12', 'same', 'status', 'a message to a finished conversation makes it idle, the reply finished'],
   ['P13', 'same', 'status', 'a stuck one goes on with a step, or a message'],
   ['P14', 'same', 'status', 'a run stopped at its cap is in error, with the code'],
-  ['P15', 'not ours', 'finishing on the last allowed iteration is no error', RUN],
-  ['P16', 'not ours', 'the budget is checked before the cap', RUN],
-  ['P17', 'not ours', 'an interrupt ends the wait for the model at once', RUN],
+  ['P15', 'same', 'run', 'finishing on the last allowed iteration is no error'],
+  ['P16', 'not ours', 'the budget is checked before the cap', AGENT],
+  ['P17', 'same', 'run', 'an interrupt ends the wait for the model at once'],
   ['P18', 'same', 'status', 'an interrupt pauses what is running'],
   ['P19', 'same', 'status', 'an interrupt leaves what is finished'],
-  ['P20', 'not ours', 'the token that cancels a run', RUN],
-  ['P21', 'not ours', 'a run cancelled before it began answers every call with an error', RUN],
+  ['P20', 'same', 'run', 'each run has a token that cancels it, and only it'],
+  ['P21', 'different', 'run', 'a run cancelled before it began answers every call with an error', 'issue 3: a run that did not begin has begun no call, so what was approved stays so'],
   ['P22', 'different', 'status', 'a message that comes while the last call runs is answered in the same run', 'section 3, row of the finish tool: finished, unless the run says execution_status'],
   ['P23', 'same', 'status', 'a reply without words goes on, one with words ends'],
   ['P24', 'same', 'status', 'calls, words, reasoning or nothing: only words without calls end'],
-  ['P25', 'not ours', 'a context that overflows asks for a condensation', RUN],
-  ['P26', 'not ours', 'a reply refused for its content is answered with a nudge', RUN],
+  ['P25', 'not ours', 'a context that overflows asks for a condensation', CONTEXT],
+  ['P26', 'not ours', 'a reply refused for its content is answered with a nudge', AGENT],
   ['P27', 'same', 'status', 'the eight statuses'],
 
   ['W1', 'same', 'observed-view', 'a call id used again: both pairs are kept'],
@@ -300,10 +298,10 @@ const ROWS: readonly Row[] = [
   ['W8', 'same', 'observed-view', 'one response id for all: separate batches'],
   ['W9', 'same', 'observed-view', 'a thought in every call: kept, in order'],
   ['W10', 'same', 'observed-view', 'a call that could not be run stays in its batch'],
-  ['W11', 'not ours', 'calls behind the finish call are answered at once and never run', RUN],
+  ['W11', 'same', 'run', 'calls behind the finish call are answered at once and never run'],
   ['W12', 'same', 'observed-view', 'written, read and approved, the call is still there'],
   ['W13', 'same', 'observed-view', 'a message while a call waits stands behind its result, and approves nothing'],
-  ['W14', 'not ours', 'a fork keeps the policy of its source', FORK],
+  ['W14', 'same', 'live', 'a fork keeps the policy of its source'],
   ['W15', 'same', 'observed-view', 'condensing while a call waits runs nothing'],
   ['W16', 'same', 'observed-view', 'after a kill HEAD and both open calls are read from the log; two errors answer both'],
   ['W17', 'same', 'observed-view', 'errors for both calls, in a line, lose neither; one that hangs on the first loses none in the log'],
@@ -321,7 +319,7 @@ const ROWS: readonly Row[] = [
   ['W26', 'different', 'observed-log', 'a fresh root inherits a system prompt or gets it again', 'section 3: the system prompt belongs to the branch; who opens a branch writes it one'],
   ['W27', 'same', 'observed-log', 'the system prompt is found behind any number of hooks, and one is sent'],
   ['W28', 'same', 'observed-log', 'a hook, then the call, in a line'],
-  ['W29', 'not ours', 'a hook that blocks and adds context blocks', RUN],
+  ['W29', 'same', 'run', 'a hook that blocks and adds context blocks'],
   ['W30', 'different', 'observed-log', 'a message that comes before the reply to the one before is still to be answered', 'section 3, row of the agent message: finished, unless the run says execution_status'],
   ['W31', 'same', 'observed-log', 'paused, the words that come are recorded, and it stays paused'],
   ['W32', 'same', 'observed-log', 'paused, the call that comes is left open'],
@@ -334,16 +332,16 @@ const ROWS: readonly Row[] = [
   ['W39', 'same', 'observed-log', 'a result without content is one empty output'],
   ['W40', 'same', 'observed-log', 'a result that is an error is one output'],
   ['W41', 'same', 'observed-log', 'a message without content takes no breakpoint, and nothing fails'],
-  ['W42', 'not ours', 'four identical rejections are stuck', CONTEXT],
-  ['W43', 'not ours', 'four different calls to a missing tool are not stuck', CONTEXT],
+  ['W42', 'same', 'decisions', 'four identical rejections are stuck'],
+  ['W43', 'same', 'decisions', 'four different calls to a missing tool are not stuck'],
   ['W44', 'same', 'observed-log', 'a nudge in the role of the user is not the user'],
-  ['W45', 'not ours', 'running the actions again over a copy of the log', RUN],
-  ['W46', 'not ours', 'a stuck conversation run again', RUN],
+  ['W45', 'not ours', 'running the actions again over a copy of the log', AGENT],
+  ['W46', 'same', 'run', 'a stuck conversation run again is stuck again'],
   ['W47', 'not ours', 'a path of at most 0 events', 'a path has no limit here; pages of events are a matter of stores: issue "Stores and live conversations"'],
   ['W48', 'same', 'observed-log', 'HEAD at a state update is the event before it'],
   ['W49', 'same', 'observed-log', 'calls inside a message are not sent'],
   ['W50', 'same', 'observed-log', 'a reply of one empty text is left out'],
 ]
 
-/** All cases, in the order of the sheet. `test` names a file under `inventory/`. */
-export const INVENTORY: readonly Case[] = ROWS.map(caseOf)
+/** All cases, those of groups Q and S at the end. `test` names a file under `inventory/`. */
+export const INVENTORY: readonly Case[] = [...ROWS, ...LIVE_ROWS].map(caseOf)

@@ -1,10 +1,13 @@
 /** The checks that take a log, in the order in which their messages help most. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
+import { checkCondensing, checkFit } from './context.ts'
 import { checkGrammars, checkNeutral, checkPrefix, checkThinking, checkWords } from './messages.ts'
 import { checkPairing } from './pairing.ts'
 import { checkReplay } from './replay.ts'
 import { checkShown } from './secrets.ts'
+import { checkMarks, checkMasked, checkStable } from './sent.ts'
+import { checkOneSnapshot } from './snapshot.ts'
 import { checkTree } from './tree.ts'
 import { checkUnits, checkViews } from './view.ts'
 
@@ -21,4 +24,10 @@ export const LOG_CHECKS: readonly ((facts: readonly Fact[]) => void)[] = [
   checkPrefix,
   checkGrammars,
   checkShown,
+  checkOneSnapshot,
+  (facts) => checkCondensing(facts),
+  (facts) => checkFit(facts),
+  checkStable,
+  checkMasked,
+  checkMarks,
 ]

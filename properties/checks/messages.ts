@@ -281,7 +281,7 @@ export function checkPrefix(facts: readonly Fact[]): void {
 type Units = State['branch']['view']['units']
 
 /** Whether an event changed a batch that is not the pending one at the end: there the law makes its exceptions. */
-function changesInside(before: Units, after: Units): boolean {
+export function changesInside(before: Units, after: Units): boolean {
   const last = before.length - 1
   for (let index = 0; index <= last; index += 1) {
     const [was, is] = [before.get(index) as Unit, after.get(index) as Unit]

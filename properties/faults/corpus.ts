@@ -4,13 +4,19 @@ import * as fc from 'fast-check'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import { anyEvent, hostileLog, legalLog } from '../../src/testing/index.ts'
+import { loopyLog } from '../../test/context/loopy-log.ts'
 import { CASES } from '../pinned-logs.ts'
+import { eventWith, type Hidden, hiddenSecret } from '../hidden-secrets.ts'
 import { brokenSecretEvent, secretEvent } from '../secret-events.ts'
 
 /** Values for the checks. */
 export interface Corpus {
   readonly logs: readonly (readonly Fact[])[]
+  /** Logs in which agents go round in circles. */
+  readonly loops: readonly (readonly Event[])[]
   readonly events: readonly Event[]
+  /** Events that hold a secret, and how it is written. */
+  readonly hidden: readonly { readonly hidden: Hidden; readonly event: Event }[]
   /** JSON that is no event, and holds a secret. */
   readonly broken: readonly unknown[]
   readonly lines: readonly string[]
@@ -25,7 +31,12 @@ export function buildCorpus(): Corpus {
   return {
     // Pinned and short logs are quick to check, and fail as surely as long ones: most faults never see the latter.
     logs: [...CASES.map((each) => each.facts), ...logs.toSorted((a, b) => a.length - b.length)],
+    loops: draw(loopyLog(), 300),
     events: [...draw(secretEvent(), 100), ...draw(anyEvent(), 200)],
+    hidden: draw(
+      hiddenSecret().chain((hidden) => eventWith(hidden.text).map((event) => ({ hidden, event }))),
+      300,
+    ),
     broken: draw(brokenSecretEvent(), 100),
     lines: [
       '',

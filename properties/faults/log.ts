@@ -59,9 +59,9 @@ export const LOG_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a response of a duplicate counts in another version',
-    file: 'log/log.ts',
-    find: "return entry?.stands === true && event?.kind === 'ActionEvent' && event.llm_response_id === responseId",
-    replace: "return event?.kind === 'ActionEvent' && event.llm_response_id === responseId",
+    file: 'log/entry.ts',
+    find: "return entry.stands && event.kind === 'ActionEvent' ? event.llm_response_id : null",
+    replace: "return event.kind === 'ActionEvent' ? event.llm_response_id : null",
   },
   {
     name: 'the index believes what another version wrote',
@@ -102,7 +102,7 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'an orphan is told as a duplicate',
     file: 'state/dropped.ts',
-    find: "reason: reason ?? (answered ? 'duplicate_answer' : 'orphan_answer')",
+    find: "reason: reason ?? (isSecond ? 'duplicate_answer' : 'orphan_answer')",
     replace: "reason: reason ?? 'duplicate_answer'",
   },
 ]

@@ -14,13 +14,17 @@ const PATIENCE_MS = 60_000
 
 const run = promisify(execFile)
 
+/** What is run in a copy. */
+export type Child = 'child.ts' | 'execution-child.ts' | 'loops-child.ts' | 'redaction-child.ts'
+
 /** A folder for copies, and the corpus that all are held against. */
 export interface Bench {
   /**
    * The first law that fails in a copy under a fault, as `V1: …`, or `all laws hold`. Without a fault, the project as it is. A copy
-   * takes one fault at a time; each has a number.
+   * takes one fault at a time; each has a number. A fault in src/conversation/ is held against the laws of the runs, one in
+   * src/context/stuck/ against those of loops, one in src/context/redaction/ against those of redaction, any other against those of the logs, unless `child` says otherwise.
    */
-  readonly verdict: (copy: number, fault?: Fault) => Promise<string>
+  readonly verdict: (copy: number, fault?: Fault, child?: Child) => Promise<string>
   readonly close: () => void
 }
 
@@ -32,12 +36,12 @@ export function openBench(copies: number): Bench {
   const folders = Array.from({ length: copies }, (_, n) => copyTo(join(home, `copy-${n}`)))
   return {
     close: () => rmSync(home, { recursive: true, force: true }),
-    async verdict(copy, fault) {
+    async verdict(copy, fault, child = childOf(fault)) {
       const folder = folders[copy] ?? ''
       const file = join(folder, 'src', fault?.file ?? '')
       if (fault !== undefined) writeFileSync(file, mutated(fault))
       try {
-        const { stdout } = await run(process.execPath, [join(folder, 'properties/faults/child.ts'), corpus], {
+        const { stdout } = await run(process.execPath, [join(folder, 'properties/faults', child), corpus], {
           cwd: folder,
           timeout: PATIENCE_MS,
           // Most of a child's time goes into reading the code, and all but one file of it is what it was.
@@ -49,6 +53,12 @@ export function openBench(copies: number): Bench {
       }
     },
   }
+}
+
+function childOf(fault: Fault | undefined): Child {
+  if (fault?.file.startsWith('conversation/') === true) return 'execution-child.ts'
+  if (fault?.file.startsWith('context/redaction/') === true) return 'redaction-child.ts'
+  return fault?.file.startsWith('context/stuck/') === true ? 'loops-child.ts' : 'child.ts'
 }
 
 function copyTo(folder: string): string {

@@ -18,6 +18,10 @@ export type Row =
   | readonly [id: string, verdict: 'different', file: string, says: string, why: string]
   | readonly [id: string, verdict: 'not ours', says: string, why: string]
 
+/** Who owns what the log does not speak of. */
+export const AGENT =
+  'a matter of the agent: model, tools, budget and workspace are its own, and no part of the log'
+
 /** The case that a line tells of. */
 export function caseOf(row: Row): Case {
   if (row[1] === 'not ours') return { id: row[0], verdict: row[1], says: row[2], why: row[3] }

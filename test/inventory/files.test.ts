@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { eventFiles } from '../../src/cli/input/directory.ts'
+import { openDirectory } from '../../src/cli/input/directory.ts'
 import { loadLine } from '../../src/event/load.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { user } from '../build.ts'
@@ -24,7 +24,7 @@ const write = (number: string, id: string, body = JSON.stringify(user(id))): voi
 /** The files of the folder as the command line reads them: their numbers, and the state of their log. */
 async function readFolder(name = folder) {
   const pieces: { readonly line: number; readonly text: string }[] = []
-  for await (const some of await eventFiles(name)) {
+  for await (const some of (await openDirectory(name)).pieces) {
     for (const piece of some) pieces.push({ line: piece.line, text: piece.bytes.toString() })
   }
   return {
@@ -71,5 +71,31 @@ describe('group A: event files', () => {
     const { lines, state } = await readFolder()
     expect(lines).toEqual([0, 1, 99_999, 100_000, 100_001, 999_999, 1_000_000])
     expect(ids(state)).toEqual(lines.map((line) => `m${line}`))
+  })
+})
+
+describe('group S: event files', () => {
+  it('S3 a file of another name', async () => {
+    write('00000', 'm0')
+    writeFileSync(join(folder, 'notes.json'), JSON.stringify(user('m1')))
+    const { state } = await readFolder()
+    expect(ids(state)).toEqual(['m0'])
+    expect((await openDirectory(folder)).surroundings.ignored).toEqual(['notes.json'])
+  })
+
+  it('S4 a corrupt file', async () => {
+    write('00000', 'm0')
+    write('00001', 'm1', '{"kind":')
+    write('00002', 'm2')
+    const { state } = await readFolder()
+    expect(ids(state)).toEqual(['m0', 'm2'])
+    expect(reports(state)).toEqual(['null quarantined'])
+  })
+
+  it('S6 events without a kept state', async () => {
+    for (const number of ['0', '1']) write(number.padStart(5, '0'), `m${number}`)
+    const { state } = await readFolder()
+    expect(ids(state)).toEqual(['m0', 'm1'])
+    expect(Object.keys((await openDirectory(folder)).surroundings.documents)).toEqual([])
   })
 })

@@ -1,0 +1,87 @@
+/** K2 to K4 for condensers as a whole: a log and what the summariser will do go in; a LawBroken comes out when a decision breaks a law. */
+
+import * as fc from 'fast-check'
+import {
+  type Condenser,
+  type CondenserDecision,
+  noopCondenser,
+  pipelineCondenser,
+} from '../../src/context/condenser/condenser.ts'
+import type { CondensationLimits } from '../../src/context/condenser/limits.ts'
+import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
+import { estimateTokens } from '../../src/context/estimate.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import { hold } from './law.ts'
+
+/** What the summariser does when it is asked once more. */
+export type Act = 'summary' | 'long' | 'blank' | 'nothing' | 'throw'
+
+export const scriptedSummariser = (): fc.Arbitrary<Act> =>
+  fc.constantFrom('summary', 'long', 'blank', 'nothing', 'throw')
+
+const RETRIES = 3
+
+/** Asks condensers until none has anything more to do. */
+export async function condenserDecisions(facts: readonly Fact[], acts: readonly Act[]): Promise<void> {
+  const asked = reduce(replay(facts), { kind: 'CondensationRequest', id: 'asked', source: 'environment' })
+  const tokens = estimateTokens(toMessages(asked))
+  const tries: readonly CondensationLimits[] = [
+    { maxEvents: 4, keepFirst: 0 },
+    { maxTokens: Math.max(1, Math.floor(tokens / 2)) },
+  ]
+  for (const limits of tries) {
+    let calls = 0
+    const rolling = rollingCondenser({
+      ...limits,
+      retries: RETRIES,
+      summarise: async () => say(acts[(calls += 1) - 1] ?? 'summary'),
+    })
+    for (const condenser of [rolling, pipelineCondenser([noopCondenser(), rolling])]) {
+      let state = asked
+      for (;;) {
+        calls = 0
+        // oxlint-disable-next-line no-await-in-loop
+        const decision = await decide(condenser, state)
+        hold('K3', calls <= RETRIES + 1, `the summariser was asked ${calls} times`)
+        if (decision.type !== 'condense') {
+          const asks = state.branch.view.unhandledCondensationRequest
+          hold('K3', decision.type === 'refuse' || !asks, 'a request was left without an answer')
+          break
+        }
+        const { event } = decision
+        hold('K2', (event.summary ?? '').trim() !== '', 'a condensation without a summary')
+        const after = reduce(state, event)
+        hold(
+          'K2',
+          after.branch.view.length < state.branch.view.length,
+          'a condensation did not shorten the view',
+        )
+        const sent = estimateTokens(toMessages(after))
+        hold('K4', sent <= (limits.maxTokens ?? Infinity), `${sent} tokens after a condensation`)
+        state = after
+      }
+    }
+  }
+}
+
+const decide = async (
+  condenser: Condenser,
+  state: Parameters<Condenser['condense']>[0],
+): Promise<CondenserDecision> => await condenser.condense(state)
+
+function say(act: Act): string {
+  switch (act) {
+    case 'throw':
+      throw new Error('the context is too long')
+    case 'nothing':
+      return undefined as unknown as string
+    case 'blank':
+      return ' \n\u0085'
+    case 'long':
+      return 'long '.repeat(2000)
+    case 'summary':
+      return 'short'
+  }
+}

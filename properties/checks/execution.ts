@@ -1,0 +1,375 @@
+/** I, and P6 to P10: runs. A story goes in; a LawBroken comes out when something was done twice, unasked, too late or not at all. */
+
+import { isQuarantined } from '../../src/event/quarantine.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
+import { isOnPath } from '../../src/log/ancestry.ts'
+import { openCount } from '../../src/log/open-calls.ts'
+import { isAnswered } from '../../src/state/branch.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { Moment as Entry, State } from '../../src/state/state.ts'
+import { viewEvents } from '../../src/view/view.ts'
+import { FORBIDDEN } from '../execution/cast.ts'
+import type { Plan } from '../execution/plan.ts'
+import { isCautious } from '../execution/play.ts'
+import type { Begin, RunStory, Story } from '../execution/story.ts'
+import { hold, same } from './law.ts'
+import { checkPairing } from './pairing.ts'
+import { checkTree } from './tree.ts'
+
+/** All laws about a story that was played by a plan. */
+export function checkStory(story: Story, plan: Plan): void {
+  hold('I1', !story.endless, 'there is no end to it')
+  const now = replay(story.facts, { conversationId: 'c' })
+  checkSettled(story)
+  checkOnce(story, now)
+  checkConsent(story, plan, now)
+  checkAsks(story)
+  checkPauses(story)
+  checkInterrupts(story, now)
+  checkHeard(story)
+  checkLeases(story, now)
+  checkLastWord(story, now)
+  checkHooks(story, plan, now)
+  checkRecoveries(story, now)
+  checkEnd(story, now)
+  checkTree(story.facts)
+  checkPairing(story.facts)
+}
+
+const asks = ({ begins }: Story): Begin[] => begins.filter(({ executes }) => executes.length === 0)
+const executions = ({ begins }: Story): Begin[] => begins.filter(({ executes }) => executes.length > 0)
+const lengthOf = ({ log }: State): number => log.entries.length
+const entries = ({ log }: State): Entry[] => [...log.entries]
+
+/** The call of the step that yielded an event; undefined when it comes from elsewhere. */
+function yielder(story: Story, { id }: Entry): Begin | undefined {
+  const no = /^(\d+)\.\w+$/.exec(id ?? '')?.[1]
+  return no === undefined ? undefined : story.begins[Number(no) - 1]
+}
+
+/** The header before an event of the log. */
+const headerBefore = (now: State, seq: number): State['header'] =>
+  now.log.entries.get(seq - 1)?.header ?? replay([]).header
+
+/** State updates with a key, as position and value. */
+const updates = (now: State, key: string): { readonly seq: number; readonly value: unknown }[] =>
+  entries(now).flatMap(({ seq, event }) =>
+    event?.kind === 'ConversationStateUpdateEvent' && event.key === key ? [{ seq, value: event.value }] : [],
+  )
+
+const names = (value: unknown, id: string): boolean => Array.isArray(value) && value.includes(id)
+
+/** I1: runs end, and throw nothing but that another run has the lease. */
+function checkSettled({ runs, begins, ranOut, deaths, leaseLeft }: Story): void {
+  hold('I1', !leaseLeft || deaths.length > 0, 'nothing runs, and a lease is live')
+  for (const { no, outcome, dead, aborted, error, end, begun } of runs) {
+    if (dead) continue
+    hold('I1', outcome !== null, `run ${no} never settled`)
+    hold('I1', outcome !== 'threw', () => `run ${no} threw ${String(error)}`)
+    const lost = outcome === 'lease_lost'
+    hold('I1', !lost || ranOut.some((at) => at < end), `run ${no} lost a lease that never ran out`)
+    const beside = runs.some(
+      (other) => other.no !== no && other.begun < end && (other.dead || other.end > begun),
+    )
+    hold(
+      'I1',
+      outcome !== 'already_running' || beside || ranOut.length > 0,
+      `run ${no} found a lease that nobody held`,
+    )
+    const worked = begins.some(({ run }) => run === no)
+    hold(
+      'I1',
+      outcome !== 'already_running' || !worked,
+      `run ${no} did its work and was told that another runs`,
+    )
+    const superseded = ranOut.some((at) => at > begun && at < end)
+    hold(
+      'I1',
+      outcome !== 'running' || (aborted && !worked) || superseded,
+      `run ${no} ended and left the conversation running`,
+    )
+  }
+}
+
+/** P6. */
+function checkOnce(story: Story, now: State): void {
+  const approvals = updates(now, 'approved_actions')
+  const last = new Map<string, Begin>()
+  for (const begin of executions(story)) {
+    same(
+      'P6',
+      `calls executed at once by step ${begin.no}`,
+      new Set(begin.executes).size,
+      begin.executes.length,
+    )
+    for (const id of begin.executes) {
+      const before = last.get(id)
+      last.set(id, begin)
+      if (before === undefined) continue
+      const again = approvals.some(
+        ({ seq, value }) =>
+          seq < lengthOf(begin.state) && names(value, id) && seq >= startOf(now, id, before),
+      )
+      hold('P6', again, `call ${id} was executed by step ${before.no} and again by step ${begin.no}`)
+    }
+  }
+}
+
+/** Position of the record that an execution began. */
+function startOf(now: State, id: string, begin: Begin): number {
+  const starts = updates(now, 'started_actions').filter(
+    ({ seq, value }) => seq < lengthOf(begin.state) && names(value, id),
+  )
+  const last = starts.at(-1)
+  hold('P6', last !== undefined, `call ${id} was executed by step ${begin.no} without a record in the log`)
+  return last.seq
+}
+
+/** P7: by the policy in force when the call was begun, read from the log anew. */
+function checkConsent(story: Story, plan: Plan, now: State): void {
+  for (const begin of executions(story)) {
+    for (const id of begin.executes) {
+      const seq = startOf(now, id, begin)
+      const entry = entries(now).find((each) => each.id === id)
+      const call = entry?.event as ActionEvent
+      const reply = entries(now).flatMap(({ event, seq: at }) =>
+        at < seq && event?.kind === 'ActionEvent' && event.llm_response_id === call.llm_response_id
+          ? [event]
+          : [],
+      )
+      if (!wantsConsent(plan, headerBefore(now, seq).confirmationPolicy, call, reply)) continue
+      const waits = updates(now, 'execution_status').filter(
+        ({ value, seq: at }) => value === 'waiting_for_confirmation' && at < seq,
+      )
+      const since = waits.at(-1)?.seq ?? -1
+      const approved = updates(now, 'approved_actions').some(
+        ({ seq: at, value }) => at > since && at < seq && names(value, id),
+      )
+      hold('P7', approved, `call ${id} was executed by step ${begin.no} though the policy wanted consent`)
+      const spent = updates(now, 'started_actions')
+        .filter(({ seq: at, value }) => at < seq && names(value, id))
+        .at(-1)
+      const fresh = updates(now, 'approved_actions').some(
+        ({ seq: at, value }) => at > (spent?.seq ?? -1) && at < seq && names(value, id),
+      )
+      hold('P7', fresh, `one consent served twice for call ${id}`)
+    }
+  }
+}
+
+function wantsConsent(
+  plan: Plan,
+  policy: unknown,
+  call: ActionEvent,
+  reply: readonly ActionEvent[],
+): boolean {
+  if (plan.cautious && reply.some(({ tool_name }) => isCautious(tool_name))) return true
+  const kind = (policy as { readonly kind?: string } | null)?.kind ?? 'NeverConfirm'
+  if (kind === 'NeverConfirm') return false
+  if (reply.length === 1 && call.tool_name === 'finish') return false
+  return kind === 'AlwaysConfirm' || reply.some(({ security_risk }) => security_risk === 'HIGH')
+}
+
+/** P8: nobody is asked or sent to work on a branch that does not allow it. */
+function checkAsks(story: Story): void {
+  for (const { no, state, executes } of story.begins) {
+    const { status } = state.header
+    hold('I3', status === 'running', `step ${no} began in status ${status}`)
+    if (executes.length === 0) hold('P8', isAnswered(state.branch), `step ${no} asked while calls were open`)
+    else
+      hold('P8', openCount(state.branch.openCalls) >= executes.length, `step ${no} executes what is answered`)
+  }
+}
+
+/** I3: what pauses, holds until somebody runs or resumes. */
+function checkPauses(story: Story): void {
+  const releases = [
+    ...story.runs.map(({ begun }) => begun),
+    ...story.done.filter(({ command }) => command.do === 'resume').map(({ begun }) => begun),
+  ]
+  for (const pause of story.done) {
+    if (pause.command.do !== 'pause' || pause.events.length === 0) continue
+    const seq = pause.events.at(-1)?.seq ?? 0
+    // Whoever was about to resume, or to run in another process, when the pause came may do so after it.
+    const resumes = story.done.filter(({ command }) => command.do === 'resume')
+    const others = story.runs.flatMap(({ begun, engine }) => {
+      const leased = story.leases.find((lease) => lease.engine === engine && lease.at > begun)
+      return engine === pause.engine ? [] : [{ begun, at: leased?.at ?? Infinity }]
+    })
+    if ([...resumes, ...others].some(({ begun, at }) => begun < pause.at && at > pause.begun)) continue
+    const until = Math.min(Infinity, ...releases.filter((at) => at > pause.begun))
+    const after = story.begins.filter(({ at }) => at > pause.at && at < until)
+    const own = after.find(({ engine }) => engine === pause.engine)
+    hold('I3', own === undefined, `step ${own?.no ?? 0} began after the pause at ${seq}`)
+    for (const run of new Set(after.map((begin) => begin.run))) {
+      const begun = after.filter((begin) => begin.run === run)
+      const [first] = begun
+      const leased = story.leases.findLast(({ at, engine }) => engine === first?.engine && at < first.at)
+      // A run that another process was about to begin when the pause came may have begun after it.
+      if (leased === undefined || leased.at > pause.begun) continue
+      hold('I3', begun.length <= 1, `run ${run} went on twice after the pause at ${seq} of another process`)
+      const saw = first !== undefined && lengthOf(first.state) > seq
+      hold('I3', !saw, `run ${run} went on after it had seen the pause at ${seq}`)
+    }
+  }
+}
+
+/** I4: after an interrupt nothing comes of a step that was under way; and P9: it leaves no call open. */
+function checkInterrupts(story: Story, now: State): void {
+  const all = entries(now)
+  for (const { seq, event } of all) {
+    if (event?.kind !== 'InterruptEvent') continue
+    const late = all.find((entry) => {
+      const begin = entry.seq > seq ? yielder(story, entry) : undefined
+      return begin !== undefined && lengthOf(begin.state) <= seq
+    })
+    hold(
+      'I4',
+      late === undefined,
+      `event ${late?.id ?? ''} came after the interrupt at ${seq} from a step before it`,
+    )
+    let first = seq
+    while (all[first - 1]?.event?.kind === 'AgentErrorEvent') first -= 1
+    if (headerBefore(now, first).status !== 'running') continue
+    const left = openCount(all[seq]?.branch.openCalls ?? null)
+    hold('P9', left === 0, `${left} calls are open after the interrupt at ${seq}`)
+  }
+}
+
+/** I4: whoever interrupts while a step is under way, interrupts it. */
+function checkHeard(story: Story): void {
+  for (const { command, begun, at, events, outcome } of story.done) {
+    if (command.do !== 'interrupt' || events.length > 0 || outcome !== null) continue
+    const deaf = story.begins.find((begin) => {
+      const dead = story.runs[begin.run]?.dead === true || story.ranOut.some((moment) => moment < at)
+      // One that listens to nothing is left behind when its run ends.
+      const end = Math.min(begin.end, story.runs[begin.run]?.end ?? 0)
+      return !dead && begin.at < begun && end > at && !aborted(story, begin)
+    })
+    hold('I4', deaf === undefined, `an interrupt came to nothing while step ${deaf?.no ?? 0} was under way`)
+  }
+}
+
+/** Whether a step was interrupted in another way. */
+const aborted = (story: Story, { state, run }: Begin): boolean =>
+  story.runs[run]?.aborted === true ||
+  story.facts.slice(lengthOf(state)).some((fact) => 'kind' in fact && fact.kind === 'InterruptEvent')
+
+/** I4, for leases: nothing comes of a step whose run has lost its lease to another. */
+function checkLeases(story: Story, now: State): void {
+  for (const entry of entries(now)) {
+    const begin = yielder(story, entry)
+    const lost = begin && story.leases.find(({ at, length }) => at > begin.at && length <= entry.seq)
+    hold(
+      'I4',
+      lost === undefined,
+      `event ${entry.id ?? ''} came from a run that had lost its lease at ${lost?.length ?? 0}`,
+    )
+  }
+}
+
+/** I2: whoever had the last word had read every message. */
+function checkLastWord(story: Story, now: State): void {
+  if (now.header.status !== 'finished') return
+  const path = entries(now).filter((entry) => isOnPath(entry, now.log.head))
+  const said = path.filter(
+    ({ event, ...entry }) => event !== null && isWord(event) && yielder(story, entry as Entry) !== undefined,
+  )
+  const last = said.at(-1)
+  const begin = last === undefined ? undefined : yielder(story, last)
+  const read = new Set(
+    begin === undefined ? [] : [...viewEvents(begin.state.branch.view)].map(({ id }) => id),
+  )
+  for (const { id, event } of path) {
+    if (event?.kind !== 'MessageEvent' || event.source !== 'user' || id === null) continue
+    const blocked = story.blockedPrompts.has(id)
+    hold(
+      'I2',
+      blocked || read.has(id),
+      `message ${id} was not read before the last word, ${last?.id ?? 'which nobody had'}`,
+    )
+  }
+}
+
+const isWord = (event: Event): boolean =>
+  (event.kind === 'MessageEvent' && event.source === 'agent') || event.kind === 'ActionEvent'
+
+/** I6: hooks see what they guard before it happens, and what they block does not. */
+function checkHooks(story: Story, plan: Plan, now: State): void {
+  if (plan.hooks === null) return
+  for (const { no, state } of asks(story)) {
+    for (const { id, event } of viewEvents(state.branch.view)) {
+      if (event.kind !== 'MessageEvent' || event.source === 'agent') continue
+      if (event.source === 'user')
+        hold('I6', story.shown.has(id), `step ${no} asked with message ${id}, of which no hook was told`)
+      const text = JSON.stringify(event.llm_message)
+      hold(
+        'I6',
+        !plan.hooks.blocksPrompts || !text.includes(FORBIDDEN),
+        `step ${no} asked with message ${id}, which was blocked`,
+      )
+    }
+  }
+  for (const { no, executes } of executions(story)) {
+    const blocked = executes.find((id) => story.blockedCalls.has(id))
+    hold('I6', blocked === undefined, `step ${no} executed ${blocked ?? ''}, which was blocked`)
+  }
+  let ended: Event | null = null
+  for (const { seq, event, header } of entries(now)) {
+    if (header.status === 'finished' && headerBefore(now, seq).status !== 'finished') ended = event
+    if (
+      header.status !== 'finished' ||
+      event?.kind !== 'HookExecutionEvent' ||
+      event.hook_event_type !== 'Stop'
+    )
+      continue
+    // Whoever resumes after the last word ends it without a run.
+    const byUser = ended?.kind === 'ConversationStateUpdateEvent'
+    hold('I6', event.blocked !== true || byUser, `the end stood before the hook that denied it, at ${seq}`)
+  }
+}
+
+/** P10: what recover() says it did, it did. */
+function checkRecoveries(story: Story, now: State): void {
+  for (const { command, outcome, events } of story.done) {
+    if (command.do !== 'recover' || outcome !== 'recovered') continue
+    const last = now.log.entries.get(events.at(-1)?.seq ?? -1)
+    hold('P10', last !== undefined && isAnswered(last.branch), 'calls are open after recover()')
+    same('P10', 'status after recover()', last.header.status, 'error')
+  }
+}
+
+/** I5: in the end the log says what is believed, and nobody is left waiting. */
+function checkEnd(story: Story, now: State): void {
+  const text = encodeState(now)
+  for (const state of story.states) same('I5', 'state of an engine', encodeState(state), text)
+  same('I5', 'states that could be read', story.states.length, 2)
+  for (const fact of story.facts) hold('I5', !isQuarantined(fact), 'the log holds what cannot be read')
+  const { status } = now.header
+  const lost = story.deaths.length > 0 || story.ranOut.length > 0
+  hold(
+    'I5',
+    status !== 'running',
+    lost ? 'recover() left the conversation running' : 'nothing runs, and the status is running',
+  )
+  for (const run of story.runs) checkRelied(story, now, run)
+}
+
+/** I5: whoever was told that it runs already may rely on it: the message that he had sent is not left lying by the run that was live. */
+function checkRelied(story: Story, now: State, { no, outcome, aborted, begun, end, length }: RunStory): void {
+  const misfortune = aborted || story.ranOut.some((at) => at < end) || story.deaths.some((at) => at < end)
+  if (misfortune || outcome === null || ['already_running', 'lease_lost', 'threw'].includes(outcome)) return
+  const at = now.log.entries.get(length - 1)
+  const message = at?.branch.lastUserMessage ?? null
+  const others = story.runs.filter((run) => run.no !== no && run.begun < end)
+  const goesOn = others.some((run) => run.end > end)
+  if (at?.header.status !== 'idle' || message === null || goesOn || story.blockedPrompts.has(message.id))
+    return
+  if (asks(story).some(({ state }) => lengthOf(state) > message.seq)) return
+  const sent = story.done.find(({ events }) => events.some(({ seq }) => seq === message.seq))?.at ?? Infinity
+  const relied = others.some(
+    (run) => run.outcome === 'already_running' && run.begun > Math.max(begun, sent) && run.end < end,
+  )
+  hold('I5', !relied, `a run was refused because run ${no} was live, which left a message lying`)
+}

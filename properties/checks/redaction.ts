@@ -1,0 +1,225 @@
+/** X, redaction. Facts and rules go in; a LawBroken comes out when a secret is left, or something else is lost. */
+
+import { redact, redactLog } from '../../src/context/redaction/redact.ts'
+import { type RedactionRules, redactionRules } from '../../src/context/redaction/rules.ts'
+import { decodeEvent } from '../../src/event/decode.ts'
+import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
+import { isObject } from '../../src/event/json.ts'
+import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
+import { listReports } from '../../src/log/log.ts'
+import { listOpenCalls } from '../../src/log/open-calls.ts'
+import { leaves } from '../../src/state/at.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import { cutPoints } from '../../src/view/cut-points.ts'
+import { isPending, unitItems } from '../../src/view/unit.ts'
+import type { Hidden } from '../hidden-secrets.ts'
+import { hold, same, total } from './law.ts'
+import { branchesOf } from './messages.ts'
+
+/** X5, X6 and X8: the redacted fact is one, redacting is done once and for all, and changes no input. */
+export function checkRedacted(fact: Fact, rules: RedactionRules): void {
+  const text = JSON.stringify(fact)
+  const redacted = total('X6', 'redact', () => redact(fact, rules))
+  same('X6', 'the fact itself', JSON.stringify(fact), text)
+  hold('X5', redact(redacted, rules) === redacted, () => {
+    return `redacting twice\n  once  ${JSON.stringify(redacted)}\n  twice ${JSON.stringify(redact(redacted, rules))}`
+  })
+  same('X5', 'the same fact redacted', redact(JSON.parse(text) as Fact, rules), redacted)
+  hold('X8', redacted === fact || JSON.stringify(redacted) !== text, 'a copy of a fact without secrets')
+  if (isQuarantined(redacted)) return
+  const decoded = decodeEvent(redacted)
+  hold('X6', decoded.ok, () => `the redacted event is none: ${JSON.stringify([decoded, redacted])}`)
+  checkKept(fact as object as JsonValue, redacted as object as JsonValue)
+}
+
+// oxfmt-ignore
+const IDS = [
+  'kind', 'id', 'parent_id', 'source', 'action_id', 'message_id', 'tool_call_id', 'llm_response_id',
+  'forgotten_event_ids', 'summary_offset', 'hook_event_type', 'rejection_source', 'security_risk',
+]
+
+/** X6: ids are what they were, arguments that were JSON are, and what is signed or sealed is whole or no longer so. */
+function checkKept(before: JsonValue, after: JsonValue): void {
+  if (!isObject(before) || !isObject(after)) return
+  for (const key of IDS) same('X6', key, after[key] ?? null, before[key] ?? null)
+  walkBoth(before, after)
+}
+
+function walkBoth(before: JsonValue, after: JsonValue): void {
+  if (typeof before !== 'object' || before === null || typeof after !== 'object' || after === null) return
+  same('X6', 'the number of parts', Object.keys(after).length, Object.keys(before).length)
+  // A key may be redacted; its place is what it was, unless it looked like a number.
+  const inOrder = Object.values(after) as readonly JsonValue[]
+  const isOrdered = Object.keys(before).every((key) => !/^\d+$/.test(key))
+  for (const [i, [key, value]] of Object.entries(before).entries()) {
+    const now = (isOrdered || Array.isArray(before) ? inOrder[i] : null) ?? null
+    const isText = typeof value === 'string' && typeof now === 'string'
+    if (isText) same('X6', 'whether a text says anything', now.trim() !== '', value.trim() !== '')
+    if (isText && value.trim() === '') same('X6', 'white space', now, value)
+    if (key === 'tool_name' && (value === 'finish' || value === 'think')) same('X6', key, now, value)
+    if (key === 'arguments' && isText && parses(value))
+      hold('X6', parses(now), `arguments that were JSON: ${now}`)
+    if (key === 'encrypted_content' && typeof value === 'string' && now !== null)
+      same('X6', 'what is sealed', now, value)
+    if (key === 'thinking_blocks') checkThoughts(value, now)
+    else walkBoth(value, now)
+  }
+}
+
+const isSigned = (block: JsonObject): boolean => 'data' in block || (block['signature'] ?? null) !== null
+
+function checkThoughts(before: JsonValue, after: JsonValue): void {
+  const [were, are] = [before, after] as readonly (readonly JsonObject[])[]
+  same('X6', 'the number of thoughts', are?.length, were?.length)
+  for (const [i, block] of (are ?? []).entries())
+    if (isSigned(block)) same('X6', 'signed thinking', block, were?.[i])
+  const lost = (were ?? []).filter(isSigned).length - (are ?? []).filter(isSigned).length
+  hold('X6', lost === 0 || !are?.some(isSigned), 'a reply of which only a part is still signed')
+}
+
+function parses(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where an id may hold anything. */
+export const MAY_STAY: readonly string[] = IDS
+
+/** X9: whatever the rules find, the redacted log has the tree, the pairing, the views and the status of the one before. */
+export function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]): void {
+  const [before, after] = [replay(facts), replay(redacted)]
+  same('X9', 'the state', shapeOf(after), shapeOf(before))
+  const [were, are] = [branchesOf(facts), branchesOf(redacted)]
+  same('X9', 'the branches', are.map(branchShape), were.map(branchShape))
+}
+
+/** The redacted log, ids derived from bodies kept. */
+export const redacted = (facts: readonly Fact[], rules: RedactionRules): readonly Fact[] =>
+  total('X6', 'redactLog', () => redactLog(facts, rules))
+
+function shapeOf(state: State): unknown {
+  const { status, error, inFlight, confirmationPolicy, grants } = state.header
+  return {
+    status: [status, error?.event_id, inFlight, confirmationPolicy?.['kind'], grants],
+    head: state.log.head?.id,
+    leaves: leaves(state.log).map(({ id }) => id),
+    reports: listReports(state.log).map(({ seq, id, code }) => [seq, id, code]),
+    entries: [...state.log.entries].map((entry) => [
+      entry.id,
+      entry.parent?.seq,
+      entry.stands,
+      entry.canBeHead,
+      entry.header.status,
+    ]),
+    branch: branchShape(state),
+  }
+}
+
+function branchShape({ branch }: State): unknown {
+  const { view } = branch
+  return {
+    length: view.length,
+    request: view.unhandledCondensationRequest,
+    cuts: cutPoints(view),
+    units: [...view.units].map((unit) => [
+      unit.type,
+      unit.rank,
+      isPending(unit),
+      unit.type === 'batch' ? [unit.responseId, unit.thinking, unit.onlyErrors] : null,
+      [...unitItems(unit)].map(({ id, event }) => [id, event.kind]),
+    ]),
+    open: listOpenCalls(branch.openCalls).map(({ entry }) => entry.id),
+    system: branch.systemPrompt?.id,
+    user: branch.lastUserMessage?.id,
+    dropped: [...branch.dropped].map(({ entry, reason }) => [entry.id, reason]),
+  }
+}
+
+/** X8: of a text all is left that is no secret. */
+export function checkLeft({ secret, text, left }: Hidden): void {
+  const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
+  const rules = redactionRules({ secrets: [secret], builtIn: false, fields: [] })
+  if (left !== null) same('X8', `what is left of ${text}`, redact(event, rules).error, left)
+}
+
+/** X5: a mask is not looked into, whatever the rules are. */
+export function checkMaskStays(): void {
+  const rules = redactionRules({ builtIn: false, fields: [], patterns: [/redacted|[0-9a-f]\]/], key: 'k' })
+  const error = `one ${rules.mask('x')} two [redacted#2] three [redacted]`
+  const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error } as const
+  same('X5', 'masks', redact(event, rules).error, error)
+}
+
+/**
+ * X7: no reading of a value shows a secret, or five characters of one. Read the slow way: every text in it, whatever that says as JSON, percent-encoded or as base64,
+ * and whatever that says again.
+ */
+export function checkGone(value: unknown, secret: string, mayStay: readonly string[] = []): void {
+  const todo: { readonly text: string; readonly depth: number }[] = textsOf(value, mayStay).map((text) => ({
+    text,
+    depth: 0,
+  }))
+  const parts = partsOf(secret)
+  const seen = new Set<string>()
+  for (const { text, depth } of todo) {
+    const shown = parts.find((part) => text.includes(part))
+    hold('X7', shown === undefined, () => {
+      return `${JSON.stringify(shown)} of ${JSON.stringify(secret)} shows in ${JSON.stringify(value)}`
+    })
+    if (depth === 5 || seen.has(text)) continue
+    seen.add(text)
+    for (const read of readings(text)) todo.push({ text: read, depth: depth + 1 })
+  }
+}
+
+/** The secret, and whatever of it would still tell something. */
+const partsOf = (secret: string): string[] => [
+  secret,
+  ...Array.from({ length: secret.length - 4 }, (_, i) => secret.slice(i, i + 5)).filter(
+    (part) => (part.match(/[A-Z0-9ßé€]/g) ?? []).length > 2,
+  ),
+]
+
+function textsOf(value: unknown, mayStay: readonly string[]): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return [String(value)]
+  return Object.entries(value).flatMap(([key, item]) =>
+    mayStay.includes(key) ? [] : [key, ...textsOf(item, mayStay)],
+  )
+}
+
+function readings(text: string): string[] {
+  const found: string[] = []
+  for (const [literal] of text.matchAll(/"(?:[^"\\]|\\.)*"/gs)) {
+    try {
+      found.push(JSON.parse(literal) as string)
+    } catch {
+      // No JSON: then it says nothing.
+    }
+  }
+  try {
+    found.push(JSON.parse(`"${text}"`) as string)
+  } catch {
+    // The same.
+  }
+  if (text.includes('%')) found.push(text.replace(/(?:%[0-9a-f]{2})+/gi, percent))
+  if (text.includes('+')) found.push(text.replaceAll('+', ' '))
+  for (const [run] of text.matchAll(/[A-Za-z0-9+/_-]{10,}/g)) {
+    for (let skip = 0; skip < 4; skip += 1)
+      found.push(Buffer.from(run.slice(skip), 'base64').toString('utf8'))
+  }
+  return found.filter((read) => read !== text)
+}
+
+function percent(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded)
+  } catch {
+    return encoded
+  }
+}

@@ -1,0 +1,105 @@
+/** K6 to K8: what is made of messages before they are sent. Facts go in; a LawBroken comes out when a law is broken. */
+
+import type { Fact } from '../../src/event/quarantine.ts'
+import { cacheBreakpoints } from '../../src/context/cache-breakpoints.ts'
+import { observationMasking } from '../../src/context/masking.ts'
+import { stablePrefix } from '../../src/context/stable-prefix.ts'
+import type { Content } from '../../src/event/shapes.ts'
+import { toAnthropic } from '../../src/messages/anthropic.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { branchOf } from '../../src/state/state.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { hold, same, total } from './law.ts'
+import { branchesOf, changesInside, GRAMMARS } from './messages.ts'
+
+/** K6: between condensations what is sent stays as it is, but for a last user message that grows. */
+export function checkStable(facts: readonly Fact[]): void {
+  const state = replay(facts)
+  for (const { event, canBeHead, parent, ...entry } of state.log.entries) {
+    if (!canBeHead || event?.kind === 'Condensation' || event?.kind === 'SystemPromptEvent') continue
+    const before = { ...state, branch: branchOf(parent) }
+    const after = { ...state, branch: entry.branch }
+    if (changesInside(before.branch.view.units, after.branch.view.units)) continue
+    const [was, is] = [toMessages(before), toMessages(after)]
+    const stable = total('K6', 'stablePrefix', () => stablePrefix(was, is))
+    const grows = was.at(-1)?.role === 'user'
+    hold(
+      'K6',
+      stable >= was.length - (grows ? 1 : 0),
+      `${stable} of ${was.length} messages at ${entry.seq} are stable`,
+    )
+    same('K6', 'the stable messages', is.slice(0, stable), was.slice(0, stable))
+    same('K6', 'all of a list beside itself', stablePrefix(is, toMessages(after)), is.length)
+  }
+}
+
+/** K7: masking keeps every call answered in every grammar, is done once and for all, and touches old results only. */
+export function checkMasked(facts: readonly Fact[]): void {
+  for (const state of branchesOf(facts).slice(0, 3)) {
+    const messages = toMessages(state)
+    const text = JSON.stringify(messages)
+    for (const [keepLast, stride] of [
+      [0, 1],
+      [2, 1],
+      [1, 3],
+    ] as const) {
+      const mask = observationMasking({ keepLast, stride })
+      const masked = total('K7', 'masking', () => mask(messages))
+      same('K7', 'messages after they were masked', messages, text)
+      same('K7', 'what is masked twice', mask(masked), masked)
+      same('K7', 'all but results', masked.map(withoutResult), messages.map(withoutResult))
+      const kept = Math.min(keepLast, results(messages).length)
+      same(
+        'K7',
+        'the last results',
+        results(masked).slice(-kept || Infinity),
+        results(messages).slice(-kept || Infinity),
+      )
+      if (masked.length === 0) continue
+      for (const { name, write, judge } of GRAMMARS) {
+        const [violation] = judge(total('K7', name, () => write(masked)))
+        hold('K7', violation === undefined, () => `${name}, masked: ${JSON.stringify(violation)}`)
+      }
+    }
+  }
+}
+
+const results = (messages: readonly NeutralMessage[]): NeutralMessage[] =>
+  messages.filter((message) => message.role === 'tool')
+
+const withoutResult = (message: NeutralMessage): object =>
+  message.role === 'tool' ? { ...message, content: [] } : message
+
+/** K8: at most four marks, only where Anthropic takes them, the end among them, and nothing changes but marks. */
+export function checkMarks(facts: readonly Fact[]): void {
+  for (const state of branchesOf(facts).slice(0, 3)) {
+    const messages = toMessages(state)
+    if (messages.length === 0) continue
+    const { judge } = GRAMMARS.find(({ name }) => name === 'Anthropic') as (typeof GRAMMARS)[number]
+    for (const stable of [0, messages.length >> 1, messages.length]) {
+      const marked = total('K8', 'cacheBreakpoints', () => cacheBreakpoints(messages, stable))
+      same('K8', 'messages without marks', unmarked(marked), unmarked(messages))
+      same('K8', 'marks of a marked list', cacheBreakpoints(marked, stable), marked)
+      same('K8', 'what is stable under marks', stablePrefix(messages, marked), messages.length)
+      const request = total('K8', 'toAnthropic', () => toAnthropic(marked))
+      const [violation] = judge(request)
+      hold('K8', violation === undefined, () => `with marks: ${JSON.stringify(violation)}`)
+      same('K8', 'the request without marks', withoutControl(request), withoutControl(toAnthropic(messages)))
+      const count = JSON.stringify(request).split('"cache_control":{"type":"ephemeral"}').length - 1
+      const marks = JSON.stringify(marked).split('"cache_prompt":true').length - 1
+      hold('K8', count <= 4 && marks <= 4, `${count} breakpoints, ${marks} marks`)
+      const says = messages.some(({ content }) => content.some(isSent))
+      hold('K8', marks > 0 || !says, 'no mark at all')
+    }
+  }
+}
+
+const isSent = (part: Content): boolean =>
+  'image_urls' in part ? part.image_urls.length > 0 : /[\p{L}\p{N}]/u.test(part.text)
+
+const unmarked = (messages: readonly NeutralMessage[]): string =>
+  JSON.stringify(messages, (key, value: unknown) => (key === 'cache_prompt' ? undefined : value))
+
+const withoutControl = (request: object): string =>
+  JSON.stringify(request, (key, value: unknown) => (key === 'cache_control' ? undefined : value))

@@ -1,0 +1,299 @@
+/** R7 to R9: snapshots. Facts go in; a LawBroken comes out when a state that was opened from parts, or compacted, says something else. */
+
+import { hasCode } from '../../src/event/errors.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { isOnPath, pathTo } from '../../src/log/ancestry.ts'
+import { kindOf } from '../../src/log/entry.ts'
+import { findEntry, listReports } from '../../src/log/log.ts'
+import { listOpenCalls } from '../../src/log/open-calls.ts'
+import { leaves, stateAt, switchTo } from '../../src/state/at.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import {
+  canReduce,
+  compact,
+  decodeSnapshot,
+  encodeParts,
+  isHeld,
+  type SnapshotPart,
+} from '../../src/state/snapshot.ts'
+import type { State } from '../../src/state/state.ts'
+import { pendingUnits, viewEvents } from '../../src/view/view.ts'
+import { type Across, across } from './across.ts'
+import { describeBranch, describeUnit } from './describe.ts'
+import { hold, same, total } from './law.ts'
+import { statesOf } from './replay.ts'
+import { staged } from './staged.ts'
+
+/** Small chunks, so that short logs have several. */
+const SIZE = 8
+
+const descriptions = new WeakMap<State, string>()
+
+/** All that a state says, bodies included. */
+export function describeState(state: State): string {
+  const known = descriptions.get(state)
+  if (known !== undefined) return known
+  const { branch, log } = state
+  const text = JSON.stringify({
+    state: encodeState(state),
+    branch: describeBranch(branch),
+    header: state.header,
+    view: [...viewEvents(branch.view)].map((item) => item.event),
+    pending: pendingUnits(branch.view).map(describeUnit),
+    open: listOpenCalls(branch.openCalls).map(({ entry, batch }) => [entry.seq, entry.event, batch]),
+    prompt: branch.systemPrompt?.event,
+    lastUserMessage: branch.lastUserMessage?.event,
+    head: [log.head?.seq, log.head?.id],
+    leaves: leaves(log).map((entry) => entry.seq),
+    reports: listReports(log),
+    messages: toMessages(state),
+    closed: toMessages(state, { pending: { close: 'closed' } }),
+    kinds: [...log.entries].map(kindOf),
+  })
+  descriptions.set(state, text)
+  return text
+}
+
+/** Is told what a check met on its way. */
+export type Met = (situation: Across) => void
+
+/** R7 and R8, at some cuts of the log. */
+export function checkSnapshots(
+  facts: readonly Fact[],
+  met: Met = () => undefined,
+  cuts = cutsOf(facts.length),
+): void {
+  const states = statesOf(facts)
+  for (const cut of cuts) {
+    const at = states[cut] as State
+    const parts = total('R8', `encodeSnapshot after ${cut} facts`, () => encodeParts(at, 0, SIZE))
+    const opened = open(parts, at, `the snapshot after ${cut} facts`)
+    const compacted = total('R7', `compact after ${cut} facts`, () => compact(at))
+    same('R7', `the state compacted after ${cut} facts`, describeState(compacted), describeState(at))
+    checkLetGo(at, opened)
+    const end = foldOn(facts, states, opened, met)
+    for (const situation of across(states, cut, end.log.entries.length)) met(situation)
+    foldOn(facts, states, compacted, met)
+    checkChain(facts, states, parts, cut, end)
+  }
+}
+
+/** R7 and R8, at one cut, staged in the middle of the log. */
+export function checkOneSnapshot(facts: readonly Fact[]): void {
+  const { log, cut } = staged(facts, facts.length >>> 1)
+  checkSnapshots(log, undefined, [cut])
+}
+
+/** Some places to cut a log at, both its ends among them. */
+function cutsOf(length: number): number[] {
+  return [...new Set([0, 1, 1 / 3, 1 / 2, 3 / 4].map((part) => Math.round(part * length)))]
+}
+
+function open(parts: readonly SnapshotPart[], expected: State, what: string): State {
+  const opened = total('R7', what, () => decodeSnapshot(parts, expected.conversationId))
+  hold('R7', opened !== null, `${what} does not open`)
+  same('R7', what, describeState(opened), describeState(expected))
+  const again = encodeParts(opened, 0, SIZE)
+  hold('R8', isEqual(again, parts), () => `${what}, written again, has other bytes`)
+  return opened
+}
+
+/** Folds the rest of the log onto a state as far as it can be; the state at the end of that. */
+function foldOn(facts: readonly Fact[], states: readonly State[], from: State, met: Met): State {
+  let state = from
+  for (const fact of facts.slice(from.log.entries.length)) {
+    const at = state.log.entries.length
+    const wanted = states[at + 1] as State
+    const fine = total('R7', 'canReduce', () => canReduce(state, fact))
+    if (!fine) {
+      met('not_held')
+      hold('R7', needsMore(state, wanted), `canReduce gave up at position ${at} for no reason`)
+      hold(
+        'R7',
+        throwsNotHeld(() => reduce(state, fact)),
+        `reduce went on at position ${at} all the same`,
+      )
+      break
+    }
+    state = total('R7', `reduce at position ${at}`, () => reduce(state, fact))
+    met('folded_on')
+    same('R7', `header and branch at position ${at}`, glance(state), glance(wanted))
+  }
+  const { length } = state.log.entries
+  same('R7', `the state after ${length} facts`, describeState(state), describeState(states[length] as State))
+  return state
+}
+
+const glance = ({ header, branch, log }: State) => [header, log.head?.seq, describeBranch(branch)]
+
+/** Whether the last fact of a state hangs on, or moved HEAD to, an entry that a shorter state does not hold. */
+function needsMore(shorter: State, { log }: State): boolean {
+  return [log.entries.last()?.parent, log.head].some((entry) => {
+    const known = entry === null || entry === undefined ? undefined : shorter.log.entries.get(entry.seq)
+    return known !== undefined && !isHeld(known)
+  })
+}
+
+/** Written on from a snapshot that was opened and folded on: only what is new, and it opens beside the old parts. */
+function checkChain(
+  facts: readonly Fact[],
+  states: readonly State[],
+  parts: readonly SnapshotPart[],
+  since: number,
+  state: State,
+): void {
+  const { length } = state.log.entries
+  const more = total('R8', 'encodeSnapshot since', () => encodeParts(state, since, SIZE))
+  const first = Math.floor(since / SIZE)
+  same(
+    'R8',
+    `parts since ${since} of ${length}`,
+    more.map(({ part }) => part),
+    [0, ...Array.from({ length: Math.ceil(length / SIZE) - first }, (_, n) => first + n + 1)],
+  )
+  const all = new Map([...parts, ...more].map((each) => [each.part, each]))
+  const whole = encodeParts(states[length] as State, 0, SIZE)
+  hold('R8', isEqual([...all.values()], whole), `parts since ${since} are not those of the whole`)
+  const opened = open([...all.values()].toReversed(), states[length] as State, 'the snapshot written on')
+  foldOn(facts, states, compact(opened), () => undefined)
+}
+
+/** What a compacted state does not hold it says so of; what it holds is what it was. */
+function checkLetGo(whole: State, state: State): void {
+  const real = [...whole.log.entries]
+  for (const [seq, entry] of [...state.log.entries].entries()) {
+    hold('R7', state.log.entries.get(seq) === entry, `entry ${seq}, asked for twice, is two objects`)
+    const before = real[seq]
+    const facts = [entry.canBeHead, entry.depth, entry.jump?.seq, entry.above?.seq, entry.reports]
+    same('R7', `entry ${seq}`, facts, [
+      before?.canBeHead,
+      before?.depth,
+      before?.jump?.seq,
+      before?.above?.seq,
+      before?.reports,
+    ])
+    if (entry.event !== null) same('R7', `body ${seq}`, entry.event, before?.event)
+    const other = state.log.entries.get((seq * 7) % real.length)
+    if (other !== undefined && other.stands && entry.stands) {
+      const isAbove = pathTo(entry).includes(other)
+      same('R7', `${other.seq} above ${seq}`, isOnPath(other, entry), isAbove)
+    }
+    const { id } = entry
+    if (id === null) continue
+    same('R7', `position of ${id}`, findEntry(state.log, id)?.seq, findEntry(whole.log, id)?.seq)
+    if (!entry.stands) continue
+    checkLook(
+      isHeld(entry),
+      `switchTo ${id}`,
+      () => switchTo(state, id),
+      () => switchTo(whole, id),
+    )
+    checkLook(
+      null,
+      `stateAt ${id}`,
+      () => stateAt(state, id),
+      () => stateAt(whole, id),
+    )
+  }
+}
+
+/** Held true: it must give the state; false: it must say so; null: either. */
+function checkLook(held: boolean | null, what: string, look: () => State, expected: () => State): void {
+  if (throwsNotHeld(look)) return hold('R7', held !== true, `${what} says that it is not held`)
+  hold('R7', held !== false, `${what} gives a state that is not held`)
+  same('R7', what, describeState(look()), describeState(expected()))
+}
+
+function throwsNotHeld(run: () => unknown): boolean {
+  try {
+    run()
+    return false
+  } catch (error) {
+    if (hasCode(error, 'not_held')) return true
+    throw error
+  }
+}
+
+function isEqual(some: readonly SnapshotPart[], others: readonly SnapshotPart[]): boolean {
+  return (
+    some.length === others.length &&
+    others.every(({ part, bytes }) => {
+      const found = some.find((each) => each.part === part)?.bytes
+      return found?.length === bytes.length && bytes.every((byte, at) => byte === found[at])
+    })
+  )
+}
+
+/** A way to spoil parts. The numbers are any; the result may be what it was. */
+export interface Damage {
+  readonly how: 'flip' | 'cut' | 'grow' | 'drop' | 'swap' | 'foreign' | 'shift' | 'zero'
+  readonly part: number
+  readonly at: number
+}
+
+/** R9: damaged parts open as nothing, or as the state that was written. */
+export function checkDamage(
+  facts: readonly Fact[],
+  foreign: readonly Fact[],
+  damages: readonly Damage[],
+): number {
+  const state = replay(facts)
+  const parts = encodeParts(state, 0, SIZE)
+  const others = encodeParts(replay(foreign), 0, SIZE)
+  let refused = 0
+  for (const damage of damages) {
+    const spoilt = spoil(parts, others, damage)
+    const opened = total('R9', `decodeSnapshot after ${JSON.stringify(damage)}`, () =>
+      decodeSnapshot(spoilt, ''),
+    )
+    if (opened === null) refused += 1
+    else same('R9', `the state after ${JSON.stringify(damage)}`, describeState(opened), describeState(state))
+    hold(
+      'R9',
+      opened === null || damage.how !== 'flip',
+      () => `a flipped bit was not seen: ${JSON.stringify(damage)}`,
+    )
+  }
+  return refused
+}
+
+function spoil(
+  parts: readonly SnapshotPart[],
+  others: readonly SnapshotPart[],
+  damage: Damage,
+): SnapshotPart[] {
+  const n = damage.part % parts.length
+  const { part, bytes } = parts[n] as SnapshotPart
+  const replaced = (by: Uint8Array): SnapshotPart[] =>
+    parts.map((each) => (each.part === part ? { part, bytes: by } : each))
+  const at = damage.at % bytes.length
+  switch (damage.how) {
+    case 'flip':
+      return replaced(bytes.map((byte, here) => (here === at ? byte ^ (1 << (damage.at % 8)) : byte)))
+    case 'zero':
+      return replaced(bytes.map((byte, here) => (here >= at && here < at + 64 ? 0 : byte)))
+    case 'cut':
+      return replaced(bytes.slice(0, at))
+    case 'grow':
+      return replaced(new Uint8Array([...bytes, ...bytes.slice(0, (at & ~3) + 4)]))
+    case 'drop':
+      return parts.filter((each) => each.part !== part)
+    case 'swap': {
+      const other = parts[damage.at % parts.length] as SnapshotPart
+      return parts.map((each) => ({
+        part: each.part === part ? other.part : each.part === other.part ? part : each.part,
+        bytes: each.bytes,
+      }))
+    }
+    case 'foreign':
+      return replaced(others[damage.at % others.length]?.bytes ?? bytes)
+    case 'shift': {
+      // The same bytes at an odd place of a larger buffer.
+      const room = new Uint8Array(bytes.length + 9)
+      room.set(bytes, 1 + (damage.at % 8))
+      return replaced(room.subarray(1 + (damage.at % 8), 1 + (damage.at % 8) + bytes.length))
+    }
+  }
+}

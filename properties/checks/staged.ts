@@ -1,0 +1,52 @@
+/** Stages a cut: a log and a position go in, the log with a cut there comes out, around which rare things happen. */
+
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { Event } from '../../src/event/types.ts'
+
+const update = (id: string, key: string, value: string): Event => ({
+  kind: 'ConversationStateUpdateEvent',
+  id,
+  key,
+  value,
+})
+const action = (id: string, response: string): Event => ({
+  kind: 'ActionEvent',
+  id,
+  thought: [],
+  tool_name: 'ls',
+  tool_call_id: `call-${id}`,
+  tool_call: { id: `call-${id}`, name: 'ls', arguments: '{}', origin: 'completion' },
+  llm_response_id: response,
+})
+
+/**
+ * The log with a cut in it, and what chance hardly ever brings about there: a reply that is known before a pause and goes on
+ * after it, in a batch that is answered already, and HEAD sent back by a state update.
+ */
+export function staged(
+  facts: readonly Fact[],
+  at: number,
+): { readonly log: readonly Fact[]; readonly cut: number } {
+  const before: readonly Event[] = [
+    update('x0', 'execution_status', 'running'),
+    action('x1', 'xr'),
+    {
+      kind: 'ObservationEvent',
+      id: 'x2',
+      tool_name: 'ls',
+      tool_call_id: 'call-x1',
+      action_id: 'x1',
+      observation: { kind: 'AnyObservation' },
+    },
+    { kind: 'PauseEvent', id: 'x3' },
+    update('x4', 'title', 'cut here'),
+  ]
+  const after: readonly Event[] = [
+    action('x5', 'xr'),
+    { ...action('x6', 'xr'), parent_id: 'x4' },
+    update('x7', 'leaf_event_id', 'x4'),
+    action('x8', 'xs'),
+    action('x9', 'xt'),
+  ]
+  return { log: [...facts.slice(0, at), ...before, ...after, ...facts.slice(at)], cut: at + before.length }
+}

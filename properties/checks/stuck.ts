@@ -1,0 +1,70 @@
+/** L: loops. Facts go in; a LawBroken comes out when the detector says something else than the naive reading, or is put off by what must not count. */
+
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { Event } from '../../src/event/types.ts'
+import { stuckDetector } from '../../src/context/stuck/detector.ts'
+import { nudgeMessage } from '../../src/context/stuck/nudge.ts'
+import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
+import { reduce } from '../../src/state/reduce.ts'
+import { compact } from '../../src/state/snapshot.ts'
+import type { State } from '../../src/state/state.ts'
+import { readLoops } from '../../test/model/stuck.ts'
+import { hold, same, total } from './law.ts'
+import { statesOf } from './replay.ts'
+
+/** The published thresholds, the least, and some that tell one pattern from another. */
+export const THRESHOLDS: readonly StuckOptions[] = [
+  {},
+  { action_observation: 1, action_error: 1, monologue: 1, alternating_pattern: 1 },
+  { action_observation: 2, action_error: 2, monologue: 2, alternating_pattern: 3 },
+  { action_observation: 6, action_error: 4, monologue: 4, alternating_pattern: 4 },
+]
+
+const DETECTORS = THRESHOLDS.map((options) => stuckDetector(options))
+
+/** L1, L2: after every prefix, by every set of thresholds. Returns the patterns that were found. */
+export function checkLoops(facts: readonly Fact[]): Set<string> {
+  const found = new Set<string>()
+  for (const [length, state] of statesOf(facts).entries()) {
+    for (const { verdict, nudge, reason, thresholds } of DETECTORS) {
+      const about = `after ${length} facts by ${JSON.stringify(thresholds)}`
+      const naive = readLoops(facts.slice(0, length), thresholds)
+      const is = total('L1', 'verdict', () => verdict(state))
+      same('L1', `verdict ${about}`, [is?.pattern ?? null, is?.eventIds ?? []], [naive.pattern, naive.ids])
+      same('L1', `reason ${about}`, reason(state), is?.reason ?? null)
+      const text = total('L1', 'nudge', () => nudge(state))
+      same('L1', `nudge ${about}`, text !== null, naive.nudge)
+      if (is !== null) found.add(is.pattern)
+      if (text !== null) checkNudge(state, text, nudge)
+      if (text !== null) found.add('nudge')
+    }
+    const { verdict, nudge } = DETECTORS[0] as (typeof DETECTORS)[0]
+    const small = compact(state)
+    same(
+      'L2',
+      `compacted after ${length} facts`,
+      [verdict(small), nudge(small)],
+      [verdict(state), nudge(state)],
+    )
+  }
+  return found
+}
+
+/** L3: once it stands in the log it is not given again. */
+function checkNudge(state: State, text: string, nudge: (state: State) => string | null): void {
+  const told = reduce(state, { ...nudgeMessage(text), id: 'nudge!' })
+  hold('L3', nudge(told) === null, `given twice: ${text}`)
+}
+
+/** What every detector says after every prefix. */
+const verdicts = (log: readonly Event[]) =>
+  statesOf(log).map((state) => DETECTORS.map(({ verdict }) => verdict(state)))
+
+/** L4: without thoughts, with other summaries and reasons the verdict is the same; of logs in which each reply has an id of its own. */
+export function checkThoughtless(facts: readonly Event[]): void {
+  const other = facts.map((event) => {
+    if (event.kind === 'UserRejectObservation') return { ...event, rejection_reason: 'no' }
+    return event.kind === 'ActionEvent' ? { ...event, thought: [], summary: 'other' } : event
+  })
+  same('L4', 'verdicts without thoughts', verdicts(other), verdicts(facts))
+}

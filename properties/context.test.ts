@@ -1,0 +1,86 @@
+/** K: decisions about the view. */
+
+import * as fc from 'fast-check'
+import { describe, it } from 'vitest'
+import type { Event } from '../src/event/types.ts'
+import { condenserDecisions, scriptedSummariser } from './checks/condensers.ts'
+import { checkCondensing, checkFit, type Condensed } from './checks/context.ts'
+import { checkMarks, checkMasked, checkStable } from './checks/sent.ts'
+import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { always, RUNS } from './run.ts'
+import { Tally } from './tally.ts'
+
+/** What must really have happened while K1 to K3 held. */
+const CONDENSED: readonly Condensed[] = [
+  'condensed',
+  'request_condensed',
+  'tokens_condensed',
+  'nothing_to_forget',
+  'over_budget',
+  'around_last_user_message',
+  'around_system_prompt',
+  'pending_in_between',
+  'loop_forgotten',
+  'summary_forgotten',
+  'several_times',
+]
+
+/** Chance hardly ever puts a prompt into the middle of what is forgotten. */
+const PROMPT: Event = {
+  kind: 'SystemPromptEvent',
+  id: 'prompt',
+  system_prompt: { text: 'Be brief.' },
+  tools: [],
+}
+
+describe('K, context', () => {
+  it('K1 to K3 and K5: condensations on hostile logs are whole, end, and keep what stays', () => {
+    const tally = new Tally<Condensed>()
+    always(fc.tuple(hostileLog(), fc.nat()), ([log, at]) => {
+      const found = new Set<Condensed>()
+      const facts = at % 2 === 0 ? log : log.toSpliced(at % (log.length + 1), 0, PROMPT)
+      checkCondensing(facts, (situation) => found.add(situation))
+      tally.count(found)
+    })
+    tally.require(CONDENSED)
+  })
+
+  it('K1 to K3 and K5 hold on legal logs', () => {
+    always(legalLog(), (facts) => checkCondensing(facts))
+  })
+
+  it('K2 to K4: every condenser with any summariser condenses within its limits, or says why not', async () => {
+    const property = fc.asyncProperty(
+      hostileLog(),
+      fc.array(scriptedSummariser(), { maxLength: 5 }),
+      condenserDecisions,
+    )
+    await fc.assert(property, { numRuns: RUNS })
+  })
+
+  it('K4 a cut holds the budget, or is refused', () => {
+    const tally = new Tally<Condensed>()
+    always(hostileLog(), (facts) => {
+      const found = new Set<Condensed>()
+      checkFit(facts, (situation) => found.add(situation))
+      tally.count(found)
+    })
+    tally.require(['cut', 'cut_refused'])
+    always(legalLog(), (facts) => checkFit(facts))
+  })
+
+  it('K6 between condensations what is stable only grows', () => {
+    always(hostileLog(), checkStable)
+    always(legalLog(), checkStable)
+  })
+
+  it('K7 masked messages are valid, and masked once and for all', () => {
+    always(hostileLog(), checkMasked)
+    always(legalLog(), checkMasked)
+  })
+
+  it('K8 cache breakpoints are few, and where they may be', () => {
+    always(hostileLog(), checkMarks)
+    always(legalLog(), checkMarks)
+  })
+})

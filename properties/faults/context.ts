@@ -1,0 +1,102 @@
+/** Deliberate faults in src/context/: each breaks at least one law. */
+
+import type { Fault } from './fault.ts'
+
+export const CONTEXT_FAULTS: readonly Fault[] = [
+  {
+    name: 'the system prompt is forgotten',
+    file: 'context/blocks.ts',
+    find: 'if (id === systemPrompt && permissions.forgetSystemPrompt !== true) fixed.add(unit)',
+    replace: '',
+  },
+  {
+    name: 'the last user message is forgotten',
+    file: 'context/blocks.ts',
+    find: 'if (lastUser !== null && permissions.forgetLastUserMessage !== true) fixed.add(lastUser)',
+    replace: '',
+  },
+  {
+    name: 'an id that two units bear is listed',
+    file: 'context/blocks.ts',
+    find: 'if (other !== undefined) fixed.add(unit).add(other)',
+    replace: '',
+  },
+  {
+    name: 'a block ends inside a loop',
+    file: 'context/blocks.ts',
+    find: 'if (start >= 0) while (starts[end] === start) end += 1',
+    replace: '',
+  },
+  {
+    name: 'a summary stands before what it tells of',
+    file: 'context/condenser/plan.ts',
+    find: 'summaryOffset: last.at + last.count - eventsIn(gone),',
+    replace: 'summaryOffset: gone[0]?.at ?? 0,',
+  },
+  {
+    name: 'one event is replaced by its summary',
+    file: 'context/condenser/plan.ts',
+    find: 'const LEAST = 2',
+    replace: 'const LEAST = 1',
+  },
+  {
+    name: 'a request is overheard',
+    file: 'context/condenser/plan.ts',
+    find: "const triggers: Trigger[] = view.unhandledCondensationRequest ? ['request'] : []",
+    replace: 'const triggers: Trigger[] = []',
+  },
+  {
+    name: 'earlier summaries are lost on the summariser',
+    file: 'context/condenser/event-text.ts',
+    find: "else if (unit.item.event.kind === 'CondensationSummaryEvent') summaries.push(unit.item.event.summary)",
+    replace: "else if (unit.item.event.kind === 'CondensationSummaryEvent') continue",
+  },
+  {
+    name: 'the summariser is not told results',
+    file: 'context/condenser/event-text.ts',
+    find: 'for (const answer of unit.answers) events.push(ofAnswer(answer))',
+    replace: '',
+  },
+  {
+    name: 'a cut leaves a view with nothing to send',
+    file: 'context/budget.ts',
+    find: 'return blocks.findLastIndex((block) => block.units.some(speaks))',
+    replace: 'return blocks.length',
+  },
+  {
+    name: 'a budget is one short',
+    file: 'context/budget.ts',
+    find: 'if (tokens > budget || messages.length === 0) return false',
+    replace: 'if (tokens >= budget || messages.length === 0) return false',
+  },
+  {
+    name: 'every cut point is counted',
+    file: 'context/first-fit.ts',
+    find: 'const middle = (low + high) >>> 1',
+    replace: 'const middle = low',
+  },
+  {
+    name: 'masked results forget what they answer',
+    file: 'context/masking.ts',
+    find: 'return { ...message, content: [text] }',
+    replace: "return { ...message, tool_call_id: '', content: [text] }",
+  },
+  {
+    name: 'the last results are masked',
+    file: 'context/masking.ts',
+    find: 'return left < 0 ? message : masked(message, placeholder)',
+    replace: 'return left < -1 ? message : masked(message, placeholder)',
+  },
+  {
+    name: 'a message that grew is stable',
+    file: 'context/stable-prefix.ts',
+    find: 'if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false',
+    replace: 'if (!Array.isArray(one) || !Array.isArray(other)) return false',
+  },
+  {
+    name: 'marks that were there stay',
+    file: 'context/cache-breakpoints.ts',
+    find: 'return isMarked(at) ? { ...rest, cache_prompt: true } : rest',
+    replace: 'return isMarked(at) ? { ...rest, cache_prompt: true } : part',
+  },
+]

@@ -1,0 +1,114 @@
+/** Deliberate faults in snapshots: each breaks at least one law. */
+
+import type { Fault } from './fault.ts'
+
+export const SNAPSHOT_FAULTS: readonly Fault[] = [
+  {
+    name: 'the fold goes on where nothing is held',
+    file: 'state/snapshot.ts',
+    find: 'return isFine(entry.parent) && isFine(head)',
+    replace: 'return isFine(entry.parent)',
+  },
+  {
+    name: 'a state update is taken for an entry that is not held',
+    file: 'state/snapshot/moment.ts',
+    find: 'return anchor < 0 || anchor === this.#held.head',
+    replace: 'return this.seq === this.#held.head',
+  },
+  {
+    name: 'what was let go has an empty branch',
+    file: 'state/snapshot/moment.ts',
+    find: 'if (!this.isHeld) throw notHeld(this)\n    // A state update changes no branch, and what is out of the tree has none.\n    return this.skeleton.anchor(this.seq) < 0',
+    replace: 'return !this.isHeld',
+  },
+  {
+    name: 'a snapshot forgets open calls that the view forgot',
+    file: 'state/snapshot/record.ts',
+    find: 'for (const { entry } of listOpenCalls(openCalls)) add(entry)',
+    replace: '',
+  },
+  {
+    name: 'a snapshot forgets which batch an open call belongs to',
+    file: 'state/snapshot/record.ts',
+    find: '[entry.seq, batch])',
+    replace: '[entry.seq, entry.seq])',
+  },
+  {
+    name: 'a snapshot forgets that a batch had errors only',
+    file: 'state/snapshot/record.ts',
+    find: "return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, answers]",
+    replace: "return ['batch', rank, unit.responseId, unit.thinking, true, calls, answers]",
+  },
+  {
+    name: 'a snapshot forgets the prompt that the view forgot',
+    file: 'state/snapshot/record.ts',
+    find: 'add(systemPrompt)\n',
+    replace: '\n',
+  },
+  {
+    name: 'a snapshot takes a second answer for an orphan',
+    file: 'state/dropped.ts',
+    find: "hasCall(log, answeredId(entry), 0, isAbove) ? 'duplicate_answer'",
+    replace: "hasCall(log, answeredId(entry), 0, () => false) ? 'duplicate_answer'",
+  },
+  {
+    name: 'calls below a snapshot answer nobody',
+    file: 'state/dropped.ts',
+    find: 'at.remains.eachCall(note)\n',
+    replace: '\n',
+  },
+  {
+    name: 'ids of a snapshot are unknown',
+    file: 'log/log.ts',
+    find: 'ids: new IndexMap(skeleton?.ids),',
+    replace: 'ids: new IndexMap(),',
+  },
+  {
+    name: 'replies of a snapshot are unknown',
+    file: 'log/log.ts',
+    find: 'responses: new IndexMap(skeleton?.responseIds),',
+    replace: 'responses: new IndexMap(),',
+  },
+  {
+    name: 'calls of a snapshot are unknown',
+    file: 'log/log.ts',
+    find: 'calls: new IndexMap(skeleton?.callIds),',
+    replace: 'calls: new IndexMap(),',
+  },
+  {
+    name: 'a kind that nobody knows is lost',
+    file: 'log/skeleton/chunk.ts',
+    find: 'if (code !== OTHER_KIND) return kindFrom(code)\n',
+    replace: 'return kindFrom(code)\n',
+  },
+  {
+    name: 'time is read from the wrong place after a restart',
+    file: 'log/skeleton/times.ts',
+    find: 'start = end\n',
+    replace: 'start = end + (at === 9 ? 1 : 0)\n',
+  },
+  {
+    name: 'a batch of a snapshot holds its answers as calls of their own',
+    file: 'state/snapshot/record.ts',
+    find: '({ entry: at(seq), call: at(call) })',
+    replace: '({ entry: at(seq), call: at(seq) })',
+  },
+  {
+    name: 'an entry of a snapshot is made anew each time',
+    file: 'log/skeleton/skeleton.ts',
+    find: 'return (leaf[seq % LEAF] ??= this.#make(this, seq))',
+    replace: 'return (leaf[seq % LEAF] = this.#make(this, seq))',
+  },
+  {
+    name: 'parts since a length begin one too late',
+    file: 'state/snapshot/chunks.ts',
+    find: 'let index = Math.floor(from / size)',
+    replace: 'let index = Math.ceil(from / size)',
+  },
+  {
+    name: 'the index of a snapshot finds the first call of an id only',
+    file: 'log/skeleton/keys.ts',
+    find: 'next[at] = heads[slot] as number',
+    replace: 'next[at] = -1',
+  },
+]

@@ -1,0 +1,90 @@
+/** Deliberate faults in src/context/stuck/: each breaks at least one law. */
+
+import type { Fault } from './fault.ts'
+
+export const STUCK_FAULTS: readonly Fault[] = [
+  {
+    name: 'the words of a refusal count',
+    file: 'context/stuck/turn.ts',
+    find: "return 'rejected'",
+    replace: 'return canonicalJson(answer)',
+  },
+  {
+    name: 'errors are all alike',
+    file: 'context/stuck/turn.ts',
+    find: 'return canonicalJson({ error: answer.error })',
+    replace: "return 'error'",
+  },
+  {
+    name: 'invalid calls are all alike',
+    file: 'context/stuck/turn.ts',
+    find: 'what === null ? argumentsOf(tool_call.arguments) : { action: what }',
+    replace: '{ action: what }',
+  },
+  {
+    name: 'the order of parallel calls counts',
+    file: 'context/stuck/turn.ts',
+    find: '[...new Set(keys)].toSorted()',
+    replace: 'keys',
+  },
+  {
+    name: 'a result is not read with its call',
+    file: 'context/stuck/turn.ts',
+    find: '`${callKey(call.event)} ${answerKey(entry.event)}`',
+    replace: '`${call === null} ${answerKey(entry.event)}`',
+  },
+  {
+    name: 'the id of a call counts',
+    file: 'context/stuck/turn.ts',
+    find: 'canonicalJson([by, tool_name, what',
+    replace: 'canonicalJson([by, tool_call.id, what',
+  },
+  {
+    name: 'a forgotten message of a user does not count',
+    file: 'context/stuck/window.ts',
+    find: 'unit.rank < since || ',
+    replace: '',
+  },
+  {
+    name: 'words of the environment are a user’s',
+    file: 'context/stuck/window.ts',
+    find: "messageOf(unit)?.source === 'user'",
+    replace: "messageOf(unit)?.llm_message.role === 'user'",
+  },
+  {
+    name: 'a call without an answer is a step',
+    file: 'context/stuck/window.ts',
+    find: ' || isPending(unit)',
+    replace: '',
+  },
+  {
+    name: 'failures count as results',
+    file: 'context/stuck/verdict.ts',
+    find: ' || first.failed',
+    replace: '',
+  },
+  {
+    name: 'one step over and over alternates',
+    file: 'context/stuck/verdict.ts',
+    find: '!returns || isSame(one, other)',
+    replace: '!returns',
+  },
+  {
+    name: 'a monologue goes on behind a call',
+    file: 'context/stuck/verdict.ts',
+    find: '.slice(0, step < 0 ? units.length : step)',
+    replace: '.slice(step < 0 ? 0 : step)',
+  },
+  {
+    name: 'a nudge is given twice',
+    file: 'context/stuck/nudge.ts',
+    find: 'since.some(isNudge) ? null :',
+    replace: '',
+  },
+  {
+    name: 'a nudge comes again after it',
+    file: 'context/stuck/nudge.ts',
+    find: 'errorStreak(window, count + 1) !== count',
+    replace: 'errorStreak(window, count + 1) < count - 1',
+  },
+]

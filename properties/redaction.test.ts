@@ -1,0 +1,106 @@
+/** X, redaction: what the rules call secret goes, and nothing else changes. */
+
+import * as fc from 'fast-check'
+import { describe, it } from 'vitest'
+import { redact } from '../src/context/redaction/redact.ts'
+import { type RedactionRules, redactionRules } from '../src/context/redaction/rules.ts'
+import { loadLine } from '../src/event/load.ts'
+import { anyEvent, hostileLog, legalLog } from '../src/testing/index.ts'
+import type { Situation } from '../test/model/notes.ts'
+import { situationsOf } from '../test/model/situations.ts'
+import { checkGrammars, checkNeutral, checkThinking, checkWords } from './checks/messages.ts'
+import {
+  checkGone,
+  checkLeft,
+  checkMaskStays,
+  checkRedacted,
+  checkSameShape,
+  MAY_STAY,
+  redacted,
+} from './checks/redaction.ts'
+import { hold } from './checks/law.ts'
+import { GREEDY } from './greedy-rules.ts'
+import { eventWith, hiddenSecret } from './hidden-secrets.ts'
+import { always, RUNS } from './run.ts'
+import { Tally } from './tally.ts'
+
+const greedy = () => fc.nat(GREEDY.length - 1)
+const rulesAt = (at: number) => GREEDY[at] as RedactionRules
+
+describe('X, redaction', () => {
+  it('X5, X6 and X8: the redacted event is one, and stays what it is when it is redacted again', () => {
+    always(fc.tuple(anyEvent(), greedy()), ([event, at]) => checkRedacted(event, rulesAt(at)))
+  })
+
+  it('X5 masks are left alone', checkMaskStays)
+
+  it('X5 to X8: a secret is found however it is written, wherever it stands', () => {
+    const tally = new Tally<string>()
+    const planted = hiddenSecret().chain((hidden) =>
+      fc.tuple(fc.constant(hidden), eventWith(hidden.text), fc.boolean()),
+    )
+    always(planted, ([hidden, event, keyed]) => {
+      const { secret, ways, left } = hidden
+      tally.count([...ways, `${ways.length} deep`, ...(left === null ? [] : ['left'])])
+      checkLeft(hidden)
+      const rules = redactionRules({ secrets: [secret], ...(keyed && { key: 'k' }) })
+      checkRedacted(event, rules)
+      checkGone(redact(event, rules), secret, MAY_STAY)
+    })
+    tally.require([
+      'json',
+      'quoted',
+      'escaped',
+      'percented',
+      'encoded',
+      'form',
+      'key',
+      'cut',
+      'base64',
+      'basic',
+      'wrapped',
+      '0 deep',
+      '2 deep',
+      'left',
+    ])
+  })
+
+  it('X7: also in lines that are no events', () => {
+    const broken = hiddenSecret().chain((hidden) =>
+      fc.tuple(fc.constant(hidden), eventWith(hidden.text), fc.nat(2)).map(([{ secret }, event, how]) => {
+        const text = JSON.stringify({ ...event, future: how })
+        return { secret, line: how === 0 ? text.slice(0, -1) : how === 1 ? `x${text}` : text }
+      }),
+    )
+    always(broken, ({ secret, line }) => {
+      const { fact } = loadLine(line)
+      const rules = redactionRules({ secrets: [secret] })
+      checkRedacted(fact, rules)
+      checkGone(redact(fact, rules), secret, MAY_STAY)
+    })
+  })
+
+  it('X9 and M: a log is what it was, and is sent as validly, whatever is redacted', () => {
+    const tally = new Tally<Situation>()
+    always(
+      fc.tuple(hostileLog(), greedy()),
+      ([facts, at]) => {
+        const rules = rulesAt(at)
+        tally.count(situationsOf(facts))
+        const after = redacted(facts, rules)
+        for (const fact of facts) checkRedacted(fact, rules)
+        checkSameShape(facts, after)
+        for (const judge of [checkGrammars, checkThinking, checkNeutral, checkWords]) judge(after)
+      },
+      RUNS / 2,
+    )
+    tally.require(['absent_id', 'open_batch', 'signed_thinking', 'redacted_thinking', 'reused_call_id'])
+  })
+
+  it('X8: a legal log without secrets comes back as it is', () => {
+    const rules = redactionRules({ secrets: ['nobody would write this'], builtIn: true, fields: [] })
+    always(legalLog(), (facts) => {
+      hold('X8', redacted(facts, rules) === facts, 'a copy of a log without secrets')
+    })
+  })
+})

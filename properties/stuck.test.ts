@@ -1,0 +1,28 @@
+/** L: loops. */
+
+import { describe, it } from 'vitest'
+import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { loopyLog } from '../test/context/loopy-log.ts'
+import { checkLoops, checkThoughtless } from './checks/stuck.ts'
+import { always, RUNS } from './run.ts'
+import { Tally } from './tally.ts'
+
+describe('L, loops', () => {
+  it('L1 to L3 what is found is what the naive reading finds, for every prefix of logs full of loops', () => {
+    const tally = new Tally<string>()
+    always(loopyLog(), (facts) => tally.count(checkLoops(facts)))
+    tally.require(['action_observation', 'action_error', 'monologue', 'alternating_pattern', 'nudge'])
+  })
+
+  it('L1 to L3 on hostile logs', () => {
+    always(hostileLog(), (facts) => void checkLoops(facts), RUNS / 4)
+  })
+
+  it('L1 to L3 on legal logs', () => {
+    always(legalLog(), (facts) => void checkLoops(facts), RUNS / 4)
+  })
+
+  it('L4 thoughts, summaries and reasons of refusals change nothing', () => {
+    always(loopyLog(), checkThoughtless)
+  })
+})

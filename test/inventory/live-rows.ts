@@ -1,0 +1,30 @@
+/** Groups Q and S of the inventory: lines of the table about batches that are executed, and about what is kept. */
+
+import { AGENT, type Row } from './case.ts'
+
+// prettier-ignore
+export const LIVE_ROWS: readonly Row[] = [
+  ['Q1', 'same', 'run', 'of the calls of a reply those up to the finish are executed'],
+  ['Q2', 'same', 'run', 'a blocked call is answered with its reason, the others are executed'],
+  ['Q3', 'same', 'run', 'what comes behind the finish is left out before anything is blocked'],
+  ['Q4', 'different', 'run', 'all blocked, the executor gets an empty list', 'issue 3: the step is called with calls to execute, or to ask the model; here it is the model'],
+  ['Q5', 'different', 'run', 'answers stand in the order of their calls', 'issue 3: they stand as the step yields them; U9: the view has its own order'],
+  ['Q6', 'same', 'run', 'a blocked finish does not finish'],
+  ['Q7', 'not ours', 'a critic that wants more adds one message', AGENT],
+  ['Q8', 'same', 'run', 'a call of an unknown tool is recorded and answered with an error'],
+  ['Q9', 'different', 'run', 'a tool that throws is answered with an error, and the run goes on', 'issue 3: the step answers for its tools; what the step itself throws ends the run in error'],
+
+  ['S1', 'different', 'live', 'what is kept of the state has no events', 'D7: nothing is kept of the state; it is what the log says'],
+  ['S2', 'different', 'live', 'one file for each event, and the same state when read', 'issue 3: one row for each event'],
+  ['S3', 'same', 'files', 'a file of another name is ignored'],
+  ['S4', 'different', 'files', 'a corrupt file is an error when it is reached', 'D16: it is quarantined in its place'],
+  ['S5', 'not ours', 'a first start adds the system prompt once', AGENT],
+  ['S6', 'different', 'files', 'events without a kept state are ignored', 'D7: the log is all there is'],
+  ['S7', 'same', 'live', 'status, policy and activated skills survive'],
+  ['S8', 'different', 'live', 'a kept state with another id is an error', 'issue 3: a conversation is opened by its id, and an unknown one is an error'],
+  ['S9', 'not ours', 'another agent, or other tools, on the way', AGENT],
+  ['S10', 'different', 'live', 'several changes are saved at once', 'issue 3: a batch of events is appended whole or not at all'],
+  ['S11', 'different', 'live', 'a callback for each field of the state but HEAD', 'D7: every change is an event, HEAD included, and subscribers see events'],
+  ['S12', 'not ours', 'who holds the lock of the state', 'a matter of threads: here the version of the log decides'],
+  ['S13', 'different', 'live', 'found running, the first open call is answered', 'issue 3: recover() answers every open call of the branch'],
+]

@@ -1,0 +1,230 @@
+/** The cases of groups P, Q and W that speak of runs: what the run loop does. */
+
+import { describe, expect, it } from 'vitest'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Hook } from '../../src/conversation/run/hooks.ts'
+import type { RunOptions } from '../../src/conversation/run/loop.ts'
+import type { StepInput, Yielded } from '../../src/conversation/run/step.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { action, agent, fail, observe, pause, status, user } from '../build.ts'
+
+async function conversation(...events: readonly Event[]): Promise<Conversation> {
+  const made = await createEngine({ store: memoryStore() }).create({ id: 'c' })
+  await made.append([user('m'), ...events])
+  return made
+}
+
+const kinds = async (made: Conversation): Promise<string[]> =>
+  [...(await made.state()).log.entries].flatMap(({ event }) =>
+    event === null || event.kind === 'ConversationStateUpdateEvent' ? [] : [event.kind],
+  )
+
+/** An agent that first makes these calls, answers those that it may execute, and then has the last word; with what it executed. */
+function worker(
+  calls: readonly ActionEvent[],
+  answer = (call: ActionEvent): Yielded => observe(`o-${call.id}`, call),
+) {
+  const executed: string[][] = []
+  let asked = 0
+  function* step({ approved }: StepInput): Generator<Yielded> {
+    if (approved.length > 0) {
+      executed.push(approved.map(({ id }) => id))
+      for (const { id, event } of approved) yield answer({ ...event, id })
+      return
+    }
+    asked += 1
+    yield asked === 1 && calls.length > 0 ? calls : agent(`done-${asked}`)
+  }
+  return { step, executed, asked: () => asked }
+}
+
+/** Calls of one reply; one of the tool finish is named `finish`. */
+const reply = (...names: readonly string[]): ActionEvent[] =>
+  names.map((name) => action(name, { response: 'r', tool: name === 'finish' ? 'finish' : 'ls' }))
+
+const guard = (blocks: (id: string) => boolean, asked: string[] = []): Hook => ({
+  on: 'PreToolUse',
+  name: 'guard',
+  run: ({ action_id: id = '' }) => {
+    asked.push(id)
+    return blocks(id) ? { blocked: true, reason: `not ${id}` } : {}
+  },
+})
+
+async function runOf(calls: readonly ActionEvent[], options: RunOptions = {}) {
+  const made = await conversation()
+  const { step, executed } = worker(calls)
+  const result = await made.run(step, options)
+  return { made, executed: executed.flat(), result, state: await made.state() }
+}
+
+describe('group P: runs', () => {
+  it('P15 finishing on the last iteration', async () => {
+    const { result, made } = await runOf(reply('finish'), { maxIterations: 1 })
+    expect(result.status).toBe('finished')
+    expect(await kinds(made)).not.toContain('ConversationErrorEvent')
+  })
+
+  it('P17 an interrupt while the model is asked', async () => {
+    const made = await conversation()
+    const asked = Promise.withResolvers<void>()
+    const run = made.run(() => {
+      asked.resolve()
+      return new Promise(() => undefined)
+    })
+    await asked.promise
+    await Promise.all([made.interrupt(), made.interrupt(), made.interrupt()])
+    expect((await run).status).toBe('paused')
+    expect((await kinds(made)).filter((kind) => kind === 'InterruptEvent').length).toBe(1)
+    expect(await made.interrupt()).toEqual([])
+  })
+
+  it('P20 each run has a signal of its own', async () => {
+    const made = await conversation()
+    const signals: AbortSignal[] = []
+    const step = function* ({ signal }: StepInput) {
+      signals.push(signal)
+      yield agent(`m${signals.length}`)
+    }
+    await made.run(step)
+    await made.sendMessage('again')
+    await made.run(async ({ signal }) => {
+      signals.push(signal)
+      void made.interrupt()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return []
+    })
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
+    await made.resume()
+    await made.run(step)
+    expect(new Set(signals).size).toBe(signals.length)
+    expect(signals.at(-1)?.aborted).toBe(false)
+  })
+
+  it('P21 a run that was cancelled before it began', async () => {
+    const made = await conversation(action('a'), status('w', 'waiting_for_confirmation'))
+    await made.approve(['a'])
+    const { step, executed } = worker([])
+    await made.run(step, { signal: AbortSignal.abort() })
+    expect(executed).toEqual([])
+    expect((await made.state()).header.grants).toEqual([{ action_id: 'a', grant: 'approved' }])
+  })
+})
+
+describe('group Q: batches', () => {
+  it.each([
+    [[], [], false],
+    [['a', 'b'], ['a', 'b'], false],
+    [['finish'], ['finish'], true],
+    [['a', 'finish'], ['a', 'finish'], true],
+    [['a', 'finish', 'b', 'd'], ['a', 'finish'], true],
+  ])('Q1 of the calls %j those are executed: %j', async (names, expected, finishes) => {
+    const { executed, made, state } = await runOf(reply(...names))
+    expect(executed).toEqual(expected)
+    expect(state.header.status).toBe('finished')
+    expect(
+      (await kinds(made)).includes('MessageEvent') && (await kinds(made)).at(-1) !== 'MessageEvent',
+    ).toBe(finishes)
+  })
+
+  it('Q2 a blocked call is answered with the reason, the others are executed', async () => {
+    const { executed, state } = await runOf(reply('a', 'b', 'd'), { hooks: [guard((id) => id === 'b')] })
+    expect(executed).toEqual(['a', 'd'])
+    const answer = [...state.log.entries].find(({ event }) => event?.kind === 'UserRejectObservation')?.event
+    expect(answer).toMatchObject({ action_id: 'b', rejection_reason: 'not b', rejection_source: 'hook' })
+  })
+
+  it('Q3 hooks are not asked for what comes behind the finish', async () => {
+    const asked: string[] = []
+    await runOf(reply('a', 'finish', 'b'), { hooks: [guard(() => false, asked)] })
+    expect(asked).toEqual(['a', 'finish'])
+  })
+
+  it('Q4 all blocked: nothing is executed', async () => {
+    const { executed, made } = await runOf(reply('a', 'b'), { hooks: [guard(() => true)] })
+    expect(executed).toEqual([])
+    expect((await kinds(made)).filter((kind) => kind === 'UserRejectObservation').length).toBe(2)
+  })
+
+  it('Q5 answers stand as the step gives them, behind those that are blocked', async () => {
+    const made = await conversation()
+    const { step } = worker(reply('a', 'b', 'd'), (call) => [
+      observe(`o-${call.id}`, call),
+      user(`u-${call.id}`),
+    ])
+    await made.run(step, { hooks: [guard((id) => id === 'b')] })
+    const answers = [...(await made.state()).log.entries].flatMap(({ event }) =>
+      event !== null && 'action_id' in event && event.kind !== 'HookExecutionEvent' ? [event.action_id] : [],
+    )
+    expect(answers).toEqual(['b', 'a', 'd'])
+  })
+
+  it('Q6 a blocked finish does not finish', async () => {
+    const made = await conversation()
+    const { step, asked } = worker(reply('finish'))
+    await made.run(step, { hooks: [guard((id) => id === 'finish')] })
+    expect(asked()).toBe(2)
+  })
+
+  it('Q8 a call of no tool that there is', async () => {
+    const made = await conversation()
+    const { step, executed } = worker([action('a', { action: null, tool: 'nope' })])
+    expect((await made.run(step)).status).toBe('finished')
+    expect(executed).toEqual([])
+    expect(await kinds(made)).toEqual(['MessageEvent', 'ActionEvent', 'AgentErrorEvent', 'MessageEvent'])
+  })
+
+  it('Q9 a tool that fails', async () => {
+    const made = await conversation()
+    const { step } = worker(reply('a'), (call) => fail('e', call, 'no such file'))
+    expect((await made.run(step)).status).toBe('finished')
+    const other = await conversation()
+    const broken = worker(reply('a'), () => {
+      throw new RangeError('out of range')
+    })
+    expect((await other.run(broken.step)).status).toBe('error')
+    expect((await other.state()).header.error).toMatchObject({ code: 'RangeError', detail: 'out of range' })
+  })
+})
+
+describe('group W: runs', () => {
+  it('W11 calls behind the finish are answered at once, and a message later runs none of them', async () => {
+    const made = await conversation()
+    const { step, executed } = worker(reply('work', 'finish', 'danger'))
+    expect((await made.run(step)).status).toBe('finished')
+    expect((await made.state()).branch.openCalls).toBeNull()
+    await made.sendMessage('on')
+    await made.run(step)
+    expect(executed.flat()).toEqual(['work', 'finish'])
+  })
+
+  it('W29 a hook that blocks a message and adds to it blocks, under the id that is stored', async () => {
+    const made = await conversation()
+    const { step, asked } = worker([])
+    const told: string[] = []
+    const hook: Hook = {
+      on: 'UserPromptSubmit',
+      name: 'censor',
+      run: ({ message_id: id = '' }) => {
+        told.push(id)
+        return { blocked: true, reason: 'no', additionalContext: 'more' }
+      },
+    }
+    await made.run(step, { hooks: [hook] })
+    expect(asked()).toBe(0)
+    expect(told).toEqual(['m'])
+  })
+
+  it('W46 a stuck conversation run again says again why', async () => {
+    const made = await conversation()
+    const { step, asked } = worker([])
+    for (let n = 0; n < 2; n += 1) {
+      expect((await made.run(step, { stuck: () => 'the same again and again' })).status).toBe('stuck')
+    }
+    expect(asked()).toBe(0)
+    await made.append(pause('p'))
+    expect((await made.state()).header.status).toBe('stuck')
+  })
+})

@@ -1,0 +1,121 @@
+/** A naive reading of loops: facts go in, what is stuck about HEAD's branch comes out, read anew from the whole log and compared field by field. */
+
+import { isDeepStrictEqual } from 'node:util'
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
+import type { StuckThresholds } from '../../src/context/stuck/thresholds.ts'
+import { readBranch } from './branch.ts'
+import { headAt } from './naive.ts'
+import { readTree } from './tree.ts'
+import { held, type Item, pending, type Unit } from './unit.ts'
+
+type Batch = Extract<Unit, { readonly type: 'batch' }>
+
+/** What there is to say of a branch. */
+export interface LoopReading {
+  readonly pattern: keyof StuckThresholds | null
+  readonly ids: readonly string[]
+  /** Whether the model is to be told, as long as it is not stuck. */
+  readonly nudge: boolean
+}
+
+/** The reading after all facts; `alternating_pattern` is at least 3. */
+export function readLoops(facts: readonly Fact[], thresholds: StuckThresholds): LoopReading {
+  const nodes = readTree(facts)
+  const { units: all, lastUserMessage } = readBranch(nodes, headAt(nodes, facts.length))
+  const { action_observation, action_error, monologue, alternating_pattern } = thresholds
+  const size = 10 * Math.max(action_observation, action_error + 1, monologue, alternating_pattern)
+
+  let start = 0
+  let place = -1
+  for (const [index, unit] of all.entries()) {
+    place = Math.max(place, held(unit)[0]?.at ?? -1)
+    const isUsers = unit.type === 'message' && sourceOf(unit.item) === 'user'
+    if (isUsers || pending(unit) || place < (lastUserMessage ?? -1)) start = index + 1
+  }
+  const units = all.slice(Math.max(start, all.length - size))
+  const steps = units.filter((unit): unit is Batch => unit.type === 'batch')
+  const last = (count: number) => (steps.length >= count ? steps.slice(-count) : null)
+
+  const same = last(action_observation)
+  if (same?.every((step) => !failed(step) && whole(step, same[0] as Batch)))
+    return stuck('action_observation', same)
+  const errors = last(action_error + 1)
+  if (errors?.every((step) => failed(step) && calls(step, errors[0] as Batch)))
+    return stuck('action_error', errors)
+  const said = units.slice(units.findLastIndex((unit) => unit.type === 'batch') + 1).filter(isAgents)
+  if (said.length >= monologue) return stuck('monologue', said.slice(-monologue))
+  const turns = last(alternating_pattern)
+  if (turns?.every((step, at) => at < 2 || whole(step, turns[at - 2] as Batch)) === true)
+    if (!whole(turns[0] as Batch, turns[1] as Batch)) return stuck('alternating_pattern', turns)
+
+  const streak = last(action_error)
+  const before = steps.at(-action_error - 1)
+  const newest = steps.at(-1)
+  const isStreak = streak?.every((step) => failed(step) && calls(step, newest as Batch)) === true
+  const isLonger = before !== undefined && failed(before) && calls(before, newest as Batch)
+  const told = streak !== null && units.slice(units.indexOf(streak[0] as Unit)).some(isNudge)
+  return { pattern: null, ids: [], nudge: isStreak && !isLonger && !told }
+}
+
+/** The reading of a branch that is stuck. */
+const stuck = (pattern: keyof StuckThresholds, proof: readonly Unit[]): LoopReading => ({
+  pattern,
+  ids: proof.flatMap((unit) => held(unit).map((item) => item.id)),
+  nudge: false,
+})
+
+const sourceOf = ({ event }: Item): string | null => (event.kind === 'MessageEvent' ? event.source : null)
+const isAgents = (unit: Unit): boolean => unit.type === 'message' && sourceOf(unit.item) === 'agent'
+const failed = (step: Batch): boolean => step.answers.every(({ event }) => event.kind === 'AgentErrorEvent')
+
+function isNudge(unit: Unit): boolean {
+  if (unit.type !== 'message' || unit.item.event.kind !== 'MessageEvent') return false
+  const { source, llm_message } = unit.item.event
+  const texts = (llm_message.content ?? []).map((part) => ('text' in part ? String(part.text) : ''))
+  return source === 'environment' && texts.some((text) => text.startsWith('[Repeated error]'))
+}
+
+/** Whether each step did only what the other did too. */
+function calls(one: Batch, other: Batch): boolean {
+  return alike(
+    one.calls.map(({ event }) => deed(event)),
+    other.calls.map(({ event }) => deed(event)),
+  )
+}
+
+/** The same with what came of it. */
+function whole(one: Batch, other: Batch): boolean {
+  const read = (step: Batch) =>
+    step.answers.map(({ event, call }) => [
+      deed(step.calls.find(({ at }) => at === call)?.event as Event),
+      outcome(event),
+    ])
+  return alike(read(one), read(other))
+}
+
+const alike = (some: readonly unknown[], others: readonly unknown[]): boolean =>
+  [
+    [some, others],
+    [others, some],
+  ].every(([a = [], b = []]) => a.every((x) => b.some((y) => isDeepStrictEqual(x, y))))
+
+function deed(event: Event): unknown {
+  const { source = 'agent', tool_name, action, tool_call } = event as ActionEvent
+  if (action !== null && action !== undefined) return plain({ source, tool_name, action })
+  try {
+    return plain({ source, tool_name, json: JSON.parse(tool_call.arguments) as unknown })
+  } catch {
+    return plain({ source, tool_name, text: tool_call.arguments })
+  }
+}
+
+function outcome(event: Event): unknown {
+  if (event.kind === 'AgentErrorEvent') return plain({ error: event.error })
+  if (event.kind === 'ObservationEvent')
+    return plain({ tool: event.tool_name, observation: event.observation })
+  return 'rejected'
+}
+
+/** JSON as it is written: 0 and -0 are one number. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
