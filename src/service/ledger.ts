@@ -3,6 +3,7 @@
 import { hasCode } from '../event/errors.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 import type { JsonValue } from '../event/shapes.ts'
+import type { AppendOptions } from '../store/append.ts'
 import type { Store } from '../store/store.ts'
 import { OWN_RECORDS } from './conversation-id.ts'
 
@@ -10,9 +11,10 @@ import { OWN_RECORDS } from './conversation-id.ts'
 export interface Ledger<T extends object> {
   /** All of them as they are now, the oldest first. O(changes since it was last asked). */
   readonly all: () => Promise<ReadonlyMap<string, T>>
-  readonly put: (id: string, record: T) => Promise<void>
+  /** With a lease of the ledger's own conversation it is refused, as `lease_lost`, when that is no longer the latest. */
+  readonly put: (id: string, record: T, lease?: LeaseProof) => Promise<void>
   /** False when there was none. */
-  readonly remove: (id: string) => Promise<boolean>
+  readonly remove: (id: string, lease?: LeaseProof) => Promise<boolean>
   /**
    * Changes what a decision over all records says, in one step: when somebody else changes them meanwhile, it is asked again. A record of
    * null is taken out. Gives back what the decision gave.
@@ -25,9 +27,17 @@ export interface Changes<T extends object> {
   readonly changes: readonly (readonly [id: string, record: T | null])[]
 }
 
+/** Says that a writer holds a lease. */
+export type LeaseProof = NonNullable<AppendOptions['lease']>
+
+/** The conversation in which a ledger is kept. */
+export const ledgerId = (name: string): string => `${OWN_RECORDS}${name}`
+
 /** What the changes are keyed by. */
 const CHANGE = 'record'
 const BATCH = 1_000
+/** The form of what is remembered of them. */
+const SNAPSHOT = 1
 
 interface Change {
   readonly id: string
@@ -36,12 +46,29 @@ interface Change {
 
 /** Records in a store under a name. Nothing is written before the first record is. */
 export function ledger<T extends object>(store: Store, name: string): Ledger<T> {
-  const conversationId = `${OWN_RECORDS}${name}`
+  const conversationId = ledgerId(name)
   const records = new Map<string, T>()
   let next = 0
+  let remembered = 0
   let reading: Promise<void> = Promise.resolve()
 
+  /** What was folded before is not folded again. Losing it costs time, not data. */
+  const remember = async (): Promise<void> => {
+    const bytes = new TextEncoder().encode(JSON.stringify({ version: SNAPSHOT, next, records: [...records] }))
+    await store.saveSnapshot(conversationId, [{ part: 0, bytes }], { complete: true }).catch(() => undefined)
+    remembered = next
+  }
+  const recall = async (): Promise<void> => {
+    const [part] = await store.loadSnapshot(conversationId)
+    const kept = part === undefined ? null : readSnapshot<T>(part.bytes)
+    if (kept === null) return
+    for (const [id, record] of kept.records) records.set(id, record)
+    next = kept.next
+    remembered = next
+  }
+
   const readOn = async (): Promise<void> => {
+    if (next === 0) await recall()
     for (;;) {
       const events = await store
         .read(conversationId, { from: next, limit: BATCH })
@@ -57,8 +84,9 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
         if (record === null) records.delete(id)
         else records.set(id, record as object as T)
       }
-      if (events.length < BATCH) return
+      if (events.length < BATCH) break
     }
+    if (next - remembered >= BATCH) await remember()
   }
   /** One reader after the other: each change is folded once. */
   const catchUp = (): Promise<void> => {
@@ -66,7 +94,7 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
     reading = turn.catch(() => undefined)
     return turn
   }
-  const write = async (changes: readonly Change[], expected: 'any' | number): Promise<void> => {
+  const write = async (changes: readonly Change[], options: AppendOptions): Promise<void> => {
     const facts = changes.map(
       (change) =>
         ({
@@ -77,7 +105,7 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
           value: change as object as JsonValue,
         }) as const,
     )
-    const append = () => store.append(conversationId, facts, { expected })
+    const append = () => store.append(conversationId, facts, options)
     await append().catch(async (error: unknown) => {
       if (!hasCode(error, 'unknown_conversation')) throw error
       await store.createConversation({ id: conversationId }).catch((again: unknown) => {
@@ -91,11 +119,12 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
       await catchUp()
       return records
     },
-    put: (id, record) => write([{ id, record: record as object as JsonValue }], 'any'),
-    async remove(id) {
+    put: (id, record, lease) =>
+      write([{ id, record: record as object as JsonValue }], lease === undefined ? {} : { lease }),
+    async remove(id, lease) {
       await catchUp()
       if (!records.has(id)) return false
-      await write([{ id, record: null }], 'any')
+      await write([{ id, record: null }], lease === undefined ? {} : { lease })
       return true
     },
     async change(decide) {
@@ -105,12 +134,28 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
         const decided = decide(records)
         const changes = decided.changes.map(([id, record]) => ({ id, record: record as object as JsonValue }))
         try {
-          if (changes.length > 0) await write(changes, seen)
+          if (changes.length > 0) await write(changes, { expected: seen })
           return decided
         } catch (error) {
           if (!hasCode(error, 'version_conflict')) throw error
         }
       }
     },
+  }
+}
+
+/** Null for one that cannot be read, or has another form. */
+function readSnapshot<T>(
+  bytes: Uint8Array,
+): { readonly next: number; readonly records: readonly [string, T][] } | null {
+  try {
+    const kept = JSON.parse(new TextDecoder().decode(bytes)) as {
+      readonly version: number
+      readonly next: number
+      readonly records: readonly [string, T][]
+    }
+    return kept.version === SNAPSHOT ? kept : null
+  } catch {
+    return null
   }
 }

@@ -3,6 +3,10 @@
 import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
 import { identifier, type Identify, requireCaller } from './auth.ts'
+import { Callbacks, type CallbacksOptions } from './callbacks/callbacks.ts'
+import type { WebhookOptions } from './callbacks/webhook.ts'
+import { controlPlane } from './control/operations.ts'
+import { createPlane, type Plane, type PlaneOptions } from './control/plane.ts'
 import { agentEvents, ownEvents } from './events/own.ts'
 import { sharedEvents } from './events/shared.ts'
 import { createApp } from './http/app.ts'
@@ -14,6 +18,12 @@ import { lifecycleOperations } from './lifecycle/operations.ts'
 import { type Agent, Runs, type RunsOptions } from './lifecycle/runs.ts'
 import { Live, type LiveOptions } from './live/live.ts'
 import { streamOperations } from './live/stream.ts'
+import { settingsOperations } from './settings/operations.ts'
+import { Profiles } from './settings/profiles.ts'
+import { Settings } from './settings/settings.ts'
+import { type AskLlm, askChatCompletions } from './settings/validate.ts'
+import { vault } from './settings/vault.ts'
+import { type Editor, type Workspace, workspaceOperations } from './workspace/workspace.ts'
 import { createMetrics, type Metrics } from './observe/metrics.ts'
 import { type Log, observeRequests } from './observe/observe.ts'
 import { showMetrics } from './observe/operations.ts'
@@ -32,6 +42,22 @@ export interface ServiceOptions {
   readonly maxRuns?: number
   /** How many may listen to conversations, and how. */
   readonly live?: LiveOptions
+  /** The sandboxes and starts of the control plane. */
+  readonly control?: PlaneOptions
+  /** Who is told of what happens. Default: nobody is. */
+  readonly webhooks?: readonly WebhookOptions[]
+  /** How they are told. */
+  readonly callbacks?: CallbacksOptions
+  /** Seals the API keys of profiles and settings where they are stored. Default: none, and no API key is kept. */
+  readonly secret?: string
+  /** How many profiles there may be. Default: 50. */
+  readonly maxProfiles?: number
+  /** Asks a model, to tell whether a profile is right. Default: as the Chat Completions interface has it, at its `base_url`. */
+  readonly askLlm?: AskLlm
+  /** The files that directories may be made in. Default: none. */
+  readonly workspace?: Workspace
+  /** The editor beside the service. Default: none. */
+  readonly editor?: Editor
   /** Version of the application that embeds it, for the server information. */
   readonly version?: string
   /** Most bytes of a request's body. Default: 16 MiB. */
@@ -56,6 +82,13 @@ export interface Service {
   readonly runs: Runs
   /** The streams of conversations; `close` ends them. */
   readonly live: Live
+  /** The control plane; `start` goes on with what was left undone, `close` ends its sandboxes. */
+  readonly control: Plane
+  /** The webhooks; `start` begins to deliver to them, `close` ends that. */
+  readonly callbacks: Callbacks
+  /** Profiles of models, and the settings, with their secrets: for whoever embeds the service. */
+  readonly profiles: Profiles
+  readonly settings: Settings
 }
 
 /**
@@ -80,11 +113,22 @@ export function createService(options: ServiceOptions): Service {
     onFailure: (error) => onFailure(error, null, ''),
   })
   const lifecycle = { engine, runs }
+  const control = createPlane(lifecycle, (error) => onFailure(error, null, ''), options.control)
+  const callbacks = new Callbacks(engine, options.webhooks ?? [], options.callbacks)
+  const sealing = vault(options.secret ?? null)
+  const profiles = new Profiles(engine.store, sealing, options.maxProfiles ?? 50)
+  const settings = new Settings(engine.store, sealing, profiles)
+  const whoAsks = (request: Request) => requireCaller(identify, request)
   const live = new Live(lifecycle, {
     onFailure: (error) => onFailure(error, null, ''),
     ...options.live,
   })
   metrics.measured('colloquy_live_streams', 'Streams of conversations that are open.', () => live.size)
+  metrics.measured(
+    'colloquy_webhook_waiting',
+    'Conversations that a webhook has yet to be told of.',
+    () => callbacks.size,
+  )
   metrics.measured('colloquy_runs', 'Runs of conversations in the background.', () => runs.size)
   metrics.measured('colloquy_conversations_in_memory', 'Conversations in memory.', () => engine.size)
   const operations: Operation[] = [
@@ -93,6 +137,13 @@ export function createService(options: ServiceOptions): Service {
     ...agentEvents(engine.store),
     ...lifecycleOperations(lifecycle),
     ...streamOperations(live),
+    ...controlPlane(control),
+    ...settingsOperations({ profiles, settings, ask: options.askLlm ?? askChatCompletions }),
+    ...workspaceOperations({
+      workspace: options.workspace ?? null,
+      editor: options.editor ?? null,
+      identify: whoAsks,
+    }),
     ...keyOperations(own, (request) => requireCaller(identify, request)),
     ...showMetrics(metrics),
     ...serverInfo(version),
@@ -124,7 +175,19 @@ export function createService(options: ServiceOptions): Service {
       },
     },
   )
-  return { app, fetch: (request) => app.fetch(request), metrics, identify, keys: own, runs, live }
+  return {
+    app,
+    fetch: (request) => app.fetch(request),
+    metrics,
+    identify,
+    keys: own,
+    runs,
+    live,
+    control,
+    callbacks,
+    profiles,
+    settings,
+  }
 }
 
 /** Whether the service is up, and what it is. */

@@ -1,83 +1,93 @@
-/** The service's own records: as they last were, for everybody who looks, whoever wrote them. */
+/** The service's own records: as they last were, in every process, none lost among many who change them, and soon there after a restart. */
 
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findConversation, otherForms } from '../../src/service/conversation-id.ts'
-import { ledger } from '../../src/service/ledger.ts'
+import { ledger, ledgerId } from '../../src/service/ledger.ts'
 import type { Store } from '../../src/store/store.ts'
 import { STORES } from './client.ts'
 
-interface Thing {
+interface Count {
   readonly n: number
 }
 
-const change = fc.record({
-  by: fc.nat(2),
-  id: fc.constantFrom('a', 'b', 'c'),
-  n: fc.option(fc.nat(9)),
-  look: fc.boolean(),
-})
-
-describe.each(Object.keys(STORES))('a ledger over %s', (name) => {
-  const open = (): Store => STORES[name]?.() as Store
-
-  it('is what was written last, seen by all alike', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(change, { maxLength: 30 }), async (changes) => {
-        const store = open()
-        const writers = [0, 1, 2].map(() => ledger<Thing>(store, 'things'))
-        const model = new Map<string, Thing>()
-        for (const { by, id, n, look } of changes) {
-          const writer = writers[by] as (typeof writers)[number]
-          if (n === null) expect(await writer.remove(id)).toBe(model.delete(id))
-          else {
-            await writer.put(id, { n })
-            model.set(id, { n })
-          }
-          if (look) expect(new Map(await writer.all())).toEqual(model)
-        }
-        for (const writer of [...writers, ledger<Thing>(store, 'things')]) {
-          expect([...(await writer.all())]).toEqual([...model])
-        }
-        await store.close()
-      }),
-      { numRuns: 40 },
-    )
-  })
-
-  it('loses nothing of many who write at once, the first time too', async () => {
-    const store = open()
-    const writers = Array.from({ length: 5 }, () => ledger<Thing>(store, 'things'))
-    await Promise.all(
-      writers.flatMap((writer, w) => Array.from({ length: 20 }, (_, n) => writer.put(`${w}-${n}`, { n }))),
-    )
-    const seen = await Promise.all(writers.map(async (writer) => [...(await writer.all()).keys()].toSorted()))
-    expect(seen[0]).toHaveLength(100)
-    expect(new Set(seen.map((ids) => ids.join())).size).toBe(1)
-    await store.close()
-  })
-
-  it('is read in more pieces than one, and writes nothing before it must', async () => {
-    const store = open()
-    expect((await ledger<Thing>(store, 'things').all()).size).toBe(0)
-    expect(await store.getConversation('colloquy:things')).toBeNull()
-    const writer = ledger<Thing>(store, 'things')
-    for (let n = 0; n < 2_050; n += 1) await writer.put(String(n % 7), { n })
-    expect([...(await ledger<Thing>(store, 'things').all()).values()].map(({ n }) => n)).toEqual([
-      2_044, 2_045, 2_046, 2_047, 2_048, 2_049, 2_043,
+describe.each(Object.entries(STORES))('records over %s', (_, make) => {
+  it('are the same to all who keep them, the oldest first', async () => {
+    const store = make()
+    const [a, b] = [ledger<Count>(store, 'x'), ledger<Count>(store, 'x')]
+    expect([...(await b.all())]).toEqual([])
+    await a.put('one', { n: 1 })
+    await b.put('two', { n: 2 })
+    await a.put('one', { n: 3 })
+    expect(await b.remove('three')).toBe(false)
+    for (const each of [a, b, ledger<Count>(store, 'x')]) {
+      expect([...(await each.all())]).toEqual([
+        ['one', { n: 3 }],
+        ['two', { n: 2 }],
+      ])
+    }
+    expect([await a.remove('one'), await b.remove('one'), [...(await b.all()).keys()]]).toEqual([
+      true,
+      false,
+      ['two'],
     ])
-    expect(await findConversation(store, 'colloquy:things')).toBeNull()
+    expect([...(await ledger<Count>(store, 'y').all())]).toEqual([])
     await store.close()
   })
-})
 
-describe('the forms of a UUID', () => {
-  it('are with and without dashes, in small letters', () => {
-    const [plain, dashed] = ['0123456789abcdef0123456789abcdef', '01234567-89ab-cdef-0123-456789abcdef']
-    expect(otherForms(plain)).toEqual([dashed])
-    expect(otherForms(dashed)).toEqual([plain])
-    expect(otherForms(dashed.toUpperCase())).toEqual([plain, dashed])
-    for (const other of ['c', '', `${plain}0`, '0123456789abcdef-0123456789abcdef-'])
-      expect(otherForms(other)).toEqual([])
+  it('lose no change of several who decide at once', async () => {
+    const store = make()
+    const many = Array.from({ length: 5 }, () => ledger<Count>(store, 'x'))
+    await Promise.all(
+      Array.from({ length: 50 }, (_, at) =>
+        many[at % 5]?.change((records) => ({ changes: [['n', { n: (records.get('n')?.n ?? 0) + 1 }]] })),
+      ),
+    )
+    expect((await ledger<Count>(store, 'x').all()).get('n')).toEqual({ n: 50 })
+    await store.close()
+  })
+
+  it('are changed only by whoever holds the lease that is asked for', async () => {
+    const store = make()
+    const records = ledger<Count>(store, 'x')
+    await records.put('n', { n: 1 })
+    const lease = await store.acquireLease(ledgerId('x'), 'me', 1_000)
+    await records.put('n', { n: 2 }, lease ?? undefined)
+    await expect(records.put('n', { n: 3 }, { owner: 'you', generation: 9 })).rejects.toMatchObject({
+      code: 'lease_lost',
+    })
+    await expect(records.remove('n', { owner: 'you', generation: 9 })).rejects.toMatchObject({
+      code: 'lease_lost',
+    })
+    expect((await records.all()).get('n')).toEqual({ n: 2 })
+    await store.close()
+  })
+
+  it('are not folded from the beginning again, and are right without what was remembered', async () => {
+    const store = make()
+    const records = ledger<Count>(store, 'x')
+    for (let round = 0; round < 25; round += 1) {
+      await records.change(() => ({
+        changes: Array.from({ length: 100 }, (_, at) => [`r${at}`, { n: round * 100 + at }] as const),
+      }))
+    }
+    await records.remove('r7')
+    const all = [...(await records.all())]
+    const reads: number[] = []
+    const read: Store['read'] = (id, options = {}) => {
+      reads.push(options.from ?? 0)
+      return store.read(id, options)
+    }
+    const watched = new Proxy(store, {
+      get(target, name) {
+        const value: unknown = name === 'read' ? read : Reflect.get(target, name)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    expect([...(await ledger<Count>(watched, 'x').all())]).toEqual(all)
+    expect(reads.every((from) => from >= 1_000)).toBe(true)
+    await store.saveSnapshot(ledgerId('x'), [{ part: 0, bytes: new Uint8Array([1, 2, 3]) }], {
+      complete: true,
+    })
+    expect([...(await ledger<Count>(store, 'x').all())]).toEqual(all)
+    await store.close()
   })
 })

@@ -41,6 +41,8 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   try {
     // A store that cannot be opened is told of now, and not by the first request.
     await store.listConversations({ limit: 1 })
+    await service.control.start()
+    service.callbacks.start()
     return await listen({
       fetch: service.fetch,
       host,
@@ -50,6 +52,8 @@ export async function serve(options: ServeOptions): Promise<Listening> {
       upgrade: sockets.upgrade,
       async closing() {
         await sockets.close()
+        await service.callbacks.close()
+        await service.control.close()
         await engine.close()
         await service.runs.settle()
       },

@@ -1,0 +1,68 @@
+/** Stored events and records go in, what a webhook is sent of them comes out: without deltas, and without secrets. */
+
+import { hashText } from '../../event/hash.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import type { ConversationRecord } from '../../store/conversation-record.ts'
+import type { StoredEvent } from '../../store/stored-event.ts'
+import { wireEvent } from '../events/pages.ts'
+import type { Message } from './post.ts'
+import type { Webhook } from './webhook.ts'
+
+/** Events of one message: up to which position they go, and the message; null when nothing in them is to be told. */
+export interface Batch {
+  readonly next: number
+  readonly message: Message | null
+}
+
+const encoder = new TextEncoder()
+
+/** As many of the events as go into one message. O(bytes). */
+export function batchOf(webhook: Webhook, conversationId: string, events: readonly StoredEvent[]): Batch {
+  const texts: string[] = []
+  let bytes = 2
+  let next = events[0]?.seq ?? 0
+  let first = -1
+  let last = -1
+  for (const stored of events) {
+    const event = wireEvent(stored)
+    const isTold =
+      event !== null &&
+      event.kind !== 'StreamingDeltaEvent' &&
+      (webhook.kinds === null || webhook.kinds.has(event.kind))
+    if (isTold) {
+      const text = JSON.stringify(event)
+      const size = encoder.encode(text).length + 1
+      if (texts.length > 0 && bytes + size > webhook.batchBytes) break
+      texts.push(text)
+      bytes += size
+      if (first < 0) first = stored.seq
+      last = stored.seq
+    }
+    next = stored.seq + 1
+  }
+  if (texts.length === 0) return { next, message: null }
+  return {
+    next,
+    message: {
+      path: `/events/${encodeURIComponent(conversationId)}`,
+      id: `events_${hashText(conversationId)}_${first}_${last}`,
+      body: `[${texts.join(',')}]`,
+      headers: { 'x-colloquy-sequence': `${first}-${last}` },
+    },
+  }
+}
+
+/** What has become of a conversation. */
+export function conversationMessage(type: 'created' | 'updated' | 'deleted', info: JsonObject): Message {
+  const body = JSON.stringify(info)
+  return {
+    path: '/conversations',
+    id: `conversation_${hashText(`${type}\n${body}`)}`,
+    body,
+    headers: { 'x-colloquy-event': `conversation.${type}` },
+  }
+}
+
+/** What of a record is told when it changes; the status stands in the log. */
+export const digestOf = ({ title, public: open, tags }: ConversationRecord): string =>
+  hashText(JSON.stringify([title, open, Object.entries(tags).toSorted(([a], [b]) => (a < b ? -1 : 1))]))

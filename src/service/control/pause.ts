@@ -1,0 +1,13 @@
+/** Milliseconds and a signal go in; when they are over, or the signal is aborted, it resolves. */
+
+/** Waits; never rejects. */
+export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const end = (): void => resolve()
+  const timer = setTimeout(end, milliseconds)
+  signal.addEventListener('abort', end, { once: true })
+  await promise
+  clearTimeout(timer)
+  signal.removeEventListener('abort', end)
+}

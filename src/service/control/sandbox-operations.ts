@@ -1,0 +1,195 @@
+/** The control plane's operations on sandboxes and their specs; what they work on goes in, the table comes out. */
+
+import { type Operation, operation } from '../http/operation.ts'
+import { optional, text, texts } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { SUCCESS, SUCCESS_SCHEMA } from '../lifecycle/info.ts'
+import { PAGING } from './conversation-operations.ts'
+import { pageOf } from './page.ts'
+import type { Plane } from './plane.ts'
+import type { SandboxSpec } from './sandbox.ts'
+import type { SandboxInfo } from './sandboxes.ts'
+import { listOf, maybe, pageOfSchema, SANDBOX, SPEC } from './shapes.ts'
+
+const tag = 'Sandboxes'
+
+/** Most that are asked for at once. */
+const MOST_IDS = 100
+
+const TOO_MANY = { 400: { description: 'Too many ids' } }
+const UNKNOWN = { 404: { description: 'Unknown sandbox' } }
+const NONE = { 409: { description: 'The service was made without sandboxes' } }
+const byId = { sandbox_id: text() }
+const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA }, ...UNKNOWN }
+
+export const sandboxOperations = (plane: Plane): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/sandboxes/search',
+      operationId: 'search_sandboxes_api_v1_sandboxes_search_get',
+      tag,
+      summary: 'Search Sandboxes',
+      query: PAGING,
+      replies: { 200: { description: 'The newest first', schema: pageOfSchema(SANDBOX) } },
+    },
+    async ({ query: { page_id, limit } }) => {
+      const { items, next_page_id } = pageOf(await plane.sandboxes.records(), {
+        keyOf: ({ created_at, id }) => [created_at, id],
+        descending: true,
+        list: 'sandboxes',
+        order: 'created_at_desc',
+        filter: {},
+        cursor: page_id,
+        limit,
+      })
+      return {
+        body: { items: await Promise.all(items.map((one) => plane.sandboxes.info(one))), next_page_id },
+      }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/sandboxes',
+      operationId: 'batch_get_sandboxes_api_v1_sandboxes_get',
+      tag,
+      summary: 'Batch Get Sandboxes',
+      query: { id: texts() },
+      replies: {
+        200: {
+          description: 'Those with these ids, in their order, null for each that is missing',
+          schema: listOf(maybe(SANDBOX)),
+        },
+        ...TOO_MANY,
+      },
+    },
+    async ({ query: { id: ids } }) => {
+      checkIds(ids, 'sandboxes')
+      const found: (SandboxInfo | null)[] = []
+      for (const id of ids) {
+        const record = await plane.sandboxes.find(id)
+        found.push(record === null ? null : await plane.sandboxes.info(record))
+      }
+      return { body: found }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/v1/sandboxes',
+      operationId: 'start_sandbox_api_v1_sandboxes_post',
+      tag,
+      summary: 'Start Sandbox',
+      query: { sandbox_spec_id: optional(text()) },
+      replies: {
+        200: { description: 'Begun', schema: SANDBOX },
+        404: { description: 'Unknown sandbox spec' },
+        ...NONE,
+      },
+    },
+    async ({ query }) => {
+      const record = await plane.sandboxes.start(query.sandbox_spec_id)
+      return { body: await plane.sandboxes.info(record) }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/v1/sandboxes/{sandbox_id}/pause',
+      operationId: 'pause_sandbox_api_v1_sandboxes__sandbox_id__pause_post',
+      tag,
+      summary: 'Pause Sandbox',
+      params: byId,
+      replies: done,
+    },
+    async ({ path }) => {
+      await plane.sandboxes.pause(path.sandbox_id)
+      return { body: SUCCESS }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/v1/sandboxes/{sandbox_id}/resume',
+      operationId: 'resume_sandbox_api_v1_sandboxes__sandbox_id__resume_post',
+      tag,
+      summary: 'Resume Sandbox',
+      params: byId,
+      replies: { ...done, ...NONE },
+    },
+    async ({ path }) => {
+      await plane.sandboxes.resume(path.sandbox_id)
+      plane.inBackground(plane.whenUp(path.sandbox_id))
+      return { body: SUCCESS }
+    },
+  ),
+  operation(
+    {
+      method: 'delete',
+      path: '/api/v1/sandboxes/{sandbox_id}',
+      operationId: 'delete_sandbox_api_v1_sandboxes__sandbox_id__delete',
+      tag,
+      summary: 'Delete Sandbox',
+      params: byId,
+      // Clients of the public service give the id twice.
+      query: { sandbox_id: optional(text()) },
+      replies: done,
+    },
+    async ({ path }) => {
+      await plane.sandboxes.delete(path.sandbox_id)
+      return { body: SUCCESS }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/sandbox-specs/search',
+      operationId: 'search_sandbox_specs_api_v1_sandbox_specs_search_get',
+      tag: 'Sandbox Specs',
+      summary: 'Search Sandbox Specs',
+      query: PAGING,
+      replies: { 200: { description: 'In the order of their configuration', schema: pageOfSchema(SPEC) } },
+    },
+    async ({ query: { page_id, limit } }) => {
+      const placed = plane.sandboxes.specs.map((spec, at) => ({ spec, at: String(at).padStart(9, '0') }))
+      const { items, next_page_id } = pageOf(placed, {
+        keyOf: ({ at, spec }) => [at, spec.id],
+        descending: false,
+        list: 'sandbox-specs',
+        order: 'configured',
+        filter: {},
+        cursor: page_id,
+        limit,
+      })
+      return { body: { items: items.map(({ spec }) => spec), next_page_id } }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/sandbox-specs',
+      operationId: 'batch_get_sandbox_specs_api_v1_sandbox_specs_get',
+      tag: 'Sandbox Specs',
+      summary: 'Batch Get Sandbox Specs',
+      query: { id: texts() },
+      replies: {
+        200: {
+          description: 'Those with these ids, in their order, null for each that is missing',
+          schema: listOf(maybe(SPEC)),
+        },
+        ...TOO_MANY,
+      },
+    },
+    async ({ query: { id: ids } }) => {
+      checkIds(ids, 'sandbox specs')
+      const { specs } = plane.sandboxes
+      return { body: ids.map((id): SandboxSpec | null => specs.find((spec) => spec.id === id) ?? null) }
+    },
+  ),
+]
+
+function checkIds(ids: readonly string[], what: string): void {
+  if (ids.length <= MOST_IDS) return
+  throw new HttpProblem(400, `Cannot get more than ${MOST_IDS} ${what} at once, got ${ids.length}.`)
+}

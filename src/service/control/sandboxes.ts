@@ -1,0 +1,163 @@
+/** Sandboxes of a service: a store for their records and a provider that runs them go in; sandboxes that are started, paused and listed come out. */
+
+import type { Store } from '../../store/store.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { ledger } from '../ledger.ts'
+import type { SandboxProvider, SandboxSpec, SandboxState } from './sandbox.ts'
+
+/** What is kept of a sandbox; how it stands its provider knows. */
+export interface SandboxRecord {
+  readonly id: string
+  readonly sandbox_spec_id: string
+  readonly created_at: string
+}
+
+/** What is told of a sandbox. */
+export interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {
+  readonly created_by_user_id: null
+}
+
+/** How sandboxes are kept. */
+export interface SandboxesOptions {
+  readonly provider: SandboxProvider | null
+  /** How many may run; before one more does, the oldest are paused. */
+  readonly most: number
+}
+
+const GONE: SandboxState = {
+  status: 'MISSING',
+  status_detail: null,
+  session_api_key: null,
+  exposed_urls: null,
+  working_dir: null,
+}
+
+/** The sandboxes. What changes which of them run happens one after the other, so that there are never more than may be. */
+export class Sandboxes {
+  readonly #provider: SandboxProvider | null
+  readonly #most: number
+  readonly #records
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(store: Store, { provider, most }: SandboxesOptions) {
+    if (!Number.isSafeInteger(most) || most < 1)
+      throw new RangeError('maxSandboxes must be a whole number above 0')
+    this.#provider = provider
+    this.#most = most
+    this.#records = ledger<SandboxRecord>(store, 'sandboxes')
+  }
+
+  /** Whether there is a provider to start any. */
+  get possible(): boolean {
+    return this.#provider !== null
+  }
+
+  /** In order; values of the environment that look like secrets are masked. */
+  get specs(): readonly SandboxSpec[] {
+    return (this.#provider?.specs ?? []).map((spec) => ({ ...spec, initial_env: masked(spec.initial_env) }))
+  }
+
+  /** The oldest first. */
+  async records(): Promise<readonly SandboxRecord[]> {
+    return [...(await this.#records.all()).values()]
+  }
+
+  async find(id: string): Promise<SandboxRecord | null> {
+    return (await this.#records.all()).get(id) ?? null
+  }
+
+  /** How one stands; MISSING for one that is not known, here or to the provider. */
+  async state(id: string): Promise<SandboxState> {
+    if ((await this.find(id)) === null) return GONE
+    return (await this.#provider?.state(id)) ?? GONE
+  }
+
+  async info(record: SandboxRecord): Promise<SandboxInfo> {
+    const { working_dir: _dir, ...state } = (await this.#provider?.state(record.id)) ?? GONE
+    return { ...record, created_by_user_id: null, ...state }
+  }
+
+  /** Begins one. @throws HttpProblem 409 without a provider, 404 for an unknown spec. */
+  async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
+    const provider = this.#required()
+    const spec = specId === null ? provider.specs[0] : provider.specs.find((one) => one.id === specId)
+    if (spec === undefined)
+      throw new HttpProblem(404, `Sandbox spec ${JSON.stringify(specId ?? '')} is not known.`)
+    return this.#inTurn(async () => {
+      const known = await this.find(id)
+      const record = known ?? { id, sandbox_spec_id: spec.id, created_at: new Date().toISOString() }
+      await this.#makeRoom(id)
+      if (known === null) await this.#records.put(id, record)
+      await provider.start(id, record.sandbox_spec_id)
+      return record
+    })
+  }
+
+  /** Nothing for one that does not run. @throws HttpProblem 404. */
+  async pause(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#known(id)
+      await this.#provider?.pause(id)
+    })
+  }
+
+  /** Nothing for one that runs. @throws HttpProblem 404, 409 without a provider. */
+  async resume(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      const { sandbox_spec_id } = await this.#known(id)
+      const provider = this.#required()
+      if (isUp(await this.state(id))) return
+      await this.#makeRoom(id)
+      await provider.resume(id, sandbox_spec_id)
+    })
+  }
+
+  /** @throws HttpProblem 404. */
+  async delete(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#known(id)
+      await this.#provider?.delete(id)
+      await this.#records.remove(id)
+    })
+  }
+
+  async #known(id: string): Promise<SandboxRecord> {
+    const record = await this.find(id)
+    if (record !== null) return record
+    throw new HttpProblem(404, `Sandbox ${JSON.stringify(id)} is not known.`)
+  }
+
+  #required(): SandboxProvider {
+    if (this.#provider !== null) return this.#provider
+    throw new HttpProblem(409, 'This service was made without sandboxes.')
+  }
+
+  /** Pauses the oldest of the others, until one more may run. */
+  async #makeRoom(id: string): Promise<void> {
+    const up: string[] = []
+    for (const record of await this.records()) {
+      if (record.id !== id && isUp(await this.state(record.id))) up.push(record.id)
+    }
+    for (const oldest of up.slice(0, Math.max(0, up.length - this.#most + 1)))
+      await this.#provider?.pause(oldest)
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work)
+    this.#turn = result.catch(() => undefined)
+    return result
+  }
+}
+
+/** An id of the control plane: 32 hexadecimal digits. */
+export const newId = (): string => crypto.randomUUID().replaceAll('-', '')
+
+const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || status === 'STARTING'
+
+const masked = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(env).map(([name, value]) => [
+      name,
+      /key|token|secret|passw|credential/i.test(name) ? '**********' : value,
+    ]),
+  )

@@ -1,0 +1,151 @@
+/** A folder and specs go in, a provider that runs each sandbox as a local process group in a folder of its own comes out. */
+
+import { rm, stat } from 'node:fs/promises'
+import { isAbsolute, join, normalize, resolve } from 'node:path'
+import type { SandboxProvider, SandboxSpec, SandboxState } from '../control/sandbox.ts'
+import { ProcessSandbox, type ProcessSpec, type Times } from './sandbox/process-sandbox.ts'
+import { Watchdog } from './sandbox/watchdog.ts'
+
+/** How process sandboxes are run. */
+export interface ProcessSandboxesOptions {
+  /** Where each sandbox gets a folder. One service at a time may use it. */
+  readonly directory: string
+  /** In order; the first is the default. Default: one that is a working directory alone. */
+  readonly specs?: readonly ProcessSpec[]
+  /** Milliseconds that a command may take to answer. Default: 120,000. */
+  readonly startTimeout?: number
+  /** Milliseconds between two looks at a command that is up. Default: 5,000. */
+  readonly healthInterval?: number
+  /** Milliseconds that a command has to end when it is asked to. Default: 2,000. */
+  readonly grace?: number
+  /** Bytes that are kept of what a sandbox prints. Default: 1 MiB. */
+  readonly logBytes?: number
+}
+
+/** A provider that also shows what its sandboxes print. */
+export interface ProcessSandboxes extends SandboxProvider {
+  /** The latest output of one; empty for one that has printed nothing, or is not known. */
+  readonly logs: (id: string) => Promise<string>
+}
+
+const RESTARTED: SandboxState = {
+  status: 'PAUSED',
+  status_detail: 'It ended with the service; resume begins it again, with the files that it left.',
+  session_api_key: null,
+  exposed_urls: null,
+  working_dir: null,
+}
+
+const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null }]
+
+/**
+ * Sandboxes as process groups of this machine. They keep nobody out of anything: a command may do what the service's user may. Their
+ * environment holds none of the service's own. All of them end with the provider, with the process, and when that is killed: a small
+ * process watches over them.
+ * @throws Error for specs that cannot be.
+ *
+ * @example
+ * const sandboxes = processSandboxes({
+ *   directory: 'sandboxes',
+ *   specs: [{ id: 'agent', command: ['agent-server'], health: '/alive' }],
+ * })
+ * sandboxes.specs[0].working_dir // 'workspace'
+ * await sandboxes.state('a1') // null
+ * await sandboxes.close()
+ */
+export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandboxes {
+  const { specs = DEFAULT_SPECS, logBytes = 2 ** 20 } = options
+  const root = resolve(options.directory)
+  const times: Times = {
+    start: options.startTimeout ?? 120_000,
+    look: options.healthInterval ?? 5_000,
+    answer: 5_000,
+    grace: options.grace ?? 2_000,
+  }
+  checkSpecs(specs)
+  const created = new Date().toISOString()
+  const watchdog = new Watchdog()
+  const live = new Map<string, ProcessSandbox>()
+  let closed = false
+  const killAll = (): void => {
+    for (const sandbox of live.values()) sandbox.kill()
+  }
+
+  const start = async (id: string, specId: string): Promise<void> => {
+    const spec = specs.find((one) => one.id === specId)
+    if (closed || spec === undefined || !isName(id)) {
+      throw new Error(
+        closed ? 'The sandboxes were closed.' : `There is no sandbox spec ${JSON.stringify(specId)}.`,
+      )
+    }
+    if (live.size === 0) process.once('exit', killAll)
+    const known = live.get(id)
+    const sandbox =
+      known ?? new ProcessSandbox({ id, spec, directory: join(root, id), watchdog, times, logBytes })
+    live.set(id, sandbox)
+    await (known === undefined ? sandbox.begin() : sandbox.resume())
+  }
+
+  return {
+    specs: specs.map((spec): SandboxSpec => ({
+      id: spec.id,
+      command: spec.command,
+      created_at: created,
+      initial_env: spec.initial_env ?? {},
+      working_dir: spec.working_dir ?? 'workspace',
+    })),
+    start,
+    resume: start,
+    async state(id) {
+      const sandbox = live.get(id)
+      if (sandbox !== undefined) return sandbox.state
+      const directory = isName(id) && (await isDirectory(join(root, id)))
+      return directory ? { ...RESTARTED, working_dir: null } : null
+    },
+    async pause(id) {
+      await live.get(id)?.pause()
+    },
+    async delete(id) {
+      const sandbox = live.get(id)
+      await sandbox?.delete()
+      live.delete(id)
+      if (sandbox === undefined && isName(id)) await rm(join(root, id), { recursive: true, force: true })
+    },
+    async logs(id) {
+      return (await live.get(id)?.log.read()) ?? ''
+    },
+    async close() {
+      closed = true
+      await Promise.all([...live.values()].map((sandbox) => sandbox.end('PAUSED', RESTARTED.status_detail)))
+      live.clear()
+      process.removeListener('exit', killAll)
+      await watchdog.close()
+    },
+  }
+}
+
+/** Whether an id may be the name of a folder. */
+const isName = (id: string): boolean => /^[\w-]{1,64}$/.test(id)
+
+const isDirectory = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+
+function checkSpecs(specs: readonly ProcessSpec[]): void {
+  if (specs.length === 0) throw new Error('There must be at least one sandbox spec.')
+  if (new Set(specs.map(({ id }) => id)).size < specs.length)
+    throw new Error('Two sandbox specs have one id.')
+  for (const { id, command, working_dir: folder = 'workspace' } of specs) {
+    const inside = normalize(folder)
+    if (isAbsolute(folder) || inside === '..' || inside.startsWith('../') || inside === '.') {
+      throw new Error(
+        `The working_dir of sandbox spec ${JSON.stringify(id)} must be a folder within the sandbox's own.`,
+      )
+    }
+    if (command !== null && command.length === 0) {
+      throw new Error(`The command of sandbox spec ${JSON.stringify(id)} is empty.`)
+    }
+  }
+}

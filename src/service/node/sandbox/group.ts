@@ -1,0 +1,128 @@
+/** A command goes in, a process group that runs it comes out, which is ended as a whole, also when this process is. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
+import type { LogFile } from './log-file.ts'
+import type { Watchdog } from './watchdog.ts'
+
+/** What to run. */
+export interface GroupCommand {
+  readonly command: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** How a command ended. */
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  /** Why it could not be started. */
+  readonly cause?: Error
+}
+
+/** Waits for the word before it becomes the command, so that nothing runs that nobody watches over; without it, it ends. */
+const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
+
+/** Milliseconds that a killed group may take to be gone. */
+const PATIENCE = 2_000
+
+/** A running group. */
+export class Group {
+  readonly #child: ChildProcess
+  readonly #watchdog: Watchdog
+  /** Resolves when its first process has ended. */
+  readonly ended: Promise<Ended>
+
+  private constructor(child: ChildProcess, watchdog: Watchdog, ended: Promise<Ended>) {
+    this.#child = child
+    this.#watchdog = watchdog
+    this.ended = ended
+  }
+
+  /** Starts a command. @throws Error when not even the shell can be started. */
+  static async start({ command, cwd, env }: GroupCommand, watchdog: Watchdog, log: LogFile): Promise<Group> {
+    const child = spawn('/bin/sh', ['-c', GATE, 'sandbox', ...command], {
+      cwd,
+      env: { ...env },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    })
+    const { promise, resolve, reject } = Promise.withResolvers<Ended>()
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+    child.once('error', (error) => reject(error))
+    const gate = child.stdio[3] as Writable | null
+    gate?.on('error', () => undefined)
+    if (child.pid === undefined) {
+      await promise
+      throw new Error('The command could not be started.')
+    }
+    for (const stream of [child.stdout, child.stderr]) if (stream !== null) void log.take(stream)
+    await watchdog.add(child.pid)
+    gate?.end('go\n')
+    return new Group(child, watchdog, promise)
+  }
+
+  /** Sends a signal to all of it; false when nobody is left. */
+  signal(signal: NodeJS.Signals | 0): boolean {
+    const { pid } = this.#child
+    if (pid === undefined) return false
+    try {
+      return process.kill(-pid, signal)
+    } catch {
+      return false
+    }
+  }
+
+  /** Asks it to end, makes it end after `grace` milliseconds, and resolves when it is gone. */
+  async end(grace: number): Promise<void> {
+    this.signal('SIGTERM')
+    // One that is held hears nothing.
+    this.signal('SIGCONT')
+    if (!(await this.#gone(grace))) {
+      this.signal('SIGKILL')
+      await this.#gone(PATIENCE)
+    }
+    this.#leave()
+  }
+
+  /** Ends it at once, without waiting. */
+  kill(): void {
+    this.signal('SIGKILL')
+    this.#leave()
+  }
+
+  #leave(): void {
+    const { pid, stdout, stderr } = this.#child
+    if (pid !== undefined) this.#watchdog.remove(pid)
+    // Whoever left the group may hold the pipes; nobody waits for that.
+    setTimeout(() => {
+      stdout?.destroy()
+      stderr?.destroy()
+    }, 100).unref()
+  }
+
+  async #gone(milliseconds: number): Promise<boolean> {
+    const until = performance.now() + milliseconds
+    while (this.signal(0) && (await isAlive(this.#child.pid ?? 0))) {
+      if (performance.now() > until) return false
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    return true
+  }
+}
+
+/**
+ * Whether anybody of a group lives. Where nobody fetches the dead they can be signalled for ever, so on Linux it is looked up. O(processes).
+ */
+async function isAlive(group: number): Promise<boolean> {
+  if (process.platform !== 'linux') return true
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue
+    const status = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
+    // The name stands in parentheses and may hold anything; then come the state, the parent and the group.
+    const [state, , itsGroup] = status.slice(status.lastIndexOf(')') + 2).split(' ')
+    if (Number(itsGroup) === group && state !== 'Z' && state !== 'X') return true
+  }
+  return false
+}

@@ -1,0 +1,79 @@
+/** What a sandbox prints goes in; the latest of it is kept in two files, never more than a bound together. */
+
+import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
+
+/** Characters of the end that are kept at hand, to tell why something failed. */
+const TAIL = 2_000
+
+/** A log that is written in turns, by any number of streams. */
+export class LogFile {
+  readonly #path: string
+  readonly #half: number
+  readonly #decoder = new TextDecoder()
+  #file: FileHandle | null = null
+  #size = 0
+  #tail = ''
+  #turn: Promise<void> = Promise.resolve()
+
+  /** @param most bytes of both files together */
+  constructor(path: string, most: number) {
+    this.#path = path
+    this.#half = Math.floor(most / 2)
+  }
+
+  /** The end of what was printed. */
+  get tail(): string {
+    return this.#tail.trim()
+  }
+
+  /** Reads a stream to its end. The process that prints waits for the disk, and never the other way round. */
+  async take(stream: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+      for await (const chunk of stream) {
+        this.#tail = (this.#tail + this.#decoder.decode(chunk, { stream: true })).slice(-TAIL)
+        this.#turn = this.#turn.then(() => this.#write(chunk)).catch(() => undefined)
+        await this.#turn
+      }
+    } catch {
+      // A pipe that broke has nothing more to tell.
+    }
+  }
+
+  /** All that is kept, the oldest first. */
+  async read(): Promise<string> {
+    await this.#turn
+    const parts = await Promise.all(
+      [`${this.#path}.1`, this.#path].map((path) => readFile(path, 'utf8').catch(() => '')),
+    )
+    return parts.join('')
+  }
+
+  async close(): Promise<void> {
+    await this.#turn
+    await this.#file?.close()
+    this.#file = null
+  }
+
+  async #write(chunk: Uint8Array): Promise<void> {
+    for (let at = 0; at < chunk.length; at += this.#half) {
+      const part = chunk.subarray(at, at + this.#half)
+      const file = await this.#room(part.length)
+      await file.write(part)
+      this.#size += part.length
+    }
+  }
+
+  async #room(bytes: number): Promise<FileHandle> {
+    if (this.#file !== null && this.#size + bytes > this.#half) {
+      await this.#file.close()
+      this.#file = null
+      await rename(this.#path, `${this.#path}.1`)
+    }
+    if (this.#file === null) {
+      this.#file = await open(this.#path, 'a')
+      this.#size = (await this.#file.stat()).size
+      if (this.#size + bytes > this.#half && this.#size > 0) return this.#room(bytes)
+    }
+    return this.#file
+  }
+}

@@ -1,0 +1,252 @@
+/** One sandbox as processes: it is begun, held, let go on and ended, one thing after the other; how it stands comes out. */
+
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SandboxState, SandboxStatus } from '../../control/sandbox.ts'
+import { type Ended, Group } from './group.ts'
+import { freePort, probe } from './health.ts'
+import { LogFile } from './log-file.ts'
+import { killMarked, MARKER, type Watchdog } from './watchdog.ts'
+
+/** What a process sandbox is made from. */
+export interface ProcessSpec {
+  readonly id: string
+  /** The program and its arguments; null for a working directory in which nothing runs. */
+  readonly command: readonly string[] | null
+  /** Added to what every sandbox has: PATH, HOME, PORT, SESSION_API_KEY, SANDBOX_ID. */
+  readonly initial_env?: Readonly<Record<string, string>>
+  /** A folder within the sandbox's own. Default: workspace. */
+  readonly working_dir?: string
+  /** A path that the command answers on its PORT when it is up; without one, it is up when it has begun. */
+  readonly health?: string
+}
+
+/** What a sandbox is given by its provider. */
+export interface ProcessSandboxParts {
+  readonly id: string
+  readonly spec: ProcessSpec
+  /** The sandbox's own folder. */
+  readonly directory: string
+  readonly watchdog: Watchdog
+  readonly times: Times
+  readonly logBytes: number
+}
+
+/** In milliseconds. */
+export interface Times {
+  /** For which a command may take to answer. */
+  readonly start: number
+  /** Between two looks at one that is up. */
+  readonly look: number
+  /** For which an answer is waited for. */
+  readonly answer: number
+  /** That a command has to end when it is asked to. */
+  readonly grace: number
+}
+
+/** How often a command that was up may not answer. */
+const MOST_MISSED = 3
+
+interface Run {
+  readonly group: Group
+  readonly url: string | null
+  readonly port: number
+  readonly key: string
+  /** Raised whenever those who watch must look no more. */
+  epoch: number
+}
+
+export class ProcessSandbox {
+  readonly #parts: ProcessSandboxParts
+  readonly #mark: string
+  readonly log: LogFile
+  readonly workingDir: string
+  #run: Run | null = null
+  #status: SandboxStatus = 'STARTING'
+  #detail: string | null = null
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: ProcessSandboxParts) {
+    this.#parts = parts
+    this.#mark = `${parts.watchdog.mark}:${parts.id}`
+    this.workingDir = join(parts.directory, parts.spec.working_dir ?? 'workspace')
+    this.log = new LogFile(join(parts.directory, 'sandbox.log'), parts.logBytes)
+  }
+
+  get state(): SandboxState {
+    const run = this.#status === 'RUNNING' ? this.#run : null
+    const isServer = run !== null && run.url !== null
+    return {
+      status: this.#status,
+      status_detail: this.#detail,
+      session_api_key: isServer ? run.key : null,
+      exposed_urls: isServer
+        ? [{ name: 'AGENT_SERVER', url: `http://127.0.0.1:${run.port}`, port: run.port }]
+        : null,
+      working_dir: this.workingDir,
+    }
+  }
+
+  /** Begins it, unless it is up. */
+  begin(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#run !== null) return
+      this.#set('STARTING', null)
+      try {
+        await this.#begin()
+      } catch (error) {
+        this.#set('ERROR', `The sandbox could not be started: ${sayError(error)}.`)
+      }
+    })
+  }
+
+  /** Holds all of its processes where they are. */
+  pause(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#status !== 'RUNNING' && this.#status !== 'STARTING') return
+      if (this.#run !== null) {
+        this.#run.epoch += 1
+        this.#run.group.signal('SIGSTOP')
+      }
+      this.#set('PAUSED', null)
+    })
+  }
+
+  /** Lets it go on where it is held, and begins it again where it has failed or ended. */
+  async resume(): Promise<void> {
+    if (this.#status === 'ERROR') await this.end('PAUSED', null)
+    await this.#inTurn(async () => {
+      if (this.#status !== 'PAUSED' || this.#run === null) return
+      const run = this.#run
+      this.#set(run.url === null ? 'RUNNING' : 'STARTING', null)
+      run.group.signal('SIGCONT')
+      void this.#watch(run)
+    })
+    await this.begin()
+  }
+
+  /** Ends all of its processes; its files stay. */
+  end(status: SandboxStatus, detail: string | null): Promise<void> {
+    return this.#inTurn(async () => {
+      const run = this.#run
+      this.#run = null
+      this.#set(status, detail)
+      if (run === null) return
+      run.epoch += 1
+      await run.group.end(this.#parts.times.grace)
+      await killMarked(this.#mark)
+      await this.log.close()
+    })
+  }
+
+  /** Ends it, and takes its files away. */
+  async delete(): Promise<void> {
+    await this.end('MISSING', null)
+    await rm(this.#parts.directory, { recursive: true, force: true })
+  }
+
+  /** Ends its processes at once, without waiting: there is no time left. */
+  kill(): void {
+    this.#run?.group.kill()
+  }
+
+  async #begin(): Promise<void> {
+    const { id, spec, watchdog } = this.#parts
+    await mkdir(this.workingDir, { recursive: true })
+    if (spec.command === null) return this.#set('RUNNING', null)
+    const port = await freePort()
+    const key = crypto.randomUUID()
+    const group = await Group.start(
+      {
+        command: spec.command,
+        cwd: this.workingDir,
+        env: {
+          ...inherited(),
+          HOME: this.workingDir,
+          ...spec.initial_env,
+          PORT: String(port),
+          SESSION_API_KEY: key,
+          OH_SESSION_API_KEYS_0: key,
+          SANDBOX_ID: id,
+          [MARKER]: this.#mark,
+        },
+      },
+      watchdog,
+      this.log,
+    )
+    const url = spec.health === undefined ? null : new URL(spec.health, `http://127.0.0.1:${port}`).href
+    const run: Run = { group, url, port, key, epoch: 0 }
+    this.#run = run
+    void group.ended.then((ended) => this.#over(run, ended))
+    if (url === null) this.#set('RUNNING', null)
+    void this.#watch(run)
+  }
+
+  /** Its first process has ended: what it left behind is ended too. */
+  async #over(run: Run, ended: Ended): Promise<void> {
+    run.epoch += 1
+    if (this.#run !== run) return
+    // What it printed last comes a little later than its end.
+    await sleep(50)
+    const how = ended.signal === null ? `exited with code ${ended.code}` : `was ended by ${ended.signal}`
+    if (this.#run === run) await this.end('ERROR', `The command ${how}.${this.#said()}`)
+  }
+
+  /** Looks whether it answers, from its beginning on and for as long as it runs. */
+  async #watch(run: Run): Promise<void> {
+    const { url, epoch } = run
+    if (url === null) return
+    const { times, spec } = this.#parts
+    const start = performance.now()
+    let missed = 0
+    for (let wait = 25; ;) {
+      const problem = await probe(url, times.answer)
+      if (run.epoch !== epoch) return
+      if (problem === null) {
+        missed = 0
+        wait = times.look
+        this.#set('RUNNING', null)
+      } else if (this.#status === 'STARTING') {
+        wait = Math.min(500, wait * 1.5)
+        if (performance.now() - start > times.start) {
+          const why = `The command did not answer ${spec.health} within ${times.start} ms: ${problem}.`
+          return void this.end('ERROR', why + this.#said())
+        }
+      } else if (++missed >= MOST_MISSED) {
+        this.#set('ERROR', `The command answers ${spec.health} no more: ${problem}.${this.#said()}`)
+      }
+      await sleep(wait)
+      if (run.epoch !== epoch) return
+    }
+  }
+
+  #said(): string {
+    const { tail } = this.log
+    return tail === '' ? '' : ` Its last output: ${tail.slice(-500)}`
+  }
+
+  #set(status: SandboxStatus, detail: string | null): void {
+    this.#status = status
+    this.#detail = detail
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work)
+    this.#turn = result.catch(() => undefined)
+    return result
+  }
+}
+
+/** Of the service's own environment only what says where things are: the rest may hold its secrets. */
+const inherited = (): Record<string, string> =>
+  Object.fromEntries(
+    ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'].flatMap((name): [string, string][] => {
+      const value = process.env[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+
+const sayError = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const sleep = (milliseconds: number): Promise<void> =>
+  new Promise((resolve) => void setTimeout(resolve, milliseconds).unref())

@@ -1,0 +1,86 @@
+/** A folder goes in, a workspace that makes directories in it, and nowhere else, comes out. */
+
+import { constants, realpathSync } from 'node:fs'
+import { lstat, mkdir, open } from 'node:fs/promises'
+import { isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { HttpProblem } from '../http/problem.ts'
+import type { Workspace } from '../workspace/workspace.ts'
+
+const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
+  ENOTDIR: [400, 'A file is in the way.'],
+  EEXIST: [400, 'A file is in the way.'],
+  ENAMETOOLONG: [400, 'The path is too long.'],
+  EINVAL: [400, 'The path is none.'],
+  ELOOP: [403, 'The path goes over a symbolic link.'],
+  EACCES: [403, 'The directory may not be made there.'],
+  EPERM: [403, 'The directory may not be made there.'],
+  EROFS: [403, 'The workspace is read-only.'],
+  ENOENT: [409, 'The path was changed meanwhile.'],
+  ENOSPC: [507, 'The disk is full.'],
+}
+
+/**
+ * A workspace in a folder, which must be there. Paths are absolute and lead below it, without `..` and over no symbolic link; on Linux, also
+ * when somebody puts one there at the same moment.
+ *
+ * @example
+ * const workspace = directoryWorkspace('.')
+ * const refused = await workspace.createDirectory('/elsewhere').catch((error) => error.status)
+ * refused // 403
+ */
+export function directoryWorkspace(folder: string): Workspace {
+  const given = resolve(folder)
+  const root = realpathSync(given)
+  return {
+    async createDirectory(path) {
+      if (path.includes('\u0000') || !isAbsolute(path))
+        throw new HttpProblem(400, 'The path must be absolute.')
+      const parts = partsBelow([given, root], path)
+      try {
+        await make(root, parts)
+      } catch (error) {
+        const { code = '' } = error as NodeJS.ErrnoException
+        const problem = PROBLEMS[code]
+        throw problem === undefined ? error : new HttpProblem(...problem)
+      }
+    },
+  }
+}
+
+/** The names below the root. @throws HttpProblem 403 for a path that is not below it, or speaks of going up. */
+function partsBelow(roots: readonly string[], path: string): string[] {
+  if (path.split(/[/\\]/).includes('..')) throw new HttpProblem(403, 'The path must not go up.')
+  for (const root of roots) {
+    const inside = relative(root, path)
+    if (!isAbsolute(inside) && inside !== '..' && !inside.startsWith(`..${sep}`)) {
+      return inside.split(sep).filter((part) => part !== '')
+    }
+  }
+  throw new HttpProblem(403, 'The path leads out of the workspace.')
+}
+
+/** Goes down name by name, each held open while the next is made in it, so that none can be changed for another on the way. */
+async function make(root: string, parts: readonly string[]): Promise<void> {
+  let path = root
+  let holder = await openDirectory(root)
+  try {
+    for (const part of parts) {
+      path = join(path, part)
+      const place = process.platform === 'linux' ? `/proc/self/fd/${holder.fd}/${part}` : path
+      await mkdir(place).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error
+      })
+      const next = await openDirectory(place).catch(async (error: NodeJS.ErrnoException) => {
+        if (!(await lstat(place)).isSymbolicLink()) throw error
+        throw new HttpProblem(403, 'The path goes over a symbolic link.')
+      })
+      await holder.close()
+      holder = next
+    }
+  } finally {
+    await holder.close()
+  }
+}
+
+const openDirectory = (path: string) =>
+  open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)

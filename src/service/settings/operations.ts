@@ -1,0 +1,276 @@
+/** Profiles and settings over HTTP: what keeps them goes in, the table of operations comes out; no answer holds a secret. */
+
+import type { JsonObject } from '../../event/shapes.ts'
+import { listOf, maybe, objectOf } from '../control/shapes.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { Parameter } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { SUCCESS, SUCCESS_SCHEMA } from '../lifecycle/info.ts'
+import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
+import { PROFILE_NAME, renameBody, saveProfileBody, settingsBody, validateBody } from './schema.ts'
+import { masked } from './secrets.ts'
+import type { Settings, SettingsValues } from './settings.ts'
+import { type AskLlm, validateLlm } from './validate.ts'
+
+/** What the operations work on. */
+export interface SettingsParts {
+  readonly profiles: Profiles
+  readonly settings: Settings
+  readonly ask: AskLlm
+}
+
+const tag = 'Settings'
+const string: JsonObject = { type: 'string' }
+const map: JsonObject = { type: 'object' }
+
+/** The name is not said again: it may be a key that was put into the wrong place. */
+const profileName: Parameter<string> = {
+  schema: { type: 'string', pattern: PROFILE_NAME.source },
+  required: true,
+  read(given) {
+    const [name = ''] = given
+    if (PROFILE_NAME.test(name)) return { value: name }
+    const msg = 'Must begin with a letter or digit, and hold 1 to 64 letters, digits and . _ -'
+    return { wrong: { type: 'string_pattern_mismatch', msg } }
+  },
+}
+
+const params = { name: profileName }
+const UNKNOWN = { 404: { description: 'Unknown profile' } }
+const SEALED = {
+  409: { description: 'Secrets cannot be kept, or what is kept was sealed with another secret' },
+}
+
+const SETTINGS = objectOf({
+  agent_settings: map,
+  conversation_settings: map,
+  misc_settings: map,
+  llm_api_key_is_set: { type: 'boolean' },
+  active_profile: maybe(string),
+})
+
+export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/profiles',
+      operationId: 'list_profiles_api_profiles_get',
+      tag,
+      summary: 'List Profiles',
+      replies: {
+        200: {
+          description: 'By name',
+          schema: objectOf({
+            profiles: listOf(
+              objectOf({
+                name: string,
+                model: maybe(string),
+                base_url: maybe(string),
+                api_key_set: { type: 'boolean' },
+              }),
+            ),
+            active_profile: maybe(string),
+          }),
+        },
+        ...SEALED,
+      },
+    },
+    async () => ({
+      body: {
+        profiles: (await profiles.all()).map(({ name, llm }) => ({
+          name,
+          model: llm['model'] ?? null,
+          base_url: shownUrl(llm['base_url']),
+          api_key_set: isKeySet(llm),
+        })),
+        active_profile: (await settings.read()).active_profile,
+      },
+    }),
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/profiles/{name}',
+      operationId: 'get_profile_api_profiles__name__get',
+      tag,
+      summary: 'Get Profile',
+      params,
+      replies: {
+        200: {
+          description: 'Without its keys',
+          schema: objectOf({ name: string, config: map, api_key_set: { type: 'boolean' } }),
+        },
+        ...UNKNOWN,
+        ...SEALED,
+      },
+    },
+    async ({ path: { name } }) => {
+      const { llm } = await profiles.get(name)
+      const config = {
+        ...withoutKeys(llm),
+        ...(llm['base_url'] !== undefined && { base_url: shownUrl(llm['base_url']) }),
+      }
+      return { body: { name, config, api_key_set: isKeySet(llm) } }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/profiles/{name}',
+      operationId: 'save_profile_api_profiles__name__post',
+      tag,
+      summary: 'Save Profile',
+      params,
+      body: saveProfileBody,
+      replies: {
+        201: { description: 'Kept', schema: objectOf({ name: string, message: string }) },
+        409: { description: 'There are as many profiles as there may be, or secrets cannot be kept' },
+      },
+    },
+    async ({ path: { name }, body: { llm, include_secrets = true } }) => {
+      await profiles.save(
+        name,
+        include_secrets ? (llm as JsonObject) : onlyKnown(withoutKeys(llm as JsonObject)),
+      )
+      return { status: 201, body: { name, message: 'The profile was saved.' } }
+    },
+  ),
+  operation(
+    {
+      method: 'delete',
+      path: '/api/profiles/{name}',
+      operationId: 'delete_profile_api_profiles__name__delete',
+      tag,
+      summary: 'Delete Profile',
+      params,
+      replies: { 200: { description: 'It is gone', schema: SUCCESS_SCHEMA }, ...SEALED },
+    },
+    async ({ path: { name } }) => {
+      await profiles.remove(name)
+      await settings.follow(name, null)
+      return { body: SUCCESS }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/profiles/{name}/rename',
+      operationId: 'rename_profile_api_profiles__name__rename_post',
+      tag,
+      summary: 'Rename Profile',
+      params,
+      body: renameBody,
+      replies: {
+        200: { description: 'Renamed', schema: objectOf({ name: string, message: string }) },
+        ...UNKNOWN,
+        409: { description: 'The new name is taken' },
+      },
+    },
+    async ({ path: { name }, body: { new_name } }) => {
+      await profiles.rename(name, new_name)
+      await settings.follow(name, new_name)
+      return { body: { name: new_name, message: 'The profile was renamed.' } }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/profiles/{name}/activate',
+      operationId: 'activate_profile_api_profiles__name__activate_post',
+      tag,
+      summary: 'Activate Profile',
+      params,
+      replies: {
+        200: {
+          description: 'Its model is the one of the settings',
+          schema: objectOf({ name: string, message: string, llm_applied: { type: 'boolean' } }),
+        },
+        ...UNKNOWN,
+        ...SEALED,
+      },
+    },
+    async ({ path: { name } }) => {
+      await settings.change({ active_profile: name })
+      return { body: { name, message: 'The profile was activated.', llm_applied: true } }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/profiles/{name}/validate',
+      operationId: 'validate_profile_api_profiles__name__validate_post',
+      tag,
+      summary: 'Validate Profile',
+      params,
+      body: validateBody,
+      replies: {
+        200: {
+          description: 'Whether the model can be asked, and if not, why',
+          schema: objectOf({
+            valid: { type: 'boolean' },
+            error: maybe(objectOf({ type: string, message: string })),
+          }),
+        },
+        404: { description: 'Nothing was given to validate, and there is no such profile' },
+        ...SEALED,
+      },
+    },
+    async ({ path: { name }, body: { llm } = {} }) => ({
+      body: await validateLlm(llm === undefined ? (await profiles.get(name)).llm : (llm as JsonObject), ask),
+    }),
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/settings',
+      operationId: 'get_settings_api_settings_get',
+      tag,
+      summary: 'Get Settings',
+      replies: { 200: { description: 'Secrets masked', schema: SETTINGS }, ...SEALED },
+    },
+    async () => ({ body: shown(await settings.read()) }),
+  ),
+  operation(
+    {
+      method: 'patch',
+      path: '/api/settings',
+      operationId: 'update_settings_api_settings_patch',
+      tag,
+      summary: 'Update Settings',
+      body: settingsBody,
+      replies: {
+        200: { description: 'As they are now, secrets masked', schema: SETTINGS },
+        400: { description: 'Nothing was given to change' },
+        ...UNKNOWN,
+        ...SEALED,
+      },
+    },
+    async ({ body }) => {
+      if (Object.values(body).every((value) => value === undefined)) {
+        throw new HttpProblem(400, 'Give at least one of the differences, or active_profile.')
+      }
+      return { body: shown(await settings.change(body)) }
+    },
+  ),
+]
+
+function shown({ agent_settings, active_profile, ...rest }: SettingsValues): JsonObject {
+  const llm = agent_settings['llm']
+  const isMap = typeof llm === 'object' && llm !== null && !Array.isArray(llm)
+  return {
+    agent_settings: masked(agent_settings),
+    conversation_settings: masked(rest.conversation_settings),
+    misc_settings: masked(rest.misc_settings),
+    llm_api_key_is_set: isMap && isKeySet(llm as JsonObject),
+    active_profile,
+  }
+}
+
+/** An address without the user that may stand in it. */
+function shownUrl(url: unknown): string | null {
+  if (typeof url !== 'string') return null
+  return url.replace(/^([a-z][\w+.-]*:\/\/)[^/?#]*@/i, '$1')
+}
+
+const onlyKnown = (llm: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(llm).filter(([, value]) => value !== null))

@@ -1,0 +1,115 @@
+/** Profiles of models: a name and a configuration go in, sealed they are kept; they come out for whoever asks a model with them. */
+
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { Store } from '../../store/store.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { ledger } from '../ledger.ts'
+import { merge } from './merge.ts'
+import { hasSecret } from './secrets.ts'
+import type { Kept, Vault } from './vault.ts'
+
+interface KeptProfile {
+  readonly llm: Kept
+}
+
+/** A profile with its secrets: for the service and its embedder, never for an answer. */
+export interface Profile {
+  readonly name: string
+  readonly llm: JsonObject
+}
+
+const placeOf = (name: string): string => `profile ${name}`
+
+/** The profiles of a service. */
+export class Profiles {
+  readonly #records
+  readonly #vault: Vault
+  readonly #most: number
+
+  /** @param most how many there may be */
+  constructor(store: Store, vault: Vault, most: number) {
+    this.#records = ledger<KeptProfile>(store, 'profiles')
+    this.#vault = vault
+    this.#most = most
+  }
+
+  /** By name. @throws HttpProblem 409 for what was sealed with another secret. */
+  async all(): Promise<Profile[]> {
+    const kept = [...(await this.#records.all())].toSorted(([a], [b]) => Number(a > b) - Number(a < b))
+    return Promise.all(
+      kept.map(async ([name, { llm }]) => ({ name, llm: await this.#vault.open(placeOf(name), llm) })),
+    )
+  }
+
+  /** Null for one that is not there. */
+  async find(name: string): Promise<Profile | null> {
+    const kept = (await this.#records.all()).get(name)
+    return kept === undefined ? null : { name, llm: await this.#vault.open(placeOf(name), kept.llm) }
+  }
+
+  /** @throws HttpProblem 404. */
+  async get(name: string): Promise<Profile> {
+    const profile = await this.find(name)
+    if (profile !== null) return profile
+    throw unknownProfile(name)
+  }
+
+  /** Keeps one, in place of one with its name; a masked secret stays what it was. @throws HttpProblem 409 beyond the limit. */
+  async save(name: string, llm: JsonObject): Promise<void> {
+    const kept = (await this.#records.all()).has(name) ? ((await this.find(name))?.llm ?? {}) : {}
+    const known = Object.fromEntries(Object.entries(kept).filter(([field]) => field in llm))
+    const sealed = await this.#vault.seal(placeOf(name), merge(known, llm))
+    await this.#records.change((records) => {
+      if (!records.has(name)) this.#checkRoom(records.size)
+      return { changes: [[name, { llm: sealed }]] }
+    })
+  }
+
+  /** Nothing for one that is not there. */
+  async remove(name: string): Promise<void> {
+    await this.#records.remove(name)
+  }
+
+  /** @throws HttpProblem 404, 409 when the new name is taken. */
+  async rename(name: string, newName: string): Promise<void> {
+    const { llm } = await this.get(name)
+    if (newName === name) return
+    const sealed = await this.#vault.seal(placeOf(newName), llm)
+    await this.#records.change((records) => {
+      if (!records.has(name)) throw unknownProfile(name)
+      if (records.has(newName))
+        throw new HttpProblem(409, `Profile ${JSON.stringify(newName)} exists already.`)
+      return {
+        changes: [
+          [newName, { llm: sealed }],
+          [name, null],
+        ],
+      }
+    })
+  }
+
+  #checkRoom(size: number): void {
+    if (size < this.#most) return
+    throw new HttpProblem(409, `There are ${this.#most} profiles already; delete one before you add another.`)
+  }
+}
+
+const unknownProfile = (name: string): HttpProblem =>
+  new HttpProblem(404, `Profile ${JSON.stringify(name)} is not known.`)
+
+/** Fields whose values nobody is told, though their names do not all say so. */
+const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'] as const
+
+/** Whether there is a key in a configuration. */
+export const isKeySet = (llm: JsonObject): boolean =>
+  SECRETS.some((field) => typeof llm[field] === 'string' && llm[field] !== '')
+
+/** A configuration without its keys, and with null in their place. */
+export function withoutKeys(llm: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(llm).map(([name, value]): [string, JsonValue] => {
+      const isKey = (SECRETS as readonly string[]).includes(name) || hasSecret({ [name]: value ?? null })
+      return [name, isKey || value === undefined ? null : value]
+    }),
+  )
+}

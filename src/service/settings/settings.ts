@@ -1,0 +1,100 @@
+/** The settings of a service: differences go in, the settings with all of them come out, kept sealed. */
+
+import type { JsonObject } from '../../event/shapes.ts'
+import type { Store } from '../../store/store.ts'
+import { ledger } from '../ledger.ts'
+import { merge } from './merge.ts'
+import type { Profiles } from './profiles.ts'
+import type { Kept, Vault } from './vault.ts'
+
+/** All settings, with their secrets. */
+export interface SettingsValues {
+  /** The model under `llm`. */
+  readonly agent_settings: JsonObject
+  readonly conversation_settings: JsonObject
+  readonly misc_settings: JsonObject
+  /** The profile that the model was taken from. */
+  readonly active_profile: string | null
+}
+
+/** What is changed; what is left out stays. */
+export interface SettingsDiff {
+  readonly agent_settings_diff?: JsonObject | null | undefined
+  readonly conversation_settings_diff?: JsonObject | null | undefined
+  readonly misc_settings_diff?: JsonObject | null | undefined
+  /** Null: none any more; the model stays. */
+  readonly active_profile?: string | null | undefined
+}
+
+const NONE: SettingsValues = {
+  agent_settings: {},
+  conversation_settings: {},
+  misc_settings: {},
+  active_profile: null,
+}
+
+/** What they are kept as; there is one record. */
+const PLACE = 'settings'
+
+/** The settings. */
+export class Settings {
+  readonly #records
+  readonly #vault: Vault
+  readonly #profiles: Profiles
+
+  constructor(store: Store, vault: Vault, profiles: Profiles) {
+    this.#records = ledger<Kept>(store, 'settings')
+    this.#vault = vault
+    this.#profiles = profiles
+  }
+
+  /** With secrets: for the service and its embedder. @throws HttpProblem 409 for what was sealed with another secret. */
+  async read(): Promise<SettingsValues> {
+    return this.#open((await this.#records.all()).get(PLACE))
+  }
+
+  /** @throws HttpProblem 404 for a profile that is not known. */
+  async change(diff: SettingsDiff): Promise<SettingsValues> {
+    const named = diff.active_profile ?? null
+    const profile = named === null ? null : await this.#profiles.get(named)
+    return this.#update((before) => {
+      // A model that is given comes before that of the profile.
+      const given = (diff.agent_settings_diff?.['llm'] ?? null) !== null
+      const loaded =
+        profile === null || given ? before.agent_settings : { ...before.agent_settings, llm: profile.llm }
+      return {
+        agent_settings: merge(loaded, diff.agent_settings_diff ?? {}),
+        conversation_settings: merge(before.conversation_settings, diff.conversation_settings_diff ?? {}),
+        misc_settings: merge(before.misc_settings, diff.misc_settings_diff ?? {}),
+        active_profile: diff.active_profile === undefined ? before.active_profile : diff.active_profile,
+      }
+    })
+  }
+
+  /** A profile has another name, or null for none any more. */
+  async follow(name: string, newName: string | null): Promise<void> {
+    if ((await this.read()).active_profile !== name) return
+    await this.#update((before) => ({
+      ...before,
+      active_profile: before.active_profile === name ? newName : before.active_profile,
+    }))
+  }
+
+  /** Done again when somebody else changes them meanwhile. */
+  async #update(decide: (before: SettingsValues) => SettingsValues): Promise<SettingsValues> {
+    for (;;) {
+      const kept = (await this.#records.all()).get(PLACE)
+      const values = decide(await this.#open(kept))
+      const sealed = await this.#vault.seal(PLACE, values as object as JsonObject)
+      const { done } = await this.#records.change((records) => {
+        const done = records.get(PLACE) === kept
+        return { done, changes: done ? [[PLACE, sealed] as const] : [] }
+      })
+      if (done) return values
+    }
+  }
+
+  async #open(kept: Kept | undefined): Promise<SettingsValues> {
+    return kept === undefined ? NONE : ((await this.#vault.open(PLACE, kept)) as object as SettingsValues)
+  }
+}

@@ -1,0 +1,508 @@
+/** The control plane: conversations are started in the background, found, counted, changed and deleted; messages wait until they can be said. */
+
+import { afterEach, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { createService } from '../../src/service/index.ts'
+import { processSandboxes, type ProcessSandboxesOptions } from '../../src/service/node/process-sandboxes.ts'
+import { ledger } from '../../src/service/ledger.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type Answer, type Client, clientOver, STORES } from './client.ts'
+import { folder, processesIn, server, until } from './sandbox-commands.ts'
+
+const BASE = '/api/v1/app-conversations'
+const SANDBOXES = '/api/v1/sandboxes'
+const ID = '0f8fad5bd9cb469fa16570867728950e'
+
+interface Task {
+  readonly id: string
+  readonly status: string
+  readonly detail: string | null
+  readonly app_conversation_id: string | null
+  readonly sandbox_id: string | null
+  readonly request: unknown
+}
+interface App {
+  readonly id: string
+  readonly title: string | null
+  readonly public: boolean
+  readonly sandbox_id: string | null
+  readonly sandbox_status: string
+  readonly execution_status: string | null
+  readonly sub_conversation_ids: readonly string[]
+  readonly parent_conversation_id: string | null
+  readonly [key: string]: unknown
+}
+interface Page<T> {
+  readonly items: readonly T[]
+  readonly next_page_id: string | null
+}
+interface Sandbox {
+  readonly id: string
+  readonly status: string
+  readonly status_detail: string | null
+}
+
+let client: Client
+const ends: (() => Promise<void> | void)[] = []
+
+async function begin(
+  store: Store = memoryStore(),
+  specs?: Partial<ProcessSandboxesOptions> & { most?: number },
+): Promise<Client> {
+  const { most, ...rest } = specs ?? {}
+  const place = specs === undefined ? null : folder()
+  const provider =
+    place === null
+      ? null
+      : processSandboxes({ directory: place.path, grace: 200, healthInterval: 50, ...rest })
+  client = await clientOver(store, {
+    agent: scriptedAgent(),
+    control: {
+      ...(provider !== null && { provider }),
+      ...(most !== undefined && { maxSandboxes: most }),
+      patience: 10_000,
+    },
+  })
+  const { service, engine } = client
+  await service.control.start()
+  ends.push(async () => {
+    await service.control.close()
+    await engine.close()
+    await service.runs.settle()
+    if (place !== null) {
+      expect(processesIn(place.path)).toEqual([])
+      place.remove()
+    }
+  })
+  return client
+}
+
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end()
+})
+
+const say = (text: string): object => ({ role: 'user', content: [{ type: 'text', text }] })
+const send = (method: string, path: string, body?: unknown): Promise<Answer<Record<string, unknown>>> =>
+  client.send(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) })
+
+const task = async (id: string): Promise<Task> =>
+  (await client.get<(Task | null)[]>(`${BASE}/start-tasks`, { ids: [id] })).body[0] as Task
+
+async function start(body: object = {}): Promise<Task> {
+  const { body: begun, status } = await client.post<Task>(BASE, body)
+  expect([status, begun.status, begun.app_conversation_id]).toEqual([200, 'WORKING', null])
+  return until(async () => {
+    const now = await task(begun.id)
+    return now.status === 'READY' || now.status === 'ERROR' ? now : null
+  })
+}
+
+const app = async (id: string): Promise<App | null> =>
+  (await client.get<(App | null)[]>(BASE, { ids: [id] })).body[0] ?? null
+
+const said = async (id: string): Promise<string[]> => {
+  const { items } = (
+    await client.get<Page<{ source: string; llm_message: { content: { text: string }[] } }>>(
+      `/api/v1/conversation/${id}/events/search`,
+      { kind__eq: 'MessageEvent' },
+    )
+  ).body
+  return items
+    .filter(({ source }) => source === 'user')
+    .map(({ llm_message }) => llm_message.content[0]?.text ?? '')
+}
+
+describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
+  it('answers with a task, works in the background, and tells what it made', async () => {
+    await begin(make())
+    const { app_conversation_id: id, request } = await start({
+      conversation_id: ID,
+      title: 'First',
+      public: true,
+      selected_repository: 'a/b',
+      pr_number: [7],
+      observability_tags: ['x'],
+      initial_message: say('Hello'),
+    })
+    expect(id).toBe(ID)
+    expect(request).toMatchObject({ title: 'First' })
+    await until(async () => (await app(ID))?.execution_status === 'finished')
+    expect(await app('0F8FAD5B-D9CB-469F-A165-70867728950E')).toMatchObject({
+      id: ID,
+      title: 'First',
+      public: true,
+      selected_repository: 'a/b',
+      pr_number: [7],
+      observability_tags: ['x'],
+      sandbox_id: null,
+      sandbox_status: 'RUNNING',
+      conversation_url: `http://localhost/api/conversations/${ID}`,
+    })
+    expect(await said(ID)).toEqual(['Hello'])
+    expect((await client.post(BASE, { conversation_id: ID })).status).toBe(409)
+  })
+
+  it('can be followed as a list that grows', async () => {
+    await begin(make())
+    const response = await client.service.fetch(
+      new Request(`http://localhost${BASE}/stream-start`, { method: 'POST', body: '{}' }),
+    )
+    const tasks = (await response.json()) as Task[]
+    expect(tasks.map(({ status }) => status)).toEqual(['WORKING', 'STARTING_CONVERSATION', 'READY'])
+    expect(tasks.at(-1)?.app_conversation_id).toMatch(/^[0-9a-f]{32}$/)
+    expect(new Set(tasks.map(({ id }) => id)).size).toBe(1)
+  })
+
+  it('goes on with what a service left behind, and makes nothing twice', async () => {
+    const store = make()
+    await begin(store)
+    const { id, app_conversation_id: made } = await start({ initial_message: say('Once') })
+    const records = ledger<Record<string, unknown>>(store, 'start-tasks')
+    const kept = (await records.all()).get(id) as Record<string, unknown>
+    const left = { ...kept, owner: 'gone', updated_at: '2020-01-01T00:00:00.000Z', app_conversation_id: null }
+    // As if the service had ended right after it made the conversation, and another before it did anything.
+    await records.put(id, { ...left, status: 'STARTING_CONVERSATION' })
+    await records.put('t2', { ...left, id: 't2', planned_id: 'planned', status: 'WORKING' })
+    await client.service.control.tasks.takeOver()
+    await until(async () => (await task(id)).status === 'READY' && (await task('t2')).status === 'READY')
+    expect([await said(made ?? ''), await said('planned')]).toEqual([['Once'], ['Once']])
+    expect((await client.get(`${BASE}/count`)).body).toBe(2)
+  })
+
+  it('leaves alone what another service works on', async () => {
+    const store = make()
+    await begin(store)
+    const { id } = await start()
+    const records = ledger<Record<string, unknown>>(store, 'start-tasks')
+    const kept = (await records.all()).get(id) as Record<string, unknown>
+    await records.put('t2', {
+      ...kept,
+      id: 't2',
+      status: 'WORKING',
+      owner: 'other',
+      updated_at: new Date().toISOString(),
+    })
+    await client.service.control.tasks.takeOver()
+    expect((await task('t2')).status).toBe('WORKING')
+  })
+
+  it('finds and counts tasks', async () => {
+    await begin(make())
+    const ids: string[] = []
+    for (let at = 0; at < 5; at += 1) ids.push((await start()).id)
+    const { items, next_page_id } = (
+      await client.get<Page<Task>>(`${BASE}/start-tasks/search`, { limit: 2, sort_order: 'CREATED_AT' })
+    ).body
+    expect((await client.get(`${BASE}/start-tasks/count`)).body).toBe(5)
+    const rest = await client.get<Page<Task>>(`${BASE}/start-tasks/search`, {
+      sort_order: 'CREATED_AT',
+      page_id: next_page_id ?? '',
+    })
+    expect(new Set([...items, ...rest.body.items].map((one) => one.id))).toEqual(new Set(ids))
+    expect(rest.body.next_page_id).toBeNull()
+    const of = (await task(ids[2] ?? '')).app_conversation_id ?? ''
+    expect((await client.get(`${BASE}/start-tasks/count`, { conversation_id__eq: of })).body).toBe(1)
+    expect((await client.get(`${BASE}/start-tasks/search`, { page_id: next_page_id ?? '' })).status).toBe(422)
+    expect((await client.get(`${BASE}/start-tasks/count`, { created_at__gte: '2100-01-01' })).body).toBe(0)
+    expect(
+      (await client.get<(Task | null)[]>(`${BASE}/start-tasks`, { ids: ['x', ids[0] ?? ''] })).body.map(
+        (one) => one?.id ?? null,
+      ),
+    ).toEqual([null, ids[0]])
+  })
+})
+
+describe.each(Object.entries(STORES))('finding, over %s', (_, make) => {
+  it("counts what it finds, page by page, whatever the filter; the service's own records are no conversations", async () => {
+    const store = make()
+    await begin(store)
+    const parent = (await start({ title: '100% sure_thing' })).app_conversation_id ?? ''
+    for (const title of ['One', 'Two', '100x sureXthing']) await start({ title })
+    for (const title of ['Child one', 'Child two']) await start({ title, parent_conversation_id: parent })
+    await client.service.keys.create({ name: 'k', not_before: null, expires_at: null, org_id: null })
+    const found: number[] = []
+    for (const filter of [
+      {},
+      { include_sub_conversations: 'true' },
+      { title__contains: 'one', include_sub_conversations: 'true' },
+      { title__contains: '100% sure_' },
+      { title__contains: '%' },
+      { created_at__gte: '2100-01-01' },
+      { updated_at__lt: '2100-01-01T00:00:00Z', include_sub_conversations: 'true' },
+      { sandbox_id__eq: 'x' },
+    ] as Record<string, string>[]) {
+      const ids: string[] = []
+      let page_id: string | undefined
+      do {
+        const { body } = await client.get<Page<App>>(`${BASE}/search`, {
+          ...filter,
+          limit: 2,
+          ...(page_id !== undefined && { page_id }),
+        })
+        expect(body.items.length === 2 || body.next_page_id === null).toBe(true)
+        ids.push(...body.items.map(({ id }) => id))
+        page_id = body.next_page_id ?? undefined
+      } while (page_id !== undefined)
+      expect(new Set(ids).size).toBe(ids.length)
+      expect((await client.get(`${BASE}/count`, filter)).body).toBe(ids.length)
+      expect((await client.get<Page<App>>(BASE, filter)).body.items).toHaveLength(ids.length)
+      found.push(ids.length)
+    }
+    expect(found).toEqual([4, 6, 2, 1, 1, 0, 6, 0])
+    expect(await app(parent)).toMatchObject({
+      sub_conversation_ids: [expect.any(String), expect.any(String)],
+    })
+    const page = (await client.get<Page<App>>(`${BASE}/search`, { limit: 2 })).body.next_page_id ?? ''
+    for (const wrong of [{ title__contains: 'x' }, { include_sub_conversations: 'true' }]) {
+      expect((await client.get(`${BASE}/search`, { ...wrong, page_id: page })).status).toBe(422)
+    }
+    expect((await client.get(`${BASE}/search`, { page_id: '3' })).status).toBe(422)
+  })
+
+  it('gives null for what is missing, and never the records of the service', async () => {
+    await begin(make())
+    await start({ conversation_id: ID })
+    const { body } = await client.get<(App | null)[]>(BASE, { ids: [ID, 'x', 'colloquy:start-tasks', ID] })
+    expect(body.map((one) => one?.id ?? null)).toEqual([ID, null, null, ID])
+    expect((await client.get(BASE, { ids: Array.from({ length: 101 }, String) })).status).toBe(400)
+    for (const [method, path, sent] of [
+      ['PATCH', BASE, { public: true }],
+      ['DELETE', BASE, undefined],
+    ] as const) {
+      expect((await send(method, `${path}/colloquy:start-tasks`, sent)).status).toBe(404)
+    }
+    const shared = await client.get<Page<unknown>>('/api/shared-events/search', {
+      conversation_id: 'colloquy:start-tasks',
+    })
+    expect(shared.body.items).toEqual([])
+  })
+
+  it('changes what is given, tells live readers, and deletes all of it', async () => {
+    await begin(make())
+    const { id: taskId } = await start({ conversation_id: ID, title: 'A', selected_branch: 'main' })
+    const { body } = await send('PATCH', `${BASE}/${ID}`, { public: true, selected_repository: 'x/y' })
+    expect(body).toMatchObject({
+      title: 'A',
+      public: true,
+      selected_repository: 'x/y',
+      selected_branch: 'main',
+    })
+    expect((await send('PATCH', `${BASE}/${ID}`, { title: null })).body).toMatchObject({
+      title: null,
+      public: true,
+    })
+    const { items } = (await client.get<Page<{ key: string }>>(`/api/v1/conversation/${ID}/events/search`))
+      .body
+    expect(items.map(({ key }) => key)).toEqual(['public', 'title'])
+    expect((await send('DELETE', `${BASE}/${ID}`)).body).toEqual({ success: true })
+    expect([await app(ID), await task(taskId)]).toEqual([null, null])
+    expect((await send('DELETE', `${BASE}/${ID}`)).status).toBe(404)
+    expect((await send('PATCH', `${BASE}/${ID}`, {})).status).toBe(404)
+  })
+})
+
+describe('refused', () => {
+  it.each([
+    ['an unknown field', { secrets: {} }, ['body', 'secrets']],
+    ['a parent that is not there', { parent_conversation_id: 'x' }, ['body', 'parent_conversation_id']],
+    ['a sandbox that is not there', { sandbox_id: 'x' }, ['body', 'sandbox_id']],
+    [
+      'a message of the agent',
+      { initial_message: { role: 'assistant', content: [{ text: 'x' }] } },
+      ['body', 'initial_message', 'role'],
+    ],
+    ['an empty message', { initial_message: { content: [] } }, ['body', 'initial_message', 'content']],
+    ['a tag that cannot be', { tags: { 'A b': 'x' } }, ['body', 'tags', 'A b']],
+  ])('%s', async (_, body, loc) => {
+    await begin()
+    const { status, body: problem } = await client.post<{ detail: { loc: string[] }[] }>(BASE, body)
+    expect([status, problem.detail[0]?.loc]).toEqual([422, loc])
+    expect((await client.get(`${BASE}/start-tasks/count`)).body).toBe(0)
+  })
+
+  it('sandboxes where there is nobody to run them', async () => {
+    await begin()
+    expect((await client.post(SANDBOXES)).status).toBe(409)
+    expect((await client.get<Page<Sandbox>>(`${SANDBOXES}/search`)).body.items).toEqual([])
+    expect((await client.post(`${SANDBOXES}/x/pause`)).status).toBe(404)
+    expect((await client.get('/api/v1/sandbox-specs/search')).body).toEqual({ items: [], next_page_id: null })
+  })
+})
+
+const SPECS = [
+  { id: 'server', command: server(), health: '/alive', initial_env: { MODE: 'test', API_TOKEN: 'hush' } },
+  { id: 'idle', command: ['sleep', '1000'] },
+  { id: 'broken', command: ['/bin/sh', '-c', 'echo no license >&2; exit 1'], health: '/alive' },
+] as const
+
+const sandbox = async (id: string): Promise<Sandbox | null> =>
+  (await client.get<(Sandbox | null)[]>(SANDBOXES, { id: [id] })).body[0] ?? null
+
+const startSandbox = async (spec?: string): Promise<string> =>
+  (
+    await client.send<Sandbox>(`${SANDBOXES}${spec === undefined ? '' : `?sandbox_spec_id=${spec}`}`, {
+      method: 'POST',
+    })
+  ).body.id
+
+describe('sandboxes', () => {
+  it('are started with conversations, shared by children, and go with the last of them', async () => {
+    await begin(memoryStore(), { specs: SPECS })
+    const { sandbox_id: id, app_conversation_id: first } = await start()
+    expect(await sandbox(id ?? '')).toMatchObject({
+      status: 'RUNNING',
+      sandbox_spec_id: 'server',
+      session_api_key: expect.any(String),
+    })
+    const child = await start({ parent_conversation_id: first })
+    expect(child.sandbox_id).toBe(id)
+    expect(
+      (await client.get(`${BASE}/count`, { sandbox_id__eq: id ?? '', include_sub_conversations: 'true' }))
+        .body,
+    ).toBe(2)
+    const info = await client.get<{ workspace: { working_dir: string } }>(`/api/conversations/${first}`)
+    expect(info.body.workspace.working_dir).toContain(id)
+    await send('DELETE', `${BASE}/${first}`)
+    expect((await app(child.app_conversation_id ?? ''))?.sandbox_status).toBe('RUNNING')
+    await send('DELETE', `${BASE}/${child.app_conversation_id}`)
+    await until(async () => (await sandbox(id ?? '')) === null)
+  })
+
+  it('that fail tell why, in the sandbox and in the task', async () => {
+    await begin(memoryStore(), { specs: [SPECS[2]] })
+    const { status, detail, sandbox_id: id } = await start()
+    expect(status).toBe('ERROR')
+    expect(detail).toMatch(/ERROR: The command exited with code 1.*no license/s)
+    expect((await sandbox(id ?? ''))?.status_detail).toContain('no license')
+  })
+
+  it('decide what may be said', async () => {
+    await begin(memoryStore(), { specs: SPECS })
+    const { sandbox_id: box, app_conversation_id: id } = await start()
+    const says = async (): Promise<number> =>
+      (await client.post(`${BASE}/${id}/send-message`, say('Hello'))).status
+    const statuses = [await says()]
+    await client.post(`${SANDBOXES}/${box}/pause`)
+    expect(await app(id ?? '')).toMatchObject({
+      sandbox_status: 'PAUSED',
+      execution_status: null,
+      conversation_url: null,
+    })
+    statuses.push(await says())
+    expect(
+      (await client.post(`/api/v1/conversations/${id}/pending-messages`, say('Later'))).body,
+    ).toMatchObject({ queued: true, position: 1 })
+    await client.post(`${SANDBOXES}/${box}/resume`)
+    await until(async () => (await said(id ?? '')).includes('Later'))
+    await send('DELETE', `${SANDBOXES}/${box}?sandbox_id=${box}`)
+    statuses.push(await says(), (await client.post(`${BASE}/x/send-message`, say('Hello'))).status)
+    expect(statuses).toEqual([200, 409, 410, 404])
+    expect(await app(id ?? '')).toMatchObject({ sandbox_status: 'MISSING' })
+  })
+
+  it('say 503 when they have failed', async () => {
+    await begin(memoryStore(), {
+      specs: [{ id: 'dies', command: ['/bin/sh', '-c', 'sleep 0.3; echo boom; exit 9'] }],
+    })
+    const { app_conversation_id: id } = await start()
+    await until(async () => (await app(id ?? ''))?.sandbox_status === 'ERROR')
+    const { status, body } = await client.post<{ detail: string }>(`${BASE}/${id}/send-message`, say('Hello'))
+    expect([status, body.detail]).toEqual([503, expect.stringMatching(/code 9.*boom/s)])
+  })
+
+  it('never run in greater number than they may: the oldest is paused', async () => {
+    await begin(memoryStore(), { specs: SPECS, most: 2 })
+    const ids = await Promise.all(['idle', 'idle', 'idle', 'idle'].map((spec) => startSandbox(spec)))
+    const statuses = async (): Promise<Record<string, string>> => {
+      const { items } = (await client.get<Page<Sandbox>>(`${SANDBOXES}/search`)).body
+      return Object.fromEntries(items.map((one) => [one.id, one.status]))
+    }
+    // Begun at once, they have come one after the other all the same.
+    const order = (await client.service.control.sandboxes.records()).map(({ id }) => id)
+    expect(new Set(order)).toEqual(new Set(ids))
+    const [a = '', b = '', c = '', d = ''] = order
+    expect(await statuses()).toEqual({ [a]: 'PAUSED', [b]: 'PAUSED', [c]: 'RUNNING', [d]: 'RUNNING' })
+    await client.post(`${SANDBOXES}/${a}/resume`)
+    expect(await statuses()).toEqual({ [a]: 'RUNNING', [b]: 'PAUSED', [c]: 'PAUSED', [d]: 'RUNNING' })
+    await client.post(`${SANDBOXES}/${a}/resume`)
+    expect(await statuses()).toEqual({ [a]: 'RUNNING', [b]: 'PAUSED', [c]: 'PAUSED', [d]: 'RUNNING' })
+  })
+
+  it('are listed, the newest first, and their specs in order, secrets masked', async () => {
+    await begin(memoryStore(), { specs: SPECS, most: 9 })
+    const ids = [await startSandbox('idle'), await startSandbox('idle'), await startSandbox('idle')]
+    expect((await client.send(`${SANDBOXES}?sandbox_spec_id=nope`, { method: 'POST' })).status).toBe(404)
+    const first = (await client.get<Page<Sandbox>>(`${SANDBOXES}/search`, { limit: 2 })).body
+    const second = (
+      await client.get<Page<Sandbox>>(`${SANDBOXES}/search`, { limit: 2, page_id: first.next_page_id ?? '' })
+    ).body
+    expect([...first.items, ...second.items].map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+    const specs = await client.get<Page<{ id: string; initial_env: object }>>('/api/v1/sandbox-specs/search')
+    expect(specs.body.items.map(({ id }) => id)).toEqual(['server', 'idle', 'broken'])
+    expect(specs.body.items[0]?.initial_env).toEqual({ MODE: 'test', API_TOKEN: '**********' })
+    expect(
+      (await client.get<({ id: string } | null)[]>('/api/v1/sandbox-specs', { id: ['idle', 'x'] })).body.map(
+        (one) => one?.id ?? null,
+      ),
+    ).toEqual(['idle', null])
+  })
+})
+
+const path = (name: string): string => `/api/v1/conversations/${name}/pending-messages`
+
+describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) => {
+  it('are said in order when the conversation is ready, ten at most', async () => {
+    await begin(make(), { specs: [{ id: 'slow', command: server(1_500), health: '/alive' }] })
+    const { id } = (await client.post<Task>(BASE, { conversation_id: ID })).body
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        client.post<{ position: number }>(path(at % 2 === 0 ? id : ID), say(`m${at}`)),
+      ),
+    )
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([
+      ...Array.from({ length: 10 }, () => 201),
+      429,
+      429,
+    ])
+    const placed = answers
+      .flatMap(({ status, body }, at) => (status === 201 ? [{ at, position: body.position }] : []))
+      .toSorted((a, b) => a.position - b.position)
+    expect(placed.map(({ position }) => position)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+    expect(await app(ID)).toBeNull()
+    const texts = await until(async () => {
+      const now = (await app(ID)) === null ? [] : await said(ID)
+      return now.length === 10 ? now : null
+    })
+    expect(texts).toEqual(placed.map(({ at }) => `m${at}`))
+    expect((await client.post(path('unknown'), say('x'))).status).toBe(404)
+    expect((await client.post<{ position: number }>(path(ID), say('now'))).body.position).toBe(1)
+    await until(async () => (await said(ID)).includes('now'))
+  })
+
+  it('are said after a restart, once', async () => {
+    const store = make()
+    await begin(store)
+    await start({ conversation_id: ID })
+    const waiting = ledger<object>(store, 'pending-messages')
+    const kept = {
+      id: 'p1',
+      conversation_id: ID,
+      content: [{ type: 'text', text: 'left' }],
+      created_at: '2020-01-01',
+    }
+    await waiting.put('p1', kept)
+    const engine = createEngine({ store })
+    const again = createService({ engine, agent: scriptedAgent() })
+    await again.control.start()
+    await until(async () => (await waiting.all()).size === 0)
+    // As if the first had ended between the saying and the taking out.
+    await waiting.put('p1', kept)
+    await again.control.pending.deliverAll()
+    await until(async () => (await waiting.all()).size === 0)
+    expect(await said(ID)).toEqual(['left'])
+    await again.control.close()
+    await engine.close()
+  })
+})

@@ -1,0 +1,235 @@
+/** Sandboxes as real processes: begun, held, let go on, failed and ended; no process is left, whatever ends the service. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { SandboxState } from '../../src/service/control/sandbox.ts'
+import {
+  processSandboxes,
+  type ProcessSandboxes,
+  type ProcessSandboxesOptions,
+} from '../../src/service/node/process-sandboxes.ts'
+import { childrenOf, folder, processesIn, server, until } from './sandbox-commands.ts'
+
+let place: ReturnType<typeof folder>
+let sandboxes: ProcessSandboxes
+const children: ChildProcess[] = []
+
+const begin = (options: Partial<ProcessSandboxesOptions>): ProcessSandboxes =>
+  (sandboxes = processSandboxes({ directory: place.path, healthInterval: 30, grace: 300, ...options }))
+
+const sh = (script: string): readonly string[] => ['/bin/sh', '-c', script]
+
+const reaches = (status: SandboxState['status'], id = 'a'): Promise<SandboxState> =>
+  until(async () => {
+    const state = await sandboxes.state(id)
+    return state?.status === status ? state : null
+  })
+
+const running = (): string[] => processesIn(place.path).map(({ state }) => state)
+
+beforeEach(() => {
+  place = folder()
+})
+
+afterEach(async () => {
+  await sandboxes?.close()
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+  await until(() => processesIn(place.path).length === 0)
+  place.remove()
+})
+
+describe('a sandbox', () => {
+  it('runs its command in a folder of its own, with nothing of the service in its environment', async () => {
+    process.env['COLLOQUY_SECRET_OF_THE_TEST'] = 'secret'
+    begin({ specs: [{ id: 's', command: server(100), health: '/alive', initial_env: { GIVEN: 'yes' } }] })
+    await sandboxes.start('a', 's')
+    expect(await sandboxes.state('a')).toMatchObject({
+      status: 'STARTING',
+      session_api_key: null,
+      exposed_urls: null,
+    })
+    const { exposed_urls: urls, session_api_key: key, working_dir: dir } = await reaches('RUNNING')
+    expect(urls?.map(({ name }) => name)).toEqual(['AGENT_SERVER'])
+    const told = (await (await fetch(`${urls?.[0]?.url}/`)).json()) as {
+      key: string
+      cwd: string
+      env: string[]
+    }
+    expect(told).toMatchObject({ key, cwd: dir })
+    expect(dir?.startsWith(join(place.path, 'a'))).toBe(true)
+    expect(told.env).toContain('GIVEN')
+    expect(told.env).not.toContain('COLLOQUY_SECRET_OF_THE_TEST')
+    delete process.env['COLLOQUY_SECRET_OF_THE_TEST']
+  })
+
+  it('is held with all of its processes, and goes on where it was', async () => {
+    begin({ specs: [{ id: 's', command: sh('sleep 1000 & while :; do sleep 0.01; echo x >> ticks; done') }] })
+    await sandboxes.start('a', 's')
+    const ticks = join(place.path, 'a/workspace/ticks')
+    await until(() => existsSync(ticks))
+    await sandboxes.pause('a')
+    await until(() => running().every((state) => state === 'T'))
+    expect((await sandboxes.state('a'))?.status).toBe('PAUSED')
+    const held = statSync(ticks).size
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(statSync(ticks).size).toBe(held)
+    const pids = processesIn(place.path).map(({ pid }) => pid)
+    await sandboxes.pause('a')
+    await sandboxes.resume('a', 's')
+    await sandboxes.resume('a', 's')
+    await until(() => statSync(ticks).size > held)
+    expect((await sandboxes.state('a'))?.status).toBe('RUNNING')
+    expect(processesIn(place.path).some(({ pid }) => pids.includes(pid))).toBe(true)
+  })
+
+  it('that is held is asked to end, and heard', async () => {
+    begin({
+      grace: 10_000,
+      specs: [{ id: 's', command: sh(`trap 'echo bye > bye; exit 0' TERM; while :; do sleep 0.01; done`) }],
+    })
+    await sandboxes.start('a', 's')
+    await until(() => running().length > 0)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await sandboxes.pause('a')
+    await sandboxes.close()
+    expect(existsSync(join(place.path, 'a/workspace/bye'))).toBe(true)
+    expect(running()).toEqual([])
+  })
+
+  it.each([
+    ['a program that is not there', ['no-such-program-of-mine'], /code 127.*no-such-program-of-mine/s],
+    ['a command that fails', sh('echo the disk is on fire >&2; exit 3'), /code 3\..*the disk is on fire/s],
+    ['a command that is killed', sh('kill -9 $$'), /ended by SIGKILL/],
+  ])('tells why it failed: %s', async (_, command, detail) => {
+    begin({ specs: [{ id: 's', command }] })
+    await sandboxes.start('a', 's')
+    expect((await reaches('ERROR')).status_detail).toMatch(detail)
+    expect(running()).toEqual([])
+  })
+
+  it('that never answers fails, and is ended', async () => {
+    begin({
+      startTimeout: 150,
+      specs: [{ id: 's', command: sh('echo waiting; sleep 1000'), health: '/alive' }],
+    })
+    await sandboxes.start('a', 's')
+    const { status_detail: detail } = await reaches('ERROR')
+    expect(detail).toMatch(
+      /did not answer \/alive within 150 ms: it cannot be reached \(ECONNREFUSED\).*waiting/s,
+    )
+    await until(() => running().length === 0)
+  })
+
+  it('that answers badly fails, and is begun again by a resume', async () => {
+    begin({ specs: [{ id: 's', command: server(), health: '/alive' }] })
+    await sandboxes.start('a', 's')
+    const { exposed_urls: urls } = await reaches('RUNNING')
+    await fetch(`${urls?.[0]?.url}/sick`)
+    expect((await reaches('ERROR')).status_detail).toMatch(/no more: it answers 500/)
+    await sandboxes.resume('a', 's')
+    await reaches('RUNNING')
+    expect(running()).toHaveLength(1)
+  })
+
+  it('leaves no process when its command ends, and none that left its group', async () => {
+    begin({ specs: [{ id: 's', command: sh('env -i sleep 1000 & setsid sleep 1000 & echo up; sleep 0.2') }] })
+    await sandboxes.start('a', 's')
+    await until(() => running().length >= 3)
+    await reaches('ERROR')
+    await until(() => running().length === 0)
+  })
+
+  it('keeps the latest of what it prints, within a bound', async () => {
+    begin({
+      logBytes: 10_000,
+      specs: [
+        { id: 's', command: sh('i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo line $i; done; sleep 1000') },
+      ],
+    })
+    await sandboxes.start('a', 's')
+    const kept = await until(async () => {
+      const text = await sandboxes.logs('a')
+      return text.includes('line 5000\n') ? text : null
+    })
+    expect(kept.length).toBeLessThanOrEqual(10_000)
+    expect(kept.length).toBeGreaterThan(4_000)
+    expect(kept).toContain('line 4900\nline 4901\n')
+  })
+
+  it('takes its files away when it is deleted, and keeps them when the provider is closed', async () => {
+    begin({ specs: [{ id: 's', command: sh('echo kept > file; sleep 1000') }] })
+    const file = (id: string): string => join(place.path, id, 'workspace/file')
+    for (const id of ['a', 'b']) {
+      await sandboxes.start(id, 's')
+      await until(() => existsSync(file(id)))
+    }
+    await sandboxes.delete('a')
+    expect([existsSync(join(place.path, 'a')), await sandboxes.state('a')]).toEqual([false, null])
+    await sandboxes.close()
+    expect(running()).toEqual([])
+    begin({ specs: [{ id: 's', command: sh('cat file; sleep 1000') }] })
+    expect((await sandboxes.state('b'))?.status).toBe('PAUSED')
+    await sandboxes.resume('b', 's')
+    await until(async () => (await sandboxes.logs('b')).includes('kept'))
+    await sandboxes.delete('b')
+    expect(existsSync(join(place.path, 'b'))).toBe(false)
+  })
+
+  it('takes no id that would lead elsewhere', async () => {
+    begin({})
+    await expect(sandboxes.start('../a', 'workspace')).rejects.toThrow()
+    expect(await sandboxes.state('..')).toBeNull()
+    await sandboxes.delete('../..')
+    expect(existsSync(place.path)).toBe(true)
+  })
+
+  it.each([[[]], [[{ id: 'a', command: [] }]], [[{ id: 'a', command: null, working_dir: '../x' }]]])(
+    'is not made of %j',
+    (specs) => {
+      expect(() => processSandboxes({ directory: place.path, specs })).toThrow(/spec/)
+    },
+  )
+})
+
+describe('no process is left', () => {
+  const script = `
+import { processSandboxes } from '${new URL('../../src/service/node/process-sandboxes.ts', import.meta.url).href}'
+const sandboxes = processSandboxes({ directory: process.argv[1], specs: [{ id: 's', command: ['/bin/sh', '-c', 'setsid sleep 1000 & env -i sleep 1000 & sleep 1000'] }] })
+await sandboxes.start('a', 's')
+await sandboxes.start('b', 's')
+await sandboxes.pause('b')
+console.log('up')
+if (process.argv[2] === 'exit') setTimeout(() => process.exit(0), 300)
+else setInterval(() => undefined, 1000)
+`
+  it.each([['SIGKILL'], ['SIGTERM'], ['SIGINT'], ['exit']] as const)(
+    'when the service is ended by %s',
+    async (how) => {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script, place.path, how], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      children.push(child)
+      await new Promise((resolve) => child.stdout.once('data', resolve))
+      await until(() => running().length >= 5)
+      if (how !== 'exit') child.kill(how)
+      await until(() => child.exitCode !== null || child.signalCode !== null)
+      await until(() => running().length === 0)
+    },
+  )
+
+  it('also when the watchdog was ended before', async () => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, place.path, 'stay'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    children.push(child)
+    await new Promise((resolve) => child.stdout.once('data', resolve))
+    const watchdogs = (): number[] => childrenOf(child.pid ?? 0, 'colloquy-watchdog')
+    const [first] = await until(() => (watchdogs().length > 0 ? watchdogs() : null))
+    process.kill(first as number, 'SIGKILL')
+    await until(() => watchdogs().some((pid) => pid !== first))
+    child.kill('SIGKILL')
+    await until(() => running().length === 0)
+  })
+})

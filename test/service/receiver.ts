@@ -1,0 +1,82 @@
+/** A receiver of webhooks, over real HTTP: it checks signatures, and fails, hangs and goes away as it is told. */
+
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { verifyWebhook } from '../../src/service/callbacks/sign.ts'
+
+export const SECRET = 'the secret of the webhook'
+
+/** One request that came. */
+export interface Received {
+  readonly path: string
+  readonly id: string
+  readonly sequence: string
+  readonly type: string
+  readonly body: unknown
+  readonly bytes: number
+  readonly answered: number | 'hangs'
+}
+
+export class Receiver {
+  readonly all: Received[] = []
+  /** What is answered to the next requests, in turn; 200 when nothing is left. */
+  readonly answers: (number | 'hang')[] = []
+  /** What is answered to a path, whatever is in turn. */
+  always: (path: string) => number | null = () => null
+  forged = 0
+  #server: Server | null = null
+  readonly #hanging = new Set<ServerResponse>()
+  #port = 0
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/hook`
+  }
+
+  async start(): Promise<this> {
+    const server = createServer((request, response) => {
+      const chunks: Buffer[] = []
+      request.on('error', () => undefined)
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', async () => {
+        const text = Buffer.concat(chunks).toString()
+        const headers = request.headers as Record<string, string>
+        if (!(await verifyWebhook(SECRET, headers, text))) this.forged += 1
+        const path = decodeURIComponent(request.url ?? '').slice('/hook'.length)
+        const answer = this.always(path) ?? this.answers.shift() ?? 200
+        this.all.push({
+          path,
+          id: headers['webhook-id'] ?? '',
+          sequence: headers['x-colloquy-sequence'] ?? '',
+          type: headers['x-colloquy-event'] ?? '',
+          body: JSON.parse(text),
+          bytes: Buffer.byteLength(text),
+          answered: answer === 'hang' ? 'hangs' : answer,
+        })
+        if (answer === 'hang') this.#hanging.add(response)
+        else response.writeHead(answer, answer === 302 ? { location: '/elsewhere' } : {}).end('{}')
+      })
+    })
+    this.#server = server
+    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve))
+    this.#port = (server.address() as AddressInfo).port
+    return this
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server
+    this.#server = null
+    server?.closeAllConnections()
+    await new Promise<void>((resolve) => (server === null ? resolve() : server.close(() => resolve())))
+  }
+
+  /** What was taken of a conversation, as ids in order, with repetitions. */
+  events(conversationId: string): string[] {
+    return this.taken(`/events/${conversationId}`).flatMap(({ body }) =>
+      (body as { id: string }[]).map(({ id }) => id),
+    )
+  }
+
+  taken(path: string): Received[] {
+    return this.all.filter((one) => one.path === path && one.answered === 200)
+  }
+}

@@ -1,0 +1,67 @@
+/** Commands for sandboxes, and what there is of them in the process table. */
+
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A server that answers 200 on its port, after so many milliseconds, and tells of the key and folder that it was given. */
+export const server = (delay = 0, extra = ''): readonly string[] => [
+  process.execPath,
+  '-e',
+  `${extra}
+setTimeout(() => require('node:http').createServer((request, response) => {
+  if (request.url === '/sick') { global.sick = true }
+  response.statusCode = global.sick ? 500 : 200
+  response.end(JSON.stringify({ key: process.env.SESSION_API_KEY, cwd: process.cwd(), env: Object.keys(process.env) }))
+}).listen(Number(process.env.PORT), '127.0.0.1'), ${delay})`,
+]
+
+/** A folder that is there until `remove` is called. */
+export function folder(): { readonly path: string; readonly remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), 'colloquy-sandboxes-'))
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+/** The processes that work in a folder or below it, dead ones left out, with their states. */
+export function processesIn(path: string): { readonly pid: number; readonly state: string }[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const environment = readFileSync(`/proc/${pid}/environ`, 'latin1')
+        const status = readFileSync(`/proc/${pid}/stat`, 'latin1')
+        const state = status.slice(status.lastIndexOf(')') + 2)[0] ?? '?'
+        const isIn = environment.includes(path) || readlinkSync(`/proc/${pid}/cwd`).startsWith(path)
+        return isIn && state !== 'Z' ? [{ pid: Number(pid), state }] : []
+      } catch {
+        return []
+      }
+    })
+}
+
+/** The children of a process whose command line holds a name. */
+export function childrenOf(parent: number, name: string): number[] {
+  return readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid))
+    .filter((pid) => {
+      try {
+        const status = readFileSync(`/proc/${pid}/stat`, 'latin1')
+        const [, ppid] = status.slice(status.lastIndexOf(')') + 2).split(' ')
+        return Number(ppid) === parent && readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(name)
+      } catch {
+        return false
+      }
+    })
+    .map(Number)
+}
+
+/** Waits until something is true, and gives it. */
+export async function until<T>(look: () => T | Promise<T>, patience = 20_000): Promise<NonNullable<T>> {
+  const end = performance.now() + patience
+  for (;;) {
+    const found = await look()
+    if (found !== null && found !== undefined && found !== false) return found
+    if (performance.now() > end) throw new Error(`It did not come true: ${look}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
