@@ -96,8 +96,8 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'an answer that names a call elsewhere goes by its call id',
     file: 'log/pairing.ts',
-    find: 'if (named === undefined) return latestOpenCall',
-    replace: 'if (named === undefined || !isOnPath(named, answer.parent)) return latestOpenCall',
+    find: 'if (named === undefined) return latest',
+    replace: 'if (named === undefined || !isOnPath(named, answer.parent)) return latest',
   },
   {
     name: 'an orphan is told as a duplicate',

@@ -42,8 +42,8 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a loop is cut',
     file: 'view/condense.ts',
-    find: 'return gone.map((hit, index) => hit || loops.has(starts[index] ?? -1))',
-    replace: 'return gone',
+    find: 'return hits.map((count, index) => count > 0 || loops.has(starts[index] ?? -1))',
+    replace: 'return hits.map((count) => count > 0)',
   },
   {
     name: 'a summary goes into a loop',
@@ -54,14 +54,14 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'an offset counts what is forgotten',
     file: 'view/condense.ts',
-    find: 'isPending(unit) ? 0 : eventCount(unit) - (listed.size > 0 ? countListed(unit, listed) : 0),',
-    replace: 'isPending(unit) ? 0 : eventCount(unit),',
+    find: 'isPending(unit) ? 0 : eventCount(unit) - (hits[index] ?? 0)',
+    replace: 'isPending(unit) ? 0 : eventCount(unit)',
   },
   {
     name: 'an offset counts pending batches',
     file: 'view/condense.ts',
-    find: 'isPending(unit) ? 0 : eventCount(unit) - (listed.size > 0 ? countListed(unit, listed) : 0),',
-    replace: '[...unitItems(unit)].length - (listed.size > 0 ? countListed(unit, listed) : 0),',
+    find: 'isPending(unit) ? 0 : eventCount(unit) - (hits[index] ?? 0)',
+    replace: '(unit.type === "message" ? 1 : unit.calls.length + unit.answers.length) - (hits[index] ?? 0)',
   },
   {
     name: 'a blank summary is inserted',

@@ -3,6 +3,7 @@
 import { ColloquyError, hasCode } from '../event/errors.ts'
 import { compact, decodeSnapshot } from '../state/snapshot.ts'
 import { reduce } from '../state/reduce.ts'
+import { CHUNK_SIZE } from '../state/snapshot/version.ts'
 import { initialState, type State } from '../state/state.ts'
 import type { Store } from '../store/store.ts'
 import type { StoredEvent } from '../store/stored-event.ts'
@@ -14,7 +15,7 @@ export const unknownConversation = (conversationId: string): ColloquyError =>
   })
 
 /** How many events are read at once. */
-export const PAGE = 1_000
+export const PAGE = 1_024
 
 /** A state as it was opened. */
 export interface Opened {
@@ -23,8 +24,11 @@ export interface Opened {
   readonly snapshotAt: number
 }
 
-/** Events that are held while a long log is folded; then bodies are let go, so that memory does not grow with the log. */
-const HELD = 32_768
+/**
+ * So large a part of a log may be held with its bodies while it is folded, for a part of the skeleton at least: letting go of them sooner
+ * spares the collector most of its work, and later keeps what letting go costs for the whole log in proportion to its length.
+ */
+const HELD_PART = 1 / 32
 
 /**
  * Opens a conversation. O(view + events after the snapshot); without a snapshot O(n).
@@ -34,19 +38,19 @@ export async function openState(store: Store, id: string): Promise<Opened> {
   const parts = await store.loadSnapshot(id)
   const saved = parts.length === 0 ? null : decodeSnapshot(parts, id)
   if (saved !== null && saved.log.entries.length > 0) {
-    const state = (await isOf(store, id, saved)) ? await foldOn(store, id, saved, HELD) : null
+    const state = (await isOf(store, id, saved)) ? await foldOn(store, id, saved, true) : null
     if (state !== null) return { state, snapshotAt: saved.log.entries.length }
   }
   const empty = initialState({ conversationId: id })
   // A log that goes back to what was let go is folded once more, and all of it held.
-  const state = (await foldOn(store, id, empty, HELD)) ?? (await replayWhole(store, id))
+  const state = (await foldOn(store, id, empty, true)) ?? (await replayWhole(store, id))
   return { state, snapshotAt: 0 }
 }
 
 /** The state of the whole log, with everything held. O(n). @throws ColloquyError `unknown_conversation`. */
 export async function replayWhole(store: Store, id: string): Promise<State> {
   const empty = initialState({ conversationId: id })
-  return (await foldOn(store, id, empty, Number.POSITIVE_INFINITY)) ?? empty
+  return (await foldOn(store, id, empty, false)) ?? empty
 }
 
 /** Whether a snapshot is of this log: the last event that it knows tells. */
@@ -55,19 +59,36 @@ async function isOf(store: Store, id: string, saved: State): Promise<boolean> {
   return event !== undefined && event.id === (saved.log.entries.last()?.id ?? null)
 }
 
-/** A state with all that comes after it in the log; null where that goes on from what the state does not hold. */
-async function foldOn(store: Store, id: string, state: State, most: number): Promise<State | null> {
+/**
+ * A state with all that comes after it in the log; null where that goes on from what the state does not hold.
+ * @param lets whether bodies and moments may be let go on the way, so that memory does not grow with the log
+ */
+async function foldOn(store: Store, id: string, state: State, lets: boolean): Promise<State | null> {
   let now = state
   let restedAt = state.log.entries.length
+  // For one page more: what a log goes back to is mostly a branch that was left a few events ago.
+  let before: State | null = null
   for (;;) {
-    const events = await store.read(id, { from: now.log.entries.length, limit: PAGE })
+    const from = now.log.entries.length
+    // Parts of the skeleton are written once when they are complete.
+    const limit = PAGE - (from % PAGE)
+    const events = await store.read(id, { from, limit })
     const next = foldFacts(now, events)
-    if (next === null) return null
+    if (next === null) {
+      if (before === null) return null
+      now = before
+      before = null
+      continue
+    }
     now = next
-    if (events.length < PAGE) return now
-    if (now.log.entries.length - restedAt < most) continue
+    before = null
+    if (events.length < limit) return now
+    const { length } = now.log.entries
+    const due = lets && length % CHUNK_SIZE === 0 && length - restedAt >= length * HELD_PART
+    if (!due) continue
+    before = now
     now = compact(now)
-    restedAt = now.log.entries.length
+    restedAt = length
   }
 }
 

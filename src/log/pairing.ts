@@ -21,8 +21,11 @@ export function matchAnswer(
 ): OpenCall | DropReason | null {
   const { event } = answer
   const actionId = event.kind === 'AgentErrorEvent' ? undefined : event.action_id
+  const latest = latestOpenCall(open, event.tool_call_id)
+  // Mostly this is the one that is named, and the log need not be searched.
+  if (latest !== undefined && latest.entry.id === actionId) return latest
   const named = actionId === undefined ? undefined : findEntry(log, actionId)
-  if (named === undefined) return latestOpenCall(open, event.tool_call_id) ?? null
+  if (named === undefined) return latest ?? null
   const toolCallId = callIdOf(named)
   if (toolCallId === null) return 'orphan_answer'
   const call = openCallOf(open, toolCallId, named.seq)

@@ -38,7 +38,9 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
   let parent: Entry | null = null
   if (stands) {
     const asked = fact.parent_id ?? null
-    const found = asked === null || asked === ROOT ? undefined : findEntry(log, asked)
+    // Mostly it is HEAD, which need not be looked for.
+    const asks = asked === log.head?.id ? log.head : undefined
+    const found = asks ?? (asked === null || asked === ROOT ? undefined : findEntry(log, asked))
     parent = found ?? (asked === ROOT ? null : log.head)
     if (asked !== null && asked !== ROOT && found === undefined) {
       report('unknown_parent', `parent ${quote(asked)} does not stand earlier in the log`)

@@ -5,7 +5,7 @@ import type { Condensation, CondensationSummaryEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import { work } from '../log/work.ts'
 import { loopStarts } from './loops.ts'
-import { eventCount, isPending, type MessageUnit, type Unit, unitItems } from './unit.ts'
+import { eventCount, isPending, type MessageUnit, type Unit } from './unit.ts'
 import type { View } from './view.ts'
 
 /**
@@ -21,8 +21,9 @@ export function condense(view: View, entry: EventEntry<Condensation>): View {
 
   const units = [...view.units]
   const starts = loopStarts(units)
-  const gone = forgotten(units, starts, listed)
-  const place = inserts ? summaryPlace(units, starts, listed, offset) : -1
+  const hits = units.map((unit) => (listed.size > 0 ? countListed(unit, listed) : 0))
+  const gone = forgotten(hits, starts)
+  const place = inserts ? summaryPlace(units, starts, hits, offset) : -1
   work.units += units.length
 
   const changed = gone.indexOf(true)
@@ -44,18 +45,21 @@ export function condense(view: View, entry: EventEntry<Condensation>): View {
 }
 
 /** Which units go: those that hold a listed id, and with a unit of a thinking loop the whole loop. */
-function forgotten(units: readonly Unit[], starts: Int32Array, listed: Set<string>): boolean[] {
-  const gone = units.map((unit) => listed.size > 0 && countListed(unit, listed) > 0)
+function forgotten(hits: readonly number[], starts: Int32Array): boolean[] {
   const loops = new Set<number>()
-  for (const [index, hit] of gone.entries()) {
-    if (hit && (starts[index] ?? -1) >= 0) loops.add(starts[index] ?? -1)
-  }
-  return gone.map((hit, index) => hit || loops.has(starts[index] ?? -1))
+  hits.forEach((count, index) => {
+    if (count > 0 && (starts[index] ?? -1) >= 0) loops.add(starts[index] ?? -1)
+  })
+  return hits.map((count, index) => count > 0 || loops.has(starts[index] ?? -1))
 }
 
-function countListed(unit: Unit, listed: Set<string>): number {
+/** How many of a unit's events are listed. Without an iterator: every unit of the view is asked. */
+function countListed(unit: Unit, listed: ReadonlySet<string>): number {
+  if (unit.type === 'message') return listed.has(unit.item.id) ? 1 : 0
+  const { calls, answers } = unit
   let count = 0
-  for (const item of unitItems(unit)) if (listed.has(item.id)) count += 1
+  for (let at = 0; at < calls.length; at += 1) if (listed.has(calls.get(at)?.id ?? '')) count += 1
+  for (let at = 0; at < answers.length; at += 1) if (listed.has(answers.get(at)?.entry.id ?? '')) count += 1
   return count
 }
 
@@ -66,12 +70,10 @@ function countListed(unit: Unit, listed: Set<string>): number {
 function summaryPlace(
   units: readonly Unit[],
   starts: Int32Array,
-  listed: Set<string>,
+  hits: readonly number[],
   offset: number,
 ): number {
-  const left = units.map((unit) =>
-    isPending(unit) ? 0 : eventCount(unit) - (listed.size > 0 ? countListed(unit, listed) : 0),
-  )
+  const left = units.map((unit, index) => (isPending(unit) ? 0 : eventCount(unit) - (hits[index] ?? 0)))
   const wanted = Math.min(
     offset,
     left.reduce((sum, count) => sum + count, 0),

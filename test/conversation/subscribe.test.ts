@@ -262,7 +262,7 @@ describe('a subscription', () => {
       ...plain,
       async read(id, options) {
         reads += 1
-        if (reads === 4) throw new Error('the store is away')
+        if (reads === 3) throw new Error('the store is away')
         return plain.read(id, options)
       },
     }

@@ -1,6 +1,6 @@
 /** The form of a chunk, for those who write and read it: flags, codes of kinds, and what few rows have. */
 
-import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
+import { EVENT_KINDS } from '../../event/kinds.ts'
 import type { Report } from '../entry.ts'
 import { KEY_SECTIONS } from './keys.ts'
 
@@ -20,12 +20,11 @@ export const OTHER_KIND = 255
 export const PLAIN_SECTIONS = 10
 export const SECTIONS = PLAIN_SECTIONS + 3 * KEY_SECTIONS
 
+const CODES = new Map<string, number>(EVENT_KINDS.map((kind, at) => [kind, at + 1]))
+
 /** The number that stands for a kind. */
-export function codeOf(kind: string | null): number {
-  if (kind === null) return NO_KIND
-  const at = EVENT_KINDS.indexOf(kind as EventKind)
-  return at < 0 ? OTHER_KIND : at + 1
-}
+export const codeOf = (kind: string | null): number =>
+  kind === null ? NO_KIND : (CODES.get(kind) ?? OTHER_KIND)
 
 /** The kind that a number stands for, unless it is one that is listed apart. */
 export const kindFrom = (code: number): string | null => EVENT_KINDS[code - 1] ?? null

@@ -14,8 +14,13 @@ export const KEY_SECTIONS = 4
 /** The column as sections: positions, hashes, and the texts. The keys come in the order of their positions. O(length). */
 export function writeKeys(keys: readonly Key[]): Uint8Array[] {
   const texts = keys.map((key) => key.text)
-  const positions = Int32Array.from(keys, (key) => key.seq)
-  return [bytesOf(positions), bytesOf(Int32Array.from(texts, hashKey)), ...writeTexts(texts)]
+  const positions = new Int32Array(keys.length)
+  const hashes = new Int32Array(keys.length)
+  keys.forEach(({ seq, text }, at) => {
+    positions[at] = seq
+    hashes[at] = hashKey(text)
+  })
+  return [bytesOf(positions), bytesOf(hashes), ...writeTexts(texts)]
 }
 
 /** The keys of one chunk. */

@@ -19,7 +19,7 @@ export const wordsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Int32Ar
 export function writeTexts(texts: readonly string[]): [Uint8Array, Uint8Array] {
   const ends = new Int32Array(texts.length + 1)
   let end = 0
-  for (const [at, text] of texts.entries()) ends[at + 1] = end += text.length
+  texts.forEach((text, at) => (ends[at + 1] = end += text.length))
   const all = texts.join('')
   ends[0] = all.isWellFormed() ? UTF_8 : UTF_16
   return [bytesOf(ends), ends[0] === UTF_8 ? new TextEncoder().encode(all) : utf16(all)]

@@ -15,29 +15,28 @@ export function writeTimes(times: readonly (string | null)[]): [Uint8Array, Uint
   const count = times.length
   const starts = new Int32Array(Math.ceil(count / RESTART))
   const lengths = new Uint8Array(count * 2)
-  const pieces: string[] = []
+  const text = new Uint8Array(times.reduce((sum, time) => sum + (time?.length ?? 0), 0))
   let end = 0
   let before = ''
-  for (const [at, time] of times.entries()) {
+  times.forEach((time, at) => {
     if (at % RESTART === 0) starts[at / RESTART] = end
     const shared = time === null || at % RESTART === 0 ? 0 : sharedLength(before, time)
-    const piece = (time ?? '').slice(shared)
+    const own = (time?.length ?? 0) - shared
     lengths[at * 2] = shared
-    lengths[at * 2 + 1] = time === null ? NONE : piece.length
-    pieces.push(piece)
-    end += piece.length
+    lengths[at * 2 + 1] = time === null ? NONE : own
+    for (let i = 0; i < own; i += 1) text[end + i] = (time as string).charCodeAt(shared + i)
+    end += own
     before = time ?? ''
-  }
+  })
   const index = new Uint8Array(starts.byteLength + lengths.byteLength)
   index.set(bytesOf(starts))
   index.set(lengths, starts.byteLength)
-  const text = pieces.join('')
-  return [index, Uint8Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))]
+  return [index, text.subarray(0, end)]
 }
 
 function sharedLength(one: string, other: string): number {
   let at = 0
-  while (at < one.length && at < other.length && one[at] === other[at]) at += 1
+  while (at < one.length && at < other.length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1
   return at
 }
 

@@ -33,13 +33,17 @@ export function writeChunk(
   { first, size, link }: ChunkPlace,
   rows: readonly Row[],
 ): Uint8Array {
-  const numbers = (of: (row: Row) => number) => bytesOf(Int32Array.from(rows, of))
+  const numbers = (of: (row: Row) => number) => bytesOf(column(new Int32Array(rows.length), rows, of))
+  const small = (of: (row: Row) => number) => column(new Uint8Array(rows.length), rows, of)
   const keys = (of: (row: Row) => string | null, once = false) => {
     const list: Key[] = []
-    for (const [at, row] of rows.entries()) {
+    let last: string | null = null
+    rows.forEach((row, at) => {
       const text = of(row)
-      if (text !== null && !(once && list.at(-1)?.text === text)) list.push({ seq: first + at, text })
-    }
+      if (text === null || (once && text === last)) return
+      list.push({ seq: first + at, text })
+      last = text
+    })
     return writeKeys(list)
   }
   const dropCount = rows.filter((row) => row.dropped !== null).length
@@ -49,8 +53,8 @@ export function writeChunk(
     numbers((row) => row.depth),
     numbers((row) => row.jump),
     numbers((row) => row.above),
-    Uint8Array.from(rows, flagsOf),
-    Uint8Array.from(rows, (row) => codeOf(row.kind)),
+    small(flagsOf),
+    small((row) => codeOf(row.kind)),
     ...writeTimes(rows.map((row) => row.timestamp)),
     new TextEncoder().encode(rare(rows, first)),
     ...keys((row) => row.id),
@@ -58,6 +62,16 @@ export function writeChunk(
     // One for a run of actions of the same response is enough to tell that there was one.
     ...keys((row) => row.responseId, true),
   ])
+}
+
+/** A number of each row, put into a list of numbers. By hand: `from` with a function goes through an iterator, ten times slower. */
+function column<L extends Int32Array | Uint8Array>(
+  list: L,
+  rows: readonly Row[],
+  of: (row: Row) => number,
+): L {
+  for (let at = 0; at < rows.length; at += 1) list[at] = of(rows[at] as Row)
+  return list
 }
 
 const flagsOf = (row: Row): number =>

@@ -1,0 +1,100 @@
+/** Opening a long log lets go of bodies on the way: whatever the log goes back to, the state is the one of the fold. */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { openState } from '../../src/conversation/open-state.ts'
+import type { Event } from '../../src/event/types.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { CHUNK_SIZE } from '../../src/state/snapshot/version.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+import { action, condensation, observe, user } from '../build.ts'
+
+const LENGTH = 2 * CHUNK_SIZE + 1_500
+
+/** At a position, the log goes on from so many events before. */
+type Turn = readonly [at: number, back: number]
+
+/** Messages and calls in turn, each after the one before, but where a turn says otherwise; every 300 events a condensation. */
+function makeLog(turns: readonly Turn[]): Event[] {
+  const backAt = new Map(turns)
+  let forgotten = 0
+  return Array.from({ length: LENGTH }, (_, at): Event => {
+    const id = `e${at}`
+    const back = backAt.get(at)
+    const parent = back === undefined || at === 0 ? {} : { parent_id: `e${Math.max(0, at - back)}` }
+    if (at % 300 === 299) {
+      const ids = Array.from({ length: 250 }, (_, index) => `e${forgotten + index}`)
+      forgotten += 300
+      return { ...condensation(id, ids), ...parent }
+    }
+    const event = at % 3 === 0 ? user(id) : at % 3 === 1 ? action(id) : observe(id, action(`e${at - 1}`))
+    return { ...event, ...parent }
+  })
+}
+
+async function opened(events: readonly Event[]) {
+  const store = memoryStore()
+  await store.createConversation({ id: 'c' })
+  await store.append('c', events, { mode: 'import' })
+  let reads = 0
+  const counting: Store = {
+    ...store,
+    async read(id, options) {
+      const found = await store.read(id, options)
+      reads += found.length
+      return found
+    },
+  }
+  const { state } = await openState(counting, 'c')
+  const items = await store.read('c', { limit: LENGTH })
+  return {
+    state,
+    whole: replay(
+      items.map(({ fact }) => fact),
+      { conversationId: 'c' },
+    ),
+    reads,
+  }
+}
+
+/** Turns near where bodies are let go, and anywhere. */
+const turns = (furthest: number): fc.Arbitrary<Turn[]> =>
+  fc.array(
+    fc.tuple(
+      fc.oneof(
+        fc
+          .tuple(fc.constantFrom(1, 2), fc.integer({ min: 0, max: 1_100 }))
+          .map(([n, more]) => n * CHUNK_SIZE + more),
+        fc.integer({ min: 1, max: LENGTH - 1 }),
+      ),
+      fc.integer({ min: 1, max: furthest }),
+    ),
+    { maxLength: 6 },
+  )
+
+describe('opening a long log', () => {
+  it('gives the state of the fold, whatever the log goes back to', async () => {
+    await fc.assert(
+      fc.asyncProperty(turns(LENGTH), async (given) => {
+        const { state, whole } = await opened(makeLog(given))
+        expect(encodeState(state)).toBe(encodeState(whole))
+      }),
+      { numRuns: 15 },
+    )
+  })
+
+  it('holds no more than a part of it, and reads it once', async () => {
+    const { state, reads } = await opened(makeLog([]))
+    expect(reads).toBe(LENGTH)
+    expect(state.log.entries.get(0)?.event).toBeNull()
+    expect(state.log.entries.get(2 * CHUNK_SIZE)?.event).not.toBeNull()
+  })
+
+  it('reads on from where it let go when the log goes back over that', async () => {
+    const { state, whole, reads } = await opened(makeLog([[CHUNK_SIZE + 900, 1_000]]))
+    expect(encodeState(state)).toBe(encodeState(whole))
+    expect(reads).toBeLessThan(LENGTH + CHUNK_SIZE)
+  })
+})
