@@ -24,9 +24,12 @@ export interface EventRow {
 export const EVENT_COLUMNS =
   'e.seq, e.id, e.parent_id, e.lane IS NOT NULL AS stands, e.stamped, e.time, e.body'
 
+/** A row as the functions that search give it: all that they find is in the tree. */
+export type FoundRow = Omit<EventRow, 'stands'>
+
 /** The event that a row holds. Frozen. O(size of the body). @throws `store_unavailable` for a body that somebody damaged. */
-export function storedEvent(conversationId: string, row: EventRow): StoredEvent {
-  const { seq, id, parent_id: parentId, stands, stamped, time, body } = row
+export function storedEvent(conversationId: string, row: FoundRow, stands: boolean): StoredEvent {
+  const { seq, id, parent_id: parentId, stamped, time, body } = row
   const given = parsed(conversationId, seq, body)
   const fact = stamped ? { ...given, parent_id: parentId ?? ROOT } : given
   freezeJson(fact as JsonValue)

@@ -119,7 +119,10 @@ export async function findLog(
         return row && spotOf(id, row)
       },
       laneEnd: (lane) => ends.get(lane) ?? -1,
-      at: (seq) => storedEvent(conversationId, bySeq.get(seq) as EntryRow),
+      at: (seq) => {
+        const row = bySeq.get(seq) as EntryRow
+        return storedEvent(conversationId, row, row.stands)
+      },
     },
   }
 }

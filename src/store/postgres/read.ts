@@ -42,7 +42,7 @@ export async function eventsFrom(
     )
     if (known.length === 0) throw unknownConversation(conversationId)
   }
-  return rows.map((row) => storedEvent(conversationId, row))
+  return rows.map((row) => storedEvent(conversationId, row, row.stands))
 }
 
 /** The events of the tree with these ids, null for each that is missing. O(ids). */
@@ -58,6 +58,6 @@ export async function eventsById(
     `SELECT ${EVENT_COLUMNS} FROM ${eachStanding(connection.schema, '$1', '$2::text[]')}`,
     [conversationId, legal],
   )
-  const byId = new Map(rows.map((row) => [row.id, storedEvent(conversationId, row)]))
+  const byId = new Map(rows.map((row) => [row.id, storedEvent(conversationId, row, row.stands)]))
   return ids.map((id) => byId.get(id) ?? null)
 }

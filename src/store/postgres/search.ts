@@ -5,7 +5,7 @@ import type { Source } from '../../event/shapes.ts'
 import type { CheckedEventFilter, CheckedEventQuery } from '../checked-query.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import type { Connection } from './connection.ts'
-import { type EventRow, storedEvent } from './event-row.ts'
+import { type FoundRow, storedEvent } from './event-row.ts'
 
 /** Before and after every time that an event can have. */
 const FIRST = -(2n ** 62n)
@@ -24,13 +24,13 @@ export async function searchEvents(connection: Connection, query: CheckedEventQu
   const { conversationId, kinds, source, leafId, text, descending, limit } = query
   if (kinds?.size === 0) return []
   const isDense = source === null && text === null && COMMON.every((kind) => kinds?.has(kind) ?? true)
-  const rows = await connection.query<EventRow>(
+  const rows = await connection.query<FoundRow>(
     `SELECT * FROM ${connection.schema}.${leafId === null ? 'search' : 'path'}_${descending ? 'down' : 'up'}(
       $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
     )`,
     [conversationId, ...rangeOf(query), limit + 1, isDense, ...kindsAndSources(query), text, leafId],
   )
-  return rows.map((row) => storedEvent(conversationId, row))
+  return rows.map((row) => storedEvent(conversationId, row, true))
 }
 
 /** How many events a filter lets through. O(log n + matches), on a path for each of its lanes. */

@@ -9,7 +9,7 @@ import { asked, by, COLUMNS, FEW, groups, merged, range, STRETCH } from './searc
  * are read until the page is full, each
  *
  * - as a stretch of positions, when most events are likely to fit (`p_dense`), since a lane mostly has all positions between its first and
- *   its last;
+ *   its last, unless a look at where the page would end tells that this one does not;
  * - and beyond that stretch in the ranges of each kind and source in the index of its lane.
  */
 export const searchPath = (schema: string): string => `
@@ -32,6 +32,34 @@ const positions = (schema: string, order: string, from: string, until: string): 
 
 const fits = `e.kind IS NOT NULL AND ${asked('e.kind', 'e.source')}`
 
+/**
+ * A branch that was left and come back to goes on at the log's end, with other lanes in between: the lowest of its events there hangs on the
+ * next one, and nothing of the lane lies in between but state updates, which hang on that too. Where there are none, reading goes on there.
+ */
+const overGap = (schema: string): string => `
+    IF NOT v_is_run AND p_dense THEN
+      SELECT e.seq, e.parent_id INTO v_lowest, v_parent FROM ${positions(schema, 'DESC', 'v_from', 'v_until')} e
+      WHERE e.lane = v_lanes[v_end] ORDER BY e.seq LIMIT 1;
+      SELECT o.seq INTO v_below FROM ${schema}.events o
+      WHERE o.conversation_id = p_conversation AND o.id = v_parent AND o.lane = v_lanes[v_end];
+      IF v_below >= v_from AND NOT EXISTS (
+        SELECT FROM ${schema}.events o
+        WHERE o.conversation_id = p_conversation AND o.lane = v_lanes[v_end] AND o.kind = 'ConversationStateUpdateEvent'
+          AND o.source IN ('agent', 'user', 'environment', 'hook')
+          AND (o.time, o.seq) > (SELECT l.time, l.seq FROM ${schema}.events l WHERE l.conversation_id = p_conversation AND l.seq = v_below)
+          AND (o.time, o.seq) < (SELECT l.time, l.seq FROM ${schema}.events l WHERE l.conversation_id = p_conversation AND l.seq = v_lowest)
+      ) THEN
+        RETURN QUERY SELECT ${COLUMNS} FROM ${positions(schema, 'DESC', 'v_lowest', 'v_until')} e
+        WHERE e.lane = v_lanes[v_end] AND ${fits} LIMIT v_most;
+        GET DIAGNOSTICS v_count = ROW_COUNT;
+        v_most := v_most - v_count;
+        EXIT WHEN v_most = 0;
+        v_last := v_below;
+        v_at := v_end;
+        CONTINUE;
+      END IF;
+    END IF;`
+
 const way = (schema: string, name: 'up' | 'down'): string => {
   const isUp = name === 'up'
   const order = isUp ? 'ASC' : 'DESC'
@@ -43,7 +71,7 @@ const way = (schema: string, name: 'up' | 'down'): string => {
 CREATE FUNCTION ${schema}.path_${name}(
   p_conversation text, p_low_time bigint, p_low_seq integer, p_high_time bigint, p_high_seq integer, p_most integer,
   p_dense boolean, p_kinds text[], p_sources text[], p_text text, p_leaf text
-) RETURNS TABLE (seq integer, id text, parent_id text, stands boolean, stamped boolean, "time" bigint, body text)
+) RETURNS TABLE (seq integer, id text, parent_id text, stamped boolean, "time" bigint, body text)
 LANGUAGE plpgsql ${STEADY} AS $body$
 #variable_conflict use_column
 DECLARE
@@ -57,6 +85,12 @@ DECLARE
   v_up_to integer[];
   v_kinds text[];
   v_sources text[];
+  v_kind text;
+  v_source text;
+  v_is_run boolean;
+  v_below integer;
+  v_lowest integer;
+  v_parent text;
   v_first integer := 0;
   v_last integer := ${2 ** 31 - 1};
   v_at integer;
@@ -101,6 +135,9 @@ BEGIN
     v_hoped := 0;
     LOOP
       IF v_lanes[v_at] <= v_last AND v_up_to[v_at] >= v_first THEN
+        -- A long piece is read by itself, in order and no further than the page goes.
+        EXIT WHEN p_dense AND v_hoped > 0
+          AND least(v_up_to[v_at], v_last) - greatest(v_lanes[v_at], v_first) >= p_most;
         IF v_hoped = 0 THEN
           v_begin := v_at;
         END IF;
@@ -114,7 +151,14 @@ BEGIN
     END LOOP;
     EXIT WHEN v_hoped = 0;
     v_want := 2 * v_want;
-    IF p_dense THEN
+    v_is_run := p_dense;
+    IF p_dense AND v_begin = v_end AND v_until - v_from >= v_most THEN
+      -- Other lanes may lie in between: then hardly anything in a stretch of positions would fit.
+      SELECT o.lane IS NOT DISTINCT FROM v_lanes[v_end] INTO v_is_run FROM ${schema}.events o
+      WHERE o.conversation_id = p_conversation AND o.seq = ${isUp ? 'v_from + v_most' : 'v_until - v_most'};
+    END IF;
+${isUp ? '' : overGap(schema)}
+    IF v_is_run THEN
       IF v_begin = v_end THEN
         -- Comes in order, and ends as soon as the page is full.
         RETURN QUERY SELECT ${COLUMNS} FROM ${positions(schema, order, 'v_from', 'v_until')} e
@@ -143,7 +187,9 @@ BEGIN
       ${groups(schema, `cardinality(p_kinds) * cardinality(p_sources) <= ${FEW}`)}
       EXIT WHEN v_kinds IS NULL;
     END IF;
-    IF v_begin = v_end AND cardinality(v_kinds) BETWEEN 2 AND ${FEW / 2} THEN
+    IF v_begin = v_end AND cardinality(v_kinds) = 1 THEN
+      RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, 1, ON_LAST)} e LIMIT v_most;
+    ELSIF v_begin = v_end AND cardinality(v_kinds) BETWEEN 2 AND ${FEW / 2} THEN
       RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, FEW / 2, ON_LAST)} e
       ORDER BY ${by('e', order)} LIMIT v_most;
     ELSIF v_begin = v_end AND cardinality(v_kinds) BETWEEN ${FEW / 2 + 1} AND ${FEW} THEN

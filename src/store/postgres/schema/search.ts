@@ -49,7 +49,7 @@ const way = (schema: string, name: string, order: 'ASC' | 'DESC'): string => {
 CREATE FUNCTION ${schema}.${name}(
   p_conversation text, p_low_time bigint, p_low_seq integer, p_high_time bigint, p_high_seq integer, p_most integer,
   p_dense boolean, p_kinds text[], p_sources text[], p_text text, p_leaf text
-) RETURNS TABLE (seq integer, id text, parent_id text, stands boolean, stamped boolean, "time" bigint, body text)
+) RETURNS TABLE (seq integer, id text, parent_id text, stamped boolean, "time" bigint, body text)
 LANGUAGE plpgsql ${STEADY} AS $body$
 #variable_conflict use_column
 DECLARE
@@ -66,6 +66,8 @@ DECLARE
   v_until bigint[];
   v_kinds text[];
   v_sources text[];
+  v_kind text;
+  v_source text;
   v_range record;
   v_times bigint[];
   v_seqs integer[];
@@ -112,6 +114,10 @@ BEGIN
 
   ${groups(schema, `cardinality(p_kinds) * cardinality(p_sources) * coalesce(cardinality(v_lanes), 1) <= ${FEW}`)}
 
+  IF p_leaf IS NULL AND cardinality(v_kinds) = 1 THEN
+    RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, 1)} e LIMIT v_most;
+    RETURN;
+  END IF;
   IF p_leaf IS NULL AND cardinality(v_kinds) BETWEEN 2 AND ${FEW} THEN
     IF cardinality(v_kinds) <= ${FEW / 2} THEN
       RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, FEW / 2)} e ORDER BY ${by('e', order)} LIMIT v_most;
@@ -162,30 +168,26 @@ $body$;
 `
 }
 
-/** Finds the kinds and sources to look for: all that are asked for where these are few, else those of them that there are. */
+/** Finds the kinds and sources to look for: all that are asked for where these are few, else those of them that there are, one by one. */
 export const groups = (schema: string, areFew: string): string => `IF ${areFew} THEN
     SELECT array_agg(k.kind), array_agg(s.source) INTO v_kinds, v_sources
     FROM unnest(p_kinds) AS k (kind) CROSS JOIN unnest(p_sources) AS s (source);
   ELSE
-    WITH RECURSIVE known (kind, source) AS (
-      (
-        SELECT o.kind, o.source FROM ${schema}.events o
-        WHERE o.conversation_id = p_conversation AND o.kind IS NOT NULL
-        ORDER BY o.kind, o.source LIMIT 1
-      )
-      UNION ALL
-      SELECT n.* FROM known CROSS JOIN LATERAL (
-        SELECT o.kind, o.source FROM ${schema}.events o
-        WHERE o.conversation_id = p_conversation AND o.kind IS NOT NULL
-          AND (o.kind, o.source) > (known.kind, known.source)
-        ORDER BY o.kind, o.source LIMIT 1
-      ) n
-    )
-    SELECT array_agg(known.kind), array_agg(known.source) INTO v_kinds, v_sources FROM known
-    WHERE ${asked('known.kind', 'known.source')};
+    v_kind := '';
+    v_source := '';
+    LOOP
+      SELECT o.kind, o.source INTO v_kind, v_source FROM ${schema}.events o
+      WHERE o.conversation_id = p_conversation AND o.kind IS NOT NULL AND (o.kind, o.source) > (v_kind, v_source)
+      ORDER BY o.kind, o.source LIMIT 1;
+      EXIT WHEN NOT FOUND;
+      IF ${asked('v_kind', 'v_source')} THEN
+        v_kinds := v_kinds || v_kind;
+        v_sources := v_sources || v_source;
+      END IF;
+    END LOOP;
   END IF;`
 
-export const COLUMNS = 'e.seq, e.id, e.parent_id, true, e.stamped, e.time, e.body'
+export const COLUMNS = 'e.seq, e.id, e.parent_id, e.stamped, e.time, e.body'
 
 export const by = (table: string, order: string): string => `${table}.time ${order}, ${table}.seq ${order}`
 

@@ -1,0 +1,126 @@
+/** Branches that are left and come back to, over and over: PostgreSQL goes along them as the memory store does, page by page (law S). */
+
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { EventQuery } from '../../src/store/query.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+
+let database: TestDatabase
+let pool: pg.Pool
+let memory: Store
+let postgres: Store
+let runs = 0
+
+beforeAll(async () => {
+  database = await testDatabase()
+  pool = new pg.Pool({ connectionString: database.url })
+  memory = memoryStore()
+  postgres = postgresStore({ client: pool, prepare: true })
+})
+
+afterAll(async () => {
+  await postgres.close()
+  await pool.end()
+  await database.drop()
+})
+
+/** So many events on a branch: its end, or so far above that another begins there. */
+interface Run {
+  readonly branch: number
+  readonly above: number
+  readonly length: number
+  /** A state update at this place of the run, on the branch or on what another one stands on. */
+  readonly update: number
+  readonly updateOf: number
+  readonly updateAbove: number
+}
+
+const run: fc.Arbitrary<Run> = fc.record({
+  branch: fc.nat(5),
+  above: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(150) }),
+  length: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 90, max: 330 })),
+  update: fc.nat(600),
+  updateOf: fc.nat(5),
+  updateAbove: fc.oneof(fc.constant(0), fc.nat(300)),
+})
+
+/** The events, in the order of their times, each with its parent, and the last of each branch. */
+function makeLog(given: readonly Run[]): { readonly log: Event[]; readonly leaves: string[] } {
+  const branches: string[][] = [[]]
+  const log: Event[] = []
+  const add = (event: object): string => {
+    const id = `e${log.length}`
+    const timestamp = new Date(1e12 + Math.floor(log.length / 3) * 1_000).toISOString()
+    log.push({ ...event, id, timestamp } as Event)
+    return id
+  }
+  for (const { branch, above, length, update, updateOf, updateAbove } of given) {
+    const chosen = branches[branch % branches.length] as string[]
+    const path = above === 0 ? chosen : chosen.slice(0, Math.max(0, chosen.length - above))
+    if (path !== chosen) branches.push(path)
+    for (let at = 0; at < length; at += 1) {
+      const parent_id = path.at(-1)
+      const kind = log.length % 7 === 0 ? 'InterruptEvent' : 'PauseEvent'
+      const source = log.length % 5 === 0 ? 'user' : 'environment'
+      path.push(add({ kind, source, ...(parent_id !== undefined && { parent_id }) }))
+      if (at !== update) continue
+      const stands = (branches[updateOf % branches.length] as string[]).at(-1 - updateAbove) ?? path.at(-1)
+      const said = add({ kind: 'ConversationStateUpdateEvent', key: 'title', value: 'x', parent_id: stands })
+      // An event may hang on a state update as well.
+      if (log.length % 2 === 0) path.push(add({ kind: 'PauseEvent', source: 'agent', parent_id: said }))
+    }
+  }
+  return { log, leaves: branches.flatMap((path) => path.at(-1) ?? []) }
+}
+
+async function pages(store: Store, query: EventQuery): Promise<unknown[]> {
+  const all: unknown[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await store.search({ ...query, ...(cursor !== undefined && { cursor }) })
+    all.push(page.items.map(({ seq }) => seq))
+    cursor = page.next_page_id
+  }
+  return all
+}
+
+const FILTERS: readonly Omit<EventQuery, 'conversationId'>[] = [
+  {},
+  { excludeKinds: ['ConversationStateUpdateEvent'] },
+  { kinds: ['InterruptEvent'] },
+  { source: 'environment' },
+  {
+    timestampGte: new Date(1e12 + 40_000).toISOString(),
+    timestampLt: new Date(1e12 + 150_000).toISOString(),
+  },
+]
+
+it('goes along every branch, whatever lies in between', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(run, { minLength: 2, maxLength: 8 }),
+      fc.integer({ min: 1, max: 100 }),
+      async (given, limit) => {
+        const id = `runs ${(runs += 1)}`
+        const { log, leaves } = makeLog(given)
+        for (const store of [memory, postgres]) {
+          await store.createConversation({ id })
+          await store.append(id, log, { mode: 'import' })
+        }
+        for (const leafId of leaves) {
+          for (const order of ['timestamp', 'timestamp_desc'] as const) {
+            for (const filter of FILTERS) {
+              const query = { conversationId: id, leafId, order, limit: limit < 50 ? 100 : limit, ...filter }
+              expect(await pages(postgres, query)).toEqual(await pages(memory, query))
+            }
+          }
+        }
+      },
+    ),
+    { numRuns: 25 },
+  )
+}, 120_000)
