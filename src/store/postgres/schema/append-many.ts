@@ -1,6 +1,6 @@
 /** The function that appends a live batch: the row's lock, every check, the places of the facts, the rows, all in one round trip. */
 
-import { BE_DURABLE, eachStanding, NOW, WRITER } from './phrases.ts'
+import { BE_DURABLE, eachStanding, kindsWith, NOW, WRITER } from './phrases.ts'
 
 /**
  * `append_many` gives `[version, head_id, times, parent_ids]` as JSON, or null when anything speaks against the append, and then it has
@@ -162,6 +162,7 @@ BEGIN
     head_clock = v.head_clock,
     head_id = v.head_id,
     head_parent_id = v.head_parent_id,
+    kinds = ${kindsWith('p_kinds', 'p_sources')},
     updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
   WHERE conversation_id = p_conversation;
   RETURN json_build_array(v.version + v_count, v.head_id, v_times::text[], v_parent_ids);

@@ -18,6 +18,7 @@ DECLARE
   v_time bigint;
   v_clock bigint;
   v_parent text;
+  v_kind text := p_kind || ' ' || p_source;
 BEGIN
   UPDATE ${schema}.conversations SET
     version = version + 1,
@@ -29,6 +30,7 @@ BEGIN
     head_clock = greatest(clock, coalesce(p_time, last_time)),
     head_parent_id = head_id,
     head_id = p_id,
+    kinds = CASE WHEN v_kind = ANY (kinds) THEN kinds ELSE kinds || v_kind END,
     updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
   WHERE conversation_id = p_conversation
     AND tip_end = head_seq

@@ -34,3 +34,9 @@ export const eachStanding = (schema: string, conversation: string, ids: string):
         SELECT * FROM ${schema}.events s
         WHERE s.conversation_id = ${conversation} AND s.id = wanted_id AND s.lane IS NOT NULL LIMIT 1
       ) e`
+
+/** The kinds and sources that a log has, `<kind> <source>` each, with those of new events: for the update of a conversation. */
+export const kindsWith = (kinds: string, sources: string): string => `kinds || ARRAY(
+      SELECT DISTINCT n.kind || ' ' || n.source FROM unnest(${kinds}, ${sources}) AS n (kind, source)
+      WHERE n.kind IS NOT NULL AND n.kind || ' ' || n.source <> ALL (kinds)
+    )`

@@ -1,7 +1,7 @@
 /** The functions that search along a path in a log that is in time order: its pieces lie one after another, and so are they read. */
 
 import { STEADY } from './phrases.ts'
-import { asked, by, COLUMNS, FEW, groups, merged, range, STRETCH } from './search.ts'
+import { asked, by, COLUMNS, FEW, groups, mergedPage, range, STRETCH } from './search.ts'
 
 /**
  * `path_up` and `path_down` take what `search_up` and `search_down` take, with a leaf, and give the same. Where the log is not in time order
@@ -85,8 +85,6 @@ DECLARE
   v_up_to integer[];
   v_kinds text[];
   v_sources text[];
-  v_kind text;
-  v_source text;
   v_is_run boolean;
   v_below integer;
   v_lowest integer;
@@ -187,14 +185,8 @@ ${isUp ? '' : overGap(schema)}
       ${groups(schema, `cardinality(p_kinds) * cardinality(p_sources) <= ${FEW}`)}
       EXIT WHEN v_kinds IS NULL;
     END IF;
-    IF v_begin = v_end AND cardinality(v_kinds) = 1 THEN
-      RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, 1, ON_LAST)} e LIMIT v_most;
-    ELSIF v_begin = v_end AND cardinality(v_kinds) BETWEEN 2 AND ${FEW / 2} THEN
-      RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, FEW / 2, ON_LAST)} e
-      ORDER BY ${by('e', order)} LIMIT v_most;
-    ELSIF v_begin = v_end AND cardinality(v_kinds) BETWEEN ${FEW / 2 + 1} AND ${FEW} THEN
-      RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, FEW, ON_LAST)} e
-      ORDER BY ${by('e', order)} LIMIT v_most;
+    IF v_begin = v_end AND cardinality(v_kinds) <= ${FEW} THEN
+      ${mergedPage(schema, order, ON_LAST)}
     ELSE
       RETURN QUERY SELECT ${COLUMNS} FROM ${PIECES} CROSS JOIN unnest(v_kinds, v_sources) AS g (kind, source)
       CROSS JOIN LATERAL (SELECT * FROM ${range(schema, order, ON_PIECE)} o LIMIT v_most) e

@@ -10,7 +10,7 @@ import { STEADY } from './phrases.ts'
  * - the time index, when there is nothing to filter;
  * - a stretch of it, when most events are likely to fit (`p_dense`), and from its end on what follows;
  * - the range of each kind and source in its index, on a path those of each of its lanes; each no further than a page. When that could be
- *   many ranges they first skip through the index for the kinds and sources that there are. On a path of several lanes, of which most
+ *   many ranges they take those of the kinds and sources that the log has. On a path of several lanes, of which most
  *   lie one after the other in time, they first find a place that a page does not go beyond, so that no more is read of each.
  *
  * A subquery's own limit is a number, for the planner, which does not see how few rows a parameter asks for.
@@ -66,8 +66,6 @@ DECLARE
   v_until bigint[];
   v_kinds text[];
   v_sources text[];
-  v_kind text;
-  v_source text;
   v_range record;
   v_times bigint[];
   v_seqs integer[];
@@ -114,16 +112,8 @@ BEGIN
 
   ${groups(schema, `cardinality(p_kinds) * cardinality(p_sources) * coalesce(cardinality(v_lanes), 1) <= ${FEW}`)}
 
-  IF p_leaf IS NULL AND cardinality(v_kinds) = 1 THEN
-    RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, 1)} e LIMIT v_most;
-    RETURN;
-  END IF;
-  IF p_leaf IS NULL AND cardinality(v_kinds) BETWEEN 2 AND ${FEW} THEN
-    IF cardinality(v_kinds) <= ${FEW / 2} THEN
-      RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, FEW / 2)} e ORDER BY ${by('e', order)} LIMIT v_most;
-    ELSE
-      RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, FEW)} e ORDER BY ${by('e', order)} LIMIT v_most;
-    END IF;
+  IF p_leaf IS NULL AND cardinality(v_kinds) <= ${FEW} THEN
+    ${mergedPage(schema, order)}
     RETURN;
   END IF;
   IF p_leaf IS NULL THEN
@@ -168,23 +158,15 @@ $body$;
 `
 }
 
-/** Finds the kinds and sources to look for: all that are asked for where these are few, else those of them that there are, one by one. */
+/** Finds the kinds and sources to look for: all that are asked for where these are few, else those of them that the log has. */
 export const groups = (schema: string, areFew: string): string => `IF ${areFew} THEN
     SELECT array_agg(k.kind), array_agg(s.source) INTO v_kinds, v_sources
     FROM unnest(p_kinds) AS k (kind) CROSS JOIN unnest(p_sources) AS s (source);
   ELSE
-    v_kind := '';
-    v_source := '';
-    LOOP
-      SELECT o.kind, o.source INTO v_kind, v_source FROM ${schema}.events o
-      WHERE o.conversation_id = p_conversation AND o.kind IS NOT NULL AND (o.kind, o.source) > (v_kind, v_source)
-      ORDER BY o.kind, o.source LIMIT 1;
-      EXIT WHEN NOT FOUND;
-      IF ${asked('v_kind', 'v_source')} THEN
-        v_kinds := v_kinds || v_kind;
-        v_sources := v_sources || v_source;
-      END IF;
-    END LOOP;
+    SELECT array_agg(k.kind), array_agg(k.source) INTO v_kinds, v_sources
+    FROM ${schema}.conversations c CROSS JOIN unnest(c.kinds) AS pair
+    CROSS JOIN LATERAL (SELECT split_part(pair, ' ', 1), split_part(pair, ' ', 2)) AS k (kind, source)
+    WHERE c.conversation_id = p_conversation AND ${asked('k.kind', 'k.source')};
   END IF;`
 
 export const COLUMNS = 'e.seq, e.id, e.parent_id, e.stamped, e.time, e.body'
@@ -224,11 +206,24 @@ export const range = (
  * The next events of up to so many kinds and sources, merged as they come: unlike ranges that are read one by one and then sorted, none is
  * read further than the page goes.
  */
-export const merged = (schema: string, order: string, count: number, path = ''): string => {
+const merged = (schema: string, order: string, count: number, path = ''): string => {
   const ranges = Array.from({ length: count }, (_, i) =>
     range(schema, order, path, `v_kinds[${i + 1}]`, `v_sources[${i + 1}]`),
   )
   return `(${ranges.join(' UNION ALL ')})`
+}
+
+/** As many ranges as are merged at once: each has a plan of its own, and one that is empty costs almost as much as another. */
+const SIZES = [1, 2, 4, 5, 6, FEW]
+
+/** Returns the page of up to `FEW` kinds and sources. */
+export const mergedPage = (schema: string, order: string, path = ''): string => {
+  const cases = SIZES.map(
+    (size, at) => `${at === 0 ? 'IF' : 'ELSIF'} cardinality(v_kinds) <= ${size} THEN
+      RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, size, path)} e ORDER BY ${by('e', order)} LIMIT v_most;`,
+  )
+  return `${cases.join('\n    ')}
+    END IF;`
 }
 
 /** Those of a piece of the path: what came on its lane before the path left it. */

@@ -5,7 +5,8 @@
  * otherwise serves the list of conversations, the one query that crosses them, and on a column that never changes.
  *
  * `conversations` holds the record, the lease, and the end of the log (`LogTip`), which every append locks and reads: no index names
- * what an append changes, so that its update touches no index (HOT). `in_order` says that no event has a time before that of an earlier one.
+ * what an append changes, so that its update touches no index (HOT). `in_order` says that no event has a time before that of an earlier one,
+ * `kinds` which kinds and sources a search may find, `<kind> <source>` each.
  *
  * `events` holds one row for each position. `lane` is null for what is not in the tree, `kind` and `source` also for what no search
  * finds. `stamped` says that the body's `parent_id` is to be filled in on reading. `clock` is the latest time of any entry up to this one.
@@ -31,6 +32,7 @@ CREATE TABLE ${schema}.conversations (
   last_time bigint NOT NULL DEFAULT 0,
   clock bigint NOT NULL DEFAULT 0,
   in_order boolean NOT NULL DEFAULT true,
+  kinds text[] COLLATE "C" NOT NULL DEFAULT '{}',
   tip_lane integer,
   tip_end integer,
   head_seq integer,

@@ -1,6 +1,6 @@
 /** The function that writes an append that the caller decided, if the log is still as the decision found it. */
 
-import { BE_DURABLE, NOW, WRITER } from './phrases.ts'
+import { BE_DURABLE, kindsWith, NOW, WRITER } from './phrases.ts'
 
 /**
  * `write_placement` gives whether it wrote: true, or false and then nothing, when the version, the lease, the zone or the conversation
@@ -29,6 +29,7 @@ BEGIN
     head_clock = p_head_clock,
     head_id = p_head_id,
     head_parent_id = p_head_parent_id,
+    kinds = ${kindsWith('p_kinds', 'p_sources')},
     updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
   WHERE conversation_id = p_conversation
     AND version = p_expected
