@@ -1,4 +1,4 @@
-/** Prints how long an appended event takes to reach 1, 50 and 200 sockets, beside bare sockets that are sent the same bytes: `node bench/live.ts`. */
+/** Prints how long an appended event takes to reach 1, 50 and 200 sockets, beside bare sockets that are sent the same bytes: `npm run bench:live`. */
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** Prints what redacting an event costs beside writing it as JSON: `node --expose-gc bench/redaction.ts`. */
+/** Prints what redacting an event costs beside writing it as JSON: `npm run bench:redaction`. */
 
 import { redact } from '../src/context/redaction/redact.ts'
 import { redactionRules } from '../src/context/redaction/rules.ts'

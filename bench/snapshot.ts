@@ -1,4 +1,4 @@
-/** Prints what opening from a snapshot costs beside folding the log, in time and heap: `node --expose-gc bench/snapshot.ts`. */
+/** Prints what opening from a snapshot costs beside folding the log, in time and heap: `npm run bench:snapshot`. */
 
 import type { Event } from '../src/event/types.ts'
 import { toMessages } from '../src/messages/neutral.ts'

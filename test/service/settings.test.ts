@@ -146,6 +146,62 @@ describe('profiles', () => {
     expect([status, JSON.stringify(told).includes('very')]).toEqual([422, false])
   })
 
+  it('lose no change of several at once', async () => {
+    await begin()
+    for (let round = 0; round < 20; round += 1) {
+      await send('POST', profile('a'), { llm: LLM })
+      await Promise.all([
+        send('POST', profile('a'), { llm: { ...LLM, api_key: 'a newer key' } }),
+        send('POST', profile('a'), { llm: { ...LLM, api_key: '**********', temperature: 1 } }),
+      ])
+      expect((await client.service.profiles.get('a')).llm['api_key']).toBe('a newer key')
+      const [renamed, saved] = await Promise.all([
+        send('POST', profile('a', '/rename'), { new_name: 'b' }),
+        send('POST', profile('a'), { llm: { model: 'saved' } }),
+      ])
+      expect([renamed.status, saved.status]).toEqual([200, 201])
+      const models = (await client.service.profiles.all()).map(({ llm }) => llm['model'])
+      expect(models).toContain('saved')
+      await send('DELETE', profile('a'))
+      await send('DELETE', profile('b'))
+    }
+  })
+
+  it('that go in the moment in which they are activated are not active', async () => {
+    await begin()
+    for (const last of ['DELETE', 'POST'] as const) {
+      await send('POST', profile('a'), { llm: LLM })
+      await Promise.all([
+        send('POST', profile('a', '/activate')),
+        last === 'DELETE'
+          ? send('DELETE', profile('a'))
+          : send('POST', profile('a', '/rename'), { new_name: 'b' }),
+      ])
+      const { active_profile } = await client.service.settings.read()
+      expect([null, 'b']).toContain(active_profile)
+    }
+  })
+
+  it('say nothing of a key in logs, nor of one that is given as a name', async () => {
+    const lines: unknown[] = []
+    await begin(memoryStore(), { secret: SECRET, log: (line) => void lines.push(line) })
+    const key = 'sk-proj-very-secret-key'
+    await send('POST', profile('a'), { llm: { ...LLM, api_key: key } })
+    await send('PATCH', '/api/settings', { active_profile: 'a' })
+    await send('POST', profile('a', '/validate'), {})
+    const told = [
+      await send('PATCH', '/api/settings', { active_profile: key }),
+      await send('POST', profile('a', '/rename'), { new_name: `${key}!` }),
+      await send('POST', profile('a', '/rename'), { new_name: [key] }),
+      await send('GET', profile(`${key}%20`)),
+    ]
+    expect(told.map(({ status }) => status)).toEqual([404, 422, 422, 422])
+    expect((await send('GET', profile(key))).body).toEqual({ detail: 'There is no profile of this name.' })
+    expect(JSON.stringify(told.map(({ body }) => body))).not.toContain('very')
+    expect(lines.length).toBeGreaterThan(5)
+    expect(JSON.stringify(lines.slice(0, 4))).not.toContain('very')
+  })
+
   it('have names that are names', async () => {
     await begin()
     for (const name of ['.x', '-x', 'x'.repeat(65), 'a%2Fb', 'a%20b', '%00', '..%2Fb']) {
@@ -199,7 +255,9 @@ describe('validating', () => {
       for await (const chunk of request) text += String(chunk)
       seen.push([request.url, request.headers.authorization, JSON.parse(text)])
       response.writeHead(status, { location: `/${encodeURIComponent(KEY)}` })
-      response.end(JSON.stringify({ error: `Incorrect API key provided: ${KEY}` }))
+      response.end(
+        JSON.stringify(status === 200 ? { choices: [] } : { error: `Incorrect API key provided: ${KEY}` }),
+      )
     })
     const { status: answered, body } = await send('POST', profile('x', '/validate'), {
       llm: { ...LLM, base_url },
@@ -213,6 +271,24 @@ describe('validating', () => {
     expect(seen).toEqual([
       ['/v1/chat/completions', `Bearer ${KEY}`, expect.objectContaining({ model: 'gpt-x', max_tokens: 1 })],
     ])
+  })
+
+  it.each([
+    ['{}'],
+    ['null'],
+    ['<html>It works!</html>'],
+    [`{"choices":"${KEY}"}`],
+    [''],
+    [`{"choices":[],"more":"${'x'.repeat(2 ** 18)}"}`],
+  ])('what is no model, though it answers 200 with %.30s', async (reply) => {
+    await begin()
+    const base_url = await provider((_request, response) => void response.end(reply))
+    const { body } = await send('POST', profile('x', '/validate'), { llm: { ...LLM, base_url } })
+    expect(body).toEqual({
+      valid: false,
+      error: { type: 'APIError', message: expect.stringContaining('no choices') },
+    })
+    expect(JSON.stringify(body)).not.toContain('very')
   })
 
   it('a provider that never answers counts as right, one that is not there does not', async () => {
@@ -255,6 +331,51 @@ describe('validating', () => {
     for (const form of ['very', btoa(KEY).slice(0, 12), encodeURIComponent(KEY)])
       expect(JSON.stringify(body)).not.toContain(form)
     expect(JSON.stringify(body)).toContain('refused')
+  })
+
+  it.each<[string, string]>([
+    ['first and last characters', `${KEY.slice(0, 9)}****${KEY.slice(-9)}`],
+    ['small letters of an escape', encodeURIComponent(KEY).toLowerCase()],
+    ['two escapes around each other', JSON.stringify(JSON.stringify(KEY))],
+    [
+      'letters by their numbers',
+      [...KEY].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join(''),
+    ],
+    ['basic credentials', `Basic ${btoa(`user:${KEY}`)}`],
+    ['base64 for URLs', btoa(`{"k":"${KEY}"}`).replaceAll('+', '-').replaceAll('/', '_')],
+    ['base64 in base64', btoa(btoa(KEY))],
+    ['hexadecimal', Buffer.from(KEY).toString('hex')],
+    ['hexadecimal with signs between', [...Buffer.from(KEY)].map((byte) => byte.toString(16)).join(':')],
+    ['capitals', KEY.toUpperCase()],
+    ['backwards', [...KEY].toReversed().join('')],
+    ['an end that is cut off', `${'.'.repeat(490)}${KEY}`],
+    ['the password of the address', 'user s3same'],
+    ['a key in the address', 'a-key-in-a-query'],
+    ['a short key', 'zq7'],
+  ])('tells nothing of a key in %s', async (_, form) => {
+    const llm = {
+      ...LLM,
+      base_url: 'https://user:s3same@host/?api_key=a-key-in-a-query',
+      aws_session_token: 'zq7',
+    }
+    const { error } = await validateLlm(llm, async () => {
+      throw new Error(`refused: ${form} .`)
+    })
+    const told = `${error?.message} ${error?.message.toLowerCase()}`
+    for (const size of [6, 12]) {
+      for (let at = 0; at + size <= form.length; at += 1) {
+        const part = form.slice(at, at + size)
+        if (!/^[.*\s]|[.*\s]$|user|crede/.test(part)) expect(told).not.toContain(part)
+      }
+    }
+    expect(told).not.toContain('zq7')
+  })
+
+  it('tells what holds no key', async () => {
+    const { error } = await validateLlm(LLM, async () => {
+      throw new TypeError('There is no model of this name.')
+    })
+    expect(error).toEqual({ type: 'TypeError', message: 'There is no model of this name.' })
   })
 
   it('takes the kept profile when nothing is given', async () => {
@@ -301,6 +422,37 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
     })
   })
 
+  it('keep what is given as it was shown, also in lists and addresses', async () => {
+    await begin(make())
+    const misc = {
+      servers: [
+        { name: 'a', token: 'token of a' },
+        { name: 'b', token: 'token of b' },
+      ],
+      hook: 'https://me:pw@host/x?y=1&sig=5ecret',
+    }
+    await send('PATCH', '/api/settings', { misc_settings_diff: misc })
+    const { body } = await send('GET', '/api/settings')
+    const shown = body['misc_settings'] as { servers: object[]; hook: string }
+    expect(shown).toEqual({
+      servers: [
+        { name: 'a', token: '**********' },
+        { name: 'b', token: '**********' },
+      ],
+      hook: 'https://host/x?y=1&sig=**********',
+    })
+    const again = { ...shown, servers: [...shown.servers.toReversed(), { name: 'c', token: 'c' }] }
+    expect((await send('PATCH', '/api/settings', { misc_settings_diff: again })).status).toBe(200)
+    expect((await client.service.settings.read()).misc_settings).toEqual({
+      servers: [...misc.servers.toReversed(), { name: 'c', token: 'c' }],
+      hook: misc.hook,
+    })
+    // Whose the masked secret was cannot be told: it must become nobody's.
+    const renamed = { servers: [{ name: 'd', token: '**********' }] }
+    const refused = await send('PATCH', '/api/settings', { misc_settings_diff: renamed })
+    expect([refused.status, JSON.stringify(refused.body).includes('token of')]).toEqual([400, false])
+  })
+
   it('lose no change of several at once', async () => {
     await begin(make())
     await Promise.all(
@@ -326,6 +478,9 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
       { ...LLM, model: 'own' },
       'a',
     ])
+    // A model that is taken away is none that is given.
+    const loaded = await change({ active_profile: 'a', agent_settings_diff: { llm: null } })
+    expect(loaded).toEqual([200, LLM, 'a'])
     expect((await change({ active_profile: 'b' }))[0]).toBe(404)
     expect((await change({}))[0]).toBe(400)
   })

@@ -1,14 +1,14 @@
 /** Profiles and settings over HTTP: what keeps them goes in, the table of operations comes out; no answer holds a secret. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { listOf, maybe, objectOf } from '../control/shapes.ts'
+import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Parameter } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../lifecycle/info.ts'
 import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
 import { PROFILE_NAME, renameBody, saveProfileBody, settingsBody, validateBody } from './schema.ts'
-import { masked } from './secrets.ts'
+import { masked, shownText } from './secrets.ts'
 import type { Settings, SettingsValues } from './settings.ts'
 import { type AskLlm, validateLlm } from './validate.ts'
 
@@ -80,7 +80,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
         profiles: (await profiles.all()).map(({ name, llm }) => ({
           name,
           model: llm['model'] ?? null,
-          base_url: shownUrl(llm['base_url']),
+          base_url: typeof llm['base_url'] === 'string' ? shownText(llm['base_url']) : null,
           api_key_set: isKeySet(llm),
         })),
         active_profile: (await settings.read()).active_profile,
@@ -106,11 +106,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     },
     async ({ path: { name } }) => {
       const { llm } = await profiles.get(name)
-      const config = {
-        ...withoutKeys(llm),
-        ...(llm['base_url'] !== undefined && { base_url: shownUrl(llm['base_url']) }),
-      }
-      return { body: { name, config, api_key_set: isKeySet(llm) } }
+      return { body: { name, config: withoutKeys(llm), api_key_set: isKeySet(llm) } }
     },
   ),
   operation(
@@ -124,6 +120,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       body: saveProfileBody,
       replies: {
         201: { description: 'Kept', schema: objectOf({ name: string, message: string }) },
+        400: { description: 'A masked secret in a list is none that is kept' },
         409: { description: 'There are as many profiles as there may be, or secrets cannot be kept' },
       },
     },
@@ -240,7 +237,9 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       body: settingsBody,
       replies: {
         200: { description: 'As they are now, secrets masked', schema: SETTINGS },
-        400: { description: 'Nothing was given to change' },
+        400: {
+          description: 'Nothing was given to change, or a masked secret in a list is none that is kept',
+        },
         ...UNKNOWN,
         ...SEALED,
       },
@@ -264,12 +263,6 @@ function shown({ agent_settings, active_profile, ...rest }: SettingsValues): Jso
     llm_api_key_is_set: isMap && isKeySet(llm as JsonObject),
     active_profile,
   }
-}
-
-/** An address without the user that may stand in it. */
-function shownUrl(url: unknown): string | null {
-  if (typeof url !== 'string') return null
-  return url.replace(/^([a-z][\w+.-]*:\/\/)[^/?#]*@/i, '$1')
 }
 
 const onlyKnown = (llm: JsonObject): JsonObject =>

@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { ledger } from '../ledger.ts'
 import { merge } from './merge.ts'
-import { hasSecret } from './secrets.ts'
+import { hasSecret, shownText } from './secrets.ts'
 import type { Kept, Vault } from './vault.ts'
 
 interface KeptProfile {
@@ -51,17 +51,24 @@ export class Profiles {
   async get(name: string): Promise<Profile> {
     const profile = await this.find(name)
     if (profile !== null) return profile
-    throw unknownProfile(name)
+    throw unknownProfile()
+  }
+
+  /** Whether there is one, however it was sealed. */
+  async has(name: string): Promise<boolean> {
+    return (await this.#records.all()).has(name)
   }
 
   /** Keeps one, in place of one with its name; a masked secret stays what it was. @throws HttpProblem 409 beyond the limit. */
   async save(name: string, llm: JsonObject): Promise<void> {
-    const kept = (await this.#records.all()).has(name) ? ((await this.find(name))?.llm ?? {}) : {}
-    const known = Object.fromEntries(Object.entries(kept).filter(([field]) => field in llm))
-    const sealed = await this.#vault.seal(placeOf(name), merge(known, llm))
-    await this.#records.change((records) => {
-      if (!records.has(name)) this.#checkRoom(records.size)
-      return { changes: [[name, { llm: sealed }]] }
+    await this.#update(name, async (kept) => {
+      const before = kept === null ? {} : await this.#vault.open(placeOf(name), kept.llm)
+      const known = Object.fromEntries(Object.entries(before).filter(([field]) => Object.hasOwn(llm, field)))
+      const sealed = await this.#vault.seal(placeOf(name), merge(known, llm))
+      return (records) => {
+        if (kept === null) this.#checkRoom(records.size)
+        return [[name, { llm: sealed }]]
+      }
     })
   }
 
@@ -72,20 +79,39 @@ export class Profiles {
 
   /** @throws HttpProblem 404, 409 when the new name is taken. */
   async rename(name: string, newName: string): Promise<void> {
-    const { llm } = await this.get(name)
-    if (newName === name) return
-    const sealed = await this.#vault.seal(placeOf(newName), llm)
-    await this.#records.change((records) => {
-      if (!records.has(name)) throw unknownProfile(name)
-      if (records.has(newName))
-        throw new HttpProblem(409, `Profile ${JSON.stringify(newName)} exists already.`)
-      return {
-        changes: [
+    await this.#update(name, async (kept) => {
+      if (kept === null) throw unknownProfile()
+      const sealed = await this.#vault.seal(placeOf(newName), await this.#vault.open(placeOf(name), kept.llm))
+      return (records) => {
+        if (newName === name) return []
+        if (records.has(newName))
+          throw new HttpProblem(409, `Profile ${JSON.stringify(newName)} exists already.`)
+        return [
           [newName, { llm: sealed }],
           [name, null],
-        ],
+        ]
       }
     })
+  }
+
+  /** Sealing takes its time: what it began with must still be there when it ends, or it is done again. */
+  async #update(
+    name: string,
+    prepare: (
+      kept: KeptProfile | null,
+    ) => Promise<
+      (records: ReadonlyMap<string, KeptProfile>) => (readonly [id: string, record: KeptProfile | null])[]
+    >,
+  ): Promise<void> {
+    for (;;) {
+      const kept = (await this.#records.all()).get(name)
+      const decide = await prepare(kept ?? null)
+      const { done } = await this.#records.change((records) => {
+        const done = records.get(name) === kept
+        return { done, changes: done ? decide(records) : [] }
+      })
+      if (done) return
+    }
   }
 
   #checkRoom(size: number): void {
@@ -94,8 +120,8 @@ export class Profiles {
   }
 }
 
-const unknownProfile = (name: string): HttpProblem =>
-  new HttpProblem(404, `Profile ${JSON.stringify(name)} is not known.`)
+/** The name is not said again: a key may have been put into its place. */
+const unknownProfile = (): HttpProblem => new HttpProblem(404, 'There is no profile of this name.')
 
 /** Fields whose values nobody is told, though their names do not all say so. */
 const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'] as const
@@ -104,12 +130,13 @@ const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_s
 export const isKeySet = (llm: JsonObject): boolean =>
   SECRETS.some((field) => typeof llm[field] === 'string' && llm[field] !== '')
 
-/** A configuration without its keys, and with null in their place. */
+/** A configuration without its keys, and with null in their place; of a URL that holds one, the rest is left. */
 export function withoutKeys(llm: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(llm).map(([name, value]): [string, JsonValue] => {
-      const isKey = (SECRETS as readonly string[]).includes(name) || hasSecret({ [name]: value ?? null })
-      return [name, isKey || value === undefined ? null : value]
+      const shown = typeof value === 'string' ? shownText(value) : (value ?? null)
+      const isKey = (SECRETS as readonly string[]).includes(name) || hasSecret({ [name]: shown })
+      return [name, isKey ? null : shown]
     }),
   )
 }

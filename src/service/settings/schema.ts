@@ -4,34 +4,19 @@ import * as z from 'zod'
 import { integer, json } from '../../event/shapes/schema.ts'
 import { bodyOf } from '../http/schema.ts'
 import type { BodySpec } from '../http/operation.ts'
+import { text as storable } from '../schema.ts'
 
 /** How a profile may be called. */
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-const text = (most: number) =>
-  z
-    .string()
-    .max(most)
-    .refine((value) => value.isWellFormed() && !value.includes('\u0000'), {
-      error: 'Must be well-formed Unicode without NUL.',
-      params: { type: 'value_error' },
-    })
-    .nullable()
-    .optional()
+const text = (most: number) => storable(0, most).nullable().optional()
 
 const count = integer.min(0).nullable().optional()
 const number = z.number().nullable().optional()
 
 /** What a model is asked with. */
-export const llm = z.strictObject({
-  model: z
-    .string()
-    .min(1)
-    .max(500)
-    .refine((value) => value.isWellFormed() && !value.includes('\u0000'), {
-      error: 'Must be well-formed Unicode without NUL.',
-      params: { type: 'value_error' },
-    }),
+const llm = z.strictObject({
+  model: storable(1, 500),
   api_key: text(10_000),
   base_url: text(2_000),
   api_version: text(100),
@@ -94,7 +79,7 @@ export const saveProfileBody = silent(
 
 export const validateBody = silent(bodyOf(z.strictObject({ llm: llm.optional() }), { optional: true }))
 
-export const renameBody = bodyOf(z.strictObject({ new_name: profileName }))
+export const renameBody = silent(bodyOf(z.strictObject({ new_name: profileName })))
 
 const diff = z.record(z.string(), json).nullable().optional()
 

@@ -50,6 +50,15 @@ export class Settings {
 
   /** With secrets: for the service and its embedder. @throws HttpProblem 409 for what was sealed with another secret. */
   async read(): Promise<SettingsValues> {
+    const values = await this.#read()
+    const { active_profile: active } = values
+    // It may have gone in the very moment in which it was made the active one.
+    return active === null || (await this.#profiles.has(active))
+      ? values
+      : { ...values, active_profile: null }
+  }
+
+  async #read(): Promise<SettingsValues> {
     return this.#open((await this.#records.all()).get(PLACE))
   }
 
@@ -58,12 +67,11 @@ export class Settings {
     const named = diff.active_profile ?? null
     const profile = named === null ? null : await this.#profiles.get(named)
     return this.#update((before) => {
+      const merged = merge(before.agent_settings, diff.agent_settings_diff ?? {})
       // A model that is given comes before that of the profile.
       const given = (diff.agent_settings_diff?.['llm'] ?? null) !== null
-      const loaded =
-        profile === null || given ? before.agent_settings : { ...before.agent_settings, llm: profile.llm }
       return {
-        agent_settings: merge(loaded, diff.agent_settings_diff ?? {}),
+        agent_settings: profile === null || given ? merged : { ...merged, llm: profile.llm },
         conversation_settings: merge(before.conversation_settings, diff.conversation_settings_diff ?? {}),
         misc_settings: merge(before.misc_settings, diff.misc_settings_diff ?? {}),
         active_profile: diff.active_profile === undefined ? before.active_profile : diff.active_profile,
@@ -73,7 +81,7 @@ export class Settings {
 
   /** A profile has another name, or null for none any more. */
   async follow(name: string, newName: string | null): Promise<void> {
-    if ((await this.read()).active_profile !== name) return
+    if ((await this.#read()).active_profile !== name) return
     await this.#update((before) => ({
       ...before,
       active_profile: before.active_profile === name ? newName : before.active_profile,

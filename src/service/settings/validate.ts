@@ -1,9 +1,13 @@
 /** The configuration of a model goes in, whether it can be asked comes out, in words that hold no secret. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { secretsIn, without } from './secrets.ts'
+import { harmless } from './harmless.ts'
+import { secretsIn } from './secrets.ts'
 
-/** Asks a model for next to nothing; rejects when it cannot be asked. */
+/**
+ * Asks a model for next to nothing; rejects when it cannot be asked. The configuration is what a client gave: where its `base_url` leads is
+ * for whoever implements this to bound.
+ */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 
 /** How a validation ends. */
@@ -38,19 +42,29 @@ export async function validateLlm(llm: JsonObject, ask: AskLlm, patience = PATIE
     return { valid: true, error: null }
   } catch (error) {
     if (signal.aborted || isTimeout(error)) return { valid: true, error: null }
+    if (error instanceof Refusal) return refused(error.type, error.message)
+    if (!(error instanceof Error)) return refused('Error', UNTOLD)
     const secrets = secretsIn(llm)
-    const type = error instanceof Refusal ? error.type : error instanceof Error ? error.name : 'Error'
-    const message = error instanceof Error ? error.message : 'The model cannot be asked.'
-    return {
-      valid: false,
-      error: { type: without(type, secrets), message: without(message, secrets).slice(0, 500) },
-    }
+    const type = /^\w{1,64}$/.test(error.name) ? harmless(error.name, secrets) : null
+    // Cut before it is looked at: half of a secret is one too.
+    return refused(type ?? 'Error', harmless(error.message.slice(0, MOST_TOLD), secrets) ?? UNTOLD)
   }
 }
 
+const refused = (type: string, message: string): Validation => ({ valid: false, error: { type, message } })
+
+/** Most characters of an error that are told. */
+const MOST_TOLD = 500
+
+const UNTOLD = 'The model cannot be asked; why is not told here, since it would tell something of the key.'
+
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
-/** Asks as the Chat Completions interface has it, which most providers speak, at the configuration's `base_url`, for one token. */
+/**
+ * Asks as the Chat Completions interface has it, which most providers speak, at the configuration's `base_url`, for one token. Nothing of the
+ * answer but its status is told, and no redirect is followed. It asks at whatever address a client gives, also in a private network and on
+ * this machine, and sends the key there: where clients may not reach what the service can, give `askLlm` of your own.
+ */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm
   if (typeof base !== 'string' || !/^https?:\/\//i.test(base) || !URL.canParse(base)) {
@@ -83,10 +97,39 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
     if (signal.aborted) throw error
     throw new Refusal('APIConnectionError', 'The provider cannot be reached at its base_url.')
   }
-  void response.body?.cancel().catch(() => undefined)
   const { status } = response
-  if (response.ok || status === 429) return
+  if (response.ok) return checkReply(response)
+  void response.body?.cancel().catch(() => undefined)
+  if (status === 429) return
   throw new Refusal(TYPES[status] ?? 'APIError', `The provider answered ${status}${WHY[status] ?? ''}.`)
+}
+
+/** Most bytes of a reply: one token, and what stands around it. */
+const MOST_REPLY = 64 * 2 ** 10
+
+/** Whether it is a reply of a model: anything that answers 200 to whatever it is sent is none. */
+async function checkReply(response: Response): Promise<void> {
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true })
+    if (text.length > MOST_REPLY) break
+  }
+  if (!hasChoices(text)) {
+    throw new Refusal(
+      'APIError',
+      'What answers at the base_url is no model: there are no choices in its reply.',
+    )
+  }
+}
+
+function hasChoices(text: string): boolean {
+  try {
+    const reply = JSON.parse(text) as { readonly choices?: unknown } | null
+    return Array.isArray(reply?.choices)
+  } catch {
+    return false
+  }
 }
 
 const TYPES: Readonly<Record<number, string>> = {

@@ -20,7 +20,10 @@ const NONCE = 12
 
 const encoder = new TextEncoder()
 
-/** A vault with a key made of a secret; without one, it seals nothing. AES-256-GCM, the key by HKDF-SHA-256. */
+/**
+ * A vault with a key made of a secret, which should be as hard to guess as a key: AES-256-GCM, the key by HKDF-SHA-256. Without one it seals
+ * nothing: what is a secret by its name, or in an address, is refused, and all else is kept in the clear.
+ */
 export function vault(secret: string | null): Vault {
   const key = secret === null ? null : keyOf(secret)
   key?.catch(() => undefined)
@@ -30,7 +33,7 @@ export function vault(secret: string | null): Vault {
         if (hasSecret(value))
           throw new HttpProblem(
             409,
-            'This service was made without a secret to seal with, so it keeps no API keys.',
+            'This service was made without a secret to seal with, so it keeps no API keys: start it with one (COLLOQUY_SECRET for the command).',
           )
         return { open: value }
       }

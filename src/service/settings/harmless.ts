@@ -1,0 +1,83 @@
+/** A text and secrets go in; what of the text can be said aloud comes out, or null when it says anything of a secret in any way. */
+
+import { redactionRules } from '../../context/redaction/rules.ts'
+import { redactText } from '../../context/redaction/text.ts'
+import { viewsOf } from '../../context/redaction/views.ts'
+
+/** How many characters in a row of a secret are a part of it that nobody is told. */
+const PART = 5
+/** Of how many characters on redaction takes a secret; of a shorter one nothing may be left at all. */
+const LEAST = 8
+
+/** How many encodings around each other are undone, beside those that redaction undoes, and how many readings are looked at. */
+const DEPTH = 3
+const MOST = 2_000
+
+const ENCODED = /[A-Za-z0-9+/_-]{6,}/g
+const HEX = /(?:[0-9a-f]{2}[\s:,-]?){3,}/gi
+
+/**
+ * The text with the secrets taken out: as they are, percent-encoded, JSON-escaped, in base64, and in these around each other. When any five
+ * characters in a row of one are still there to be read in it, in capitals or not, also in hexadecimal or backwards, it is null: providers
+ * like to quote the first and last characters of a key. O(length × length of the secrets).
+ */
+export function harmless(text: string, secrets: readonly string[]): string | null {
+  const known = secrets.filter((secret) => secret.trim() !== '')
+  let clean
+  try {
+    clean = redactText(text, redactionRules({ secrets: known.filter(({ length }) => length >= LEAST) }))
+  } catch {
+    // A secret that no rule can be made of.
+    clean = text
+  }
+  const parts = known.flatMap(partsOf)
+  const readings = readingsOf(clean)
+  if (readings === null) return null
+  return readings.some((reading) => parts.some((part) => reading.includes(part))) ? null : clean
+}
+
+/** The pieces of a secret of which none may be read, in both directions. */
+function partsOf(secret: string): string[] {
+  const text = secret.trim().toLowerCase()
+  const backwards = [...text].toReversed().join('')
+  const size = Math.min(PART, text.length)
+  return [text, backwards].flatMap((one) =>
+    Array.from({ length: one.length - size + 1 }, (_, at) => one.slice(at, at + size)),
+  )
+}
+
+/** All that can be read in a text, in small letters; null when it is encoded more often, or in more ways, than is looked into. */
+function readingsOf(text: string): string[] | null {
+  const readings = new Set<string>()
+  let level = [text]
+  for (let depth = 0; depth <= DEPTH; depth += 1) {
+    const inner: string[] = []
+    for (const view of level.flatMap((one) => [...viewsOf(one)])) {
+      if (view === null || readings.size > MOST) return null
+      if (readings.has(view.text)) continue
+      readings.add(view.text)
+      for (const [run] of view.text.matchAll(ENCODED)) inner.push(...fromBase64(run))
+      for (const [run] of view.text.matchAll(HEX)) inner.push(fromHex(run))
+    }
+    level = inner
+  }
+  return Array.from(readings, (reading) => reading.toLowerCase())
+}
+
+/** What a run of base64 says, from each place at which it may begin. */
+function fromBase64(run: string): string[] {
+  const plain = run.replaceAll('-', '+').replaceAll('_', '/')
+  return [0, 1, 2, 3].map((skip) => {
+    const whole = plain.slice(skip)
+    const even = whole.length % 4 === 1 ? whole.slice(0, -1) : whole
+    return fromBytes(atob(even))
+  })
+}
+
+function fromHex(run: string): string {
+  const pairs = run.replaceAll(/[^0-9a-f]/gi, '').match(/../g) ?? []
+  return fromBytes(String.fromCharCode(...pairs.map((pair) => Number.parseInt(pair, 16))))
+}
+
+const fromBytes = (binary: string): string =>
+  new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)))
