@@ -171,6 +171,7 @@ export type {
 } from './store/conversation-record.ts'
 export type { Lease } from './store/lease.ts'
 export { memoryStore, type MemoryStoreOptions } from './store/memory.ts'
+export { isReservedId, listUserConversations } from './store/own-records.ts'
 export type { EventFilter, EventPage, EventQuery, Page } from './store/query.ts'
 export type { SaveSnapshotOptions, SnapshotPart } from './store/snapshot.ts'
 export type { ReadOptions, Store, Unwatch } from './store/store.ts'

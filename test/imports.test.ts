@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: ['event'],
   conversation: ['event', 'log', 'view', 'state', 'messages', 'store'],
   testing: ['event', 'log', 'view', 'state', 'messages', 'store'],
-  service: ['event', 'log', 'view', 'state', 'messages', 'store', 'conversation'],
+  service: ['event', 'log', 'view', 'state', 'messages', 'context', 'store', 'conversation'],
   cli: [],
 }
 
@@ -34,6 +34,7 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   'service/node': ['ws', '@hono/node-server', 'node:'],
   cli: ['node:'],
   'cli/input': ['yauzl'],
+  'cli/serve': ['zod'],
 }
 
 /** The entry points beside the public file that the command may load, and only when they are wanted. */

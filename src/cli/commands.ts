@@ -31,6 +31,8 @@ export type Flag =
   | 'page'
   | 'host'
   | 'port'
+  | 'workspace'
+  | 'config'
   | 'max-events'
   | 'summary'
   | 'budget'
@@ -191,14 +193,18 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     ],
   },
   serve: {
-    synopsis: ['[--db FILE_OR_URL] [--host HOST] [--port PORT]'],
+    synopsis: ['[--db FILE_OR_URL] [--host HOST] [--port PORT]', '[--workspace DIR] [--config FILE]'],
     about: 'serve conversations over HTTP and WebSocket',
     reads: ['database'],
-    flags: ['db', 'host', 'port'],
+    flags: ['db', 'host', 'port', 'workspace', 'config'],
     more: [
       'Without --db, the conversations are kept in colloquy.db, here; a database file that is not there is made.',
       'HOST is 127.0.0.1 and PORT 8000 unless others are given; PORT 0 is any that is free.',
       'With COLLOQUY_SESSION_API_KEYS (keys, with commas between) set, a key is asked for in X-Session-API-Key; without, no other machine is let in, and HOST must be an address of this machine alone.',
+      'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes beside it, for a postgres:// URL in colloquy-sandboxes, in DIR or else here. The first sandbox makes that folder; what runs in a sandbox may do what the service may, and ends with it; its files stay.',
+      'DIR must be there; with it, directories may be made below it (/api/file/create_directory).',
+      'FILE is JSON: sandbox_specs, sandbox_directory (looked for from where FILE is), max_sandboxes, webhooks, max_profiles, editor, max_body, live. Of a sandbox spec: id, command, initial_env, working_dir, health; the first is the default, and without any it is a working directory in which nothing runs. Of a webhook: url, secret_env (a variable that holds the secret; or secret itself), id, from, kinds, headers, batch, batch_bytes, concurrency, timeout, retry, max_retry. Of the editor: port, token_env, base_path. Of live: per_conversation, in_all, kept, patience, beat. Times are in milliseconds.',
+      'With COLLOQUY_SECRET (16 characters or more) set, API keys of models are kept, sealed with it; without, profiles and settings that hold one are refused.',
       'Agents that are asked to run repeat what the user said: createService of colloquy/service takes your own.',
       'Prints its URL; a line of JSON for each request goes to standard error. Ends on SIGINT and SIGTERM, when what is under way is done.',
     ],

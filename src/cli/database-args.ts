@@ -85,6 +85,8 @@ export function serveRequest(words: readonly string[], options: Given): ServeReq
     db: addressOf(valueOf(options, 'db') ?? OWN_FILE),
     host: valueOf(options, 'host') ?? '127.0.0.1',
     port: Number(port),
+    workspace: valueOf(options, 'workspace'),
+    config: valueOf(options, 'config'),
   }
 }
 

@@ -25,6 +25,8 @@ const OPTIONS = {
   page: { type: 'string' },
   host: { type: 'string' },
   port: { type: 'string' },
+  workspace: { type: 'string' },
+  config: { type: 'string' },
   'max-events': { type: 'string' },
   summary: { type: 'string' },
   budget: { type: 'string' },

@@ -82,6 +82,10 @@ export interface ServeRequest {
   readonly host: string
   /** 0 for any that is free. */
   readonly port: number
+  /** The folder that directories may be made in; null for none. */
+  readonly workspace: string | null
+  /** The file with what else there is to say; null for none. */
+  readonly config: string | null
 }
 
 /** What the user asks for. */

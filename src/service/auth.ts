@@ -1,28 +1,25 @@
 /** Session keys and API keys, and a request, go in; who asks comes out, or that nobody does who may. */
 
-import { sha256 } from './hash.ts'
+import { isSameHash, sha256 } from './hash.ts'
 import { HttpProblem } from './http/problem.ts'
 import type { ApiKeyInfo, ApiKeys } from './keys/keys.ts'
 
 /** Whether a credential is one of the keys. */
-export type KeyCheck = (credential: string) => Promise<boolean>
+type KeyCheck = (credential: string) => Promise<boolean>
 
 /**
  * Holds keys by their SHA-256 only, and compares all of them in a time that tells nothing of any. Several may be given, so that they can be
  * changed one after the other. Null for no keys: then nobody is asked.
  */
-export function keyCheck(keys: readonly string[]): KeyCheck | null {
+function keyCheck(keys: readonly string[]): KeyCheck | null {
   if (keys.length === 0) return null
   const hashes = Promise.all(keys.map(sha256))
   return async (credential) => {
     const asked = await sha256(credential)
-    let found = 0
-    for (const hash of await hashes) {
-      let difference = 0
-      for (let at = 0; at < hash.length; at += 1) difference |= (hash[at] ?? 0) ^ (asked[at] ?? 0)
-      found |= Number(difference === 0)
-    }
-    return found === 1
+    let found = false
+    // All of them are looked at, the right one or not.
+    for (const hash of await hashes) if (isSameHash(hash, asked)) found = true
+    return found
   }
 }
 

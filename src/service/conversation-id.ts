@@ -1,21 +1,16 @@
 /** A conversation's id as a client writes it goes in, the record that it means comes out: a UUID is found with and without dashes. */
 
 import type { ConversationRecord } from '../store/conversation-record.ts'
+import { isReservedId, OWN_RECORDS } from '../store/own-records.ts'
 import type { Store } from '../store/store.ts'
 import { isLegalId } from '../event/ids.ts'
 import { HttpProblem, invalid } from './http/problem.ts'
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 
-/** How the ids of the service's own records begin: they stand in the store as conversations do, and are none to anybody else. */
-export const OWN_RECORDS = 'colloquy:'
-
-/** Whether an id belongs to the service itself. */
-export const isReserved = (id: string): boolean => id.startsWith(OWN_RECORDS)
-
 /** Refuses such an id for a new conversation. @throws HttpProblem 422. */
 export function refuseReserved(id: string | null, field: string): void {
-  if (id === null || !isReserved(id)) return
+  if (id === null || !isReservedId(id)) return
   const msg = `Value error, ids that begin with ${OWN_RECORDS} belong to the service's own records`
   throw invalid({ type: 'value_error', loc: ['body', field], msg, input: id })
 }
@@ -28,9 +23,12 @@ export function otherForms(id: string): string[] {
   return [dashed.replaceAll('-', ''), dashed].filter((form) => form !== id)
 }
 
+/** An id as the control plane writes it: a UUID in small letters without dashes, any other as it is. */
+export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
+
 /** The record of a conversation, or null; also null for what can be no id, and for the service's own records. */
 export async function findConversation(store: Store, id: string): Promise<ConversationRecord | null> {
-  if (!isLegalId(id) || isReserved(id)) return null
+  if (!isLegalId(id) || isReservedId(id)) return null
   for (const form of [id, ...otherForms(id)]) {
     const found = await store.getConversation(form)
     if (found !== null) return found

@@ -4,15 +4,18 @@ import { hasCode } from '../event/errors.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import type { AppendOptions } from '../store/append.ts'
+import { OWN_RECORDS } from '../store/own-records.ts'
 import type { Store } from '../store/store.ts'
-import { OWN_RECORDS } from './conversation-id.ts'
+import type { StoredEvent } from '../store/stored-event.ts'
 
 /** Records by id. */
 export interface Ledger<T extends object> {
-  /** All of them as they are now, the oldest first. O(changes since it was last asked). */
+  /** All of them as they are now, the oldest first: one map, that later changes go into. O(changes since it was last asked). */
   readonly all: () => Promise<ReadonlyMap<string, T>>
   /** With a lease of the ledger's own conversation it is refused, as `lease_lost`, when that is no longer the latest. */
   readonly put: (id: string, record: T, lease?: LeaseProof) => Promise<void>
+  /** The same for several, all or none. */
+  readonly putAll: (records: Iterable<readonly [id: string, record: T]>, lease?: LeaseProof) => Promise<void>
   /** False when there was none. */
   readonly remove: (id: string, lease?: LeaseProof) => Promise<boolean>
   /**
@@ -30,8 +33,28 @@ export interface Changes<T extends object> {
 /** Says that a writer holds a lease. */
 export type LeaseProof = NonNullable<AppendOptions['lease']>
 
+/** The names of all ledgers. */
+const LEDGERS = [
+  'api-key-uses',
+  'api-keys',
+  'pending-messages',
+  'profiles',
+  'sandboxes',
+  'settings',
+  'start-tasks',
+  'webhooks',
+] as const
+
+type LedgerName = (typeof LEDGERS)[number]
+
 /** The conversation in which a ledger is kept. */
-export const ledgerId = (name: string): string => `${OWN_RECORDS}${name}`
+export const ledgerId = (name: LedgerName): string => `${OWN_RECORDS}${name}`
+
+/** How many of a store's conversations are ledgers. O(1). */
+export async function countLedgers(store: Store): Promise<number> {
+  const found = await Promise.all(LEDGERS.map((name) => store.getConversation(ledgerId(name))))
+  return found.filter((record) => record !== null).length
+}
 
 /** What the changes are keyed by. */
 const CHANGE = 'record'
@@ -45,7 +68,7 @@ interface Change {
 }
 
 /** Records in a store under a name. Nothing is written before the first record is. */
-export function ledger<T extends object>(store: Store, name: string): Ledger<T> {
+export function ledger<T extends object>(store: Store, name: LedgerName): Ledger<T> {
   const conversationId = ledgerId(name)
   const records = new Map<string, T>()
   let next = 0
@@ -54,19 +77,33 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
 
   /** What was folded before is not folded again. Losing it costs time, not data. */
   const remember = async (): Promise<void> => {
+    // As many changes as there are records pay for writing all of them.
+    if (next - remembered < Math.max(BATCH, records.size)) return
+    remembered = next
     const bytes = new TextEncoder().encode(JSON.stringify({ version: SNAPSHOT, next, records: [...records] }))
     await store.saveSnapshot(conversationId, [{ part: 0, bytes }], { complete: true }).catch(() => undefined)
-    remembered = next
   }
   const recall = async (): Promise<void> => {
     const [part] = await store.loadSnapshot(conversationId)
     const kept = part === undefined ? null : readSnapshot<T>(part.bytes)
-    if (kept === null) return
+    if (kept === null || kept.next <= next) return
+    records.clear()
     for (const [id, record] of kept.records) records.set(id, record)
     next = kept.next
     remembered = next
   }
 
+  /** Only what comes next: whoever reads and whoever writes may bring the same event. */
+  const fold = (events: readonly StoredEvent[]): void => {
+    for (const { fact, seq } of events) {
+      if (seq !== next) continue
+      next += 1
+      if (isQuarantined(fact) || fact.kind !== 'ConversationStateUpdateEvent' || fact.key !== CHANGE) continue
+      const { id, record } = fact.value as object as Change
+      if (record === null) records.delete(id)
+      else records.set(id, record as object as T)
+    }
+  }
   const readOn = async (): Promise<void> => {
     if (next === 0) await recall()
     for (;;) {
@@ -76,17 +113,10 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
           if (hasCode(error, 'unknown_conversation')) return []
           throw error
         })
-      for (const { fact, seq } of events) {
-        next = seq + 1
-        if (isQuarantined(fact) || fact.kind !== 'ConversationStateUpdateEvent' || fact.key !== CHANGE)
-          continue
-        const { id, record } = fact.value as object as Change
-        if (record === null) records.delete(id)
-        else records.set(id, record as object as T)
-      }
+      fold(events)
       if (events.length < BATCH) break
     }
-    if (next - remembered >= BATCH) await remember()
+    await remember()
   }
   /** One reader after the other: each change is folded once. */
   const catchUp = (): Promise<void> => {
@@ -106,25 +136,33 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
         }) as const,
     )
     const append = () => store.append(conversationId, facts, options)
-    await append().catch(async (error: unknown) => {
+    const { events } = await append().catch(async (error: unknown) => {
       if (!hasCode(error, 'unknown_conversation')) throw error
       await store.createConversation({ id: conversationId }).catch((again: unknown) => {
         if (!hasCode(again, 'conversation_exists')) throw again
       })
-      await append()
+      return append()
     })
+    // What was written need not be read, unless others wrote before, and that was not read yet.
+    fold(events)
+    if (events.some(({ seq }) => seq >= next)) await catchUp()
+    else await remember()
   }
   return {
     async all() {
       await catchUp()
       return records
     },
-    put: (id, record, lease) =>
-      write([{ id, record: record as object as JsonValue }], lease === undefined ? {} : { lease }),
+    put: (id, record, lease) => write([changeOf(id, record)], proven(lease)),
+    putAll: (list, lease) =>
+      write(
+        Array.from(list, ([id, record]) => changeOf(id, record)),
+        proven(lease),
+      ),
     async remove(id, lease) {
       await catchUp()
       if (!records.has(id)) return false
-      await write([{ id, record: null }], lease === undefined ? {} : { lease })
+      await write([changeOf(id, null)], proven(lease))
       return true
     },
     async change(decide) {
@@ -132,7 +170,7 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
         await catchUp()
         const seen = next
         const decided = decide(records)
-        const changes = decided.changes.map(([id, record]) => ({ id, record: record as object as JsonValue }))
+        const changes = decided.changes.map(([id, record]) => changeOf(id, record))
         try {
           if (changes.length > 0) await write(changes, { expected: seen })
           return decided
@@ -143,6 +181,10 @@ export function ledger<T extends object>(store: Store, name: string): Ledger<T> 
     },
   }
 }
+
+const proven = (lease: LeaseProof | undefined): AppendOptions => (lease === undefined ? {} : { lease })
+
+const changeOf = (id: string, record: object | null): Change => ({ id, record: record as JsonValue })
 
 /** Null for one that cannot be read, or has another form. */
 function readSnapshot<T>(

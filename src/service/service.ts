@@ -14,6 +14,7 @@ import { openApi } from './http/openapi.ts'
 import { type Operation, operation } from './http/operation.ts'
 import { apiKeys, type ApiKeys } from './keys/keys.ts'
 import { keyOperations } from './keys/operations.ts'
+import { organizationOperations } from './keys/organization.ts'
 import { lifecycleOperations } from './lifecycle/operations.ts'
 import { type Agent, Runs, type RunsOptions } from './lifecycle/runs.ts'
 import { Live, type LiveOptions } from './live/live.ts'
@@ -23,7 +24,8 @@ import { Profiles } from './settings/profiles.ts'
 import { Settings } from './settings/settings.ts'
 import { type AskLlm, askChatCompletions } from './settings/validate.ts'
 import { vault } from './settings/vault.ts'
-import { type Editor, type Workspace, workspaceOperations } from './workspace/workspace.ts'
+import { type Editor, editorOperations } from './workspace/editor.ts'
+import { type Workspace, workspaceOperations } from './workspace/workspace.ts'
 import { createMetrics, type Metrics } from './observe/metrics.ts'
 import { type Log, observeRequests } from './observe/observe.ts'
 import { showMetrics } from './observe/operations.ts'
@@ -114,7 +116,17 @@ export function createService(options: ServiceOptions): Service {
   })
   const lifecycle = { engine, runs }
   const control = createPlane(lifecycle, (error) => onFailure(error, null, ''), options.control)
-  const callbacks = new Callbacks(engine, options.webhooks ?? [], options.callbacks)
+  const refused = metrics.counter(
+    'colloquy_webhook_failures_total',
+    'Attempts to tell a webhook that failed.',
+  )
+  const callbacks = new Callbacks(engine, options.webhooks ?? [], {
+    ...options.callbacks,
+    onFailure(error, webhook, conversationId) {
+      refused.add({ webhook })
+      options.callbacks?.onFailure?.(error, webhook, conversationId)
+    },
+  })
   const sealing = vault(options.secret ?? null)
   const profiles = new Profiles(engine.store, sealing, options.maxProfiles ?? 50)
   const settings = new Settings(engine.store, sealing, profiles)
@@ -139,12 +151,10 @@ export function createService(options: ServiceOptions): Service {
     ...streamOperations(live),
     ...controlPlane(control),
     ...settingsOperations({ profiles, settings, ask: options.askLlm ?? askChatCompletions }),
-    ...workspaceOperations({
-      workspace: options.workspace ?? null,
-      editor: options.editor ?? null,
-      identify: whoAsks,
-    }),
-    ...keyOperations(own, (request) => requireCaller(identify, request)),
+    ...workspaceOperations(options.workspace ?? null),
+    ...editorOperations(options.editor ?? null),
+    ...keyOperations(own, whoAsks),
+    ...organizationOperations(whoAsks),
     ...showMetrics(metrics),
     ...serverInfo(version),
   ]
@@ -171,7 +181,7 @@ export function createService(options: ServiceOptions): Service {
       onRequest: observeRequests(metrics, options.log ?? null),
       around: tracing(),
       authorize: async (request, { open = false }) => {
-        if (!open) await requireCaller(identify, request)
+        if (!open) await whoAsks(request)
       },
     },
   )

@@ -79,6 +79,12 @@ describe('help', () => {
     if (name !== 'help') expect((await colloquy([name, '--help'])).out).toBe(out)
   })
 
+  it.each(Object.entries(COMMANDS))('names every option of %s', async (name, { flags }) => {
+    const { out } = await colloquy([name, '--help'])
+    const options = new Set(out.match(/--[a-z-]+/g))
+    for (const flag of flags) expect(options).toContain(`--${flag}`)
+  })
+
   it('wins over a missing file', async () => {
     expect((await colloquy(['check', '-h'])).code).toBe(0)
   })

@@ -1,66 +1,10 @@
 /** `colloquy serve` as a process: it serves a database, asks for keys, logs, and ends in good order. */
 
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { resolve } from 'node:path'
-import type { Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../postgres/database.ts'
+import { KEYS, served } from './served.ts'
 import { colloquy, folder, said, lines, SAMPLE } from './world.ts'
-
-const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts')
-const KEYS = 'COLLOQUY_SESSION_API_KEYS'
-
-interface Served {
-  readonly url: string
-  readonly child: ChildProcessByStdio<null, Readable, Readable>
-  /** Sends a signal and waits for the end; what was written until then. */
-  readonly stop: (
-    signal: NodeJS.Signals,
-  ) => Promise<{ code: number | null; out: string; log: readonly Line[] }>
-}
-
-interface Line {
-  readonly level: string
-  readonly message: string
-  readonly path: string
-  readonly status: number
-  readonly request_id: string
-}
-
-/** Starts the command, and waits until it says where it serves. */
-async function served(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Served> {
-  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, [KEYS]: undefined, ...env },
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  let out = ''
-  let err = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => void (err += text))
-  const url = await new Promise<string>((found, reject) => {
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      out += text
-      const address = / at (http:\S+)\n/.exec(out)?.[1]
-      if (address !== undefined) found(address)
-    })
-    child.once('exit', () => reject(new Error(`ended: ${err}`)))
-  })
-  return {
-    url,
-    child,
-    async stop(signal) {
-      const ended = once(child, 'exit')
-      child.kill(signal)
-      const [code] = await ended
-      const log = err
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line): Line => JSON.parse(line))
-      return { code, out, log }
-    },
-  }
-}
 
 describe('colloquy serve', () => {
   it('serves a database that other commands write, keeps what it is given, and ends when it is asked', async () => {
@@ -127,7 +71,7 @@ describe('colloquy serve', () => {
   it('asks for one of the keys that are set, and tells nobody of them', async () => {
     const place = folder({})
     const server = await served(['--db', place('events.db'), '--host', '0.0.0.0'], {
-      [KEYS]: 'first-key, second-key ,',
+      env: { [KEYS]: 'first-key, second-key ,' },
     })
     const ask = async (key: string): Promise<number> =>
       (await fetch(`${server.url}/api/keys`, { headers: { 'X-Session-API-Key': key } })).status

@@ -6,6 +6,7 @@ import { FORMATS } from '../../src/cli/commands.ts'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { recordedLogs } from '../recorded.ts'
+import { inFile } from './database.ts'
 import { answered, answers, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
 
 let postgres: TestDatabase
@@ -218,6 +219,20 @@ describe('conversations', () => {
     expect(next.out).toContain('2020-02-03 04:05:06  An ␛[2J old one')
     for (const json of [[], ['--json']])
       expect((await colloquy([...argv, ...json])).out).not.toContain('verysecret')
+  })
+
+  it('are listed without the records of a service, every page full', async () => {
+    const at = folder({})
+    await inFile(at('x.db'), async (store) => {
+      for (const id of ['colloquy:settings', 'a', 'colloquy:webhooks', 'b', 'colloquy:api-keys'])
+        await store.createConversation({ id })
+    })
+    const argv = ['conversations', '--db', at('x.db')]
+    expect((await pages(argv)).toSorted()).toEqual(['a', 'b'])
+    const first = await page([...argv, '--limit', '1'])
+    const last = await page([...argv, '--limit', '1', '--page', first.next_page_id ?? ''])
+    expect([first.items.length, last.items.length, last.next_page_id]).toEqual([1, 1, null])
+    expect((await colloquy(argv)).out).not.toContain('colloquy:')
   })
 
   it('are found with and without the dashes of their UUID', async () => {

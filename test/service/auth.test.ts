@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { identifier } from '../../src/service/auth.ts'
 import { apiKeys } from '../../src/service/keys/keys.ts'
 import { HttpProblem } from '../../src/service/http/problem.ts'
+import { ledger } from '../../src/service/ledger.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import { type Answer, type Client, clientOver, STORES } from './client.ts'
 
@@ -159,6 +160,26 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
     expect(await asks(client, session, 'GET', '/api/keys/current')).toBe(400)
   })
 
+  it('bind to no organization that cannot be one', async () => {
+    const client = await open()
+    for (const org of ['', 'o'.repeat(201)]) {
+      const { status, body } = await create<object>(client, { name: 'n' }, { 'X-Org-Id': org })
+      expect({ status, body }).toMatchObject({
+        status: 422,
+        body: { detail: [{ loc: ['header', 'x-org-id'] }] },
+      })
+    }
+  })
+
+  it('leave nothing behind when they are deleted', async () => {
+    const client = await open()
+    const { body } = await create(client, { name: 'n' })
+    expect(await asks(client, { 'X-Session-API-Key': body.key })).toBe(200)
+    await client.service.keys.remove(body.id)
+    const uses = ledger<object>(client.engine.store, 'api-key-uses')
+    expect([...(await uses.all())]).toEqual([])
+  })
+
   it('are bound to an organization, the one of the request, or none', async () => {
     const client = await open()
     const acme = { 'X-Org-Id': 'acme' }
@@ -226,6 +247,11 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
   })
 })
 
+interface Listed {
+  readonly items: readonly object[]
+  readonly next_page_id: string | null
+}
+
 const detail = (field: string) => ({ detail: [{ loc: ['body', field], type: 'value_error' }] })
 
 describe('the records of the service', () => {
@@ -241,6 +267,35 @@ describe('the records of the service', () => {
     expect(forked).toMatchObject({ status: 422, body: detail('id') })
     const listed = await client.get<{ readonly items: readonly object[] }>('/api/conversations/search')
     expect(listed.body.items).toMatchObject([{ id: 'c' }])
+  })
+
+  it('are counted by nobody, and leave every page full', async () => {
+    const client = await clientWith([])
+    const { store } = client.engine
+    for (const name of ['settings', 'profiles', 'webhooks']) {
+      await store.createConversation({ id: `colloquy:${name}` })
+      await store.createConversation({ id: `after-${name}` })
+    }
+    await store.createConversation({ id: 'colloquy:start-tasks' })
+    for (const query of ['', '?status=idle']) {
+      expect((await client.get(`/api/conversations/count${query}`)).body).toBe(4)
+      expect((await client.get(`/api/v1/app-conversations/count`)).body).toBe(4)
+    }
+    for (const path of ['/api/conversations/search', '/api/v1/app-conversations/search']) {
+      for (const limit of [1, 2, 3, 4, 5]) {
+        const sizes: number[] = []
+        for (let page_id: string | undefined, more = true; more; more = page_id !== undefined) {
+          const query = { limit, ...(page_id !== undefined && { page_id }) }
+          const { body } = await client.get<Listed>(path, query)
+          expect(JSON.stringify(body.items)).not.toContain('colloquy:')
+          sizes.push(body.items.length)
+          page_id = body.next_page_id ?? undefined
+        }
+        expect(sizes).toEqual(
+          [...Array(Math.ceil(4 / limit)).keys()].map((at) => Math.min(limit, 4 - at * limit)),
+        )
+      }
+    }
   })
 })
 

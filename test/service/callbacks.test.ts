@@ -8,9 +8,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { Callbacks, type CallbacksOptions } from '../../src/service/callbacks/callbacks.ts'
 import { signWebhook, verifyWebhook } from '../../src/service/callbacks/sign.ts'
-import { waitBefore, type WebhookOptions } from '../../src/service/callbacks/webhook.ts'
+import { Queue } from '../../src/service/callbacks/queue.ts'
+import {
+  addressOf,
+  checkWebhook,
+  waitBefore,
+  type WebhookOptions,
+} from '../../src/service/callbacks/webhook.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/store.ts'
 import { agent, user } from '../build.ts'
 import { STORES } from './client.ts'
 import { Receiver, SECRET } from './receiver.ts'
@@ -39,6 +47,12 @@ const append = async (id: string, from: number, to: number): Promise<void> => {
   const conversation = await engine.open(id)
   await conversation.append(ids(from, to).map((one) => user(one)))
 }
+/** Resolves when the webhook has written down what was there before it. */
+const hasBegun = (): Promise<unknown> =>
+  until(async () => {
+    const log = await engine.store.read('colloquy:webhooks').catch(() => [])
+    return log.some(({ fact }) => JSON.stringify(fact).includes('"done":true'))
+  })
 /** Ids without what was repeated. */
 const once = (list: readonly string[]): string[] => [...new Set(list)]
 
@@ -93,8 +107,10 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
     engine = createEngine({ store: make() })
     await engine.create({ id: 'old' })
     await append('old', 0, 5)
+    // What is created in the same millisecond counts as new.
+    await new Promise((resolve) => setTimeout(resolve, 3))
     const first = callbacks({ from: 'now' })
-    await until(async () => (await engine.store.getConversation('colloquy:webhooks'))?.version === 2)
+    await hasBegun()
     await append('old', 5, 7)
     await engine.create({ id: 'new' })
     await append('new', 0, 3)
@@ -108,7 +124,144 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
   })
 })
 
+/** The store of the engine, with a list of its own. */
+function withList(list: Store['listConversations']): Store {
+  return new Proxy(engine.store, {
+    get(target, name) {
+      const value: unknown = name === 'listConversations' ? list : Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+describe('a webhook that begins with now', () => {
+  it('is told of conversations created while it begins as a whole, also when its process dies meanwhile', async () => {
+    const { store } = engine
+    await engine.create({ id: 'old' })
+    await append('old', 0, 5)
+    await new Promise((resolve) => setTimeout(resolve, 3))
+    const own = engine
+    let lives = 0
+    const list: Store['listConversations'] = async (query) => {
+      if (query?.createdAtLt === undefined) return store.listConversations(query)
+      lives += 1
+      const id = `during${lives}`
+      await own.create({ id })
+      await (await own.open(id)).append([user(`${id}-1`), user(`${id}-2`)])
+      if (lives < 3) throw new ColloquyError('store_closed', 'The process died.', {})
+      return store.listConversations(query)
+    }
+    for (let life = 1; life <= 3; life += 1) {
+      engine = createEngine({ store: withList(list) })
+      callbacks({ from: 'now' })
+      await until(() => lives === life)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    await until(() => [1, 2, 3].every((life) => receiver.events(`during${life}`).length === 2))
+    await append('old', 5, 6)
+    await until(() => receiver.events('old').length > 0)
+    expect(receiver.events('old')).toEqual(['e5'])
+    expect([1, 2, 3].map((life) => receiver.events(`during${life}`))).toEqual(
+      [1, 2, 3].map((life) => [`during${life}-1`, `during${life}-2`]),
+    )
+    await own.close()
+  })
+
+  it('delays no other webhook', async () => {
+    await engine.create({ id: 'a' })
+    await append('a', 0, 3)
+    const { store } = engine
+    const never = Promise.withResolvers<never>()
+    let asked = false
+    engine = createEngine({
+      store: withList(async (query) => {
+        if (query?.createdAtLt === undefined) return store.listConversations(query)
+        asked = true
+        return never.promise
+      }),
+    })
+    const slow = { id: 'slow', url: `${receiver.url}/slow`, secret: SECRET }
+    const quick = { id: 'quick', url: receiver.url, secret: SECRET, from: 'start' } as const
+    const both = new Callbacks(engine, [slow, quick], QUICK)
+    both.start()
+    ends.push(
+      () => both.close(),
+      () => never.reject(new ColloquyError('store_closed', 'It is over.', {})),
+    )
+    await until(() => receiver.events('a').length === 3)
+    expect(asked).toBe(true)
+  })
+})
+
 describe('what is sent', () => {
+  it('is the same message after a crash, however many events there are by then', async () => {
+    await engine.create({ id: 'a' })
+    await append('a', 0, 3)
+    receiver.answers.push(200, 'lose')
+    const first = callbacks({ retry: 60_000, maxRetry: 60_000 })
+    await until(() => receiver.all.length === 2)
+    await first.close()
+    await append('a', 3, 5)
+    callbacks()
+    await until(() => receiver.events('a').length === 5)
+    const messages = receiver.all.filter(({ path }) => path === '/events/a')
+    expect(messages.map(({ sequence }) => sequence)).toEqual(['0-2', '0-2', '3-4'])
+    expect(messages[1]?.id).toBe(messages[0]?.id)
+  })
+
+  it('tells of a deletion where the creation may have been heard of before a crash', async () => {
+    await engine.create({ id: 'a' })
+    receiver.answers.push('lose')
+    const first = callbacks({ retry: 60_000, maxRetry: 60_000 })
+    await until(() => receiver.all.length === 1)
+    await first.close()
+    await engine.delete('a')
+    callbacks()
+    await until(() => receiver.all.length === 2)
+    expect(receiver.all.map(({ type }) => type)).toEqual(['conversation.created', 'conversation.deleted'])
+  })
+
+  it('tells a conversation from an earlier one with its id', async () => {
+    callbacks()
+    for (const round of [0, 1, 2]) {
+      if (round > 0) await engine.delete('a')
+      await engine.create({ id: 'a' })
+      await append('a', 10 * round, 10 * round + 2)
+      await until(() => receiver.events('a').length === 2 * (round + 1))
+      await new Promise((resolve) => setTimeout(resolve, 3))
+    }
+    const types = receiver.taken('/conversations').map(({ type }) => type.slice('conversation.'.length))
+    expect(types.filter((type) => type !== 'updated')).toEqual([
+      'created',
+      'deleted',
+      'created',
+      'deleted',
+      'created',
+    ])
+    const ids = receiver.all.filter(({ type }) => type !== 'conversation.updated').map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it('goes below the path of the URL, whatever an id looks like, with the headers of the webhook', async () => {
+    for (const id of ['..', 'a?b#c', 'ä/\u{1F600}']) {
+      await engine.create({ id })
+      await (await engine.open(id)).append([user('u')])
+    }
+    callbacks({
+      url: `${receiver.url}/?token=t`,
+      headers: { 'Content-Type': 'text/plain', 'Webhook-Id': 'mine' },
+    })
+    await until(() => receiver.all.length >= 6)
+    expect(
+      receiver.all
+        .map(({ path }) => path)
+        .filter((path) => path.startsWith('/events'))
+        .toSorted(),
+    ).toEqual(['/events/%2E%2E?token=t', '/events/a?b#c?token=t', '/events/ä/\u{1F600}?token=t'])
+    const { href } = addressOf({ url: 'https://h/a/?t=1#x' }, '/conversations')
+    expect(href).toBe('https://h/a/conversations?t=1')
+  })
+
   it('holds no secret, no delta, nothing of other kinds than wanted, and nothing of the service itself', async () => {
     await engine.create({ id: 'a/b c' })
     const conversation = await engine.open('a/b c')
@@ -221,6 +374,30 @@ describe('a receiver that', () => {
     expect(receiver.events('bad')).toEqual(ids(0, 5))
   })
 
+  it('hangs for good delays no other webhook', async () => {
+    receiver.always = (path) => (path.startsWith('/wedged') ? 'hang' : null)
+    const quick = { id: 'quick', url: receiver.url, secret: SECRET, from: 'start' } as const
+    const wedged = { ...quick, id: 'wedged', url: `${receiver.url}/wedged` }
+    for (const id of ['a', 'b', 'c']) {
+      await engine.create({ id })
+      await append(id, 0, 5)
+    }
+    const both = new Callbacks(engine, [wedged, quick], QUICK)
+    both.start()
+    ends.push(() => both.close())
+    await until(() => ['a', 'b', 'c'].every((id) => receiver.events(id).length === 5))
+    expect(receiver.all.some(({ path }) => path.startsWith('/wedged'))).toBe(true)
+  })
+
+  it('answers without end has taken what it was sent', async () => {
+    receiver.always = () => 'flood'
+    await engine.create({ id: 'a' })
+    await append('a', 0, 20)
+    callbacks({ batch: 2, timeout: 60_000 })
+    await until(() => receiver.events('a').length === 20)
+    expect(receiver.events('a')).toEqual(ids(0, 20))
+  })
+
   it('goes away and comes back misses nothing', async () => {
     await engine.create({ id: 'a' })
     callbacks({ batch: 4 })
@@ -322,6 +499,9 @@ describe('a webhook', () => {
     [{ batch: 0 }, /batch/],
     [{ timeout: Number.NaN }, /timeout/],
     [{ id: '' }, /id/],
+    [{ maxRetry: 2 ** 31 }, /maxRetry/],
+    [{ headers: { 'a b': 'c' } }, /headers/],
+    [{ url: 'https://h/x?token=sesame', secret: 'short' }, /^(?!.*sesame)/],
   ])('%j is refused', (wrong, message) => {
     expect(() => new Callbacks(engine, [{ url: receiver.url, secret: SECRET, ...wrong }])).toThrow(message)
   })
@@ -335,6 +515,70 @@ describe('a webhook', () => {
     const waits = Array.from({ length: 200 }, (_, at) => waitBefore({ retry: 10, maxRetry: 1_000 }, at + 1))
     expect(waits.every((wait, at) => wait >= mostAfter(at + 1) / 2 && wait <= mostAfter(at + 1))).toBe(true)
     expect(new Set(waits.slice(50)).size).toBeGreaterThan(100)
+  })
+})
+
+const hook = (options: Partial<WebhookOptions>) =>
+  checkWebhook({ url: 'http://x/', secret: SECRET, retry: 1, maxRetry: 1, ...options })
+const takeAll = (queue: Queue): string[] => {
+  const taken: string[] = []
+  for (let id = queue.take(); id !== null; id = queue.take()) taken.push(id)
+  return taken
+}
+
+describe('the queue of a webhook', () => {
+  it('leaves half of the requests to those that did not fail', async () => {
+    let woken = 0
+    const queue = new Queue(hook({ concurrency: 4 }), () => void (woken += 1))
+    for (const id of ['w1', 'w2', 'w3', 'w4']) queue.offer(id)
+    for (const id of takeAll(queue)) queue.failed(id)
+    expect(takeAll(queue)).toEqual([])
+    await until(() => woken === 4)
+    expect(takeAll(queue)).toHaveLength(2)
+    for (const id of ['a', 'b', 'c']) queue.offer(id)
+    expect(takeAll(queue)).toEqual(['a', 'b'])
+    queue.took('a', true)
+    // One that has more comes after those that wait already.
+    expect(takeAll(queue)).toEqual(['c'])
+    queue.took('b', false)
+    expect(takeAll(queue)).toEqual(['a'])
+    expect(queue.size).toBe(6)
+    queue.clear()
+  })
+
+  it('is taken in turn by both where one request is made at a time', async () => {
+    let woken = 0
+    const queue = new Queue(hook({ concurrency: 1 }), () => void (woken += 1))
+    queue.offer('w')
+    for (const id of takeAll(queue)) queue.failed(id)
+    await until(() => woken === 1)
+    const order: string[] = []
+    for (const id of ['a', 'b']) queue.offer(id)
+    for (let turn = 0; turn < 4; turn += 1) {
+      for (const id of takeAll(queue)) {
+        order.push(id)
+        if (id === 'w') queue.failed(id)
+        else queue.took(id, true)
+      }
+      await until(() => queue.size === 3 && woken >= order.filter((id) => id === 'w').length)
+    }
+    expect(order.filter((id) => id !== 'w')).toEqual(expect.arrayContaining(['a', 'b']))
+    expect(order).toContain('w')
+    queue.clear()
+  })
+
+  it('goes one after the other while nothing at all is taken', async () => {
+    let woken = 0
+    const queue = new Queue(hook({ concurrency: 2 }), () => void (woken += 1))
+    const many = Array.from({ length: 20 }, (_, at) => `w${at}`)
+    for (const id of many) queue.offer(id)
+    for (let taken = takeAll(queue); taken.length > 0; taken = takeAll(queue)) {
+      for (const id of taken) queue.failed(id)
+    }
+    await until(() => woken >= many.length)
+    // All may come again, and one does.
+    expect(takeAll(queue)).toHaveLength(1)
+    queue.clear()
   })
 })
 

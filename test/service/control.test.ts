@@ -3,12 +3,13 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
-import { createService } from '../../src/service/index.ts'
+import { createService, type ServiceOptions } from '../../src/service/index.ts'
 import { processSandboxes, type ProcessSandboxesOptions } from '../../src/service/node/process-sandboxes.ts'
-import { ledger } from '../../src/service/ledger.ts'
+import { ledger, ledgerId } from '../../src/service/ledger.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type Answer, type Client, clientOver, STORES } from './client.ts'
+import { type Answer, type Client, clientOver, type Query, STORES } from './client.ts'
+import { gate } from './gate.ts'
 import { folder, processesIn, server, until } from './sandbox-commands.ts'
 
 const BASE = '/api/v1/app-conversations'
@@ -50,6 +51,7 @@ const ends: (() => Promise<void> | void)[] = []
 async function begin(
   store: Store = memoryStore(),
   specs?: Partial<ProcessSandboxesOptions> & { most?: number },
+  options: Partial<ServiceOptions> = {},
 ): Promise<Client> {
   const { most, ...rest } = specs ?? {}
   const place = specs === undefined ? null : folder()
@@ -59,6 +61,7 @@ async function begin(
       : processSandboxes({ directory: place.path, grace: 200, healthInterval: 50, ...rest })
   client = await clientOver(store, {
     agent: scriptedAgent(),
+    ...options,
     control: {
       ...(provider !== null && { provider }),
       ...(most !== undefined && { maxSandboxes: most }),
@@ -169,6 +172,40 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     await until(async () => (await task(id)).status === 'READY' && (await task('t2')).status === 'READY')
     expect([await said(made ?? ''), await said('planned')]).toEqual([['Once'], ['Once']])
     expect((await client.get(`${BASE}/count`)).body).toBe(2)
+  })
+
+  it('knows a UUID in each of its forms, and gives it out once', async () => {
+    await begin(make())
+    const dashed = '0F8FAD5B-D9CB-469F-A165-70867728950E'
+    const both = await Promise.all(
+      [dashed, ID, dashed].map((id) => client.post<Task>(BASE, { conversation_id: id })),
+    )
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409, 409])
+    expect((await client.post(path(dashed), say('x'))).status).toBe(201)
+    const { id = '' } = both.find(({ status }) => status === 200)?.body ?? {}
+    const made = await until(async () => {
+      const now = await task(id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'))
+      return now.status === 'READY' ? now : null
+    })
+    expect(made.app_conversation_id).toBe(ID)
+    await until(async () => (await said(ID)).includes('x'))
+    expect((await client.post(BASE, { conversation_id: dashed })).status).toBe(409)
+  })
+
+  it('waits for room, where there are as many runs as may be', async () => {
+    const held = gate()
+    const { service } = await begin(make(), undefined, { agent: () => held.step, maxRuns: 1 })
+    const first = await start({ initial_message: say('First') })
+    const { body: second } = await client.post<Task>(BASE, { initial_message: say('Second') })
+    await until(async () => (await task(second.id)).status === 'STARTING_CONVERSATION')
+    expect((await app(first.app_conversation_id ?? ''))?.execution_status).toBe('running')
+    held.open()
+    const { app_conversation_id: id } = await until(async () => {
+      const now = await task(second.id)
+      return now.status === 'READY' ? now : null
+    })
+    await until(async () => (await app(id ?? ''))?.execution_status === 'finished')
+    await service.runs.settle()
   })
 
   it('leaves alone what another service works on', async () => {
@@ -303,9 +340,32 @@ describe.each(Object.entries(STORES))('finding, over %s', (_, make) => {
   })
 })
 
+describe('changes at the same time', () => {
+  it('are all kept', async () => {
+    await begin()
+    await start({ conversation_id: ID })
+    const fields = {
+      title: 'T',
+      public: true,
+      selected_repository: 'a/b',
+      selected_branch: 'main',
+      git_provider: 'github',
+    }
+    await Promise.all(
+      Object.entries(fields).map(([name, value]) => send('PATCH', `${BASE}/${ID}`, { [name]: value })),
+    )
+    expect(await app(ID)).toMatchObject(fields)
+    expect((await send('PATCH', `${BASE}/${ID}`, {})).body).toEqual(await app(ID))
+  })
+})
+
+const answer = async (list: string, query: Query): Promise<number> =>
+  (await client.get(`/api/v1/${list}`, query)).status
+
 describe('refused', () => {
   it.each([
     ['an unknown field', { secrets: {} }, ['body', 'secrets']],
+    ['an id of the service', { conversation_id: 'colloquy:x' }, ['body', 'conversation_id']],
     ['a parent that is not there', { parent_conversation_id: 'x' }, ['body', 'parent_conversation_id']],
     ['a sandbox that is not there', { sandbox_id: 'x' }, ['body', 'sandbox_id']],
     [
@@ -320,6 +380,20 @@ describe('refused', () => {
     const { status, body: problem } = await client.post<{ detail: { loc: string[] }[] }>(BASE, body)
     expect([status, problem.detail[0]?.loc]).toEqual([422, loc])
     expect((await client.get(`${BASE}/start-tasks/count`)).body).toBe(0)
+  })
+
+  it.each([
+    ['app-conversations', 'ids'],
+    ['app-conversations/start-tasks', 'ids'],
+    ['sandboxes', 'id'],
+    ['sandbox-specs', 'id'],
+  ])('more than 100 ids, and pages that cannot be: %s', async (list, name) => {
+    await begin()
+    const ids = (length: number): Query => ({ [name]: Array.from({ length }, String) })
+    expect([await answer(list, ids(100)), await answer(list, ids(101))]).toEqual([200, 400])
+    for (const query of [{ limit: 0 }, { limit: -1 }, { limit: 101 }, { limit: 'x' }, { page_id: '2' }]) {
+      expect([query, await answer(`${list}/search`, query)]).toEqual([query, 422])
+    }
   })
 
   it('sandboxes where there is nobody to run them', async () => {
@@ -430,6 +504,28 @@ describe('sandboxes', () => {
     expect(await statuses()).toEqual({ [a]: 'RUNNING', [b]: 'PAUSED', [c]: 'PAUSED', [d]: 'RUNNING' })
   })
 
+  it('that are starting are not paused for others while there is one that runs', async () => {
+    await begin(memoryStore(), {
+      most: 2,
+      specs: [{ id: 'slow', command: server(300), health: '/alive' }, SPECS[1]],
+    })
+    const old = await startSandbox('idle')
+    const tasks = await Promise.all([start(), start()])
+    expect(tasks.map(({ status }) => status)).toEqual(['READY', 'READY'])
+    expect((await sandbox(old))?.status).toBe('PAUSED')
+  })
+
+  it('end where they run when another service deletes them', async () => {
+    const store = memoryStore()
+    const { service } = await begin(store, { specs: SPECS })
+    const id = await startSandbox('idle')
+    expect((await service.control.sandboxes.state(id)).status).toBe('RUNNING')
+    await ledger<object>(store, 'sandboxes').remove(id)
+    await service.control.sandboxes.sweep()
+    expect(await service.control.sandboxes.state(id)).toMatchObject({ status: 'MISSING' })
+    expect(processesIn(id)).toEqual([])
+  })
+
   it('are listed, the newest first, and their specs in order, secrets masked', async () => {
     await begin(memoryStore(), { specs: SPECS, most: 9 })
     const ids = [await startSandbox('idle'), await startSandbox('idle'), await startSandbox('idle')]
@@ -479,6 +575,47 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     expect((await client.post(path('unknown'), say('x'))).status).toBe(404)
     expect((await client.post<{ position: number }>(path(ID), say('now'))).body.position).toBe(1)
     await until(async () => (await said(ID)).includes('now'))
+  })
+
+  it('are dropped with their conversation, whoever deletes it, and never said to another one', async () => {
+    const store = make()
+    await begin(store, { specs: SPECS })
+    const { sandbox_id: box } = await start({ conversation_id: ID })
+    await client.post(`${SANDBOXES}/${box}/pause`)
+    expect((await client.post(path(ID), say('old'))).status).toBe(201)
+    await send('DELETE', `/api/conversations/${ID}`)
+    await client.service.control.pending.deliverAll()
+    await until(async () => (await ledger<object>(store, 'pending-messages').all()).size === 0)
+    await start({ conversation_id: ID })
+    expect((await client.post(path(ID), say('new'))).status).toBe(201)
+    await until(async () => (await said(ID)).length > 0)
+    expect(await said(ID)).toEqual(['new'])
+  })
+
+  it('are run once, also when that run has failed and nobody has heard that they were said', async () => {
+    const store = make()
+    let asked = 0
+    await begin(store, undefined, {
+      agent: () => () => {
+        asked += 1
+        throw new Error('The model is on strike.')
+      },
+    })
+    await start({ conversation_id: ID })
+    expect((await client.post(path(ID), say('Hello'))).status).toBe(201)
+    const waiting = ledger<object>(store, 'pending-messages')
+    const [kept] = await until(async () => {
+      for (const { fact } of await store.read(ledgerId('pending-messages'))) {
+        if ('value' in fact) return [(fact.value as unknown as { record: object & { id: string } }).record]
+      }
+      return null
+    })
+    await until(async () => (await app(ID))?.execution_status === 'error' && (await waiting.all()).size === 0)
+    // As if the service had ended between the saying and the taking out.
+    await waiting.put(kept?.id ?? '', kept ?? {})
+    await client.service.control.pending.deliverAll()
+    await until(async () => (await waiting.all()).size === 0)
+    expect([asked, await said(ID)]).toEqual([1, ['Hello']])
   })
 
   it('are said after a restart, once', async () => {

@@ -1,13 +1,19 @@
 /** Every operation of the served document, asked with what fits, what nearly fits and what is meant to break it: it always answers, as documented, and never fails. */
 
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { createService, type Service } from '../../src/service/index.ts'
+import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
+import { directoryWorkspace } from '../../src/service/node/workspace.ts'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { action, agent, user } from '../build.ts'
-import { type ApiDocument, type DocumentedOperation, readDocument } from './document.ts'
+import { type ApiDocument, type DocumentedOperation, operationAt, readDocument } from './document.ts'
+import { folder, processesIn } from './sandbox-commands.ts'
 import { fitting, hostileJson, hostileText, nearlyFitting } from './schema-arbitraries.ts'
 
 const KEY = 'the-key-of-the-fuzz'
@@ -18,6 +24,9 @@ const RUNS = 60
 /** How long is waited before a request counts as not answered, in milliseconds. */
 const PATIENCE = 20_000
 
+/** What does nothing where the service was made without what it works with. */
+const FITTED = /sandboxes|app-conversations|pending-messages|profiles|settings|create_directory|vscode|run$/
+
 interface Shot {
   readonly method: string
   readonly path: string
@@ -25,44 +34,103 @@ interface Shot {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** The texts that stand for something, beside the ids of what was made. */
+const SPECS = [
+  { id: 'folder', command: null },
+  { id: 'sleeper', command: ['sleep', '1000'], initial_env: { API_TOKEN: 'hush' } },
+] as const
+
 const served = (store: () => ReturnType<typeof memoryStore>) => {
   const failures: unknown[] = []
   const engine: Engine = createEngine({ store: store() })
+  const place = folder()
+  mkdirSync(join(place.path, 'files'))
   const service: Service = createService({
     engine,
     keys: [KEY],
     maxBody: 2 ** 20,
+    agent: scriptedAgent(),
+    secret: 'what seals the keys of the fuzz, long enough',
+    askLlm: async () => undefined,
+    workspace: directoryWorkspace(join(place.path, 'files')),
+    editor: { port: 8001, token: 'of-the-editor' },
+    control: {
+      provider: processSandboxes({ directory: join(place.path, 'sandboxes'), specs: SPECS, grace: 100 }),
+      maxSandboxes: 3,
+    },
     onFailure: (error) => failures.push(error),
   })
-  return { engine, service, failures }
+  return { engine, service, failures, place }
 }
 
 // The operations are the tests, so they must be known before the tests run.
-const { operations } = await readDocument(served(memoryStore).service)
+const example = served(memoryStore)
+const { operations } = await readDocument(example.service)
+example.place.remove()
 
 describe.each([
   ['memory', memoryStore],
   ['sqlite', () => sqliteStore({ file: ':memory:' })],
 ] as const)('every operation over %s', (_name, store) => {
-  const { engine, service, failures } = served(store)
+  const { engine, service, failures, place } = served(store)
   let document: ApiDocument
   /** Texts that stand for something: ids that were given, and those that answers told of. */
-  const known = ['shared', 'own', 'u1', 'a1', 'unheard-of', '0123456789abcdef0123456789abcdef']
+  const known = [
+    'shared',
+    'own',
+    'u1',
+    'a1',
+    'unheard-of',
+    '0123456789abcdef0123456789abcdef',
+    'sleeper',
+    'profile',
+  ]
+  /** The same by the name of what they name. */
+  const knownAs = new Map([
+    ['conversation_id', ['shared', 'own']],
+    ['name', ['profile']],
+    ['sandbox_spec_id', ['sleeper', 'folder']],
+    ['path', [join(place.path, 'files', 'made')]],
+  ])
+  /** The operations that have done what they are asked for. */
+  const reached = new Set<string>()
   const tally = new Map<string, number>()
 
   beforeAll(async () => {
     document = await readDocument(service)
-    for (const [id, isPublic] of [
-      ['shared', true],
-      ['own', false],
-    ] as const) {
-      const conversation = await engine.create({ id, public: isPublic })
-      await conversation.append([user('u1'), agent('g1'), action('a1')])
-    }
+    const { id } = await service.control.sandboxes.start('sleeper')
+    knownAs.set('sandbox_id', ['seeded', id])
   })
+  /** What an operation before has deleted is there again. */
+  const seed = async ({ path }: DocumentedOperation): Promise<void> => {
+    if (path.includes('{conversation_id}')) {
+      for (const id of ['shared', 'own']) {
+        if ((await engine.store.getConversation(id)) !== null) continue
+        const conversation = await engine.create({ id, public: id === 'shared' })
+        await conversation.append([user('u1'), agent('g1'), action('a1')])
+      }
+    }
+    const { sandboxes } = service.control
+    if (path.includes('{sandbox_id}') && (await sandboxes.find('seeded')) === null) {
+      await sandboxes.start('folder', 'seeded')
+    }
+    if (!path.includes('{name}')) return
+    const saved = await service.fetch(
+      new Request('http://localhost/api/profiles/profile', {
+        method: 'POST',
+        headers: { 'x-session-api-key': KEY },
+        body: JSON.stringify({ llm: { model: 'model', api_key: 'hush' } }),
+      }),
+    )
+    expect(saved.status).toBeLessThan(300)
+  }
   afterAll(async () => {
+    await service.control.close()
     await engine.close()
+    await service.runs.settle()
     await engine.store.close()
+    expect(processesIn(place.path)).toEqual([])
+    place.remove()
   })
 
   const fire = async ({ method, path, body, headers }: Shot): Promise<void> => {
@@ -80,6 +148,9 @@ describe.each([
     if (failures.length > 0) throw failures.splice(0)[0]
     const { response, text } = answered
     if (response.status >= 500) throw new Error(`${response.status} ${text}`)
+    if (response.status < 300) {
+      reached.add(operationAt(operations, method, new URL(request.url).pathname)?.operationId ?? '')
+    }
     tally.set(`${response.status}`, (tally.get(`${response.status}`) ?? 0) + 1)
     const complaint = document.complaint(method, new URL(request.url).pathname, response, text)
     if (complaint !== null) throw new Error(`${complaint}\n${text.slice(0, 400)}`)
@@ -100,8 +171,13 @@ describe.each([
   const learn = (value: unknown): void => {
     if (typeof value !== 'object' || value === null || known.length > 400) return
     for (const [key, inner] of Object.entries(value)) {
-      if (/(^|_)id$/.test(key) && typeof inner === 'string' && !known.includes(inner)) known.push(inner)
-      else learn(inner)
+      if (!/(^|_)id$/.test(key) || typeof inner !== 'string') learn(inner)
+      else if (!known.includes(inner)) {
+        known.push(inner)
+        const those = knownAs.get(key) ?? []
+        // The first two are always there.
+        knownAs.set(key, [...those.slice(0, 2), ...those.slice(2).slice(-20), inner])
+      }
     }
   }
 
@@ -110,10 +186,16 @@ describe.each([
   const shots = (operation: DocumentedOperation): fc.Arbitrary<Shot> => {
     const { schemas } = document.raw.components
     const anyText = fc.oneof({ weight: 3, arbitrary: knownText }, { weight: 2, arbitrary: hostileText })
+    const named = (name: string): fc.Arbitrary<string> =>
+      fc.tuple(fc.nat(), anyText).map(([pick, other]) => {
+        const those = knownAs.get(name) ?? []
+        const sure = pick % 3 === 1 ? 2 : those.length
+        return pick % 3 === 0 ? other : (those[Math.floor(pick / 3) % Math.min(sure, those.length)] ?? other)
+      })
     const inPath = operation.parameters.filter((parameter) => parameter.in === 'path')
     const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query')
     const queries = inQuery.map(({ name, required, schema }) => {
-      const fits = fitting(schema, schemas, knownText).map((value) =>
+      const fits = fitting(schema, schemas, named(name)).map((value) =>
         (Array.isArray(value) ? value : [value]).map(String),
       )
       const given = fc.oneof(
@@ -143,7 +225,7 @@ describe.each([
           { weight: 12, arbitrary: fc.constant(operation.method) },
           { weight: 1, arbitrary: fc.constantFrom(...METHODS) },
         ),
-        places: fc.tuple(...inPath.map(() => anyText)),
+        places: fc.tuple(...inPath.map(({ name }) => named(name))),
         raw: fc.nat(5),
         query: fc.tuple(...queries),
         body: operation.body === null ? fc.option(bodies, { freq: 10 }) : bodies,
@@ -162,6 +244,7 @@ describe.each([
   }
 
   it.each(operations)('$method $path', async (operation) => {
+    await seed(operation)
     await fc.assert(fc.asyncProperty(shots(operation), fire), { numRuns: RUNS, endOnFailure: true })
   })
 
@@ -182,6 +265,8 @@ describe.each([
 
   it('was really asked: much was answered, and much refused', () => {
     for (const status of ['200', '404', '405', '422']) expect(tally.get(status) ?? 0).toBeGreaterThan(20)
+    const fitted = operations.filter(({ path }) => FITTED.test(path)).map(({ operationId }) => operationId)
+    expect(fitted.filter((id) => !reached.has(id))).toEqual([])
   })
 })
 

@@ -12,13 +12,13 @@ interface Count {
 describe.each(Object.entries(STORES))('records over %s', (_, make) => {
   it('are the same to all who keep them, the oldest first', async () => {
     const store = make()
-    const [a, b] = [ledger<Count>(store, 'x'), ledger<Count>(store, 'x')]
+    const [a, b] = [ledger<Count>(store, 'settings'), ledger<Count>(store, 'settings')]
     expect([...(await b.all())]).toEqual([])
     await a.put('one', { n: 1 })
     await b.put('two', { n: 2 })
     await a.put('one', { n: 3 })
     expect(await b.remove('three')).toBe(false)
-    for (const each of [a, b, ledger<Count>(store, 'x')]) {
+    for (const each of [a, b, ledger<Count>(store, 'settings')]) {
       expect([...(await each.all())]).toEqual([
         ['one', { n: 3 }],
         ['two', { n: 2 }],
@@ -29,27 +29,49 @@ describe.each(Object.entries(STORES))('records over %s', (_, make) => {
       false,
       ['two'],
     ])
-    expect([...(await ledger<Count>(store, 'y').all())]).toEqual([])
+    expect([...(await ledger<Count>(store, 'profiles').all())]).toEqual([])
+    await store.close()
+  })
+
+  it('are there as soon as they are written, whoever else writes, and in whatever order answers come', async () => {
+    const store = make()
+    const [a, b] = [ledger<Count>(store, 'settings'), ledger<Count>(store, 'settings')]
+    const live = await a.all()
+    await b.put('two', { n: 2 })
+    await a.put('one', { n: 1 })
+    expect([...live.keys()]).toEqual(['two', 'one'])
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, at) => {
+        await (at % 2 === 0 ? a : b).put(`n${at}`, { n: at })
+        if (at % 2 === 0) expect(live.get(`n${at}`)).toEqual({ n: at })
+      }),
+    )
+    await a.putAll([
+      ['two', { n: 3 }],
+      ['three', { n: 3 }],
+    ])
+    expect([live.get('two'), live.get('three')]).toEqual([{ n: 3 }, { n: 3 }])
+    expect([...(await b.all())]).toEqual([...live])
     await store.close()
   })
 
   it('lose no change of several who decide at once', async () => {
     const store = make()
-    const many = Array.from({ length: 5 }, () => ledger<Count>(store, 'x'))
+    const many = Array.from({ length: 5 }, () => ledger<Count>(store, 'settings'))
     await Promise.all(
       Array.from({ length: 50 }, (_, at) =>
         many[at % 5]?.change((records) => ({ changes: [['n', { n: (records.get('n')?.n ?? 0) + 1 }]] })),
       ),
     )
-    expect((await ledger<Count>(store, 'x').all()).get('n')).toEqual({ n: 50 })
+    expect((await ledger<Count>(store, 'settings').all()).get('n')).toEqual({ n: 50 })
     await store.close()
   })
 
   it('are changed only by whoever holds the lease that is asked for', async () => {
     const store = make()
-    const records = ledger<Count>(store, 'x')
+    const records = ledger<Count>(store, 'settings')
     await records.put('n', { n: 1 })
-    const lease = await store.acquireLease(ledgerId('x'), 'me', 1_000)
+    const lease = await store.acquireLease(ledgerId('settings'), 'me', 1_000)
     await records.put('n', { n: 2 }, lease ?? undefined)
     await expect(records.put('n', { n: 3 }, { owner: 'you', generation: 9 })).rejects.toMatchObject({
       code: 'lease_lost',
@@ -63,7 +85,7 @@ describe.each(Object.entries(STORES))('records over %s', (_, make) => {
 
   it('are not folded from the beginning again, and are right without what was remembered', async () => {
     const store = make()
-    const records = ledger<Count>(store, 'x')
+    const records = ledger<Count>(store, 'settings')
     for (let round = 0; round < 25; round += 1) {
       await records.change(() => ({
         changes: Array.from({ length: 100 }, (_, at) => [`r${at}`, { n: round * 100 + at }] as const),
@@ -82,12 +104,12 @@ describe.each(Object.entries(STORES))('records over %s', (_, make) => {
         return typeof value === 'function' ? value.bind(target) : value
       },
     })
-    expect([...(await ledger<Count>(watched, 'x').all())]).toEqual(all)
+    expect([...(await ledger<Count>(watched, 'settings').all())]).toEqual(all)
     expect(reads.every((from) => from >= 1_000)).toBe(true)
-    await store.saveSnapshot(ledgerId('x'), [{ part: 0, bytes: new Uint8Array([1, 2, 3]) }], {
+    await store.saveSnapshot(ledgerId('settings'), [{ part: 0, bytes: new Uint8Array([1, 2, 3]) }], {
       complete: true,
     })
-    expect([...(await ledger<Count>(store, 'x').all())]).toEqual(all)
+    expect([...(await ledger<Count>(store, 'settings').all())]).toEqual(all)
     await store.close()
   })
 })

@@ -27,6 +27,9 @@ const reaches = (status: SandboxState['status'], id = 'a'): Promise<SandboxState
     return state?.status === status ? state : null
   })
 
+/** D is who waits for a child that is held before it has become its own program. */
+const isHeld = (): boolean => running().every((state) => state === 'T' || state === 'D')
+
 const running = (): string[] => processesIn(place.path).map(({ state }) => state)
 
 beforeEach(() => {
@@ -70,7 +73,7 @@ describe('a sandbox', () => {
     const ticks = join(place.path, 'a/workspace/ticks')
     await until(() => existsSync(ticks))
     await sandboxes.pause('a')
-    await until(() => running().every((state) => state === 'T'))
+    await until(isHeld)
     expect((await sandboxes.state('a'))?.status).toBe('PAUSED')
     const held = statSync(ticks).size
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -82,6 +85,42 @@ describe('a sandbox', () => {
     await until(() => statSync(ticks).size > held)
     expect((await sandboxes.state('a'))?.status).toBe('RUNNING')
     expect(processesIn(place.path).some(({ pid }) => pids.includes(pid))).toBe(true)
+  })
+
+  it.runIf(process.platform === 'linux')('is held with those who left its group', async () => {
+    begin({ specs: [{ id: 's', command: sh('setsid sleep 1000 & sleep 1000') }] })
+    await sandboxes.start('a', 's')
+    await until(() => running().length >= 3)
+    await sandboxes.pause('a')
+    await until(isHeld)
+    await sandboxes.resume('a', 's')
+    await until(() => running().length >= 3 && running().every((state) => state === 'S'))
+  })
+
+  it('begins nothing any more once it is being deleted or closed, whatever it was asked at the same time', async () => {
+    begin({ specs: [{ id: 's', command: sh('exec sleep 1000') }] })
+    const failing = ['a', 'b'].map(async (id) => {
+      await sandboxes.start(id, 's')
+      process.kill(processesIn(join(place.path, id))[0]?.pid ?? -1, 'SIGKILL')
+      await reaches('ERROR', id)
+    })
+    await Promise.all(failing)
+    await Promise.all([sandboxes.resume('a', 's'), sandboxes.delete('a'), sandboxes.resume('b', 's')])
+    await Promise.all([sandboxes.resume('b', 's'), sandboxes.close()])
+    expect(running()).toEqual([])
+    await expect(sandboxes.start('c', 's')).rejects.toThrow(/closed/)
+  })
+
+  it('adds one listener to the process, however many begin and are deleted', async () => {
+    const before = process.listenerCount('exit')
+    begin({})
+    for (let round = 0; round < 3; round += 1) {
+      await sandboxes.start('a', 'workspace')
+      await sandboxes.delete('a')
+    }
+    expect(process.listenerCount('exit')).toBe(before + 1)
+    await sandboxes.close()
+    expect(process.listenerCount('exit')).toBe(before)
   })
 
   it('that is held is asked to end, and heard', async () => {

@@ -14,15 +14,29 @@ export interface Received {
   readonly type: string
   readonly body: unknown
   readonly bytes: number
-  readonly answered: number | 'hangs'
+  /** Lost: it was taken, and whoever sent it was never told. */
+  readonly answered: number | 'hangs' | 'lost'
+}
+
+/** A flood is a 200 whose body never ends. */
+type Answer = number | 'hang' | 'lose' | 'flood'
+
+const ANSWERED = { hang: 'hangs', lose: 'lost', flood: 200 } as const
+
+function flood(response: ServerResponse): void {
+  const pour = (): void => {
+    while (!response.destroyed && response.write('x'.repeat(65_536)));
+  }
+  response.writeHead(200).on('drain', pour)
+  pour()
 }
 
 export class Receiver {
   readonly all: Received[] = []
   /** What is answered to the next requests, in turn; 200 when nothing is left. */
-  readonly answers: (number | 'hang')[] = []
+  readonly answers: Answer[] = []
   /** What is answered to a path, whatever is in turn. */
-  always: (path: string) => number | null = () => null
+  always: (path: string) => Answer | null = () => null
   forged = 0
   #server: Server | null = null
   readonly #hanging = new Set<ServerResponse>()
@@ -50,9 +64,11 @@ export class Receiver {
           type: headers['x-colloquy-event'] ?? '',
           body: JSON.parse(text),
           bytes: Buffer.byteLength(text),
-          answered: answer === 'hang' ? 'hangs' : answer,
+          answered: typeof answer === 'number' ? answer : ANSWERED[answer],
         })
         if (answer === 'hang') this.#hanging.add(response)
+        else if (answer === 'lose') response.destroy()
+        else if (answer === 'flood') flood(response)
         else response.writeHead(answer, answer === 302 ? { location: '/elsewhere' } : {}).end('{}')
       })
     })

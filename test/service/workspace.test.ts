@@ -62,6 +62,7 @@ describe('making directories', () => {
     ['nothing', () => '', 400],
     ['a zero', () => `${root}/a\u0000b`, 400],
     ['what is too long', () => join(root, 'x'.repeat(300)), 400],
+    ['what is too deep', () => join(root, 'x/'.repeat(2_100)), 400],
   ])('refuses %s', async (_, path, status) => {
     expect(await make(path())).toBe(status)
     expect(readdirSync(root)).toEqual([])

@@ -1,6 +1,6 @@
-/** A database goes in; one page of its conversations is printed. */
+/** A database goes in; one page of its conversations is printed, without a service's own records. */
 
-import type { ConversationRecord } from '../../index.ts'
+import { type ConversationRecord, listUserConversations } from '../../index.ts'
 import { attempt } from '../attempt.ts'
 import { withStore } from '../db/open.ts'
 import { type Io, writeAll, writeLines } from '../io.ts'
@@ -17,7 +17,10 @@ export async function listConversations(request: ConversationsRequest, io: Io, p
   const about = { name: db.label, fields: { file: db.label }, json }
   return attempt(about, io, progress, async () => {
     const found = await withStore(db, { write: false }, (store) =>
-      store.listConversations({ ...(limit !== null && { limit }), ...(cursor !== null && { cursor }) }),
+      listUserConversations(store, {
+        ...(limit !== null && { limit }),
+        ...(cursor !== null && { cursor }),
+      }),
     )
     if (json) {
       const items = found.items.map(itemOf)

@@ -1,63 +1,111 @@
 /** A database and an address go in; a service runs there until it is asked to end, then the exit code comes out. */
 
-import { explain } from '../attempt.ts'
+import { resolve } from 'node:path'
+import { complain, explain } from '../attempt.ts'
 import { withStore } from '../db/open.ts'
 import { FileError, UsageError } from '../failure.ts'
 import { type Io, writeLines } from '../io.ts'
 import type { ServeRequest } from '../request.ts'
-import { plain } from '../show/text.ts'
+import { counted, safe } from '../show/text.ts'
+import { type Config, readConfig } from './config.ts'
+import { checkWorkspace, sandboxFolder } from './folders.ts'
+import { logOn } from './log.ts'
 
 const KEYS = 'COLLOQUY_SESSION_API_KEYS'
+const SECRET = 'COLLOQUY_SECRET'
+
+/** Least characters of a secret: what is sealed with it is as safe as it is hard to guess. */
+const LEAST = 16
 
 /** Serves until it is asked to end. @throws UsageError, FileError, ColloquyError. */
-export async function serveConversations(
-  { db, host, port }: ServeRequest,
-  io: Io,
-  version: string,
-): Promise<number> {
+export async function serveConversations(request: ServeRequest, io: Io, version: string): Promise<number> {
+  const { db, host, port, workspace } = request
   const keys = keysOf(io)
-  const { isLoopback, serve, scriptedAgent } = await import('../../service/node/index.ts')
+  const secret = secretOf(io)
+  const { directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
+    await import('../../service/node/index.ts')
   if (keys.length === 0 && !isLoopback(host))
     throw new UsageError(`--host ${host} lets other machines in: set ${KEYS}, or leave --host out`)
-  const lines = logOn(io)
+  if (workspace !== null) await checkWorkspace(workspace)
+  const read = await readConfig(request.config, io)
+  if ('problems' in read) {
+    for (const problem of read.problems) await complain(io, explain(problem))
+    return 1
+  }
+  const { sandboxSpecs, sandboxDirectory, maxSandboxes, options } = read.config
+  const directory = sandboxDirectory ?? sandboxFolder(request)
+  const log = logOn(io)
   return withStore(db, { write: true, listen: true }, async (store) => {
+    const provider = processSandboxes({ directory, ...(sandboxSpecs !== null && { specs: sandboxSpecs }) })
     const server = await serve({
+      ...options,
       store,
       host,
       port,
       keys,
       version,
       agent: scriptedAgent(),
-      log: lines.write,
-      onFailure(error, _request, requestId) {
-        lines.write({
-          time: new Date().toISOString(),
-          level: 'error',
-          message: explain(error),
-          ...(requestId !== '' && { request_id: requestId }),
-          stack: error instanceof Error ? plain(error.stack ?? '') : '',
-        })
+      control: { provider, ...(maxSandboxes !== null && { maxSandboxes }) },
+      ...(secret !== null && { secret }),
+      ...(workspace !== null && { workspace: directoryWorkspace(workspace) }),
+      log: log.write,
+      onFailure: (error, _request, requestId) =>
+        log.failed(error, requestId === '' ? {} : { request_id: requestId }),
+      callbacks: {
+        onFailure: (error, webhook, conversationId) =>
+          webhook === '' ? log.failed(error, {}) : log.notTaken(error, webhook, conversationId),
       },
     }).catch((error: unknown) => {
       const listening = error instanceof Error && error.cause instanceof Error && 'syscall' in error.cause
       throw listening ? new FileError('unexpected', error.message) : error
     })
-    const stopped = new Promise<void>((resolve) => io.onStop?.(resolve))
+    const stopped = new Promise<void>((stop) => io.onStop?.(stop))
     try {
       await writeLines(io.stdout, [
         `Colloquy serves ${db.label} at ${server.url}`,
-        `  what it can do: ${server.url}/openapi.json`,
-        keys.length === 0
-          ? `  no key is asked for: only this machine is let in (${KEYS} sets keys)`
-          : `  ${keys.length === 1 ? 'a key is' : `one of ${keys.length} keys is`} asked for in X-Session-API-Key`,
+        ...told({
+          url: server.url,
+          keys: keys.length,
+          secret: secret !== null,
+          directory,
+          workspace,
+          options,
+        }),
       ])
       await stopped
     } finally {
       await server.close()
     }
-    await lines.written()
+    await log.written()
     return 0
   })
+}
+
+/** What whoever starts it should know. */
+function told(facts: {
+  readonly url: string
+  readonly keys: number
+  readonly secret: boolean
+  readonly directory: string
+  readonly workspace: string | null
+  readonly options: Config['options']
+}): string[] {
+  const { keys, workspace, options } = facts
+  const webhooks = options.webhooks.length
+  return [
+    `  what it can do: ${facts.url}/openapi.json`,
+    keys === 0
+      ? `  no key is asked for: only this machine is let in (${KEYS} sets keys)`
+      : `  ${keys === 1 ? 'a key is' : `one of ${keys} keys is`} asked for in X-Session-API-Key`,
+    `  sandboxes are processes of this machine, in ${facts.directory}`,
+    ...(workspace === null ? [] : [`  directories may be made in ${resolve(workspace)}`]),
+    ...(webhooks === 0
+      ? []
+      : [`  ${counted(webhooks, 'webhook')} ${webhooks === 1 ? 'is' : 'are'} told of what happens`]),
+    facts.secret
+      ? `  API keys of models are kept sealed with ${SECRET}`
+      : `  API keys of models are not kept (${SECRET} seals them)`,
+  ].map(safe)
 }
 
 /** @throws UsageError for a variable that is set and names no key: nobody wants to have been let in without. */
@@ -72,13 +120,9 @@ function keysOf({ env }: Io): string[] {
   return keys
 }
 
-/** Lines of JSON on standard error, in order; nobody waits for them, and when nobody reads them any more they are left out. */
-function logOn({ stderr }: Io): { write: (line: object) => void; written: () => Promise<void> } {
-  let last: Promise<void> = Promise.resolve()
-  return {
-    write: (line) => {
-      last = last.then(() => stderr.write(`${JSON.stringify(line)}\n`)).catch(() => undefined)
-    },
-    written: () => last,
-  }
+/** @throws UsageError for one that is too short to be one. */
+function secretOf({ env }: Io): string | null {
+  const secret = env[SECRET]
+  if (secret === undefined || secret.length >= LEAST) return secret ?? null
+  throw new UsageError(`${SECRET} must have at least ${LEAST} characters: unset it, or set a longer one`)
 }

@@ -4,39 +4,42 @@ import type { Engine } from '../../conversation/engine.ts'
 import { type HeldLease, holdLease } from '../../conversation/run/lease.ts'
 import { hasCode } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
-import type { ConversationRecord } from '../../store/conversation-record.ts'
-import type { Page } from '../../store/query.ts'
+import { userConversations } from '../../store/own-records.ts'
 import { formatInstant } from '../../store/record.ts'
-import { pause } from '../control/pause.ts'
-import { isReserved } from '../conversation-id.ts'
+import { pause } from '../pause.ts'
 import { type Ledger, ledger, ledgerId } from '../ledger.ts'
-import { Delivery, type Told, toldKey } from './delivery.ts'
-import { digestOf } from './messages.ts'
+import { begin } from './begin.ts'
+import { Delivery } from './delivery.ts'
+import { type Entry, toldBy } from './told.ts'
 import { checkWebhook, type Webhook, type WebhookOptions } from './webhook.ts'
 
 /** How callbacks are made. */
 export interface CallbacksOptions {
   /** Milliseconds between two looks for what has changed. Default: 1,000. */
   readonly poll?: number
-  /** Milliseconds between two looks at everything, by which deletions are found. Default: 60,000. */
+  /** Milliseconds between two looks at everything, by which deletions are found; more where that takes long. Default: 60,000. */
   readonly sweep?: number
   /** Milliseconds after which another process takes over from one that was killed. Default: 15,000. */
   readonly lease?: number
-  /** Told of each attempt that failed. Default: nobody is. */
+  /** Told of each attempt that failed, by the webhook's id; of a failure of the store, with no id. Default: nobody is. */
   readonly onFailure?: (error: unknown, webhook: string, conversationId: string | null) => void
 }
 
 const NAME = 'webhooks'
 
-/** Times of changes may come to light a little out of order, in microseconds. */
-const OVERLAP = 10_000_000n
+/** Changes may come to light a little out of order: for how long one may be late, in microseconds. */
+const OVERLAP = 10_000_000
+
+/** A look at what has changed takes at most one part of so many of the time, and a look at everything of so many. */
+const LOOK_SHARE = 5
+const SWEEP_SHARE = 20
 
 /** The callbacks of a service. */
 export class Callbacks {
   readonly #engine: Engine
   readonly #webhooks: readonly Webhook[]
   readonly #options: Required<CallbacksOptions>
-  readonly #records: Ledger<Told>
+  readonly #records: Ledger<Entry>
   readonly #closing = new AbortController()
   #deliveries: readonly Delivery[] = []
   #done: Promise<void> | null = null
@@ -100,103 +103,92 @@ export class Callbacks {
   async #deliver({ lease, lost }: HeldLease): Promise<void> {
     const over = new AbortController()
     const signal = AbortSignal.any([this.#closing.signal, lost, over.signal])
-    const told = new Map(await this.#records.all())
+    const told = await this.#records.all()
     const { onFailure } = this.#options
-    const deliveries = this.#webhooks.map(
-      (webhook) =>
-        new Delivery({
-          engine: this.#engine,
-          webhook,
-          records: this.#records,
-          told,
-          lease,
-          signal,
-          onFailure: (error, { id }, conversationId) => onFailure(error, id, conversationId),
-        }),
+    const parts = { records: this.#records, told, lease, signal }
+    const deliveries = this.#webhooks.map((webhook) => ({
+      webhook,
+      delivery: new Delivery({
+        ...parts,
+        engine: this.#engine,
+        webhook,
+        onFailure: (error, { id }, conversationId) => onFailure(error, id, conversationId),
+      }),
+    }))
+    this.#deliveries = deliveries.map(({ delivery }) => delivery)
+    // One that takes long to begin delays no other.
+    const ready: typeof deliveries = []
+    const beginning = Promise.all(
+      deliveries.map(async (one) => {
+        await begin(this.#engine.store, one.webhook, parts)
+        ready.push(one)
+      }),
     )
-    this.#deliveries = deliveries
+    beginning.catch(() => over.abort())
     try {
-      for (const webhook of this.#webhooks) await this.#begin(webhook, told, lease)
-      await this.#lookOn(deliveries, told, signal)
+      await this.#lookOn(ready, told, signal)
+      await beginning
     } finally {
       over.abort()
-      await Promise.all(deliveries.map((delivery) => delivery.settle()))
+      await beginning.catch(() => undefined)
+      await Promise.all(deliveries.map(({ delivery }) => delivery.settle()))
       this.#deliveries = []
     }
   }
 
-  /** A webhook that is new, and is to be told only of what comes, is taken to know all that is there. */
-  async #begin(webhook: Webhook, told: Map<string, Told>, lease: HeldLease['lease']): Promise<void> {
-    const key = toldKey(webhook, '')
-    if (told.has(key)) return
-    const put = async (id: string, record: Told): Promise<void> => {
-      await this.#records.put(id, record, lease)
-      told.set(id, record)
-    }
-    if (webhook.from === 'now') {
-      for await (const record of this.#list({ order: 'created_at' })) {
-        await put(toldKey(webhook, record.id), {
-          next: record.version,
-          digest: digestOf(record),
-          status: null,
-        })
-      }
-    }
-    await put(key, { next: 0, digest: '', status: null })
-  }
-
   async #lookOn(
-    deliveries: readonly Delivery[],
-    told: ReadonlyMap<string, Told>,
+    ready: readonly Ready[],
+    told: ReadonlyMap<string, Entry>,
     signal: AbortSignal,
   ): Promise<void> {
+    const { store } = this.#engine
     const { poll, sweep } = this.#options
-    let swept = -Infinity
+    let sweepAt = -Infinity
+    let swept = 0
     let since: bigint | null = null
+    let sinceAt = 0
     while (!signal.aborted) {
-      const all = performance.now() - swept >= sweep
-      if (all) swept = performance.now()
+      const start = performance.now()
+      // Who has just begun has seen nothing yet.
+      const all = start >= sweepAt || ready.length > swept
+      const looking = [...ready]
       const seen = new Set<string>()
-      const filter = all || since === null ? {} : { updatedAtGte: formatInstant(since - OVERLAP) }
-      for await (const record of this.#list({ order: 'updated_at', ...filter })) {
+      // What was late is no longer late: a service where nothing happens looks at next to nothing.
+      const late = BigInt(Math.max(0, Math.ceil(OVERLAP - 1_000 * (start - sinceAt))))
+      const filter = all || since === null ? {} : { updatedAtGte: formatInstant(since - late) }
+      for await (const record of userConversations(store, { order: 'updated_at', ...filter })) {
         if (signal.aborted) return
-        seen.add(record.id)
+        if (all) seen.add(record.id)
         const at: bigint = parseInstant(record.updatedAt) ?? 0n
-        if (since === null || at > since) since = at
-        for (const delivery of deliveries) delivery.look(record)
+        if (since === null || at > since) {
+          since = at
+          sinceAt = performance.now()
+        }
+        for (const { delivery } of looking) delivery.look(record)
       }
-      if (all) this.#lookForDeleted(deliveries, told, seen)
-      await pause(poll, signal)
+      if (all) {
+        lookForDeleted(looking, told, seen)
+        swept = looking.length
+        sweepAt = performance.now() + Math.max(sweep, SWEEP_SHARE * (performance.now() - start))
+      }
+      await pause(Math.max(poll, LOOK_SHARE * (performance.now() - start)), signal)
     }
   }
+}
 
-  /** Those that were told of and were not in the list: their delivery looks whether they are really gone. */
-  #lookForDeleted(
-    deliveries: readonly Delivery[],
-    told: ReadonlyMap<string, Told>,
-    seen: ReadonlySet<string>,
-  ): void {
-    this.#webhooks.forEach((webhook, at) => {
-      const prefix = toldKey(webhook, '')
-      for (const key of told.keys()) {
-        const id = key.startsWith(prefix) ? key.slice(prefix.length) : ''
-        if (id !== '' && !seen.has(id)) deliveries[at]?.offer(id)
-      }
-    })
-  }
+/** A delivery whose webhook has begun. */
+interface Ready {
+  readonly webhook: Webhook
+  readonly delivery: Delivery
+}
 
-  async *#list(query: {
-    readonly order: 'created_at' | 'updated_at'
-    readonly updatedAtGte?: string
-  }): AsyncGenerator<ConversationRecord, void, undefined> {
-    let cursor: string | null = null
-    do {
-      const page: Page<ConversationRecord> = await this.#engine.store.listConversations({
-        ...query,
-        ...(cursor !== null && { cursor }),
-      })
-      yield* page.items.filter(({ id }) => !isReserved(id))
-      cursor = page.next_page_id
-    } while (cursor !== null)
+/** Those that were told of and were not in the list: their delivery looks whether they are really gone. */
+function lookForDeleted(
+  deliveries: readonly Ready[],
+  told: ReadonlyMap<string, Entry>,
+  seen: ReadonlySet<string>,
+): void {
+  for (const { webhook, delivery } of deliveries) {
+    for (const id of toldBy(webhook, told)) if (!seen.has(id)) delivery.offer(id)
   }
 }

@@ -16,8 +16,12 @@ export interface Batch {
 
 const encoder = new TextEncoder()
 
-/** As many of the events as go into one message. O(bytes). */
-export function batchOf(webhook: Webhook, conversationId: string, events: readonly StoredEvent[]): Batch {
+/** As many of the events as go into one message; the same events of the same conversation always make the same message. O(bytes). */
+export function batchOf(
+  webhook: Webhook,
+  { id: conversationId, born }: { readonly id: string; readonly born: string },
+  events: readonly StoredEvent[],
+): Batch {
   const texts: string[] = []
   let bytes = 2
   let next = events[0]?.seq ?? 0
@@ -44,20 +48,28 @@ export function batchOf(webhook: Webhook, conversationId: string, events: readon
   return {
     next,
     message: {
-      path: `/events/${encodeURIComponent(conversationId)}`,
-      id: `events_${hashText(conversationId)}_${first}_${last}`,
+      path: `/events/${segmentOf(conversationId)}`,
+      id: `events_${hashText(`${conversationId}\n${born}`)}_${first}_${last}`,
       body: `[${texts.join(',')}]`,
       headers: { 'x-colloquy-sequence': `${first}-${last}` },
     },
   }
 }
 
-/** What has become of a conversation. */
-export function conversationMessage(type: 'created' | 'updated' | 'deleted', info: JsonObject): Message {
+/** An id as a part of a path; one that would mean a step up in it is escaped once more. */
+const segmentOf = (id: string): string =>
+  /^\.\.?$/.test(id) ? id.replaceAll('.', '%252E') : encodeURIComponent(id)
+
+/** What has become of a conversation; `born` is when it was created, and tells it from an earlier one with its id. */
+export function conversationMessage(
+  type: 'created' | 'updated' | 'deleted',
+  born: string,
+  info: JsonObject,
+): Message {
   const body = JSON.stringify(info)
   return {
     path: '/conversations',
-    id: `conversation_${hashText(`${type}\n${body}`)}`,
+    id: `conversation_${hashText(`${type}\n${born}\n${body}`)}`,
     body,
     headers: { 'x-colloquy-event': `conversation.${type}` },
   }

@@ -1,7 +1,7 @@
 /** A message and a webhook go in; it is sent, signed, and taken by the receiver, or why not is thrown. */
 
 import { signWebhook } from './sign.ts'
-import type { Webhook } from './webhook.ts'
+import { addressOf, type Webhook } from './webhook.ts'
 
 /** What is sent. */
 export interface Message {
@@ -13,19 +13,33 @@ export interface Message {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Most bytes of an answer that are read, so that its connection can be used again. */
+const MOST_READ = 65_536
+
 /** Sends it once. @throws Error when the receiver does not take it, the signal's reason when that is aborted. */
 export async function post(webhook: Webhook, message: Message, signal: AbortSignal): Promise<void> {
-  const { url, secret, timeout, headers } = webhook
+  const { secret, timeout, headers } = webhook
   const signed = await signWebhook(secret, message.id, Math.floor(Date.now() / 1_000), message.body)
-  const response = await fetch(`${url}${message.path}`, {
+  const response = await fetch(addressOf(webhook, message.path), {
     method: 'POST',
     body: message.body,
-    headers: { ...headers, 'content-type': 'application/json', ...message.headers, ...signed },
+    headers: headersOf(headers, { 'content-type': 'application/json', ...message.headers, ...signed }),
     // Where it is sent on to nobody has agreed to.
     redirect: 'manual',
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
   })
-  // Whether it was taken stands in the head; the rest is not read.
-  void response.body?.cancel().catch(() => undefined)
+  // Whether it was taken stands in the head; nobody waits for the rest.
+  const isShort = Number(response.headers.get('content-length') ?? Infinity) <= MOST_READ
+  void (isShort ? response.arrayBuffer() : response.body?.cancel())?.catch(() => undefined)
   if (!response.ok) throw new Error(`The receiver answered ${response.status}.`)
+}
+
+/** What is ours comes before what is configured, in whatever case that was written. */
+function headersOf(
+  configured: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string>>,
+): Headers {
+  const headers = new Headers(configured)
+  for (const [name, value] of Object.entries(own)) headers.set(name, value)
+  return headers
 }

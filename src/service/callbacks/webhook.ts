@@ -5,23 +5,30 @@ import { isLegalId } from '../../event/ids.ts'
 
 /** Where to send what happens, and how. */
 export interface WebhookOptions {
-  /** Events are posted to `<url>/events/<conversation id>`, conversations to `<url>/conversations`. */
+  /**
+   * Events are posted to `<url>/events/<conversation id>`, conversations to `<url>/conversations`; a query stays behind that. It is asked as it
+   * is, wherever it leads, also into a private network, and no redirect is followed: take it from whoever runs the service, never from a
+   * client.
+   */
   readonly url: string
   /** Signs what is sent: `whsec_` and base64, or any text of at least 16 characters. */
   readonly secret: string
-  /** Names how far it has come; keep it when the URL changes. Default: the URL. */
+  /** Names how far it has come; keep it when the URL changes. Default: the URL, without its query. */
   readonly id?: string
-  /** What to begin with when it is new: all that is there, or what comes from then on. Default: now. */
+  /**
+   * What to begin with when it is new: all that is there, or what comes from then on. Conversations created since then are told of as a
+   * whole; of those that were there, what is appended after they were found, which takes a moment. Default: now.
+   */
   readonly from?: 'start' | 'now'
   /** Only events of these kinds. Default: all that are kept. */
   readonly kinds?: readonly EventKind[]
-  /** Sent along with each request. */
+  /** Sent along with each request; those of the signature and of the content are not for these to set. */
   readonly headers?: Readonly<Record<string, string>>
   /** Most events in one request. Default: 100. */
   readonly batch?: number
   /** Most bytes in one request, unless one event alone has more. Default: 1 MiB. */
   readonly batchBytes?: number
-  /** Requests at once, each for another conversation. Default: 8. */
+  /** Requests at once, each for another conversation; those that failed before take half of them at most. Default: 8. */
   readonly concurrency?: number
   /** Milliseconds that an answer is waited for. Default: 30,000. */
   readonly timeout?: number
@@ -36,9 +43,13 @@ export interface Webhook extends Omit<Required<WebhookOptions>, 'kinds'> {
   readonly kinds: ReadonlySet<EventKind> | null
 }
 
-/** @throws RangeError for one that cannot be. */
+const COUNTS = ['batch', 'batchBytes', 'concurrency', 'timeout', 'retry', 'maxRetry'] as const
+/** What a timer can wait, in milliseconds, and nobody needs more of anything else. */
+const MOST = 2 ** 31 - 1
+
+/** @throws RangeError for one that cannot be; it says nothing of what may be secret. */
 export function checkWebhook(options: WebhookOptions): Webhook {
-  const { url, secret, kinds, id = url } = options
+  const { url, secret, kinds, headers = {} } = options
   const parsed = URL.canParse(url) ? new URL(url) : null
   if (
     parsed === null ||
@@ -47,12 +58,15 @@ export function checkWebhook(options: WebhookOptions): Webhook {
   ) {
     throw new RangeError('The url of a webhook must be one of http or https, without a user in it.')
   }
+  // A query may hold a token: it is no part of any message.
+  const name = `${parsed.origin}${parsed.pathname}`
+  const { id = name } = options
   if (secret.length < 16)
-    throw new RangeError(`The secret of webhook ${url} must have at least 16 characters.`)
-  if (!isLegalId(id)) throw new RangeError(`The id of webhook ${url} must be 1 to 200 printable characters.`)
+    throw new RangeError(`The secret of webhook ${name} must have at least 16 characters.`)
+  if (!isLegalId(id)) throw new RangeError(`The id of webhook ${name} must be 1 to 200 printable characters.`)
+  if (!areHeaders(headers)) throw new RangeError(`The headers of webhook ${name} cannot be sent.`)
   const webhook: Webhook = {
     from: 'now',
-    headers: {},
     batch: 100,
     batchBytes: 2 ** 20,
     concurrency: 8,
@@ -60,16 +74,33 @@ export function checkWebhook(options: WebhookOptions): Webhook {
     retry: 1_000,
     maxRetry: 60_000,
     ...options,
-    url: url.replace(/\/+$/, ''),
+    headers,
     id,
     kinds: kinds === undefined ? null : new Set(kinds),
   }
-  for (const name of ['batch', 'batchBytes', 'concurrency', 'timeout', 'retry', 'maxRetry'] as const) {
-    if (!Number.isSafeInteger(webhook[name]) || webhook[name] < 1) {
-      throw new RangeError(`${name} of webhook ${url} must be a whole number above 0.`)
+  for (const field of COUNTS) {
+    const count = webhook[field]
+    if (!Number.isSafeInteger(count) || count < 1 || count > MOST) {
+      throw new RangeError(`${field} of webhook ${name} must be a whole number from 1 to ${MOST}.`)
     }
   }
   return webhook
+}
+
+function areHeaders(headers: Readonly<Record<string, string>>): boolean {
+  try {
+    return new Headers(headers) instanceof Headers
+  } catch {
+    return false
+  }
+}
+
+/** Where a message goes: below the path of the URL, before its query. */
+export function addressOf({ url }: Pick<Webhook, 'url'>, path: string): URL {
+  const address = new URL(url)
+  address.pathname = `${address.pathname.replace(/\/+$/, '')}${path}`
+  address.hash = ''
+  return address
 }
 
 /** How long to wait before a repetition, in milliseconds: longer each time, and never for two at the same moment. */

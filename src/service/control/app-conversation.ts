@@ -1,63 +1,14 @@
-/** The record of a conversation goes in, what the control plane tells of it comes out; what the control plane keeps with it is written here too. */
+/** Records of conversations go in, what the control plane tells of them comes out: with their sandboxes, statuses and children. */
 
-import { hasCode } from '../../event/errors.ts'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/conversation-record.ts'
-import { isReserved } from '../conversation-id.ts'
-import { type Lifecycle, open } from '../lifecycle/lifecycle.ts'
+import { userConversations } from '../../store/own-records.ts'
 import { HttpProblem } from '../http/problem.ts'
-import type { SandboxState } from './sandbox.ts'
+import { isUnknown, type Lifecycle, open } from '../lifecycle/lifecycle.ts'
+import { mapAtOnce } from '../turns.ts'
+import { appOf } from './app-metadata.ts'
+import { NO_STATE, type SandboxState } from './sandbox.ts'
 import type { Sandboxes } from './sandboxes.ts'
-
-/** Where it stands in a conversation's metadata. */
-export const APP = 'app'
-
-/** What the control plane keeps of a conversation, beside what every conversation has. */
-export interface AppMetadata {
-  readonly sandbox_id: string | null
-  readonly selected_repository: string | null
-  readonly selected_branch: string | null
-  readonly git_provider: string | null
-  readonly llm_model: string | null
-  readonly trigger: string | null
-  readonly pr_number: readonly number[]
-  readonly observability_metadata: JsonObject
-  readonly observability_tags: readonly string[]
-  readonly observability_span_name: string | null
-  /** The task that made it. */
-  readonly start_task_id: string | null
-}
-
-const NONE: AppMetadata = {
-  sandbox_id: null,
-  selected_repository: null,
-  selected_branch: null,
-  git_provider: null,
-  llm_model: null,
-  trigger: null,
-  pr_number: [],
-  observability_metadata: {},
-  observability_tags: [],
-  observability_span_name: null,
-  start_task_id: null,
-}
-
-/** What was kept of a conversation; nothing of one that the control plane did not make. */
-export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMetadata {
-  const kept: JsonValue | undefined = metadata[APP]
-  return typeof kept === 'object' && kept !== null && !Array.isArray(kept)
-    ? { ...NONE, ...(kept as Partial<AppMetadata>) }
-    : NONE
-}
-
-/** The same with some fields changed, to be kept. */
-export const withApp = (
-  { metadata }: Pick<ConversationRecord, 'metadata'>,
-  app: Partial<AppMetadata>,
-): JsonObject => ({
-  ...metadata,
-  [APP]: { ...appOf({ metadata }), ...app } as object as JsonObject,
-})
 
 /** What telling of conversations takes. */
 export interface Telling {
@@ -65,35 +16,64 @@ export interface Telling {
   readonly sandboxes: Sandboxes
 }
 
-/** A conversation that was made without a sandbox runs in the service itself, which is there. */
-const ITSELF = 'RUNNING'
+/** How many are looked at together: a page is soon told, and its conversations do not take the memory from those that are in use. */
+const AT_ONCE = 10
 
-/** Where the sandbox of a conversation stands. */
-export async function sandboxOf(
-  sandboxes: Sandboxes,
-  record: ConversationRecord,
-): Promise<SandboxState['status']> {
+/** A conversation that was made without a sandbox runs in the service itself, which is there. */
+const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }
+
+/** How the sandbox of a conversation stands. */
+export async function sandboxOf(sandboxes: Sandboxes, record: ConversationRecord): Promise<SandboxState> {
   const { sandbox_id: id } = appOf(record)
-  return id === null ? ITSELF : (await sandboxes.state(id)).status
+  return id === null ? ITSELF : sandboxes.state(id)
 }
 
-/** What is told of a conversation; null when it is deleted meanwhile. `origin` is where the service is reached. O(state + children). */
-export async function describeApp(
+/**
+ * What is told of conversations, in their order; null for each that is null, or deleted meanwhile. Each sandbox is asked once, and a status
+ * costs a look at the log, which for one that is not in memory is O(events since its last snapshot).
+ *
+ * @param origin where the service is reached
+ */
+export async function describeApps(
   { lifecycle, sandboxes }: Telling,
+  records: readonly (ConversationRecord | null)[],
+  origin: string,
+): Promise<(JsonObject | null)[]> {
+  const ids = records.flatMap((record) => (record === null ? [] : (appOf(record).sandbox_id ?? [])))
+  const states = await sandboxes.states(ids)
+  return mapAtOnce(records, AT_ONCE, async (record) => {
+    if (record === null) return null
+    const { sandbox_id: id } = appOf(record)
+    const { status } = id === null ? ITSELF : (states.get(id) ?? NO_STATE)
+    return describe(lifecycle, record, status, origin)
+  })
+}
+
+/** The same of one. @throws HttpProblem 404 when it is deleted meanwhile. */
+export async function describeApp(
+  telling: Telling,
   record: ConversationRecord,
   origin: string,
+): Promise<JsonObject> {
+  const [told] = await describeApps(telling, [record], origin)
+  if (told !== null && told !== undefined) return told
+  throw new HttpProblem(404, `Conversation ${JSON.stringify(record.id)} is not known.`)
+}
+
+async function describe(
+  lifecycle: Lifecycle,
+  record: ConversationRecord,
+  sandboxStatus: SandboxState['status'],
+  origin: string,
 ): Promise<JsonObject | null> {
-  const app = appOf(record)
-  const status = await sandboxOf(sandboxes, record)
-  const runs = status === 'RUNNING'
+  const runs = sandboxStatus === 'RUNNING'
   const execution = runs ? await statusOf(lifecycle, record.id) : null
   if (execution === undefined) return null
-  const { start_task_id: _task, sandbox_id, pr_number, observability_tags, ...rest } = app
+  const { start_task_id: _task, pr_number, observability_tags, ...rest } = appOf(record)
   return {
     ...rest,
     id: record.id,
     created_by_user_id: null,
-    sandbox_id,
     title: record.title,
     pr_number: [...pr_number],
     observability_tags: [...observability_tags],
@@ -105,7 +85,7 @@ export async function describeApp(
     tags: record.tags,
     created_at: record.createdAt,
     updated_at: record.updatedAt,
-    sandbox_status: status,
+    sandbox_status: sandboxStatus,
     execution_status: execution,
     conversation_url: runs ? `${origin}/api/conversations/${encodeURIComponent(record.id)}` : null,
     session_api_key: null,
@@ -120,24 +100,14 @@ async function statusOf(lifecycle: Lifecycle, id: string): Promise<string | unde
     const conversation = await open(lifecycle, id)
     return (await conversation.state()).header.status
   } catch (error) {
-    if (hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)) {
-      return undefined
-    }
+    if (isUnknown(error)) return undefined
     throw error
   }
 }
 
 async function childrenOf({ engine }: Lifecycle, id: string): Promise<string[]> {
   const ids: string[] = []
-  let cursor: string | null = null
-  do {
-    const page = await engine.store.listConversations({
-      parentConversationId: id,
-      order: 'created_at',
-      ...(cursor !== null && { cursor }),
-    })
-    ids.push(...page.items.map((child) => child.id).filter((child) => !isReserved(child)))
-    cursor = page.next_page_id
-  } while (cursor !== null)
+  const query = { parentConversationId: id, order: 'created_at' } as const
+  for await (const child of userConversations(engine.store, query)) ids.push(child.id)
   return ids
 }

@@ -1,14 +1,14 @@
 /** Filters and places go in, pages and counts of conversations come out: what search finds, count counts. */
 
-import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
 import { checkConversationQuery } from '../../store/checked-list.ts'
 import type { ConversationFilter, ConversationRecord } from '../../store/conversation-record.ts'
-import { decodeCursor, encodeCursor, scopeOf } from '../../store/cursor.ts'
+import { encodeCursor, scopeOf } from '../../store/cursor.ts'
+import { isReservedId } from '../../store/own-records.ts'
 import type { Page } from '../../store/query.ts'
 import type { Store } from '../../store/store.ts'
-import { isReserved } from '../conversation-id.ts'
-import { appOf } from './app-conversation.ts'
+import { appOf } from './app-metadata.ts'
+import { type Place, readPlace } from './page.ts'
 
 /** What narrows a list, as a request has it. */
 export interface FilterValues {
@@ -39,7 +39,7 @@ export async function searchConversations(
   const scope = scopeOf('app-conversations', ORDER, filter)
   const items: ConversationRecord[] = []
   // One more than asked for tells whether there is another page.
-  for await (const found of walk(store, filter, cursor === null ? null : placeIn(scope, cursor))) {
+  for await (const found of walk(store, filter, cursor === null ? null : readPlace(scope, cursor))) {
     items.push(...found)
     if (items.length > limit) break
   }
@@ -56,8 +56,6 @@ export async function countConversations(store: Store, filter: FilterValues): Pr
   for await (const found of walk(store, filter, null)) count += found.length
   return count
 }
-
-type Place = readonly [time: string, id: string]
 
 async function* walk(
   store: Store,
@@ -89,16 +87,8 @@ function storeFilter(filter: FilterValues): ConversationFilter {
 }
 
 const fits = (record: ConversationRecord, filter: FilterValues): boolean =>
-  !isReserved(record.id) &&
+  !isReservedId(record.id) &&
   (filter.include_sub_conversations || record.parentConversationId === null) &&
   (filter.sandbox_id__eq === null || appOf(record).sandbox_id === filter.sandbox_id__eq)
 
 const placeOf = ({ createdAt, id }: ConversationRecord): Place => [String(parseInstant(createdAt)), id]
-
-function placeIn(scope: string, cursor: string): Place {
-  const [time, id] = decodeCursor(scope, cursor)
-  if (time !== undefined && id !== undefined) return [time, id]
-  throw new ColloquyError('invalid_cursor', 'The cursor cannot be used: its place is none.', {
-    reason: 'altered',
-  })
-}

@@ -1,11 +1,11 @@
 /** The control plane's operations that say something to a conversation, now or when it is ready; what they work on goes in, the table comes out. */
 
+import { theConversation } from '../conversation-id.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { endOf, open, userSays } from '../lifecycle/lifecycle.ts'
-import { appOf, sandboxOf } from './app-conversation.ts'
-import { theApp } from './conversation-operations.ts'
+import { sandboxOf } from './app-conversation.ts'
 import { MOST_PENDING } from './pending.ts'
 import type { Plane } from './plane.ts'
 import { SANDBOX_STATUSES, type SandboxStatus } from './sandbox.ts'
@@ -50,11 +50,10 @@ export const messageOperations = (plane: Plane): Operation[] => [
       },
     },
     async ({ path, body: { content, run = true } }) => {
-      const record = await theApp(plane, path.conversation_id)
-      const status = await sandboxOf(plane.sandboxes, record)
+      const record = await theConversation(plane.store, path.conversation_id)
+      const { status, status_detail: why } = await sandboxOf(plane.sandboxes, record)
       const refused = REFUSED[status]
       if (refused !== undefined) {
-        const { status_detail: why } = await plane.sandboxes.state(appOf(record).sandbox_id ?? '')
         throw new HttpProblem(refused, `The sandbox is ${status}${why === null ? '.' : `: ${why}`}`)
       }
       const conversation = await open(plane.lifecycle, record.id)

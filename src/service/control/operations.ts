@@ -5,6 +5,7 @@ import { conversationOperations } from './conversation-operations.ts'
 import { messageOperations } from './message-operations.ts'
 import type { Plane } from './plane.ts'
 import { sandboxOperations } from './sandbox-operations.ts'
+import { specOperations } from './spec-operations.ts'
 import { startOperations } from './start-operations.ts'
 
 /** All operations of the control plane but those that read events. */
@@ -13,4 +14,5 @@ export const controlPlane = (plane: Plane): Operation[] => [
   ...startOperations(plane),
   ...messageOperations(plane),
   ...sandboxOperations(plane),
+  ...specOperations(plane),
 ]

@@ -1,13 +1,14 @@
-/** Messages to conversations that are not ready go in; each is sent once, in order, when its conversation is, also after a restart. */
+/** Messages to conversations that are not ready go in; each is said once, in order, when its conversation is, also after a restart. */
 
+import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/store.ts'
 import { findConversation } from '../conversation-id.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { ledger } from '../ledger.ts'
-import { endOf, open, userSays } from '../lifecycle/lifecycle.ts'
+import { isUnknown, open } from '../lifecycle/lifecycle.ts'
 import { sandboxOf, type Telling } from './app-conversation.ts'
 import { newId } from './sandboxes.ts'
-import { isOver, type KeptTask } from './start-task.ts'
+import { sayOnce } from './say.ts'
 import type { StartTasks } from './start-tasks.ts'
 
 /** Most messages that wait for one conversation. */
@@ -31,14 +32,17 @@ export interface Queued {
 /** The messages that wait. */
 export class Pending {
   readonly #telling: Telling
-  readonly #tasks: Pick<StartTasks, 'all' | 'find'>
+  readonly #tasks: Pick<StartTasks, 'starting' | 'find'>
   readonly #records
   readonly #onFailure: (error: unknown) => void
-  readonly #delivering = new Map<string, Promise<void>>()
+  /** The conversations that something is said to at the moment; true when there may be more since. */
+  readonly #saying = new Map<string, boolean>()
+  readonly #work = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
 
   constructor(
     telling: Telling,
-    tasks: Pick<StartTasks, 'all' | 'find'>,
+    tasks: Pick<StartTasks, 'starting' | 'find'>,
     onFailure: (error: unknown) => void,
   ) {
     this.#telling = telling
@@ -52,7 +56,7 @@ export class Pending {
   }
 
   /**
-   * Keeps a message for a conversation, which may be named by the task that starts it.
+   * Keeps a message for a conversation, which may be named by the task that starts it. O(messages that wait + tasks).
    * @throws HttpProblem 404 for neither, 409 for a task that failed, 429 when too many wait.
    */
   async add(target: string, content: readonly object[]): Promise<Queued> {
@@ -60,7 +64,7 @@ export class Pending {
     const id = newId()
     const created_at = new Date().toISOString()
     const { position } = await this.#records.change((records) => {
-      const position = waitingFor(records.values(), conversationId).length + 1
+      const position = waitingFor(records, conversationId).length + 1
       if (position > MOST_PENDING) {
         throw new HttpProblem(
           429,
@@ -76,38 +80,41 @@ export class Pending {
     return { id, queued: true, position }
   }
 
-  /** Sends, in the background, what waits for a conversation, if that is ready now. */
+  /** Says, in the background, what waits for a conversation, if that is ready now. O(messages that wait + tasks). */
   deliver(conversationId: string): void {
-    const before = this.#delivering.get(conversationId) ?? Promise.resolve()
-    const turn: Promise<void> = before
-      .then(() => this.#deliver(conversationId))
-      .catch(this.#onFailure)
-      .finally(() => {
-        if (this.#delivering.get(conversationId) === turn) this.#delivering.delete(conversationId)
+    const isBusy = this.#saying.has(conversationId)
+    this.#saying.set(conversationId, true)
+    if (isBusy) return
+    const work = this.#deliver(conversationId)
+      .catch((error: unknown) => {
+        if (!this.#closing.signal.aborted) this.#onFailure(error)
       })
-    this.#delivering.set(conversationId, turn)
+      .finally(() => this.#work.delete(work))
+    this.#work.add(work)
   }
 
-  /** The same for all that wait. */
+  /** The same for all conversations that something waits for. */
   async deliverAll(): Promise<void> {
-    const waiting = [...(await this.#records.all()).values()]
-    for (const id of new Set(waiting.map(({ conversation_id }) => conversation_id))) this.deliver(id)
+    const waiting = new Set<string>()
+    for (const { conversation_id } of (await this.#records.all()).values()) waiting.add(conversation_id)
+    for (const id of waiting) this.deliver(id)
   }
 
-  /** Takes out what waits for a conversation. */
+  /** Takes out what waits for a conversation. O(messages that wait). */
   async forget(conversationId: string): Promise<void> {
     await this.#records.change((records) => ({
-      changes: waitingFor(records.values(), conversationId).map(({ id }) => [id, null] as const),
+      changes: waitingFor(records, conversationId).map(({ id }) => [id, null] as const),
     }))
   }
 
-  /** Resolves when nothing is being sent. */
-  async settle(): Promise<void> {
-    await Promise.allSettled(this.#delivering.values())
+  /** Lets go of what is being said; what was not said stays, to be said later. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await Promise.allSettled(this.#work)
   }
 
   async #resolve(target: string): Promise<string> {
-    const task = (await this.#tasks.find(target)) ?? (await this.#taskFor(target))
+    const task = (await this.#tasks.find(target)) ?? (await this.#tasks.starting(target))
     if (task !== null && task.status !== 'READY') {
       if (task.status === 'ERROR') throw new HttpProblem(409, 'The conversation could not be started.')
       return task.planned_id
@@ -117,27 +124,50 @@ export class Pending {
     throw new HttpProblem(404, `Conversation ${JSON.stringify(target)} is not known.`)
   }
 
-  /** The task that has yet to make a conversation. */
-  async #taskFor(conversationId: string): Promise<KeptTask | null> {
-    const tasks = await this.#tasks.all()
-    return tasks.find((task) => task.planned_id === conversationId && !isOver(task)) ?? null
+  /** Again and again, until nothing has come since it looked. */
+  async #deliver(conversationId: string): Promise<void> {
+    try {
+      while (this.#saying.get(conversationId) === true && !this.#closing.signal.aborted) {
+        this.#saying.set(conversationId, false)
+        await this.#say(conversationId)
+      }
+    } finally {
+      this.#saying.delete(conversationId)
+    }
   }
 
-  async #deliver(conversationId: string): Promise<void> {
-    if ((await this.#taskFor(conversationId)) !== null) return
-    const record = await findConversation(this.#store, conversationId)
-    if (record === null) return
-    if ((await sandboxOf(this.#telling.sandboxes, record)) !== 'RUNNING') return
-    const { lifecycle } = this.#telling
-    for (const { id, content } of waitingFor((await this.#records.all()).values(), conversationId)) {
-      const conversation = await open(lifecycle, conversationId)
-      // Under its key it is said once, however often it is sent.
-      const sent = await conversation.sendMessage(userSays(content), { key: `pending-${id}` })
+  async #say(conversationId: string): Promise<void> {
+    const { lifecycle, sandboxes } = this.#telling
+    const record = await this.#store.getConversation(conversationId)
+    // Those that wait long wait for their sandbox, and cost no more than this look.
+    if (record !== null && (await sandboxOf(sandboxes, record)).status !== 'RUNNING') return
+    const waiting = waitingFor(await this.#records.all(), conversationId)
+    if (waiting.length === 0 || (await this.#tasks.starting(conversationId)) !== null) return
+    if (record === null) {
+      // It was made since, or was deleted, or could not be started: then there is nobody to say it to.
+      if ((await this.#store.getConversation(conversationId)) !== null) return this.deliver(conversationId)
+      for (const { id } of waiting) await this.#records.remove(id)
+      return
+    }
+    const { signal } = this.#closing
+    for (const { id, content } of waiting) {
+      try {
+        const conversation = await open(lifecycle, conversationId)
+        await sayOnce(lifecycle, conversation, { content, key: `pending-${id}`, run: true, signal })
+      } catch (error) {
+        // It was deleted meanwhile: the next look takes out what waits for it.
+        if (isUnknown(error)) return this.deliver(conversationId)
+        // What cannot be said at all must not keep back what comes after it.
+        if (!hasCode(error, 'invalid_event')) throw error
+        this.#onFailure(error)
+      }
       await this.#records.remove(id)
-      lifecycle.runs.join(conversation, endOf(sent))
     }
   }
 }
 
-const waitingFor = (records: Iterable<Kept>, conversationId: string): Kept[] =>
-  [...records].filter((record) => record.conversation_id === conversationId)
+function waitingFor(records: ReadonlyMap<string, Kept>, conversationId: string): Kept[] {
+  const waiting: Kept[] = []
+  for (const record of records.values()) if (record.conversation_id === conversationId) waiting.push(record)
+  return waiting
+}

@@ -4,7 +4,8 @@ import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/store.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { Telling } from './app-conversation.ts'
-import { pause } from './pause.ts'
+import { pause } from '../pause.ts'
+import { type InTurn, turns } from '../turns.ts'
 import { Pending } from './pending.ts'
 import type { SandboxProvider } from './sandbox.ts'
 import { Sandboxes } from './sandboxes.ts'
@@ -25,12 +26,12 @@ export interface PlaneOptions {
 /** What the operations work on. */
 export interface Plane extends Telling {
   readonly store: Store
-  readonly lifecycle: Lifecycle
-  readonly sandboxes: Sandboxes
   readonly tasks: StartTasks
   readonly pending: Pending
   /** Waits until a sandbox runs, for as long as it may take, and says then what waits for it. */
   readonly whenUp: (sandboxId: string) => Promise<void>
+  /** Changes of records that were read before, one after the other: none of them undoes another. */
+  readonly inTurn: InTurn
   /** Lets a work go on that nobody waits for but the end of the service. */
   readonly inBackground: (work: Promise<void>) => void
   /** Goes on with what was left undone when a service ended, and looks for more of it from time to time. */
@@ -67,6 +68,7 @@ export function createPlane(
   }
   const lookAround = async (): Promise<void> => {
     await tasks.takeOver()
+    await sandboxes.sweep()
     await pending.deliverAll()
   }
   const closing = new AbortController()
@@ -87,6 +89,7 @@ export function createPlane(
     store,
     tasks,
     pending,
+    inTurn: turns(),
     inBackground,
     whenUp,
     async start() {
@@ -97,7 +100,7 @@ export function createPlane(
       clearInterval(timer)
       closing.abort()
       await tasks.close()
-      await pending.settle()
+      await pending.close()
       await Promise.allSettled(background)
       await provider?.close()
     },

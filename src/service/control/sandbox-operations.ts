@@ -1,22 +1,15 @@
-/** The control plane's operations on sandboxes and their specs; what they work on goes in, the table comes out. */
+/** The control plane's operations on sandboxes; what they work on goes in, the table comes out. */
 
+import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { optional, text, texts } from '../http/parameters.ts'
-import { HttpProblem } from '../http/problem.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../lifecycle/info.ts'
-import { PAGING } from './conversation-operations.ts'
-import { pageOf } from './page.ts'
+import { pageOf, PAGING } from './page.ts'
 import type { Plane } from './plane.ts'
-import type { SandboxSpec } from './sandbox.ts'
-import type { SandboxInfo } from './sandboxes.ts'
-import { listOf, maybe, pageOfSchema, SANDBOX, SPEC } from './shapes.ts'
+import { listOf, maybe, pageOfSchema, SANDBOX } from './shapes.ts'
 
 const tag = 'Sandboxes'
 
-/** Most that are asked for at once. */
-const MOST_IDS = 100
-
-const TOO_MANY = { 400: { description: 'Too many ids' } }
 const UNKNOWN = { 404: { description: 'Unknown sandbox' } }
 const NONE = { 409: { description: 'The service was made without sandboxes' } }
 const byId = { sandbox_id: text() }
@@ -61,17 +54,12 @@ export const sandboxOperations = (plane: Plane): Operation[] => [
           description: 'Those with these ids, in their order, null for each that is missing',
           schema: listOf(maybe(SANDBOX)),
         },
-        ...TOO_MANY,
+        ...TOO_MANY_IDS,
       },
     },
     async ({ query: { id: ids } }) => {
       checkIds(ids, 'sandboxes')
-      const found: (SandboxInfo | null)[] = []
-      for (const id of ids) {
-        const record = await plane.sandboxes.find(id)
-        found.push(record === null ? null : await plane.sandboxes.info(record))
-      }
-      return { body: found }
+      return { body: await plane.sandboxes.infos(ids) }
     },
   ),
   operation(
@@ -141,55 +129,4 @@ export const sandboxOperations = (plane: Plane): Operation[] => [
       return { body: SUCCESS }
     },
   ),
-  operation(
-    {
-      method: 'get',
-      path: '/api/v1/sandbox-specs/search',
-      operationId: 'search_sandbox_specs_api_v1_sandbox_specs_search_get',
-      tag: 'Sandbox Specs',
-      summary: 'Search Sandbox Specs',
-      query: PAGING,
-      replies: { 200: { description: 'In the order of their configuration', schema: pageOfSchema(SPEC) } },
-    },
-    async ({ query: { page_id, limit } }) => {
-      const placed = plane.sandboxes.specs.map((spec, at) => ({ spec, at: String(at).padStart(9, '0') }))
-      const { items, next_page_id } = pageOf(placed, {
-        keyOf: ({ at, spec }) => [at, spec.id],
-        descending: false,
-        list: 'sandbox-specs',
-        order: 'configured',
-        filter: {},
-        cursor: page_id,
-        limit,
-      })
-      return { body: { items: items.map(({ spec }) => spec), next_page_id } }
-    },
-  ),
-  operation(
-    {
-      method: 'get',
-      path: '/api/v1/sandbox-specs',
-      operationId: 'batch_get_sandbox_specs_api_v1_sandbox_specs_get',
-      tag: 'Sandbox Specs',
-      summary: 'Batch Get Sandbox Specs',
-      query: { id: texts() },
-      replies: {
-        200: {
-          description: 'Those with these ids, in their order, null for each that is missing',
-          schema: listOf(maybe(SPEC)),
-        },
-        ...TOO_MANY,
-      },
-    },
-    async ({ query: { id: ids } }) => {
-      checkIds(ids, 'sandbox specs')
-      const { specs } = plane.sandboxes
-      return { body: ids.map((id): SandboxSpec | null => specs.find((spec) => spec.id === id) ?? null) }
-    },
-  ),
 ]
-
-function checkIds(ids: readonly string[], what: string): void {
-  if (ids.length <= MOST_IDS) return
-  throw new HttpProblem(400, `Cannot get more than ${MOST_IDS} ${what} at once, got ${ids.length}.`)
-}

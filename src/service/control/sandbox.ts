@@ -36,6 +36,15 @@ export interface SandboxState {
   readonly working_dir: string | null
 }
 
+/** How one stands that nobody knows anything of. */
+export const NO_STATE: SandboxState = {
+  status: 'MISSING',
+  status_detail: null,
+  session_api_key: null,
+  exposed_urls: null,
+  working_dir: null,
+}
+
 /**
  * What runs sandboxes. The control plane keeps the records and says when; a provider does it, and knows nothing of conversations. What fails
  * is told by `state`, as ERROR with its reason; a method throws only where not even that can be said.

@@ -3,7 +3,8 @@
 import type { Store } from '../../store/store.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { ledger } from '../ledger.ts'
-import type { SandboxProvider, SandboxSpec, SandboxState } from './sandbox.ts'
+import { turns } from '../turns.ts'
+import { NO_STATE, type SandboxProvider, type SandboxSpec, type SandboxState } from './sandbox.ts'
 
 /** What is kept of a sandbox; how it stands its provider knows. */
 export interface SandboxRecord {
@@ -24,20 +25,14 @@ export interface SandboxesOptions {
   readonly most: number
 }
 
-const GONE: SandboxState = {
-  status: 'MISSING',
-  status_detail: null,
-  session_api_key: null,
-  exposed_urls: null,
-  working_dir: null,
-}
-
 /** The sandboxes. What changes which of them run happens one after the other, so that there are never more than may be. */
 export class Sandboxes {
   readonly #provider: SandboxProvider | null
   readonly #most: number
   readonly #records
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = turns()
+  /** Those that were begun here, and not deleted. */
+  readonly #begun = new Set<string>()
 
   constructor(store: Store, { provider, most }: SandboxesOptions) {
     if (!Number.isSafeInteger(most) || most < 1)
@@ -68,16 +63,41 @@ export class Sandboxes {
 
   /** How one stands; MISSING for one that is not known, here or to the provider. */
   async state(id: string): Promise<SandboxState> {
-    if ((await this.find(id)) === null) return GONE
-    return (await this.#provider?.state(id)) ?? GONE
+    return (await this.states([id])).get(id) ?? NO_STATE
+  }
+
+  /** The same of several, each asked once. */
+  async states(ids: Iterable<string>): Promise<ReadonlyMap<string, SandboxState>> {
+    const wanted = new Set(ids)
+    if (wanted.size === 0) return new Map()
+    const known = await this.#records.all()
+    return new Map(
+      await Promise.all(
+        [...wanted].map(async (id) => [id, known.has(id) ? await this.#ask(id) : NO_STATE] as const),
+      ),
+    )
+  }
+
+  /** What is told of those with these ids, in their order; null for each that is missing. */
+  async infos(ids: readonly string[]): Promise<(SandboxInfo | null)[]> {
+    const known = await this.#records.all()
+    return Promise.all(
+      ids.map((id) => {
+        const record = known.get(id)
+        return record === undefined ? null : this.info(record)
+      }),
+    )
   }
 
   async info(record: SandboxRecord): Promise<SandboxInfo> {
-    const { working_dir: _dir, ...state } = (await this.#provider?.state(record.id)) ?? GONE
+    const { working_dir: _dir, ...state } = await this.#ask(record.id)
     return { ...record, created_by_user_id: null, ...state }
   }
 
-  /** Begins one. @throws HttpProblem 409 without a provider, 404 for an unknown spec. */
+  /**
+   * Begins one. O(sandboxes), each of which is asked how it stands, like a resume.
+   * @throws HttpProblem 409 without a provider, 404 for an unknown spec.
+   */
   async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
     const provider = this.#required()
     const spec = specId === null ? provider.specs[0] : provider.specs.find((one) => one.id === specId)
@@ -88,6 +108,7 @@ export class Sandboxes {
       const record = known ?? { id, sandbox_spec_id: spec.id, created_at: new Date().toISOString() }
       await this.#makeRoom(id)
       if (known === null) await this.#records.put(id, record)
+      this.#begun.add(id)
       await provider.start(id, record.sandbox_spec_id)
       return record
     })
@@ -106,19 +127,36 @@ export class Sandboxes {
     await this.#inTurn(async () => {
       const { sandbox_spec_id } = await this.#known(id)
       const provider = this.#required()
-      if (isUp(await this.state(id))) return
+      if (isUp(await this.#ask(id))) return
       await this.#makeRoom(id)
+      this.#begun.add(id)
       await provider.resume(id, sandbox_spec_id)
     })
   }
 
-  /** @throws HttpProblem 404. */
+  /** Ends one, and takes its files away. @throws HttpProblem 404. */
   async delete(id: string): Promise<void> {
     await this.#inTurn(async () => {
       await this.#known(id)
       await this.#provider?.delete(id)
       await this.#records.remove(id)
+      this.#begun.delete(id)
     })
+  }
+
+  /** Ends those of this process whose record another service has deleted. */
+  async sweep(): Promise<void> {
+    await this.#inTurn(async () => {
+      const known = await this.#records.all()
+      for (const id of [...this.#begun].filter((id) => !known.has(id))) {
+        await this.#provider?.delete(id)
+        this.#begun.delete(id)
+      }
+    })
+  }
+
+  async #ask(id: string): Promise<SandboxState> {
+    return (await this.#provider?.state(id)) ?? NO_STATE
   }
 
   async #known(id: string): Promise<SandboxRecord> {
@@ -132,20 +170,16 @@ export class Sandboxes {
     throw new HttpProblem(409, 'This service was made without sandboxes.')
   }
 
-  /** Pauses the oldest of the others, until one more may run. */
+  /** Pauses the oldest of the others, until one more may run: first of those that run, so that no start is lost that need not be. */
   async #makeRoom(id: string): Promise<void> {
-    const up: string[] = []
-    for (const record of await this.records()) {
-      if (record.id !== id && isUp(await this.state(record.id))) up.push(record.id)
-    }
-    for (const oldest of up.slice(0, Math.max(0, up.length - this.#most + 1)))
+    const others = (await this.records()).map((record) => record.id).filter((other) => other !== id)
+    const states = await this.states(others)
+    const of = (status: SandboxState['status']): string[] =>
+      others.filter((other) => states.get(other)?.status === status)
+    const up = [...of('RUNNING'), ...of('STARTING')]
+    for (const oldest of up.slice(0, Math.max(0, up.length - this.#most + 1))) {
       await this.#provider?.pause(oldest)
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(work)
-    this.#turn = result.catch(() => undefined)
-    return result
+    }
   }
 }
 

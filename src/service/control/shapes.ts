@@ -2,22 +2,15 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { STATUSES } from '../../state/status.ts'
+import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { SANDBOX_STATUSES } from './sandbox.ts'
 import { TASK_STATUSES } from './start-task.ts'
 
-export const maybe = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] })
-export const listOf = (items: JsonObject): JsonObject => ({ type: 'array', items })
+export { listOf, maybe, objectOf }
+
 const text: JsonObject = { type: 'string' }
 const instant: JsonObject = { type: 'string', format: 'date-time' }
 const texts: JsonObject = { type: 'object', additionalProperties: text }
-
-/** A closed object with all of these fields. */
-export const objectOf = (properties: JsonObject): JsonObject => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-  additionalProperties: false,
-})
 
 export const pageOfSchema = (items: JsonObject): JsonObject =>
   objectOf({ items: listOf(items), next_page_id: maybe(text) })

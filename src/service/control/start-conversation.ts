@@ -4,79 +4,97 @@ import type { Conversation } from '../../conversation/conversation.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/conversation-record.ts'
+import type { Store } from '../../store/store.ts'
 import { findConversation } from '../conversation-id.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { endOf, userSays } from '../lifecycle/lifecycle.ts'
-import { APP, appOf, type Telling } from './app-conversation.ts'
-import type { KeptTask, StartRequest } from './start-task.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
+import { type AppMetadata, appOf, withApp } from './app-metadata.ts'
+import { sayOnce } from './say.ts'
+import type { StartRequest } from './schema.ts'
+import type { KeptTask } from './start-task.ts'
 
-/** Each part may be done again, and changes nothing then. @throws HttpProblem 409 when the id was taken meanwhile. */
+/** What it is made with, beside the task. */
+export interface Making {
+  /** Null where there is no sandbox. */
+  readonly workingDir: string | null
+  readonly signal: AbortSignal
+}
+
+/**
+ * Each part may be done again, and changes nothing then; when it has come out, its first message is said, and a run of it has begun.
+ * @throws HttpProblem 409 when the id was taken meanwhile; the reason of the signal; ColloquyError `unknown_conversation` when it was
+ * deleted meanwhile.
+ */
 export async function makeConversation(
-  { lifecycle }: Telling,
+  lifecycle: Lifecycle,
   task: KeptTask,
-  workingDir: string | null,
+  { workingDir, signal }: Making,
 ): Promise<Conversation> {
-  const { engine, runs } = lifecycle
+  const { engine } = lifecycle
   const request = task.request as StartRequest
-  const { title, tags } = request
-  const parentId = request.parent_conversation_id ?? null
+  const conversation = (await isMade(engine.store, task))
+    ? await engine.open(task.planned_id)
+    : await make(lifecycle, task, workingDir)
   const said = request.initial_message ?? null
-  const parent = parentId === null ? null : await findConversation(engine.store, parentId)
-  const id = task.planned_id
-  try {
-    await engine.create({
-      id,
-      title: title ?? `Conversation ${id.slice(0, 5)}`,
-      public: request.public ?? false,
-      tags: tags ?? {},
-      metadata: metadataOf(task, parent, workingDir),
-      parentConversationId: parent?.id ?? null,
-    })
-  } catch (error) {
-    if (!hasCode(error, 'conversation_exists')) throw error
-    const found = await engine.store.getConversation(id)
-    if (found === null || appOf(found).start_task_id !== task.id) {
-      throw new HttpProblem(409, `Conversation ${JSON.stringify(id)} exists already.`)
-    }
-  }
-  const conversation = await engine.open(id)
   if (said !== null) {
-    const sent = await conversation.sendMessage(userSays(said.content), { key: `start-${task.id}` })
-    if (said.run !== false) runs.join(conversation, endOf(sent))
+    const { content, run = true } = said
+    await sayOnce(lifecycle, conversation, { content, run, key: `start-${task.id}`, signal })
   }
   return conversation
 }
 
-/** A child works where its parent does, unless told otherwise. */
-function metadataOf(
-  task: KeptTask,
-  parent: ConversationRecord | null,
-  workingDir: string | null,
-): JsonObject {
-  const request = task.request
+/** Whether the conversation of a task is there. @throws HttpProblem 409 when another one has its id. */
+export async function isMade(store: Store, task: KeptTask): Promise<boolean> {
+  const found = await findConversation(store, task.planned_id)
+  if (found === null) return false
+  if (appOf(found).start_task_id === task.id) return true
+  throw taken(task.planned_id)
+}
+
+/** That an id has been given. */
+export const taken = (id: string): HttpProblem =>
+  new HttpProblem(409, `Conversation ${JSON.stringify(id)} exists already.`)
+
+async function make({ engine }: Lifecycle, task: KeptTask, workingDir: string | null): Promise<Conversation> {
+  const { title, public: open, tags, parent_conversation_id } = task.request as StartRequest
+  const parentId = parent_conversation_id ?? null
+  const parent = parentId === null ? null : await findConversation(engine.store, parentId)
+  const id = task.planned_id
+  try {
+    return await engine.create({
+      id,
+      title: title ?? `Conversation ${id.slice(0, 5)}`,
+      public: open ?? false,
+      tags: tags ?? {},
+      metadata: withApp(
+        { metadata: workingDir === null ? {} : { workspace: { working_dir: workingDir } } },
+        appFor(task, parent),
+      ),
+      parentConversationId: parent?.id ?? null,
+    })
+  } catch (error) {
+    if (!hasCode(error, 'conversation_exists')) throw error
+    // Another service works on the same task, or somebody was faster.
+    if (await isMade(engine.store, task)) return engine.open(id)
+    throw taken(id)
+  }
+}
+
+/** A child works on what its parent does, unless told otherwise. */
+function appFor(task: KeptTask, parent: ConversationRecord | null): AppMetadata {
+  const request = task.request as StartRequest
   const inherited = parent === null ? null : appOf(parent)
-  const given = (name: string): JsonObject => {
-    const own = request[name] ?? (inherited as Readonly<Record<string, unknown>> | null)?.[name]
-    return own === undefined || own === null ? {} : { [name]: own as string }
-  }
-  const own = (name: string): JsonObject => {
-    const value = request[name]
-    return value === undefined || value === null ? {} : { [name]: value }
-  }
   return {
-    [APP]: {
-      ...own('trigger'),
-      ...own('pr_number'),
-      ...own('observability_metadata'),
-      ...own('observability_tags'),
-      ...own('observability_span_name'),
-      ...given('selected_repository'),
-      ...given('selected_branch'),
-      ...given('git_provider'),
-      ...given('llm_model'),
-      sandbox_id: task.sandbox_id,
-      start_task_id: task.id,
-    },
-    ...(workingDir !== null && { workspace: { working_dir: workingDir } }),
+    selected_repository: request.selected_repository ?? inherited?.selected_repository ?? null,
+    selected_branch: request.selected_branch ?? inherited?.selected_branch ?? null,
+    git_provider: request.git_provider ?? inherited?.git_provider ?? null,
+    llm_model: request.llm_model ?? inherited?.llm_model ?? null,
+    trigger: request.trigger ?? null,
+    pr_number: request.pr_number ?? [],
+    observability_metadata: (request.observability_metadata ?? {}) as JsonObject,
+    observability_tags: request.observability_tags ?? [],
+    observability_span_name: request.observability_span_name ?? null,
+    sandbox_id: task.sandbox_id,
+    start_task_id: task.id,
   }
 }

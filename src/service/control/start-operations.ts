@@ -1,21 +1,19 @@
 /** The control plane's operations that start conversations and tell how that goes; what they work on goes in, the table comes out. */
 
+import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { dateTime, oneOf, optional, text, texts, withDefault } from '../http/parameters.ts'
-import { HttpProblem } from '../http/problem.ts'
 import { parseInstant } from '../../event/time.ts'
 import { otherForms } from '../conversation-id.ts'
-import { originOf, PAGING } from './conversation-operations.ts'
-import { pageOf } from './page.ts'
+import { originOf } from './conversation-operations.ts'
+import { pageOf, PAGING } from './page.ts'
 import type { Plane } from './plane.ts'
 import { startBody } from './schema.ts'
 import { listOf, maybe, pageOfSchema, START_TASK } from './shapes.ts'
 import { type KeptTask, shown, type StartTask } from './start-task.ts'
+import { findIn } from './start-tasks.ts'
 
 const tag = 'Conversations'
-
-/** Most that are asked for at once. */
-const MOST_IDS = 100
 
 const FILTERS = { conversation_id__eq: optional(text()), created_at__gte: optional(dateTime()) } as const
 
@@ -114,25 +112,23 @@ export const startOperations = (plane: Plane): Operation[] => [
           description: 'Those with these ids, in their order, null for each that is missing',
           schema: listOf(maybe(START_TASK)),
         },
-        400: { description: 'Too many ids' },
+        ...TOO_MANY_IDS,
       },
     },
     async ({ query: { ids } }) => {
-      if (ids.length > MOST_IDS) {
-        throw new HttpProblem(400, `Cannot get more than ${MOST_IDS} start tasks at once, got ${ids.length}.`)
-      }
-      const tasks = new Map((await plane.tasks.all()).map((task) => [task.id, task]))
+      checkIds(ids, 'start tasks')
+      const tasks = await plane.tasks.all()
       return {
         body: ids.map((id): StartTask | null => {
-          const task = [id, ...otherForms(id)].map((form) => tasks.get(form)).find((one) => one !== undefined)
-          return task === undefined ? null : shown(task)
+          const task = findIn(tasks, id)
+          return task === null ? null : shown(task)
         }),
       }
     },
   ),
 ]
 
-/** The tasks that a filter lets through. O(tasks). */
+/** The tasks that a filter lets through, the oldest first. O(tasks). */
 async function find(
   { tasks }: Plane,
   {
@@ -142,7 +138,7 @@ async function find(
 ): Promise<KeptTask[]> {
   const forms = id === null ? null : [id, ...otherForms(id)]
   const from = since === null ? undefined : parseInstant(since)
-  return (await tasks.all()).filter(
+  return [...(await tasks.all()).values()].filter(
     (task) =>
       (forms === null || (task.app_conversation_id !== null && forms.includes(task.app_conversation_id))) &&
       (from === undefined || (parseInstant(task.created_at) ?? 0n) >= from),
@@ -164,8 +160,9 @@ function jsonStream(items: AsyncGenerator<unknown, void, undefined>): ReadableSt
       controller.enqueue(encoder.encode(`${begin}${JSON.stringify(value)}`))
       begin = ','
     },
-    async cancel() {
-      await items.return()
+    cancel() {
+      // It comes back when the task has made its next step.
+      void items.return()
     },
   })
 }

@@ -17,24 +17,6 @@ export const TASK_STATUSES = [
 
 export type TaskStatus = (typeof TASK_STATUSES)[number]
 
-/** What was asked for, as it was checked by the schema. */
-export interface StartRequest {
-  readonly sandbox_id?: string | null | undefined
-  readonly conversation_id?: string | null | undefined
-  readonly parent_conversation_id?: string | null | undefined
-  readonly initial_message?:
-    | { readonly content: readonly object[]; readonly run?: boolean | undefined }
-    | null
-    | undefined
-  readonly title?: string | null | undefined
-  readonly public?: boolean | null | undefined
-  readonly tags?: Readonly<Record<string, string>> | undefined
-  readonly llm_model?: string | null | undefined
-  readonly selected_repository?: string | null | undefined
-  readonly selected_branch?: string | null | undefined
-  readonly git_provider?: string | null | undefined
-}
-
 /** What is told of a task. */
 export interface StartTask {
   readonly id: string
@@ -55,13 +37,20 @@ export interface StartTask {
 export interface KeptTask extends StartTask {
   /** The id that the conversation will have, so that whoever goes on with the task makes no second one. */
   readonly planned_id: string
+  /** Whether its sandbox is its own, to be started, and not one that was there. */
+  readonly makes_sandbox: boolean
   /** The service that works on it. */
   readonly owner: string
 }
 
+/** Whether nobody works on it any more. */
 export const isOver = ({ status }: Pick<StartTask, 'status'>): boolean =>
   status === 'READY' || status === 'ERROR'
 
-export function shown({ planned_id: _planned, owner: _owner, ...task }: KeptTask): StartTask {
-  return task
-}
+/** What clients are told of it. */
+export const shown = ({
+  planned_id: _planned,
+  makes_sandbox: _makes,
+  owner: _owner,
+  ...task
+}: KeptTask): StartTask => task

@@ -1,17 +1,20 @@
 /** Starts of conversations: requests go in; each becomes a task that is worked on in the background, goes on after a restart, and can be followed. */
 
 import { hasCode } from '../../event/errors.ts'
-import type { JsonObject } from '../../event/shapes.ts'
-import type { ConversationRecord } from '../../store/conversation-record.ts'
-import { findConversation } from '../conversation-id.ts'
-import { HttpProblem, invalid } from '../http/problem.ts'
+import { otherForms } from '../conversation-id.ts'
+import { HttpProblem } from '../http/problem.ts'
 import { ledger } from '../ledger.ts'
-import { tellOf } from '../live/faults.ts'
-import { appOf, type Telling } from './app-conversation.ts'
-import { pause } from './pause.ts'
+import { isUnknown } from '../lifecycle/lifecycle.ts'
+import { isPassing, tellOf } from '../live/faults.ts'
+import { turns } from '../turns.ts'
+import type { Telling } from './app-conversation.ts'
+import { appOf } from './app-metadata.ts'
+import { bringUp } from './bring-up.ts'
+import { planTask } from './plan-task.ts'
+import type { StartRequest } from './schema.ts'
+import { isMade, makeConversation, taken } from './start-conversation.ts'
 import { newId } from './sandboxes.ts'
-import { makeConversation } from './start-conversation.ts'
-import { isOver, type KeptTask, shown, type StartRequest, type StartTask } from './start-task.ts'
+import { isOver, type KeptTask, shown, type StartTask } from './start-task.ts'
 
 /** How tasks are worked on. */
 export interface StartTasksOptions {
@@ -28,6 +31,20 @@ export interface StartTasksOptions {
 /** Is given the task as it is now, and null when nobody works on it here any more. */
 type Follower = (task: KeptTask | null) => void
 
+/** Writes how far a task has come. */
+type TakeStep = (change: Partial<KeptTask>) => Promise<void>
+
+/** Ends the work on a task that is another's by now, or nobody's. */
+class NotOurs extends Error {
+  /** Whether it is there no more: its conversation was deleted. */
+  readonly isGone: boolean
+
+  constructor(isGone: boolean) {
+    super('The task is not ours.')
+    this.isGone = isGone
+  }
+}
+
 /** The tasks of a service. */
 export class StartTasks {
   readonly #telling: Telling
@@ -37,6 +54,8 @@ export class StartTasks {
   readonly #working = new Map<string, Promise<void>>()
   readonly #followers = new Map<string, Follower>()
   readonly #closing = new AbortController()
+  /** Within a process nobody has to try twice. */
+  readonly #inTurn = turns()
 
   constructor(telling: Telling, options: StartTasksOptions) {
     this.#telling = telling
@@ -44,16 +63,26 @@ export class StartTasks {
     this.#records = ledger<KeptTask>(telling.lifecycle.engine.store, 'start-tasks')
   }
 
-  /** All of them, the oldest first. */
-  async all(): Promise<readonly KeptTask[]> {
-    return [...(await this.#records.all()).values()]
+  /** All of them by id, the oldest first: as they are now, and later as they are then. O(changes since it was last asked). */
+  all(): Promise<ReadonlyMap<string, KeptTask>> {
+    return this.#records.all()
   }
 
+  /** One by its id, with or without hyphens. */
   async find(id: string): Promise<KeptTask | null> {
-    return (await this.#records.all()).get(id) ?? null
+    return findIn(await this.all(), id)
   }
 
-  /** Begins one; it is worked on in the background. @throws HttpProblem 409 for a taken id, 422 for what is not there. */
+  /** The one that has yet to make a conversation, by the id that this will have. O(tasks). */
+  async starting(conversationId: string): Promise<KeptTask | null> {
+    const forms = [conversationId, ...otherForms(conversationId)]
+    for (const task of (await this.all()).values()) {
+      if (forms.includes(task.planned_id) && !isOver(task)) return task
+    }
+    return null
+  }
+
+  /** Begins one; it is worked on in the background. O(tasks). @throws HttpProblem 409 for a taken id, 422 for what is not there. */
   async create(request: StartRequest, origin: string): Promise<StartTask> {
     const task = await this.#keep(request, origin)
     this.#begin(task)
@@ -85,67 +114,70 @@ export class StartTasks {
     })()
   }
 
-  async #keep(request: StartRequest, origin: string): Promise<KeptTask> {
-    const { store } = this.#telling.lifecycle.engine
-    const wanted = request.conversation_id ?? null
-    const parentId = request.parent_conversation_id ?? null
-    const givenSandbox = request.sandbox_id ?? null
-    if (wanted !== null && (await findConversation(store, wanted)) !== null) {
-      throw new HttpProblem(409, `Conversation ${JSON.stringify(wanted)} exists already.`)
-    }
-    const parent = parentId === null ? null : await this.#parent(parentId)
-    const sandboxId = givenSandbox ?? (parent === null ? null : appOf(parent).sandbox_id)
-    if (givenSandbox !== null) await this.#checkSandbox(givenSandbox)
-    const at = new Date().toISOString()
-    const task: KeptTask = {
-      id: newId(),
-      created_by_user_id: null,
-      status: 'WORKING',
-      detail: null,
-      app_conversation_id: null,
-      // A sandbox of its own gets its name now, so that whoever goes on with the task starts no second one.
-      sandbox_id: sandboxId ?? (this.#telling.sandboxes.possible ? newId() : null),
-      agent_server_url: origin,
-      request: request as object as JsonObject,
-      created_at: at,
-      updated_at: at,
-      planned_id: wanted ?? newId(),
-      owner: this.#owner,
-    }
-    await this.#records.put(task.id, task)
-    return task
-  }
-
-  /** Goes on with what another service left behind, and with nothing that anybody still works on. */
+  /** Goes on with what another service left behind, and with nothing that anybody still works on. O(tasks). */
   async takeOver(): Promise<void> {
-    const before = new Date(Date.now() - this.#options.stale).toISOString()
-    const { taken } = await this.#records.change((records) => {
-      const left = [...records.values()].filter(
-        (task) => !isOver(task) && task.updated_at < before && !this.#working.has(task.id),
-      )
-      const taken = left.map((task) => ({
-        ...task,
-        owner: this.#owner,
-        updated_at: new Date().toISOString(),
-      }))
-      return { taken, changes: taken.map((task) => [task.id, task] as const) }
-    })
+    const { taken } = await this.#inTurn(() =>
+      this.#records.change((records) => {
+        const now = Date.now()
+        const before = new Date(now - this.#options.stale).toISOString()
+        const taken: KeptTask[] = []
+        for (const task of records.values()) {
+          if (isOver(task) || task.updated_at >= before || this.#working.has(task.id)) continue
+          taken.push({ ...task, owner: this.#owner, updated_at: new Date(now).toISOString() })
+        }
+        return { taken, changes: taken.map((task) => [task.id, task] as const) }
+      }),
+    )
     for (const task of taken) this.#begin(task)
   }
 
-  /** Takes out those of a conversation. */
+  /** Takes out those of a conversation; whoever still works on one lets it be. O(tasks). */
   async forget(conversationId: string): Promise<void> {
-    await this.#records.change((records) => ({
-      changes: [...records.values()]
-        .filter((task) => task.planned_id === conversationId && isOver(task))
-        .map(({ id }) => [id, null] as const),
-    }))
+    await this.#inTurn(() =>
+      this.#records.change((records) => ({
+        changes: [...records.values()]
+          .filter((task) => task.planned_id === conversationId)
+          .map(({ id }) => [id, null] as const),
+      })),
+    )
+  }
+
+  /**
+   * Deletes a sandbox, unless a conversation lives in it or is about to: every one that does was made by a task.
+   * O(tasks), and a look at each conversation of the sandbox.
+   */
+  async release(sandboxId: string): Promise<void> {
+    const { lifecycle, sandboxes } = this.#telling
+    for (const task of (await this.all()).values()) {
+      if (task.sandbox_id !== sandboxId) continue
+      if (!isOver(task)) return
+      const record = await lifecycle.engine.store.getConversation(task.planned_id)
+      if (record !== null && appOf(record).sandbox_id === sandboxId) return
+    }
+    await sandboxes.delete(sandboxId).catch((error: unknown) => {
+      // Somebody else was faster.
+      if (!isUnknown(error)) throw error
+    })
   }
 
   /** Lets go of all tasks, which another service, or this one when it is there again, goes on with. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.allSettled(this.#working.values())
+  }
+
+  async #keep(request: StartRequest, origin: string): Promise<KeptTask> {
+    const task = await planTask(this.#telling, request, { origin, owner: this.#owner })
+    await this.#inTurn(() =>
+      this.#records.change((records) => {
+        // Two who ask for one id at the same time both find it free.
+        for (const other of records.values()) {
+          if (other.planned_id === task.planned_id && !isOver(other)) throw taken(task.planned_id)
+        }
+        return { changes: [[task.id, task] as const] }
+      }),
+    )
+    return task
   }
 
   #begin(task: KeptTask): void {
@@ -161,71 +193,80 @@ export class StartTasks {
 
   async #work(task: KeptTask): Promise<void> {
     let now = task
-    const step = async (change: Partial<KeptTask>): Promise<void> => {
+    const step: TakeStep = async (change) => {
       this.#closing.signal.throwIfAborted()
       now = { ...now, ...change, updated_at: new Date().toISOString() }
-      await this.#records.put(now.id, now)
+      await this.#write(now)
       this.#followers.get(now.id)?.(now)
     }
     try {
-      if (now.sandbox_id !== null) await this.#bringUp(now.sandbox_id, step)
-      await step({ status: 'STARTING_CONVERSATION' })
-      const state = now.sandbox_id === null ? null : await this.#telling.sandboxes.state(now.sandbox_id)
-      const conversation = await makeConversation(this.#telling, now, state?.working_dir ?? null)
-      await step({ status: 'READY', app_conversation_id: conversation.id })
-      this.#options.onReady(conversation.id)
+      await this.#make(task, step)
     } catch (error) {
+      if (error instanceof NotOurs) return error.isGone ? this.#undo(task) : undefined
       // The service goes away; the task stays, to be taken over.
       if (this.#closing.signal.aborted || hasCode(error, 'closed') || hasCode(error, 'store_closed')) return
+      // What may be well in a moment is tried again when the task is taken for left behind.
+      if (isPassing(error)) return this.#options.onFailure(error)
       const { code, detail } = tellOf(error)
       if (code === 'InternalError') this.#options.onFailure(error)
-      await step({ status: 'ERROR', detail })
+      await step({ status: 'ERROR', detail }).catch((ended: unknown) => {
+        if (!(ended instanceof NotOurs)) throw ended
+      })
     }
   }
 
-  /** Starts a sandbox, or lets one that is held go on, and waits for it. */
-  async #bringUp(id: string, step: (change: Partial<KeptTask>) => Promise<void>): Promise<void> {
-    const { sandboxes } = this.#telling
+  async #make(task: KeptTask, step: TakeStep): Promise<void> {
+    const { lifecycle, sandboxes } = this.#telling
+    const { sandbox_id: sandboxId } = task
+    const { signal } = this.#closing
     const { patience, stale } = this.#options
-    if ((await sandboxes.find(id)) === null) await sandboxes.start(null, id)
-    else await sandboxes.resume(id)
-    await step({ status: 'WAITING_FOR_SANDBOX' })
-    const start = performance.now()
-    let told = start
-    for (let wait = 20; ; wait = Math.min(500, wait * 1.5)) {
-      const { status, status_detail } = await sandboxes.state(id)
-      if (status === 'RUNNING') return
-      const why = status_detail === null ? '' : `: ${status_detail}`
-      if (status !== 'STARTING') throw new HttpProblem(409, `The sandbox is ${status}${why}`)
-      if (performance.now() - start > patience) {
-        throw new HttpProblem(409, `The sandbox did not come up within ${patience} ms${why}`)
-      }
-      if (performance.now() - told > stale / 3) {
-        told = performance.now()
-        await step({})
-      }
-      await pause(wait, this.#closing.signal)
-      this.#closing.signal.throwIfAborted()
+    if (sandboxId !== null) {
+      await bringUp(
+        sandboxes,
+        { id: sandboxId, mayStart: task.makes_sandbox },
+        { patience, beat: stale / 3, signal, onBeat: () => step({ status: 'WAITING_FOR_SANDBOX' }) },
+      ).catch(async (error: unknown) => {
+        // Where it was made before, there is something to be ready, whatever has become of its sandbox since.
+        if (!(error instanceof HttpProblem && (await isMade(lifecycle.engine.store, task)))) throw error
+      })
     }
+    await step({ status: 'STARTING_CONVERSATION' })
+    const workingDir = sandboxId === null ? null : (await sandboxes.state(sandboxId)).working_dir
+    const { id } = await makeConversation(lifecycle, task, { workingDir, signal })
+    await step({ status: 'READY', app_conversation_id: id })
+    this.#options.onReady(id)
   }
 
-  async #parent(id: string): Promise<ConversationRecord> {
-    const parent = await findConversation(this.#telling.lifecycle.engine.store, id)
-    if (parent !== null) return parent
-    throw missing('parent_conversation_id', 'conversation', id)
+  /** Writes a task, for as long as it is ours. @throws NotOurs. */
+  async #write(task: KeptTask): Promise<void> {
+    const { ended } = await this.#inTurn(() =>
+      this.#records.change((records) => {
+        const kept = records.get(task.id)
+        const isOurs = kept !== undefined && kept.owner === this.#owner && !isOver(kept)
+        return {
+          ended: isOurs ? null : new NotOurs(kept === undefined),
+          changes: isOurs ? [[task.id, task] as const] : [],
+        }
+      }),
+    )
+    if (ended !== null) throw ended
   }
 
-  async #checkSandbox(id: string): Promise<void> {
-    if ((await this.#telling.sandboxes.find(id)) === null) throw missing('sandbox_id', 'sandbox', id)
+  /** Takes away what was made for a task whose conversation was deleted meanwhile. */
+  async #undo(task: KeptTask): Promise<void> {
+    const { engine } = this.#telling.lifecycle
+    if (await isMade(engine.store, task).catch(() => false)) await engine.delete(task.planned_id)
+    if (task.makes_sandbox && task.sandbox_id !== null) await this.release(task.sandbox_id)
   }
 }
 
-const nobodyWaits = (): void => undefined
+/** One of the tasks by its id, with or without hyphens. */
+export function findIn(tasks: ReadonlyMap<string, KeptTask>, id: string): KeptTask | null {
+  for (const form of [id, ...otherForms(id)]) {
+    const task = tasks.get(form)
+    if (task !== undefined) return task
+  }
+  return null
+}
 
-const missing = (field: string, what: string, id: string): HttpProblem =>
-  invalid({
-    type: 'value_error',
-    loc: ['body', field],
-    msg: `Value error, there is no ${what} ${JSON.stringify(id)}`,
-    input: id,
-  })
+const nobodyWaits = (): void => undefined

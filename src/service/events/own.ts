@@ -4,10 +4,11 @@ import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import type { Source } from '../../event/shapes.ts'
 import type { Store } from '../../store/store.ts'
 import { theConversation } from '../conversation-id.ts'
+import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { dateTime, oneOf, optional, type Parameter, text, texts } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { checkIds, filterOf, getEvents, searchPage } from './pages.ts'
+import { filterOf, getEvents, searchPage } from './pages.ts'
 import { EVENT, EVENT_OR_NULL, EVENT_PAGE, FILTERS, PAGING } from './parameters.ts'
 
 const SOURCES = ['agent', 'user', 'environment', 'hook'] as const satisfies readonly Source[]
@@ -63,12 +64,12 @@ export const ownEvents = (store: Store): Operation[] => [
       query: { id: texts() },
       replies: {
         200: { description: 'Successful Response', schema: { type: 'array', items: EVENT_OR_NULL } },
-        400: { description: 'Too many ids' },
+        ...TOO_MANY_IDS,
         ...UNKNOWN,
       },
     },
     async ({ path, query }) => {
-      checkIds(query.id)
+      checkIds(query.id, 'events')
       const { id } = await theConversation(store, path.conversation_id)
       return { body: await getEvents(store, id, query.id) }
     },

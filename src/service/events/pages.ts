@@ -9,7 +9,6 @@ import type { Event } from '../../event/types.ts'
 import type { EventFilter } from '../../store/query.ts'
 import type { Store } from '../../store/store.ts'
 import type { StoredEvent } from '../../store/stored-event.ts'
-import { HttpProblem } from '../http/problem.ts'
 
 /** A filter as a request has it. */
 export interface FilterValues {
@@ -71,15 +70,6 @@ export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event
   if (isQuarantined(fact)) return null
   const event = maskSecrets(fact)
   return event.id === undefined && id !== null ? { ...event, id } : event
-}
-
-/** Most events that are asked for at once. */
-const MOST_IDS = 100
-
-/** Refuses more ids than are answered at once. @throws HttpProblem 400. */
-export function checkIds(ids: readonly string[]): void {
-  if (ids.length <= MOST_IDS) return
-  throw new HttpProblem(400, `Cannot get more than ${MOST_IDS} events at once, got ${ids.length}.`)
 }
 
 /** The events with these ids, in the order asked; null for each that is missing, or can be no id. O(ids). */

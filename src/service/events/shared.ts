@@ -4,10 +4,11 @@ import type { EventKind } from '../../event/kinds.ts'
 import type { Event } from '../../event/types.ts'
 import type { Store } from '../../store/store.ts'
 import { findConversation } from '../conversation-id.ts'
+import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text, texts } from '../http/parameters.ts'
 import { EVENT_OR_NULL, EVENT_PAGE, FILTERS, PAGING } from './parameters.ts'
-import { checkIds, filterOf, getEvents, searchPage } from './pages.ts'
+import { filterOf, getEvents, searchPage } from './pages.ts'
 
 /** What nobody sees in a shared conversation: only this kind. */
 const HIDDEN: readonly EventKind[] = ['ConversationStateUpdateEvent']
@@ -76,11 +77,11 @@ export const sharedEvents = (store: Store): Operation[] => [
           description: 'Successful Response',
           schema: { type: 'array', items: EVENT_OR_NULL },
         },
-        400: { description: 'Too many ids' },
+        ...TOO_MANY_IDS,
       },
     },
     async ({ query: { conversation_id: given, id: ids } }) => {
-      checkIds(ids)
+      checkIds(ids, 'events')
       const id = await sharedId(store, given)
       const events = id === null ? ids.map(() => null) : await getEvents(store, id, ids)
       return { body: events.map(visible) }

@@ -1,7 +1,7 @@
 /** API keys: a name, a window of time and an organization go in, a key comes out, once; what is kept of it is its hash. */
 
 import type { Store } from '../../store/store.ts'
-import { sha256 } from '../hash.ts'
+import { isSameHash, sha256 } from '../hash.ts'
 import { ledger } from '../ledger.ts'
 
 /** What is known of a key; times are ISO 8601 in UTC. */
@@ -66,7 +66,7 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
       const key = newKey()
       const id = crypto.randomUUID()
       const created_at = new Date(now()).toISOString()
-      const kept = { id, name, created_at, not_before, expires_at, org_id, hash: hex(await sha256(key)) }
+      const kept = { id, name, created_at, not_before, expires_at, org_id, hash: await sha256(key) }
       await records.put(id, kept)
       return { ...shown(kept, null), key }
     },
@@ -76,14 +76,19 @@ export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
         .map((kept) => shown(kept, used.get(kept.id)?.at ?? null))
         .toReversed()
     },
-    remove: (id) => records.remove(id),
+    async remove(id) {
+      const isGone = await records.remove(id)
+      written.delete(id)
+      if (isGone) await uses.remove(id).catch(() => false)
+      return isGone
+    },
     async find(credential) {
       // Session keys and what people make up need no look into the store.
       if (!credential.startsWith(PREFIX)) return null
-      const hash = hex(await sha256(credential))
+      const hash = await sha256(credential)
       let found: Kept | null = null
       // All of them, at one pace: how long it takes tells nothing of any hash.
-      for (const record of (await records.all()).values()) if (isSame(record.hash, hash)) found = record
+      for (const record of (await records.all()).values()) if (isSameHash(record.hash, hash)) found = record
       const time = now()
       if (found === null || !isWithin(found, time)) return null
       const at = new Date(time).toISOString()
@@ -105,12 +110,6 @@ export const isWithin = (
   (not_before === null || Date.parse(not_before) <= now) &&
   (expires_at === null || now < Date.parse(expires_at))
 
-function isSame(a: string, b: string): boolean {
-  let difference = a.length ^ b.length
-  for (let at = 0; at < a.length; at += 1) difference |= a.charCodeAt(at) ^ b.charCodeAt(at)
-  return difference === 0
-}
-
 function newKey(): string {
   let key = PREFIX
   while (key.length < PREFIX.length + LENGTH) {
@@ -121,9 +120,6 @@ function newKey(): string {
   }
   return key
 }
-
-const hex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 function shown({ hash: _hash, ...info }: Kept, last_used_at: string | null): ApiKeyInfo {
   return { ...info, last_used_at }

@@ -5,30 +5,24 @@ import { isInstant, parseInstant } from '../../event/time.ts'
 import type { Caller } from '../auth.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
+import { maybe, objectOf } from '../http/json-schema.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { type ApiKeys, isWithin } from './keys.ts'
-import { newKeyBody } from './schema.ts'
+import { MOST_ORG, newKeyBody } from './schema.ts'
 
 const tag = 'Keys'
 
-const nullable = (type: string): JsonObject => ({ anyOf: [{ type }, { type: 'null' }] })
+const string: JsonObject = { type: 'string' }
 
 const INFO: JsonObject = {
-  id: { type: 'string' },
-  name: { type: 'string' },
-  created_at: { type: 'string' },
-  last_used_at: nullable('string'),
-  not_before: nullable('string'),
-  expires_at: nullable('string'),
-  org_id: nullable('string'),
+  id: string,
+  name: string,
+  created_at: string,
+  last_used_at: maybe(string),
+  not_before: maybe(string),
+  expires_at: maybe(string),
+  org_id: maybe(string),
 }
-
-const objectOf = (properties: JsonObject): JsonObject => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-  additionalProperties: false,
-})
 
 const FORBIDDEN = { 403: { description: 'A key cannot manage keys' } }
 
@@ -54,7 +48,7 @@ export const keyOperations = (
         replies: {
           200: {
             description: 'The key, which is told this once',
-            schema: objectOf({ ...INFO, key: { type: 'string' } }),
+            schema: objectOf({ ...INFO, key: string }),
           },
           ...FORBIDDEN,
         },
@@ -66,7 +60,7 @@ export const keyOperations = (
           expires_at: readTime('expires_at', body.expires_at),
         }
         checkWindow(window)
-        const org_id = body.org_id === undefined ? request.headers.get('x-org-id') : body.org_id
+        const org_id = body.org_id === undefined ? orgOf(request) : body.org_id
         return { body: await keys.create({ name: body.name, ...window, org_id }) }
       },
     ),
@@ -98,10 +92,10 @@ export const keyOperations = (
           200: {
             description: 'The key that was given',
             schema: objectOf({
-              id: { type: 'string' },
-              name: { type: 'string' },
-              org_id: nullable('string'),
-              bound_org_id: nullable('string'),
+              id: string,
+              name: string,
+              org_id: maybe(string),
+              bound_org_id: maybe(string),
               auth_type: { const: 'api_key' },
             }),
           },
@@ -138,6 +132,14 @@ export const keyOperations = (
       },
     ),
   ]
+}
+
+/** The organization that a request is for. It is kept with the key, so it is bounded as in a body. */
+function orgOf({ headers }: Request): string | null {
+  const org = headers.get('x-org-id')
+  if (org === null || (org !== '' && org.length <= MOST_ORG)) return org
+  const msg = `String should have 1 to ${MOST_ORG} characters`
+  throw invalid({ type: 'value_error', loc: ['header', 'x-org-id'], msg, input: null })
 }
 
 /** In UTC to the millisecond, which is what a window is compared at. */

@@ -4,9 +4,9 @@ import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { STATUSES, type Status } from '../../state/status.ts'
 import type { ConversationOrder } from '../../store/conversation-record.ts'
+import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { integer, oneOf, optional, text, texts, withDefault } from '../http/parameters.ts'
-import { HttpProblem } from '../http/problem.ts'
 import { create, fork } from './create.ts'
 import { INFO_SCHEMA, SUCCESS, SUCCESS_SCHEMA } from './info.ts'
 import { describe, type Lifecycle, open } from './lifecycle.ts'
@@ -14,9 +14,6 @@ import { forkBody, startBody, updateBody } from './schema.ts'
 import { count, describeIfThere, mapInTurn, search } from './search.ts'
 
 const tag = 'Conversations'
-
-/** Most conversations that are asked for at once. */
-const MOST_IDS = 100
 
 const one = { 200: { description: 'Successful Response', schema: INFO_SCHEMA } }
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
@@ -108,16 +105,11 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
           description: 'Successful Response',
           schema: { type: 'array', items: { anyOf: [INFO_SCHEMA, { type: 'null' }] } },
         },
-        400: { description: 'Too many ids' },
+        ...TOO_MANY_IDS,
       },
     },
     async ({ query: { ids } }) => {
-      if (ids.length > MOST_IDS) {
-        throw new HttpProblem(
-          400,
-          `Cannot get more than ${MOST_IDS} conversations at once, got ${ids.length}.`,
-        )
-      }
+      checkIds(ids, 'conversations')
       return { body: await mapInTurn(ids, (id) => describeIfThere(lifecycle, id)) }
     },
   ),

@@ -7,6 +7,7 @@ import { activatedSkills } from '../../state/branch.ts'
 import type { State } from '../../state/state.ts'
 import { STATUSES } from '../../state/status.ts'
 import type { ConversationRecord } from '../../store/conversation-record.ts'
+import { maybe } from '../http/json-schema.ts'
 
 /** What is told of a conversation; also the value of the `full_state` that a live reader begins with. O(open calls + skills). */
 export function infoOf(record: ConversationRecord, state: State): JsonObject {
@@ -40,7 +41,6 @@ const textAt = (metadata: JsonObject, key: string): string | null => {
   return typeof value === 'string' ? value : null
 }
 
-const maybe = (schema: JsonObject): JsonObject => ({ anyOf: [schema, { type: 'null' }] })
 const text: JsonObject = { type: 'string' }
 const instant: JsonObject = { type: 'string', format: 'date-time' }
 const integer: JsonObject = { type: 'integer', minimum: 0 }

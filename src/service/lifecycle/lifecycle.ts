@@ -2,8 +2,10 @@
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
+import { hasCode } from '../../event/errors.ts'
 import type { Content, JsonObject, Message } from '../../event/shapes.ts'
 import { theConversation } from '../conversation-id.ts'
+import { HttpProblem } from '../http/problem.ts'
 import { infoOf } from './info.ts'
 import type { Runs } from './runs.ts'
 
@@ -26,6 +28,10 @@ export async function open({ engine, runs }: Lifecycle, id: string): Promise<Con
   }
   return conversation
 }
+
+/** Whether an error says that there is no such conversation, or no more. */
+export const isUnknown = (error: unknown): boolean =>
+  hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
 /** What clients are told of a conversation. @throws ColloquyError `unknown_conversation`. */
 export async function describe(conversation: Conversation): Promise<JsonObject> {

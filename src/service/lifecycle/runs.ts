@@ -28,7 +28,7 @@ interface Wish {
   done: Promise<void>
 }
 
-/** Milliseconds between two looks at a run of another process that has all but ended. */
+/** Milliseconds between two looks at a run of another process that has all but ended, and for room. */
 const PATIENCE = 100
 
 /** The runs of one service. That no two run one conversation, in whatever process, the store's lease sees to. */
@@ -91,16 +91,17 @@ export class Runs {
 
   /**
    * Sees to it that a conversation is run from now on: by the run that is live, or when that is ending already, by another one after it.
-   * So what was said while a run ended is not left lying, unless somebody paused since.
+   * So what was said while a run ended is not left lying, unless somebody paused since; where there are too many runs, it waits for room.
+   * Resolves when the run has begun, or need not, or has failed, which its own log or `onFailure` tells; never rejects.
    */
-  join(conversation: Conversation, from: number): void {
+  join(conversation: Conversation, from: number): Promise<void> {
     const { id } = conversation
-    if (!this.possible) return
+    if (!this.possible) return Promise.resolve()
     const waiting = this.#waiting.get(id)
     if (waiting !== undefined) {
       // Who says something after a pause wants it answered.
       waiting.from = from
-      return
+      return waiting.done
     }
     const wish: Wish = { from, done: Promise.resolve() }
     this.#waiting.set(id, wish)
@@ -109,6 +110,7 @@ export class Runs {
         if (!isExpected(error)) this.#options.onFailure(error)
       })
       .finally(() => this.#waiting.delete(id))
+    return wish.done
   }
 
   /** Resolves when the run that is live has ended, or after so many milliseconds. */
@@ -146,10 +148,10 @@ export class Runs {
         // That run may have ended before what was said meanwhile.
         if (wish.from === from) return
       } catch (error) {
-        if (!hasCode(error, 'already_running')) throw error
+        if (!hasCode(error, 'already_running') && !isFull(error)) throw error
         const { header } = await conversation.state()
         // The run that is live has yet to look at what was said.
-        if (header.status === 'running' && wish.from === from) return
+        if (!isFull(error) && header.status === 'running' && wish.from === from) return
       }
       await this.ended(id, PATIENCE)
     }
@@ -170,6 +172,8 @@ async function isPausedFrom(conversation: Conversation, from: number): Promise<b
 /** Whether an end is nobody's fault. */
 const isExpected = (error: unknown): boolean =>
   hasCode(error, 'already_running') || hasCode(error, 'unknown_conversation') || hasCode(error, 'closed')
+
+const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
 
 const alreadyRunning = (conversationId: string): ColloquyError =>
   new ColloquyError(

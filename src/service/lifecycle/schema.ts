@@ -1,43 +1,13 @@
 /** The bodies of the lifecycle operations as zod schemas; how each is checked and described comes out. */
 
 import * as z from 'zod'
-import { LEGAL_ID } from '../../event/ids.ts'
-import { integer, textContent } from '../../event/shapes/schema.ts'
+import { integer } from '../../event/shapes/schema.ts'
 import { bodyOf } from '../http/schema.ts'
+import { id, said as message, tags, text, title } from '../schema.ts'
 
-const ID_RULE = 'Must be 1 to 200 characters of well-formed Unicode, without control characters.'
-const TEXT_RULE = 'Must be well-formed Unicode without NUL.'
-
-const id = z.string().regex(LEGAL_ID, ID_RULE)
-
-/** Text that every store keeps. */
-const text = (least: number, most: number) =>
-  z
-    .string()
-    .min(least)
-    .max(most)
-    .refine((value) => value.isWellFormed() && !value.includes('\u0000'), {
-      error: TEXT_RULE,
-      params: { type: 'value_error' },
-    })
-
-const title = text(1, 200)
-
-const tags = z.record(z.string().regex(/^[a-z0-9]+$/, 'Must be lower-case letters and digits.'), text(0, 256))
-
-const content = z.union([
-  textContent,
-  z.strictObject({
-    type: z.literal('image').default('image'),
-    image_urls: z.array(z.string()).min(1),
-    cache_prompt: z.boolean().default(false),
-  }),
-])
-
-/** What a message is made of; only users speak by this door. */
+/** What a message is made of. */
 const said = {
-  role: z.literal('user').default('user').optional(),
-  content: z.array(content).min(1),
+  ...message,
   /** The client's own key: a message with a key that was sent before is not sent again. */
   key: text(1, 200).optional(),
   sender: text(1, 200).optional(),

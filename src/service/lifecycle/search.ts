@@ -1,11 +1,11 @@
 /** Pages of conversations: a status, an order and a cursor go in, what is told of each comes out. */
 
-import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Status } from '../../state/status.ts'
 import type { ConversationOrder } from '../../store/conversation-record.ts'
-import { HttpProblem } from '../http/problem.ts'
-import { describe, type Lifecycle, open } from './lifecycle.ts'
+import { listUserConversations } from '../../store/own-records.ts'
+import { countLedgers } from '../ledger.ts'
+import { describe, isUnknown, type Lifecycle, open } from './lifecycle.ts'
 
 /** Most conversations that one page of a search by status looks through. */
 const MOST_SEEN = 1_000
@@ -30,7 +30,7 @@ export async function search(
   let next = cursor
   let seen = 0
   do {
-    const page = await lifecycle.engine.store.listConversations({
+    const page = await listUserConversations(lifecycle.engine.store, {
       order,
       limit: limit - items.length,
       ...(next !== null && { cursor: next }),
@@ -45,7 +45,10 @@ export async function search(
 
 /** How many there are, with a status those that have it: then every conversation is looked at. */
 export async function count(lifecycle: Lifecycle, status: Status | null): Promise<number> {
-  if (status === null) return lifecycle.engine.store.countConversations()
+  if (status === null) {
+    const { store } = lifecycle.engine
+    return (await store.countConversations()) - (await countLedgers(store))
+  }
   let found = 0
   let cursor: string | null = null
   do {
@@ -64,8 +67,7 @@ export async function describeIfThere(lifecycle: Lifecycle, id: string): Promise
   try {
     return await describe(await open(lifecycle, id))
   } catch (error) {
-    if (hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404))
-      return null
+    if (isUnknown(error)) return null
     throw error
   }
 }

@@ -2,6 +2,7 @@
 
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { pause } from '../pause.ts'
 
 /** A failure in words for a client. */
 export interface Told {
@@ -32,16 +33,8 @@ export const isPassing = (error: unknown): boolean =>
 
 /** How often a stream tries again before it gives up, and the milliseconds it waits before, doubled each time. */
 export const MOST_TRIES = 6
-export const FIRST_WAIT = 50
+const FIRST_WAIT = 50
 
 /** Waits before a try; ends early when the signal is aborted. */
-export async function waitBefore(tries: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const wake = (): void => resolve()
-  const timer = setTimeout(wake, FIRST_WAIT * 2 ** tries)
-  signal.addEventListener('abort', wake, { once: true })
-  await promise
-  clearTimeout(timer)
-  signal.removeEventListener('abort', wake)
-}
+export const waitBefore = (tries: number, signal: AbortSignal): Promise<void> =>
+  pause(FIRST_WAIT * 2 ** tries, signal)

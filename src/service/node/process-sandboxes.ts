@@ -67,23 +67,22 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   const watchdog = new Watchdog()
   const live = new Map<string, ProcessSandbox>()
   let closed = false
+  let listening = false
   const killAll = (): void => {
     for (const sandbox of live.values()) sandbox.kill()
   }
 
   const start = async (id: string, specId: string): Promise<void> => {
     const spec = specs.find((one) => one.id === specId)
-    if (closed || spec === undefined || !isName(id)) {
-      throw new Error(
-        closed ? 'The sandboxes were closed.' : `There is no sandbox spec ${JSON.stringify(specId)}.`,
-      )
-    }
-    if (live.size === 0) process.once('exit', killAll)
-    const known = live.get(id)
+    if (closed) throw new Error('The sandboxes were closed.')
+    if (spec === undefined) throw new Error(`There is no sandbox spec ${JSON.stringify(specId)}.`)
+    if (!isName(id)) throw new Error(`The id ${JSON.stringify(id)} of a sandbox cannot name a folder.`)
+    if (!listening) process.once('exit', killAll)
+    listening = true
     const sandbox =
-      known ?? new ProcessSandbox({ id, spec, directory: join(root, id), watchdog, times, logBytes })
+      live.get(id) ?? new ProcessSandbox({ id, spec, directory: join(root, id), watchdog, times, logBytes })
     live.set(id, sandbox)
-    await (known === undefined ? sandbox.begin() : sandbox.resume())
+    await sandbox.begin()
   }
 
   return {
@@ -99,8 +98,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     async state(id) {
       const sandbox = live.get(id)
       if (sandbox !== undefined) return sandbox.state
-      const directory = isName(id) && (await isDirectory(join(root, id)))
-      return directory ? { ...RESTARTED, working_dir: null } : null
+      return isName(id) && (await isDirectory(join(root, id))) ? RESTARTED : null
     },
     async pause(id) {
       await live.get(id)?.pause()
@@ -116,7 +114,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     },
     async close() {
       closed = true
-      await Promise.all([...live.values()].map((sandbox) => sandbox.end('PAUSED', RESTARTED.status_detail)))
+      await Promise.all([...live.values()].map((sandbox) => sandbox.close('PAUSED', RESTARTED.status_detail)))
       live.clear()
       process.removeListener('exit', killAll)
       await watchdog.close()

@@ -38,6 +38,13 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   const engine = createEngine({ store })
   const service = createService({ ...rest, engine })
   const sockets = createSockets(service)
+  const closing = async (): Promise<void> => {
+    await sockets.close()
+    await service.callbacks.close()
+    await service.control.close()
+    await engine.close()
+    await service.runs.settle()
+  }
   try {
     // A store that cannot be opened is told of now, and not by the first request.
     await store.listConversations({ limit: 1 })
@@ -50,16 +57,11 @@ export async function serve(options: ServeOptions): Promise<Listening> {
       grace,
       onlyLocal: keyless,
       upgrade: sockets.upgrade,
-      async closing() {
-        await sockets.close()
-        await service.callbacks.close()
-        await service.control.close()
-        await engine.close()
-        await service.runs.settle()
-      },
+      closing,
     })
   } catch (error) {
-    await engine.close()
+    // What was begun would go on, and keep the process, with nobody to end it.
+    await closing()
     throw error
   }
 }

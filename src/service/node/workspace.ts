@@ -6,6 +6,11 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 
+/** Bytes of a path; made name by name, a longer one would be there, and nobody could open or remove it. */
+const LONGEST = 4_000
+
+const CHANGED = [409, 'The path was changed meanwhile.'] as const
+
 const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
   ENOTDIR: [400, 'A file is in the way.'],
   EEXIST: [400, 'A file is in the way.'],
@@ -15,7 +20,7 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
   EACCES: [403, 'The directory may not be made there.'],
   EPERM: [403, 'The directory may not be made there.'],
   EROFS: [403, 'The workspace is read-only.'],
-  ENOENT: [409, 'The path was changed meanwhile.'],
+  ENOENT: CHANGED,
   ENOSPC: [507, 'The disk is full.'],
 }
 
@@ -35,6 +40,7 @@ export function directoryWorkspace(folder: string): Workspace {
     async createDirectory(path) {
       if (path.includes('\u0000') || !isAbsolute(path))
         throw new HttpProblem(400, 'The path must be absolute.')
+      if (Buffer.byteLength(path) > LONGEST) throw new HttpProblem(400, 'The path is too long.')
       const parts = partsBelow([given, root], path)
       try {
         await make(root, parts)
@@ -71,8 +77,11 @@ async function make(root: string, parts: readonly string[]): Promise<void> {
         if (error.code !== 'EEXIST') throw error
       })
       const next = await openDirectory(place).catch(async (error: NodeJS.ErrnoException) => {
-        if (!(await lstat(place)).isSymbolicLink()) throw error
-        throw new HttpProblem(403, 'The path goes over a symbolic link.')
+        const found = await lstat(place)
+        if (found.isSymbolicLink()) throw new HttpProblem(403, 'The path goes over a symbolic link.')
+        // It was a link, or a file, a moment ago.
+        if (error.code === 'ENOTDIR' && found.isDirectory()) throw new HttpProblem(...CHANGED)
+        throw error
       })
       await holder.close()
       holder = next

@@ -3,10 +3,11 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SandboxState, SandboxStatus } from '../../control/sandbox.ts'
+import { turns } from '../../turns.ts'
 import { type Ended, Group } from './group.ts'
 import { freePort, probe } from './health.ts'
 import { LogFile } from './log-file.ts'
-import { killMarked, MARKER, type Watchdog } from './watchdog.ts'
+import { holdMarked, killMarked, MARKER, signalMarked, type Watchdog } from './watchdog.ts'
 
 /** What a process sandbox is made from. */
 export interface ProcessSpec {
@@ -64,7 +65,8 @@ export class ProcessSandbox {
   #run: Run | null = null
   #status: SandboxStatus = 'STARTING'
   #detail: string | null = null
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = turns()
+  #isOver = false
 
   constructor(parts: ProcessSandboxParts) {
     this.#parts = parts
@@ -87,16 +89,13 @@ export class ProcessSandbox {
     }
   }
 
-  /** Begins it, unless it is up. */
+  /** Begins it, or begins it again where it has failed or ended; lets it go on where it is held. Nothing for one that is up, or closed. */
   begin(): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#run !== null) return
-      this.#set('STARTING', null)
-      try {
-        await this.#begin()
-      } catch (error) {
-        this.#set('ERROR', `The sandbox could not be started: ${sayError(error)}.`)
-      }
+      if (this.#isOver) return
+      if (this.#status === 'ERROR') await this.#end('PAUSED', null)
+      if (this.#run === null) await this.#begin()
+      else if (this.#status === 'PAUSED') await this.#goOn(this.#run)
     })
   }
 
@@ -104,44 +103,23 @@ export class ProcessSandbox {
   pause(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#status !== 'RUNNING' && this.#status !== 'STARTING') return
-      if (this.#run !== null) {
-        this.#run.epoch += 1
-        this.#run.group.signal('SIGSTOP')
-      }
       this.#set('PAUSED', null)
+      if (this.#run === null) return
+      this.#run.epoch += 1
+      this.#run.group.signal('SIGSTOP')
+      await holdMarked(this.#mark)
     })
   }
 
-  /** Lets it go on where it is held, and begins it again where it has failed or ended. */
-  async resume(): Promise<void> {
-    if (this.#status === 'ERROR') await this.end('PAUSED', null)
-    await this.#inTurn(async () => {
-      if (this.#status !== 'PAUSED' || this.#run === null) return
-      const run = this.#run
-      this.#set(run.url === null ? 'RUNNING' : 'STARTING', null)
-      run.group.signal('SIGCONT')
-      void this.#watch(run)
-    })
-    await this.begin()
+  /** Ends all of its processes for good; its files stay. */
+  close(status: SandboxStatus, detail: string | null): Promise<void> {
+    this.#isOver = true
+    return this.#inTurn(() => this.#end(status, detail))
   }
 
-  /** Ends all of its processes; its files stay. */
-  end(status: SandboxStatus, detail: string | null): Promise<void> {
-    return this.#inTurn(async () => {
-      const run = this.#run
-      this.#run = null
-      this.#set(status, detail)
-      if (run === null) return
-      run.epoch += 1
-      await run.group.end(this.#parts.times.grace)
-      await killMarked(this.#mark)
-      await this.log.close()
-    })
-  }
-
-  /** Ends it, and takes its files away. */
+  /** The same, and takes its files away. */
   async delete(): Promise<void> {
-    await this.end('MISSING', null)
+    await this.close('MISSING', null)
     await rm(this.#parts.directory, { recursive: true, force: true })
   }
 
@@ -151,6 +129,40 @@ export class ProcessSandbox {
   }
 
   async #begin(): Promise<void> {
+    this.#set('STARTING', null)
+    try {
+      await this.#start()
+    } catch (error) {
+      this.#set('ERROR', `The sandbox could not be started: ${sayError(error)}.`)
+    }
+  }
+
+  async #goOn(run: Run): Promise<void> {
+    this.#set(run.url === null ? 'RUNNING' : 'STARTING', null)
+    run.group.signal('SIGCONT')
+    await signalMarked(this.#mark, 'SIGCONT')
+    void this.#watch(run)
+  }
+
+  async #end(status: SandboxStatus, detail: string | null): Promise<void> {
+    const run = this.#run
+    this.#run = null
+    this.#set(status, detail)
+    if (run === null) return
+    run.epoch += 1
+    await run.group.end(this.#parts.times.grace)
+    await killMarked(this.#mark)
+    await this.log.close()
+  }
+
+  /** Ends a run, unless it is another one by now. */
+  #fail(run: Run, detail: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#run === run) await this.#end('ERROR', detail)
+    })
+  }
+
+  async #start(): Promise<void> {
     const { id, spec, watchdog } = this.#parts
     await mkdir(this.workingDir, { recursive: true })
     if (spec.command === null) return this.#set('RUNNING', null)
@@ -189,7 +201,7 @@ export class ProcessSandbox {
     // What it printed last comes a little later than its end.
     await sleep(50)
     const how = ended.signal === null ? `exited with code ${ended.code}` : `was ended by ${ended.signal}`
-    if (this.#run === run) await this.end('ERROR', `The command ${how}.${this.#said()}`)
+    await this.#fail(run, `The command ${how}.${this.#said()}`)
   }
 
   /** Looks whether it answers, from its beginning on and for as long as it runs. */
@@ -210,7 +222,7 @@ export class ProcessSandbox {
         wait = Math.min(500, wait * 1.5)
         if (performance.now() - start > times.start) {
           const why = `The command did not answer ${spec.health} within ${times.start} ms: ${problem}.`
-          return void this.end('ERROR', why + this.#said())
+          return void this.#fail(run, why + this.#said())
         }
       } else if (++missed >= MOST_MISSED) {
         this.#set('ERROR', `The command answers ${spec.health} no more: ${problem}.${this.#said()}`)
@@ -228,12 +240,6 @@ export class ProcessSandbox {
   #set(status: SandboxStatus, detail: string | null): void {
     this.#status = status
     this.#detail = detail
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(work)
-    this.#turn = result.catch(() => undefined)
-    return result
   }
 }
 

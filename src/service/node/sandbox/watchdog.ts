@@ -88,22 +88,32 @@ export class Watchdog {
 }
 
 /** Ends what carries a mark, in whatever group: only Linux tells of it. */
-export async function killMarked(mark: string): Promise<void> {
-  if (process.platform !== 'linux') return
-  const needle = `=${mark}`
-  for (let round = 0; round < 5; round += 1) {
-    let found = 0
-    for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-      const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
-      if (Number(pid) === process.pid || !environment.includes(needle)) continue
-      found += 1
-      try {
-        process.kill(Number(pid), 'SIGKILL')
-      } catch {
-        // It has ended by itself.
-      }
-    }
-    if (found === 0) return
+export const killMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGKILL', 5)
+
+/** Holds it where it is. */
+export const holdMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGSTOP', 3)
+
+/** What begins, or becomes another program, while it looks is found the next time. */
+async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round += 1) {
+    if ((await signalMarked(mark, signal)) === 0) return
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
+}
+
+/** Sends a signal to what carries a mark, and tells how many there were: none where the system does not tell. O(processes). */
+export async function signalMarked(mark: string, signal: NodeJS.Signals): Promise<number> {
+  if (process.platform !== 'linux') return 0
+  let found = 0
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
+    if (Number(pid) === process.pid || !environment.includes(`=${mark}`)) continue
+    found += 1
+    try {
+      process.kill(Number(pid), signal)
+    } catch {
+      // It has ended by itself.
+    }
+  }
+  return found
 }

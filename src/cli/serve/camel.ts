@@ -1,0 +1,19 @@
+/** An object with names as files have them goes in, the same with names as the library has them comes out. */
+
+type CamelName<Name> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelName<Rest>>}`
+  : Name
+
+/** `max_body` is `maxBody`. */
+export type Camel<T> = {
+  readonly [Name in keyof T as CamelName<Name>]: T[Name]
+}
+
+/** The names of the object itself; values stay as they are. */
+export const camelCased = <T extends object>(value: T): Camel<T> =>
+  Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+      inner,
+    ]),
+  ) as Camel<T>

@@ -1,0 +1,45 @@
+/** Objects go in, lines of JSON on standard error come out, in their order; nobody waits for them. */
+
+import { explain } from '../attempt.ts'
+import type { Io } from '../io.ts'
+import { plain } from '../show/text.ts'
+
+/** The log of a service. When nobody reads it any more, its lines are left out. */
+export interface ServiceLog {
+  readonly write: (line: object) => void
+  /** What has gone wrong in the service itself. */
+  readonly failed: (error: unknown, fields: object) => void
+  /** A webhook did not take what it was sent; it is sent again. */
+  readonly notTaken: (error: unknown, webhook: string, conversationId: string | null) => void
+  /** Resolves when all that was said is written. */
+  readonly written: () => Promise<void>
+}
+
+export function logOn({ stderr }: Pick<Io, 'stderr'>): ServiceLog {
+  let last: Promise<void> = Promise.resolve()
+  const write = (line: object): void => {
+    last = last.then(() => stderr.write(`${JSON.stringify(line)}\n`)).catch(() => undefined)
+  }
+  const say = (level: 'error' | 'warn', message: string, fields: object): void =>
+    write({ time: new Date().toISOString(), level, message, ...fields })
+  return {
+    write,
+    failed(error, fields) {
+      const stack = error instanceof Error ? plain(error.stack ?? '') : ''
+      say('error', explain(error), { ...fields, stack })
+    },
+    notTaken(error, webhook, conversationId) {
+      const fields = { webhook, conversation_id: conversationId, reason: reasonOf(error) }
+      say('warn', 'webhook not taken', fields)
+    },
+    written: () => last,
+  }
+}
+
+/** Why something could not be reached, where the error alone says only that it was not. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : null
+  const code =
+    typeof cause === 'object' && cause !== null && 'code' in cause ? ` (${String(cause.code)})` : ''
+  return explain(error) + code
+}

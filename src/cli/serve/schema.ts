@@ -1,0 +1,198 @@
+/** The file that a service is configured with, as a zod schema: its value goes in, the settings come out, or what is wrong and where. */
+
+import * as z from 'zod'
+import { EVENT_KINDS, isLegalId } from '../../index.ts'
+
+/** Most milliseconds that a timer can wait, and nobody needs more of anything else. */
+const MOST = 2 ** 31 - 1
+
+/** Most bytes of a body: it is read as one text. */
+const MOST_BODY = 2 ** 28
+
+/** What the service itself sets in the environment of every sandbox. */
+const TAKEN = ['PORT', 'SESSION_API_KEY', 'OH_SESSION_API_KEYS_0', 'SANDBOX_ID', 'COLLOQUY_SANDBOX_OWNER']
+
+const whole = (most = Number.MAX_SAFE_INTEGER) => {
+  const must = `must be a whole number ${most === Number.MAX_SAFE_INTEGER ? 'above 0' : `from 1 to ${most}`}`
+  return z.number(must).refine((value) => Number.isSafeInteger(value) && value >= 1 && value <= most, must)
+}
+
+const count = whole(MOST)
+
+/** A text that a command line, an environment and a path can hold. */
+const string = z.string().refine((value) => !value.includes('\u0000'), 'must not hold NUL')
+
+const text = string.min(1, 'must not be empty')
+
+/** The name of an environment variable that holds what no file should. */
+const variable = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not its value')
+
+const sandboxSpec = z.strictObject({
+  id: text,
+  command: z.array(string, 'must be a list of texts, or null').min(1, 'must name a program').nullable(),
+  initial_env: z
+    .record(
+      text
+        .refine((name) => !name.includes('='), 'must not hold =')
+        .refine((name) => !TAKEN.includes(name), 'is set by the service'),
+      string,
+    )
+    .exactOptional(),
+  working_dir: text
+    .refine(isWithin, 'must be a folder within that of the sandbox, as in workspace')
+    .exactOptional(),
+  health: string.regex(/^\/(?!\/)/, 'must be a path, as in /health').exactOptional(),
+})
+
+const webhook = z
+  .strictObject({
+    url: z.string().refine(isReceiver, 'must be a URL of http or https, without a user in it'),
+    secret: z.string().min(16, 'must have at least 16 characters').exactOptional(),
+    secret_env: variable.exactOptional(),
+    id: z.string().refine(isLegalId, 'must be 1 to 200 printable characters').exactOptional(),
+    from: z.enum(['start', 'now']).exactOptional(),
+    kinds: z.array(z.enum(EVENT_KINDS)).min(1, 'must name at least one kind').exactOptional(),
+    headers: z
+      .record(
+        z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is no name of a header'),
+        z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be on one line, in Latin letters'),
+      )
+      .exactOptional(),
+    batch: count.exactOptional(),
+    batch_bytes: count.exactOptional(),
+    concurrency: count.exactOptional(),
+    timeout: count.exactOptional(),
+    retry: count.exactOptional(),
+    max_retry: count.exactOptional(),
+  })
+  .refine(
+    ({ secret, secret_env }) => (secret === undefined) !== (secret_env === undefined),
+    'needs either secret_env, the name of an environment variable, or secret',
+  )
+
+const areUnique = (names: readonly string[]): boolean => new Set(names).size === names.length
+
+const settings = z.strictObject({
+  sandbox_specs: z
+    .array(sandboxSpec)
+    .min(1, 'must hold at least one; leave it out for a working directory alone')
+    .refine((all) => areUnique(all.map(({ id }) => id)), 'must not hold two with one id')
+    .exactOptional(),
+  sandbox_directory: text.exactOptional(),
+  max_sandboxes: whole().exactOptional(),
+  webhooks: z
+    .array(webhook)
+    .refine(
+      (all) => areUnique(all.map(nameOf)),
+      'must not hold two with one id; without an id, the url is it, without its query',
+    )
+    .exactOptional(),
+  max_profiles: whole().exactOptional(),
+  editor: z
+    .strictObject({ port: whole(65_535), token_env: variable, base_path: string.exactOptional() })
+    .exactOptional(),
+  max_body: whole(MOST_BODY).exactOptional(),
+  live: z
+    .strictObject({
+      per_conversation: whole().exactOptional(),
+      in_all: whole().exactOptional(),
+      kept: whole().exactOptional(),
+      patience: count.exactOptional(),
+      beat: count.exactOptional(),
+    })
+    .exactOptional(),
+})
+
+/** What the file says. */
+export type Settings = z.output<typeof settings>
+
+/** What is wrong at one place. */
+export interface Misfit {
+  /** As in `webhooks[0].url`; empty for the whole. */
+  readonly place: string
+  readonly problem: string
+}
+
+/** Checks a value. O(size). */
+export function checkSettings(
+  value: unknown,
+): { readonly settings: Settings } | { readonly misfits: Misfit[] } {
+  const { success, data, error } = settings.safeParse(value, { reportInput: true })
+  return success ? { settings: data } : { misfits: error.issues.flatMap((issue) => misfitsOf(issue)) }
+}
+
+function misfitsOf(issue: z.core.$ZodIssue): Misfit[] {
+  const place = placeOf(issue.path)
+  switch (issue.code) {
+    case 'unrecognized_keys': {
+      const fields = fieldsAt(issue.path).join(', ')
+      return issue.keys.map((key) => ({
+        place: placeOf([...issue.path, key]),
+        problem: `unknown field; those that are known ${place === '' ? '' : `in ${place} `}are ${fields}`,
+      }))
+    }
+    case 'invalid_value':
+      return [{ place, problem: `must be one of ${issue.values.join(', ')}` }]
+    case 'invalid_key':
+      return issue.issues.map(({ message }) => ({ place, problem: message }))
+    case 'invalid_type':
+      if (issue.input === undefined) return [{ place, problem: 'is missing' }]
+      if (!issue.message.startsWith('Invalid input')) return [{ place, problem: issue.message }]
+      return [{ place, problem: `must be ${NOUNS[issue.expected] ?? issue.expected}` }]
+    default:
+      return [{ place, problem: issue.message }]
+  }
+}
+
+const NOUNS: Readonly<Record<string, string>> = {
+  object: 'an object',
+  record: 'an object of texts',
+  array: 'a list',
+  string: 'a text',
+}
+
+/** The fields of the object at a place. */
+function fieldsAt(path: readonly PropertyKey[]): readonly string[] {
+  let schema: unknown = settings
+  const open = (): void => {
+    while (schema instanceof z.ZodExactOptional || schema instanceof z.ZodNullable) schema = schema.unwrap()
+  }
+  for (const part of path) {
+    open()
+    if (schema instanceof z.ZodArray) schema = schema.element
+    else if (schema instanceof z.ZodObject) schema = schema.shape[String(part)]
+  }
+  open()
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+}
+
+const placeOf = (path: readonly PropertyKey[]): string =>
+  path.reduce(
+    (place: string, part) =>
+      typeof part === 'number' ? `${place}[${part}]` : `${place}${place === '' ? '' : '.'}${String(part)}`,
+    '',
+  )
+
+function isReceiver(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null
+  return url !== null && ['http:', 'https:'].includes(url.protocol) && url.username + url.password === ''
+}
+
+/** What a webhook is called: a query is no part of it. */
+function nameOf({ id, url }: { readonly id?: string; readonly url: string }): string {
+  if (id !== undefined || !URL.canParse(url)) return id ?? url
+  const { origin, pathname } = new URL(url)
+  return origin + pathname
+}
+
+/** Below the folder that it is joined to, and not that folder itself. */
+function isWithin(path: string): boolean {
+  const parts = path.split(/[/\\]/)
+  return (
+    !/^([/\\]|[a-z]:)/i.test(path) &&
+    !parts.includes('..') &&
+    parts.some((part) => part !== '' && part !== '.')
+  )
+}

@@ -1,0 +1,60 @@
+/** The control plane's operations on sandbox specs, which nobody can change; what they work on goes in, the table comes out. */
+
+import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { texts } from '../http/parameters.ts'
+import { pageOf, PAGING } from './page.ts'
+import type { Plane } from './plane.ts'
+import type { SandboxSpec } from './sandbox.ts'
+import { listOf, maybe, pageOfSchema, SPEC } from './shapes.ts'
+
+const tag = 'Sandbox Specs'
+
+export const specOperations = ({ sandboxes }: Plane): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/sandbox-specs/search',
+      operationId: 'search_sandbox_specs_api_v1_sandbox_specs_search_get',
+      tag,
+      summary: 'Search Sandbox Specs',
+      query: PAGING,
+      replies: { 200: { description: 'In the order of their configuration', schema: pageOfSchema(SPEC) } },
+    },
+    async ({ query: { page_id, limit } }) => {
+      const placed = sandboxes.specs.map((spec, at) => ({ spec, at: String(at).padStart(9, '0') }))
+      const { items, next_page_id } = pageOf(placed, {
+        keyOf: ({ at, spec }) => [at, spec.id],
+        descending: false,
+        list: 'sandbox-specs',
+        order: 'configured',
+        filter: {},
+        cursor: page_id,
+        limit,
+      })
+      return { body: { items: items.map(({ spec }) => spec), next_page_id } }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/sandbox-specs',
+      operationId: 'batch_get_sandbox_specs_api_v1_sandbox_specs_get',
+      tag,
+      summary: 'Batch Get Sandbox Specs',
+      query: { id: texts() },
+      replies: {
+        200: {
+          description: 'Those with these ids, in their order, null for each that is missing',
+          schema: listOf(maybe(SPEC)),
+        },
+        ...TOO_MANY_IDS,
+      },
+    },
+    async ({ query: { id: ids } }) => {
+      checkIds(ids, 'sandbox specs')
+      const { specs } = sandboxes
+      return { body: ids.map((id): SandboxSpec | null => specs.find((spec) => spec.id === id) ?? null) }
+    },
+  ),
+]

@@ -1,0 +1,363 @@
+/** What `colloquy serve` is given beside its database: sandboxes, a workspace, a file, a secret; and all that it refuses. */
+
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { addressOf } from '../../src/cli/db/address.ts'
+import { sandboxFolder } from '../../src/cli/serve/folders.ts'
+import { checkSettings } from '../../src/cli/serve/schema.ts'
+import { Receiver, SECRET as HOOK_SECRET } from '../service/receiver.ts'
+import { processesIn, server as answering, until } from '../service/sandbox-commands.ts'
+import { SECRET, served } from './served.ts'
+import { colloquy, folder } from './world.ts'
+
+/** A request with a body, and the JSON that answers it. */
+async function ask<T>(url: string, method = 'GET', body?: object): Promise<T> {
+  const init = body === undefined ? {} : { body: JSON.stringify(body) }
+  return (await fetch(url, { method, ...init })).json() as Promise<T>
+}
+
+interface Sandbox {
+  readonly id: string
+  readonly status: string
+  readonly exposed_urls: readonly { readonly url: string }[] | null
+}
+
+interface Task {
+  readonly id: string
+  readonly status: string
+  readonly sandbox_id: string
+  readonly app_conversation_id: string
+}
+
+/** The sandbox when it has come to a status. */
+const reached = (url: string, id: string, status: string): Promise<Sandbox> =>
+  until(async () => {
+    const [found] = await ask<Sandbox[]>(`${url}/api/v1/sandboxes?id=${id}`)
+    return found?.status === status ? found : null
+  })
+
+describe('colloquy serve, with nothing said', () => {
+  it('keeps all that it has in the folder it is started in, and makes no folder before there is a sandbox', async () => {
+    const place = folder({})
+    const server = await served([], { cwd: place() })
+    expect(readdirSync(place()).filter((name) => !name.startsWith('colloquy.db'))).toEqual([])
+    const { id } = await ask<Task>(`${server.url}/api/v1/app-conversations`, 'POST', {})
+    const task = await until(async () => {
+      const [found] = await ask<Task[]>(`${server.url}/api/v1/app-conversations/start-tasks?ids=${id}`)
+      return found?.status === 'READY' ? found : null
+    })
+    expect(readdirSync(place('colloquy-sandboxes'))).toEqual([task.sandbox_id])
+    const { code, out } = await server.stop('SIGTERM')
+    expect(code).toBe(0)
+    expect(out).toContain(`sandboxes are processes of this machine, in ${place('colloquy-sandboxes')}\n`)
+    expect(out).toContain(`API keys of models are not kept (${SECRET} seals them)\n`)
+    expect(readdirSync(place()).toSorted()).toEqual(['colloquy-sandboxes', 'colloquy.db'])
+  })
+
+  it('has no workspace, no editor, and keeps no API key', async () => {
+    const place = folder({})
+    const { url } = await served([], { cwd: place() })
+    const makes = `${url}/api/file/create_directory?path=${place('new')}`
+    expect((await fetch(makes, { method: 'POST' })).status).toBe(403)
+    expect(await ask(`${url}/api/vscode/url`)).toEqual({ url: null })
+    const profile = { method: 'POST', body: JSON.stringify({ llm: { model: 'm', api_key: 'the-key' } }) }
+    expect((await fetch(`${url}/api/profiles/p`, profile)).status).toBe(409)
+    expect(existsSync(place('new'))).toBe(false)
+  })
+
+  it('ends when its port is in use', async () => {
+    const place = folder({})
+    const { url } = await served([], { cwd: place() })
+    const { port } = new URL(url)
+    const second = served(['--db', 'b.db', '--port', port], { cwd: place() })
+    await expect(second).rejects.toThrow(`ended: colloquy: port ${port} of 127.0.0.1 is in use\n`)
+  })
+})
+
+describe('colloquy serve, configured', () => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
+    'runs sandboxes as the file says, of which nothing is left after %s',
+    async (signal) => {
+      const specs = [
+        { id: 'server', command: answering(), health: '/', initial_env: { GIVEN: 'yes' }, working_dir: 'w' },
+        { id: 'empty', command: null },
+      ]
+      const file = { sandbox_specs: specs, sandbox_directory: 'boxes', max_sandboxes: 2 }
+      const place = folder({ 'etc/serve.json': JSON.stringify(file) })
+      const server = await served(['--db', place('x.db'), '--config', place('etc/serve.json')])
+      const sandboxes = `${server.url}/api/v1/sandboxes`
+      const known = await ask<{ items: object[] }>(`${server.url}/api/v1/sandbox-specs/search`)
+      expect(known.items).toMatchObject([{ id: 'server', working_dir: 'w' }, { id: 'empty' }])
+      const { id } = await ask<Sandbox>(sandboxes, 'POST')
+      const { exposed_urls: urls } = await reached(server.url, id, 'RUNNING')
+      const told = await ask<{ cwd: string; env: string[] }>(urls?.[0]?.url ?? '')
+      expect(told.cwd).toBe(place(`etc/boxes/${id}/w`))
+      expect(told.env).toContain('GIVEN')
+      const others = [await ask<Sandbox>(sandboxes, 'POST'), await ask<Sandbox>(sandboxes, 'POST')]
+      await reached(server.url, id, 'PAUSED')
+      await reached(server.url, others[1]?.id ?? '', 'RUNNING')
+      expect(processesIn(place()).length).toBeGreaterThan(0)
+      const { code } = await server.stop(signal)
+      expect(code).toBe(signal === 'SIGKILL' ? null : 0)
+      await until(() => processesIn(place()).length === 0)
+      expect(existsSync(place(`etc/boxes/${id}/w`))).toBe(true)
+    },
+  )
+
+  it('tells webhooks, with secrets out of the environment, and logs what they do not take', async () => {
+    const receiver = await new Receiver().start()
+    onTestFinished(() => receiver.stop())
+    receiver.answers.push(500)
+    const webhook = { url: receiver.url, secret_env: 'HOOK', id: 'hook', kinds: ['MessageEvent'], retry: 10 }
+    const place = folder({ 'c.json': JSON.stringify({ webhooks: [webhook] }) })
+    const server = await served(['--db', place('x.db'), '--config', place('c.json')], {
+      env: { HOOK: HOOK_SECRET },
+    })
+    await ask(`${server.url}/api/conversations`, 'POST', { conversation_id: 'c' })
+    await ask(`${server.url}/api/conversations/c/events`, 'POST', { role: 'user', content: [{ text: 'Hi' }] })
+    await until(() => receiver.events('c').length > 0)
+    const { out, log } = await server.stop('SIGTERM')
+    expect(receiver.forged).toBe(0)
+    expect(out).toContain('1 webhook is told of what happens\n')
+    expect(log.filter(({ level }) => level !== 'info')).toMatchObject([
+      { level: 'warn', message: 'webhook not taken', webhook: 'hook', reason: 'The receiver answered 500.' },
+    ])
+    expect(out + JSON.stringify(log)).not.toContain(HOOK_SECRET)
+  })
+
+  it('has a workspace, an editor, sealed keys and limits', async () => {
+    const file = {
+      editor: { port: 8443, token_env: 'TOKEN', base_path: 'code' },
+      max_profiles: 1,
+      max_body: 1_000,
+      live: { in_all: 1 },
+    }
+    const place = folder({ 'c.json': JSON.stringify(file), 'work/a.txt': '' })
+    const args = ['--db', place('x.db'), '--config', place('c.json'), '--workspace', place('work')]
+    const env = { TOKEN: 'the-token', [SECRET]: 'a secret of some length' }
+    const first = await served(args, { env })
+    const post = async (path: string, body: object): Promise<number> =>
+      (await fetch(`${first.url}${path}`, { method: 'POST', body: JSON.stringify(body) })).status
+    expect(await ask(`${first.url}/api/vscode/url`)).toEqual({
+      url: 'http://localhost:8443/code/?tkn=the-token&folder=workspace',
+    })
+    expect(await post(`/api/file/create_directory?path=${place('work/b/c')}`, {})).toBe(200)
+    expect(await post(`/api/file/create_directory?path=${place('other')}`, {})).toBe(403)
+    expect([existsSync(place('work/b/c')), existsSync(place('other'))]).toEqual([true, false])
+    expect(await post('/api/profiles/one', { llm: { model: 'm', api_key: 'sk-the-api-key' } })).toBe(201)
+    expect(await post('/api/profiles/two', { llm: { model: 'm' } })).toBe(409)
+    expect(await post('/api/conversations', { title: 'x'.repeat(1_000) })).toBe(413)
+    expect(await post('/api/conversations', { conversation_id: 'c' })).toBe(201)
+    const stream = `${first.url}/api/conversations/c/events/stream`
+    const held = await fetch(stream)
+    expect([held.status, (await fetch(stream)).status]).toEqual([200, 429])
+    const { out } = await first.stop('SIGTERM')
+    expect(out).toContain(`directories may be made in ${place('work')}\n`)
+    expect(out).toContain(`API keys of models are kept sealed with ${SECRET}\n`)
+    expect(readFileSync(place('x.db'), 'latin1')).not.toContain('sk-the-api-key')
+    const second = await served(args, { env: { ...env, [SECRET]: 'another secret than before' } })
+    expect((await fetch(`${second.url}/api/profiles/one`)).status).toBe(409)
+    const third = await served(args, { env })
+    expect((await fetch(`${third.url}/api/profiles/one`)).status).toBe(200)
+  })
+})
+
+it.each([
+  ['x.db', null, 'x-sandboxes'],
+  ['data/my.events.sqlite', 'work', 'data/my.events-sandboxes'],
+  ['plain', null, 'plain-sandboxes'],
+  ['postgres://u@h/d', null, 'colloquy-sandboxes'],
+  ['postgres://u@h/d', 'work', 'work/colloquy-sandboxes'],
+])('the sandboxes of %s, with the workspace %s, are in %s', (db, workspace, found) => {
+  expect(sandboxFolder({ db: addressOf(db), workspace })).toBe(resolve(found))
+})
+
+it('the help page names every field of the file', async () => {
+  const wrong = { x: 0, live: { x: 0 }, editor: { x: 0 }, webhooks: [{ x: 0 }], sandbox_specs: [{ x: 0 }] }
+  const checked = checkSettings(wrong)
+  const lists =
+    'misfits' in checked
+      ? checked.misfits.flatMap(({ problem }) => /.* are (.*)/.exec(problem)?.[1] ?? [])
+      : []
+  expect(lists).toHaveLength(5)
+  const { out } = await colloquy(['serve', '--help'])
+  const words = new Set(out.match(/\w+/g))
+  for (const name of lists.flatMap((list) => list.split(', '))) expect(words).toContain(name)
+})
+
+it('the file in the README is one', () => {
+  const readme = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8')
+  const file = /```json\n([^]*?)```/.exec(readme)?.[1] ?? ''
+  expect(checkSettings(JSON.parse(file))).toEqual({ settings: JSON.parse(file) })
+})
+
+const URL_OF = { url: 'http://127.0.0.1:1/hook' }
+const HOOK = { ...URL_OF, secret: 'a secret of the two' }
+const SPEC = { id: 's', command: ['true'] }
+const spec = (more: object): object => ({ sandbox_specs: [{ ...SPEC, ...more }] })
+const hook = (more: object): object => ({ webhooks: [{ ...HOOK, ...more }] })
+
+describe('a file that is refused', () => {
+  it.each<[says: string, file: object | string]>([
+    ['is no JSON (line 2 column 3)', '{\n  max_body: 1 }'],
+    ['is no JSON', ''],
+    ['must be an object', '[]'],
+    ['must be an object', 'null'],
+    ['port: unknown field; those that are known are sandbox_specs, sandbox_directory, ', { port: 80 }],
+    ['max_body: must be a whole number from 1 to 268435456', { max_body: 0 }],
+    ['max_body: must be a whole number from 1 to 268435456', { max_body: '1 MB' }],
+    ['max_profiles: must be a whole number above 0', { max_profiles: 1.5 }],
+    ['max_profiles: must be a whole number above 0', { max_profiles: null }],
+    ['max_sandboxes: must be a whole number above 0', { max_sandboxes: -1 }],
+    ['sandbox_directory: must not be empty', { sandbox_directory: '' }],
+    ['sandbox_directory: must be a text', { sandbox_directory: 1 }],
+    [
+      'live.inAll: unknown field; those that are known in live are per_conversation, in_all, kept, patience, beat',
+      { live: { inAll: 1 } },
+    ],
+    ['live.beat: must be a whole number from 1 to 2147483647', { live: { beat: 2 ** 31 } }],
+    ['live: must be an object', { live: 4 }],
+    ['editor.port: is missing', { editor: { token_env: 'T' } }],
+    ['editor.port: must be a whole number from 1 to 65535', { editor: { port: 65_536, token_env: 'T' } }],
+    ['editor.token_env: is missing', { editor: { port: 1 } }],
+    [
+      'editor.token_env: the environment variable NONE is not set',
+      { editor: { port: 1, token_env: 'NONE' } },
+    ],
+    [
+      'editor.token: unknown field; those that are known in editor are port, token_env, base_path',
+      { editor: { port: 1, token_env: 'T', token: 'x' } },
+    ],
+    ['sandbox_specs: must be a list', { sandbox_specs: {} }],
+    ['sandbox_specs: must hold at least one', { sandbox_specs: [] }],
+    ['sandbox_specs: must not hold two with one id', { sandbox_specs: [SPEC, SPEC] }],
+    [
+      'sandbox_specs[0].image: unknown field; those that are known in sandbox_specs[0] are id, command, ',
+      spec({ image: 'x' }),
+    ],
+    ['sandbox_specs[0].command: is missing', { sandbox_specs: [{ id: 's' }] }],
+    ['sandbox_specs[0].id: must not be empty', spec({ id: '' })],
+    ['sandbox_specs[0].command: must be a list of texts, or null', spec({ command: 'npm start' })],
+    ['sandbox_specs[0].command: must name a program', spec({ command: [] })],
+    ['sandbox_specs[0].command[1]: must be a text', spec({ command: ['sleep', 1] })],
+    ['sandbox_specs[0].command[0]: must not hold NUL', spec({ command: ['a\u0000'] })],
+    ['sandbox_specs[0].initial_env.PORT: is set by the service', spec({ initial_env: { PORT: '1' } })],
+    ['sandbox_specs[0].initial_env.A: must be a text', spec({ initial_env: { A: 1 } })],
+    ['sandbox_specs[0].initial_env.A=B: must not hold =', spec({ initial_env: { 'A=B': '' } })],
+    [
+      'sandbox_specs[0].working_dir: must be a folder within that of the sandbox',
+      spec({ working_dir: '/tmp' }),
+    ],
+    [
+      'sandbox_specs[0].working_dir: must be a folder within that of the sandbox',
+      spec({ working_dir: 'a/../..' }),
+    ],
+    [
+      'sandbox_specs[0].working_dir: must be a folder within that of the sandbox',
+      spec({ working_dir: './' }),
+    ],
+    ['sandbox_specs[0].health: must be a path, as in /health', spec({ health: 'http://example.org/' })],
+    ['sandbox_specs[0].health: must be a path, as in /health', spec({ health: '//example.org/' })],
+    ['webhooks[0].url: is missing', { webhooks: [{ secret_env: 'H' }] }],
+    ['webhooks[0].url: must be a URL of http or https', hook({ url: 'ftp://h/x' })],
+    ['webhooks[0].url: must be a URL of http or https', hook({ url: 'http://u:pass-word@h/x' })],
+    [
+      'webhooks[0]: needs either secret_env, the name of an environment variable, or secret',
+      { webhooks: [URL_OF] },
+    ],
+    ['webhooks[0]: needs either secret_env', hook({ secret_env: 'H' })],
+    ['webhooks[0].secret: must have at least 16 characters', hook({ secret: 'pass-word' })],
+    [
+      'webhooks[0].secret_env: must be the name of an environment variable, not its value',
+      { webhooks: [{ ...URL_OF, secret_env: 'whsec_pass-word' }] },
+    ],
+    [
+      'webhooks[0].secret_env: the environment variable NONE is not set',
+      { webhooks: [{ ...URL_OF, secret_env: 'NONE' }] },
+    ],
+    [
+      'webhooks[0].secret_env: the environment variable SHORT must hold at least 16 characters',
+      { webhooks: [{ ...URL_OF, secret_env: 'SHORT' }] },
+    ],
+    ['webhooks[0].from: must be one of start, now', hook({ from: 'then' })],
+    ['webhooks[0].kinds[0]: must be one of ', hook({ kinds: ['Message'] })],
+    ['webhooks[0].kinds: must name at least one kind', hook({ kinds: [] })],
+    ['webhooks[0].headers.a b: is no name of a header', hook({ headers: { 'a b': '' } })],
+    ['webhooks[0].headers.a: must be on one line', hook({ headers: { a: 'x\r\nb: y' } })],
+    [
+      'webhooks[0].batchBytes: unknown field; those that are known in webhooks[0] are url, ',
+      hook({ batchBytes: 1 }),
+    ],
+    ['webhooks[0].batch: must be a whole number from 1 to 2147483647', hook({ batch: 0 })],
+    ['webhooks[0].max_retry: must be a whole number from 1 to 2147483647', hook({ max_retry: 1e12 })],
+    ['webhooks[0].id: must be 1 to 200 printable characters', hook({ id: '' })],
+    [
+      'webhooks: must not hold two with one id; without an id, the url is it',
+      { webhooks: [HOOK, { ...HOOK, url: `${HOOK.url}?a=1` }] },
+    ],
+  ])('%s', async (says, file) => {
+    const place = folder({ 'c.json': typeof file === 'string' ? file : JSON.stringify(file) })
+    const argv = ['serve', '--port', '0', '--db', place('x.db'), '--config', place('c.json')]
+    const { code, out, err } = await colloquy(argv, { env: { SHORT: 'pass-word' } })
+    expect([code, out]).toEqual([1, ''])
+    expect(err.trimEnd().split('\n')).toHaveLength(1)
+    expect(err.slice(0, -1)).toContain(`colloquy: ${place('c.json')}: ${says}`)
+    expect(err).not.toMatch(/pass-word/)
+    expect(readdirSync(place())).toEqual(['c.json'])
+  })
+
+  it('is told all that is wrong with it, a line for each', async () => {
+    const place = folder({ 'c.json': JSON.stringify({ a: 1, b: 2, max_body: 0, ...hook({ batch: 0 }) }) })
+    const { code, err } = await colloquy(['serve', '--config', place('c.json')])
+    expect(code).toBe(1)
+    expect(err.match(/c\.json: (\S+): /g)).toEqual(
+      ['webhooks[0].batch', 'max_body', 'a', 'b'].map((field) => `c.json: ${field}: `),
+    )
+  })
+})
+
+describe('what else is refused', () => {
+  const short = { [SECRET]: 'pass-word' }
+  it.each<
+    [what: string, args: readonly string[], env: Readonly<Record<string, string>>, code: number, says: string]
+  >([
+    ['a file that is not there', ['--config', 'none.json'], {}, 1, 'none.json: no such file or directory'],
+    ['a file that is a folder', ['--config', 'work'], {}, 1, 'work: cannot be read (EISDIR)'],
+    ['a file without a name', ['--config'], {}, 2, '--config needs a value (see: colloquy help)'],
+    [
+      'a workspace that is not there',
+      ['--workspace', 'none'],
+      {},
+      1,
+      '--workspace none: no such file or directory',
+    ],
+    ['a workspace that is a file', ['--workspace', 'a.txt'], {}, 1, '--workspace a.txt: is no directory'],
+    ['a workspace without a name', ['--workspace='], {}, 2, '--workspace needs a value (see: colloquy help)'],
+    [
+      'a secret that is short',
+      [],
+      short,
+      2,
+      `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help)`,
+    ],
+    [
+      'a secret that is empty',
+      [],
+      { [SECRET]: '' },
+      2,
+      `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help)`,
+    ],
+  ])('%s', async (_what, args, env, code, says) => {
+    const place = folder({ 'a.txt': '' })
+    mkdirSync(place('work'))
+    const named = args.map((word) => (/^[a-z]/.test(word) ? place(word) : word))
+    const outcome = await colloquy(['serve', '--port', '0', '--db', place('x.db'), ...named], { env })
+    expect(outcome).toEqual({
+      code,
+      out: '',
+      err: `colloquy: ${says.replace(/(none\S*?|a\.txt|work)(?=:)/, (name) => place(name))}\n`,
+    })
+    expect(readdirSync(place()).toSorted()).toEqual(['a.txt', 'work'])
+  })
+})

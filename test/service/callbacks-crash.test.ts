@@ -1,0 +1,200 @@
+/** Whatever happens to conversations, receivers and senders, in whatever order: who leaves out repeated messages has the log of each conversation that is left, once and in order. */
+
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
+import { Callbacks } from '../../src/service/callbacks/callbacks.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/store.ts'
+import { user } from '../build.ts'
+import { Receiver, SECRET } from './receiver.ts'
+import { until } from './sandbox-commands.ts'
+
+const dies = (): never => {
+  throw new ColloquyError('store_closed', 'The process is dead.', {})
+}
+
+/** A store of a process that dies before its n-th call from now: what it asked for before is done, and nothing ever again. */
+function mortal(store: Store): { readonly store: Store; readonly dieAfter: (calls: number) => void } {
+  let left = Infinity
+  return {
+    dieAfter: (calls) => void (left = Math.min(left, calls)),
+    store: new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name)
+        if (typeof value !== 'function') return value
+        if (name === 'watch') return value.bind(target)
+        return async (...args: unknown[]): Promise<unknown> => {
+          if (left <= 0) dies()
+          left -= 1
+          const result: unknown = await value.apply(target, args)
+          // What was written is written, though nobody may hear of it.
+          if (left <= 0) dies()
+          return result
+        }
+      },
+    }),
+  }
+}
+
+type Step =
+  | { readonly do: 'append' | 'create' | 'delete' | 'renew'; readonly at: number; readonly many: number }
+  | { readonly do: 'crash'; readonly at: number; readonly many: number }
+  | { readonly do: 'answer'; readonly answers: readonly ('hang' | 'lose' | 500 | 200)[] }
+  | { readonly do: 'wait'; readonly milliseconds: number }
+
+const at = fc.nat({ max: 2 })
+const many = fc.integer({ min: 1, max: 8 })
+const change = (name: 'append' | 'create' | 'delete' | 'renew') =>
+  fc.record({ do: fc.constant(name), at, many })
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: change('append') },
+  { weight: 2, arbitrary: change('create') },
+  { weight: 1, arbitrary: change('delete') },
+  { weight: 1, arbitrary: change('renew') },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('crash'), at: fc.nat({ max: 1 }), many: fc.nat({ max: 12 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('answer'),
+      answers: fc.array(fc.constantFrom<('hang' | 'lose' | 500 | 200)[]>('hang', 'lose', 500, 200), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant('wait'), milliseconds: fc.integer({ min: 1, max: 40 }) }),
+  },
+)
+
+const NAMES = ['a', 'b', 'c']
+let micros = BigInt(Date.now()) * 1000n
+/** No two things happen at one time. */
+const clock = (): bigint => (micros += 1_000n)
+
+it.each<[string, () => Store]>([
+  ['memory', () => memoryStore({ clock })],
+  ['sqlite', () => sqliteStore({ file: ':memory:', clock })],
+])('over %s', async (_, make) => {
+  const seen = { crashes: 0, lost: 0, repeated: 0, deleted: 0 }
+  const property = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+    const receiver = await new Receiver().start()
+    const store = make()
+    const engine = createEngine({ store })
+    const begin = () => {
+      const own = mortal(store)
+      const mine = createEngine({ store: own.store })
+      const callbacks = new Callbacks(
+        mine,
+        [
+          {
+            id: 'hook',
+            url: receiver.url,
+            secret: SECRET,
+            from: 'start',
+            batch: 3,
+            timeout: 40,
+            retry: 5,
+            maxRetry: 20,
+          },
+        ],
+        { poll: 3, sweep: 10, lease: 60 },
+      )
+      callbacks.start()
+      return {
+        dieAfter: own.dieAfter,
+        end: async () => {
+          await callbacks.close()
+          await mine.close().catch(() => undefined)
+        },
+      }
+    }
+    const services = [begin(), begin()]
+    let made = 0
+    const create = async (id: string): Promise<void> => {
+      if ((await store.getConversation(id)) === null) await engine.create({ id })
+    }
+    try {
+      for (const one of steps) {
+        const id = 'at' in one ? (NAMES[one.at] ?? '') : ''
+        if (one.do === 'wait') await new Promise((resolve) => setTimeout(resolve, one.milliseconds))
+        else if (one.do === 'answer') receiver.answers.push(...one.answers)
+        else if (one.do === 'create') await create(id)
+        else if (one.do === 'delete') await engine.delete(id)
+        else if (one.do === 'crash') {
+          seen.crashes += 1
+          services[one.at]?.dieAfter(one.many)
+          await new Promise((resolve) => setTimeout(resolve, 10))
+          services[one.at]?.dieAfter(0)
+          await services[one.at]?.end()
+          services[one.at] = begin()
+        } else {
+          if (one.do === 'renew') await engine.delete(id)
+          await create(id)
+          const events = Array.from({ length: one.many }, () => user(`e${(made += 1)}`))
+          await (await engine.open(id)).append(events)
+        }
+      }
+      receiver.answers.length = 0
+      const logs = new Map<string, string>()
+      for (const name of NAMES) {
+        const log = await store.read(name).catch(() => null)
+        if (log !== null) logs.set(name, log.map((event) => event.id).join())
+      }
+      const told = () => histories(receiver)
+      await until(
+        () => JSON.stringify([...told().logs].toSorted()) === JSON.stringify([...logs].toSorted()),
+        5_000,
+      ).catch(() => expect(Object.fromEntries(told().logs)).toEqual(Object.fromEntries(logs)))
+      const { repeated, deleted } = told()
+      seen.repeated += repeated
+      seen.deleted += deleted
+      seen.lost += receiver.all.filter(({ answered }) => answered === 'lost').length
+    } finally {
+      for (const one of services) await one.end()
+      await engine.close()
+      await receiver.stop()
+      await store.close()
+    }
+  })
+  await fc.assert(property, { numRuns: 12, endOnFailure: true })
+  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0)
+})
+
+/** What a receiver has that leaves out each message that it has taken before. */
+function histories(receiver: Receiver) {
+  const logs = new Map<string, string>()
+  const taken = new Map<string, string>()
+  let repeated = 0
+  let deleted = 0
+  for (const { id, path, type, body, answered } of receiver.all) {
+    if (answered !== 200 && answered !== 'lost') continue
+    const text = JSON.stringify(body)
+    const before = taken.get(id)
+    taken.set(id, text)
+    if (before !== undefined) {
+      // One id always means one message.
+      expect(text).toBe(before)
+      repeated += 1
+      continue
+    }
+    const name = path === '/conversations' ? (body as { id: string }).id : path.slice('/events/'.length)
+    if (type === 'conversation.deleted') {
+      deleted += 1
+      logs.delete(name)
+    } else if (path === '/conversations') {
+      logs.set(name, logs.get(name) ?? '')
+    } else {
+      const ids = (body as { id: string }[]).map((event) => event.id)
+      logs.set(name, [logs.get(name) ?? '', ...ids].filter((one) => one !== '').join())
+    }
+  }
+  return { logs, repeated, deleted }
+}

@@ -1,0 +1,360 @@
+/** Whatever is asked of two services over one store, and wherever they are killed: every start ends, makes its conversation once, and all that was accepted is said once, in order. */
+
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { appOf } from '../../src/service/control/app-metadata.ts'
+import { isOver, type KeptTask } from '../../src/service/control/start-task.ts'
+import { ledger, ledgerId } from '../../src/service/ledger.ts'
+import { createService } from '../../src/service/index.ts'
+import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { userConversations } from '../../src/store/own-records.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { ConversationRecord } from '../../src/store/conversation-record.ts'
+import type { Store } from '../../src/store/store.ts'
+import { mortal } from './mortal-store.ts'
+import { folder, until } from './sandbox-commands.ts'
+
+const BASE = '/api/v1/app-conversations'
+const IDS = ['0f8fad5bd9cb469fa16570867728950e', '1f8fad5bd9cb469fa16570867728950e', 'plain']
+
+const SPECS = [
+  { id: 'folder', command: null },
+  { id: 'broken', command: ['/bin/false'], health: '/alive' },
+] as const
+
+/** The same id, as somebody else would write it. */
+const dashed = (id: string): string => id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+
+type Command = { readonly slot: 0 | 1 } & (
+  | { readonly do: 'start'; readonly at: number; readonly says: boolean; readonly child: boolean }
+  | { readonly do: 'start in'; readonly at: number; readonly sandbox: number }
+  | { readonly do: 'pend' | 'delete' | 'patch'; readonly at: number; readonly byTask: boolean }
+  | { readonly do: 'pause' | 'resume' | 'end'; readonly sandbox: number }
+  | { readonly do: 'crash'; readonly calls: number }
+  | { readonly do: 'hold'; readonly calls: number; readonly milliseconds: number }
+  | { readonly do: 'wait'; readonly milliseconds: number }
+)
+
+const slot = fc.constantFrom(0 as const, 1 as const)
+const at = fc.nat({ max: IDS.length })
+const sandbox = fc.nat({ max: 3 })
+const command: fc.Arbitrary<Command> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('start' as const),
+      slot,
+      at,
+      says: fc.boolean(),
+      child: fc.nat(3).map((n) => n === 0),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('start in' as const), slot, at, sandbox }) },
+  {
+    weight: 10,
+    arbitrary: fc.record({ do: fc.constant('pend' as const), slot, at, byTask: fc.boolean() }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom('delete' as const, 'delete' as const, 'patch' as const),
+      slot,
+      at,
+      byTask: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom('pause' as const, 'resume' as const, 'resume' as const, 'end' as const),
+      slot,
+      sandbox,
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant('crash' as const), slot, calls: fc.nat({ max: 40 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('hold' as const),
+      slot,
+      calls: fc.nat({ max: 20 }),
+      milliseconds: fc.integer({ min: 20, max: 90 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('wait' as const), slot, milliseconds: fc.nat({ max: 30 }) }),
+  },
+)
+
+/** What was said to be said to one conversation. */
+interface Said {
+  readonly text: string
+  /** Null when nobody was told. */
+  accepted: boolean | null
+}
+
+const serviceOver = (real: Store, directory: string, most: number) => {
+  const { store, ...life } = mortal(real)
+  const failures: unknown[] = []
+  const engine = createEngine({ store })
+  const service = createService({
+    engine,
+    agent: scriptedAgent(),
+    run: { leaseTtl: 100 },
+    maxRuns: 2,
+    onFailure: (error) => void (life.isDead() || failures.push(error)),
+    control: {
+      provider: processSandboxes({ directory, specs: SPECS, grace: 100 }),
+      maxSandboxes: most,
+      patience: 2_000,
+      stale: 30,
+    },
+  })
+  return {
+    ...life,
+    service,
+    failures,
+    send: async (method: string, path: string, body?: object) => {
+      const response = await service.fetch(
+        new Request(`http://localhost${path}`, {
+          method,
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        }),
+      )
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    },
+    async end() {
+      await service.control.close()
+      await engine.close()
+      await service.runs.settle()
+    },
+  }
+}
+
+const STORES: readonly (readonly [string, () => Store, number])[] = [
+  ['memory', () => memoryStore(), 40],
+  ['sqlite', () => sqliteStore({ file: ':memory:' }), 20],
+]
+
+const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0 }
+
+it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
+  const property = fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 40 }), async (commands) => {
+    const place = folder()
+    const real = make()
+    const begin = async () => {
+      const world = serviceOver(real, place.path, 2)
+      await world.service.control.start()
+      return world
+    }
+    const worlds = [await begin(), await begin()] as const as [
+      Awaited<ReturnType<typeof begin>>,
+      Awaited<ReturnType<typeof begin>>,
+    ]
+    const tasks = ledger<KeptTask>(real, 'start-tasks')
+    const said = new Map<string, Said[]>()
+    const of = (id: string): Said[] => said.get(id) ?? said.set(id, []).get(id) ?? []
+    const started: { readonly task: string; readonly conversation: string }[] = []
+    /** Those that somebody meant to delete: not all that was accepted before must be there. */
+    const deleted = new Set<string>()
+    let texts = 0
+
+    const obey = async (order: Command): Promise<void> => {
+      const world = worlds[order.slot]
+      if (order.do === 'crash') return world.dieAfter(order.calls)
+      if (order.do === 'hold') return world.holdAfter(order.calls, order.milliseconds)
+      if (order.do === 'wait') {
+        await new Promise((resolve) => setTimeout(resolve, order.milliseconds))
+        return
+      }
+      if (order.do === 'start' || order.do === 'start in') {
+        const isBroken = order.do === 'start in' && order.sandbox < 2
+        const id = isBroken ? null : (IDS[order.at] ?? null)
+        const text = `first ${(texts += 1)}`
+        const boxes = await world.service.control.sandboxes.records()
+        const broken = isBroken
+          ? (await world.send('POST', '/api/v1/sandboxes?sandbox_spec_id=broken')).body['id']
+          : null
+        const { status, body } = await world.send('POST', BASE, {
+          ...(id !== null && { conversation_id: texts % 2 === 0 ? id : dashed(id) }),
+          ...(order.do === 'start' && order.says && { initial_message: { content: [{ text }] } }),
+          ...(order.do === 'start' && order.child && { parent_conversation_id: IDS[0] }),
+          ...(order.do === 'start in' && { sandbox_id: broken ?? boxes[order.sandbox]?.id ?? null }),
+        })
+        if (status !== 200) {
+          if (status === 503 && id !== null) of(id).push({ text, accepted: null })
+          else expect([409, 422, 503]).toContain(status)
+          seen.refused += 1
+          return
+        }
+        const task = (await tasks.all()).get(String(body['id']))
+        const conversation = id ?? task?.planned_id ?? null
+        if (conversation === null) return
+        started.push({ task: String(body['id']), conversation })
+        if (order.do === 'start' && order.says) of(conversation).push({ text, accepted: true })
+        return
+      }
+      if ('sandbox' in order) {
+        const box = (await world.service.control.sandboxes.records())[order.sandbox]?.id ?? 'none'
+        const path = `/api/v1/sandboxes/${box}`
+        const { status } = await (order.do === 'end'
+          ? world.send('DELETE', path)
+          : world.send('POST', `${path}/${order.do}`))
+        expect([200, 404, 503]).toContain(status)
+        return
+      }
+      const known = started[(order.at + started.length) % Math.max(1, started.length)]
+      const id = IDS[order.at] ?? known?.conversation ?? 'none'
+      if (order.do === 'patch') {
+        const { status } = await world.send('PATCH', `${BASE}/${dashed(id)}`, { title: 'New', public: true })
+        expect([200, 404, 503]).toContain(status)
+      } else if (order.do === 'delete') {
+        const { status } = await world.send('DELETE', `${BASE}/${dashed(id)}`)
+        expect([200, 404, 503]).toContain(status)
+        if (status === 404) return
+        seen.deleted += 1
+        deleted.add(id)
+        for (const one of of(id)) one.accepted = status === 200 ? false : null
+      } else {
+        const task = order.byTask ? started.findLast(({ conversation }) => conversation === id) : undefined
+        const text = `then ${(texts += 1)}`
+        const { status } = await world.send(
+          'POST',
+          `/api/v1/conversations/${task?.task ?? dashed(id)}/pending-messages`,
+          { content: [{ text }] },
+        )
+        expect([201, 404, 409, 429, 503]).toContain(status)
+        if (status === 201 || status === 503) {
+          of(task?.conversation ?? id).push({ text, accepted: status === 201 ? true : null })
+        }
+      }
+    }
+
+    for (const order of commands) {
+      await obey(order).catch((error: unknown) => {
+        if (!worlds[order.slot].isDead()) throw error
+      })
+      for (const at of [0, 1] as const) {
+        expect(worlds[at].failures).toEqual([])
+        if (!worlds[at].isDead()) continue
+        seen.crashes += 1
+        await worlds[at].end()
+        worlds[at] = await begin()
+      }
+    }
+
+    // All is well again, and there is room for all.
+    await Promise.all(worlds.map((world) => world.end()))
+    const last = serviceOver(real, place.path, 1_000)
+    const { sandboxes } = last.service.control
+    await last.service.control.start()
+    for (const { id } of await sandboxes.records()) await last.send('POST', `/api/v1/sandboxes/${id}/resume`)
+    const all = await until(async () => {
+      const now = [...(await tasks.all()).values()]
+      return now.every(isOver) ? now : null
+    })
+    for (const { id } of await sandboxes.records()) await last.send('POST', `/api/v1/sandboxes/${id}/resume`)
+    const waiting = ledger<{ readonly conversation_id: string }>(real, 'pending-messages')
+    const records: ConversationRecord[] = []
+    for await (const record of userConversations(real)) records.push(record)
+    const up = new Set<string>()
+    for (const record of records) {
+      const { sandbox_id: box } = appOf(record)
+      if (box === null || (await sandboxes.state(box)).status === 'RUNNING') up.add(record.id)
+    }
+    await until(async () =>
+      [...(await waiting.all()).values()].every(
+        ({ conversation_id: id }) => !up.has(id) && records.some((record) => record.id === id),
+      ),
+    )
+
+    for (const record of records) {
+      const made = all.filter(({ id }) => id === appOf(record).start_task_id)
+      // A deletion that nobody was told of may be half done: it can be asked for again.
+      if (made.length === 0 && deleted.has(record.id)) continue
+      expect(made.map(({ status, app_conversation_id }) => [status, app_conversation_id])).toEqual([
+        ['READY', record.id],
+      ])
+      expect(record.id).toBe(made[0]?.planned_id)
+      seen.made += 1
+    }
+    // What has ended never changes again, and what was taken out never comes back.
+    const history = new Map<string, KeptTask | null>()
+    for (const { fact } of await real.read(ledgerId('start-tasks'), { limit: 1_000 }).catch(() => [])) {
+      const { id, record } = ('value' in fact ? fact.value : null) as unknown as {
+        readonly id: string
+        readonly record: KeptTask | null
+      }
+      const before = history.get(id)
+      expect(before === null || (before !== undefined && isOver(before) && record !== null)).toBe(false)
+      history.set(id, record)
+    }
+    const there = new Set(records.map(({ id }) => id))
+    for (const task of all) {
+      if (task.status === 'ERROR') seen.failed += 1
+      else if (!deleted.has(task.planned_id)) expect(there.has(task.planned_id)).toBe(true)
+    }
+    for (const { task, conversation } of started) {
+      if (!deleted.has(conversation)) expect(all.some(({ id }) => id === task)).toBe(true)
+    }
+    // One whose start nobody was told of may have any id.
+    for (const { id } of records.filter(({ id }) => up.has(id) && (said.has(id) || IDS.includes(id)))) {
+      const issued = of(id)
+      const failed = started.some(
+        ({ task, conversation }) =>
+          conversation === id && all.some((one) => one.id === task && one.status === 'ERROR'),
+      )
+      const conversation = await last.service.control.lifecycle.engine.open(id)
+      const { status, users, agents } = await until(async () => {
+        const { header, log } = await conversation.state()
+        if (['idle', 'running'].includes(header.status) && issued.length > 0) {
+          if ([...log.entries].some(({ event }) => event?.kind === 'MessageEvent')) {
+            await last.send('GET', `/api/conversations/${id}`)
+            return null
+          }
+        }
+        const messages = [...log.entries].flatMap(({ event }) =>
+          event?.kind === 'MessageEvent' ? [event] : [],
+        )
+        return {
+          status: header.status,
+          users: messages
+            .filter(({ source }) => source === 'user')
+            .map(({ llm_message }) => {
+              const [part] = llm_message.content ?? []
+              return part !== undefined && 'text' in part ? part.text : ''
+            }),
+          agents: messages.filter(({ source }) => source === 'agent').length,
+        }
+      })
+      // A run that is cut off by a shutdown is paused, and by a death in error; none is left lying.
+      expect(['idle', 'finished', 'error', 'paused']).toContain(status)
+      expect(new Set(users).size).toBe(users.length)
+      expect(agents).toBeLessThanOrEqual(users.length)
+      const order = issued.map(({ text }) => text)
+      expect(users).toEqual(order.filter((text) => users.includes(text)))
+      for (const { text, accepted } of issued) {
+        if (accepted === true && !failed) expect(users).toContain(text)
+        else if (accepted === false) expect(users).not.toContain(text)
+        else seen.lost += 1
+      }
+      seen.said += users.length
+    }
+    expect(last.failures).toEqual([])
+    await last.end()
+    await real.close()
+    place.remove()
+  })
+  await fc.assert(property, { numRuns, endOnFailure: true })
+})
+
+it('what is hostile has really happened', () => {
+  for (const [name, count] of Object.entries(seen)) expect([name, count >= 3]).toEqual([name, true])
+})

@@ -1,0 +1,52 @@
+/** A store goes in, the store of a process that can be held and killed comes out: what was asked before is done, later the rest, or never. */
+
+import { ColloquyError } from '../../src/event/errors.ts'
+import type { Store } from '../../src/store/store.ts'
+
+/** A store, and the death of whoever uses it. */
+export interface Mortal {
+  readonly store: Store
+  /** Dies in its n-th call from now: that is done, and nobody hears of it. */
+  readonly dieAfter: (calls: number) => void
+  /** Is held in its n-th call from now, for so many milliseconds. */
+  readonly holdAfter: (calls: number, milliseconds: number) => void
+  readonly isDead: () => boolean
+}
+
+/** The store itself lives on. */
+export function mortal(store: Store): Mortal {
+  let left = Infinity
+  let free = Infinity
+  let hold = 0
+  let held: Promise<void> = Promise.resolve()
+  return {
+    dieAfter: (calls) => void (left = Math.min(left, calls)),
+    holdAfter: (calls, milliseconds) => {
+      free = calls
+      hold = milliseconds
+    },
+    isDead: () => left <= 0,
+    store: new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name)
+        if (typeof value !== 'function') return value
+        if (name === 'watch') return value.bind(target)
+        return async (...args: unknown[]): Promise<unknown> => {
+          if (free <= 0) {
+            free = Infinity
+            held = new Promise((resolve) => void setTimeout(resolve, hold))
+          }
+          free -= 1
+          await held
+          if (left <= 0) throw dead()
+          left -= 1
+          const result: unknown = await value.apply(target, args)
+          if (left <= 0) throw dead()
+          return result
+        }
+      },
+    }),
+  }
+}
+
+const dead = (): ColloquyError => new ColloquyError('store_closed', 'The process is dead.', {})
