@@ -14,6 +14,7 @@ import { userConversations } from '../../src/store/own-records.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { ConversationRecord } from '../../src/store/conversation-record.ts'
 import type { Store } from '../../src/store/store.ts'
+import type { SandboxProvider } from '../../src/service/control/sandbox.ts'
 import { mortal } from './mortal-store.ts'
 import { folder, until } from './sandbox-commands.ts'
 
@@ -100,6 +101,12 @@ interface Said {
   accepted: boolean | null
 }
 
+/** Makes folders take a place, as something that runs in them would. */
+const counting = (provider: SandboxProvider): SandboxProvider => ({
+  ...provider,
+  specs: provider.specs.map((spec) => ({ ...spec, command: spec.command ?? ['something'] })),
+})
+
 const serviceOver = (real: Store, directory: string, most: number) => {
   const { store, ...life } = mortal(real)
   const failures: unknown[] = []
@@ -111,7 +118,7 @@ const serviceOver = (real: Store, directory: string, most: number) => {
     maxRuns: 2,
     onFailure: (error) => void (life.isDead() || failures.push(error)),
     control: {
-      provider: processSandboxes({ directory, specs: SPECS, grace: 100 }),
+      provider: counting(processSandboxes({ directory, specs: SPECS, grace: 100 })),
       maxSandboxes: most,
       patience: 2_000,
       stale: 30,

@@ -504,6 +504,27 @@ describe('sandboxes', () => {
     expect(await statuses()).toEqual({ [a]: 'RUNNING', [b]: 'PAUSED', [c]: 'PAUSED', [d]: 'RUNNING' })
   })
 
+  it('in which nothing runs take no place, and are there again after a restart', async () => {
+    const place = folder()
+    ends.push(place.remove)
+    const store = memoryStore()
+    const specs = { directory: place.path, specs: [{ id: 'folder', command: null }], most: 1 }
+    const first = await begin(store, specs)
+    const tasks = [await start(), await start(), await start()]
+    const statuses = async () => {
+      const boxes = await Promise.all(tasks.map((task) => sandbox(task.sandbox_id ?? '')))
+      return boxes.map((box) => box?.status)
+    }
+    expect(await statuses()).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
+    await first.service.control.close()
+    await begin(store, specs)
+    expect(await statuses()).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
+    for (const task of tasks) {
+      const path = `${BASE}/${task.app_conversation_id}/send-message`
+      expect((await client.post(path, say('Are you there?'))).status).toBe(200)
+    }
+  })
+
   it('that are starting are not paused for others while there is one that runs', async () => {
     await begin(memoryStore(), {
       most: 2,

@@ -23,7 +23,7 @@ const sh = (script: string): readonly string[] => ['/bin/sh', '-c', script]
 
 const reaches = (status: SandboxState['status'], id = 'a'): Promise<SandboxState> =>
   until(async () => {
-    const state = await sandboxes.state(id)
+    const state = await sandboxes.state(id, 's')
     return state?.status === status ? state : null
   })
 
@@ -48,7 +48,7 @@ describe('a sandbox', () => {
     process.env['COLLOQUY_SECRET_OF_THE_TEST'] = 'secret'
     begin({ specs: [{ id: 's', command: server(100), health: '/alive', initial_env: { GIVEN: 'yes' } }] })
     await sandboxes.start('a', 's')
-    expect(await sandboxes.state('a')).toMatchObject({
+    expect(await sandboxes.state('a', 's')).toMatchObject({
       status: 'STARTING',
       session_api_key: null,
       exposed_urls: null,
@@ -74,7 +74,7 @@ describe('a sandbox', () => {
     await until(() => existsSync(ticks))
     await sandboxes.pause('a')
     await until(isHeld)
-    expect((await sandboxes.state('a'))?.status).toBe('PAUSED')
+    expect((await sandboxes.state('a', 's'))?.status).toBe('PAUSED')
     const held = statSync(ticks).size
     await new Promise((resolve) => setTimeout(resolve, 100))
     expect(statSync(ticks).size).toBe(held)
@@ -83,7 +83,7 @@ describe('a sandbox', () => {
     await sandboxes.resume('a', 's')
     await sandboxes.resume('a', 's')
     await until(() => statSync(ticks).size > held)
-    expect((await sandboxes.state('a'))?.status).toBe('RUNNING')
+    expect((await sandboxes.state('a', 's'))?.status).toBe('RUNNING')
     expect(processesIn(place.path).some(({ pid }) => pids.includes(pid))).toBe(true)
   })
 
@@ -205,11 +205,11 @@ describe('a sandbox', () => {
       await until(() => existsSync(file(id)))
     }
     await sandboxes.delete('a')
-    expect([existsSync(join(place.path, 'a')), await sandboxes.state('a')]).toEqual([false, null])
+    expect([existsSync(join(place.path, 'a')), await sandboxes.state('a', 's')]).toEqual([false, null])
     await sandboxes.close()
     expect(running()).toEqual([])
     begin({ specs: [{ id: 's', command: sh('cat file; sleep 1000') }] })
-    expect((await sandboxes.state('b'))?.status).toBe('PAUSED')
+    expect((await sandboxes.state('b', 's'))?.status).toBe('PAUSED')
     await sandboxes.resume('b', 's')
     await until(async () => (await sandboxes.logs('b')).includes('kept'))
     await sandboxes.delete('b')
@@ -219,7 +219,7 @@ describe('a sandbox', () => {
   it('takes no id that would lead elsewhere', async () => {
     begin({})
     await expect(sandboxes.start('../a', 'workspace')).rejects.toThrow()
-    expect(await sandboxes.state('..')).toBeNull()
+    expect(await sandboxes.state('..', 's')).toBeNull()
     await sandboxes.delete('../..')
     expect(existsSync(place.path)).toBe(true)
   })

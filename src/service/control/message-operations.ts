@@ -22,6 +22,9 @@ const REFUSED: Readonly<Partial<Record<SandboxStatus, number>>> = {
   ERROR: 503,
 }
 
+const WHAT_TO_DO =
+  ' Resume it and wait until it runs, or leave the message in pending-messages, and it is said then.'
+
 export const messageOperations = (plane: Plane): Operation[] => [
   operation(
     {
@@ -54,7 +57,8 @@ export const messageOperations = (plane: Plane): Operation[] => [
       const { status, status_detail: why } = await sandboxOf(plane.sandboxes, record)
       const refused = REFUSED[status]
       if (refused !== undefined) {
-        throw new HttpProblem(refused, `The sandbox is ${status}${why === null ? '.' : `: ${why}`}`)
+        const what = `The sandbox is ${status}${why === null ? '.' : `: ${why}`}`
+        throw new HttpProblem(refused, `${what}${refused === 409 ? WHAT_TO_DO : ''}`)
       }
       const conversation = await open(plane.lifecycle, record.id)
       // What cannot be run is refused before it is said, so that nobody says it twice.

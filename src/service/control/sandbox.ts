@@ -54,8 +54,8 @@ export interface SandboxProvider {
   readonly specs: readonly SandboxSpec[]
   /** Begins a sandbox, or begins it again where it was: its state goes by STARTING to RUNNING or ERROR. */
   readonly start: (id: string, specId: string) => Promise<void>
-  /** Null for a sandbox that it knows nothing of. */
-  readonly state: (id: string) => Promise<SandboxState | null>
+  /** Null for a sandbox that it knows nothing of. One of a spec without a command runs for as long as its files are there. */
+  readonly state: (id: string, specId: string) => Promise<SandboxState | null>
   /** Holds it; nothing for one that does not run. */
   readonly pause: (id: string) => Promise<void>
   /** Lets one that is held go on, and begins one that has ended again. */

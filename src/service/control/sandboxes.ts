@@ -72,9 +72,7 @@ export class Sandboxes {
     if (wanted.size === 0) return new Map()
     const known = await this.#records.all()
     return new Map(
-      await Promise.all(
-        [...wanted].map(async (id) => [id, known.has(id) ? await this.#ask(id) : NO_STATE] as const),
-      ),
+      await Promise.all([...wanted].map(async (id) => [id, await this.#ask(known.get(id))] as const)),
     )
   }
 
@@ -90,7 +88,7 @@ export class Sandboxes {
   }
 
   async info(record: SandboxRecord): Promise<SandboxInfo> {
-    const { working_dir: _dir, ...state } = await this.#ask(record.id)
+    const { working_dir: _dir, ...state } = await this.#ask(record)
     return { ...record, created_by_user_id: null, ...state }
   }
 
@@ -106,7 +104,7 @@ export class Sandboxes {
     return this.#inTurn(async () => {
       const known = await this.find(id)
       const record = known ?? { id, sandbox_spec_id: spec.id, created_at: new Date().toISOString() }
-      await this.#makeRoom(id)
+      await this.#makeRoom(record)
       if (known === null) await this.#records.put(id, record)
       this.#begun.add(id)
       await provider.start(id, record.sandbox_spec_id)
@@ -125,12 +123,12 @@ export class Sandboxes {
   /** Nothing for one that runs. @throws HttpProblem 404, 409 without a provider. */
   async resume(id: string): Promise<void> {
     await this.#inTurn(async () => {
-      const { sandbox_spec_id } = await this.#known(id)
+      const record = await this.#known(id)
       const provider = this.#required()
-      if (isUp(await this.#ask(id))) return
-      await this.#makeRoom(id)
+      if (isUp(await this.#ask(record))) return
+      await this.#makeRoom(record)
       this.#begun.add(id)
-      await provider.resume(id, sandbox_spec_id)
+      await provider.resume(id, record.sandbox_spec_id)
     })
   }
 
@@ -155,8 +153,14 @@ export class Sandboxes {
     })
   }
 
-  async #ask(id: string): Promise<SandboxState> {
-    return (await this.#provider?.state(id)) ?? NO_STATE
+  async #ask(record: SandboxRecord | undefined): Promise<SandboxState> {
+    if (record === undefined) return NO_STATE
+    return (await this.#provider?.state(record.id, record.sandbox_spec_id)) ?? NO_STATE
+  }
+
+  /** Whether anything runs in it; a working directory alone takes nobody's place. */
+  #counts({ sandbox_spec_id: specId }: SandboxRecord): boolean {
+    return this.#provider?.specs.find(({ id }) => id === specId)?.command !== null
   }
 
   async #known(id: string): Promise<SandboxRecord> {
@@ -171,8 +175,11 @@ export class Sandboxes {
   }
 
   /** Pauses the oldest of the others, until one more may run: first of those that run, so that no start is lost that need not be. */
-  async #makeRoom(id: string): Promise<void> {
-    const others = (await this.records()).map((record) => record.id).filter((other) => other !== id)
+  async #makeRoom(record: SandboxRecord): Promise<void> {
+    if (!this.#counts(record)) return
+    const others = (await this.records())
+      .filter((other) => other.id !== record.id && this.#counts(other))
+      .map(({ id }) => id)
     const states = await this.states(others)
     const of = (status: SandboxState['status']): string[] =>
       others.filter((other) => states.get(other)?.status === status)

@@ -2,8 +2,8 @@
 
 import { rm, stat } from 'node:fs/promises'
 import { isAbsolute, join, normalize, resolve } from 'node:path'
-import type { SandboxProvider, SandboxSpec, SandboxState } from '../control/sandbox.ts'
-import { ProcessSandbox, type ProcessSpec, type Times } from './sandbox/process-sandbox.ts'
+import { NO_STATE, type SandboxProvider, type SandboxSpec, type SandboxState } from '../control/sandbox.ts'
+import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
 import { Watchdog } from './sandbox/watchdog.ts'
 
 /** How process sandboxes are run. */
@@ -29,11 +29,9 @@ export interface ProcessSandboxes extends SandboxProvider {
 }
 
 const RESTARTED: SandboxState = {
+  ...NO_STATE,
   status: 'PAUSED',
   status_detail: 'It ended with the service; resume begins it again, with the files that it left.',
-  session_api_key: null,
-  exposed_urls: null,
-  working_dir: null,
 }
 
 const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null }]
@@ -50,7 +48,7 @@ const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null 
  *   specs: [{ id: 'agent', command: ['agent-server'], health: '/alive' }],
  * })
  * sandboxes.specs[0].working_dir // 'workspace'
- * await sandboxes.state('a1') // null
+ * await sandboxes.state('a1', 'agent') // null
  * await sandboxes.close()
  */
 export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandboxes {
@@ -91,14 +89,19 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       command: spec.command,
       created_at: created,
       initial_env: spec.initial_env ?? {},
-      working_dir: spec.working_dir ?? 'workspace',
+      working_dir: spec.working_dir ?? WORKING_DIR,
     })),
     start,
     resume: start,
-    async state(id) {
+    async state(id, specId) {
       const sandbox = live.get(id)
       if (sandbox !== undefined) return sandbox.state
-      return isName(id) && (await isDirectory(join(root, id))) ? RESTARTED : null
+      if (!isName(id) || !(await isDirectory(join(root, id)))) return null
+      const spec = specs.find((one) => one.id === specId)
+      if (spec?.command !== null) return RESTARTED
+      // Nothing ran in it, so nothing has ended.
+      const working_dir = join(root, id, spec.working_dir ?? WORKING_DIR)
+      return { ...NO_STATE, status: 'RUNNING', working_dir }
     },
     async pause(id) {
       await live.get(id)?.pause()
@@ -135,7 +138,7 @@ function checkSpecs(specs: readonly ProcessSpec[]): void {
   if (specs.length === 0) throw new Error('There must be at least one sandbox spec.')
   if (new Set(specs.map(({ id }) => id)).size < specs.length)
     throw new Error('Two sandbox specs have one id.')
-  for (const { id, command, working_dir: folder = 'workspace' } of specs) {
+  for (const { id, command, working_dir: folder = WORKING_DIR } of specs) {
     const inside = normalize(folder)
     if (isAbsolute(folder) || inside === '..' || inside.startsWith('../') || inside === '.') {
       throw new Error(

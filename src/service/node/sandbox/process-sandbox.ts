@@ -45,6 +45,9 @@ export interface Times {
   readonly grace: number
 }
 
+/** A sandbox's working directory, within its folder, where its spec names none. */
+export const WORKING_DIR = 'workspace'
+
 /** How often a command that was up may not answer. */
 const MOST_MISSED = 3
 
@@ -71,7 +74,7 @@ export class ProcessSandbox {
   constructor(parts: ProcessSandboxParts) {
     this.#parts = parts
     this.#mark = `${parts.watchdog.mark}:${parts.id}`
-    this.workingDir = join(parts.directory, parts.spec.working_dir ?? 'workspace')
+    this.workingDir = join(parts.directory, parts.spec.working_dir ?? WORKING_DIR)
     this.log = new LogFile(join(parts.directory, 'sandbox.log'), parts.logBytes)
   }
 
