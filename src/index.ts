@@ -63,10 +63,16 @@ export { type Upcast, type Upcaster, upcast, UPCASTERS } from './event/upcast.ts
 
 // log/: facts in order
 export { isOnPath, pathTo } from './log/ancestry.ts'
-export { type Entry, type EventEntry, kindOf, type Remains, type Report } from './log/entry.ts'
+export {
+  type DropReason,
+  type Entry,
+  type EventEntry,
+  kindOf,
+  type Remains,
+  type Report,
+} from './log/entry.ts'
 export { findEntry, listReports, type Log } from './log/log.ts'
 export { listOpenCalls, type OpenCall, type OpenCalls, openCount } from './log/open-calls.ts'
-export type { DropReason } from './log/pairing.ts'
 export type { Vector } from './log/vector.ts'
 
 // view/: what the model may see

@@ -13,6 +13,9 @@ export interface Report {
   readonly message: string
 }
 
+/** Why an answer stays out of the view. */
+export type DropReason = 'duplicate_answer' | 'orphan_answer'
+
 /**
  * A fact at its place.
  *

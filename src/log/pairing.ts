@@ -2,12 +2,9 @@
 
 import type { AnswerEvent } from '../event/types.ts'
 import { isOnPath } from './ancestry.ts'
-import { callIdOf, type EventEntry } from './entry.ts'
+import { callIdOf, type DropReason, type EventEntry } from './entry.ts'
 import { findEntry, type Log } from './log.ts'
 import { latestOpenCall, openCallOf, type OpenCall, type OpenCalls } from './open-calls.ts'
-
-/** Why an answer stays out of the view. */
-export type DropReason = 'duplicate_answer' | 'orphan_answer'
 
 /**
  * The open call that an answer goes to, or why it goes to none; null when that is a question to the whole path, which

@@ -8,10 +8,10 @@ import type {
   MessageEvent,
   SystemPromptEvent,
 } from '../event/types.ts'
-import type { Entry, EventEntry } from '../log/entry.ts'
+import type { DropReason, Entry, EventEntry } from '../log/entry.ts'
 import type { Log } from '../log/log.ts'
 import { type OpenCalls, openCount, withOpenCall, withoutOpenCall } from '../log/open-calls.ts'
-import { type DropReason, matchAnswer } from '../log/pairing.ts'
+import { matchAnswer } from '../log/pairing.ts'
 import { Vector } from '../log/vector.ts'
 import { withAnswer, withCall } from '../view/batch.ts'
 import { condense } from '../view/condense.ts'

@@ -1,9 +1,8 @@
 /** Answers that answer nothing: a branch goes in, their ids and reasons come out (U3). */
 
 import { isOnPath } from '../log/ancestry.ts'
-import { callIdOf, type Entry } from '../log/entry.ts'
+import { type DropReason, callIdOf, type Entry } from '../log/entry.ts'
 import { hasCall, type Log } from '../log/log.ts'
-import type { DropReason } from '../log/pairing.ts'
 import type { Branch, DroppedEntry } from './branch.ts'
 
 /** An answer that stays out of the view. */

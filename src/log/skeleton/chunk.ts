@@ -1,7 +1,6 @@
 /** One chunk of a skeleton: sealed bytes go in, and columns that can be read row by row come out. */
 
-import type { Report } from '../entry.ts'
-import type { DropReason } from '../pairing.ts'
+import type { DropReason, Report } from '../entry.ts'
 import {
   CAN_BE_HEAD,
   DROPPED_ORPHAN,

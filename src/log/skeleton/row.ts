@@ -1,7 +1,6 @@
 /** What a skeleton knows of one position of a log: an entry goes in, a row of plain values comes out. */
 
-import { type Entry, eventKindOf, kindOf, type Report } from '../entry.ts'
-import type { DropReason } from '../pairing.ts'
+import { type DropReason, type Entry, eventKindOf, kindOf, type Report } from '../entry.ts'
 
 /** One position of a log without its body. Other positions are named by number, -1 for none. */
 export interface Row {

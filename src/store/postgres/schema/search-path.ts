@@ -1,7 +1,6 @@
 /** The functions that search along a path in a log that is in time order: its pieces lie one after another, and so are they read. */
 
-import { STEADY } from './phrases.ts'
-import { asked, by, COLUMNS, FEW, groups, mergedPage, range, STRETCH } from './search.ts'
+import { asked, beginSearch, by, COLUMNS, FEW, groups, mergedPage, range, STRETCH } from './search.ts'
 
 /**
  * `path_up` and `path_down` take what `search_up` and `search_down` take, with a leaf, and give the same. Where the log is not in time order
@@ -67,19 +66,7 @@ const way = (schema: string, name: 'up' | 'down'): string => {
   const slice = isUp ? 'v_begin:v_end' : 'v_end:v_begin'
   const PIECES = `unnest(v_lanes[${slice}], v_up_to[${slice}]) AS p (lane, up_to)`
   const WITHIN = `o.conversation_id = p_conversation AND o.kind IS NOT NULL`
-  return `
-CREATE FUNCTION ${schema}.path_${name}(
-  p_conversation text, p_low_time bigint, p_low_seq integer, p_high_time bigint, p_high_seq integer, p_most integer,
-  p_dense boolean, p_kinds text[], p_sources text[], p_text text, p_leaf text
-) RETURNS TABLE (seq integer, id text, parent_id text, stamped boolean, "time" bigint, body text)
-LANGUAGE plpgsql ${STEADY} AS $body$
-#variable_conflict use_column
-DECLARE
-  v_low_time bigint := p_low_time;
-  v_low_seq integer := p_low_seq;
-  v_high_time bigint := p_high_time;
-  v_high_seq integer := p_high_seq;
-  v_most integer := p_most;
+  return `${beginSearch(schema, `path_${name}`)}
   v_in_order boolean;
   v_lanes integer[];
   v_up_to integer[];

@@ -43,9 +43,8 @@ export const STRETCH = 2 * PAGE
 /** Up to as many ranges are walked without a look at which there are. */
 export const FEW = 8
 
-const way = (schema: string, name: string, order: 'ASC' | 'DESC'): string => {
-  const [from, end] = order === 'ASC' ? ['v_low', 'v_high'] : ['v_high', 'v_low']
-  return `
+/** How every function that gives a page begins: what it is given and gives, and its first variables. */
+export const beginSearch = (schema: string, name: string): string => `
 CREATE FUNCTION ${schema}.${name}(
   p_conversation text, p_low_time bigint, p_low_seq integer, p_high_time bigint, p_high_seq integer, p_most integer,
   p_dense boolean, p_kinds text[], p_sources text[], p_text text, p_leaf text
@@ -57,7 +56,11 @@ DECLARE
   v_low_seq integer := p_low_seq;
   v_high_time bigint := p_high_time;
   v_high_seq integer := p_high_seq;
-  v_most integer := p_most;
+  v_most integer := p_most;`
+
+const way = (schema: string, name: string, order: 'ASC' | 'DESC'): string => {
+  const [from, end] = order === 'ASC' ? ['v_low', 'v_high'] : ['v_high', 'v_low']
+  return `${beginSearch(schema, name)}
   v_count integer;
   v_time bigint;
   v_seq integer;
