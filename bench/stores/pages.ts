@@ -18,6 +18,8 @@ interface Shape {
   readonly name: string
   readonly query: Omit<EventQuery, 'conversationId'>
   readonly ways: FoundPage['ways']
+  /** Shown and not judged. */
+  readonly isFree?: boolean
 }
 
 /** Stands for HEAD. */
@@ -68,6 +70,8 @@ const SHAPES: readonly Shape[] = [
     },
     ways: [[`${ACTION} AND time >= 1767225900000000`]],
   },
+  // Every message holds it, so that its page is that of the messages.
+  { name: 'a text', query: { text: 'e' }, ways: [[MESSAGE]], isFree: true },
   { name: 'a leaf', query: { leafId: LEAF }, ways: null },
   { name: 'a leaf, newest first', query: { leafId: LEAF, order: 'timestamp_desc' }, ways: null },
   { name: 'a leaf and a kind', query: { leafId: LEAF, kinds: ['ActionEvent'] }, ways: null },
@@ -93,7 +97,7 @@ export const pageRows: RowGroup = {
 
 async function pagePair(
   { id, length, store, floor }: Ground,
-  { name, query: given, ways }: Shape,
+  { name, query: given, ways, isFree = false }: Shape,
   depth: 'first' | 'deepest',
 ): Promise<Pair | null> {
   const head = (await store.getConversation(id))?.headId ?? ''
@@ -108,7 +112,7 @@ async function pagePair(
     length,
     count: CALLS,
     // A few rows cost little, whatever they cost beside a look that finds them.
-    target: items.length < FEW ? null : TARGET,
+    target: isFree || items.length < FEW ? null : TARGET,
     async store() {
       for (let call = 0; call < CALLS; call += 1) await store.search(query)
     },

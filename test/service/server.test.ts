@@ -134,6 +134,19 @@ describe('what is no request', () => {
   })
 })
 
+describe('a socket that nobody can make sense of', () => {
+  it('is refused, and the server goes on', async () => {
+    const server = await start({
+      upgrade() {
+        throw new Error('not caught where it is thrown')
+      },
+    })
+    const { said } = dial(server, `GET //[ HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
+    expect(await said).toMatch(/^HTTP\/1\.1 400 /)
+    expect((await fetch(server.url)).status).toBe(200)
+  })
+})
+
 describe('a service for this machine only', () => {
   it.each<[string, number]>([
     ['localhost', 200],

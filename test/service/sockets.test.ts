@@ -1,6 +1,9 @@
 /** Live events over real sockets: what is sent on connect, what comes after, how it is resumed, and every way in which a socket ends. */
 
-import { afterEach, describe, expect, it } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import type { Event } from '../../src/event/types.ts'
 import { CLOSE } from '../../src/service/live/close-codes.ts'
@@ -340,6 +343,23 @@ describe('the ends of a socket', () => {
     const socket = new WebSocket(`${here.server.url.replace('http', 'ws')}/sockets/other`)
     const error = await new Promise<Error>((resolve) => socket.once('error', resolve))
     expect(error.message).toContain('404')
+  })
+
+  it('400 for an address that is none, on whatever server', async () => {
+    await begin()
+    const server = createServer().on('upgrade', here.sockets.upgrade).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    for (const target of ['//[sockets/events/c', 'http://[/sockets/events/c', 'http:////']) {
+      const socket = connect(port, '127.0.0.1')
+      socket.write(
+        `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+      )
+      const [said] = (await once(socket, 'data')) as [Buffer]
+      expect(String(said)).toMatch(/^HTTP\/1\.1 400 /)
+      await once(socket, 'close')
+    }
   })
 })
 

@@ -43,7 +43,11 @@ interface Run {
 const run: fc.Arbitrary<Run> = fc.record({
   branch: fc.nat(5),
   above: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(150) }),
-  length: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 90, max: 330 })),
+  length: fc.oneof(
+    fc.integer({ min: 1, max: 3 }),
+    fc.integer({ min: 1, max: 60 }),
+    fc.integer({ min: 90, max: 330 }),
+  ),
   update: fc.nat(600),
   updateOf: fc.nat(5),
   updateAbove: fc.oneof(fc.constant(0), fc.nat(300)),
@@ -102,7 +106,7 @@ const FILTERS: readonly Omit<EventQuery, 'conversationId'>[] = [
 it('goes along every branch, whatever lies in between', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(run, { minLength: 2, maxLength: 8 }),
+      fc.array(run, { minLength: 2, maxLength: 12 }),
       fc.integer({ min: 1, max: 100 }),
       async (given, limit) => {
         const id = `runs ${(runs += 1)}`

@@ -136,9 +136,14 @@ function trackUpgrades(
     const refuse = (status: number, detail: string): void => void socket.end(plainAnswer(status, detail))
     if (upgrade === undefined) return refuse(404, 'Not Found')
     if (stopping()) return refuse(503, 'The service is closing.')
-    if (onlyLocal && (!namesLoopback(request.headers.host) || isForeign(asked(request))))
-      return refuse(403, FOREIGN)
-    upgrade(request, socket, head)
+    try {
+      if (onlyLocal && (!namesLoopback(request.headers.host) || isForeign(asked(request))))
+        return refuse(403, FOREIGN)
+      upgrade(request, socket, head)
+    } catch {
+      // What is thrown to a server's event ends the process, and what asks to be upgraded may be anything.
+      refuse(400, 'The request cannot be read.')
+    }
   })
   return sockets
 }

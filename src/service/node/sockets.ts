@@ -23,6 +23,8 @@ export interface Sockets {
   readonly close: () => Promise<void>
 }
 
+const BASE = 'http://localhost'
+
 const PATH = /^\/sockets\/events\/([^/]+)\/?$/
 
 /**
@@ -50,7 +52,10 @@ export function createSockets(
     for (const connection of connections) connection.beat()
   }
   const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer): void => {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
+    const target = request.url ?? '/'
+    // Whatever is thrown here is caught by nobody, and would end the process.
+    if (!URL.canParse(target, BASE)) return refuse(raw, '400 Bad Request')
+    const { pathname, searchParams } = new URL(target, BASE)
     const id = decoded(PATH.exec(pathname)?.[1])
     if (id === null) return refuse(raw, '404 Not Found')
     if (live.closed) return refuse(raw, '503 Service Unavailable')
@@ -105,5 +110,8 @@ function decoded(text: string | undefined): string | null {
   }
 }
 
-const refuse = (raw: Duplex, status: string): void =>
-  void raw.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+function refuse(raw: Duplex, status: string): void {
+  // A peer that has gone meanwhile is no failure of the server's.
+  raw.on('error', () => raw.destroy())
+  raw.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+}

@@ -33,10 +33,11 @@ const fits = `e.kind IS NOT NULL AND ${asked('e.kind', 'e.source')}`
 
 /**
  * A branch that was left and come back to goes on at the log's end, with other lanes in between: the lowest of its events there hangs on the
- * next one, and nothing of the lane lies in between but state updates, which hang on that too. Where there are none, reading goes on there.
+ * next one, and nothing of the lane lies in between but state updates, which hang on that too. Where there are none, reading goes on there;
+ * once, since where lanes lie by turns their ranges are sooner read.
  */
 const overGap = (schema: string): string => `
-    IF NOT v_is_run AND p_dense THEN
+    IF NOT v_is_run AND NOT v_went_over THEN
       SELECT e.seq, e.parent_id INTO v_lowest, v_parent FROM ${positions(schema, 'DESC', 'v_from', 'v_until')} e
       WHERE e.lane = v_lanes[v_end] ORDER BY e.seq LIMIT 1;
       SELECT o.seq INTO v_below FROM ${schema}.events o
@@ -53,8 +54,11 @@ const overGap = (schema: string): string => `
         GET DIAGNOSTICS v_count = ROW_COUNT;
         v_most := v_most - v_count;
         EXIT WHEN v_most = 0;
+        v_went_over := true;
         v_last := v_below;
         v_at := v_end;
+        SELECT o.time, o.seq + 1 INTO v_high_time, v_high_seq FROM ${schema}.events o
+        WHERE o.conversation_id = p_conversation AND o.seq = v_below;
         CONTINUE;
       END IF;
     END IF;`
@@ -73,6 +77,7 @@ const way = (schema: string, name: 'up' | 'down'): string => {
   v_kinds text[];
   v_sources text[];
   v_is_run boolean;
+  v_went_over boolean := NOT p_dense;
   v_below integer;
   v_lowest integer;
   v_parent text;
