@@ -72,24 +72,30 @@ describe('the packed package', () => {
     expect(demo.stdout).toContain('State')
   }, 240_000)
 
-  it('type-checks in a strict consumer', async () => {
-    await writeFile(
-      join(project, 'check.ts'),
-      `import { replay, type State } from 'colloquy'\nexport const state: State = replay([{ kind: 'PauseEvent' }])\n`,
-    )
+  const typeCheck = async (name: string, text: string, types: string): Promise<void> => {
+    await writeFile(join(project, name), text)
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
-    const flags = [
-      '--noEmit',
-      '--strict',
-      '--module',
-      'nodenext',
-      '--target',
-      'es2023',
-      '--types',
-      '',
-      'check.ts',
-    ]
-    await run(process.execPath, [tsc, ...flags], { cwd: project })
+    const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', types]
+    await run(process.execPath, [tsc, ...flags, name], { cwd: project })
+  }
+
+  it('type-checks in a strict consumer', async () => {
+    const program = `import { replay, type State } from 'colloquy'
+import { createService } from 'colloquy/service'
+export const state: State = replay([{ kind: 'PauseEvent' }])
+export { createService }
+`
+    await typeCheck('check.ts', program, '')
+  })
+
+  it('type-checks with all of its entries that need Node, given the types of Node alone', async () => {
+    const program = `import { sqliteStore } from 'colloquy/sqlite'
+import { postgresStore } from 'colloquy/postgres'
+import { shellHook } from 'colloquy/shell'
+import { serve, createSockets, processSandboxes } from 'colloquy/service/node'
+export { sqliteStore, postgresStore, shellHook, serve, createSockets, processSandboxes }
+`
+    await typeCheck('check-node.ts', program, join(ROOT, 'node_modules/@types/node'))
   })
 
   it('passes the publishing checks', async () => {

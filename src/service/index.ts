@@ -5,6 +5,7 @@ export type { CallbacksOptions } from './callbacks/callbacks.ts'
 export { type SignedHeaders, signWebhook, verifyWebhook } from './callbacks/sign.ts'
 export type { WebhookOptions } from './callbacks/webhook.ts'
 export type { Plane, PlaneOptions } from './control/plane.ts'
+export type { StartTask, TaskStatus } from './control/start-task.ts'
 export type {
   ExposedUrl,
   SandboxProvider,

@@ -32,7 +32,7 @@ export interface Placement {
  * transaction, in which the result is then written. O(log n) for each fact; only HEAD sent to a state update costs a lookup for each
  * state update above it.
  *
- * @throws `transient_event`, `invalid_id`, `id_conflict`, `version_conflict`, `lease_lost`, `unknown_parent`, `unknown_event`,
+ * @throws `invalid_event`, `transient_event`, `invalid_id`, `id_conflict`, `version_conflict`, `lease_lost`, `unknown_parent`, `unknown_event`,
  * `invalid_query` for options that are none.
  *
  * @example
@@ -74,18 +74,33 @@ export function decideAppend(lookup: Lookup, given: readonly Fact[], options: Ap
  * [...askedIds([{ kind: 'PauseEvent', id: 'b', parent_id: 'a' }])] // ['b', 'a']
  */
 export function askedIds(facts: readonly Fact[]): Set<string> {
-  const asked = facts.flatMap((fact): unknown[] => [
-    fact.id,
-    fact.parent_id,
-    !isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' ? fact.value : null,
-  ])
+  const asked = facts
+    .filter(isFact)
+    .flatMap((fact): unknown[] => [
+      fact.id,
+      fact.parent_id,
+      !isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' ? fact.value : null,
+    ])
   return new Set(asked.filter((id): id is string => typeof id === 'string' && isLegalId(id)))
 }
 
 const isVersion = (value: unknown): boolean =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 
+/** Whether it is an event of a kind that there is, or a quarantined line, as whoever has no types may not know. O(1). */
+export const isFact = (given: Fact): boolean =>
+  typeof given === 'object' &&
+  given !== null &&
+  (isQuarantined(given) || Object.hasOwn(KINDS, (given as { readonly kind: string }).kind))
+
 function checkFact(fact: Fact, live: boolean): void {
+  if (!isFact(fact)) {
+    throw new ColloquyError(
+      'invalid_event',
+      'What is appended must be an event of one of the 19 kinds, as decodeEvent gives it.',
+      { given: fact },
+    )
+  }
   if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
     throw new ColloquyError(
       'transient_event',

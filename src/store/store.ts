@@ -29,8 +29,8 @@ import type { StoredEvent } from './stored-event.ts'
  * **Values** that come out are frozen or fresh: nobody can change the store through them.
  *
  * **Errors** are `ColloquyError`s, told apart by code: `invalid_query`, `invalid_cursor`, `invalid_id`, `unknown_conversation`,
- * `conversation_exists`, `version_conflict`, `id_conflict`, `unknown_parent`, `transient_event`, `lease_lost`, and from the database
- * below `store_busy`, `store_full`, `store_read_only`, `store_unavailable`, `store_newer`, `store_closed`. After `store_busy` and
+ * `conversation_exists`, `version_conflict`, `id_conflict`, `unknown_parent`, `invalid_event`, `transient_event`, `lease_lost`, and from
+ * the database below `store_busy`, `store_full`, `store_read_only`, `store_unavailable`, `store_newer`, `store_closed`. After `store_busy` and
  * `store_unavailable` the same call may be made again: an append that was carried out is known by its ids.
  */
 export interface Store {
@@ -51,7 +51,7 @@ export interface Store {
    * with `transient_event`: it is to be published, not stored.
    *
    * O(log n) for each fact. @throws `unknown_conversation`, `version_conflict`, `id_conflict`, `unknown_parent`, `unknown_event`,
-   * `transient_event`, `lease_lost`, `invalid_id`.
+   * `invalid_event`, `transient_event`, `lease_lost`, `invalid_id`.
    */
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<Appended>
 

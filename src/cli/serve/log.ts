@@ -4,6 +4,13 @@ import { explain } from '../attempt.ts'
 import type { Io } from '../io.ts'
 import { plain } from '../show/text.ts'
 
+/** A start that came to nothing, and why. */
+interface FailedStart {
+  readonly id: string
+  readonly sandbox_id: string | null
+  readonly detail: string | null
+}
+
 /** The log of a service. When nobody reads it any more, its lines are left out. */
 export interface ServiceLog {
   readonly write: (line: object) => void
@@ -11,6 +18,8 @@ export interface ServiceLog {
   readonly failed: (error: unknown, fields: object) => void
   /** A webhook did not take what it was sent; it is sent again. */
   readonly notTaken: (error: unknown, webhook: string, conversationId: string | null) => void
+  /** A conversation could not be started. */
+  readonly notStarted: (task: FailedStart) => void
   /** Resolves when all that was said is written. */
   readonly written: () => Promise<void>
 }
@@ -29,17 +38,11 @@ export function logOn({ stderr }: Pick<Io, 'stderr'>): ServiceLog {
       say('error', explain(error), { ...fields, stack })
     },
     notTaken(error, webhook, conversationId) {
-      const fields = { webhook, conversation_id: conversationId, reason: reasonOf(error) }
-      say('warn', 'webhook not taken', fields)
+      say('warn', 'webhook not taken', { webhook, conversation_id: conversationId, reason: explain(error) })
+    },
+    notStarted({ id, sandbox_id, detail }) {
+      say('warn', 'conversation not started', { start_task_id: id, sandbox_id, reason: plain(detail ?? '') })
     },
     written: () => last,
   }
-}
-
-/** Why something could not be reached, where the error alone says only that it was not. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : null
-  const code =
-    typeof cause === 'object' && cause !== null && 'code' in cause ? ` (${String(cause.code)})` : ''
-  return explain(error) + code
 }

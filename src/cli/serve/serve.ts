@@ -45,7 +45,11 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
       keys,
       version,
       agent: scriptedAgent(),
-      control: { provider, ...(maxSandboxes !== null && { maxSandboxes }) },
+      control: {
+        provider,
+        onStartFailed: log.notStarted,
+        ...(maxSandboxes !== null && { maxSandboxes }),
+      },
       ...(secret !== null && { secret }),
       ...(workspace !== null && { workspace: directoryWorkspace(workspace) }),
       log: log.write,

@@ -20,18 +20,30 @@ const MOST_READ = 65_536
 export async function post(webhook: Webhook, message: Message, signal: AbortSignal): Promise<void> {
   const { secret, timeout, headers } = webhook
   const signed = await signWebhook(secret, message.id, Math.floor(Date.now() / 1_000), message.body)
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(timeout)])
   const response = await fetch(addressOf(webhook, message.path), {
     method: 'POST',
     body: message.body,
     headers: headersOf(headers, { 'content-type': 'application/json', ...message.headers, ...signed }),
     // Where it is sent on to nobody has agreed to.
     redirect: 'manual',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
+    signal: ended,
+  }).catch((error: unknown) => {
+    throw ended.aborted
+      ? error
+      : new Error(`${message.path} was not sent: ${whyNot(error)}`, { cause: error })
   })
   // Whether it was taken stands in the head; nobody waits for the rest.
   const isShort = Number(response.headers.get('content-length') ?? Infinity) <= MOST_READ
   void (isShort ? response.arrayBuffer() : response.body?.cancel())?.catch(() => undefined)
-  if (!response.ok) throw new Error(`The receiver answered ${response.status}.`)
+  if (!response.ok) throw new Error(`${message.path} was not taken: the receiver answered ${response.status}`)
+}
+
+/** What fetch says in its cause, by the code where there is one: the message alone says only that it failed. */
+function whyNot(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** What is ours comes before what is configured, in whatever case that was written. */

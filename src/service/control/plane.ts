@@ -9,6 +9,7 @@ import { type InTurn, turns } from '../turns.ts'
 import { Pending } from './pending.ts'
 import type { SandboxProvider } from './sandbox.ts'
 import { Sandboxes } from './sandboxes.ts'
+import type { StartTask } from './start-task.ts'
 import { StartTasks } from './start-tasks.ts'
 
 /** How a control plane works. */
@@ -21,6 +22,8 @@ export interface PlaneOptions {
   readonly patience?: number
   /** Milliseconds after which a start that nobody has written to is taken for left behind. Default: 15,000. */
   readonly stale?: number
+  /** Told of each start that has come to nothing: whoever asked for it may not be there to see. Default: nobody is. */
+  readonly onStartFailed?: (task: StartTask) => void
 }
 
 /** What the operations work on. */
@@ -58,6 +61,7 @@ export function createPlane(
     patience,
     stale,
     onReady: (id) => pending.deliver(id),
+    onFailed: options.onStartFailed ?? (() => undefined),
     onFailure: tell,
   })
   const pending = new Pending(telling, tasks, tell)

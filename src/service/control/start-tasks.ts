@@ -24,6 +24,8 @@ export interface StartTasksOptions {
   readonly stale: number
   /** Told when a conversation is ready. */
   readonly onReady: (conversationId: string) => void
+  /** Told of each task that has come to nothing. */
+  readonly onFailed: (task: StartTask) => void
   /** Told of failures that no task could be told of. */
   readonly onFailure: (error: unknown) => void
 }
@@ -209,9 +211,12 @@ export class StartTasks {
       if (isPassing(error)) return this.#options.onFailure(error)
       const { code, detail } = tellOf(error)
       if (code === 'InternalError') this.#options.onFailure(error)
-      await step({ status: 'ERROR', detail }).catch((ended: unknown) => {
+      try {
+        await step({ status: 'ERROR', detail })
+        this.#options.onFailed(shown(now))
+      } catch (ended) {
         if (!(ended instanceof NotOurs)) throw ended
-      })
+      }
     }
   }
 

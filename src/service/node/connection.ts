@@ -14,6 +14,7 @@ import { errorFrame, type Format } from '../live/frame.ts'
 import type { Live, LiveSession } from '../live/live.ts'
 import { readFrame, say, wrongFrame } from '../live/say.ts'
 import { LIVE_QUERY } from '../live/start.ts'
+import type { ConnectionOptions } from './bounds.ts'
 import { Inbox } from './inbox.ts'
 import { Outlet, SlowReader } from './outlet.ts'
 
@@ -29,16 +30,6 @@ export interface ConnectionParts {
   readonly id: string
   readonly query: URLSearchParams
   readonly options: ConnectionOptions
-}
-
-/** Bounds of one socket. */
-export interface ConnectionOptions {
-  /** Bytes that may wait for the client. Default: 1 MiB. */
-  readonly queue: number
-  /** Milliseconds in which the key must come. Default: 10,000. */
-  readonly auth: number
-  /** Milliseconds that a client has to close its side. Default: 5,000. */
-  readonly grace: number
 }
 
 /** Signs of life that may be missed. */

@@ -5,7 +5,8 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { CLOSE } from '../live/close-codes.ts'
 import type { Service } from '../service.ts'
-import { Connection, type ConnectionOptions } from './connection.ts'
+import type { ConnectionOptions } from './bounds.ts'
+import { Connection } from './connection.ts'
 
 /** How sockets are served. */
 export interface SocketOptions extends Partial<ConnectionOptions> {

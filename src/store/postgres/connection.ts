@@ -34,6 +34,9 @@ export class Connection {
   #closed = false
 
   constructor(options: PostgresStoreOptions) {
+    if ((options.url === undefined) === (options.client === undefined)) {
+      throw new ColloquyError('invalid_query', 'postgresStore needs either a url or a client, and not both.')
+    }
     this.#schemaName = options.schema ?? 'colloquy'
     this.schema = quoteName(this.#schemaName)
     this.#options = options
@@ -120,7 +123,12 @@ export class Connection {
   async #makePool(): Promise<PostgresClient> {
     const { Pool } = await loadDriver()
     const connectionString = this.#options.url ?? ''
-    const pool = new Pool({ connectionString, connectionTimeoutMillis: CONNECT_TIMEOUT })
+    const pool = new Pool({
+      connectionString,
+      connectionTimeoutMillis: CONNECT_TIMEOUT,
+      // A program that forgets to close its store still ends.
+      allowExitOnIdle: true,
+    })
     // An idle client that loses its server says so here; the next call gets another one.
     pool.on('error', () => undefined)
     this.#own = pool

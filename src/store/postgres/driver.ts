@@ -47,6 +47,7 @@ export interface LoadedDriver {
   readonly Pool: new (options: {
     readonly connectionString: string
     readonly connectionTimeoutMillis: number
+    readonly allowExitOnIdle: boolean
   }) => PostgresPool & { end(): Promise<void>; on(event: 'error', fail: () => void): unknown }
   readonly Client: new (options: {
     readonly connectionString: string

@@ -6,6 +6,7 @@ import { isQuarantined, type Fact } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
 import type { AppendOptions } from '../append.ts'
 import { ownFact } from '../body.ts'
+import { isFact } from '../placement.ts'
 import { hasOwnZone, instantIn } from '../zone.ts'
 
 /** A fact of a batch. */
@@ -64,9 +65,9 @@ function outerRefs(asked: readonly Asked[]): string[] | null {
 }
 
 function ask(given: Fact): Asked | null {
-  if (isQuarantined(given) || !KINDS[given.kind].stored || given.id === undefined || !isLegalId(given.id)) {
-    return null
-  }
+  // What is none is refused where everything is.
+  if (!isFact(given) || isQuarantined(given) || !KINDS[given.kind].stored) return null
+  if (given.id === undefined || !isLegalId(given.id)) return null
   const event = ownFact(given) as Event & { readonly id: string }
   const { timestamp } = event
   const asked = {

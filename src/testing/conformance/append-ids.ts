@@ -142,6 +142,9 @@ export const APPEND_IDS: readonly Check[] = [
         ['unknown_event', update('x', 'leaf_event_id', 'nowhere')],
         ['transient_event', { kind: 'StreamingDeltaEvent', id: 'x', content: 'a' }],
         ['invalid_id', pause('')],
+        ['invalid_event', { kind: 'NoSuchEvent', id: 'x' } as object as Fact],
+        ['invalid_event', null as unknown as Fact],
+        ['invalid_event', 'PauseEvent' as unknown as Fact],
       ]
       for (const [code, fact] of bad) {
         await rejects(code, () => store.append(id, [pause('n1'), pause('n2'), fact, pause('n3')]), code)

@@ -1,0 +1,32 @@
+/** What a PostgreSQL store is made of, and that a program which forgets to close it still ends. */
+
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
+import { testDatabase } from '../postgres/database.ts'
+
+it.each([{}, { connectionString: 'postgres://localhost/x' }, { url: 'postgres://localhost/x', client: {} }])(
+  'is not made of %j',
+  (options) => {
+    expect(() => postgresStore(options as object as PostgresStoreOptions)).toThrow(
+      /needs either a url or a client/,
+    )
+  },
+)
+
+it('lets the process end when nothing is under way', async () => {
+  const database = await testDatabase()
+  const source = new URL('../../src/store/postgres/index.ts', import.meta.url).href
+  const program = `
+import { postgresStore } from '${source}'
+const store = postgresStore({ url: process.argv[1] })
+console.log(await store.countConversations())`
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '-e', program, database.url],
+    { timeout: 8_000 },
+  )
+  expect(stdout).toBe('0\n')
+  await database.drop()
+}, 20_000)
