@@ -42,6 +42,14 @@ beforeAll(async () => {
 
 afterAll(() => rm(project, { recursive: true, force: true }))
 
+/** Checks a program of a user's, with these types of its surroundings alone. */
+async function typeCheck(name: string, text: string, types: string): Promise<void> {
+  await writeFile(join(project, name), text)
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', types]
+  await run(process.execPath, [tsc, ...flags, name], { cwd: project })
+}
+
 describe('the packed package', () => {
   it('holds what runs and nothing else', () => {
     const paths = packed.files.map((file) => file.path)
@@ -49,7 +57,9 @@ describe('the packed package', () => {
     expect(paths).toContain('dist/index.d.ts')
     expect(paths).toContain('dist/cli/sample.jsonl')
     expect(
-      paths.filter((path) => !/^(dist\/|LICENSE|README\.md|package\.json|CHANGELOG\.md)/.test(path)),
+      paths.filter(
+        (path) => !/^(dist\/|LICENSE|README\.md|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(path),
+      ),
     ).toEqual([])
   })
 
@@ -71,13 +81,6 @@ describe('the packed package', () => {
     const demo = await npm([...oldest, 'node_modules/colloquy/dist/cli/main.js', 'demo'], project)
     expect(demo.stdout).toContain('State')
   }, 240_000)
-
-  const typeCheck = async (name: string, text: string, types: string): Promise<void> => {
-    await writeFile(join(project, name), text)
-    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
-    const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', types]
-    await run(process.execPath, [tsc, ...flags, name], { cwd: project })
-  }
 
   it('type-checks in a strict consumer', async () => {
     const program = `import { replay, type State } from 'colloquy'

@@ -8,11 +8,17 @@ import { HttpProblem, invalid } from './http/problem.ts'
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 
-/** Refuses such an id for a new conversation. @throws HttpProblem 422. */
+/** Words that stand in paths where an id may, and steps that no path keeps. */
+const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'count'])
+
+/** Refuses an id for a new conversation that is the service's own, or that no address could name. @throws HttpProblem 422. */
 export function refuseReserved(id: string | null, field: string): void {
-  if (id === null || !isReservedId(id)) return
-  const msg = `Value error, ids that begin with ${OWN_RECORDS} belong to the service's own records`
-  throw invalid({ type: 'value_error', loc: ['body', field], msg, input: id })
+  if (id === null) return
+  const why = isReservedId(id)
+    ? `ids that begin with ${OWN_RECORDS} belong to the service's own records`
+    : 'no address could name a conversation with this id'
+  if (!isReservedId(id) && !NOT_IN_PATHS.has(id)) return
+  throw invalid({ type: 'value_error', loc: ['body', field], msg: `Value error, ${why}`, input: id })
 }
 
 /** The other forms of a UUID, in small letters; none for any other text. */

@@ -2,6 +2,7 @@
 
 import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
+import type { Store } from '../store/store.ts'
 import { identifier, type Identify, requireCaller } from './auth.ts'
 import { Callbacks, type CallbacksOptions } from './callbacks/callbacks.ts'
 import type { WebhookOptions } from './callbacks/webhook.ts'
@@ -12,6 +13,7 @@ import { sharedEvents } from './events/shared.ts'
 import { createApp } from './http/app.ts'
 import { openApi } from './http/openapi.ts'
 import { type Operation, operation } from './http/operation.ts'
+import { HttpProblem } from './http/problem.ts'
 import { apiKeys, type ApiKeys } from './keys/keys.ts'
 import { keyOperations } from './keys/operations.ts'
 import { organizationOperations } from './keys/organization.ts'
@@ -30,6 +32,7 @@ import { createMetrics, type Metrics } from './observe/metrics.ts'
 import { type Log, observeRequests } from './observe/observe.ts'
 import { showMetrics } from './observe/operations.ts'
 import { tracing } from './observe/tracing.ts'
+import { VERSION } from './version.ts'
 
 /** How a service is made. */
 export interface ServiceOptions {
@@ -60,7 +63,7 @@ export interface ServiceOptions {
   readonly workspace?: Workspace
   /** The editor beside the service. Default: none. */
   readonly editor?: Editor
-  /** Version of the application that embeds it, for the server information. */
+  /** Version of the application that embeds it, for the server information. Default: that of the library. */
   readonly version?: string
   /** Most bytes of a request's body. Default: 16 MiB. */
   readonly maxBody?: number
@@ -104,7 +107,7 @@ export interface Service {
  * await engine.close()
  */
 export function createService(options: ServiceOptions): Service {
-  const { engine, keys = [], version = '0.0.0', maxBody = 16 * 2 ** 20, onFailure = complain } = options
+  const { engine, keys = [], version = VERSION, maxBody = 16 * 2 ** 20, onFailure = complain } = options
   const own = apiKeys(engine.store)
   const identify = identifier(keys, own)
   const metrics = createMetrics()
@@ -156,7 +159,7 @@ export function createService(options: ServiceOptions): Service {
     ...keyOperations(own, whoAsks),
     ...organizationOperations(whoAsks),
     ...showMetrics(metrics),
-    ...serverInfo(version),
+    ...serverInfo(version, engine.store, live),
   ]
   const document = openApi(operations)
   const app = createApp(
@@ -200,9 +203,9 @@ export function createService(options: ServiceOptions): Service {
   }
 }
 
-/** Whether the service is up, and what it is. */
-const serverInfo = (version: string): Operation[] => [
-  ...['/alive', '/health', '/ready'].map((path) =>
+/** Whether the service is up, whether it can answer, and what it is. */
+const serverInfo = (version: string, store: Store, live: Live): Operation[] => [
+  ...['/alive', '/health'].map((path) =>
     operation(
       {
         method: 'get',
@@ -219,6 +222,28 @@ const serverInfo = (version: string): Operation[] => [
   operation(
     {
       method: 'get',
+      path: '/ready',
+      operationId: 'ready',
+      tag: 'Server',
+      summary: 'Whether the service can answer: for whoever sends it requests',
+      open: true,
+      replies: {
+        200: { description: 'Successful Response', schema: { type: 'object' } },
+        503: { description: 'The store is not there, or the service is going away' },
+      },
+    },
+    async () => {
+      if (live.closed) throw new HttpProblem(503, 'The service is going away.')
+      // What is wrong with the store is told to whoever has a key, by any other operation.
+      await store.listConversations({ limit: 1 }).catch(() => {
+        throw new HttpProblem(503, 'The store does not answer.')
+      })
+      return { body: { status: 'ready' } }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
       path: '/server_info',
       operationId: 'server_info',
       tag: 'Server',
@@ -226,7 +251,7 @@ const serverInfo = (version: string): Operation[] => [
       open: true,
       replies: { 200: { description: 'Successful Response', schema: { type: 'object' } } },
     },
-    () => ({ body: { title: 'Colloquy', version, sdk_version: version, uptime: performance.now() / 1_000 } }),
+    () => ({ body: { title: 'Colloquy', version, sdk_version: VERSION, uptime: performance.now() / 1_000 } }),
   ),
 ]
 

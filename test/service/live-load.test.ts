@@ -17,8 +17,8 @@ afterEach(async () => {
 })
 
 const SOCKETS = 200
-/** Ten thousand with `COLLOQUY_LIVE_EVENTS=10000`, which takes two busy cores up to half a minute. */
-const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 4_000)
+/** Takes two busy cores up to half a minute; `COLLOQUY_LIVE_EVENTS` sets another number. */
+const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 10_000)
 const BATCH = 10
 
 /** A reader that looks at positions only, as many of them share a machine with the service. */

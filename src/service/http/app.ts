@@ -79,7 +79,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
             await options.authorize(request, operation)
             return answer(await call(operation, request, params, options.maxBody))
           } catch (error) {
-            return fail(error, request, context.get('requestId'), options)
+            return fail(error, request, operation, context.get('requestId'), options)
           }
         })
       },
@@ -92,7 +92,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
     response.headers.set('Allow', allowed.join(', '))
     return response
   })
-  app.onError((error, context) => fail(error, context.req.raw, context.get('requestId') ?? '', options))
+  app.onError((error, context) => fail(error, context.req.raw, {}, context.get('requestId') ?? '', options))
   return app as unknown as Hono
 }
 
@@ -125,8 +125,14 @@ function problem({ status, detail }: HttpProblem): Response {
   return answer({ status, body: { detail } })
 }
 
-function fail(error: unknown, request: Request, requestId: string, { onFailure }: AppOptions): Response {
-  const known = error instanceof HttpProblem ? error : toProblem(error)
+function fail(
+  error: unknown,
+  request: Request,
+  operation: Pick<Operation, 'params' | 'query' | 'body'>,
+  requestId: string,
+  { onFailure }: AppOptions,
+): Response {
+  const known = error instanceof HttpProblem ? error : toProblem(error, operation)
   if (known !== null) return problem(known)
   onFailure(error, request, requestId)
   return answer({ status: 500, body: { detail: 'Internal Server Error' } })

@@ -14,6 +14,7 @@ const MOST_TOLD = 20
 export async function readBody({ body }: Operation, request: Request, most: number): Promise<BodyRead> {
   if (body === undefined) return { value: undefined }
   const text = await readText(request, most)
+  if (text === null) return { errors: [notJson('The body is not UTF-8')] }
   if (text === '') {
     if (body.optional === true) return { value: undefined }
     return { errors: [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }] }
@@ -25,9 +26,7 @@ export async function readBody({ body }: Operation, request: Request, most: numb
     // What a parser says quotes the text, which may hold a secret: its place is enough.
     const place = /position (\d+)/.exec(error instanceof Error ? error.message : '')?.[1] ?? ''
     const why = place === '' ? 'The body is not JSON' : `The body is not JSON from character ${place} on`
-    return {
-      errors: [{ type: 'json_invalid', loc: ['body'], msg: 'JSON decode error', ctx: { error: why } }],
-    }
+    return { errors: [notJson(why)] }
   }
   // Nesting that no schema could walk, and numbers that JSON cannot write back.
   const issues = freezeJson(value)
@@ -41,25 +40,43 @@ export async function readBody({ body }: Operation, request: Request, most: numb
   }
 }
 
-async function readText(request: Request, most: number): Promise<string> {
+const notJson = (error: string): ValidationError => ({
+  type: 'json_invalid',
+  loc: ['body'],
+  msg: 'JSON decode error',
+  ctx: { error },
+})
+
+/** Null for what is no UTF-8: whoever sent it would not find again what they sent. */
+async function readText(request: Request, most: number): Promise<string | null> {
   if (Number(request.headers.get('content-length') ?? 0) > most) throw tooLarge(most)
   if (request.body === null) return ''
-  const decoder = new TextDecoder()
+  const decoder = new TextDecoder('utf-8', { fatal: true })
   const reader = request.body.getReader()
-  let text = ''
+  let text: string | null = ''
   let size = 0
+  const decode = (bytes?: Uint8Array): void => {
+    try {
+      if (text !== null) text += decoder.decode(bytes, { stream: bytes !== undefined })
+    } catch {
+      text = null
+    }
+  }
   for (;;) {
     const { done, value } = await reader.read().catch(() => {
       throw new HttpProblem(400, 'The body broke off.')
     })
-    if (done) return text + decoder.decode()
+    if (done) {
+      decode()
+      return text
+    }
     size += value.byteLength
     if (size > most) {
       // Nobody waits for the rest; a failure to say so changes nothing.
       void reader.cancel().catch(() => undefined)
       throw tooLarge(most)
     }
-    text += decoder.decode(value, { stream: true })
+    decode(value)
   }
 }
 

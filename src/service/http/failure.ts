@@ -1,6 +1,7 @@
 /** Errors of the library go in, the problem that a client is told comes out. */
 
 import { ColloquyError, type ErrorCode } from '../../event/errors.ts'
+import type { Operation } from './operation.ts'
 import { HttpProblem } from './problem.ts'
 
 const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
@@ -38,15 +39,19 @@ const FIELDS: Readonly<Record<string, string>> = {
   text: 'body',
 }
 
-/** The problem that an error of the library is; null for any other error, which is the service's own failure. */
-export function toProblem(error: unknown): HttpProblem | null {
+/** What says where a request has a field. */
+type Places = Pick<Operation, 'params' | 'query' | 'body'>
+
+/** The problem that an error of the library is to such an operation; null for any other error, which is the service's own failure. */
+export function toProblem(error: unknown, { params = {}, query = {}, body }: Places): HttpProblem | null {
   if (!(error instanceof ColloquyError)) return null
   const status = STATUS[error.code]
   if (status === undefined) return null
   if (status !== 422) return new HttpProblem(status, error.message)
   const field = error.code === 'invalid_cursor' ? 'cursor' : String(error.data['field'] ?? '')
   const name = FIELDS[field] ?? field
-  const place = error.code === 'invalid_event' ? ['body'] : ['query']
+  const own = Object.hasOwn(params, name) ? 'path' : Object.hasOwn(query, name) ? 'query' : null
+  const place = [own ?? (body === undefined ? 'query' : 'body')]
   return new HttpProblem(422, [
     {
       type: 'value_error',

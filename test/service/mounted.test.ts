@@ -1,0 +1,200 @@
+/** The service inside of something else: a Hono app, a handler of requests, and a place without Node's modules and globals. */
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createContext, runInContext } from 'node:vm'
+import { Hono } from 'hono'
+import { rolldown } from 'rolldown'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { createService, scriptedAgent, type Service } from '../../src/service/index.ts'
+import { VERSION } from '../../src/service/version.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import type { Store } from '../../src/store/store.ts'
+
+type Handler = (request: Request) => Response | Promise<Response>
+
+const KEY = { 'x-session-api-key': 'the-key' }
+
+const make = (): Service => {
+  const engine = createEngine({ store: memoryStore() })
+  onTestFinished(() => engine.close())
+  return createService({ engine, keys: ['the-key'], agent: scriptedAgent(), version: '9.8.7' })
+}
+
+/** Ways to serve a service below `/sub`, beside something else. */
+const WAYS: Readonly<Record<string, (service: Service) => Handler>> = {
+  'a route of a Hono app': ({ app }) => new Hono().get('/own', own).route('/sub', app).fetch,
+  'mounted in a Hono app': ({ fetch }) => new Hono().get('/own', own).mount('/sub', fetch).fetch,
+  'a handler of requests': ({ fetch }) => {
+    return (given) => {
+      const url = new URL(given.url)
+      if (!url.pathname.startsWith('/sub/')) return own()
+      url.pathname = url.pathname.slice('/sub'.length)
+      return fetch(new Request(url, given))
+    }
+  },
+}
+
+const own = (): Response => new Response('own')
+
+const request = (path: string, init: RequestInit = {}): Request =>
+  new Request(`https://example.org/sub/api/conversations${path}`, { headers: KEY, ...init })
+
+describe.each(Object.keys(WAYS))('a service as %s', (way) => {
+  it('answers below its path as it does alone, and the rest is left to the other', async () => {
+    const handle = WAYS[way]?.(make()) as Handler
+    const ask = async (path: string, init: RequestInit = {}) => {
+      const response = await handle(new Request(`https://example.org${path}`, { headers: KEY, ...init }))
+      return {
+        status: response.status,
+        id: response.headers.get('x-request-id'),
+        text: await response.text(),
+      }
+    }
+    const json = async (path: string, init?: RequestInit) => JSON.parse((await ask(path, init)).text)
+    const post = (path: string, body: object) => json(path, { method: 'POST', body: JSON.stringify(body) })
+    expect(await ask('/own')).toEqual({ status: 200, id: null, text: 'own' })
+    const conversations = '/sub/api/conversations'
+    expect(await post(conversations, { conversation_id: 'a/b' })).toMatchObject({ id: 'a/b' })
+    const here = `${conversations}/a%2Fb`
+    await post(`${here}/events`, { content: [{ type: 'text', text: 'Hello' }], run: true })
+    await expect
+      .poll(async () => (await json(here)).execution_status as string, { timeout: 5_000 })
+      .toBe('finished')
+    expect(await json(`${here}/events/count?kind=MessageEvent`)).toBe(2)
+    expect(await ask(`${here}/events`, { method: 'POST', body: '{' })).toMatchObject({ status: 422 })
+    expect(await ask(conversations, { headers: {} })).toMatchObject({ status: 401, id: expect.any(String) })
+    expect(await ask('/sub/api/shared-events/search?limit=0', { headers: {} })).toMatchObject({ status: 422 })
+    expect(await json('/sub/openapi.json')).toMatchObject({ openapi: '3.1.0' })
+    expect(await ask('/sub/nowhere')).toMatchObject({ status: 404 })
+  })
+
+  it('streams, and lets go of a reader who leaves', async () => {
+    const service = make()
+    const handle = WAYS[way]?.(service) as Handler
+    await handle(request('', { method: 'POST', body: '{"conversation_id":"c"}' }))
+    const response = await handle(request('/c/events/stream'))
+    const reader = response.body?.getReader()
+    const { value } = (await reader?.read()) ?? {}
+    expect(new TextDecoder().decode(value)).toContain('full_state')
+    expect(service.live.size).toBe(1)
+    await reader?.cancel()
+    expect(service.live.size).toBe(0)
+  })
+})
+
+describe('the server information', () => {
+  it('has the version of the application, and that of the library', async () => {
+    const manifest = JSON.parse(await readFile(resolve(import.meta.dirname, '../../package.json'), 'utf8'))
+    const response = await make().fetch(new Request('http://localhost/server_info'))
+    expect(await response.json()).toMatchObject({ version: '9.8.7', sdk_version: manifest.version })
+    expect(VERSION).toBe(manifest.version)
+  })
+})
+
+describe('the service is ready', () => {
+  it('while its store answers, and until it goes away; it is up all the while', async () => {
+    const store = memoryStore()
+    let broken = false
+    const calls: Partial<Store> = {
+      listConversations: (query) =>
+        broken ? Promise.reject(new Error('secret place')) : store.listConversations(query),
+    }
+    const engine = createEngine({ store: { ...store, ...calls } })
+    onTestFinished(() => engine.close())
+    const { fetch, live } = createService({ engine })
+    const ask = async (path: string) => {
+      const response = await fetch(new Request(`http://localhost${path}`))
+      return [response.status, await response.json()]
+    }
+    expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
+    broken = true
+    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not answer.' }])
+    broken = false
+    expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
+    live.close()
+    expect(await ask('/ready')).toEqual([503, { detail: 'The service is going away.' }])
+    expect(await ask('/health')).toEqual([200, { status: 'ok' }])
+  })
+})
+
+/** What a runtime that has `fetch` gives, and no more: no process, Buffer, require or module of Node. */
+const STANDARD = {
+  AbortController,
+  AbortSignal,
+  Headers,
+  ReadableStream,
+  Request,
+  Response,
+  TextDecoder,
+  TextEncoder,
+  URL,
+  URLSearchParams,
+  atob,
+  btoa,
+  clearInterval,
+  clearTimeout,
+  console,
+  crypto,
+  fetch,
+  performance,
+  queueMicrotask,
+  setInterval,
+  setTimeout,
+  structuredClone,
+}
+
+describe('the entry colloquy/service', () => {
+  it('reaches no module of Node, and serves where there is none', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'colloquy-service-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const root = resolve(import.meta.dirname, '../../src')
+    const bundle = await rolldown({
+      input: 'both',
+      platform: 'browser',
+      external: ['@opentelemetry/api'],
+      logLevel: 'silent',
+      plugins: [
+        {
+          name: 'both',
+          resolveId: (id) => (id === 'both' ? id : null),
+          load: (id) =>
+            id === 'both'
+              ? `export * from ${JSON.stringify(`${root}/index.ts`)}; export * from ${JSON.stringify(`${root}/service/index.ts`)}`
+              : null,
+        },
+      ],
+      transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+    })
+    const { output } = await bundle.write({ dir: folder, format: 'iife', name: 'colloquy' })
+    await bundle.close()
+    expect(output).toHaveLength(1)
+    const { code } = output[0]
+    expect(code).not.toMatch(/['"`]node:|\brequire\(/)
+    const result: unknown = await runInContext(
+      `${code};
+      (async () => {
+        const engine = colloquy.createEngine({ store: colloquy.memoryStore() })
+        const service = colloquy.createService({ engine, keys: ['k'], agent: colloquy.scriptedAgent() })
+        const ask = async (path, init = {}) => {
+          const headers = { 'x-session-api-key': 'k' }
+          const response = await service.fetch(new Request('https://example.org' + path, { headers, ...init }))
+          return [response.status, await response.json()]
+        }
+        const [created] = await ask('/api/conversations', { method: 'POST', body: '{"conversation_id":"c"}' })
+        const said = JSON.stringify({ content: [{ type: 'text', text: 'Hello' }], run: true })
+        const [sent] = await ask('/api/conversations/c/events', { method: 'POST', body: said })
+        await service.runs.settle()
+        const [found, page] = await ask('/api/conversations/c/events/search?kind=MessageEvent')
+        const [refused] = await ask('/api/conversations/c', { headers: {} })
+        const [unread] = await ask('/api/conversations', { method: 'POST', body: '{' })
+        await engine.close()
+        return JSON.stringify([created, sent, found, page.items.map(({ source }) => source), refused, unread])
+      })()`,
+      createContext({ ...STANDARD }),
+    )
+    expect(JSON.parse(String(result))).toEqual([201, 200, 200, ['user', 'agent'], 401, 422])
+  })
+})

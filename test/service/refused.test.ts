@@ -1,0 +1,218 @@
+/** Every kind of input that the service refuses, a row each: the request, the status, the body of the answer. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { directoryWorkspace } from '../../src/service/node/workspace.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { type Client, clientOver } from './client.ts'
+
+const SHARED = '0123456789abcdef0123456789abcdef'
+const SEARCH = `/api/shared-events/search?conversation_id=${SHARED}`
+const C = '/api/conversations'
+const MOST = 4_096
+
+const KEY = { 'x-session-api-key': 'the-key' } as const
+
+/** What is asked, and what comes back. */
+type Row = readonly [what: string, request: Asked, status: number, detail: unknown]
+
+interface Asked {
+  readonly path: string
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array<ArrayBuffer>
+}
+
+const problem = (loc: readonly (string | number)[], type: string, msg: unknown = expect.any(String)) => [
+  expect.objectContaining({ loc, type, msg }),
+]
+
+/** A 422 of the search, for one of its parameters. */
+const search = (what: string, query: string, name: string, type: string): Row => [
+  what,
+  { path: `${SEARCH}&${query}` },
+  422,
+  problem(['query', name], type),
+]
+
+const post = (path: string, body: string | object, headers = {}): Asked => ({
+  path,
+  method: 'POST',
+  headers: { ...KEY, 'content-type': 'application/json', ...headers },
+  body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+})
+
+const get = (path: string): Asked => ({ path, headers: KEY })
+
+const text = (value: string) => ({ content: [{ type: 'text', text: value }] })
+
+const ids = (count: number): string => Array.from({ length: count }, (_, at) => `id=${at}`).join('&')
+
+const SEARCHES: readonly Row[] = [
+  search('limit 0', 'limit=0', 'limit', 'greater_than'),
+  search('a negative limit', 'limit=-1', 'limit', 'greater_than'),
+  search('a limit above 100', 'limit=101', 'limit', 'less_than_equal'),
+  search('a limit that is no number', 'limit=ten', 'limit', 'int_parsing'),
+  [
+    'no conversation',
+    { path: '/api/shared-events/search' },
+    422,
+    problem(['query', 'conversation_id'], 'missing', 'Field required'),
+  ],
+  search('an unknown kind', 'kind__eq=Message', 'kind__eq', 'enum'),
+  search('a bad time', 'timestamp__gte=soon', 'timestamp__gte', 'datetime_from_date_parsing'),
+  search('a bad order', 'sort_order=KIND', 'sort_order', 'enum'),
+  search('a cursor that is none', 'page_id=1', 'page_id', 'value_error'),
+  search('a cursor of another query', 'page_id=CURSOR&kind__eq=PauseEvent', 'page_id', 'value_error'),
+  search('a cursor of another order', 'page_id=CURSOR&sort_order=TIMESTAMP_DESC', 'page_id', 'value_error'),
+  [
+    'a cursor of another conversation',
+    { path: '/api/shared-events/search?conversation_id=other&page_id=CURSOR' },
+    422,
+    problem(['query', 'page_id'], 'value_error'),
+  ],
+  [
+    'more than 100 events at once',
+    { path: `/api/shared-events?conversation_id=${SHARED}&${ids(101)}` },
+    400,
+    'Cannot get more than 100 events at once, got 101.',
+  ],
+]
+
+const BODIES: readonly Row[] = [
+  [
+    'no body',
+    { path: `${C}/${SHARED}/events`, method: 'POST', headers: KEY },
+    422,
+    problem(['body'], 'missing'),
+  ],
+  [
+    'a body that is no JSON',
+    post(`${C}/${SHARED}/events`, '{"content":'),
+    422,
+    problem(['body'], 'json_invalid'),
+  ],
+  [
+    'a body that is no UTF-8',
+    post(C, new Uint8Array([...new TextEncoder().encode('{"title":"'), 0xff, 0x22, 0x7d])),
+    422,
+    problem(['body'], 'json_invalid'),
+  ],
+  [
+    'a body that ends within a letter',
+    post(C, new Uint8Array([...new TextEncoder().encode('{"title":"'), 0xc3])),
+    422,
+    problem(['body'], 'json_invalid'),
+  ],
+  [
+    'a body nested too deep',
+    post(C, '['.repeat(1_000) + ']'.repeat(1_000)),
+    422,
+    problem(['body', ...Array.from({ length: 8 }, () => 0)], 'value_error'),
+  ],
+  [
+    'too large a body',
+    post(`${C}/${SHARED}/events`, text('x'.repeat(MOST))),
+    413,
+    `The body is larger than ${MOST} bytes.`,
+  ],
+  ['an unknown field', post(C, { titel: 'x' }), 422, problem(['body', 'titel'], 'extra_forbidden')],
+  [
+    'an unknown field further down',
+    post(C, { workspace: { working_dir: '/', more: 1 } }),
+    422,
+    problem(['body', 'workspace', 'more'], 'extra_forbidden'),
+  ],
+  [
+    'a field called __proto__',
+    post(C, '{"__proto__":{}}'),
+    422,
+    problem(['body', '__proto__'], 'extra_forbidden'),
+  ],
+  [
+    'a tag called __proto__',
+    post(C, '{"tags":{"__proto__":"x"}}'),
+    422,
+    problem(['body', 'tags'], 'value_error'),
+  ],
+  [
+    'a role that is not the user',
+    post(`${C}/${SHARED}/events`, { role: 'system', ...text('x') }),
+    422,
+    problem(['body', 'role'], 'literal_error'),
+  ],
+  ...['.', '..', 'search', 'count', 'colloquy:x'].map((id): Row => [
+    `an id that is taken: ${id}`,
+    post(C, { conversation_id: id }),
+    422,
+    problem(['body', 'conversation_id'], 'value_error'),
+  ]),
+]
+
+const PLACES: readonly Row[] = [
+  ['an unknown path', get('/nowhere'), 404, 'Not Found'],
+  ['a path that goes up', get(`${C}/..%2f..%2fetc%2fpasswd`), 404, expect.stringContaining('is not known')],
+  ['an unknown conversation', get(`${C}/nothing`), 404, expect.stringContaining('is not known')],
+  ['a method that a path has not', { path: C, method: 'PUT', headers: KEY }, 405, 'Method Not Allowed'],
+  ...(
+    [
+      ['/etc/colloquy', 403],
+      ['ROOT/../elsewhere', 403],
+      ['ROOT/a/../../elsewhere', 403],
+      ['relative', 400],
+      ['ROOT/a%00b', 400],
+    ] as const
+  ).map(([path, status]): Row => [
+    `a directory at ${path}`,
+    { path: `/api/file/create_directory?path=${path}`, method: 'POST', headers: KEY },
+    status,
+    expect.any(String),
+  ]),
+]
+
+const CALLERS: readonly Row[] = [
+  ['no key', { path: C }, 401, 'Unauthorized'],
+  ['a wrong key', { path: C, headers: { 'x-session-api-key': 'another' } }, 401, 'Unauthorized'],
+  ...['session_api_key', 'api_key', 'access_token', 'token', 'X-Session-API-Key'].map((name): Row => [
+    `a key in the URL as ${name}`,
+    { path: `${C}?${name}=the-key` },
+    401,
+    'Unauthorized',
+  ]),
+  [
+    'a page of another site with the cookie',
+    { path: C, method: 'POST', headers: { cookie: 'api_key=the-key', origin: 'https://elsewhere.example' } },
+    403,
+    expect.stringContaining('another site'),
+  ],
+]
+
+describe('is refused', () => {
+  let client: Client
+  let cursor = ''
+  const root = process.cwd()
+  beforeAll(async () => {
+    const store = memoryStore()
+    client = await clientOver(store, {
+      keys: ['the-key'],
+      maxBody: MOST,
+      workspace: directoryWorkspace(root),
+    })
+    await store.createConversation({ id: SHARED, public: true })
+    await store.append(SHARED, [
+      { kind: 'PauseEvent', id: 'a' },
+      { kind: 'PauseEvent', id: 'b' },
+    ])
+    const { body } = await client.send<{ next_page_id: string }>(`${SEARCH}&limit=1`)
+    cursor = encodeURIComponent(body.next_page_id)
+  })
+  afterAll(() => client.engine.close())
+
+  it.each([...SEARCHES, ...BODIES, ...PLACES, ...CALLERS])(
+    '%s',
+    async (_what, { path, ...init }, status, detail) => {
+      const asked = path.replace('CURSOR', cursor).replace('ROOT', encodeURIComponent(root))
+      const answer = await client.send(asked, init)
+      expect([answer.status, answer.body]).toEqual([status, { detail }])
+    },
+  )
+})
