@@ -1,42 +1,141 @@
-/** The README's example of a live conversation is run as it stands there. */
+/** The README is held to what it says: each sample runs as a file, twice, and gives what stands beside its lines; each command parses. */
 
 import { execFile } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
+import { parseRequest } from '../src/cli/args.ts'
+import { ColloquyError, type ErrorCode, eventJsonSchemas } from '../src/index.ts'
+import { toProblem } from '../src/service/http/failure.ts'
+import { testDatabase } from './postgres/database.ts'
+import { blocks, project, README, ROOT } from './readme.ts'
 
-const ROOT = resolve(import.meta.dirname, '..')
-const section = readFileSync(join(ROOT, 'README.md'), 'utf8')
-  .split(/^## /m)
-  .find((text) => text.startsWith('Live conversations'))
-const code = /```ts\n([^]*?)```/.exec(section ?? '')?.[1] ?? ''
+const run = promisify(execFile)
+const samples = blocks('ts').map(({ heading, code }, at) => ({ name: `${at + 1}, ${heading}`, at, code }))
+const { folder, write, remove } = project()
+afterAll(remove)
 
-/** In the repository, so that the package finds itself by its own name. */
-const file = join(ROOT, 'test', `readme-${process.pid}.mts`)
-afterAll(() => rmSync(file, { force: true }))
+const SAME = `
+  import { inspect, isDeepStrictEqual } from 'node:util'
+  export function $same(actual, expected) {
+    if (!isDeepStrictEqual(actual, expected)) throw new Error(inspect(actual) + ' is not ' + inspect(expected))
+  }
+`
 
-describe('the README on live conversations', () => {
-  it('has an example', () => {
-    expect(code).toContain("from 'colloquy'")
-    expect(section?.split('\n').length).toBeLessThanOrEqual(42)
+/** A line that is an expression and a value: whatever begins a statement of another sort is none. */
+const SHOWN =
+  /^(?!(?:const|let|import|export|for|if|else|return|await|yield|type)\b)([^/\s}].*?) \/\/ (.+)$/gm
+
+/** The sample with a check in place of each line that shows a value. */
+const checked = (code: string): string =>
+  `import { $same } from './same.js'\n${code.replaceAll(SHOWN, '$$same($1, $2)')}`
+
+const shown = (code: string): number => [...code.matchAll(SHOWN)].length
+
+describe('the samples', () => {
+  write('same.js', SAME)
+  const files = samples.map(({ at, code }) => write(`sample-${at}.ts`, checked(code)))
+
+  it('are there, and show values', () => {
+    expect(samples.length).toBeGreaterThanOrEqual(8)
+    expect(samples.filter(({ code }) => shown(code) > 0).length).toBeGreaterThanOrEqual(7)
   })
 
-  it('whose lines give what stands beside them', async () => {
-    const source = { colloquy: 'index.ts', 'colloquy/shell': 'conversation/shell/index.ts' }
-    let program = code
-    for (const [name, path] of Object.entries(source)) {
-      program = program.replace(`from '${name}'`, `from ${JSON.stringify(join(ROOT, 'src', path))}`)
+  it.for(samples)('run twice in one folder: $name', async ({ at }, { signal }) => {
+    for (let turn = 0; turn < 2; turn += 1) {
+      const { stderr } = await runSample(files[at] ?? '', signal)
+      expect(stderr).toBe('')
     }
-    const shown: string[] = []
-    program = program.replaceAll(/^(\w+) \/\/ '(.*)'$/gm, (_, value: string, result: string) => {
-      shown.push(result)
-      return `console.log(${value})`
-    })
-    writeFileSync(file, program)
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [file])
-    expect(shown.length).toBeGreaterThan(0)
-    expect(stdout.trim().split('\n')).toEqual(shown)
-    expect(stderr).toBe('')
   })
+
+  it('of stores run twice over PostgreSQL', async ({ signal }) => {
+    const overUrl = samples.filter(({ code }) => code.includes('DATABASE_URL'))
+    expect(overUrl).toHaveLength(1)
+    const { url, drop } = await testDatabase()
+    try {
+      for (let turn = 0; turn < 2; turn += 1) {
+        await runSample(files[overUrl[0]?.at ?? -1] ?? '', signal, { DATABASE_URL: url })
+      }
+    } finally {
+      await drop()
+    }
+  })
+
+  it('fail when a value is not the one that they show', async ({ signal }) => {
+    const wrong = write('wrong.ts', checked('[1, 2].length // 2\n[1].concat(2) // [2]\n'))
+    await expect(runSample(wrong, signal)).rejects.toThrow('[ 1, 2 ] is not [ 2 ]')
+  })
+
+  it('type-check as they stand', async ({ signal }) => {
+    for (const { at, code } of samples) write(`typed/sample-${at}.ts`, code)
+    const extended = { extends: join(ROOT, 'tsconfig.json'), include: ['typed'] }
+    const config = write('tsconfig.json', JSON.stringify(extended))
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    const { stdout } = await run(process.execPath, [tsc, '-p', config], { signal }).catch((error) => error)
+    expect(stdout).toBe('')
+  })
+})
+
+const runSample = (file: string, signal: AbortSignal, added: NodeJS.ProcessEnv = {}) => {
+  const { DATABASE_URL: _, DB_PASSWORD: __, ...env } = process.env
+  return run(process.execPath, [file], { cwd: folder, env: { ...env, ...added }, signal })
+}
+
+/** The lines that call the command, without their comments and what stands before it. */
+const calls = blocks('sh')
+  .flatMap(({ code }) => code.split('\n'))
+  .concat([...README.matchAll(/`(npx colloquy [^`]*)`/g)].map((match) => match[1] ?? ''))
+  .flatMap((line) => /\bnpx colloquy ([^#]*)/.exec(line)?.[1]?.trim() ?? [])
+
+describe('the commands', () => {
+  it('are there', () => {
+    expect(calls).toContain('demo')
+    expect(calls.length).toBeGreaterThan(15)
+  })
+
+  it.each(calls)('parses: npx colloquy %s', (line) => {
+    // An ellipsis that is a word of its own stands for what the reader has.
+    const words = line.replace(/ … /, ' --db my.db --conversation ID ').split(/\s+/)
+    expect(parseRequest(words).command).toBe(words.includes('--help') ? 'help' : words[0])
+  })
+})
+
+it('says as what each error is told over HTTP', () => {
+  const rows = [...README.matchAll(/^\| (\d+|none) +\| (.*) \|$/gm)]
+  const told = rows.flatMap(([, status = '', codes = '']) =>
+    [...codes.matchAll(/`(\w+)`/g)].map((match) => [match[1] ?? '', status] as const),
+  )
+  const source = readFileSync(join(ROOT, 'src/event/errors.ts'), 'utf8')
+  const codes = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map((match) => match[1] as ErrorCode)
+  const real = codes.map((code) => [
+    code,
+    String(toProblem(new ColloquyError(code, ''), {})?.status ?? 'none'),
+  ])
+  expect(codes.length).toBeGreaterThan(20)
+  expect(told.toSorted()).toEqual(real.toSorted())
+})
+
+it('names all kinds of events', () => {
+  const section = README.split(/^## /m).find((text) => text.startsWith('Events and states')) ?? ''
+  const prose = section.replace(/^```[^]*?^```/gm, '')
+  const names = new Set([...prose.matchAll(/`([A-Z]\w*[a-z])`/g)].map((match) => match[1]))
+  const {
+    AgentErrorEvent: _,
+    ObservationEvent: __,
+    UserRejectObservation: ___,
+    ...others
+  } = eventJsonSchemas()
+  expect([...names].toSorted()).toEqual(Object.keys(others).toSorted())
+})
+
+it('links to nothing that the package does not hold', () => {
+  const { files } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { files: string[] }
+  const linked = [...README.matchAll(/\]\((?!https?:|#)([^)]*)\)/g)].map((match) => match[1])
+  expect(linked.filter((path) => !files.includes(path ?? ''))).toEqual([])
+  const anchors = [...README.matchAll(/\]\(#([^)]*)\)/g)].map((match) => match[1])
+  const headings = [...README.matchAll(/^#+ (.*)$/gm)].map(([, text = '']) =>
+    text.toLowerCase().replaceAll(' ', '-'),
+  )
+  expect(anchors.filter((anchor) => !headings.includes(anchor ?? ''))).toEqual([])
 })

@@ -1,37 +1,50 @@
-/** The README's example of the service is run as it stands there. */
+/** The README's walk through the service: its lines of curl go to a shell, with a real service, and each finds what the one before began. */
 
-import { execFile } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { afterAll, expect, it } from 'vitest'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, it, onTestFinished } from 'vitest'
+import { served } from '../cli/served.ts'
+import { folder } from '../cli/world.ts'
+import { blocks } from '../readme.ts'
+import { withCurl } from './curl.ts'
 
-const ROOT = resolve(import.meta.dirname, '../..')
-const ENTRIES = {
-  colloquy: 'index.ts',
-  'colloquy/service': 'service/index.ts',
-  'colloquy/service/node': 'service/node/index.ts',
-}
+const walk = blocks('sh').filter(({ code }) => code.startsWith('api=http://127.0.0.1:8000/api\n'))
 
-const section = readFileSync(join(ROOT, 'README.md'), 'utf8')
-  .split(/^## /m)
-  .find((text) => text.startsWith('Serve it'))
-const file = join(ROOT, 'test/service', `readme-${process.pid}.mts`)
-afterAll(() => rmSync(file, { force: true }))
+/** What the live stream shows of an event: there is nothing of it before the line that causes it has run. */
+const told = (text: string) => new RegExp(`^data: \\{"kind":"MessageEvent","source":"agent".*"${text}"`, 'm')
 
-it('gives what stands beside its lines', async () => {
-  let program = /```ts\n([^]*?)```/.exec(section ?? '')?.[1] ?? ''
-  for (const [name, path] of Object.entries(ENTRIES)) {
-    program = program.replace(`from '${name}'`, `from ${JSON.stringify(join(ROOT, 'src', path))}`)
-  }
-  const shown: string[] = []
-  program = program.replaceAll(/^(\S.*) \/\/ '(.*)'$/gm, (_, value: string, result: string) => {
-    shown.push(result)
-    return `console.log(${value})`
+it('can be walked line by line', async () => {
+  expect(walk).toHaveLength(1)
+  const place = folder({})
+  const { url } = await served([], { cwd: place() })
+  const lines = (walk[0]?.code ?? '').replace('http://127.0.0.1:8000', url)
+  // In a group of its own, so that the stream, which stays open, ends with it.
+  const shell = spawn('bash', ['-euo', 'pipefail', '-c', lines], {
+    cwd: place(),
+    env: withCurl(place()),
+    detached: true,
   })
-  writeFileSync(file, program)
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [file])
-  expect(shown).toHaveLength(2)
-  expect(stdout.trim().split('\n')).toEqual(shown)
-  expect(stderr).toBe('')
+  onTestFinished(() => {
+    try {
+      if (shell.pid !== undefined) process.kill(-shell.pid, 'SIGKILL')
+    } catch {
+      // Nothing of it is left when the stream could not be begun.
+    }
+  })
+  let out = ''
+  let err = ''
+  shell.stderr.setEncoding('utf8').on('data', (text: string) => void (err += text))
+  shell.stdout.setEncoding('utf8').on('data', (text: string) => void (out += text))
+  const [code] = await once(shell, 'exit')
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  await expect.poll(() => out, { timeout: 60_000 }).toMatch(told('And now\\?'))
+  expect(out).toMatch(told('Hello'))
+  expect(out).toContain('"public":true')
+  const found = out.split('\n').flatMap((line) => {
+    const page = /\{"items":.*"next_page_id":null\}/.exec(line)?.[0]
+    return page === undefined ? [] : [JSON.parse(page) as { items: { source: string }[] }]
+  })
+  expect(found).toHaveLength(1)
+  expect(found[0]?.items.slice(0, 2).map(({ source }) => source)).toEqual(['user', 'agent'])
+  expect(found[0]?.items.length).toBeGreaterThanOrEqual(3)
 })

@@ -1,0 +1,63 @@
+/** The README goes in; its blocks of code come out, and a project in which they run as a user's own files do. */
+
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+
+export const ROOT = resolve(import.meta.dirname, '..')
+export const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+
+/** A block of code, and the heading that it stands under. */
+export interface Block {
+  readonly heading: string
+  readonly code: string
+}
+
+/** The blocks in one language, in order. */
+export function blocks(language: string): Block[] {
+  return README.split(/^#+ (?=.*\n\n)/m).flatMap((section) => {
+    const heading = section.split('\n', 1)[0] ?? ''
+    const found = section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\``, 'gm'))
+    return [...found].map((match) => ({ heading, code: match[1] ?? '' }))
+  })
+}
+
+/** A folder as a user of the package has it. */
+export interface Project {
+  readonly folder: string
+  /** Writes a file, and says where it is. */
+  readonly write: (name: string, text: string) => string
+  readonly remove: () => void
+}
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>
+}
+
+/**
+ * A project of modules with the package in `node_modules`. Its entries are those of the real one with the sources in place of what is built of
+ * them: Node takes off types only outside of `node_modules`, and what a link leads to is outside.
+ */
+export function project(): Project {
+  const folder = mkdtempSync(join(tmpdir(), 'colloquy-readme-'))
+  const write = (name: string, text: string): string => {
+    const file = join(folder, name)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+    return file
+  }
+  const link = (name: string, target: string): void => {
+    mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
+    symlinkSync(join(ROOT, target), join(folder, 'node_modules', name))
+  }
+  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
+  const entries = Object.entries(exports).flatMap(([name, entry]) =>
+    typeof entry === 'string' ? [] : [[name, entry.default.replace(/^\.\/dist(.*)\.js$/, './src$1.ts')]],
+  )
+  write('package.json', '{ "type": "module" }')
+  const manifest = { name: 'colloquy', type: 'module', exports: Object.fromEntries(entries) }
+  write('node_modules/colloquy/package.json', JSON.stringify(manifest))
+  link('colloquy/src', 'src')
+  link('@types/node', 'node_modules/@types/node')
+  return { folder, write, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
