@@ -1,6 +1,6 @@
 /** Command line arguments go in, one checked request comes out. */
 
-import { type CommandName, type FileCommand, FORMATS, isCommand } from './commands.ts'
+import { type CommandName, COMMANDS, type FileCommand, FORMATS, isCommand } from './commands.ts'
 import { addressOf, isDatabaseUrl } from './db/address.ts'
 import {
   conversationsRequest,
@@ -10,6 +10,7 @@ import {
   serveRequest,
 } from './database-args.ts'
 import { UsageError } from './failure.ts'
+import { nearest } from './nearest.ts'
 import { checkFlags, choiceOf, type Given, readOptions, valueOf, wholeOf } from './options.ts'
 import type { FileRequest, Request } from './request.ts'
 
@@ -26,7 +27,7 @@ export function parseRequest(argv: readonly string[]): Request {
     throw new UsageError('no command given')
   }
   if (words.some(isDatabaseUrl)) throw new UsageError('a database is named with --db')
-  if (!isCommand(name)) throw new UsageError(`unknown command '${name}'`)
+  if (!isCommand(name)) throw unknownCommand(name)
   if (options.has('help')) return { command: 'help', topic: name === 'help' ? null : name }
   checkFlags(name, options)
   return requestOf(name, rest, options)
@@ -92,6 +93,11 @@ function topicOf(words: readonly string[]): CommandName | null {
   const [topic, extra] = words
   if (topic === undefined) return null
   if (extra !== undefined) throw new UsageError('help takes one command')
-  if (!isCommand(topic)) throw new UsageError(`unknown command '${topic}'`)
+  if (!isCommand(topic)) throw unknownCommand(topic)
   return topic
+}
+
+function unknownCommand(name: string): UsageError {
+  const meant = nearest(name, Object.keys(COMMANDS))
+  return new UsageError(`unknown command '${name}'${meant === null ? '' : `: did you mean ${meant}?`}`)
 }

@@ -2,7 +2,7 @@
 
 import { ColloquyError } from '../index.ts'
 import { hideLogins } from './db/address.ts'
-import { FileError } from './failure.ts'
+import { FileError, OldRuntime } from './failure.ts'
 import { ClosedPipe, type Io, writeAll } from './io.ts'
 import { jsonPieces } from './json.ts'
 import type { Progress } from './progress.ts'
@@ -32,13 +32,29 @@ export async function attempt(
   } catch (error) {
     progress.done()
     if (error instanceof ClosedPipe) throw error
-    const code = error instanceof FileError || error instanceof ColloquyError ? error.code : 'unexpected'
-    const message = explain(error)
-    if (about.json)
-      await writeAll(io.stdout, [...jsonPieces({ ...about.fields, error: { code, message } }), '\n'])
-    await complain(io, `${safe(about.name)}: ${message}`)
+    await tell(error, about, io)
     return 1
   }
+}
+
+/** One that is about something else than what the answer is about says so. */
+async function tell(error: unknown, { name, fields, json }: About, io: Io): Promise<void> {
+  const told = error instanceof FileError || error instanceof ColloquyError || error instanceof OldRuntime
+  const code = told ? error.code : 'unexpected'
+  const subject = error instanceof FileError ? error.subject : null
+  const isOther = subject !== null && subject !== fields['file']
+  const message = isOther ? `${safe(subject)}: ${explain(error)}` : explain(error)
+  if (json) await writeAll(io.stdout, [...jsonPieces({ ...fields, error: { code, message } }), '\n'])
+  if (error instanceof OldRuntime) await complainOf(error, io)
+  else await complain(io, `${safe(isOther ? name : (subject ?? name))}: ${message}`)
+}
+
+/** Tells of an error on standard error, after the name of what it is about, where it says that. */
+export async function complainOf(error: unknown, io: Io): Promise<void> {
+  if (error instanceof OldRuntime) await io.stderr.write(`colloquy ${explain(error)}\n`)
+  else if (error instanceof FileError && error.subject !== null)
+    await complain(io, `${safe(error.subject)}: ${explain(error)}`)
+  else await complain(io, explain(error))
 }
 
 /** Tells of something on standard error. */

@@ -101,6 +101,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     ['leaf', 'format', 'budget'],
     [
       `FORMAT is one of ${FORMATS.join(', ')}; the default is neutral.`,
+      'A provider’s format is one JSON document for each FILE, below a heading on a terminal and without one in a pipe.',
       'With --leaf, the messages of the branch that ends at that event.',
       'With --budget, the oldest events are left out until the rest takes TOKENS, by an estimate that knows no tokenizer. The system prompt and the last user message stay; when they alone are over it, the exit code is 1.',
       'Encrypted reasoning is never printed: null stands in its place.',

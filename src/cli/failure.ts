@@ -1,8 +1,16 @@
-/** What keeps the command line from answering: a wrong command, or a file that cannot be read. */
+/** What keeps the command line from answering: a wrong command, a runtime that is too old, or a file that cannot be read. */
+
+import type { ErrorCode } from '../index.ts'
 
 /** A command that makes no sense: one line on standard error and exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
+}
+
+/** A runtime that lacks what the command needs. The message goes on after the command's name: one line, and exit code 1. */
+export class OldRuntime extends Error {
+  override readonly name = 'OldRuntime'
+  readonly code = 'old_runtime'
 }
 
 /** Why a file has no answer; the names are part of the `--json` contract. */
@@ -28,11 +36,14 @@ export type FileErrorCode =
 /** A file without an answer: exit code 1, and the other files are still answered. */
 export class FileError extends Error {
   override readonly name = 'FileError'
-  readonly code: FileErrorCode
+  readonly code: FileErrorCode | ErrorCode
+  /** What it is about; null for the file that the command was given. */
+  readonly subject: string | null
 
-  constructor(code: FileErrorCode, message: string) {
+  constructor(code: FileErrorCode | ErrorCode, message: string, subject: string | null = null) {
     super(message)
     this.code = code
+    this.subject = subject
   }
 }
 
@@ -44,6 +55,7 @@ export function fromFileSystem(error: unknown, file?: string): FileError {
     return new FileError('not_found', `${what}no such file or directory`)
   if (code === 'EACCES' || code === 'EPERM')
     return new FileError('unreadable', `${what}permission denied (${code})`)
+  if (code === 'EISDIR') return new FileError('unreadable', `${what}is a directory, not a file`)
   return new FileError('unreadable', `${what}cannot be read (${code})`)
 }
 

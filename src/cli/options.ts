@@ -61,13 +61,16 @@ export function readOptions(argv: readonly string[]): { options: Given; words: s
     if (!isOption(name)) throw new UsageError(`unknown option ${rawName}`)
     if (OPTIONS[name].type === 'boolean') {
       if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
-    } else if (value === undefined || value === '' || (inlineValue === false && value.startsWith('-'))) {
+    } else if (value === undefined || value === '' || (inlineValue === false && isOptionLike(value))) {
       throw new UsageError(`${rawName} needs a value`)
     }
     options.set(name, [...(options.get(name) ?? []), value ?? ''])
   }
   return { options, words }
 }
+
+/** No option begins with a digit: `-5` is a number, which whoever reads it may refuse in better words. */
+const isOptionLike = (value: string): boolean => /^-(?!\d)/.test(value)
 
 const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)
 

@@ -1,11 +1,10 @@
 /** Arguments and a world go in, what the command prints goes to that world, the exit code comes out. */
 
-import { readFile } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { answer, stateFor } from './answer.ts'
 import { parseRequest } from './args.ts'
-import { attempt, complain, explain } from './attempt.ts'
+import { attempt, complain, complainOf } from './attempt.ts'
 import { condensed } from './condense.ts'
 import { hideLogins } from './db/address.ts'
 import { exportConversation } from './export/export.ts'
@@ -17,6 +16,7 @@ import { helpPage } from './help.ts'
 import { importFiles } from './import/import.ts'
 import { ClosedPipe, type Io, writeAll, writeLines } from './io.ts'
 import { jsonPieces } from './json.ts'
+import { readPackage } from './package.ts'
 import { progressOn, type Progress } from './progress.ts'
 import { brokenNote, readRecording, type Recording, titleOf } from './recording.ts'
 import type { FileRequest, Request } from './request.ts'
@@ -44,13 +44,12 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     return await perform(parseRequest(argv), io)
   } catch (error) {
     if (error instanceof ClosedPipe) throw error
-    await complain(
-      io,
-      error instanceof UsageError
-        ? `${plain(hideLogins(error.message))} (see: colloquy help)`
-        : explain(error),
-    )
-    return error instanceof UsageError ? 2 : 1
+    if (!(error instanceof UsageError)) {
+      await complainOf(error, io)
+      return 1
+    }
+    await complain(io, `${plain(hideLogins(error.message))} (see: colloquy help)`)
+    return 2
   }
 }
 
@@ -60,7 +59,7 @@ async function perform(request: Request, io: Io): Promise<number> {
       await writeLines(io.stdout, helpPage(request.topic))
       return 0
     case 'version':
-      await writeLines(io.stdout, [await version()])
+      await writeLines(io.stdout, [(await readPackage()).version])
       return 0
     case 'demo':
       return await demo(io)
@@ -73,7 +72,7 @@ async function perform(request: Request, io: Io): Promise<number> {
     case 'conversations':
       return await listConversations(request, io, pageFor(io))
     case 'serve':
-      return await serveConversations(request, io, await version())
+      return await serveConversations(request, io, (await readPackage()).version)
     default:
       return await answerFiles(request, io)
   }
@@ -120,28 +119,32 @@ async function writeAnswer(
     await io.stdout.write('\n')
     return
   }
-  const lines = show(pageFor(io), recording, request)
+  const lines = show(io, recording, request)
   progress.done()
   await writeLines(io.stdout, lines)
 }
 
-function show(page: Page, recording: Recording, request: FileRequest): Iterable<string> {
+function show(io: Io, recording: Recording, request: FileRequest): Iterable<string> {
+  const page = pageFor(io)
+  const title = titleOf(recording)
   const state = stateFor(recording.state, request)
+  // What is piped is read by a parser.
+  const { isTTY } = io.stdout
   switch (request.command) {
     case 'check':
       return showCheck(page, recording)
     case 'replay':
       return showReplay(page, recording, state)
     case 'view':
-      return showView(page, titleOf(recording), state)
+      return showView(page, title, state)
     case 'messages':
-      return showMessages(page, titleOf(recording), request.format, messagesOf(state, request.budget))
+      return showMessages(page, title, request.format, messagesOf(state, request.budget), isTTY)
     case 'tree':
       return showTree(page, recording)
     case 'condense':
-      return showCondense(page, titleOf(recording), state, condensed(state, request))
+      return showCondense(page, title, state, condensed(state, request))
     case 'stuck':
-      return showStuck(page, titleOf(recording), state)
+      return showStuck(page, title, state)
   }
 }
 
@@ -158,8 +161,3 @@ const pageFor = ({ stdout, env }: Io): Page => ({
   // A terminal that does not know its width says 0.
   columns: Math.max(stdout.columns || COLUMNS.default, COLUMNS.least),
 })
-
-async function version(): Promise<string> {
-  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
-  return String((JSON.parse(text) as { readonly version?: unknown }).version)
-}

@@ -9,6 +9,14 @@ describe('a command that makes no sense', () => {
   it.each([
     { argv: [], says: 'no command given' },
     { argv: ['frobnicate'], says: "unknown command 'frobnicate'" },
+    { argv: ['chek', SAMPLE], says: "unknown command 'chek': did you mean check?" },
+    { argv: ['help', 'mesages'], says: "unknown command 'mesages': did you mean messages?" },
+    { argv: ['xyz'], says: "unknown command 'xyz' (see" },
+    {
+      argv: ['conversations', '--db', 'x.db', '--limit', '-5'],
+      says: '--limit must be a number from 1 to 100',
+    },
+    { argv: ['serve', '--port', '-5'], says: '--port must be a number from 0 to 65535' },
     { argv: ['toString', SAMPLE], says: "unknown command 'toString'" },
     { argv: ['check'], says: 'check needs a FILE, or - for standard input' },
     { argv: ['check', '--json'], says: 'check needs a FILE' },

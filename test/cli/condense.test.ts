@@ -121,7 +121,7 @@ describe('condense', () => {
     [['condense', SAMPLE, '--max-events', 'x'], '--max-events must be an integer'],
     [['condense', SAMPLE, '--max-events', '8', '--summary', ' '], '--summary must say something'],
     [['view', SAMPLE, '--max-events', '8'], 'view has no option --max-events'],
-    [['messages', SAMPLE, '--budget', '-1'], '--budget needs a value'],
+    [['messages', SAMPLE, '--budget', '-1'], '--budget must be an integer, 0 or more'],
     [['messages', SAMPLE, '--budget', 'x'], '--budget must be an integer, 0 or more'],
     [['view', SAMPLE, '--budget', '1'], 'view has no option --budget'],
   ])('%j makes no sense', async (argv, says) => {

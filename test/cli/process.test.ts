@@ -1,7 +1,7 @@
 /** The real command as a child process: streams, exit codes, pipes that close early. */
 
 import { spawn } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -50,6 +50,29 @@ describe('the process', { timeout: 60_000 }, () => {
     ]
     const outcomes = await Promise.all(commands.map((argv) => start(argv)))
     for (const [index, argv] of commands.entries()) expect(outcomes[index]).toEqual(await colloquy(argv))
+  })
+
+  it('says which Node it needs where there is no SQLite in it', async () => {
+    const at = folder({ 'a.jsonl': lines(said('m', 'hi')) })
+    await colloquy(['import', at('a.jsonl'), '--db', at('x.db')])
+    const { engines } = JSON.parse(readFileSync(resolve(MAIN, '../../../package.json'), 'utf8'))
+    const least = /^>=(\d+\.\d+)$/.exec(engines.node)?.[1]
+    const says = `needs Node ${least} or newer; this is ${process.versions.node}`
+    const db = ['--db', at('x.db')]
+    const commands = [
+      ['conversations', ...db],
+      ['replay', ...db, '--conversation', 'a'],
+      ['import', at('a.jsonl'), '--db', at('new.db')],
+      ['serve', '--port', '0', ...db],
+      ['conversations', ...db, '--json'],
+    ]
+    const outcomes = await Promise.all(
+      commands.map((argv) => start(argv, { node: ['--no-experimental-sqlite'] })),
+    )
+    for (const { code, err } of outcomes) expect([code, err]).toEqual([1, `colloquy ${says}\n`])
+    expect(outcomes.map(({ out }) => out).slice(0, -1)).toEqual(['', '', '', ''])
+    expect(JSON.parse(outcomes.at(-1)?.out ?? '')).toMatchObject({ error: { message: says } })
+    expect(existsSync(at('new.db'))).toBe(false)
   })
 
   it('reads standard input', async () => {

@@ -346,7 +346,7 @@ describe('what else is refused', () => {
     [what: string, args: readonly string[], env: Readonly<Record<string, string>>, code: number, says: string]
   >([
     ['a file that is not there', ['--config', 'none.json'], {}, 1, 'none.json: no such file or directory'],
-    ['a file that is a folder', ['--config', 'work'], {}, 1, 'work: cannot be read (EISDIR)'],
+    ['a file that is a folder', ['--config', 'work'], {}, 1, 'work: is a directory, not a file'],
     ['a file without a name', ['--config'], {}, 2, '--config needs a value (see: colloquy help)'],
     [
       'a workspace that is not there',

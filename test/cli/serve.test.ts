@@ -111,14 +111,27 @@ describe('colloquy serve', () => {
       1,
       /is no address of this machine/,
     ],
-    ['a folder that is not there', ['--db', '/nowhere/at/all.db'], {}, 1, /cannot be opened/],
-    ['a file that is no database', ['--db', SAMPLE], {}, 1, /is no SQLite database/],
+    [
+      'a folder that is not there',
+      ['--db', '/nowhere/at/all.db'],
+      {},
+      1,
+      /^colloquy: \/nowhere\/at\/all\.db: cannot be made: its folder is not there$/m,
+    ],
+    ['a folder', ['--db', '.'], {}, 1, /^colloquy: \.: is a directory, not a database$/m],
+    [
+      'a file that is no database',
+      ['--db', SAMPLE],
+      {},
+      1,
+      /^colloquy: \S+sample\.jsonl: The file is no SQLite/,
+    ],
     [
       'a server that is not there',
       ['--db', 'postgres://u:pass-word@127.0.0.1:1/x'],
       {},
       1,
-      /PostgreSQL cannot be reached/,
+      /^colloquy: postgres:\/\/u:\*\*\*@127\.0\.0\.1:1\/x: PostgreSQL cannot be reached/,
     ],
   ])('refuses %s in one line', async (_what, args, env, code, message) => {
     const outcome = await colloquy(['serve', '--port', '0', ...args], { env })

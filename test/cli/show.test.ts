@@ -2,6 +2,7 @@
 
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { FORMATS } from '../../src/cli/commands.ts'
 import { progressOn } from '../../src/cli/progress.ts'
 import { width } from '../../src/cli/show/text.ts'
 import { answered, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
@@ -277,11 +278,33 @@ describe('messages', () => {
   })
 
   it('shows a provider’s request as indented JSON', async () => {
-    const out = await shown('messages', [said('m', 'hi')], '--format', 'openai-chat')
+    const log = folder({ 'log.jsonl': lines(said('m', 'hi')) })('log.jsonl')
+    const argv = ['messages', log, '--format', 'openai-chat']
+    const { out } = await colloquy(argv, { tty: true, env: { NO_COLOR: '1' } })
     const [heading, ...json] = out.split('\n')
-    expect(heading).toBe('log.jsonl  openai-chat')
+    expect(heading).toBe(`${log}  openai-chat`)
     expect(JSON.parse(json.join('\n'))).toMatchObject([{ role: 'user' }])
     expect(json.length).toBeGreaterThan(3)
+  })
+
+  it.each(FORMATS.filter((format) => format !== 'neutral'))(
+    'pipes a request to %s as one JSON document',
+    async (format) => {
+      const log = [said('m', 'hi'), called('a', 'ls'), answered('o', 'a', 'done')]
+      const file = folder({ 'log.jsonl': lines(...log) })('log.jsonl')
+      const argv = ['messages', '--format', format, file]
+      const { code, out, err } = await colloquy(argv)
+      expect([code, err]).toEqual([0, ''])
+      expect(JSON.parse(out)).toEqual(JSON.parse((await colloquy([...argv, '--json'])).out).messages)
+    },
+  )
+})
+
+describe('a log of nothing', () => {
+  it('has no events to count', async () => {
+    const out = await shown('replay', [])
+    expect(out).toMatch(/^ {2}events +none$/m)
+    expect(out).not.toMatch(/: *$/m)
   })
 })
 

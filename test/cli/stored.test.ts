@@ -260,7 +260,9 @@ describe('what has no answer', () => {
     { argv: ['search', '--db', 'x.db', '--conversation', 'c', '--page', 'nope'], code: 'invalid_cursor' },
     { argv: ['conversations', '--db', 'x.db', '--page', 'nope'], code: 'invalid_cursor' },
     { argv: ['import', 'c.jsonl', '--db', 'text.db'], code: 'store_unavailable' },
-    { argv: ['import', 'c.jsonl', '--db', 'none/x.db'], code: 'store_unavailable' },
+    { argv: ['import', 'c.jsonl', '--db', 'none/x.db'], code: 'not_found' },
+    { argv: ['import', 'c.jsonl', '--db', 'c.jsonl/x.db'], code: 'not_found' },
+    { argv: ['import', 'c.jsonl', '--db', 'folder.db'], code: 'unreadable' },
   ])('$argv is one line, $code', async ({ argv, code }) => {
     const at = folder({
       'c.jsonl': lines({ id: 'p', kind: 'PauseEvent' }),

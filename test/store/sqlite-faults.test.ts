@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileS
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PauseEvent } from '../../src/event/types.ts'
+import { toStoreError } from '../../src/store/sqlite/fault.ts'
 import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { DRIVERS, type Driver, folder, openDatabase, openStore } from './sqlite-drivers.ts'
@@ -215,6 +216,18 @@ describe('a file that cannot be used', () => {
     await fails(store.read('c'), 'store_unavailable')
     await (await begin('node:sqlite', file)).close()
     expect(await store.read('c')).toHaveLength(1)
+  })
+})
+
+describe('files beside a database that may not be made or used', () => {
+  it.each([
+    { errcode: 1544, message: 'attempt to write a readonly database' },
+    { errcode: 1288, message: 'attempt to write a readonly database' },
+    { code: 'SQLITE_READONLY_RECOVERY', message: 'attempt to write a readonly database' },
+    { code: 'SQLITE_READONLY_CANTLOCK', message: 'attempt to write a readonly database' },
+  ])('are told of by permission, not by how it was opened: %o', (thrown) => {
+    expect(toStoreError(thrown)).toEqual(code('store_read_only', /beside the database.*permission.*folder/))
+    expect(toStoreError(thrown)).not.toEqual(code('store_read_only', /open it for writing/))
   })
 })
 

@@ -1,9 +1,9 @@
 /** A database's address goes in, a store over it comes out; no database is made by reading one. */
 
-import { stat } from 'node:fs/promises'
 import { ColloquyError, hasCode, type Store } from '../../index.ts'
-import { FileError, fromFileSystem } from '../failure.ts'
+import { FileError } from '../failure.ts'
 import type { Address } from './address.ts'
+import { type Opened, openToRead, openToWrite, SHUT_FOLDER } from './sqlite.ts'
 
 /** What the store is for. */
 export interface Access {
@@ -14,49 +14,71 @@ export interface Access {
   readonly clock?: () => bigint
 }
 
-/** Does some work on a store, closes it, and says whatever goes wrong without the password. */
+/**
+ * Does some work on a store, closes it, and says whatever goes wrong without the password; what goes wrong with the database itself names
+ * it.
+ */
 export async function withStore<T>(
   address: Address,
   access: Access,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore(address, access).catch((error: unknown) => {
-    throw cleanError(error, address)
+  const { store, close, doubt } = await openStore(address, access).catch((error: unknown) => {
+    throw error instanceof FileError ? about(address, error) : cleanError(error, address, access)
   })
   try {
-    return await work(store)
+    const result = await work(store)
+    await refuseDoubt()
+    return result
   } catch (error) {
-    throw cleanError(error, address)
+    if (error instanceof ColloquyError) await refuseDoubt()
+    throw cleanError(error, address, access)
   } finally {
-    await store.close().catch(() => undefined)
+    await close().catch(() => undefined)
+  }
+
+  async function refuseDoubt(): Promise<void> {
+    const failure = await doubt?.()
+    if (failure) throw about(address, failure)
   }
 }
 
-async function openStore({ kind, target }: Address, access: Access): Promise<Store> {
+async function openStore({ kind, target }: Address, access: Access): Promise<Opened> {
   const { write, clock, listen = false } = access
   const dated = clock === undefined ? {} : { clock }
-  if (kind === 'postgres') {
-    const { postgresStore } = await import('../../store/postgres/index.ts')
-    return postgresStore({ url: target, listen, ...dated })
-  }
-  if (!write) await checkFile(target)
-  const { sqliteStore } = await import('../../store/sqlite/index.ts')
-  return sqliteStore({ file: target, readOnly: !write, ...dated })
+  if (kind === 'sqlite') return write ? openToWrite(target, dated) : openToRead(target, dated)
+  const { postgresStore } = await import('../../store/postgres/index.ts')
+  const store = postgresStore({ url: target, listen, ...dated })
+  return { store, close: () => store.close() }
 }
 
-async function checkFile(file: string): Promise<void> {
-  const found = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
-  if (found.isDirectory()) throw new FileError('unreadable', 'is a directory, not a database')
-}
+/** The error, about the database. */
+const about = ({ label }: Address, { code, message }: Pick<FileError, 'code' | 'message'>): FileError =>
+  new FileError(code, message, label)
+
+/** What the database was asked for and lacks. */
+const LACKS = ['unknown_conversation', 'no_conversations']
+
+/** SQLite's codes for a database that cannot be read, since its log or what belongs to it cannot be made or used. */
+const SHUT = [14, 264, 520, 1288, 1544]
 
 /** The error in words of the command: without secrets, and with advice that can be followed here. */
-function cleanError(error: unknown, { label, scrub }: Address): unknown {
+function cleanError(error: unknown, address: Address, { write }: Access): unknown {
+  const { label, scrub } = address
   if (hasCode(error, 'store_read_only') && error.message.includes('must be migrated')) {
-    return new FileError('no_conversations', 'holds no conversations that this version can read')
+    const message = 'holds no conversations that this version can read'
+    return about(address, { code: 'no_conversations', message })
   }
-  if (error instanceof ColloquyError) return new ColloquyError(error.code, said(error, scrub), error.data)
-  if (error instanceof FileError) return error
-  if (!(error instanceof Error) || error.name === 'ClosedPipe' || error.name === 'UsageError') return error
+  if (error instanceof ColloquyError) {
+    if (!error.code.startsWith('store_')) return new ColloquyError(error.code, said(error, scrub), error.data)
+    // Its file is there and may be read: that was seen to before.
+    if (!write && SHUT.some((code) => code === error.data['sqlite']))
+      return about(address, { code: 'unreadable', message: SHUT_FOLDER })
+    return about(address, { code: error.code, message: said(error, scrub) })
+  }
+  if (error instanceof FileError) return LACKS.includes(error.code) ? about(address, error) : error
+  if (!(error instanceof Error) || ['ClosedPipe', 'UsageError', 'OldRuntime'].includes(error.name))
+    return error
   return new Error(scrub(error.message) || `${label} gives an error`)
 }
 

@@ -1,7 +1,6 @@
 /** Files and a database go in, the files' conversations are copied into it, and what became of each is told. */
 
 import {
-  ColloquyError,
   type ConversationRecord,
   hasCode,
   type NewConversation,
@@ -41,7 +40,7 @@ async function importFile(file: string, request: ImportRequest, io: Io, page: Pa
     const plan = planImport(file, opened.surroundings, request)
     const report = await withStore(request.db, { write: true }, (store) =>
       copyConversation(store, file, opened, plan, request, progress),
-    ).catch((error: unknown) => Promise.reject(ofDatabase(error, request.db.label)))
+    )
     progress.done()
     if (request.json) await writeAll(io.stdout, [...jsonPieces(importAnswer(report)), '\n'])
     else await writeLines(io.stdout, showImport(page, report, request.db.label))
@@ -49,12 +48,6 @@ async function importFile(file: string, request: ImportRequest, io: Io, page: Pa
     if (note !== null) await complain(io, `${safe(file)}: ${note}`)
     return note === null ? 0 : 1
   })
-}
-
-/** An error of the database names it: the message begins with the file that was to be imported. */
-function ofDatabase(error: unknown, label: string): unknown {
-  if (!(error instanceof ColloquyError) || !error.code.startsWith('store_')) return error
-  return new ColloquyError(error.code, `${label}: ${error.message}`, error.data)
 }
 
 async function copyConversation(

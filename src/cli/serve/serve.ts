@@ -1,6 +1,7 @@
 /** A database and an address go in; a service runs there until it is asked to end, then the exit code comes out. */
 
 import { resolve } from 'node:path'
+import { ColloquyError } from '../../index.ts'
 import { complain, explain } from '../attempt.ts'
 import { withStore } from '../db/open.ts'
 import { FileError, UsageError } from '../failure.ts'
@@ -60,7 +61,9 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
           webhook === '' ? log.failed(error, {}) : log.notTaken(error, webhook, conversationId),
       },
     }).catch((error: unknown) => {
-      const listening = error instanceof Error && error.cause instanceof Error && 'syscall' in error.cause
+      // The database has causes of its own.
+      if (error instanceof ColloquyError || !(error instanceof Error)) throw error
+      const listening = error.cause instanceof Error && 'syscall' in error.cause
       throw listening ? new FileError('unexpected', error.message) : error
     })
     const stopped = new Promise<void>((stop) => io.onStop?.(stop))

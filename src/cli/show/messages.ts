@@ -21,21 +21,22 @@ const ROLE_COLUMNS = 'assistant'.length
 /** How many lines of one text are shown. */
 const TEXT_LINES = 6
 
-/** Shows messages in a format. */
+/** Shows messages in a format. A provider's is one JSON document, and with `titled` has a heading above it. */
 export function* showMessages(
   page: Page,
-  file: string,
+  title: string,
   format: Format,
   given: readonly NeutralMessage[],
+  titled: boolean,
 ): IterableIterator<string> {
   if (format === 'neutral') {
     const messages = maskSecrets(given)
-    yield heading(page, safe(file), counted(messages.length, 'message'))
+    yield heading(page, safe(title), counted(messages.length, 'message'))
     for (const message of messages) yield* messageLines(page, message)
     return
   }
   const answer = maskSecrets(messagesIn(format, given))['messages']
-  yield heading(page, safe(file), format)
+  if (titled) yield heading(page, safe(title), format)
   yield* toJson(answer, 2).split('\n')
 }
 

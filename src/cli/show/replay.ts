@@ -47,7 +47,8 @@ export function* stateRows(page: Page, state: State): IterableIterator<string> {
     yield row('error', page.paint('bad', fit(glimpse(`${header.error.code}: ${header.error.detail}`), room)))
   }
   yield row('HEAD', headText(page, state, room))
-  yield row('events', fit(`${log.entries.length.toLocaleString('en')}: ${kindCounts(state)}`, room))
+  const count = log.entries.length.toLocaleString('en')
+  yield row('events', log.entries.length === 0 ? 'none' : fit(`${count}: ${kindCounts(state)}`, room))
   yield row('branches', String(leaves(log).length))
   yield row('view', counted(branch.view.length, 'event'))
   const open = listOpenCalls(branch.openCalls)

@@ -14,6 +14,18 @@ const RESULTS: Readonly<Record<number, string>> = {
   26: 'NOTADB',
 }
 
+/** What belongs beside the file in write-ahead mode cannot be made or used: recovery, lock, initialisation, folder. */
+const SHUT: readonly unknown[] = [
+  264,
+  520,
+  1288,
+  1544,
+  'SQLITE_READONLY_RECOVERY',
+  'SQLITE_READONLY_CANTLOCK',
+  'SQLITE_READONLY_CANTINIT',
+  'SQLITE_READONLY_DIRECTORY',
+]
+
 /** The file under an open connection is another one, or gone. */
 const MOVED = { name: 'SQLITE_READONLY_DBMOVED', number: 1032 } as const
 
@@ -30,12 +42,22 @@ const BUSY: Meaning = {
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   BUSY,
   LOCKED: BUSY,
-  READONLY: { code: 'store_read_only', message: 'The database may only be read; open it for writing.' },
+  READONLY: {
+    code: 'store_read_only',
+    message:
+      'The database may only be read; open it for writing, and see whether its file may be written to.',
+  },
   FULL: { code: 'store_full', message: 'The disk or the database is full; make room and call again.' },
   CORRUPT: unavailable('The database file is damaged; restore it from a backup.'),
   NOTADB: unavailable('The file is no SQLite database; give the path of another one.'),
   CANTOPEN: unavailable('The database file cannot be opened; see whether its folder exists and may be used.'),
   IOERR: unavailable('The disk does not answer as it should; call again once it does.'),
+}
+
+const SHUT_FOLDER: Meaning = {
+  code: 'store_read_only',
+  message:
+    'SQLite keeps files beside the database, and they may not be written, not even to read it; get permission to write in its folder.',
 }
 
 function unavailable(message: string): Meaning {
@@ -59,7 +81,8 @@ export function toStoreError(error: unknown): unknown {
   if (number === undefined && name === null && !isClosed(code, said)) return error
   const primary = RESULTS[(number ?? 0) & 0xff] ?? name?.split('_')[1] ?? ''
   const moved = number === MOVED.number || name === MOVED.name
-  const meaning = moved ? undefined : MEANINGS[primary]
+  const shut = SHUT.includes(number ?? name)
+  const meaning = moved ? undefined : shut ? SHUT_FOLDER : MEANINGS[primary]
   const { code: own, message: text } = meaning ?? unavailable('The database gives an error.')
   return new ColloquyError(own, `${text} SQLite says: ${said}.`, { sqlite: name ?? number }, { cause: error })
 }

@@ -21,7 +21,10 @@ export type SqliteStoreOptions = (
    * last appends may be gone, though never a part of one.
    */
   readonly synchronous?: 'full' | 'normal'
-  /** Refuses every change. The database must exist and be of this version. Default: false. */
+  /**
+   * Refuses every change. The database must exist and be of this version. SQLite still makes files beside it, which a connection that only
+   * reads does not remove, so its folder must let it. Default: false.
+   */
   readonly readOnly?: boolean
   /** For how many milliseconds a call waits while another process writes. Default: 5,000. */
   readonly busyTimeout?: number

@@ -1,0 +1,19 @@
+/** The package's own description goes in; its version, and the oldest Node that it runs on, come out. */
+
+import { readFile } from 'node:fs/promises'
+
+/** What the command tells of its package. */
+export interface Package {
+  readonly version: string
+  /** As in 22.13. */
+  readonly node: string
+}
+
+export async function readPackage(): Promise<Package> {
+  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
+  const { version, engines } = JSON.parse(text) as {
+    readonly version: string
+    readonly engines: { readonly node: string }
+  }
+  return { version, node: engines.node.replace(/^\D+/, '') }
+}

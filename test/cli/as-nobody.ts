@@ -1,0 +1,47 @@
+/**
+ * Runs the command in a process of its own for a user who may do little: arguments go in, what it left behind comes out as JSON. With
+ * `hold FILE` it says that it reads a database, and reads on once it is told to.
+ */
+
+import { once } from 'node:events'
+import { addressOf } from '../../src/cli/db/address.ts'
+import { withStore } from '../../src/cli/db/open.ts'
+import type { Sink } from '../../src/cli/io.ts'
+import { run } from '../../src/cli/run.ts'
+
+const NOBODY = 65_534
+
+// All is loaded before the rights are given up: the code may lie where only its owner may go.
+await import('../../src/service/node/index.ts')
+await import('../../src/store/sqlite/index.ts')
+if (process.getuid?.() === 0) {
+  process.setgroups?.([])
+  process.setgid?.(NOBODY)
+  process.setuid?.(NOBODY)
+}
+
+async function hold(file: string): Promise<object> {
+  const read = withStore(addressOf(file), { write: false }, async (store) => {
+    await store.getConversation('c')
+    process.stdout.write('reading\n')
+    await once(process.stdin, 'data')
+    return store.getConversation('c')
+  })
+  return read.then(
+    (record) => ({ version: record?.version }),
+    (error: Error) => ({ error: error.message }),
+  )
+}
+
+async function outcomeOf(argv: readonly string[]): Promise<object> {
+  let [out, err] = ['', '']
+  const stdout: Sink = { isTTY: false, write: async (text) => void (out += text) }
+  const stderr: Sink = { isTTY: false, write: async (text) => void (err += text) }
+  const code = await run(argv, { stdin: process.stdin, stdout, stderr, env: {} })
+  return { code, out, err }
+}
+
+const [first, file = ''] = process.argv.slice(2)
+const said = await (first === 'hold' ? hold(file) : outcomeOf(process.argv.slice(2)))
+process.stdout.write(`${JSON.stringify(said)}\n`)
+process.stdin.destroy()

@@ -1,0 +1,211 @@
+/** Databases that the user may read and not write, and what reading one leaves behind. */
+
+import { execFile, spawn } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
+import { promisify } from 'node:util'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { inFile } from './database.ts'
+import { colloquy, folder, lines, type Outcome, said } from './world.ts'
+
+const CHILD = resolve(import.meta.dirname, 'as-nobody.ts')
+
+const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts')
+
+const LOG = lines(said('m', 'Hello'), said('n', 'Hello again'))
+
+/** Runs a command as a user who owns nothing and may write nowhere but where all may. */
+async function asNobody(...argv: readonly string[]): Promise<Outcome> {
+  const { stdout } = await promisify(execFile)(process.execPath, [CHILD, ...argv])
+  return JSON.parse(stdout) as Outcome
+}
+
+/** Runs a command as whoever runs the tests; rejects when it fails. */
+const start = (...argv: readonly string[]): Promise<{ stdout: string }> =>
+  promisify(execFile)(process.execPath, [MAIN, ...argv])
+
+/** A folder with `db/my.db` of one conversation, `c`, and `free/`, where all may write. */
+async function place(): Promise<(name?: string) => string> {
+  const at = folder({ 'c.jsonl': LOG })
+  for (const name of ['db', 'free']) mkdirSync(at(name))
+  chmodSync(at(), 0o755)
+  chmodSync(at('free'), 0o777)
+  expect((await colloquy(['import', at('c.jsonl'), '--db', at('db/my.db')])).code).toBe(0)
+  return at
+}
+
+/** Takes the right to write from the folder of a file and, with `file`, from the file. */
+function shut(file: string, rights: { readonly file: number; readonly folder: number }): void {
+  chmodSync(file, rights.file)
+  chmodSync(dirname(file), rights.folder)
+  onTestFinished(() => chmodSync(dirname(file), 0o755))
+}
+
+const READERS = [
+  ['conversations'],
+  ['search', '--conversation', 'c'],
+  ['replay', '--conversation', 'c'],
+  ['check', '--conversation', 'c'],
+  ['export', '--conversation', 'c'],
+]
+
+describe('a database that may only be read', () => {
+  it.each([
+    ['nor its folder written', { file: 0o444, folder: 0o555 }],
+    ['in a folder that all may write', { file: 0o444, folder: 0o777 }],
+    ['in a folder of another, and written by all', { file: 0o666, folder: 0o555 }],
+  ])('is read, %s, and nothing changes there', async (_what, rights) => {
+    const at = await place()
+    shut(at('db/my.db'), rights)
+    const before = readFileSync(at('db/my.db'))
+    for (const [name = '', ...argv] of READERS) {
+      const found = await asNobody(name, '--db', at('db/my.db'), ...argv)
+      const { code, out, err } = await colloquy([name, '--db', at('db/my.db'), ...argv])
+      expect(found).toEqual({ code, out, err })
+      expect(found.code).toBe(0)
+      expect(readdirSync(at('db'))).toEqual(['my.db'])
+    }
+    expect(readFileSync(at('db/my.db'))).toEqual(before)
+  })
+
+  it('is found under a name that an address would take for something else', async () => {
+    const at = await place()
+    copyFileSync(at('db/my.db'), at('db/a?b#c%20d é.db'))
+    shut(at('db/a?b#c%20d é.db'), { file: 0o444, folder: 0o555 })
+    const { code, out } = await asNobody('conversations', '--db', at('db/a?b#c%20d é.db'), '--json')
+    expect([code, JSON.parse(out).items]).toMatchObject([0, [{ id: 'c', events: 2 }]])
+  })
+
+  it('is read with what another is still writing', async () => {
+    const at = await place()
+    const store = sqliteStore({ file: at('db/my.db') })
+    onTestFinished(() => store.close())
+    await store.append('c', [{ kind: 'PauseEvent', id: 'p' }])
+    expect(readdirSync(at('db')).toSorted()).toEqual(['my.db', 'my.db-shm', 'my.db-wal'])
+    shut(at('db/my.db'), { file: 0o444, folder: 0o555 })
+    const { code, out } = await asNobody('search', '--db', at('db/my.db'), '--conversation', 'c', '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(out).items.map(({ id }: { readonly id: string }) => id)).toContain('p')
+  })
+
+  it.each([
+    [true, { error: 'was changed while it was read; ask again' }],
+    [false, { version: 2 }],
+  ])('is read again where somebody wrote it meanwhile: %s', async (changed, expected) => {
+    const at = await place()
+    shut(at('db/my.db'), { file: 0o644, folder: 0o555 })
+    const child = spawn(process.execPath, [CHILD, 'hold', at('db/my.db')], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const said = createInterface(child.stdout)[Symbol.asyncIterator]()
+    expect((await said.next()).value).toBe('reading')
+    if (changed) {
+      chmodSync(at('db'), 0o755)
+      await inFile(at('db/my.db'), (store) => store.append('c', [{ kind: 'PauseEvent', id: 'p' }]))
+    }
+    child.stdin.write('go on\n')
+    expect(JSON.parse((await said.next()).value ?? '')).toEqual(expected)
+  })
+
+  it('is refused by name while its latest changes cannot be read', async () => {
+    const at = await place()
+    const store = sqliteStore({ file: at('db/my.db') })
+    await store.append('c', [{ kind: 'PauseEvent', id: 'p' }])
+    // As after a crash: a log that only somebody with the right to write there can take in.
+    mkdirSync(at('torn'))
+    for (const name of ['my.db', 'my.db-wal']) copyFileSync(at(`db/${name}`), at(`torn/${name}`))
+    await store.close()
+    shut(at('torn/my.db'), { file: 0o444, folder: 0o555 })
+    const says = `colloquy: ${at('torn/my.db')}: cannot be read: SQLite needs files beside it, and permission to write there is denied; get that, or copy the database with them\n`
+    expect(await asNobody('conversations', '--db', at('torn/my.db'))).toEqual({ code: 1, out: '', err: says })
+    const output = at('free/x.jsonl')
+    const argv = ['export', '--db', at('torn/my.db'), '--conversation', 'c', '--output', output]
+    expect(await asNobody(...argv)).toEqual({ code: 1, out: '', err: says })
+    expect(readdirSync(at('free'))).toEqual([])
+    expect(readdirSync(at('torn')).toSorted()).toEqual(['my.db', 'my.db-wal'])
+  })
+
+  it('is exported, and an output that cannot be written is what its error names', async () => {
+    const at = await place()
+    shut(at('db/my.db'), { file: 0o444, folder: 0o555 })
+    const argv = ['export', '--db', at('db/my.db'), '--conversation', 'c', '--output']
+    expect((await asNobody(...argv, at('free/x.jsonl'))).code).toBe(0)
+    expect(readFileSync(at('free/x.jsonl'), 'utf8').trimEnd().split('\n')).toHaveLength(2)
+    expect(await asNobody(...argv, at('db/x.jsonl'))).toMatchObject({
+      code: 1,
+      err: `colloquy: ${at('db/x.jsonl')}: cannot be written (EACCES)\n`,
+    })
+  })
+
+  it('is refused to those who want to write it, in the same words by every command', async () => {
+    const at = await place()
+    shut(at('db/my.db'), { file: 0o444, folder: 0o555 })
+    const cases = [
+      ['db/my.db', 'cannot be written: permission is denied (EACCES)'],
+      ['db/new.db', 'cannot be made: permission to write in its folder is denied (EACCES)'],
+      ['db', 'is a directory, not a database'],
+      ['none/x.db', 'cannot be made: its folder is not there'],
+    ] as const
+    for (const [name, says] of cases) {
+      const db = at(name)
+      expect(await asNobody('serve', '--port', '0', '--db', db)).toEqual({
+        code: 1,
+        out: '',
+        err: `colloquy: ${db}: ${says}\n`,
+      })
+      const { code, out, err } = await asNobody('import', at('c.jsonl'), '--db', db, '--json')
+      expect([code, err]).toEqual([1, `colloquy: ${at('c.jsonl')}: ${db}: ${says}\n`])
+      expect(JSON.parse(out)).toMatchObject({ file: at('c.jsonl'), error: { message: `${db}: ${says}` } })
+    }
+  })
+
+  it('is refused to those who may not read it', async () => {
+    const at = await place()
+    chmodSync(at('db/my.db'), 0)
+    for (const argv of [['conversations'], ['serve', '--port', '0'], ['import', at('c.jsonl')]]) {
+      const { code, err } = await asNobody(...argv, '--db', at('db/my.db'))
+      expect([code, err]).toEqual([
+        1,
+        expect.stringContaining(`${at('db/my.db')}: permission denied (EACCES)\n`),
+      ])
+    }
+  })
+})
+
+describe('reading a database', () => {
+  it('leaves nothing beside it, and no change in it', async () => {
+    const at = await place()
+    const { mtimeMs } = statSync(at('db/my.db'))
+    for (const [name = '', ...argv] of READERS) {
+      expect((await colloquy([name, '--db', at('db/my.db'), ...argv])).code).toBe(0)
+      expect(readdirSync(at('db'))).toEqual(['my.db'])
+    }
+    expect((await colloquy(['search', '--db', at('db/my.db'), '--conversation', 'none'])).code).toBe(1)
+    expect(readdirSync(at('db'))).toEqual(['my.db'])
+    expect(statSync(at('db/my.db')).mtimeMs).toBe(mtimeMs)
+  })
+
+  it('leaves nothing beside it when several do so at once', async () => {
+    const at = await place()
+    const argv = ['search', '--db', at('db/my.db'), '--conversation', 'c']
+    await Promise.all(Array.from({ length: 4 }, () => start(...argv)))
+    expect(readdirSync(at('db'))).toEqual(['my.db'])
+  })
+
+  it('takes nothing from those who use it', async () => {
+    const at = await place()
+    const database = new DatabaseSync(at('db/my.db'))
+    onTestFinished(() => database.close())
+    const store = sqliteStore({ database })
+    await store.append('c', [{ kind: 'PauseEvent', id: 'p' }])
+    const names = readdirSync(at('db')).toSorted()
+    const { stdout } = await start('conversations', '--db', at('db/my.db'), '--json')
+    expect(JSON.parse(stdout).items).toMatchObject([{ id: 'c', events: 3 }])
+    expect(readdirSync(at('db')).toSorted()).toEqual(names)
+    expect((await store.append('c', [{ kind: 'PauseEvent', id: 'q' }])).version).toBe(4)
+  })
+})
