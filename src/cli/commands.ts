@@ -147,7 +147,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     reads: ['database'],
     flags: ['db', 'conversation', 'format', 'output', 'force', 'redact'],
     more: [
-      `FORMAT is one of ${LAYOUTS.join(', ')}; the default is jsonl, on standard output unless PATH is given.`,
+      `FORMAT is one of ${LAYOUTS.join(', ')}; the default is zip for PATH.zip, else jsonl, on standard output unless PATH is given.`,
       'Lines that could not be read as events are written in their place, as they were.',
       'Nothing is left out: what is encrypted in the events, as reasoning is, stands in the export.',
       'With --force, a file or an earlier export that PATH names is replaced.',

@@ -41,13 +41,14 @@ export function importRequest(files: readonly string[], options: Given): ImportR
 /** @throws UsageError */
 export function exportRequest(words: readonly string[], options: Given): ExportRequest {
   const stored = storedOf('export', words, options)
-  const layout = choiceOf(options, 'format', LAYOUTS) ?? 'jsonl'
   const output = valueOf(options, 'output')
+  const named = output !== null && /\.zip$/i.test(output) ? 'zip' : 'jsonl'
+  const layout = choiceOf(options, 'format', LAYOUTS) ?? named
   if (output === null && layout !== 'jsonl')
     throw new UsageError(`export --format ${layout} needs --output PATH`)
   // Import would take it for an array, or for base_state.json.
   if (layout === 'jsonl' && output !== null && /\.(?:json|zip)$/i.test(output))
-    throw new UsageError('export writes lines: name --output PATH.jsonl, or say --format')
+    throw new UsageError('lines go to a file of another name: --output PATH.jsonl, or say --format')
   if (output === null && options.has('force')) throw new UsageError('--force needs --output PATH')
   const [force, redact] = [options.has('force'), options.has('redact')]
   return { command: 'export', ...stored, layout, output, force, redact }

@@ -127,6 +127,26 @@ describe('a path', () => {
     expect(namesIn(at())).toEqual(before)
   })
 
+  it('goes by its name where no format is given', async () => {
+    const at = await filled()
+    for (const [name, begin] of [
+      ['out.zip', 'PK'],
+      ['OUT.ZIP', 'PK'],
+      ['out.jsonl', '{"'],
+      ['out.log', '{"'],
+    ] as const) {
+      expect(await exported(at, '--output', at(name))).toMatchObject({ code: 0, err: '' })
+      expect(readFileSync(at(name), 'latin1').slice(0, 2)).toBe(begin)
+    }
+    for (const [argv, said] of [
+      [['--output', at('out.json')], /--output PATH\.jsonl/],
+      [['--output', at('b.zip'), '--format', 'jsonl'], /--output PATH\.jsonl/],
+    ] as const) {
+      const { code, err } = await exported(at, ...argv)
+      expect([code, said.test(err)]).toEqual([2, true])
+    }
+  })
+
   it('is not there when the export failed half way', async () => {
     const at = await filled()
     await inFile(at('x.db'), async (store) => {
