@@ -87,6 +87,8 @@ export interface Service {
   readonly runs: Runs
   /** The streams of conversations; `close` ends them. */
   readonly live: Live
+  /** Is given a line for each request; whoever serves sockets gives it theirs. Null: nobody is. */
+  readonly log: Log | null
   /** The control plane; `start` goes on with what was left undone, `close` ends its sandboxes. */
   readonly control: Plane
   /** The webhooks; `start` begins to deliver to them, `close` ends that. */
@@ -196,6 +198,7 @@ export function createService(options: ServiceOptions): Service {
     keys: own,
     runs,
     live,
+    log: options.log ?? null,
     control,
     callbacks,
     profiles,

@@ -93,14 +93,15 @@ export const isFact = (given: Fact): boolean =>
   given !== null &&
   (isQuarantined(given) || Object.hasOwn(KINDS, (given as { readonly kind: string }).kind))
 
+/** @throws `invalid_event` for what is none. */
+export function checkIsFact(given: Fact): void {
+  if (isFact(given)) return
+  const message = 'What is appended must be an event of one of the 19 kinds, as decodeEvent gives it.'
+  throw new ColloquyError('invalid_event', message, { given })
+}
+
 function checkFact(fact: Fact, live: boolean): void {
-  if (!isFact(fact)) {
-    throw new ColloquyError(
-      'invalid_event',
-      'What is appended must be an event of one of the 19 kinds, as decodeEvent gives it.',
-      { given: fact },
-    )
-  }
+  checkIsFact(fact)
   if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
     throw new ColloquyError(
       'transient_event',

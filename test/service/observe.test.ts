@@ -7,6 +7,7 @@ import { createMetrics } from '../../src/service/observe/metrics.ts'
 import type { LogLine } from '../../src/service/observe/observe.ts'
 import { tracing } from '../../src/service/observe/tracing.ts'
 import { clientOver } from './client.ts'
+import { world } from './live-world.ts'
 
 describe('the log', () => {
   it('has a line for each request, with the id that the answer carries', async () => {
@@ -39,6 +40,36 @@ describe('the log', () => {
       lines.every(({ time, milliseconds }) => !Number.isNaN(Date.parse(time)) && Number(milliseconds) >= 0),
     ).toBe(true)
     expect(JSON.stringify(lines)).not.toMatch(/the-key|wrong-key|private-search-text/)
+  })
+
+  it('has a line for each socket when it closes, with the id that the upgrade answers', async () => {
+    const lines: LogLine[] = []
+    const here = await world({ log: (line) => lines.push(line), keys: ['the-key'] })
+    await here.conversation()
+    const upgraded: unknown[] = []
+    const codes: number[] = []
+    for (const [headers, code] of [
+      [{ 'x-session-api-key': 'the-key', 'x-request-id': 'mine-2' }, 1_000],
+      [{ 'x-session-api-key': 'wrong-key' }, 4_001],
+    ] as const) {
+      const { socket, closed } = here.connect('c', { headers })
+      socket.once('upgrade', (response) => upgraded.push(response.headers['x-request-id']))
+      socket.once('message', () => socket.close(code))
+      codes.push((await closed).code)
+    }
+    await expect.poll(() => lines.length).toBe(2)
+    expect(lines).toMatchObject(
+      codes.map((code, at) => ({
+        message: 'socket',
+        path: '/sockets/events/c',
+        status: 101,
+        close_code: code,
+        request_id: upgraded[at],
+      })),
+    )
+    expect(upgraded[0]).toBe('mine-2')
+    expect(JSON.stringify(lines)).not.toMatch(/the-key|wrong-key/)
+    await here.end()
   })
 
   it('ties a failure to its request, and tells the client nothing of it', async () => {

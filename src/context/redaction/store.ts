@@ -3,6 +3,7 @@
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendOptions } from '../../store/append.ts'
 import { ownFact } from '../../store/body.ts'
+import { checkIsFact } from '../../store/placement.ts'
 import type { Store } from '../../store/store.ts'
 import { redactRecord } from './record.ts'
 import { redact, redactLog } from './redact.ts'
@@ -59,6 +60,7 @@ function redactFacts(
   rules: RedactionRules,
   { mode = 'live', expected = 'any' }: AppendOptions = {},
 ): readonly Fact[] {
+  facts.forEach(checkIsFact)
   // A store keeps a copy of what may still be changed; it is the copy that must hold nothing.
   const own = facts.map(ownFact)
   if (mode !== 'import' || expected === 'any') return own.map((fact) => redact(fact, rules))

@@ -7,6 +7,7 @@ import type { Operation, Reply } from './operation.ts'
 import { readParameters } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
 import { byPrecedence, methodsAt } from './routes.ts'
+import { requestIdOf } from '../observe/request-id.ts'
 
 /** One request and how it was answered. */
 export interface Answered {
@@ -42,8 +43,6 @@ export interface AppOptions {
 
 const EMPTY = {}
 
-const REQUEST_ID = /^[\w.:-]{1,128}$/
-
 /** Puts operations into an app. The order of the table does not matter. */
 export function createApp(operations: readonly Operation[], options: AppOptions): Hono {
   const app = new Hono<{ Variables: { operation: Operation; requestId: string } }>()
@@ -51,8 +50,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
   app.use(async (context, next) => {
     const start = performance.now()
     const request = context.req.raw
-    const given = request.headers.get('x-request-id')
-    const requestId = given !== null && REQUEST_ID.test(given) ? given : crypto.randomUUID()
+    const requestId = requestIdOf(request.headers.get('x-request-id'))
     context.set('requestId', requestId)
     const done = options.onRequest(request)
     await next()

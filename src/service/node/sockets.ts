@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { CLOSE } from '../live/close-codes.ts'
+import { requestIdOf } from '../observe/request-id.ts'
 import type { Service } from '../service.ts'
 import type { ConnectionOptions } from './bounds.ts'
 import { Connection } from './connection.ts'
@@ -30,13 +31,13 @@ const PATH = /^\/sockets\/events\/([^/]+)\/?$/
 
 /**
  * Serves `/sockets/events/{conversation_id}`. With no keys configured a page of another site is refused: to a browser's sockets, being on
- * this machine is no obstacle.
+ * this machine is no obstacle. When a socket closes, the service's log gets a line with its code, and the id that the upgrade answered.
  *
  * What is sent, where a reader may begin, and why a socket is closed: see `Format`, `LIVE_QUERY` and `CLOSE` in `service/live`. Give
  * `upgrade` and `close` to `listen`, as `serve` does.
  */
 export function createSockets(
-  { live, identify }: Pick<Service, 'live' | 'identify'>,
+  { live, identify, log }: Pick<Service, 'live' | 'identify' | 'log'>,
   options: SocketOptions = {},
 ): Sockets {
   const { maxFrame = 4 * 2 ** 20, ...given } = options
@@ -48,6 +49,8 @@ export function createSockets(
     clientTracking: false,
   })
   const connections = new Set<Connection>()
+  const ids = new WeakMap<IncomingMessage, string>()
+  server.on('headers', (headers, request) => headers.push(`X-Request-ID: ${ids.get(request)}`))
   let beats: NodeJS.Timeout | undefined
   const beat = (): void => {
     for (const connection of connections) connection.beat()
@@ -60,7 +63,23 @@ export function createSockets(
     const id = decoded(PATH.exec(pathname)?.[1])
     if (id === null) return refuse(raw, '404 Not Found')
     if (live.closed) return refuse(raw, '503 Service Unavailable')
+    const requestId = requestIdOf(String(request.headers['x-request-id'] ?? ''))
+    const start = performance.now()
+    ids.set(request, requestId)
     server.handleUpgrade(request, raw, head, (socket) => {
+      socket.once('close', (code) =>
+        log?.({
+          time: new Date().toISOString(),
+          level: 'info',
+          message: 'socket',
+          request_id: requestId,
+          method: 'GET',
+          path: pathname,
+          status: 101,
+          close_code: code,
+          milliseconds: Math.round((performance.now() - start) * 1_000) / 1_000,
+        }),
+      )
       const connection = new Connection({
         live,
         identify,
