@@ -1,6 +1,6 @@
 /** The core runs anywhere: bundled for a browser it names no Node module and works without Node's globals (design D18). */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { runInNewContext } from 'node:vm'
@@ -8,21 +8,27 @@ import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
-let code = ''
+const INDEX = resolve(import.meta.dirname, '../src/index.ts')
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-bundle-'))
+let code = ''
 
-beforeAll(async () => {
+/** One minified script of a file and all that it uses, as a browser gets it. */
+async function bundled(input: string): Promise<string> {
   const bundle = await rolldown({
-    input: resolve(import.meta.dirname, '../src/index.ts'),
+    input,
     platform: 'browser',
     resolve: { conditionNames: ['browser', 'import', 'default'] },
     transform: { define: { 'process.env.NODE_ENV': '"production"' } },
     logLevel: 'silent',
   })
-  const { output } = await bundle.write({ dir: folder, format: 'iife', name: 'colloquy', minify: true })
+  const { output } = await bundle.generate({ format: 'iife', name: 'colloquy', minify: true })
   await bundle.close()
   expect(output).toHaveLength(1)
-  code = output[0].code
+  return output[0].code
+}
+
+beforeAll(async () => {
+  code = await bundled(INDEX)
 })
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -69,8 +75,27 @@ describe('the core as a browser bundle', () => {
     expect(earlier).toBe(1)
   })
 
+  // Bounds against accidents (a namespace import of the schema library costs more), not measurements.
   it('stays small enough to send', () => {
-    // A bound against accidents (a namespace import of the schema library costs more), not a measurement.
-    expect(gzipSync(code).length).toBeLessThan(120_000)
+    expect(gzipSync(code).length).toBeLessThan(110_000)
+  })
+
+  it('is smaller for whoever takes only what folds a log, writes messages and keeps both in memory', async () => {
+    const index = readFileSync(INDEX, 'utf8')
+    const exported = index.matchAll(
+      /^export \{([^}]*)\} from '\.\/(?:event|log|view|state|messages|store)\//gm,
+    )
+    const names = [...exported].flatMap(([, list = '']) =>
+      list
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== '' && !name.startsWith('type ')),
+    )
+    expect(names).toEqual(
+      expect.arrayContaining(['decodeEvent', 'replay', 'stateAt', 'toAnthropic', 'memoryStore']),
+    )
+    const input = join(folder, 'part.ts')
+    writeFileSync(input, `export { ${names.join(', ')} } from ${JSON.stringify(INDEX)}`)
+    expect(gzipSync(await bundled(input)).length).toBeLessThan(80_000)
   })
 })
