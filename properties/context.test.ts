@@ -7,7 +7,7 @@ import { condenserDecisions, scriptedSummariser } from './checks/condensers.ts'
 import { checkCondensing, checkFit, type Condensed } from './checks/context.ts'
 import { checkMarks, checkMasked, checkStable } from './checks/sent.ts'
 import { hostileLog, legalLog } from '../src/testing/index.ts'
-import { always, RUNS } from './run.ts'
+import { always, alwaysOnLogs, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 /** What must really have happened while K1 to K3 held. */
@@ -70,17 +70,14 @@ describe('K, context', () => {
   })
 
   it('K6 between condensations what is stable only grows', () => {
-    always(hostileLog(), checkStable)
-    always(legalLog(), checkStable)
+    alwaysOnLogs(checkStable)
   })
 
   it('K7 masked messages are valid, and masked once and for all', () => {
-    always(hostileLog(), checkMasked)
-    always(legalLog(), checkMasked)
+    alwaysOnLogs(checkMasked)
   })
 
   it('K8 cache breakpoints are few, and where they may be', () => {
-    always(hostileLog(), checkMarks)
-    always(legalLog(), checkMarks)
+    alwaysOnLogs(checkMarks)
   })
 })

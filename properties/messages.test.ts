@@ -5,7 +5,7 @@ import { hostileLog, legalLog } from '../src/testing/index.ts'
 import type { Situation } from '../test/model/notes.ts'
 import { situationsOf } from '../test/model/situations.ts'
 import { checkGrammars, checkNeutral, checkThinking, checkWords } from './checks/messages.ts'
-import { always } from './run.ts'
+import { always, alwaysOnLogs } from './run.ts'
 import { Tally } from './tally.ts'
 
 describe('M, messages', () => {
@@ -36,17 +36,14 @@ describe('M, messages', () => {
   })
 
   it('M5 signed thinking survives byte for byte', () => {
-    always(hostileLog(), checkThinking)
-    always(legalLog(), checkThinking)
+    alwaysOnLogs(checkThinking)
   })
 
   it('M7 one message a unit, answers directly behind their calls', () => {
-    always(hostileLog(), checkNeutral)
-    always(legalLog(), checkNeutral)
+    alwaysOnLogs(checkNeutral)
   })
 
   it('M10 what is sent is what the log says', () => {
-    always(hostileLog(), checkWords)
-    always(legalLog(), checkWords)
+    alwaysOnLogs(checkWords)
   })
 })

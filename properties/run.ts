@@ -1,6 +1,8 @@
 /** Runs a law on arbitrary values: as often as `COLLOQUY_RUNS` says, with the seed in the message when it fails. */
 
 import * as fc from 'fast-check'
+import type { Fact } from '../src/event/quarantine.ts'
+import { hostileLog, legalLog } from '../src/testing/index.ts'
 
 /** How many values each property is tried on. */
 export const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 1000)
@@ -9,4 +11,10 @@ export const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 1000)
 export function always<T>(arbitrary: fc.Arbitrary<T>, check: (value: T) => void, runs = RUNS): void {
   const property = fc.property(arbitrary, (value) => check(value))
   fc.assert(property, { numRuns: Math.max(1, Math.round(runs)) })
+}
+
+/** Holds a check against hostile logs, and as many legal ones. @throws as `always` does. */
+export function alwaysOnLogs(check: (facts: readonly Fact[]) => void): void {
+  always(hostileLog(), check)
+  always(legalLog(), check)
 }

@@ -6,6 +6,7 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import { isObject } from '../../src/event/json.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
+import type { Event } from '../../src/event/types.ts'
 import { listReports } from '../../src/log/log.ts'
 import { listOpenCalls } from '../../src/log/open-calls.ts'
 import { leaves } from '../../src/state/at.ts'
@@ -33,8 +34,9 @@ export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   checkKept(fact as object as JsonValue, redacted as object as JsonValue)
 }
 
+/** Where a secret may stay: an id may hold anything. */
 // oxfmt-ignore
-const IDS = [
+const IDS: readonly string[] = [
   'kind', 'id', 'parent_id', 'source', 'action_id', 'message_id', 'tool_call_id', 'llm_response_id',
   'forgotten_event_ids', 'summary_offset', 'hook_event_type', 'rejection_source', 'security_risk',
 ]
@@ -87,11 +89,8 @@ function parses(text: string): boolean {
   }
 }
 
-/** Where an id may hold anything. */
-export const MAY_STAY: readonly string[] = IDS
-
 /** X9: whatever the rules find, the redacted log has the tree, the pairing, the views and the status of the one before. */
-export function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]): void {
+function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]): void {
   const [before, after] = [replay(facts), replay(redacted)]
   same('X9', 'the state', shapeOf(after), shapeOf(before))
   const [were, are] = [branchesOf(facts), branchesOf(redacted)]
@@ -101,6 +100,27 @@ export function checkSameShape(facts: readonly Fact[], redacted: readonly Fact[]
 /** The redacted log, ids derived from bodies kept. */
 export const redacted = (facts: readonly Fact[], rules: RedactionRules): readonly Fact[] =>
   total('X6', 'redactLog', () => redactLog(facts, rules))
+
+/** X5, X6, X8 and X9 of each fact and of all together. Returns the redacted log. */
+export function checkRedactedLog(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
+  const after = redacted(facts, rules)
+  for (const fact of facts) checkRedacted(fact, rules)
+  checkSameShape(facts, after)
+  return after
+}
+
+/** X5 to X8 of an event that holds a secret in a way in which it may be written. */
+export function checkHidden(hidden: Hidden, event: Event, keyed: boolean): void {
+  checkLeft(hidden)
+  const { secret } = hidden
+  checkSecretGone(event, secret, redactionRules({ secrets: [secret], ...(keyed && { key: 'k' }) }))
+}
+
+/** X5 to X8 of a fact that holds this secret of the rules. */
+export function checkSecretGone(fact: Fact, secret: string, rules: RedactionRules): void {
+  checkRedacted(fact, rules)
+  checkGone(redact(fact, rules), secret)
+}
 
 function shapeOf(state: State): unknown {
   const { status, error, inFlight, confirmationPolicy, grants } = state.header
@@ -141,7 +161,7 @@ function branchShape({ branch }: State): unknown {
 }
 
 /** X8: of a text all is left that is no secret. */
-export function checkLeft({ secret, text, left }: Hidden): void {
+function checkLeft({ secret, text, left }: Hidden): void {
   const event = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
   const rules = redactionRules({ secrets: [secret], builtIn: false, fields: [] })
   if (left !== null) same('X8', `what is left of ${text}`, redact(event, rules).error, left)
@@ -156,11 +176,11 @@ export function checkMaskStays(): void {
 }
 
 /**
- * X7: no reading of a value shows a secret, or five characters of one. Read the slow way: every text in it, whatever that says as JSON, percent-encoded or as base64,
+ * X7: no reading of a value shows a secret, or five telling characters of one. Read the slow way: every text in it, whatever that says as JSON, percent-encoded or as base64,
  * and whatever that says again.
  */
-export function checkGone(value: unknown, secret: string, mayStay: readonly string[] = []): void {
-  const todo: { readonly text: string; readonly depth: number }[] = textsOf(value, mayStay).map((text) => ({
+function checkGone(value: unknown, secret: string): void {
+  const todo: { readonly text: string; readonly depth: number }[] = textsOf(value).map((text) => ({
     text,
     depth: 0,
   }))
@@ -185,12 +205,11 @@ const partsOf = (secret: string): string[] => [
   ),
 ]
 
-function textsOf(value: unknown, mayStay: readonly string[]): string[] {
+/** The texts of a value, keys too, but for ids. */
+function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return [String(value)]
-  return Object.entries(value).flatMap(([key, item]) =>
-    mayStay.includes(key) ? [] : [key, ...textsOf(item, mayStay)],
-  )
+  return Object.entries(value).flatMap(([key, item]) => (IDS.includes(key) ? [] : [key, ...textsOf(item)]))
 }
 
 function readings(text: string): string[] {

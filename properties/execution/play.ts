@@ -151,10 +151,9 @@ class Stage {
     const process = this.#processes[command.on] as Process
     const { story } = this
     const begun = this.#fate.tick()
-    const live = process.runs.size > 0
     const note = (events: readonly LoggedEvent[], outcome: string | null): void => {
       const at = this.#fate.tick()
-      story.done.push({ command, begun, at, engine: process.machine.no, live, events, outcome })
+      story.done.push({ command, begun, at, engine: process.machine.no, events, outcome })
     }
     try {
       switch (command.do) {

@@ -28,8 +28,6 @@ export interface Done {
   readonly begun: Moment
   readonly at: Moment
   readonly engine: number
-  /** Whether a run of that engine was live when the wish was uttered. */
-  readonly live: boolean
   /** What was appended. */
   readonly events: readonly LoggedEvent[]
   /** Code of the error, or what a recovery came to. */

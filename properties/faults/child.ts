@@ -1,11 +1,10 @@
 /** Runs in a copy of the project: a corpus file goes in, the first law that does not hold comes out on standard output. */
 
-import { readFileSync } from 'node:fs'
 import { LOG_CHECKS } from '../checks/all.ts'
 import { checkBadLines, checkLine, checkRoundTrip, checkTotal } from '../checks/events.ts'
 import { checkIssues, checkMasking } from '../checks/secrets.ts'
-import { frozenCopy } from './frozen-copy.ts'
 import type { Corpus } from './corpus.ts'
+import { sayVerdict } from './say-verdict.ts'
 
 /** Every check on every value; throws at the first law that is broken. */
 function checkAll({ logs, events, broken, lines }: Corpus): void {
@@ -25,10 +24,4 @@ function checkAll({ logs, events, broken, lines }: Corpus): void {
   }
 }
 
-try {
-  checkAll(frozenCopy(JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as Corpus))
-  console.log('all laws hold')
-} catch (error) {
-  const isLaw = error instanceof Error && error.name === 'LawBroken'
-  console.log(isLaw ? error.message.slice(0, 300) : `R2: ${String(error).slice(0, 300)}`)
-}
+sayVerdict('R2', checkAll)

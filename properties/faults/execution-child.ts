@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import { checkStory } from '../checks/execution.ts'
 import { plan } from '../execution/plan.ts'
 import { play } from '../execution/play.ts'
+import { lawOf, SOUND } from './say-verdict.ts'
 
 const PLANS = 1000
 
@@ -15,9 +16,6 @@ const { failed, errorInstance: error } = await fc.check(property, {
   numRuns: PLANS,
   endOnFailure: true,
 })
-const isLaw = error instanceof Error && error.name === 'LawBroken'
-console.log(
-  !failed ? 'all laws hold' : isLaw ? error.message.slice(0, 300) : `I1: ${String(error).slice(0, 300)}`,
-)
+console.log(failed ? lawOf(error, 'I1') : SOUND)
 // A story may leave somebody behind who waits for ever.
 process.exit(0)

@@ -67,9 +67,9 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a call that was begun is begun again',
     file: 'conversation/run/plan-calls.ts',
-    find: "if (!isExecutable(call) || grant === 'started') plan.interrupt.push(call)",
+    find: "if (!isExecutable(event) || grant === 'started') plan.interrupt.push(call)",
     replace:
-      "if (!isExecutable(call)) plan.interrupt.push(call)\n    else if (grant === 'started') plan.execute.push(call)",
+      "if (!isExecutable(event)) plan.interrupt.push(call)\n    else if (grant === 'started') plan.execute.push(call)",
   },
   {
     name: 'the policy counts as it was when the call was planned',

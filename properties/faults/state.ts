@@ -35,14 +35,14 @@ export const STATE_FAULTS: readonly Fault[] = [
   },
   {
     name: 'an image that has a text field speaks',
-    file: 'state/header.ts',
+    file: 'state/last-word.ts',
     find: "!('image_urls' in part) && hasText(part.text)",
     replace: "'text' in part && hasText(part.text)",
   },
   {
     name: 'a failed finish ends the run',
-    file: 'state/header.ts',
-    find: 'event.observation.is_error !== true &&',
+    file: 'state/last-word.ts',
+    find: ' && event.observation.is_error !== true',
     replace: '',
   },
   {

@@ -45,6 +45,10 @@ export function blocksOf({ branch }: State, permissions: Permissions = {}): Bloc
   return blocks
 }
 
+/** How many of the blocks begin before a place in the view. O(blocks). */
+export const blocksBefore = (blocks: readonly Block[], at: number): number =>
+  blocks.filter((block) => block.at < at).length
+
 function fixedUnits(view: View, systemPrompt: string | null, permissions: Permissions): Set<Unit> {
   const fixed = new Set<Unit>()
   const owners = new Map<string, Unit>()

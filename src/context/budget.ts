@@ -5,7 +5,7 @@ import { toMessages } from '../messages/neutral.ts'
 import { saidBy } from '../messages/said.ts'
 import type { State } from '../state/state.ts'
 import type { Unit } from '../view/unit.ts'
-import { type Block, blocksOf, type Permissions, withUnits } from './blocks.ts'
+import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'
 import { checkNumber } from './check.ts'
 import { type CountTokens, counted } from './estimate.ts'
 import { firstFit } from './first-fit.ts'
@@ -82,7 +82,7 @@ export function fitToBudget(
   if (all <= budget) return { type: 'fit', cut: 0, tokens: all, calls, messages: whole }
 
   const blocks = blocksOf(state, options)
-  const first = blocks.filter((block) => block.at < keepFirst).length
+  const first = blocksBefore(blocks, keepFirst)
   let best: Fit | null = null
   let least = all
   firstFit(first + 1, lastCut(blocks, first), (end) => {

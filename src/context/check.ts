@@ -1,6 +1,7 @@
 /** Checks the numbers that callers give: a name and a number go in, the number comes out, or an error that says what it may be. */
 
 import { ColloquyError } from '../event/errors.ts'
+import { refuse } from '../store/check.ts'
 
 /** What a number may be. */
 export interface Range {
@@ -25,6 +26,12 @@ export function checkNumber(
       [name]: value,
     },
   )
+}
+
+/** A whole number from the least on, or Infinity where nothing is to be bound. @throws ColloquyError `invalid_query` for anything else. */
+export function checkBound(name: string, value: unknown, least: number): number {
+  const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
+  return fine ? (value as number) : refuse(name, `must be a whole number from ${least}, or Infinity`)
 }
 
 /** An error about an option. */

@@ -21,9 +21,4 @@ export function tail(text: string, max: number): string {
 }
 
 /** Whether a place in a text lies inside a surrogate pair. */
-function splits(text: string, at: number): boolean {
-  if (at <= 0 || at >= text.length) return false
-  return isIn(text.charCodeAt(at - 1), 0xd800, 0xdbff) && isIn(text.charCodeAt(at), 0xdc00, 0xdfff)
-}
-
-const isIn = (code: number, from: number, to: number): boolean => code >= from && code <= to
+export const splits = (text: string, at: number): boolean => (text.codePointAt(at - 1) ?? 0) > 0xffff

@@ -25,7 +25,7 @@ const IMAGE = 1600
  * reasoning count as they stand, encrypted or not. The tools that a request names beside the messages are not among them.
  *
  * On recorded agent runs this was 0.85 to 1.4 times what tokenizers of today count. They differ by model: leave room, or give
- * a counter of your own. O(content), some 2 ns a character.
+ * a counter of your own. O(content).
  * @example
  * estimateTokens([{ role: 'user', content: [{ text: 'How many files?' }], name: null }]) // 8
  */

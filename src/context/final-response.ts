@@ -1,9 +1,10 @@
 /** What the agent said in the end: a state goes in, the last words of its branch come out. */
 
 import type { Event } from '../event/types.ts'
+import type { Entry } from '../log/entry.ts'
+import { saysSomething } from '../messages/said.ts'
 import type { State } from '../state/state.ts'
 import { heldEvent } from './held.ts'
-import { saysSomething } from '../messages/said.ts'
 import { shownOf } from './said-text.ts'
 
 /**
@@ -16,11 +17,7 @@ import { shownOf } from './said-text.ts'
  * finalResponse(replay([{ kind: 'MessageEvent', source: 'agent', llm_message }])) // 'Done.'
  */
 export function finalResponse({ log }: State): string {
-  for (
-    let entry: typeof log.head | null = log.head;
-    entry !== null;
-    entry = entry.parent as typeof log.head
-  ) {
+  for (let entry: Entry | null = log.head; entry !== null; entry = entry.parent) {
     const event = heldEvent(entry, ['MessageEvent', 'ActionEvent'])
     const words = event === null ? null : lastWords(event)
     if (words !== null) return words

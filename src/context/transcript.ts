@@ -1,7 +1,7 @@
 /** What an agent is told that takes up a conversation without its messages: a state goes in, a text of bounded length comes out. */
 
-import { refuse } from '../store/check.ts'
 import type { State } from '../state/state.ts'
+import { checkBound } from './check.ts'
 import { tail } from './cut.ts'
 import { blocksOf } from './transcript/blocks.ts'
 
@@ -35,7 +35,7 @@ const LEAST_BODY = CUT.length + 1
  * marker. The same state gives the same text. O(view + events read), which are those that fit.
  *
  * @throws ColloquyError `not_held` when the state comes from a snapshot or `compact`, which let go of something there is room for;
- * `invalid_query` for a length that is no whole number from 0.
+ * `invalid_query` for a length that is no whole number from 0, nor Infinity.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'Mend the build' }] }
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message }])
@@ -43,10 +43,10 @@ const LEAST_BODY = CUT.length + 1
  */
 export function resumeTranscript(state: State, options: TranscriptOptions = {}): string | null {
   const { marker = MARKER, header = HEADER, footer = FOOTER } = options
-  const maxLength = lengthOf(options, 'maxLength', 60_000)
+  const maxLength = checkBound('maxLength', options.maxLength ?? 60_000, 0)
   const limits = {
-    maxMessage: lengthOf(options, 'maxMessage', 8_000),
-    maxTool: lengthOf(options, 'maxTool', 2_000),
+    maxMessage: checkBound('maxMessage', options.maxMessage ?? 8_000, 0),
+    maxTool: checkBound('maxTool', options.maxTool ?? 2_000, 0),
   }
   if (maxLength < marker.length) return null
   const body = newest(blocksOf(state, limits), maxLength)
@@ -69,11 +69,4 @@ function newest(blocks: Iterable<string>, max: number): string {
     if (length - 2 > max) break
   }
   return taken.toReversed().join('\n\n')
-}
-
-function lengthOf(options: TranscriptOptions, name: 'maxLength' | 'maxMessage' | 'maxTool', usual: number) {
-  const value = options[name] ?? usual
-  const isFine = value === Infinity || (Number.isSafeInteger(value) && value >= 0)
-  if (!isFine) refuse(name, 'must be a whole number of UTF-16 units from 0')
-  return value
 }

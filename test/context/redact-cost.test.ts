@@ -1,4 +1,4 @@
-/** What redaction costs grows with the length of a text, however the text is made: four times the text, not sixteen times the time. */
+/** What redaction costs grows with the length of a text, however the text is made: four times the text, not sixteen times the time; and no length is too much. */
 
 import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
@@ -61,5 +61,26 @@ describe('the time that a text of a megabyte takes', () => {
   it.each(Object.entries(TEXTS))('%s', { retry: 3 }, (_, make) => {
     best(make(100_000))
     expect(best(make(1_000_000)) / best(make(250_000))).toBeLessThan(10)
+  })
+})
+
+/** More than a pattern that counts its steps can be tried on. */
+const LONG = 2 ** 24
+
+describe('the longest texts', () => {
+  it.each<[string, string]>([
+    ['a text in JSON', `{"a":"${SECRET}${'x'.repeat(LONG)}"}`],
+    ['a secret field', `{"password":"${'x'.repeat(LONG)}"}`],
+    ['a key without end', `-----BEGIN PRIVATE KEY-----${`\n${'A'.repeat(64)}`.repeat(LONG / 65)}`],
+    ['sk', `sk-1${'x'.repeat(LONG)}`],
+    ['github', `ghp_${'x'.repeat(LONG)}`],
+    ['github_pat', `github_pat_${'x'.repeat(LONG)}`],
+    ['slack', `xoxb-${'x'.repeat(LONG)}`],
+    ['jwt', `eyJ${'x'.repeat(LONG)}.${'y'.repeat(LONG)}`],
+    ['bearer', `bearer 1${'x'.repeat(LONG)}`],
+    ['authorization', `authorization: basic ${'x'.repeat(LONG)}`],
+  ])('%s is masked', (_, text) => {
+    const error = { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text } as const
+    expect(redact(error, RULES).error.slice(0, 100)).toContain('[redacted:')
   })
 })

@@ -16,6 +16,7 @@ import { memoryStore } from '../../src/store/memory.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
+import { user } from '../build.ts'
 import { agent, call } from '../conversation/agent.ts'
 import { folder, opener } from '../store/sqlite-drivers.ts'
 
@@ -55,13 +56,7 @@ describe('over SQLite, with rules that hit nothing', () => {
   for (const { name, run } of cases) it(name, run)
 })
 
-const message = (id: string, text: string): Event => ({
-  kind: 'MessageEvent',
-  id,
-  timestamp: '2026-01-01T00:00:00Z',
-  source: 'user',
-  llm_message: { role: 'user', content: [{ text }] },
-})
+const message = (id: string, text: string): Event => user(id, text, { timestamp: '2026-01-01T00:00:00Z' })
 
 /** The secret written in every way that is looked for. */
 const WRITTEN = [

@@ -375,6 +375,24 @@ describe('thresholds', () => {
     expect(pattern(between(56))).toBe('action_observation')
     expect(pattern(between(57))).toBe(null)
   })
+
+  it('bound what is read, at any length of the log', () => {
+    for (const length of [20, 60, 2000]) {
+      const { branch, ...rest } = replay([user('u'), ...said(length)])
+      let read = 0
+      const units = {
+        length: branch.view.units.length,
+        slice: (from: number) => {
+          const latest = branch.view.units.slice(from)
+          read += latest.length
+          return latest
+        },
+      } as typeof branch.view.units
+      const { verdict: find } = stuckDetector()
+      expect(find({ ...rest, branch: { ...branch, view: { ...branch.view, units } } })).not.toBe(null)
+      expect(read).toBe(Math.min(length + 1, 60))
+    }
+  })
 })
 
 describe('a nudge', () => {

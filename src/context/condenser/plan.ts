@@ -4,7 +4,7 @@ import type { Condensation } from '../../event/types.ts'
 import { isBlank } from '../../messages/text.ts'
 import type { State } from '../../state/state.ts'
 import { type Unit, unitItems } from '../../view/unit.ts'
-import { type Block, blocksOf } from '../blocks.ts'
+import { type Block, blocksBefore, blocksOf } from '../blocks.ts'
 import { withoutBlocks } from '../budget.ts'
 import { invalid } from '../check.ts'
 import { counted } from '../estimate.ts'
@@ -54,7 +54,7 @@ export function planCondensation(
   if (triggers.length === 0) return { type: 'keep' }
   const blocks = blocksOf(state, checked)
   const count = state.branch.view.length
-  const first = blocks.filter((block) => block.at < checked.keepFirst).length
+  const first = blocksBefore(blocks, checked.keepFirst)
 
   const end = usualEnd(state, blocks, first, triggers, checked)
   const worth = Math.max(LEAST, count * checked.minimumProgress)
@@ -136,7 +136,7 @@ function usualEnd(
     const target = Math.floor((trigger === 'request' ? length : limits.maxEvents) / 2)
     // One place is the summary's.
     const tail = Math.max(0, target - limits.keepFirst - 1)
-    return blocks.filter((block) => block.at < length - tail).length
+    return blocksBefore(blocks, length - tail)
   })
   return Math.max(...ends)
 }

@@ -20,20 +20,21 @@ const TRIGGER = /sk-|gh[pousr]_|github_pat_|A[KS]IA|xox|AIza|eyJ|bearer|authoriz
 
 /**
  * Each takes at most some hundred steps from any place of a text: what may repeat without bound begins where no such character stands
- * before it, or is the last thing asked for. A group named `secret` is the part that is masked.
+ * before it, or is the last thing asked for, and is not counted (`x{8}x*`, not `x{8,}`): of a count an engine keeps each step, until its
+ * stack is full. A group named `secret` is the part that is masked.
  */
 const PATTERNS: Readonly<Record<Exclude<BuiltInPattern, 'private_key'>, RegExp>> = {
   // OpenAI, Anthropic and those who took over their form; a digit tells them from names as sk-folding-cube-wrapper.
-  sk: /(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,64}\d)[A-Za-z0-9_-]{16,}/g,
-  github: /(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})/g,
+  sk: /(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,64}\d)[\w-]{16}[\w-]*/g,
+  github: /(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36}[A-Za-z0-9]*|github_pat_\w{22}\w*)/g,
   aws: /(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
-  slack: /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}/g,
+  slack: /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10}[A-Za-z0-9-]*/g,
   google: /(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}/g,
-  jwt: /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.(?:[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,3}|\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*){2})/g,
+  jwt: /(?<![\w-])eyJ[\w-]{8}[\w-]*\.(?:[\w-]{8}[\w-]*(?:\.[\w-]*){0,3}|\.[\w-]+(?:\.[\w-]*){2})/g,
   bearer:
-    /(?<![A-Za-z0-9])bearer[ \t]{1,8}(?<secret>(?=[A-Za-z._~+/-]{0,64}\d)[A-Za-z0-9._~+/-]{16,}={0,2})/dgi,
+    /(?<![A-Za-z0-9])bearer[ \t]{1,8}(?<secret>(?=[A-Za-z._~+/-]{0,64}\d)[\w.~+/-]{16}[\w.~+/-]*={0,2})/dgi,
   authorization:
-    /(?<![A-Za-z0-9])authorization\\?["']?[ \t]{0,8}[:=][ \t]{0,8}\\?["']?(?:bearer|basic|token)[ \t]{1,8}(?<secret>[^\s"'\\<>(){}$[\],;]{4,})/dgi,
+    /(?<![A-Za-z0-9])authorization\\?["']?[ \t]{0,8}[:=][ \t]{0,8}\\?["']?(?:bearer|basic|token)[ \t]{1,8}(?<secret>[^\s"'\\<>(){}$[\],;]{4}[^\s"'\\<>(){}$[\],;]*)/dgi,
   // Up to the last @ of the authority: a password may hold one that is not encoded.
   url_password: /:\/\/[^\s:@/?#"'<>\\]{0,256}:(?<secret>[^\s/?#"'<>\\]{1,256})@/dg,
 }
@@ -71,9 +72,9 @@ export function findAll(pattern: RegExp, text: string, report: Report, offset = 
 
 const HEADER = /-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g
 const FOOTER = /-----END [A-Z0-9 ]{0,99}-----/y
-/** Lines of a key whose end is missing, the last of them cut anywhere. */
-const REMAINS =
-  /(?:\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200}))*(?:\s{0,4}[A-Za-z0-9+/=]{1,100})?/y
+/** A line of a key whose end is missing, and the last of them, cut anywhere. */
+const LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/y
+const REST = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
 /** A pattern would have to look for the end from each beginning. */
 function findPrivateKeys(text: string, report: Report): void {
@@ -85,13 +86,23 @@ function findPrivateKeys(text: string, report: Report): void {
     const body = HEADER.lastIndex
     const end = ends(body)
     const isWhole = end < begins(body)
-    const last = isWhole ? FOOTER : REMAINS
-    last.lastIndex = isWhole ? end : body
-    const rest = last.exec(text)?.[0].length ?? 0
-    const stop = (isWhole ? end : body) + rest
+    const stop = isWhole ? after(FOOTER, text, end) : endOfRemains(text, body)
     report(start, stop, text.slice(start, stop), 'pattern')
     HEADER.lastIndex = stop
   }
+}
+
+/** Where a sticky pattern ends that begins at a position; the position itself where it does not. */
+function after(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : at
+}
+
+/** Line by line: an engine runs out of stack on one pattern for all. O(length). */
+function endOfRemains(text: string, from: number): number {
+  let at = from
+  for (let next = after(LINE, text, at); next > at; next = after(LINE, text, at)) at = next
+  return after(REST, text, at)
 }
 
 /** The next place of a text from a position on, asked for in ascending order; infinity when there is none. O(length) for all. */

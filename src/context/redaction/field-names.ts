@@ -1,6 +1,7 @@
 /** Names of fields that hold secrets go in; out come the question whether a key is one, and what finds them in text that holds JSON. */
 
 import type { Finder, Report } from './hit.ts'
+import { quoteEnd } from './json-text.ts'
 import { unmasked } from './mask.ts'
 import { unescapeJson } from './views.ts'
 
@@ -19,7 +20,7 @@ export const SECRET_FIELDS: readonly string[] = Object.freeze([
 ])
 
 /** Longer keys are no names. */
-export const MAX_NAME = 100
+const MAX_NAME = 100
 
 /** How many keys are remembered. */
 const REMEMBERED = 10_000
@@ -96,10 +97,7 @@ function findValues(text: string, from: number, report: Report): number {
 }
 
 function findValue(text: string, from: number, report: Report): number {
-  const quote = text[from]
-  let end = from + 1
-  while (end < text.length && text[end] !== quote) end += text[end] === '\\' ? 2 : 1
-  end = Math.min(end, text.length)
+  const end = quoteEnd(text, from)
   const value = text.slice(from + 1, end)
   if (value.trim() !== '') report(from + 1, end, unescapeJson(value), 'field')
   return end + 1

@@ -1,5 +1,7 @@
 /** What was found in a text: the places of secrets go in, one after the other, and come out merged, so that no part is left over. */
 
+import { splits } from '../cut.ts'
+
 /** How sure a finding is of what the secret is: where several overlap, the surest names it. */
 export type Rank = 'literal' | 'pattern' | 'field'
 
@@ -56,9 +58,5 @@ export function mergeHits(
 
 /** The range with no half of a surrogate pair left outside. */
 function wholeCharacters({ start, end }: Hit, text: string): { start: number; end: number } {
-  const splits = (at: number): boolean => (text.codePointAt(at - 1) ?? 0) > 0xffff
-  return {
-    start: start > 0 && splits(start) ? start - 1 : start,
-    end: end > 0 && end < text.length && splits(end) ? end + 1 : end,
-  }
+  return { start: splits(text, start) ? start - 1 : start, end: splits(text, end) ? end + 1 : end }
 }

@@ -38,7 +38,16 @@ interface Level {
 
 const NONE: readonly string[] = []
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|[{}[\],]/g
+/** The beginning of what stands in JSON text; of a text its quote alone, as an engine runs out of stack on a pattern of a long one. */
+const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
+
+/** Where the text ends that a quote begins: at the same quote again, or at the end of all. O(length). */
+export function quoteEnd(text: string, from: number): number {
+  const quote = text[from]
+  let end = from + 1
+  while (end < text.length && text[end] !== quote) end += text[end] === '\\' ? 2 : 1
+  return Math.min(end, text.length)
+}
 
 /** Edits valid JSON text token by token. O(length). */
 export function editJson(text: string, edits: JsonEdits): EditedJson {
@@ -46,7 +55,12 @@ export function editJson(text: string, edits: JsonEdits): EditedJson {
   const kept: Range[] = []
   let out = ''
   let last = 0
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+  // One of its own: an edit may edit the JSON inside a text.
+  const tokens = new RegExp(TOKEN)
+  for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
+    const { index } = match
+    if (match[0] === '"') tokens.lastIndex = quoteEnd(text, index) + 1
+    const token = text.slice(index, tokens.lastIndex)
     const level = levels.at(-1)
     if (token === '{') levels.push({ isList: false, keys: NONE })
     else if (token === '[') levels.push({ isList: true, keys: level?.keys ?? NONE })

@@ -2,9 +2,9 @@
 
 import { maskSecrets } from '../../event/mask.ts'
 import type { MessageEvent } from '../../event/types.ts'
-import { isImage } from '../../messages/message.ts'
 import type { Unit } from '../../view/unit.ts'
 import { cutEnd } from '../cut.ts'
+import { textsOf } from '../said-text.ts'
 import type { Turn } from './turn.ts'
 import { callsOf, errorStreak } from './verdict.ts'
 import { messageOf, type Window } from './window.ts'
@@ -29,7 +29,7 @@ export function nudgeOf(window: Window, count: number): string | null {
 function isNudge(unit: Unit): boolean {
   const message = messageOf(unit)
   if (message?.source !== 'environment') return false
-  return (message.llm_message.content ?? []).some((part) => !isImage(part) && part.text.startsWith(MARK))
+  return textsOf(message.llm_message.content ?? []).some((text) => text.startsWith(MARK))
 }
 
 function textFor(turn: Turn, count: number): string {

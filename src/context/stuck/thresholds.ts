@@ -1,6 +1,6 @@
 /** How often the agent may repeat itself: thresholds as a caller gives them go in, a whole and checked set comes out. */
 
-import { refuse } from '../../store/check.ts'
+import { checkBound } from '../check.ts'
 
 /** How many steps make each pattern, by the published names. */
 export interface StuckThresholds {
@@ -29,12 +29,9 @@ const PUBLISHED: StuckThresholds = Object.freeze({
 
 /** The thresholds in force. @throws ColloquyError `invalid_query` for one that is no whole number from 1. */
 export function thresholdsOf(options: StuckOptions): StuckThresholds {
-  const given = Object.entries(PUBLISHED).map(([name, published]) => {
-    const value: unknown = options[name as StuckPattern] ?? published
-    const isFine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= 1)
-    if (!isFine) refuse(name, 'must be a whole number from 1, or Infinity')
-    return [name, value] as const
-  })
+  const given = Object.entries(PUBLISHED).map(
+    ([name, published]) => [name, checkBound(name, options[name as StuckPattern] ?? published, 1)] as const,
+  )
   const thresholds = Object.fromEntries(given) as unknown as StuckThresholds
   return Object.freeze({
     ...thresholds,

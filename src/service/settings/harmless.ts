@@ -1,13 +1,12 @@
 /** A text and secrets go in; what of the text can be said aloud comes out, or null when it says anything of a secret in any way. */
 
+import { MIN_SECRET } from '../../context/redaction/literals.ts'
 import { redactionRules } from '../../context/redaction/rules.ts'
 import { redactText } from '../../context/redaction/text.ts'
 import { viewsOf } from '../../context/redaction/views.ts'
 
 /** How many characters in a row of a secret are a part of it that nobody is told. */
 const PART = 5
-/** Of how many characters on redaction takes a secret; of a shorter one nothing may be left at all. */
-const LEAST = 8
 
 /** How many encodings around each other are undone, beside those that redaction undoes, and how many readings are looked at. */
 const DEPTH = 3
@@ -19,13 +18,13 @@ const HEX = /(?:[0-9a-f]{2}[\s:,-]?){3,}/gi
 /**
  * The text with the secrets taken out: as they are, percent-encoded, JSON-escaped, in base64, and in these around each other. When any five
  * characters in a row of one are still there to be read in it, in capitals or not, also in hexadecimal or backwards, it is null: providers
- * like to quote the first and last characters of a key. O(length × length of the secrets).
+ * like to quote the first and last characters of a key. O(length × length of the secrets) for each reading, some 2,000 at most.
  */
 export function harmless(text: string, secrets: readonly string[]): string | null {
-  const known = secrets.filter((secret) => secret.trim() !== '')
+  const known = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
   let clean
   try {
-    clean = redactText(text, redactionRules({ secrets: known.filter(({ length }) => length >= LEAST) }))
+    clean = redactText(text, redactionRules({ secrets: known.filter(({ length }) => length >= MIN_SECRET) }))
   } catch {
     // A secret that no rule can be made of.
     clean = text
@@ -38,7 +37,7 @@ export function harmless(text: string, secrets: readonly string[]): string | nul
 
 /** The pieces of a secret of which none may be read, in both directions. */
 function partsOf(secret: string): string[] {
-  const text = secret.trim().toLowerCase()
+  const text = secret.toLowerCase()
   const backwards = [...text].toReversed().join('')
   const size = Math.min(PART, text.length)
   return [text, backwards].flatMap((one) =>
