@@ -37,9 +37,32 @@ export function measure(pieces: readonly Piece[], rounds: number): Timing[] {
     }
   }
   return pieces.map(({ name }, index) => {
-    const sorted = (times[index] ?? []).toSorted((a, b) => a - b)
-    return { name, least: sorted[0] ?? 0, median: sorted[sorted.length >> 1] ?? 0 }
+    const all = times[index] ?? []
+    return { name, least: Math.min(...all), median: median(all) }
   })
+}
+
+/** The middle one, or the upper of two; 0 of none. */
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
+
+/** What is in use, after what is dropped only when the event loop turns was dropped. */
+async function used(): Promise<number> {
+  for (let turn = 0; turn < 4; turn += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    globalThis.gc?.()
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** Bytes of heap and buffers that a value keeps alive. */
+export async function weigh(make: () => unknown): Promise<number> {
+  const before = await used()
+  const held = [await make()]
+  const after = await used()
+  held.length = 0
+  return after - before
 }
 
 /** The machine and its load, one line. */

@@ -54,15 +54,18 @@ function row(name: string, event: Event, times: number): void {
   const bytes = `${encodeEvent(event).length.toLocaleString('en')} B`
   const cells = [
     name.padEnd(22),
-    bytes.padStart(12),
-    `${floor.toFixed(1)} µs`.padStart(12),
-    `${cost.toFixed(1)} µs`.padStart(12),
+    bytes.padStart(14),
+    `${floor.toFixed(1)} µs`.padStart(14),
+    `${cost.toFixed(1)} µs`.padStart(14),
   ]
   console.log(`${cells.join(' ')} ${`${(cost / floor).toFixed(1)} x`.padStart(8)}`)
 }
 
 console.log(machine())
 console.log('20 literal secrets, all built-in patterns and names of fields, masks with a key; least of 9')
+console.log(
+  `${''.padEnd(22)} ${['as JSON', 'JSON.stringify', 'redact'].map((text) => text.padStart(14)).join(' ')}`,
+)
 row('a typical action', typical, 200)
 for (const [name, text] of Object.entries(TEXTS)) {
   row(name, { kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error: text }, 1)

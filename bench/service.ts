@@ -13,7 +13,7 @@ import { listen } from '../src/service/node/server.ts'
 import { memoryStore } from '../src/store/memory.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
 import type { Store } from '../src/store/store.ts'
-import { machine } from './measure.ts'
+import { machine, median } from './measure.ts'
 import { makeLines } from './workload.ts'
 
 const EVENTS = 10_000
@@ -124,8 +124,6 @@ async function rowsOver(
   }
 }
 
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
 const p99 = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? 0
 

@@ -6,21 +6,24 @@ import { leaves } from '../src/state/at.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
 import { compact, decodeSnapshot, encodeSnapshot } from '../src/state/snapshot.ts'
 import type { State } from '../src/state/state.ts'
-import { machine, measure, type Piece } from './measure.ts'
+import { machine, measure, type Piece, weigh } from './measure.ts'
+import { ONE_KB } from './stores/log.ts'
 import { makeLines } from './workload.ts'
 
 const LENGTHS = [1_000, 10_000, 100_000]
-/** Bodies of about one kilobyte each, in a view of at most 1,000 events. */
-const ONE_KB = { action: 800, observation: 700, systemPrompt: 700, message: 700 } as const
+/** Most events in the view. */
 const VIEW = 1_000
 /** Events since the snapshot before. */
 const TAIL = 1_000
 
 interface Row {
   readonly name: string
-  /** The least that folding the log must cost, as a multiple of the row; null where nothing is promised. */
+  /** The least that folding a log of `JUDGED` events must cost, as a multiple of the row; null where nothing is promised. */
   readonly target: number | null
 }
+
+/** The length at which a target is to be held. */
+const JUDGED = 100_000
 
 const FOLD = 'JSON.parse and replay'
 const ROWS: readonly Row[] = [
@@ -69,32 +72,15 @@ function pieces(lines: readonly string[]): Piece[] {
   ]
 }
 
-/** Bytes of heap and buffers in use. */
-function used(): number {
-  for (let turn = 0; turn < 3; turn += 1) globalThis.gc?.()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
-
-/** Bytes of heap and buffers that a value keeps alive. */
-function weigh(make: () => unknown): number {
-  const held: unknown[] = []
-  const before = used()
-  held[0] = make()
-  const after = used()
-  held.length = 0
-  return after - before
-}
-
-function printHeap(lines: readonly string[]): void {
+async function printHeap(lines: readonly string[]): Promise<void> {
   const parts = encodeSnapshot(replay(parse(lines)))
   const bytes = parts.reduce((sum, part) => sum + part.bytes.length, 0)
-  const parsed = weigh(() => parse(lines))
+  const parsed = await weigh(() => parse(lines))
   const rows = [
     ['parsed events', parsed],
-    ['replay', weigh(() => replay(parse(lines)))],
-    ['compact', weigh(() => compact(replay(parse(lines))))],
-    ['decodeSnapshot, a copy of its bytes', weigh(() => decodeSnapshot(structuredClone(parts), ''))],
+    ['replay', await weigh(() => replay(parse(lines)))],
+    ['compact', await weigh(() => compact(replay(parse(lines))))],
+    ['decodeSnapshot, a copy of its bytes', await weigh(() => decodeSnapshot(structuredClone(parts), ''))],
     ['the parts as stored', bytes],
   ] as const
   for (const [name, size] of rows) {
@@ -115,11 +101,11 @@ for (const length of LENGTHS) {
   console.log(`${'ms'.padEnd(38)}${'least'.padStart(9)}${'median'.padStart(9)}  folding costs`)
   for (const { name, least, median } of timings) {
     const row = ROWS.find((candidate) => candidate.name === name)
-    const ratio = row === undefined || fold === undefined ? '' : `${(fold.least / least).toFixed(1)} x`
-    const target = row?.target === null || row === undefined ? '' : ` (target ${row.target} at 100,000)`
-    console.log(
-      `${name.padEnd(38)}${[least, median].map((us) => (us / 1e3).toFixed(2).padStart(9)).join('')}  ${ratio}${target}`,
-    )
+    const times = [least, median].map((us) => (us / 1e3).toFixed(2).padStart(9)).join('')
+    const ratio = (fold?.least ?? 0) / least
+    const target = length === JUDGED ? (row?.target ?? null) : null
+    const verdict = target === null ? '' : `  (at least ${target})  ${ratio >= target ? 'holds' : 'MISSES'}`
+    console.log(`${name.padEnd(38)}${times}${row === undefined ? '' : `  ${ratio.toFixed(1)} x${verdict}`}`)
   }
-  printHeap(lines)
+  await printHeap(lines)
 }

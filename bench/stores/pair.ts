@@ -76,7 +76,3 @@ async function timeOf(run: () => unknown): Promise<number> {
 /** What a quarter of the values stay below; 0 of none. */
 const quarter = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 2] ?? 0
-
-/** The middle one, or the upper of two; 0 of none. */
-export const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0

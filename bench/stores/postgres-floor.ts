@@ -71,7 +71,7 @@ function insertMany(pool: pg.Pool, id: string, events: readonly Event[]): () => 
     )
     INSERT INTO ${FLOOR}.events (${INSERTED})
     SELECT $1, r.version - $8 + n::integer - 1, 0, time, time, true, true, id, id, kind, source, message, body
-    FROM r, unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+    FROM r, unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], string_to_array($7, E'\\n'))
       WITH ORDINALITY AS u (time, id, kind, source, message, body, n)`
   const values = [
     id,
@@ -86,7 +86,8 @@ function insertMany(pool: pg.Pool, id: string, events: readonly Event[]): () => 
     pool.query({
       name: 'floor_many',
       text,
-      values: [...values, events.map((event) => JSON.stringify(event)), ...end],
+      // JSON text has no line feed of its own, and one text is read faster than a list.
+      values: [...values, events.map((event) => JSON.stringify(event)).join('\n'), ...end],
     })
 }
 

@@ -1,14 +1,11 @@
 /** Lists of conversations as callers ask for them go in; checked ones come out, with instants, folded text and the cursor's place. */
 
-import { ColloquyError } from '../event/errors.ts'
 import { isLegalId } from '../event/ids.ts'
 import { parseInstant } from '../event/time.ts'
-import { checkBoolean, checkId, checkInstant, checkInteger, checkOneOf, checkText, refuse } from './check.ts'
+import { checkBoolean, checkId, checkInstant, checkText, refuse } from './check.ts'
+import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './checked-page.ts'
 import type { ConversationFilter, ConversationQuery, ConversationRecord } from './conversation-record.ts'
-import { decodeCursor, encodeCursor, scopeOf } from './cursor.ts'
 import { foldText } from './message-text.ts'
-
-const ORDERS = ['created_at', 'created_at_desc', 'updated_at', 'updated_at_desc'] as const
 
 /** A filter that every store reads alike; null does not narrow. */
 export interface CheckedConversationFilter {
@@ -25,12 +22,23 @@ export interface CheckedConversationFilter {
 }
 
 /** A page to list: at most `limit` records beyond `after`, by (time, id), ids by code points. */
-export interface CheckedConversationQuery extends CheckedConversationFilter {
+export interface CheckedConversationQuery extends CheckedConversationFilter, CheckedPage<ConversationPlace> {
   readonly by: 'createdAt' | 'updatedAt'
-  readonly descending: boolean
-  readonly limit: number
-  readonly after: { readonly time: bigint; readonly id: string } | null
-  readonly scope: string
+}
+
+/** The place of a conversation in a list. */
+interface ConversationPlace {
+  readonly time: bigint
+  readonly id: string
+}
+
+type Order = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
+
+const CONVERSATIONS: PagedList<Order, ConversationPlace> = {
+  name: 'conversations',
+  orders: ['created_at', 'created_at_desc', 'updated_at', 'updated_at_desc'],
+  defaultOrder: 'created_at_desc',
+  placeOf: (time, id) => (isLegalId(id) ? { time, id } : null),
 }
 
 /**
@@ -63,18 +71,8 @@ export function checkConversationFilter(filter: ConversationFilter = {}): Checke
  */
 export function checkConversationQuery(query: ConversationQuery = {}): CheckedConversationQuery {
   const filter = checkConversationFilter(query)
-  const order = checkOneOf('order', query.order, ORDERS) ?? 'created_at_desc'
-  const limit = checkInteger('limit', query.limit, 1, 100, 100)
-  const scope = scopeOf('conversations', order, filter)
-  const cursor = checkText('cursor', query.cursor)
-  return {
-    ...filter,
-    by: order.startsWith('created_at') ? 'createdAt' : 'updatedAt',
-    descending: order.endsWith('_desc'),
-    limit,
-    scope,
-    after: cursor === null ? null : conversationPlace(scope, cursor),
-  }
+  const { order, ...page } = checkPage(CONVERSATIONS, filter, query)
+  return { ...filter, ...page, by: order.startsWith('created_at') ? 'createdAt' : 'updatedAt' }
 }
 
 /** The cursor of the page that follows the one that ends with this record. O(length of the scope). */
@@ -82,7 +80,7 @@ export function conversationCursor(
   query: Pick<CheckedConversationQuery, 'scope' | 'by'>,
   last: ConversationRecord,
 ): string {
-  return encodeCursor(query.scope, [String(parseInstant(last[query.by])), last.id])
+  return cursorAfter(query.scope, parseInstant(last[query.by]) as bigint, last.id)
 }
 
 function tagList(tags: unknown): readonly (readonly [string, string])[] {
@@ -94,14 +92,4 @@ function tagList(tags: unknown): readonly (readonly [string, string])[] {
       typeof value === 'string' ? value : refuse(`tags.${key}`, 'must be a string'),
     ])
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-}
-
-function conversationPlace(scope: string, cursor: string): { readonly time: bigint; readonly id: string } {
-  const [time = '', id = ''] = decodeCursor(scope, cursor)
-  if (!/^-?\d{1,18}$/.test(time) || !isLegalId(id)) {
-    throw new ColloquyError('invalid_cursor', 'The cursor cannot be used: its place is none.', {
-      reason: 'altered',
-    })
-  }
-  return { time: BigInt(time), id }
 }

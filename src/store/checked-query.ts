@@ -1,16 +1,14 @@
 /** Queries as callers write them go in; checked ones come out, with instants, sets and the cursor's place, ready for any store. */
 
-import { ColloquyError } from '../event/errors.ts'
 import { EVENT_KINDS, type EventKind, isEventKind } from '../event/kinds.ts'
 import type { Source } from '../event/shapes.ts'
 import { checkId, checkInstant, checkInteger, checkOneOf, checkText, refuse } from './check.ts'
-import { decodeCursor, encodeCursor, scopeOf } from './cursor.ts'
+import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './checked-page.ts'
 import { foldText } from './message-text.ts'
 import type { EventFilter, EventQuery } from './query.ts'
 import type { ReadOptions } from './store.ts'
 
 const SOURCES: readonly Source[] = ['agent', 'user', 'environment', 'hook']
-const EVENT_ORDERS = ['timestamp', 'timestamp_desc'] as const
 
 /** A filter that every store reads alike; null does not narrow. */
 export interface CheckedEventFilter {
@@ -27,12 +25,19 @@ export interface CheckedEventFilter {
 }
 
 /** A page to find: at most `limit` events beyond `after`, upwards or downwards by (time, seq). */
-export interface CheckedEventQuery extends CheckedEventFilter {
-  readonly descending: boolean
-  readonly limit: number
-  readonly after: { readonly time: bigint; readonly seq: number } | null
-  /** Conversation, filter and order in one text; what a cursor is bound to. */
-  readonly scope: string
+export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<EventPlace> {}
+
+/** The place of an event in the order of a search. */
+export interface EventPlace {
+  readonly time: bigint
+  readonly seq: number
+}
+
+const EVENTS: PagedList<'timestamp' | 'timestamp_desc', EventPlace> = {
+  name: 'events',
+  orders: ['timestamp', 'timestamp_desc'],
+  defaultOrder: 'timestamp',
+  placeOf: (time, seq) => (/^\d{1,15}$/.test(seq) ? { time, seq: Number(seq) } : null),
 }
 
 /**
@@ -65,26 +70,13 @@ export function checkEventFilter(filter: EventFilter): CheckedEventFilter {
  */
 export function checkEventQuery(query: EventQuery): CheckedEventQuery {
   const filter = checkEventFilter(query)
-  const order = checkOneOf('order', query.order, EVENT_ORDERS) ?? 'timestamp'
-  const limit = checkInteger('limit', query.limit, 1, 100, 100)
-  const scope = scopeOf('events', order, filter)
-  const cursor = checkText('cursor', query.cursor)
-  return {
-    ...filter,
-    descending: order === 'timestamp_desc',
-    limit,
-    scope,
-    after: cursor === null ? null : eventPlace(scope, cursor),
-  }
+  const { order: _, ...page } = checkPage(EVENTS, filter, query)
+  return { ...filter, ...page }
 }
 
 /** The cursor of the page that follows the one that ends with this event. O(length of the scope). */
-export function eventCursor(
-  query: Pick<CheckedEventQuery, 'scope'>,
-  last: { readonly time: bigint; readonly seq: number },
-): string {
-  return encodeCursor(query.scope, [String(last.time), String(last.seq)])
-}
+export const eventCursor = ({ scope }: Pick<CheckedEventQuery, 'scope'>, { time, seq }: EventPlace): string =>
+  cursorAfter(scope, time, seq)
 
 /** Checks from where to read, and which way; `from` is null for the end that the direction begins at. */
 export function checkReadOptions(options: ReadOptions): {
@@ -114,15 +106,4 @@ function kindList(field: string, value: unknown): readonly EventKind[] | null {
   return value.map((kind: unknown) =>
     isEventKind(kind) ? kind : refuse(field, `must be among ${EVENT_KINDS.join(', ')}`),
   )
-}
-
-function eventPlace(scope: string, cursor: string): { readonly time: bigint; readonly seq: number } {
-  const [time = '', seq = ''] = decodeCursor(scope, cursor)
-  // The checksum is no signature: whoever knows it can write a cursor, and still gets an error of ours.
-  if (!/^-?\d{1,18}$/.test(time) || !/^\d{1,15}$/.test(seq)) {
-    throw new ColloquyError('invalid_cursor', 'The cursor cannot be used: its place is none.', {
-      reason: 'altered',
-    })
-  }
-  return { time: BigInt(time), seq: Number(seq) }
 }

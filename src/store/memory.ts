@@ -3,6 +3,7 @@
 import { ColloquyError } from '../event/errors.ts'
 import type { Appended } from './append.ts'
 import { checkConversationFilter, checkConversationQuery, conversationCursor } from './checked-list.ts'
+import { pageOf } from './checked-page.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from './checked-query.ts'
 import { checkLease, nextLease } from './lease.ts'
 import { Conversations } from './memory/conversations.ts'
@@ -89,9 +90,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       const log = open().find(query.conversationId)?.log
       const checked = checkEventQuery(query)
       const rows = log === undefined ? [] : searchLog(log, checked, checked.limit + 1)
-      const items = rows.slice(0, checked.limit).map(({ event }) => event)
-      const last = rows.length > checked.limit ? items.at(-1) : undefined
-      return { items, next_page_id: last === undefined ? null : eventCursor(checked, last) }
+      const found = rows.map(({ event }) => event)
+      return pageOf(found, checked.limit, (last) => eventCursor(checked, last))
     },
 
     async count(filter) {
@@ -113,9 +113,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     async listConversations(query) {
       const checked = checkConversationQuery(query)
       const found = listRecords(open().sorted(checked.by), checked, checked.limit + 1)
-      const items = found.slice(0, checked.limit)
-      const last = found.length > checked.limit ? items.at(-1) : undefined
-      return { items, next_page_id: last === undefined ? null : conversationCursor(checked, last) }
+      return pageOf(found, checked.limit, (last) => conversationCursor(checked, last))
     },
 
     async countConversations(filter) {

@@ -2,8 +2,11 @@
 
 import { ColloquyError } from '../event/errors.ts'
 import { isLegalId } from '../event/ids.ts'
-import { KINDS } from '../event/kinds.ts'
+import { isObject } from '../event/json.ts'
+import { isEventKind, KINDS } from '../event/kinds.ts'
 import { isQuarantined, type Fact } from '../event/quarantine.ts'
+import type { JsonValue } from '../event/shapes.ts'
+import type { Event } from '../event/types.ts'
 import type { AppendOptions, ExpectedVersion } from './append.ts'
 import { ownFact } from './body.ts'
 import { refuse } from './check.ts'
@@ -88,16 +91,16 @@ const isVersion = (value: unknown): boolean =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 
 /** Whether it is an event of a kind that there is, or a quarantined line, as whoever has no types may not know. O(1). */
-export const isFact = (given: Fact): boolean =>
-  typeof given === 'object' &&
-  given !== null &&
-  (isQuarantined(given) || Object.hasOwn(KINDS, (given as { readonly kind: string }).kind))
+export const isFact = (given: unknown): given is Fact =>
+  isObject(given as JsonValue) && (isQuarantined(given as Fact) || isEventKind((given as Event).kind))
 
 /** @throws `invalid_event` for what is none. */
-export function checkIsFact(given: Fact): void {
+export function checkIsFact(given: unknown): void {
   if (isFact(given)) return
   const message = 'What is appended must be an event of one of the 19 kinds, as decodeEvent gives it.'
-  throw new ColloquyError('invalid_event', message, { given })
+  // Not what was given: it may hold secrets (law X3).
+  const { kind } = Object(given) as { readonly kind?: unknown }
+  throw new ColloquyError('invalid_event', message, typeof kind === 'string' ? { kind } : {})
 }
 
 function checkFact(fact: Fact, live: boolean): void {

@@ -26,6 +26,29 @@ export async function testDatabase(): Promise<TestDatabase> {
   }
 }
 
+/** An empty database, and a pool of clients of it. */
+export interface PooledDatabase {
+  readonly url: string
+  readonly pool: pg.Pool
+  /** Ends the pool and drops the database. */
+  drop(): Promise<void>
+}
+
+/** Creates an empty database, with a pool that outlives the clients it loses. */
+export async function pooledDatabase(): Promise<PooledDatabase> {
+  const database = await testDatabase()
+  const pool = new pg.Pool({ connectionString: database.url, max: 8 })
+  pool.on('error', () => undefined)
+  return {
+    url: database.url,
+    pool,
+    async drop() {
+      await pool.end()
+      await database.drop()
+    },
+  }
+}
+
 async function serverOfRun(): Promise<string> {
   const { port, word } = inject('postgresDesk')
   const desk = connect(port, '127.0.0.1')

@@ -5,10 +5,11 @@ import { seeded } from '../../bench/workload.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import type { EventFilter, EventQuery } from '../../src/store/query.ts'
+import type { EventFilter } from '../../src/store/query.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { folder, openStore } from './sqlite-drivers.ts'
+import { pages } from './pages.ts'
 
 const FILES = folder()
 let database: TestDatabase
@@ -85,17 +86,6 @@ const FILTERS: readonly Omit<EventFilter, 'conversationId'>[] = [
     timestampLt: new Date(1e12 + 280_000).toISOString(),
   },
 ]
-
-/** All pages of a query, with their cursors. */
-async function pages(store: Store, asked: EventQuery): Promise<unknown[]> {
-  const all: unknown[] = []
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page = await store.search({ ...asked, ...(cursor !== undefined && { cursor }) })
-    all.push(page)
-    cursor = page.next_page_id
-  }
-  return all
-}
 
 describe('a search along a path', () => {
   it.each(Object.entries(SHAPES))('of %s', async (name, shape) => {

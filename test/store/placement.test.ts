@@ -7,7 +7,7 @@ import type { Event } from '../../src/event/types.ts'
 import type { LogTip, Lookup } from '../../src/store/lookup.ts'
 import { EMPTY_TIP } from '../../src/store/lookup.ts'
 import { type LaneParent, pathPieces, type Spot } from '../../src/store/path.ts'
-import { askedIds, decideAppend, type Placement } from '../../src/store/placement.ts'
+import { askedIds, decideAppend, isFact, type Placement } from '../../src/store/placement.ts'
 import type { StoredEvent } from '../../src/store/stored-event.ts'
 import { hostileLog } from '../../src/testing/index.ts'
 
@@ -193,3 +193,22 @@ function runImport(log: Plain, batch: readonly Fact[]): Placement {
   log.write(placement)
   return placement
 }
+
+describe('what is no event', () => {
+  const secret = { kind: 'ThoughtEvent', id: 'a', encrypted_content: 'hidden' }
+
+  it.each([null, undefined, 7, 'PauseEvent', [], {}, secret, { ...secret, kind: ['PauseEvent'] }])(
+    '%j is refused, by an error that does not repeat it (law X3)',
+    (given) => {
+      expect(isFact(given)).toBe(false)
+      const refused = { code: 'invalid_event', message: expect.any(String) as string }
+      const append = (): unknown => decideAppend(new Plain().lookup(), [given as Fact])
+      expect(append).toThrow(expect.objectContaining(refused))
+      try {
+        append()
+      } catch (error) {
+        expect(JSON.stringify((error as { readonly data: object }).data)).not.toContain('hidden')
+      }
+    },
+  )
+})

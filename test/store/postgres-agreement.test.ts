@@ -1,7 +1,7 @@
 /** The PostgreSQL store gives what the memory store gives: events, errors, pages and cursors, on hostile logs and live ones (law S). */
 
 import fc from 'fast-check'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
@@ -12,9 +12,10 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { EventQuery } from '../../src/store/query.ts'
 import type { Store } from '../../src/store/store.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
-import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { pages } from './pages.ts'
 
-let database: TestDatabase
+let database: PooledDatabase
 let pool: pg.Pool
 let memory: Store
 let postgres: Store
@@ -22,16 +23,14 @@ let runs = 0
 const clock = () => 1n
 
 beforeAll(async () => {
-  database = await testDatabase()
-  pool = new pg.Pool({ connectionString: database.url })
-  pool.on('error', () => undefined)
+  database = await pooledDatabase()
+  pool = database.pool
   memory = memoryStore({ clock })
   postgres = postgresStore({ client: pool, clock, prepare: true })
 })
 
 afterAll(async () => {
   await postgres.close()
-  await pool.end()
   await database.drop()
 })
 
@@ -50,17 +49,6 @@ async function both<T>(call: (store: Store) => Promise<T>): Promise<T> {
   const [expected, given] = await Promise.all([outcome(call(memory)), outcome(call(postgres))])
   expect(given).toEqual(expected)
   return expected as T
-}
-
-/** All pages of a query, with their cursors. */
-async function pages(store: Store, asked: EventQuery): Promise<unknown[]> {
-  const all: unknown[] = []
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page = await store.search({ ...asked, ...(cursor !== undefined && { cursor }) })
-    all.push(page)
-    cursor = page.next_page_id
-  }
-  return all
 }
 
 /** Mostly left out, so that pages are not all empty. */
@@ -107,6 +95,20 @@ const query = fc.record({
 
 const queries = fc.array(query, { minLength: 4, maxLength: 4 })
 
+/** Fails unless the conversation's row names the kinds and sources of its events, each once: searches go by it. */
+async function knowsKinds(id: string): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ told: string[]; held: string[] }>(
+    `SELECT ARRAY(SELECT unnest(kinds) FROM colloquy.conversations WHERE conversation_id = $1 ORDER BY 1) AS told,
+      ARRAY(
+        SELECT DISTINCT kind || ' ' || source FROM colloquy.events
+        WHERE conversation_id = $1 AND kind IS NOT NULL ORDER BY 1
+      ) AS held`,
+    [id],
+  )
+  expect(rows[0]?.told).toEqual(rows[0]?.held)
+  return rows[0]?.told ?? []
+}
+
 /** Asks both stores for everything about a conversation. Gives how many pages there were, and how many of paths. */
 async function agreeOn(
   id: string,
@@ -117,6 +119,7 @@ async function agreeOn(
   await both((store) => store.getConversation(id))
   const ids = stored.map((event) => event.id ?? 'none')
   await both((store) => store.getMany(id, ids))
+  await knowsKinds(id)
   const seen = { pages: 0, paths: 0 }
   for (const leafId of ids.slice(-4))
     await both((store) => pages(store, { conversationId: id, leafId, limit: 9 }))
@@ -183,6 +186,36 @@ describe('the PostgreSQL store agrees with memory', () => {
       expect(seen[code], code).toBeGreaterThan(10)
     }
     expect(seen['appended']).toBeGreaterThan(300)
+  })
+
+  it('on the kinds of a log that many append to at once, and that is deleted meanwhile', async () => {
+    const kinds = ['PauseEvent', 'InterruptEvent', 'CondensationRequest'] as const
+    const sources = ['user', 'agent', 'environment', 'hook'] as const
+    const id = `kinds ${(runs += 1)}`
+    const fresh = (): Event => {
+      runs += 1
+      const [kind, source] = [kinds[runs % 3] as 'PauseEvent', sources[runs % 4] as 'user']
+      return { kind, source, id: `fresh ${runs}` }
+    }
+    for (let round = 0; round < 6; round += 1) {
+      await postgres.createConversation({ id })
+      const appendAll = async () => {
+        // All three ways to write: one, a batch, and what is decided here.
+        const appends = Array.from({ length: 12 }, (_, i) => {
+          if (i % 3 === 0) return postgres.append(id, [fresh()])
+          const facts = [fresh(), fresh()]
+          return postgres.append(id, facts, { mode: i % 3 === 1 ? 'live' : 'import' })
+        })
+        return Promise.allSettled(appends)
+      }
+      expect((await appendAll()).filter(({ status }) => status === 'rejected')).toEqual([])
+      expect(await knowsKinds(id)).toHaveLength(12)
+      // Some of these come before the deletion, some after it, some between it and the new conversation.
+      const renewed = postgres.deleteConversation(id).then(() => postgres.createConversation({ id }))
+      await Promise.all([appendAll(), renewed, appendAll()])
+      await knowsKinds(id)
+      await postgres.deleteConversation(id)
+    }
   })
 
   it('on a path through many lanes, in time order and not', async () => {

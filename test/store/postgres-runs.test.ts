@@ -1,31 +1,31 @@
 /** Branches that are left and come back to, over and over: PostgreSQL goes along them as the memory store does, page by page (law S). */
 
 import fc from 'fast-check'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { EventQuery } from '../../src/store/query.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { pages } from './pages.ts'
 
-let database: TestDatabase
+let database: PooledDatabase
 let pool: pg.Pool
 let memory: Store
 let postgres: Store
 let runs = 0
 
 beforeAll(async () => {
-  database = await testDatabase()
-  pool = new pg.Pool({ connectionString: database.url })
+  database = await pooledDatabase()
+  pool = database.pool
   memory = memoryStore()
   postgres = postgresStore({ client: pool, prepare: true })
 })
 
 afterAll(async () => {
   await postgres.close()
-  await pool.end()
   await database.drop()
 })
 
@@ -80,16 +80,6 @@ function makeLog(given: readonly Run[]): { readonly log: Event[]; readonly leave
     }
   }
   return { log, leaves: branches.flatMap((path) => path.at(-1) ?? []) }
-}
-
-async function pages(store: Store, query: EventQuery): Promise<unknown[]> {
-  const all: unknown[] = []
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page = await store.search({ ...query, ...(cursor !== undefined && { cursor }) })
-    all.push(page.items.map(({ seq }) => seq))
-    cursor = page.next_page_id
-  }
-  return all
 }
 
 const FILTERS: readonly Omit<EventQuery, 'conversationId'>[] = [

@@ -1,22 +1,20 @@
 /** What the kit cannot see of snapshots in PostgreSQL: who waits for whom, and that a database of the first version gets them. */
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { LATEST, MIGRATIONS } from '../../src/store/postgres/schema/migrations.ts'
-import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
-let database: TestDatabase
+let database: PooledDatabase
 let pool: pg.Pool
 
 beforeAll(async () => {
-  database = await testDatabase()
-  pool = new pg.Pool({ connectionString: database.url, max: 8 })
-  pool.on('error', () => undefined)
+  database = await pooledDatabase()
+  pool = database.pool
 })
 
 afterAll(async () => {
-  await pool.end()
   await database.drop()
 })
 

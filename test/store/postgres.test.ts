@@ -2,31 +2,36 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { postgresStore } from '../../src/store/postgres/index.ts'
+import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
-import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
-let database: TestDatabase
+let database: PooledDatabase
 let pool: pg.Pool
+let client: pg.Client
 let schemas = 0
 
 beforeAll(async () => {
-  database = await testDatabase()
-  pool = new pg.Pool({ connectionString: database.url, max: 8 })
-  pool.on('error', () => undefined)
+  database = await pooledDatabase()
+  pool = database.pool
+  client = new pg.Client(database.url)
+  await client.connect()
 })
 
 afterAll(async () => {
-  await pool.end()
+  await client.end()
   await database.drop()
 })
 
-/** Opens stores over one pool, each on a schema of its own, and knows which schema each has. */
-function opener(): { open(): Promise<Store>; reopen(store: Store): Promise<Store> } {
+/** Opens stores over one pool or client, each on a schema of its own, and knows which schema each has. */
+function opener(to: () => PostgresStoreOptions): {
+  open(): Promise<Store>
+  reopen(store: Store): Promise<Store>
+} {
   const schemaOf = new Map<Store, string>()
   const on = async (schema: string): Promise<Store> => {
-    const store = postgresStore({ client: pool, schema, pollInterval: 200 })
+    const store = postgresStore({ ...to(), schema, pollInterval: 200 })
     schemaOf.set(store, schema)
     return store
   }
@@ -37,7 +42,19 @@ function opener(): { open(): Promise<Store>; reopen(store: Store): Promise<Store
 }
 
 describe('the PostgreSQL store, through a pool', () => {
-  const cases = storeConformance({ name: 'postgres', ...opener() })
+  const cases = storeConformance({ name: 'postgres', ...opener(() => ({ client: pool })) })
+
+  it('is tried in full', () => {
+    expect(cases.length).toBeGreaterThan(60)
+    expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([])
+  })
+
+  for (const { name, run } of cases) it(name, run)
+})
+
+/** Its connection serves all stores here, their calls and their notifications alike. */
+describe('the PostgreSQL store, through a single client', () => {
+  const cases = storeConformance({ name: 'one client', ...opener(() => ({ client })) })
 
   it('is tried in full', () => {
     expect(cases.length).toBeGreaterThan(60)

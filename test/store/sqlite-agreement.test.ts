@@ -10,6 +10,7 @@ import type { EventQuery } from '../../src/store/query.ts'
 import type { Store } from '../../src/store/store.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
 import { DRIVERS, folder, openStore } from './sqlite-drivers.ts'
+import { pages } from './pages.ts'
 
 const FILES = folder()
 afterAll(FILES.remove)
@@ -66,17 +67,6 @@ const query = fc.record({
 /** A query without what is left out. */
 const only = (given: object): EventQuery =>
   Object.fromEntries(Object.entries(given).filter(([, one]) => one !== undefined)) as object as EventQuery
-
-/** All pages of a query, with their cursors. */
-async function pages(store: Store, asked: EventQuery): Promise<unknown[]> {
-  const all: unknown[] = []
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page = await store.search({ ...asked, ...(cursor !== undefined && { cursor }) })
-    all.push(page)
-    cursor = page.next_page_id
-  }
-  return all
-}
 
 describe.each(DRIVERS)('SQLite with %s', (driver) => {
   it('agrees with memory', async () => {

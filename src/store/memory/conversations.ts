@@ -1,6 +1,6 @@
 /** The conversations of a memory store: records, logs and leases by id, and the records in order. */
 
-import { ColloquyError } from '../../event/errors.ts'
+import { conversationExists, unknownConversation } from '../conversation-errors.ts'
 import type { CheckedConversationQuery } from '../checked-list.ts'
 import type { ConversationRecord } from '../conversation-record.ts'
 import type { Lease } from '../lease.ts'
@@ -33,24 +33,12 @@ export class Conversations {
   get(id: string): Kept {
     const kept = this.#kept.get(id)
     if (kept !== undefined) return kept
-    throw new ColloquyError(
-      'unknown_conversation',
-      `There is no conversation ${JSON.stringify(id)}; create it first.`,
-      {
-        conversationId: id,
-      },
-    )
+    throw unknownConversation(id)
   }
 
   /** @throws `conversation_exists`. */
   add(record: ConversationRecord): void {
-    if (this.#kept.has(record.id)) {
-      throw new ColloquyError(
-        'conversation_exists',
-        `A conversation ${JSON.stringify(record.id)} exists already; use it, or give another id.`,
-        { conversationId: record.id },
-      )
-    }
+    if (this.#kept.has(record.id)) throw conversationExists(record.id)
     this.#kept.set(record.id, { record, log: newLog(), lease: null, generation: 0, snapshot: new Map() })
     this.#sorted.clear()
   }

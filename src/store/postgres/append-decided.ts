@@ -1,5 +1,6 @@
 /** A batch goes in, is decided here by the rules that all stores share, and is written if the log still stands as the decision found it. */
 
+import { unknownConversation } from '../conversation-errors.ts'
 import { ColloquyError } from '../../event/errors.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { Appended, AppendOptions } from '../append.ts'
@@ -9,7 +10,6 @@ import type { LogTip } from '../lookup.ts'
 import type { Connection } from './connection.ts'
 import { type FoundBy, foundBy } from './event-row.ts'
 import { findLog, type FoundLog, isZoneless } from './log-lookup.ts'
-import { unknownConversation } from './unknown.ts'
 import { writerValues } from './writer.ts'
 
 /** How often a decision is made anew because somebody else wrote in between; each time, somebody else got on. */

@@ -1,27 +1,16 @@
 /** A row of the conversations goes in, the record or the lease comes out. */
 
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { freezeJson } from '../../event/freeze.ts'
 import { setOwn } from '../../event/json.ts'
 import type { ConversationRecord } from '../conversation-record.ts'
 import type { Lease } from '../lease.ts'
-import { formatInstant } from '../record.ts'
-
-type Bigint = string | number | bigint
+import { type Bigint, readRecord, type RecordRow } from '../rows.ts'
 
 /** A row as {@link RECORD_COLUMNS} selects it. */
-export interface ConversationRow {
-  readonly conversation_id: string
-  readonly title: string | null
+export interface ConversationRow extends RecordRow {
   readonly public: boolean
   readonly tags: readonly string[]
-  readonly metadata: string
-  readonly time_zone: string | null
-  readonly parent_conversation_id: string | null
   readonly created_at: Bigint
   readonly updated_at: Bigint
-  readonly version: number
-  readonly head_id: string | null
 }
 
 /** What a record is made of. */
@@ -30,21 +19,8 @@ export const RECORD_COLUMNS =
 
 /** The record that a row holds. Frozen. O(size). */
 export function recordOf(row: ConversationRow): ConversationRecord {
-  const metadata = JSON.parse(row.metadata) as JsonValue
-  freezeJson(metadata)
-  return Object.freeze({
-    id: row.conversation_id,
-    title: row.title,
-    public: row.public,
-    tags: tagsOf(row.tags),
-    metadata: metadata as JsonObject,
-    timeZone: row.time_zone,
-    parentConversationId: row.parent_conversation_id,
-    createdAt: formatInstant(BigInt(row.created_at)),
-    updatedAt: formatInstant(BigInt(row.updated_at)),
-    version: row.version,
-    headId: row.head_id,
-  })
+  const { public: isPublic, created_at: created, updated_at: updated } = row
+  return readRecord(row, { tags: tagsOf(row.tags), isPublic, created, updated })
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Records go in and out: made, found, listed, counted, changed. */
 
-import { ColloquyError } from '../../event/errors.ts'
+import { conversationExists, unknownConversation } from '../conversation-errors.ts'
 import type { CheckedConversationFilter, CheckedConversationQuery } from '../checked-list.ts'
 import type { ConversationPatch, ConversationRecord } from '../conversation-record.ts'
 import { foldText } from '../message-text.ts'
@@ -8,7 +8,6 @@ import { patchRecord } from '../record.ts'
 import type { Connection } from './connection.ts'
 import { type ConversationRow, RECORD_COLUMNS, recordOf, tagText } from './conversation-row.ts'
 import { DURABLE, NOW } from './schema/phrases.ts'
-import { unknownConversation } from './unknown.ts'
 
 const LATER = `greatest(updated_at, coalesce($2::bigint, ${NOW}))`
 
@@ -40,11 +39,7 @@ export async function insertConversation(
     ],
   )
   if (row !== undefined) return recordOf(row)
-  throw new ColloquyError(
-    'conversation_exists',
-    `A conversation ${JSON.stringify(id)} exists already; use it, or give another id.`,
-    { conversationId: id },
-  )
+  throw conversationExists(id)
 }
 
 /** The record of a conversation, or null. */

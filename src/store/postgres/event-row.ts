@@ -1,22 +1,20 @@
 /** A row of the events goes in, the stored event comes out, and back. */
 
-import { ColloquyError } from '../../event/errors.ts'
-import { freezeJson } from '../../event/freeze.ts'
 import { ROOT } from '../../event/ids.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { isQuarantined, type Fact } from '../../event/quarantine.ts'
-import type { JsonValue } from '../../event/shapes.ts'
 import { messageText } from '../message-text.ts'
+import { type Bigint, readEvent } from '../rows.ts'
 import type { StoredEvent } from '../stored-event.ts'
 
-/** A row as {@link EVENT_COLUMNS} selects it. Drivers differ in how they give a bigint. */
+/** A row as {@link EVENT_COLUMNS} selects it. */
 export interface EventRow {
   readonly seq: number
   readonly id: string | null
   readonly parent_id: string | null
   readonly stands: boolean
   readonly stamped: boolean
-  readonly time: string | number | bigint
+  readonly time: Bigint
   readonly body: string
 }
 
@@ -30,31 +28,8 @@ export type FoundRow = Omit<EventRow, 'stands'>
 /** The event that a row holds. Frozen. O(size of the body). @throws `store_unavailable` for a body that somebody damaged. */
 export function storedEvent(conversationId: string, row: FoundRow, stands: boolean): StoredEvent {
   const { seq, id, parent_id: parentId, stamped, time, body } = row
-  const given = parsed(conversationId, seq, body)
-  const fact = stamped ? { ...given, parent_id: parentId ?? ROOT } : given
-  freezeJson(fact as JsonValue)
-  return Object.freeze({
-    conversationId,
-    seq,
-    id,
-    fact: fact as object as Fact,
-    parentId,
-    stands,
-    time: BigInt(time),
-  })
-}
-
-function parsed(conversationId: string, seq: number, body: string): JsonValue & object {
-  try {
-    return JSON.parse(body) as JsonValue & object
-  } catch (cause) {
-    throw new ColloquyError(
-      'store_unavailable',
-      `The body at position ${seq} of ${JSON.stringify(conversationId)} is no JSON; somebody changed the table.`,
-      { conversationId, seq },
-      { cause },
-    )
-  }
+  const place = { conversationId, seq, id, parentId, stands, time: BigInt(time) }
+  return readEvent(place, body, stamped ? { parent_id: parentId ?? ROOT } : undefined)
 }
 
 /** How a search finds a fact: nothing finds a line that could not be decoded. */

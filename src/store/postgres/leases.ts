@@ -1,10 +1,10 @@
 /** Who asks for a lease goes in, who holds it comes out: the rules of `nextLease`, in the one statement that also keeps it. */
 
+import { unknownConversation } from '../conversation-errors.ts'
 import type { Lease } from '../lease.ts'
 import type { Connection } from './connection.ts'
 import { LEASE_COLUMNS, type LeaseRow, leaseOf } from './conversation-row.ts'
 import { DURABLE, NOW } from './schema/phrases.ts'
-import { unknownConversation } from './unknown.ts'
 
 /** Takes or renews a lease; null while another owner holds a live one. @throws `unknown_conversation`. */
 export async function takeLease(

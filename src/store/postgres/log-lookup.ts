@@ -6,12 +6,11 @@ import type { LogTip, Lookup } from '../lookup.ts'
 import type { Spot } from '../path.ts'
 import { askedIds } from '../placement.ts'
 import { versionOf } from '../recognise.ts'
+import type { Bigint } from '../rows.ts'
 import type { Connection } from './connection.ts'
 import { EVENT_COLUMNS, type EventRow, storedEvent } from './event-row.ts'
 import { eachStanding } from './schema/phrases.ts'
 import { hasOwnZone } from '../zone.ts'
-
-type Bigint = string | number | bigint
 
 interface TipRow {
   readonly created_at: Bigint

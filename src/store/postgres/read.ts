@@ -1,11 +1,11 @@
 /** Positions or ids go in, the stored events come out. */
 
+import { unknownConversation } from '../conversation-errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import type { Connection } from './connection.ts'
 import { EVENT_COLUMNS, type EventRow, storedEvent } from './event-row.ts'
 import { eachStanding } from './schema/phrases.ts'
-import { unknownConversation } from './unknown.ts'
 
 const MAX_SEQ = 2 ** 31 - 1
 

@@ -1,8 +1,8 @@
 /** Parts of snapshots go in and come out, one statement for each call. */
 
+import { unknownConversation } from '../conversation-errors.ts'
 import type { SnapshotPart } from '../snapshot.ts'
 import type { Connection } from './connection.ts'
-import { unknownConversation } from './unknown.ts'
 
 /** Writes parts; with `complete` no others stay. O(bytes). @throws `unknown_conversation`. */
 export async function keepSnapshot(

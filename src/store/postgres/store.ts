@@ -1,7 +1,9 @@
 /** Options go in, a store over PostgreSQL comes out: every call checked here, and handed to the file that knows its statements. */
 
+import { unknownConversation } from '../conversation-errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { checkConversationFilter, checkConversationQuery, conversationCursor } from '../checked-list.ts'
+import { pageOf } from '../checked-page.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from '../checked-query.ts'
 import { checkLease } from '../lease.ts'
 import { newRecord } from '../record.ts'
@@ -16,7 +18,6 @@ import type { PostgresStoreOptions } from './options.ts'
 import { eventsById, eventsFrom } from './read.ts'
 import { countEvents, searchEvents } from './search.ts'
 import { dropSnapshot, findSnapshot, keepSnapshot } from './snapshots.ts'
-import { unknownConversation } from './unknown.ts'
 import { Watcher } from './watcher.ts'
 
 /**
@@ -77,9 +78,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       call(async () => {
         const checked = checkEventQuery(query)
         const found = await searchEvents(connection, checked)
-        const items = found.slice(0, checked.limit)
-        const last = found.length > checked.limit ? items.at(-1) : undefined
-        return { items, next_page_id: last === undefined ? null : eventCursor(checked, last) }
+        return pageOf(found, checked.limit, (last) => eventCursor(checked, last))
       }),
 
     count: (filter) => call(async () => countEvents(connection, checkEventFilter(filter))),
@@ -94,9 +93,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       call(async () => {
         const checked = checkConversationQuery(query)
         const found = await conversations.listRecords(connection, checked)
-        const items = found.slice(0, checked.limit)
-        const last = found.length > checked.limit ? items.at(-1) : undefined
-        return { items, next_page_id: last === undefined ? null : conversationCursor(checked, last) }
+        return pageOf(found, checked.limit, (last) => conversationCursor(checked, last))
       }),
 
     countConversations: (filter) =>

@@ -1,5 +1,6 @@
 /** Facts go to the end of a log, in one transaction in which everything about them is decided. */
 
+import { unknownConversation } from '../conversation-errors.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { AppendOptions } from '../append.ts'
@@ -12,15 +13,7 @@ import type { Connection } from './connection.ts'
 import { findLease } from './leases.ts'
 import { selectAt } from './read.ts'
 import { countKinds } from './kinds.ts'
-import {
-  findLog,
-  type LogRow,
-  SPOT_COLUMNS,
-  type SpotRow,
-  toSpot,
-  toTip,
-  unknownConversation,
-} from './rows.ts'
+import { findLog, type LogRow, SPOT_COLUMNS, type SpotRow, toSpot, toTip } from './rows.ts'
 
 const FIND = `SELECT ${SPOT_COLUMNS} FROM colloquy_event AS event
   WHERE event.conversation_id = ? AND event.id = ? AND event.lane IS NOT NULL`

@@ -1,32 +1,24 @@
 /** Records of conversations go in and come out, each change in one transaction. */
 
-import { ColloquyError } from '../../event/errors.ts'
-import { freezeJson } from '../../event/freeze.ts'
+import { conversationExists, unknownConversation } from '../conversation-errors.ts'
 import { isLegalId } from '../../event/ids.ts'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { parseInstant } from '../../event/time.ts'
 import type { ConversationPatch, ConversationRecord, NewConversation } from '../conversation-record.ts'
 import { foldText } from '../message-text.ts'
-import { formatInstant, newRecord, patchRecord } from '../record.ts'
+import { newRecord, patchRecord } from '../record.ts'
+import { readObject, readRecord, type RecordRow } from '../rows.ts'
 import type { Connection } from './connection.ts'
-import { micros, type Micros, unknownConversation } from './rows.ts'
+import { micros, type Micros } from './rows.ts'
 
 /** A record as it is read. */
-export interface RecordRow {
-  readonly conversation_id: string
-  readonly title: string | null
+export interface SqliteRecordRow extends RecordRow {
   readonly public: number
   readonly tags: string
-  readonly metadata: string
-  readonly time_zone: string | null
-  readonly parent_conversation_id: string | null
   readonly created: Micros
   readonly updated: Micros
-  readonly version: number
-  readonly head_id: string | null
 }
 
-/** SQL for the columns of a {@link RecordRow}. */
+/** SQL for the columns of a {@link SqliteRecordRow}. */
 export const RECORD_COLUMNS = `conversation.conversation_id, conversation.title, conversation.public, conversation.tags,
   conversation.metadata, conversation.time_zone, conversation.parent_conversation_id,
   ${micros('conversation.created_at', 'created')}, ${micros('log.updated_at', 'updated')}, log.version, log.head_id`
@@ -57,11 +49,7 @@ export function createConversation(
   const { id, title, metadata, timeZone, parentConversationId } = record
   return connection.write(() => {
     if (findConversation(connection, id) !== null) {
-      throw new ColloquyError(
-        'conversation_exists',
-        `A conversation ${JSON.stringify(id)} exists already; use it, or give another id.`,
-        { conversationId: id },
-      )
+      throw conversationExists(id)
     }
     const [text, open, tags] = [title && foldText(title), Number(record.public), JSON.stringify(record.tags)]
     const values = [title, text, open, tags, JSON.stringify(metadata), timeZone, parentConversationId, now]
@@ -73,7 +61,7 @@ export function createConversation(
 
 /** The record of a conversation, or null. O(log conversations). */
 export function findConversation(connection: Connection, id: string): ConversationRecord | null {
-  const row = isLegalId(id) ? connection.get<RecordRow>(SELECT, id) : undefined
+  const row = isLegalId(id) ? connection.get<SqliteRecordRow>(SELECT, id) : undefined
   return row === undefined ? null : toRecord(row)
 }
 
@@ -106,24 +94,10 @@ export function deleteConversation(connection: Connection, id: string): boolean 
 }
 
 /** The record of a row, frozen. O(size). */
-export function toRecord(row: RecordRow): ConversationRecord {
-  return Object.freeze({
-    id: row.conversation_id,
-    title: row.title,
-    public: row.public === 1,
-    tags: parse(row.tags) as Readonly<Record<string, string>>,
-    metadata: parse(row.metadata),
-    timeZone: row.time_zone,
-    parentConversationId: row.parent_conversation_id,
-    createdAt: formatInstant(BigInt(row.created)),
-    updatedAt: formatInstant(BigInt(row.updated)),
-    version: row.version,
-    headId: row.head_id,
+export const toRecord = (row: SqliteRecordRow): ConversationRecord =>
+  readRecord(row, {
+    tags: readObject(row.tags) as ConversationRecord['tags'],
+    isPublic: row.public === 1,
+    created: row.created,
+    updated: row.updated,
   })
-}
-
-function parse(text: string): JsonObject {
-  const value = JSON.parse(text) as JsonValue
-  freezeJson(value)
-  return value as JsonObject
-}

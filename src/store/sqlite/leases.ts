@@ -1,9 +1,10 @@
 /** Run leases: who asks goes in, who holds the lease comes out, each decided in one transaction. */
 
+import { unknownConversation } from '../conversation-errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { checkLease, type Lease, nextLease } from '../lease.ts'
 import type { Connection } from './connection.ts'
-import { findLog, type Micros, micros, unknownConversation } from './rows.ts'
+import { findLog, type Micros, micros } from './rows.ts'
 
 interface LeaseRow {
   /** Null when it was given back; the generation stays, so that it comes but once. */

@@ -5,10 +5,11 @@ import {
   type CheckedConversationQuery,
   conversationCursor,
 } from '../checked-list.ts'
+import { pageOf } from '../checked-page.ts'
 import type { ConversationRecord } from '../conversation-record.ts'
 import type { Page } from '../query.ts'
 import type { Connection } from './connection.ts'
-import { RECORD_COLUMNS, type RecordRow, toRecord } from './conversations.ts'
+import { RECORD_COLUMNS, type SqliteRecordRow, toRecord } from './conversations.ts'
 import type { SqliteValue } from './database.ts'
 import { V } from './range-sql.ts'
 import { EVER } from './ranges.ts'
@@ -43,10 +44,8 @@ export function listConversations(
   const { limit } = query
   const conditions = [placeOf(query), ...conditionsOf(query)]
   const sql = listSql(query.by, query.descending, conditions)
-  const rows = connection.all<RecordRow>(sql, ...valuesOf(conditions), limit + 1)
-  const items = rows.slice(0, limit).map(toRecord)
-  const last = rows.length > limit ? items.at(-1) : undefined
-  return { items, next_page_id: last === undefined ? null : conversationCursor(query, last) }
+  const rows = connection.all<SqliteRecordRow>(sql, ...valuesOf(conditions), limit + 1)
+  return pageOf(rows.map(toRecord), limit, (last) => conversationCursor(query, last))
 }
 
 /** How many conversations a filter lets through. O(conversations). */

@@ -1,9 +1,10 @@
 /** A position, a direction or some ids go in, the events that stand there come out. */
 
+import { unknownConversation } from '../conversation-errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import type { Connection } from './connection.ts'
-import { EVENT_COLUMNS, type EventRow, findLog, toStored, unknownConversation } from './rows.ts'
+import { EVENT_COLUMNS, type EventRow, findLog, toStored } from './rows.ts'
 
 const SELECT = `SELECT ${EVENT_COLUMNS} FROM colloquy_event AS event WHERE event.conversation_id = ?`
 export const FORWARD = `${SELECT} AND event.seq >= ? ORDER BY event.seq LIMIT ?`

@@ -1,12 +1,9 @@
 /** Rows as SQLite gives them go in, the values of the contract come out. */
 
-import { ColloquyError } from '../../event/errors.ts'
-import { freezeJson } from '../../event/freeze.ts'
 import { isLegalId } from '../../event/ids.ts'
-import type { Fact } from '../../event/quarantine.ts'
-import type { JsonValue } from '../../event/shapes.ts'
 import type { LogTip } from '../lookup.ts'
 import type { Spot } from '../path.ts'
+import { readEvent } from '../rows.ts'
 import type { StoredEvent } from '../stored-event.ts'
 import type { Connection } from './connection.ts'
 
@@ -78,44 +75,11 @@ export function findLog(connection: Connection, conversationId: string): LogRow 
   return isLegalId(conversationId) ? connection.get<LogRow>(SELECT_LOG, conversationId) : undefined
 }
 
-/** The error for a conversation that there is not. */
-export function unknownConversation(conversationId: string): ColloquyError {
-  return new ColloquyError(
-    'unknown_conversation',
-    `There is no conversation ${JSON.stringify(conversationId)}; create it first.`,
-    { conversationId },
-  )
-}
-
 /** The event of a row, frozen. O(length of the body). @throws `store_unavailable` for a body that is no JSON. */
 export function toStored(conversationId: string, row: EventRow): StoredEvent {
   const [seq, at, id, parentId, lane, body] = row
-  let fact: JsonValue
-  try {
-    fact = JSON.parse(body) as JsonValue
-  } catch (cause) {
-    throw damaged(conversationId, seq, cause)
-  }
-  freezeJson(fact)
-  const stands = lane !== null
-  return Object.freeze({
-    conversationId,
-    seq,
-    id,
-    fact: fact as object as Fact,
-    parentId,
-    stands,
-    time: BigInt(at),
-  })
-}
-
-function damaged(conversationId: string, seq: number, cause: unknown): ColloquyError {
-  return new ColloquyError(
-    'store_unavailable',
-    `The body at position ${seq} of ${JSON.stringify(conversationId)} is no JSON; restore the database from a backup.`,
-    { conversationId, seq },
-    { cause },
-  )
+  const place = { conversationId, seq, id, parentId, stands: lane !== null, time: BigInt(at) }
+  return readEvent(place, body)
 }
 
 /** What an append needs to know of an event. */

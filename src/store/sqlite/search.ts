@@ -1,6 +1,7 @@
 /** A checked query goes in, the events of its page come out, read from the stretches of an index that hold them and nothing else. */
 
 import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '../checked-query.ts'
+import { pageOf } from '../checked-page.ts'
 import type { EventPage } from '../query.ts'
 import type { Connection } from './connection.ts'
 import {
@@ -36,9 +37,8 @@ export function searchEvents(connection: Connection, query: CheckedEventQuery): 
           merge(connection, log, query, rangesOf(connection, log, query, instantsLeft(query), descending))
         )
       })
-  const items = rows.slice(0, limit).map((row) => toStored(conversationId, row))
-  const last = rows.length > limit ? items.at(-1) : undefined
-  return { items, next_page_id: last === undefined ? null : eventCursor(query, last) }
+  const page = pageOf(rows, limit, (last) => eventCursor(query, { time: timeOf(last), seq: last[0] }))
+  return { ...page, items: page.items.map((row) => toStored(conversationId, row)) }
 }
 
 /** How many events a filter lets through. O(log n + matches) for each of its ranges. */

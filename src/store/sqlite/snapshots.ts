@@ -1,9 +1,10 @@
 /** Parts of snapshots go in and come out, each call in one transaction. */
 
+import { unknownConversation } from '../conversation-errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { checkParts, type SnapshotPart } from '../snapshot.ts'
 import type { Connection } from './connection.ts'
-import { findLog, unknownConversation } from './rows.ts'
+import { findLog } from './rows.ts'
 
 export const PARTS = 'SELECT part, bytes FROM colloquy_snapshot WHERE conversation_id = ? ORDER BY part'
 

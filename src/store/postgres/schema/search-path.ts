@@ -33,8 +33,7 @@ const fits = `e.kind IS NOT NULL AND ${asked('e.kind', 'e.source')}`
 
 /**
  * A branch that was left and come back to goes on at the log's end, with other lanes in between: the lowest of its events there hangs on the
- * next one, and nothing of the lane lies in between but state updates, which hang on that too. Where there are none, reading goes on there;
- * once, since where lanes lie by turns their ranges are sooner read.
+ * next one of the lane, since a lane is a chain, and reading goes on there; once, since where lanes lie by turns their ranges are sooner read.
  */
 const overGap = (schema: string): string => `
     IF NOT v_is_run AND NOT v_went_over THEN
@@ -42,13 +41,7 @@ const overGap = (schema: string): string => `
       WHERE e.lane = v_lanes[v_end] ORDER BY e.seq LIMIT 1;
       SELECT o.seq INTO v_below FROM ${schema}.events o
       WHERE o.conversation_id = p_conversation AND o.id = v_parent AND o.lane = v_lanes[v_end];
-      IF v_below >= v_from AND NOT EXISTS (
-        SELECT FROM ${schema}.events o
-        WHERE o.conversation_id = p_conversation AND o.lane = v_lanes[v_end] AND o.kind = 'ConversationStateUpdateEvent'
-          AND o.source IN ('agent', 'user', 'environment', 'hook')
-          AND (o.time, o.seq) > (SELECT l.time, l.seq FROM ${schema}.events l WHERE l.conversation_id = p_conversation AND l.seq = v_below)
-          AND (o.time, o.seq) < (SELECT l.time, l.seq FROM ${schema}.events l WHERE l.conversation_id = p_conversation AND l.seq = v_lowest)
-      ) THEN
+      IF v_below >= v_from THEN
         RETURN QUERY SELECT ${COLUMNS} FROM ${positions(schema, 'DESC', 'v_lowest', 'v_until')} e
         WHERE e.lane = v_lanes[v_end] AND ${fits} LIMIT v_most;
         GET DIAGNOSTICS v_count = ROW_COUNT;

@@ -1,5 +1,6 @@
 /** The second step: tables for snapshots, and the functions that write them; a quoted schema goes in, statements come out. */
 
+import { deleteConversation } from './delete-conversation.ts'
 import { BE_DURABLE } from './phrases.ts'
 
 /**
@@ -55,18 +56,4 @@ BEGIN
   RETURN FOUND;
 END
 $body$;
-
-CREATE OR REPLACE FUNCTION ${schema}.delete_conversation(p_conversation text) RETURNS boolean LANGUAGE plpgsql AS $body$
-BEGIN
-  DELETE FROM ${schema}.conversations WHERE conversation_id = p_conversation;
-  IF NOT FOUND THEN
-    RETURN false;
-  END IF;
-  ${BE_DURABLE}
-  DELETE FROM ${schema}.events WHERE conversation_id = p_conversation;
-  DELETE FROM ${schema}.lanes WHERE conversation_id = p_conversation;
-  PERFORM ${schema}.delete_snapshot(p_conversation);
-  RETURN true;
-END
-$body$;
-`
+${deleteConversation(schema, `PERFORM ${schema}.delete_snapshot(p_conversation);`)}`

@@ -1,0 +1,15 @@
+/** A query goes in, all of its pages come out, with their cursors. */
+
+import type { EventPage, EventQuery } from '../../src/store/query.ts'
+import type { Store } from '../../src/store/store.ts'
+
+/** All pages of a query, as the store gives them: two stores that give the same ones agree on items, order and cursors. */
+export async function pages(store: Store, asked: EventQuery): Promise<EventPage[]> {
+  const all: EventPage[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page: EventPage = await store.search({ ...asked, ...(cursor !== undefined && { cursor }) })
+    all.push(page)
+    cursor = page.next_page_id
+  }
+  return all
+}
