@@ -15,7 +15,7 @@ export interface BranchInfo {
 }
 
 /**
- * The branches in the order of their ends in the log. O(n).
+ * The branches in the order of their ends in the log. O(n + branches · log n).
  * @example
  * const a = { kind: 'PauseEvent', id: 'a' }
  * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])

@@ -225,8 +225,7 @@ export class Conversation {
     const wanted: readonly Status[] = typeof status === 'string' ? [status] : status
     // Nobody would ever see one that there is none of.
     if (!wanted.every(isStatus)) refuse('status', `must be one of ${STATUSES.join(', ')}`)
-    const { closing } = this.#shared
-    const signal = options.signal === undefined ? closing : AbortSignal.any([closing, options.signal])
+    const signal = this.#orClosing(options.signal)
     return this.#shared.use(this.id, (replica) =>
       waitForState(replica, ({ header }) => wanted.includes(header.status), signal),
     )
@@ -258,10 +257,9 @@ export class Conversation {
    */
   async *subscribe(options: SubscribeOptions = {}): AsyncGenerator<SubscriptionItem, void, undefined> {
     const { replica, release } = await this.#shared.pin(this.id)
-    const signals = [this.#shared.closing, ...(options.signal === undefined ? [] : [options.signal])]
     try {
       const { store } = this.#shared
-      yield* subscribe(store, replica, { ...options, signal: AbortSignal.any(signals) })
+      yield* subscribe(store, replica, { ...options, signal: this.#orClosing(options.signal) })
     } finally {
       release()
     }
@@ -276,11 +274,10 @@ export class Conversation {
   async run(step: Step, options: RunOptions = {}): Promise<RunResult> {
     checkRun(step, options)
     const { store } = this.#shared
-    const signals = [this.#shared.closing, ...(options.signal === undefined ? [] : [options.signal])]
     return this.#shared.whileRunning(this.id, (replica, owner) =>
       runLoop(
         { store, replica, step, owner, publish: (delta) => this.publish(delta) },
-        { ...options, signal: AbortSignal.any(signals) },
+        { ...options, signal: this.#orClosing(options.signal) },
       ),
     )
   }
@@ -288,6 +285,12 @@ export class Conversation {
   /** Deletes it with its log; a run of it ends. False when there was none. */
   async delete(): Promise<boolean> {
     return this.#shared.delete(this.id)
+  }
+
+  /** Aborted when the signal is, or the engine closes. */
+  #orClosing(signal: AbortSignal | undefined): AbortSignal {
+    const { closing } = this.#shared
+    return signal === undefined ? closing : AbortSignal.any([closing, signal])
   }
 
   #decide(decide: Decision): Promise<readonly LoggedEvent[]> {

@@ -7,8 +7,9 @@ import type { ActionEvent, AgentErrorEvent, Event, MessageEvent } from '../event
 import { anchorOf, type EventEntry, eventKindOf } from '../log/entry.ts'
 import { listOpenCalls } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
+import { granted } from '../state/grants.ts'
 import type { State } from '../state/state.ts'
-import { isBlank, isDone } from './turn.ts'
+import { isBlank, isDone, isExecutable } from './turn.ts'
 import { grantUpdate, headUpdate, policyUpdate, statusUpdate } from './updates.ts'
 
 /** What a call is told that nobody can say more of: it was open when the run that began it ended. */
@@ -22,11 +23,11 @@ export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
   listOpenCalls(state.branch.openCalls).map(({ entry }) => entry)
 
 /** The scaffold's own answer to a call. It names the call by its id, and the latest open one with that id is answered (U3). */
-export const errorAnswer = ({ event }: EventEntry<ActionEvent>, error: string): AgentErrorEvent => ({
+export const errorAnswer = (call: ActionEvent, error: string): AgentErrorEvent => ({
   kind: 'AgentErrorEvent',
   source: 'environment',
-  tool_name: event.tool_name,
-  tool_call_id: event.tool_call_id,
+  tool_name: call.tool_name,
+  tool_call_id: call.tool_call_id,
   error,
 })
 
@@ -35,7 +36,7 @@ export const errorAnswer = ({ event }: EventEntry<ActionEvent>, error: string): 
  * so each is answered once, whatever their order. O(k).
  */
 export const errorAnswers = (calls: readonly EventEntry<ActionEvent>[], error: string): AgentErrorEvent[] =>
-  calls.map((call) => errorAnswer(call, error))
+  calls.map(({ event }) => errorAnswer(event, error))
 
 /**
  * Pausing: a PauseEvent where something could run on, else nothing (design section 3).
@@ -95,15 +96,15 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
   const open = openCallsOf(state)
   const asked = checkCalls(open, actionIds)
   for (const call of asked) {
-    if (!isExecutable(call)) {
+    if (!isExecutable(call.event)) {
       throw unknownCall(call.id, 'was never executable, so it cannot be approved; reject it')
     }
   }
-  const granted = approvedIds(state)
-  const fresh = asked.filter(({ id }) => !granted.has(id)).map(({ id }) => id)
-  for (const id of fresh) granted.add(id)
+  const agreed = granted(state.header.grants, 'approved')
+  const fresh = asked.filter(({ id }) => !agreed.has(id)).map(({ id }) => id)
+  for (const id of fresh) agreed.add(id)
   const waits = state.header.status === 'waiting_for_confirmation'
-  const settled = waits && asked.length > 0 && isSettled(open, granted)
+  const settled = waits && asked.length > 0 && isSettled(open, agreed)
   return [
     ...(fresh.length > 0 ? [grantUpdate('approved', fresh)] : []),
     ...(settled ? [statusUpdate('idle')] : []),
@@ -134,12 +135,12 @@ export function decideReject(
     rejection_reason: reason,
     rejection_source: 'user',
   }))
-  const granted = approvedIds(state)
+  const agreed = granted(state.header.grants, 'approved')
   const gone = new Set(rejected)
   const left = open.filter((call) => !gone.has(call))
   const waits = state.header.status === 'waiting_for_confirmation'
   // The fold itself ends the waiting when nothing is left open.
-  const settled = waits && events.length > 0 && left.length > 0 && isSettled(left, granted)
+  const settled = waits && events.length > 0 && left.length > 0 && isSettled(left, agreed)
   return settled ? [...events, statusUpdate('idle')] : events
 }
 
@@ -227,15 +228,9 @@ export function userMessage(content: string | Message): MessageEvent {
   return { kind: 'MessageEvent', source: 'user', llm_message }
 }
 
-const isExecutable = ({ event }: EventEntry<ActionEvent>): boolean => (event.action ?? null) !== null
-
 /** Whether no call is left that a user would have to agree to. */
-const isSettled = (open: readonly EventEntry<ActionEvent>[], granted: ReadonlySet<string>): boolean =>
-  open.every((call) => granted.has(call.id) || !isExecutable(call))
-
-function approvedIds({ header }: State): Set<string> {
-  return new Set(header.grants.filter(({ grant }) => grant === 'approved').map(({ action_id }) => action_id))
-}
+const isSettled = (open: readonly EventEntry<ActionEvent>[], agreed: ReadonlySet<string>): boolean =>
+  open.every(({ id, event }) => agreed.has(id) || !isExecutable(event))
 
 /** The open calls with these ids, in log order. */
 function checkCalls(

@@ -35,8 +35,8 @@ export interface ForkPlan {
 }
 
 /**
- * Decides a fork. A state update to fork from stands for the event before it on its branch, as it does for HEAD (design D7). O(depth), for
- * the whole log O(1).
+ * Decides a fork. A state update to fork from stands for the event before it on its branch, as it does for HEAD (design D7). O(depth · log
+ * depth), where the log up to there is copied O(events), for the whole log O(1).
  * @throws ColloquyError `unknown_event` when no event of the tree has the id; `not_held` when a snapshot or `compact` let go of its branch.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])

@@ -4,11 +4,6 @@
 export class Listeners<T> {
   readonly #all = new Set<{ readonly call: (news: T) => void }>()
 
-  /** How many there are. */
-  get size(): number {
-    return this.#all.size
-  }
-
   /** Adds one; returns what removes it. O(1). */
   add(call: (news: T) => void): () => void {
     const entry = { call }

@@ -17,7 +17,12 @@ export interface LoggedEvent {
 }
 
 /** Without what only a store needs: its time is a bigint, which no JSON can hold. O(1). */
-export const toLogged = ({ seq, id, parentId, fact }: StoredEvent): LoggedEvent => ({
+export const toLogged = ({
+  seq,
+  id,
+  parentId,
+  fact,
+}: Pick<StoredEvent, 'seq' | 'id' | 'parentId' | 'fact'>): LoggedEvent => ({
   type: 'event',
   seq,
   id,

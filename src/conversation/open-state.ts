@@ -1,6 +1,7 @@
 /** A store and the id of a conversation go in, its state comes out: from a snapshot and the events after it, or from the whole log. */
 
 import { ColloquyError, hasCode } from '../event/errors.ts'
+import { openCount } from '../log/open-calls.ts'
 import { compact, decodeSnapshot } from '../state/snapshot.ts'
 import { reduce } from '../state/reduce.ts'
 import { CHUNK_SIZE } from '../state/snapshot/version.ts'
@@ -25,13 +26,15 @@ export interface Opened {
 }
 
 /**
- * So large a part of a log may be held with its bodies while it is folded, for a part of the skeleton at least: letting go of them sooner
- * spares the collector most of its work, and later keeps what letting go costs for the whole log in proportion to its length.
+ * Of a log that is folded, bodies are let go when so large a part of it has come since, at least a part of the skeleton, and as many events
+ * as are kept: sooner spares the collector work, but each time costs O(length + what is kept), the index of keys that is built anew included;
+ * so it comes to O(n) for the whole log.
  */
 const HELD_PART = 1 / 32
 
 /**
- * Opens a conversation. O(view + events after the snapshot); without a snapshot O(n).
+ * Opens a conversation. O(bytes of the snapshot + events after it): the skeleton of the whole log is in there, which is read, and
+ * nothing is made or folded of it. Without a snapshot, or where the log goes on from what it let go, O(n log n).
  * @throws ColloquyError `unknown_conversation`.
  */
 export async function openState(store: Store, id: string): Promise<Opened> {
@@ -61,7 +64,7 @@ async function isOf(store: Store, id: string, saved: State): Promise<boolean> {
 
 /**
  * A state with all that comes after it in the log; null where that goes on from what the state does not hold.
- * @param lets whether bodies and moments may be let go on the way, so that memory does not grow with the log
+ * @param lets whether bodies and moments may be let go on the way, so that memory holds those of a part of the log only
  */
 async function foldOn(store: Store, id: string, state: State, lets: boolean): Promise<State | null> {
   let now = state
@@ -84,7 +87,8 @@ async function foldOn(store: Store, id: string, state: State, lets: boolean): Pr
     before = null
     if (events.length < limit) return now
     const { length } = now.log.entries
-    const due = lets && length % CHUNK_SIZE === 0 && length - restedAt >= length * HELD_PART
+    const kept = now.branch.view.length + openCount(now.branch.openCalls)
+    const due = lets && length % CHUNK_SIZE === 0 && length - restedAt >= Math.max(length * HELD_PART, kept)
     if (!due) continue
     before = now
     now = compact(now)

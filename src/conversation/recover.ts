@@ -18,8 +18,8 @@ export interface Recovery {
   readonly events: readonly LoggedEvent[]
 }
 
-/** Milliseconds that a recovery may take before its lease runs out. */
-const TTL = 30_000
+/** Milliseconds for which a recovery that was killed keeps others away; while it lives, its lease is renewed. */
+const TTL = 10_000
 
 /** Acts only on a conversation that is running without a live lease, and holds the lease while it does. */
 export async function recover(store: Store, replica: Replica, owner: string): Promise<Recovery> {

@@ -2,7 +2,7 @@
 
 import { hasCode } from '../event/errors.ts'
 import type { Event } from '../event/types.ts'
-import { findEntry } from '../log/log.ts'
+import { findEntry, skeletonLength } from '../log/log.ts'
 import { compact, encodeSnapshot } from '../state/snapshot.ts'
 import type { State } from '../state/state.ts'
 import type { AppendOptions, ExpectedVersion } from '../store/append.ts'
@@ -53,8 +53,8 @@ export class Replica {
   #savedAt: number
   /** Length of the log when bodies were let go last. */
   #restedAt: number
-  /** What the state was reckoned to take in memory, and the length of its log then. */
-  #weighed = { bytes: 0, length: -1 }
+  /** What the state was reckoned to take in memory, the length of its log then, and how much of it had been let go. */
+  #weighed = { bytes: 0, length: -1, letGo: 0 }
   #last: Promise<unknown> = Promise.resolve()
   #unwatch: (() => void) | null = null
   #followed = 0
@@ -152,8 +152,10 @@ export class Replica {
   /** Bytes that the state takes in memory, reckoned from a few of its events. O(1) mostly. */
   get bytes(): number {
     const { length } = this.#state.log.entries
-    if (length < this.#weighed.length || length > this.#weighed.length * 1.1) {
-      this.#weighed = { bytes: weigh(this.#state), length }
+    const letGo = skeletonLength(this.#state.log)
+    const before = this.#weighed
+    if (letGo !== before.letGo || length < before.length || length > before.length * 1.1) {
+      this.#weighed = { bytes: weigh(this.#state), length, letGo }
     }
     return this.#weighed.bytes
   }
@@ -194,7 +196,7 @@ export class Replica {
       return decide(this.#state)
     } catch (error) {
       if (!hasCode(error, 'not_held')) throw error
-      this.#state = await replayWhole(this.#store, this.id)
+      this.#take(await replayWhole(this.#store, this.id))
       return decide(this.#state)
     }
   }
@@ -247,23 +249,23 @@ export class Replica {
       findEntry(this.#state.log, first.parentId) === undefined
     if (isForeign) return this.#startAnew()
     // The whole log holds these events too.
-    const state = foldFacts(this.#state, events) ?? (await replayWhole(this.#store, this.id))
+    this.#take(foldFacts(this.#state, events) ?? (await replayWhole(this.#store, this.id)))
+  }
+
+  /** A later state, be it for what is known already: what others have appended may be in it. */
+  #take(state: State): void {
     this.#state = state
-    this.#rest()
+    // Lets go of what a snapshot does not need, now and then, and writes one.
+    if (this.isDue) void this.#alone(() => this.#save())
     this.changes.tell(state)
   }
 
   /** Another process has deleted the conversation, and another one has come under its id: nothing that was known holds. */
   async #startAnew(): Promise<void> {
-    this.#state = await replayWhole(this.#store, this.id)
+    const state = await replayWhole(this.#store, this.id)
     this.#savedAt = 0
     this.#restedAt = 0
-    this.changes.tell(this.#state)
-  }
-
-  /** Lets go of what a snapshot does not need, now and then, and writes one. */
-  #rest(): void {
-    if (this.isDue) void this.#alone(() => this.#save())
+    this.#take(state)
   }
 
   /** Whether so much has come since the last snapshot that a new one is worth its cost. */

@@ -1,10 +1,6 @@
 /** Catch-up subscriptions: a position goes in; every event after it comes out once, in order, first from the store, then live (law B). */
 
-import type { Fact } from '../event/quarantine.ts'
 import type { Event } from '../event/types.ts'
-import type { Entry } from '../log/entry.ts'
-import { isHeld } from '../state/snapshot.ts'
-import type { Moment } from '../state/state.ts'
 import { refuse } from '../store/check.ts'
 import type { Store } from '../store/store.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
@@ -122,25 +118,18 @@ const nobodyWaits = (): void => undefined
 
 const isNext = (deltas: readonly Delta[], next: number): boolean => (deltas[0]?.at ?? Infinity) <= next
 
-/** The next events: from memory as far as they are held there, else from the store. */
+/** The next events: from memory as far as their bodies are held there, else from the store. */
 async function readFrom(store: Store, replica: Replica, from: number): Promise<LoggedEvent[]> {
   const { entries } = replica.state.log
   if (from >= entries.length) return []
-  const first = entries.get(from)
-  if (first !== undefined && isHeld(first)) {
-    const held = entries.slice(from, from + PAGE)
-    const gone = held.findIndex((entry: Moment) => !isHeld(entry))
-    return (gone < 0 ? held : held.slice(0, gone)).map(fromEntry)
+  const held: LoggedEvent[] = []
+  for (let seq = from; seq < from + PAGE; seq += 1) {
+    const entry = entries.get(seq)
+    const fact = entry?.event ?? entry?.quarantined
+    if (entry === undefined || !fact) break
+    held.push(toLogged({ seq, id: entry.id, parentId: entry.parent?.id ?? null, fact }))
   }
+  if (held.length > 0) return held
   const events = await store.read(replica.id, { from, limit: PAGE })
   return events.map(toLogged)
 }
-
-const fromEntry = (entry: Entry): LoggedEvent => ({
-  type: 'event',
-  seq: entry.seq,
-  id: entry.id,
-  parentId: entry.parent?.id ?? null,
-  // An entry that is held has one or the other.
-  fact: (entry.event ?? entry.quarantined) as Fact,
-})

@@ -1,23 +1,9 @@
 /** Whose turn it is on a branch: the branch goes in, whether anything waits for the model comes out. */
 
-import { hasText } from '../event/text.ts'
-import type { Event } from '../event/types.ts'
-import type { Branch } from '../state/branch.ts'
-import { isAnswered } from '../state/branch.ts'
+import type { ActionEvent, Event } from '../event/types.ts'
+import { type Branch, isAnswered } from '../state/branch.ts'
+import { isFinish, isReply } from '../state/last-word.ts'
 import type { Unit } from '../view/unit.ts'
-
-/** Whether an event is the agent's last word: text for the user, and no call. */
-export function isReply(event: Event): boolean {
-  if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
-  const { content, tool_calls } = event.llm_message
-  // An image may have fields of its own, `text` among them.
-  const speaks = (content ?? []).some((part) => !('image_urls' in part) && hasText(part.text))
-  return speaks && (tool_calls?.length ?? 0) === 0
-}
-
-/** Whether an event says that the work is done: the result of the finish tool. */
-export const isFinish = (event: Event): boolean =>
-  event.kind === 'ObservationEvent' && event.tool_name === 'finish' && event.observation.is_error !== true
 
 /**
  * Whether the agent has had the last word on a branch, so that there is nothing to ask a model: its view ends with a reply, or with the
@@ -47,3 +33,10 @@ export function isBlank({ view, lastUserMessage }: Branch): boolean {
   }
   return true
 }
+
+/** Whether anything can execute a call: that of an unknown tool, or with arguments that nobody can read, has no action. */
+export const isExecutable = ({ action }: ActionEvent): boolean => (action ?? null) !== null
+
+/** Whether an event is a call that ends the turn once it is executed. */
+export const isFinishCall = (event: Event): event is ActionEvent =>
+  event.kind === 'ActionEvent' && event.tool_name === 'finish' && isExecutable(event)

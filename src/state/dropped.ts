@@ -29,7 +29,7 @@ export function droppedAnswers(branch: Branch): Dropped[] {
   })
 }
 
-/** The reason for one answer, which only the whole path tells where the fold left it open. O(log n) calls of the same id. */
+/** The reason for one answer, which only the whole path tells where the fold left it open. O(calls of the same id · log n). */
 export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReason {
   const isAbove = (seq: number) => {
     const call = log.entries.get(seq)

@@ -53,3 +53,7 @@ export const withoutConsent = (grants: readonly CallGrant[]): readonly CallGrant
   grants.every(({ grant }) => grant === 'started')
     ? grants
     : grants.filter(({ grant }) => grant === 'started')
+
+/** The ids of the calls that have this grant. O(k). */
+export const granted = (grants: readonly CallGrant[], asked: Grant): Set<string> =>
+  new Set(grants.flatMap(({ action_id, grant }) => (grant === asked ? [action_id] : [])))

@@ -4,10 +4,10 @@ import { produce, type Draft } from 'immer'
 import { KINDS } from '../event/kinds.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import { hasText } from '../event/text.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { type Branch, isAnswered } from './branch.ts'
 import { type CallGrant, foldGrants, withoutConsent } from './grants.ts'
+import { isFinish, isReply } from './last-word.ts'
 import { isStatus, type Status } from './status.ts'
 
 /** Why a conversation is in error: the ConversationErrorEvent that brought it there. */
@@ -117,14 +117,7 @@ function nextStatus(header: Header, step: HeaderStep): Status {
     case 'ActionEvent':
       return afterAction(header, step, event)
     case 'ObservationEvent':
-      if (
-        event.tool_name === 'finish' &&
-        event.observation.is_error !== true &&
-        status !== 'paused' &&
-        status !== 'deleting'
-      ) {
-        return 'finished'
-      }
+      if (isFinish(event) && status !== 'paused' && status !== 'deleting') return 'finished'
       return afterAnswer(status, step, 'running')
     case 'UserRejectObservation':
       return afterAnswer(status, step, event.rejection_source === 'hook' ? 'running' : 'idle')
@@ -156,11 +149,7 @@ function afterMessage(status: Status, event: MessageEvent): Status {
   if (event.source === 'user') {
     return status === 'finished' || status === 'stuck' ? 'idle' : status
   }
-  if (event.source !== 'agent') return status
-  const { content, tool_calls } = event.llm_message
-  // An image may have fields of its own, `text` among them: only what it must have tells it apart.
-  const speaks = (content ?? []).some((part) => !('image_urls' in part) && hasText(part.text))
-  if (!speaks || (tool_calls?.length ?? 0) > 0) return status
+  if (!isReply(event)) return status
   const ends = status === 'idle' || status === 'running' || status === 'error' || status === 'stuck'
   return ends ? 'finished' : status
 }

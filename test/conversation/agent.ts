@@ -1,6 +1,8 @@
 /** A made agent for tests of runs: calls to make go in, a step that makes them, executes what is approved and replies comes out. */
 
+import { afterEach } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Hook } from '../../src/conversation/run/hooks.ts'
 import type { RunOptions, RunResult } from '../../src/conversation/run/loop.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
@@ -12,6 +14,19 @@ import type {
   MessageEvent,
 } from '../../src/event/types.ts'
 import { pathTo } from '../../src/log/ancestry.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+
+const engines: Engine[] = []
+afterEach(() => Promise.all(engines.splice(0).map((engine) => engine.close())))
+
+/** A conversation with a first message, or without one; its engine is closed after the test. */
+export async function begin(message: string | null = 'List the files.'): Promise<Conversation> {
+  const engine = createEngine({ store: memoryStore() })
+  engines.push(engine)
+  const conversation = await engine.create()
+  if (message !== null) await conversation.sendMessage(message)
+  return conversation
+}
 
 export const call = (id: string, tool = 'terminal'): ActionEvent => ({
   kind: 'ActionEvent',

@@ -25,10 +25,8 @@ import { findEntry } from '../../src/log/log.ts'
 import { switchTo } from '../../src/state/at.ts'
 import { compact } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
-import { carryOut, hostileState } from './states.ts'
+import { carryOut, hostileState, ids, kinds } from './states.ts'
 
-const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id)
-const kinds = (events: readonly Event[]): string[] => events.map(({ kind }) => kind)
 const isExecutable = ({ event }: ReturnType<typeof openCallsOf>[number]): boolean =>
   (event.action ?? null) !== null
 const codeOf = (run: () => unknown): string | null => {

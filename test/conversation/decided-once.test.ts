@@ -19,10 +19,7 @@ import { reduce, replay } from '../../src/state/reduce.ts'
 import { compact } from '../../src/state/snapshot.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { action, fail, moveHead, observe, pause, status, system, update, user } from '../build.ts'
-import { carryOut } from './states.ts'
-
-const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id)
-const kinds = (events: readonly Event[]): string[] => events.map(({ kind }) => kind)
+import { carryOut, ids, kinds } from './states.ts'
 
 const folded = (...events: readonly Event[]): State => replay(events, { conversationId: 'c' })
 

@@ -24,19 +24,10 @@ import { cutPoints } from '../../src/view/cut-points.ts'
 import { viewEvents } from '../../src/view/view.ts'
 import { action, moveHead, observe, status, system, update, user } from '../build.ts'
 import { hostileState } from './states.ts'
-import { places, wrapStore } from './stores.ts'
+import { logOf, places, wrapStore } from './stores.ts'
 
 const PLACES = places()
 afterAll(() => PLACES.remove())
-
-async function logOf(store: Store, id: string): Promise<StoredEvent[]> {
-  const all: StoredEvent[] = []
-  for (;;) {
-    const part = await store.read(id, { from: all.length, limit: 500 })
-    all.push(...part)
-    if (part.length < 500) return all
-  }
-}
 
 const idsOf = (log: readonly StoredEvent[]): (string | null)[] => log.map(({ id }) => id)
 

@@ -1,21 +1,10 @@
 /** Hooks on what users say: whenever a message comes, hooks are shown it before any model is, and once. */
 
-import { afterEach, describe, expect, it } from 'vitest'
-import type { Conversation } from '../../src/conversation/conversation.ts'
-import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import { agent, branch, call, hook, run } from './agent.ts'
-
-let engine: Engine
-afterEach(() => engine.close())
-
-async function begin(message: string | null = 'List the files.'): Promise<Conversation> {
-  engine = createEngine({ store: memoryStore() })
-  const conversation = await engine.create()
-  if (message !== null) await conversation.sendMessage(message)
-  return conversation
-}
+import { agent, begin, branch, call, hook, run } from './agent.ts'
+import { begun } from './script.ts'
 
 /** Blocks what holds the word. */
 const guard = (seen: string[], meanwhile: (text: string) => Promise<unknown> = async () => undefined) =>
@@ -112,7 +101,7 @@ describe('no message gets to the model past the hooks', () => {
   })
 
   it('when bodies between it and HEAD were let go', async () => {
-    const conversation = await begin('the secret')
+    const { engine, conversation, store } = await begun('the secret')
     await conversation.append(
       Array.from({ length: 1_500 }, () => ({
         kind: 'TokenEvent',
@@ -121,16 +110,16 @@ describe('no message gets to the model past the hooks', () => {
         response_token_ids: [2],
       })),
     )
-    const { store } = engine
     await engine.close()
-    engine = createEngine({ store })
-    const reopened = await engine.open(conversation.id)
+    const second = createEngine({ store })
+    const reopened = await second.open(conversation.id)
     expect((await reopened.state()).log.head?.event).toBeNull()
     const { step, sent } = agent()
     const seen: string[] = []
     expect(await run(reopened, step, [guard(seen)])).toMatchObject({ status: 'finished' })
     expect(seen).toEqual(['the secret'])
     expect(sent).toEqual([])
+    await second.close()
   })
 
   it('when a pause comes while it is blocked', async () => {

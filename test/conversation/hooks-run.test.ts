@@ -1,25 +1,13 @@
 /** Hooks in a real run: each moment has its event in the log, in line before what it guards. */
 
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
-import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { HookInput } from '../../src/conversation/run/hooks.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { shellHook } from '../../src/conversation/shell/index.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
 import type { HookEventType } from '../../src/event/types.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import { agent, branch, call, hook, hooked, names, run } from './agent.ts'
-
-let engine: Engine
-afterEach(() => engine.close())
-
-async function begin(message: string | null = 'List the files.'): Promise<Conversation> {
-  engine = createEngine({ store: memoryStore() })
-  const conversation = await engine.create()
-  if (message !== null) await conversation.sendMessage(message)
-  return conversation
-}
+import { agent, begin, branch, call, hook, hooked, names, run } from './agent.ts'
 
 const types = async (conversation: Conversation) =>
   (await hooked(conversation)).map((event) => event.hook_event_type)
@@ -187,10 +175,11 @@ describe('a session', () => {
     expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
     await run(conversation, agent().step, hooks)
     expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
-    const empty = await engine.create()
-    await empty.pause()
-    await run(conversation, agent().step, hooks)
-    expect(await types(conversation)).toEqual(['SessionStart', 'SessionEnd'])
+    const paused = await begin()
+    const running = run(paused, agent().step, hooks)
+    await paused.pause()
+    expect(await running).toMatchObject({ status: 'paused' })
+    expect(await types(paused)).toEqual([])
   })
 
   it('that ends in an error ends', async () => {

@@ -17,7 +17,7 @@ import type { State } from '../../src/state/state.ts'
 import type { Store } from '../../src/store/store.ts'
 import { toLogged } from '../../src/conversation/logged-event.ts'
 import type { StoredEvent } from '../../src/store/stored-event.ts'
-import { places } from './stores.ts'
+import { logOf, places } from './stores.ts'
 
 /** How often a process is killed over each store; the whole proof takes 100 and more. */
 const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 8)
@@ -63,15 +63,6 @@ async function live(kind: string, where: string, seed: number, life: string, tol
   const [, signal] = (await closed) as [number | null, string | null]
   running.delete(child)
   expect(signal, problem).toBe('SIGKILL')
-}
-
-async function logOf(store: Store, id = 'c'): Promise<StoredEvent[]> {
-  const all: StoredEvent[] = []
-  for (;;) {
-    const part = await store.read(id, { from: all.length, limit: 1_000 })
-    all.push(...part)
-    if (part.length < 1_000) return all
-  }
 }
 
 const replayed = (log: readonly StoredEvent[], conversationId = 'c'): State =>

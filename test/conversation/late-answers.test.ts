@@ -14,6 +14,7 @@ import { leaves } from '../../src/state/at.ts'
 import { droppedAnswers } from '../../src/state/dropped.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
+import { STATUSES } from '../../src/state/status.ts'
 import { action, fail, moveHead, observe, reject, status, trouble, update, user } from '../build.ts'
 import { carryOut, counter, hostileState } from './states.ts'
 
@@ -164,16 +165,7 @@ describe('found once', () => {
     ])
   })
 
-  it.each([
-    'idle',
-    'running',
-    'paused',
-    'waiting_for_confirmation',
-    'finished',
-    'error',
-    'stuck',
-    'deleting',
-  ] as const)('a conversation that is %s stays so', (name) => {
+  it.each(STATUSES)('a conversation that is %s stays so', (name) => {
     const finish = action('f', { tool: 'finish' })
     const state = folded(
       user('u'),

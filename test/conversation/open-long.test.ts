@@ -9,7 +9,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { CHUNK_SIZE } from '../../src/state/snapshot/version.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import type { Store } from '../../src/store/store.ts'
-import { action, condensation, observe, user } from '../build.ts'
+import { action, condensation, observe, pause, user } from '../build.ts'
 
 const LENGTH = 2 * CHUNK_SIZE + 1_500
 
@@ -48,7 +48,7 @@ async function opened(events: readonly Event[]) {
     },
   }
   const { state } = await openState(counting, 'c')
-  const items = await store.read('c', { limit: LENGTH })
+  const items = await store.read('c', { limit: events.length })
   return {
     state,
     whole: replay(
@@ -90,6 +90,24 @@ describe('opening a long log', () => {
     expect(reads).toBe(LENGTH)
     expect(state.log.entries.get(0)?.event).toBeNull()
     expect(state.log.entries.get(2 * CHUNK_SIZE)?.event).not.toBeNull()
+  })
+
+  it('lets go at each part of the skeleton, later only of a part of the log', async () => {
+    for (const [count, known] of [
+      [2, 2],
+      [33, 32],
+    ] as const) {
+      const { state } = await opened(
+        Array.from({ length: count * CHUNK_SIZE + 1 }, (_, at) => pause(`e${at}`)),
+      )
+      expect(state.log.index.skeleton?.length).toBe(known * CHUNK_SIZE)
+    }
+  })
+
+  it('lets go of nothing again while the view needs most of it', async () => {
+    const { state } = await opened(Array.from({ length: LENGTH }, (_, at) => user(`e${at}`)))
+    expect(state.log.index.skeleton?.length).toBe(CHUNK_SIZE)
+    expect(state.branch.view.length).toBe(LENGTH)
   })
 
   it('reads on from where it let go when the log goes back over that', async () => {

@@ -8,26 +8,15 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { openCallsOf } from '../../src/conversation/decide.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { encodeState } from '../../src/state/encode.ts'
-import type { Store } from '../../src/store/store.ts'
 import { type LoggedEvent, toLogged } from '../../src/conversation/logged-event.ts'
-import type { StoredEvent } from '../../src/store/stored-event.ts'
 import { action, observe, status, user } from '../build.ts'
 import { checkLog } from './check-log.ts'
 import { DEED_NAMES, doSomething, random } from './deeds.ts'
 import { parties, party } from './engines.ts'
-import { places } from './stores.ts'
+import { logOf, places } from './stores.ts'
 
 const PLACES = places()
 afterAll(() => PLACES.remove())
-
-async function logOf(store: Store): Promise<StoredEvent[]> {
-  const all: StoredEvent[] = []
-  for (;;) {
-    const part = await store.read('c', { from: all.length, limit: 1_000 })
-    all.push(...part)
-    if (part.length < 1_000) return all
-  }
-}
 
 const settled = async <T>(work: Promise<T>): Promise<T | string> => {
   try {
@@ -78,7 +67,6 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
 
   it('that approve, reject, pause and resume at once decide again on what the other has done', async () => {
     const [one, two] = await parties(await PLACES.make(name))
-    let both = 0
     for (const round of range(12)) {
       const ids = [`a${round}`, `b${round}`]
       await one.conversation.append([
@@ -89,12 +77,8 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
       expect(approved.filter((events) => events.length > 0).length).toBe(1)
       expect((await two.conversation.state()).header.status).toBe('idle')
       await two.conversation.append(status(`x${round}`, 'waiting_for_confirmation'))
-      const [yes, no] = await Promise.all([
-        settled(one.conversation.approve(ids)),
-        two.conversation.reject(ids),
-      ])
+      const [, no] = await Promise.all([settled(one.conversation.approve(ids)), two.conversation.reject(ids)])
       expect(no.filter(({ fact }) => 'kind' in fact && fact.kind === 'UserRejectObservation').length).toBe(2)
-      if (yes !== 'unknown_call') both += 1
       const { branch, header } = await one.conversation.state()
       expect(branch.openCalls).toBeNull()
       expect(header.status).toBe('idle')
@@ -108,7 +92,6 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
       expect((await one.conversation.state()).header.status).toBe(said % 2 === 0 ? 'idle' : 'paused')
       await one.conversation.resume()
     }
-    expect(both).toBeLessThanOrEqual(12)
     checkLog((await logOf(one.store)).map(({ fact }) => fact))
     await one.end()
     await two.end()

@@ -5,6 +5,7 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/store.ts'
+import { user } from '../build.ts'
 import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
 import { wrapStore } from './stores.ts'
 
@@ -238,6 +239,26 @@ describe('a pause', () => {
     expect(asked).toEqual([])
     // One that was there before does not.
     expect((await conversation.run(step)).status).toBe('finished')
+  })
+
+  it('stops it also where its body is let go before the run begins', async () => {
+    const inner = memoryStore()
+    const { conversation } = await begun(
+      'hello',
+      wrapStore(inner, {
+        async acquireLease(...args) {
+          const lease = await inner.acquireLease(...args)
+          await conversation.pause()
+          // The thousandth event: bodies are let go after it.
+          expect((await conversation.state()).log.entries.last()?.event).toBeNull()
+          return lease
+        },
+      }),
+    )
+    await conversation.append(Array.from({ length: 998 }, (_, n) => user(`u${n}`)))
+    const { step, asked } = script([])
+    expect((await conversation.run(step)).status).toBe('paused')
+    expect(asked).toHaveLength(0)
   })
 
   it('that is ended while a step lasts stops nothing', async () => {

@@ -13,6 +13,9 @@ import type { State } from '../../src/state/state.ts'
 import { STATUSES } from '../../src/state/status.ts'
 import { hostileLog } from '../../src/testing/index.ts'
 
+export const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id)
+export const kinds = (events: readonly Event[]): string[] => events.map(({ kind }) => kind)
+
 /** Gives ids that no log of a test has. */
 export function counter(prefix = 'new'): () => string {
   let count = 0

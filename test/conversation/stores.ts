@@ -4,6 +4,7 @@ import { memoryStore } from '../../src/store/memory.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/store.ts'
+import type { StoredEvent } from '../../src/store/stored-event.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 
@@ -52,6 +53,16 @@ export function places(): Places {
       files.remove()
       await (await database)?.drop()
     },
+  }
+}
+
+/** A whole log, read in pages. */
+export async function logOf(store: Store, id = 'c'): Promise<StoredEvent[]> {
+  const all: StoredEvent[] = []
+  for (;;) {
+    const part = await store.read(id, { from: all.length, limit: 500 })
+    all.push(...part)
+    if (part.length < 500) return all
   }
 }
 

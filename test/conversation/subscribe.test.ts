@@ -118,6 +118,11 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
     const ids = whole.flatMap((item) => (item.type === 'event' ? [item.id] : []))
     expect(ids).toEqual(range(0, 5).flatMap((n) => range(0, 450).map((i) => `${n}.${i}`)))
     expect(seqs(await collect(conversation, { after: 2_000 }, isCaughtUp))).toEqual(range(2_001, 2_250))
+    // Where it was let go HEAD was no event of the view, and its body went with the others.
+    const rested = (await conversation.state()).log.index.skeleton?.length ?? 0
+    expect(rested).toBeGreaterThan(0)
+    const [head] = await collect(conversation, { after: rested - 2 }, (items) => items.length === 1)
+    expect(head).toMatchObject({ type: 'event', seq: rested - 1, fact: { kind: 'PauseEvent' } })
     await engine.close()
     await store.close()
   })

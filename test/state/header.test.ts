@@ -5,6 +5,7 @@ import type { Event } from '../../src/event/types.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { type Status, STATUSES } from '../../src/state/status.ts'
+import * as build from '../build.ts'
 
 const status = (value: unknown, key = 'execution_status'): Event =>
   ({ kind: 'ConversationStateUpdateEvent', key, value }) as Event
@@ -19,15 +20,7 @@ const message = (source: 'user' | 'agent' | 'environment', text: string, calls?:
       : { tool_calls: [{ id: calls, name: 'ls', arguments: '{}', origin: 'completion' }] }),
   },
 })
-const action = (id: string, response = id): Event => ({
-  kind: 'ActionEvent',
-  id,
-  thought: [],
-  tool_name: 'ls',
-  tool_call_id: `call-${id}`,
-  tool_call: { id: `call-${id}`, name: 'ls', arguments: '{}', origin: 'completion' },
-  llm_response_id: response,
-})
+const action = (id: string, response = id): Event => build.action(id, { response })
 const observe = (actionId: string, tool = 'ls', isError = false): Event => ({
   kind: 'ObservationEvent',
   tool_name: tool,

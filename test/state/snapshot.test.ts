@@ -217,6 +217,13 @@ describe('the parts', () => {
     expect(compact(compact(state)).log.index.skeleton?.chunks[0]?.bytes).toEqual(whole[1]?.bytes)
   })
 
+  it('that are there already are taken over when bodies are let go again', () => {
+    const small = compact(state)
+    const again = compact(reduce(small, pause('more')))
+    const [before, after] = [small, again].map((each) => each.log.index.skeleton?.chunks ?? [])
+    expect(before?.map((chunk, at) => chunk === after?.[at])).toEqual([true, true, false])
+  })
+
   it('of two lengths do not fit', () => {
     const old = encodeSnapshot(at(length - 1))
     const now = encodeSnapshot(state)

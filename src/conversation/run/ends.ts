@@ -1,8 +1,9 @@
 /** How runs begin and end: a run goes in; what is appended at its first and last moment is, and whether it goes on comes out. */
 
 import { hasCode } from '../../event/errors.ts'
-import type { EventEntry } from '../../log/entry.ts'
+import { type EventEntry, eventKindOf } from '../../log/entry.ts'
 import type { ActionEvent, Event, HookEventType } from '../../event/types.ts'
+import { granted } from '../../state/grants.ts'
 import type { State } from '../../state/state.ts'
 import { errorAnswers, INTERRUPTED, openCallsOf } from '../decide.ts'
 import { isBlank, isDone } from '../turn.ts'
@@ -30,9 +31,11 @@ export async function begin(run: RunContext): Promise<boolean> {
 
 /** Whether the last that was said of going on, from a position of the log on, is a pause or an interrupt. O(events from there). */
 function isPausedFrom({ log: { entries } }: State, from: number): boolean {
-  for (let at = entries.length - 1; at >= from; at -= 1) {
-    const event = entries.get(at)?.event
-    if (event?.kind === 'PauseEvent' || event?.kind === 'InterruptEvent') return true
+  for (const entry of entries.slice(from).toReversed()) {
+    const { event } = entry
+    // The kind is known also where the body was let go.
+    const kind = eventKindOf(entry)
+    if (kind === 'PauseEvent' || kind === 'InterruptEvent') return true
     if (event?.kind === 'ConversationStateUpdateEvent' && event.key === 'execution_status') return false
   }
   return false
@@ -106,9 +109,7 @@ function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
     const { confirm } = planOf(run, state)
     return open.filter((call) => !confirm.includes(call))
   } catch {
-    const started = new Set(
-      state.header.grants.flatMap(({ action_id, grant }) => (grant === 'started' ? [action_id] : [])),
-    )
+    const started = granted(state.header.grants, 'started')
     return open.filter(({ id }) => started.has(id))
   }
 }
@@ -130,16 +131,15 @@ export async function tell(
 }
 
 /** Whether an error is the store's and not the step's: then nothing can be appended about it. */
-export const isOfStore = (error: unknown): boolean =>
-  (
-    [
-      'store_busy',
-      'store_full',
-      'store_read_only',
-      'store_unavailable',
-      'store_newer',
-      'store_closed',
-    ] as const
-  ).some((code) => hasCode(error, code)) ||
-  hasCode(error, 'lease_lost') ||
-  hasCode(error, 'unknown_conversation')
+export const isOfStore = (error: unknown): boolean => STORE_CODES.some((code) => hasCode(error, code))
+
+const STORE_CODES = [
+  'store_busy',
+  'store_full',
+  'store_read_only',
+  'store_unavailable',
+  'store_newer',
+  'store_closed',
+  'lease_lost',
+  'unknown_conversation',
+] as const

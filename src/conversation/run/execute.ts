@@ -4,16 +4,14 @@ import type { ActionEvent, Event } from '../../event/types.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import { openCallOf } from '../../log/open-calls.ts'
-import { toMessages } from '../../messages/neutral.ts'
 import type { State } from '../../state/state.ts'
 import { errorAnswers } from '../decide.ts'
 import { isDone } from '../turn.ts'
 import { grantUpdate, statusUpdate } from '../updates.ts'
+import { callStep } from './call-step.ts'
 import { add, mustStop, type RunContext } from './context.ts'
-import { contextMessage, runHooks } from './hooks.ts'
+import { contextMessage, type HookInput, type HookVerdict, runHooks } from './hooks.ts'
 import { planOf } from './plan-calls.ts'
-import { readStep } from './step.ts'
-import { take } from './take.ts'
 
 type Call = EventEntry<ActionEvent>
 
@@ -44,21 +42,11 @@ export async function execute(run: RunContext, calls: readonly Call[]): Promise<
       ),
     ]
   })
-  const { replica, step, publish, signal } = run
+  const { replica, signal } = run
   const { state } = replica
   const approved = begun.filter((call) => isOpen(state, call))
   if (approved.length === 0 || signal.aborted) return
-  const input = {
-    state,
-    get messages() {
-      return toMessages(state)
-    },
-    approved,
-    signal,
-    publish,
-  }
-  const since = state.log.entries.length
-  for await (const yielded of readStep(step, input)) await take(run, yielded, since)
+  await callStep(run, state, approved)
   await add(run, (now) =>
     errorAnswers(
       approved.filter((call) => isOpen(now, call)),
@@ -70,19 +58,8 @@ export async function execute(run: RunContext, calls: readonly Call[]): Promise<
 
 /** Whether the hooks let a call through; where one blocks it, it is answered. */
 async function isLetThrough(run: RunContext, call: Call): Promise<boolean> {
-  const { hooks, replica, signal } = run
   const { id, event } = call
-  const { events, blocked, context } = await runHooks(
-    hooks,
-    {
-      event_type: 'PreToolUse',
-      conversation_id: replica.id,
-      tool_name: event.tool_name,
-      tool_input: (event.action ?? null) as JsonValue,
-      action_id: id,
-    },
-    signal,
-  )
+  const { events, blocked, context } = await showCall(run, call, { event_type: 'PreToolUse' })
   const answer: Event = {
     kind: 'UserRejectObservation',
     source: 'environment',
@@ -102,27 +79,37 @@ async function isLetThrough(run: RunContext, call: Call): Promise<boolean> {
 }
 
 /** Tells the hooks of a call that was executed. */
-async function tellAfter(run: RunContext, { id, event }: Call): Promise<void> {
+async function tellAfter(run: RunContext, call: Call): Promise<void> {
   const { hooks, replica, signal } = run
   if (signal.aborted || !hooks.some(({ on }) => on === 'PostToolUse')) return
-  const { events, blocked, context } = await runHooks(
-    hooks,
-    {
-      event_type: 'PostToolUse',
-      conversation_id: replica.id,
-      tool_name: event.tool_name,
-      tool_input: (event.action ?? null) as JsonValue,
-      tool_response: answerTo(replica.state, id),
-      action_id: id,
-    },
-    signal,
-  )
+  const { events, blocked, context } = await showCall(run, call, {
+    event_type: 'PostToolUse',
+    tool_response: answerTo(replica.state, call.id),
+  })
   // Nothing more is said to a model that has finished, unless a hook objects.
   await add(run, (state) => {
     const said = blocked === null ? (isDone(state.branch) ? [] : context) : [blocked]
     return [...events, ...said.map(contextMessage)]
   })
 }
+
+/** Shows a call to the hooks. */
+const showCall = (
+  { hooks, replica, signal }: RunContext,
+  { id, event }: Call,
+  moment: Pick<HookInput, 'event_type' | 'tool_response'>,
+): Promise<HookVerdict> =>
+  runHooks(
+    hooks,
+    {
+      ...moment,
+      conversation_id: replica.id,
+      tool_name: event.tool_name,
+      tool_input: (event.action ?? null) as JsonValue,
+      action_id: id,
+    },
+    signal,
+  )
 
 /** The observation that answers an action on HEAD's branch; null when it was answered otherwise. */
 function answerTo({ branch: { view } }: State, actionId: string): JsonValue {

@@ -2,6 +2,7 @@
 
 import { hasCode } from '../../event/errors.ts'
 import type { Event } from '../../event/types.ts'
+import { granted } from '../../state/grants.ts'
 import type { State } from '../../state/state.ts'
 import type { Status } from '../../state/status.ts'
 import type { Store } from '../../store/store.ts'
@@ -100,9 +101,7 @@ function wantsToGoOn(state: State): boolean {
   const { header, branch } = state
   const open = openCallsOf(state)
   if (header.status === 'waiting_for_confirmation') {
-    const approved = new Set(
-      header.grants.flatMap(({ action_id, grant }) => (grant === 'approved' ? [action_id] : [])),
-    )
+    const approved = granted(header.grants, 'approved')
     return open.some(({ id }) => approved.has(id))
   }
   return header.status === 'idle' && (open.length > 0 || !(isDone(branch) || isBlank(branch)))

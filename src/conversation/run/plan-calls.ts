@@ -4,6 +4,7 @@ import type { ActionEvent } from '../../event/types.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
 import { listOpenCalls, type OpenCall } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
+import { isExecutable, isFinishCall } from '../turn.ts'
 import type { RunContext } from './context.ts'
 import { type Policy, policyOf, stricter } from './policy.ts'
 
@@ -47,7 +48,7 @@ export function planCalls(state: State, policy: Policy, born: ReadonlySet<string
     const { event, id, seq } = call
     const grant = grants.get(id)
     const isNew = grant === undefined ? born.has(id) : grant === 'held'
-    if (!isExecutable(call) || grant === 'started') plan.interrupt.push(call)
+    if (!isExecutable(event) || grant === 'started') plan.interrupt.push(call)
     else if (seq > (finishes.get(event.llm_response_id) ?? Infinity)) plan.skip.push(call)
     else if (grant === 'approved') plan.execute.push(call)
     else if (policy(event, replies.get(event.llm_response_id) ?? [event])) plan.confirm.push(call)
@@ -57,11 +58,9 @@ export function planCalls(state: State, policy: Policy, born: ReadonlySet<string
   return plan
 }
 
-const isExecutable = ({ event }: Call): boolean => (event.action ?? null) !== null
-
 /** Position of the first finish among the calls of a reply. */
 const finishOf = (calls: readonly OpenCall[]): number =>
-  calls.find(({ entry }) => entry.event.tool_name === 'finish' && isExecutable(entry))?.entry.seq ?? Infinity
+  calls.find(({ entry }) => isFinishCall(entry.event))?.entry.seq ?? Infinity
 
 /**
  * The calls of the replies that open calls belong to, answered or not, by LLM response. A result ends the reply before it: ids of

@@ -2,14 +2,15 @@
 
 import { hashText } from '../../event/hash.ts'
 import { isAnswer } from '../../event/kinds.ts'
-import type { ActionEvent, Event, MessageEvent } from '../../event/types.ts'
+import type { Event, MessageEvent } from '../../event/types.ts'
 import { findEntry } from '../../log/log.ts'
+import { isReply } from '../../state/last-word.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
-import { AFTER_FINISH, openCallsOf } from '../decide.ts'
+import { AFTER_FINISH, errorAnswer, openCallsOf } from '../decide.ts'
 import { checkEvents } from '../draft.ts'
 import { placeLateAnswers } from '../late-answers.ts'
-import { isDone, isReply } from '../turn.ts'
+import { isDone, isFinishCall } from '../turn.ts'
 import { statusUpdate } from '../updates.ts'
 import { add, type RunContext } from './context.ts'
 import { contextMessage } from './hooks.ts'
@@ -65,9 +66,6 @@ function withConsequences(run: RunContext, state: State, events: readonly Event[
   return before !== 'finished' && status === 'finished' && guarded ? [...all, statusUpdate('running')] : all
 }
 
-const isFinishCall = (event: Event): event is ActionEvent =>
-  event.kind === 'ActionEvent' && event.tool_name === 'finish' && (event.action ?? null) !== null
-
 /** Answers to calls that came after a finish in the same reply, be it in these events or before, and without one. O(events + open calls). */
 function answersAfterFinish(state: State, events: readonly Event[]): Event[] {
   const finished = new Set(
@@ -77,16 +75,9 @@ function answersAfterFinish(state: State, events: readonly Event[]): Event[] {
   const answers: Event[] = []
   for (const event of events) {
     if (event.kind !== 'ActionEvent' || answered.has(event.tool_call_id)) continue
-    const { tool_name, tool_call_id, llm_response_id } = event
-    if (finished.has(llm_response_id)) {
-      answers.push({
-        kind: 'AgentErrorEvent',
-        source: 'environment',
-        tool_name,
-        tool_call_id,
-        error: AFTER_FINISH,
-      })
-    } else if (isFinishCall(event)) finished.add(llm_response_id)
+    const { llm_response_id } = event
+    if (finished.has(llm_response_id)) answers.push(errorAnswer(event, AFTER_FINISH))
+    else if (isFinishCall(event)) finished.add(llm_response_id)
   }
   return answers
 }

@@ -13,7 +13,7 @@ export const DROPPED_SECOND = 16
 export const DROPPED_ORPHAN = 32
 
 /** Kinds that are not one of the 19: none at all, or a text that the chunk lists apart. */
-export const NO_KIND = 0
+const NO_KIND = 0
 export const OTHER_KIND = 255
 
 /** Sections before the columns of keys, and all of them. */

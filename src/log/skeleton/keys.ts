@@ -64,8 +64,8 @@ export class KeyIndex {
   }
 
   /**
-   * The latest position under a key, none before `from`, that `accept` confirms, or -1. O(positions tried), the first
-   * time O(keys).
+   * The latest position under a key, none before `from`, that `accept` confirms, or -1. O(positions tried + chunks), the
+   * first time O(keys).
    */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {
     if (from >= this.length) return -1
@@ -110,7 +110,7 @@ export class KeyIndex {
 const slotOf = (hash: number, heads: Int32Array): number => hash & (heads.length - 1)
 
 /** A 32-bit hash of a key's code units. O(length). */
-export function hashKey(text: string): number {
+function hashKey(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)

@@ -17,7 +17,7 @@ export interface Contents {
   readonly chunks: readonly Chunk[]
 }
 
-/** The state. O(view + open calls + length / 32). */
+/** The state. O(view + open calls + length / 32), where answers were dropped also O(path). */
 export function stateOver({ conversationId, record, bodies, chunks }: Contents): State {
   const { header, head, headHeader } = record
   const held: Held = { bodies, head, headHeader, lastHeader: header, branch: emptyBranch() }

@@ -1,0 +1,68 @@
+/** A replica that folds the whole log again, since a decision asks for what was let go: nobody misses what came meanwhile, and it weighs what it takes. */
+
+import { expect, it } from 'vitest'
+import { decideNavigate } from '../../src/conversation/decide.ts'
+import { Replica } from '../../src/conversation/replica.ts'
+import { encodeSnapshot } from '../../src/state/snapshot.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { pause } from '../build.ts'
+import { counter } from './states.ts'
+import { wrapStore } from './stores.ts'
+
+const stamp = { newId: counter(), now: () => '2026-01-01T00:00:00Z' }
+
+/** A conversation with a snapshot of all of its log but HEAD's bodies. */
+async function stored(length: number) {
+  const store = memoryStore()
+  await store.createConversation({ id: 'c' })
+  const events = Array.from({ length }, (_, n) => ({ ...pause(`p${n}`), timestamp: '2026-01-01T00:00:00Z' }))
+  await store.append('c', events, { mode: 'import' })
+  const stored = await store.read('c', { limit: length })
+  const state = replay(
+    stored.map(({ fact }) => fact),
+    { conversationId: 'c' },
+  )
+  await store.saveSnapshot('c', encodeSnapshot(state))
+  return store
+}
+
+it('tells of what others have appended while the log was folded again for a decision', async () => {
+  const inner = await stored(20)
+  let appended = false
+  const store = wrapStore(inner, {
+    async read(id, options) {
+      // Another process, just before the whole log is read.
+      if (options?.from === 0 && !appended) {
+        appended = true
+        await inner.append('c', [pause('theirs')])
+      }
+      return inner.read(id, options)
+    },
+  })
+  const replica = await Replica.open(store, stamp, 'c')
+  const told: number[] = []
+  replica.changes.add(({ log }: State) => told.push(log.entries.length))
+  // What is decided there comes to nothing.
+  const decided = await replica.commit(
+    (state) => {
+      decideNavigate(state, 'p3')
+      void state.log.entries.get(3)?.branch
+      return []
+    },
+    { depends: true },
+  )
+  expect(decided).toEqual([])
+  expect(appended).toBe(true)
+  expect(replica.state.log.entries.length).toBe(21)
+  expect(told).toContain(21)
+})
+
+it('weighs what the state takes once all of it is held again', async () => {
+  const replica = await Replica.open(await stored(200), stamp, 'c')
+  const small = replica.bytes
+  await replica.commit((state) => (void state.log.entries.get(3)?.branch, []))
+  expect(replica.state.log.entries.get(3)?.event).not.toBeNull()
+  expect(replica.bytes).toBeGreaterThan(3 * small)
+})
