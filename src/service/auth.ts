@@ -1,5 +1,6 @@
 /** Session keys and API keys, and a request, go in; who asks comes out, or that nobody does who may. */
 
+import { decoded } from './decoded.ts'
 import { isSameHash, sha256 } from './hash.ts'
 import { HttpProblem } from './http/problem.ts'
 import type { ApiKeyInfo, ApiKeys } from './keys/keys.ts'
@@ -40,14 +41,6 @@ export function credentialOf({ headers }: Pick<Request, 'headers'>): Credential 
   if (header !== undefined) return { text: header, from: 'header' }
   const cookie = /(?:^|;\s*)api_key=([^;]*)/.exec(headers.get('cookie') ?? '')?.[1]
   return cookie === undefined ? null : { text: decoded(cookie), from: 'cookie' }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 /** Who asks: somebody with a session key, with an API key, or anybody where no session key is configured. */

@@ -21,12 +21,12 @@ export function refuseReserved(id: string | null, field: string): void {
   throw invalid({ type: 'value_error', loc: ['body', field], msg: `Value error, ${why}`, input: id })
 }
 
-/** The other forms of a UUID, in small letters; none for any other text. */
-export function otherForms(id: string): string[] {
+/** A text as it is, and a UUID then in its other forms, in small letters. */
+export function formsOf(id: string): string[] {
   const parts = UUID.exec(id)
-  if (parts === null) return []
+  if (parts === null) return [id]
   const dashed = parts.slice(1).join('-').toLowerCase()
-  return [dashed.replaceAll('-', ''), dashed].filter((form) => form !== id)
+  return [...new Set([id, dashed.replaceAll('-', ''), dashed])]
 }
 
 /** An id as the control plane writes it: a UUID in small letters without dashes, any other as it is. */
@@ -35,7 +35,7 @@ export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-
 /** The record of a conversation, or null; also null for what can be no id, and for the service's own records. */
 export async function findConversation(store: Store, id: string): Promise<ConversationRecord | null> {
   if (!isLegalId(id) || isReservedId(id)) return null
-  for (const form of [id, ...otherForms(id)]) {
+  for (const form of formsOf(id)) {
     const found = await store.getConversation(form)
     if (found !== null) return found
   }

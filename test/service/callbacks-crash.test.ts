@@ -1,62 +1,50 @@
-/** Whatever happens to conversations, receivers and senders, in whatever order: who leaves out repeated messages has the log of each conversation that is left, once and in order. */
+/** Whatever happens to conversations, receivers and senders, in whatever order: who leaves out repeated messages has the log of each conversation that is left, once and in order, and its last title. */
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { ColloquyError } from '../../src/event/errors.ts'
 import { Callbacks } from '../../src/service/callbacks/callbacks.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { user } from '../build.ts'
+import { mortal } from './mortal-store.ts'
 import { Receiver, SECRET } from './receiver.ts'
 import { until } from './sandbox-commands.ts'
 
-const dies = (): never => {
-  throw new ColloquyError('store_closed', 'The process is dead.', {})
-}
-
-/** A store of a process that dies before its n-th call from now: what it asked for before is done, and nothing ever again. */
-function mortal(store: Store): { readonly store: Store; readonly dieAfter: (calls: number) => void } {
-  let left = Infinity
-  return {
-    dieAfter: (calls) => void (left = Math.min(left, calls)),
-    store: new Proxy(store, {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name)
-        if (typeof value !== 'function') return value
-        if (name === 'watch') return value.bind(target)
-        return async (...args: unknown[]): Promise<unknown> => {
-          if (left <= 0) dies()
-          left -= 1
-          const result: unknown = await value.apply(target, args)
-          // What was written is written, though nobody may hear of it.
-          if (left <= 0) dies()
-          return result
-        }
-      },
-    }),
-  }
-}
-
 type Step =
-  | { readonly do: 'append' | 'create' | 'delete' | 'renew'; readonly at: number; readonly many: number }
+  | {
+      readonly do: 'append' | 'create' | 'delete' | 'renew' | 'title'
+      readonly at: number
+      readonly many: number
+    }
   | { readonly do: 'crash'; readonly at: number; readonly many: number }
+  | { readonly do: 'hold'; readonly at: number; readonly many: number; readonly milliseconds: number }
   | { readonly do: 'answer'; readonly answers: readonly ('hang' | 'lose' | 500 | 200)[] }
   | { readonly do: 'wait'; readonly milliseconds: number }
 
 const at = fc.nat({ max: 2 })
 const many = fc.integer({ min: 1, max: 8 })
-const change = (name: 'append' | 'create' | 'delete' | 'renew') =>
+const change = (name: 'append' | 'create' | 'delete' | 'renew' | 'title') =>
   fc.record({ do: fc.constant(name), at, many })
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: change('append') },
   { weight: 2, arbitrary: change('create') },
   { weight: 1, arbitrary: change('delete') },
   { weight: 1, arbitrary: change('renew') },
+  { weight: 2, arbitrary: change('title') },
   {
     weight: 3,
     arbitrary: fc.record({ do: fc.constant('crash'), at: fc.nat({ max: 1 }), many: fc.nat({ max: 12 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('hold'),
+      at: fc.nat({ max: 1 }),
+      many: fc.nat({ max: 12 }),
+      milliseconds: fc.integer({ min: 20, max: 120 }),
+    }),
   },
   {
     weight: 3,
@@ -83,7 +71,7 @@ it.each<[string, () => Store]>([
   ['memory', () => memoryStore({ clock })],
   ['sqlite', () => sqliteStore({ file: ':memory:', clock })],
 ])('over %s', async (_, make) => {
-  const seen = { crashes: 0, lost: 0, repeated: 0, deleted: 0 }
+  const seen = { crashes: 0, lost: 0, repeated: 0, deleted: 0, titles: 0 }
   const property = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
     const receiver = await new Receiver().start()
     const store = make()
@@ -110,6 +98,7 @@ it.each<[string, () => Store]>([
       callbacks.start()
       return {
         dieAfter: own.dieAfter,
+        holdAfter: own.holdAfter,
         end: async () => {
           await callbacks.close()
           await mine.close().catch(() => undefined)
@@ -128,7 +117,11 @@ it.each<[string, () => Store]>([
         else if (one.do === 'answer') receiver.answers.push(...one.answers)
         else if (one.do === 'create') await create(id)
         else if (one.do === 'delete') await engine.delete(id)
-        else if (one.do === 'crash') {
+        else if (one.do === 'title') {
+          if ((await store.getConversation(id)) === null) continue
+          await store.updateConversation(id, { title: `t${(made += 1)}` })
+          seen.titles += 1
+        } else if (one.do === 'crash') {
           seen.crashes += 1
           services[one.at]?.dieAfter(one.many)
           await new Promise((resolve) => setTimeout(resolve, 10))
@@ -145,8 +138,10 @@ it.each<[string, () => Store]>([
       receiver.answers.length = 0
       const logs = new Map<string, string>()
       for (const name of NAMES) {
-        const log = await store.read(name).catch(() => null)
-        if (log !== null) logs.set(name, log.map((event) => event.id).join())
+        const record = await store.getConversation(name)
+        if (record === null) continue
+        const log = await store.read(name)
+        logs.set(name, [`title ${record.title}`, ...log.map((event) => event.id)].join())
       }
       const told = () => histories(receiver)
       await until(
@@ -170,7 +165,8 @@ it.each<[string, () => Store]>([
 
 /** What a receiver has that leaves out each message that it has taken before. */
 function histories(receiver: Receiver) {
-  const logs = new Map<string, string>()
+  const logs = new Map<string, string[]>()
+  const titles = new Map<string, string | null>()
   const taken = new Map<string, string>()
   let repeated = 0
   let deleted = 0
@@ -185,16 +181,19 @@ function histories(receiver: Receiver) {
       repeated += 1
       continue
     }
-    const name = path === '/conversations' ? (body as { id: string }).id : path.slice('/events/'.length)
+    const { id: told, title } = body as { readonly id: string; readonly title: string | null }
+    const name = path === '/conversations' ? told : path.slice('/events/'.length)
     if (type === 'conversation.deleted') {
       deleted += 1
       logs.delete(name)
     } else if (path === '/conversations') {
-      logs.set(name, logs.get(name) ?? '')
+      logs.set(name, logs.get(name) ?? [])
+      titles.set(name, title)
     } else {
       const ids = (body as { id: string }[]).map((event) => event.id)
-      logs.set(name, [logs.get(name) ?? '', ...ids].filter((one) => one !== '').join())
+      logs.set(name, [...(logs.get(name) ?? []), ...ids])
     }
   }
-  return { logs, repeated, deleted }
+  const all = [...logs].map(([name, ids]) => [name, [`title ${titles.get(name)}`, ...ids].join()] as const)
+  return { logs: new Map(all), repeated, deleted }
 }

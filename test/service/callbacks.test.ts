@@ -21,6 +21,7 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { agent, user } from '../build.ts'
 import { STORES } from './client.ts'
+import { mortal } from './mortal-store.ts'
 import { Receiver, SECRET } from './receiver.ts'
 import { until } from './sandbox-commands.ts'
 
@@ -212,9 +213,19 @@ describe('what is sent', () => {
   it('tells of a deletion where the creation may have been heard of before a crash', async () => {
     await engine.create({ id: 'a' })
     receiver.answers.push('lose')
-    const first = callbacks({ retry: 60_000, maxRetry: 60_000 })
+    // One that is killed keeps nothing more, while one that is closed still may.
+    const own = mortal(engine.store)
+    const killed = createEngine({ store: own.store })
+    const first = new Callbacks(
+      killed,
+      [{ id: 'hook', url: receiver.url, secret: SECRET, from: 'start', retry: 60_000, maxRetry: 60_000 }],
+      QUICK,
+    )
+    first.start()
     await until(() => receiver.all.length === 1)
+    own.dieAfter(0)
     await first.close()
+    await killed.close().catch(() => undefined)
     await engine.delete('a')
     callbacks()
     await until(() => receiver.all.length === 2)
@@ -427,6 +438,34 @@ describe('senders', () => {
     await append('a', 60, 70)
     await until(() => once(receiver.events('a')).length === 70)
     expect(once(receiver.events('a'))).toEqual(ids(0, 70))
+  })
+
+  it('write nothing but under their lease', async () => {
+    const { store } = engine
+    const leases: unknown[] = []
+    const watched: Store['append'] = (id, facts, options) => {
+      if (id === 'colloquy:webhooks') leases.push(options?.lease)
+      return store.append(id, facts, options)
+    }
+    engine = createEngine({
+      store: new Proxy(store, {
+        get(target, name) {
+          const value: unknown = name === 'append' ? watched : Reflect.get(target, name)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      }),
+    })
+    await engine.create({ id: 'a' })
+    await append('a', 0, 5)
+    const sender = callbacks({ batch: 2 })
+    await until(() => receiver.events('a').length === 5)
+    await engine.delete('a')
+    await until(() => receiver.all.find(({ type }) => type === 'conversation.deleted'))
+    await sender.close()
+    const held = await store.getLease('colloquy:webhooks')
+    expect(held).toBe(null)
+    expect(leases.length).toBeGreaterThan(3)
+    for (const lease of leases) expect(lease).toMatchObject({ generation: 1 })
   })
 
   it('that are killed and started again lose nothing, and keep the order', async () => {

@@ -87,6 +87,8 @@ afterEach(async () => {
 })
 
 const say = (text: string): object => ({ role: 'user', content: [{ type: 'text', text }] })
+const update = (key: string) =>
+  ({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value: 1 }) as const
 const send = (method: string, path: string, body?: unknown): Promise<Answer<Record<string, unknown>>> =>
   client.send(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) })
 
@@ -172,6 +174,31 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     await until(async () => (await task(id)).status === 'READY' && (await task('t2')).status === 'READY')
     expect([await said(made ?? ''), await said('planned')]).toEqual([['Once'], ['Once']])
     expect((await client.get(`${BASE}/count`)).body).toBe(2)
+  })
+
+  it('is undone where somebody has deleted what it makes in the moment in which it is made', async () => {
+    const real = make()
+    let made = 0
+    const createConversation: Store['createConversation'] = async (given) => {
+      if (given?.id !== ID) return real.createConversation(given)
+      // As if another service had made it, and deleted it again, while this one was held.
+      await client.service.control.tasks.forget(ID)
+      const record = await real.createConversation(given)
+      made += 1
+      return record
+    }
+    await begin(
+      new Proxy(real, {
+        get(target, name) {
+          const value: unknown =
+            name === 'createConversation' ? createConversation : Reflect.get(target, name)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      }),
+    )
+    expect((await client.post(BASE, { conversation_id: ID })).status).toBe(200)
+    await until(async () => made === 1 && (await real.getConversation(ID)) === null)
+    expect((await ledger<object>(real, 'start-tasks').all()).size).toBe(0)
   })
 
   it('knows a UUID in each of its forms, and gives it out once', async () => {
@@ -632,11 +659,19 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
       return null
     })
     await until(async () => (await app(ID))?.execution_status === 'error' && (await waiting.all()).size === 0)
-    // As if the service had ended between the saying and the taking out.
-    await waiting.put(kept?.id ?? '', kept ?? {})
-    await client.service.control.pending.deliverAll()
-    await until(async () => (await waiting.all()).size === 0)
-    expect([asked, await said(ID)]).toEqual([1, ['Hello']])
+    const conversation = await client.engine.open(ID)
+    const isHeld = async (): Promise<boolean> =>
+      [...(await conversation.state()).log.entries].every(({ event }) => event !== null)
+    for (const held of [true, false]) {
+      // So much that the state lets go of what is not in view.
+      if (!held) await conversation.append(Array.from({ length: 1_100 }, (_, at) => update(`note ${at}`)))
+      expect(await isHeld()).toBe(held)
+      // As if the service had ended between the saying and the taking out.
+      await waiting.put(kept?.id ?? '', kept ?? {})
+      await client.service.control.pending.deliverAll()
+      await until(async () => (await waiting.all()).size === 0)
+      expect([asked, await said(ID)]).toEqual([1, ['Hello']])
+    }
   })
 
   it('are said after a restart, once', async () => {

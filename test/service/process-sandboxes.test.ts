@@ -97,6 +97,21 @@ describe('a sandbox', () => {
     await until(() => running().length >= 3 && running().every((state) => state === 'S'))
   })
 
+  it('is not held or ended with another one, whose id begins its own', async () => {
+    begin({ specs: [{ id: 's', command: sh('while :; do sleep 0.01; echo x >> ticks; done') }] })
+    await sandboxes.start('a', 's')
+    await sandboxes.start('ab', 's')
+    const ticks = join(place.path, 'ab/workspace/ticks')
+    await until(() => existsSync(ticks))
+    await sandboxes.pause('a')
+    const before = statSync(ticks).size
+    await until(() => statSync(ticks).size > before)
+    await sandboxes.delete('a')
+    const after = statSync(ticks).size
+    await until(() => statSync(ticks).size > after)
+    expect((await sandboxes.state('ab', 's'))?.status).toBe('RUNNING')
+  })
+
   it('begins nothing any more once it is being deleted or closed, whatever it was asked at the same time', async () => {
     begin({ specs: [{ id: 's', command: sh('exec sleep 1000') }] })
     const failing = ['a', 'b'].map(async (id) => {

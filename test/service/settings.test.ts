@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { ledger } from '../../src/service/ledger.ts'
 import { merge } from '../../src/service/settings/merge.ts'
+import { MASK } from '../../src/service/settings/secrets.ts'
 import { validateLlm } from '../../src/service/settings/validate.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -378,6 +379,13 @@ describe('validating', () => {
     expect(error).toEqual({ type: 'TypeError', message: 'There is no model of this name.' })
   })
 
+  it('takes a key out beside one that is short but for its white space', async () => {
+    const { error } = await validateLlm({ ...LLM, aws_session_token: '   zq7   ' }, async () => {
+      throw new Error(`refused: ${KEY} .`)
+    })
+    expect(error?.message).toBe('refused: [redacted] .')
+  })
+
   it('takes the kept profile when nothing is given', async () => {
     const asked: unknown[] = []
     await begin(memoryStore(), { secret: SECRET, askLlm: async (llm) => void asked.push(llm) })
@@ -447,6 +455,17 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
       servers: [...misc.servers.toReversed(), { name: 'c', token: 'c' }],
       hook: misc.hook,
     })
+    // Entries that look alike are told apart by their order, for as long as there are as many of them.
+    const alike = {
+      keys: [{ token: 'first' }, { token: 'second' }, 'https://me:pw@host/', 'https://you@host/'],
+    }
+    await send('PATCH', '/api/settings', { misc_settings_diff: alike })
+    const masked = (await send('GET', '/api/settings')).body['misc_settings'] as { keys: object[] }
+    expect(masked.keys).toEqual([{ token: MASK }, { token: MASK }, 'https://host/', 'https://host/'])
+    expect((await send('PATCH', '/api/settings', { misc_settings_diff: masked })).status).toBe(200)
+    expect((await client.service.settings.read()).misc_settings['keys']).toEqual(alike.keys)
+    const fewer = { keys: masked.keys.slice(1) }
+    expect((await send('PATCH', '/api/settings', { misc_settings_diff: fewer })).status).toBe(400)
     // Whose the masked secret was cannot be told: it must become nobody's.
     const renamed = { servers: [{ name: 'd', token: '**********' }] }
     const refused = await send('PATCH', '/api/settings', { misc_settings_diff: renamed })

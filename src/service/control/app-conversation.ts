@@ -16,8 +16,8 @@ export interface Telling {
   readonly sandboxes: Sandboxes
 }
 
-/** How many are looked at together: a page is soon told, and its conversations do not take the memory from those that are in use. */
-const AT_ONCE = 10
+/** How many are looked up, or looked at, together: a page is soon told, and its conversations do not take the memory from those that are in use. */
+export const AT_ONCE = 10
 
 /** A conversation that was made without a sandbox runs in the service itself, which is there. */
 const ITSELF: SandboxState = { ...NO_STATE, status: 'RUNNING' }

@@ -1,6 +1,7 @@
 /** The record of a conversation goes in, what the control plane keeps with it comes out, and the metadata in which it is kept. */
 
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { isObject } from '../../event/json.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/conversation-record.ts'
 
 /** Where it stands in a conversation's metadata. */
@@ -38,10 +39,8 @@ const NONE: AppMetadata = {
 
 /** What was kept of a conversation; nothing of one that the control plane did not make. */
 export function appOf({ metadata }: Pick<ConversationRecord, 'metadata'>): AppMetadata {
-  const kept: JsonValue | undefined = metadata[APP]
-  return typeof kept === 'object' && kept !== null && !Array.isArray(kept)
-    ? { ...NONE, ...(kept as Partial<AppMetadata>) }
-    : NONE
+  const kept = metadata[APP]
+  return isObject(kept) ? { ...NONE, ...(kept as Partial<AppMetadata>) } : NONE
 }
 
 /** The metadata with some fields of it changed, to be kept. */

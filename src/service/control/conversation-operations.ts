@@ -7,7 +7,7 @@ import { type Operation, operation } from '../http/operation.ts'
 import { boolean, dateTime, optional, text, texts, withDefault, type ValuesOf } from '../http/parameters.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../lifecycle/info.ts'
 import { mapAtOnce } from '../turns.ts'
-import { describeApp, describeApps } from './app-conversation.ts'
+import { AT_ONCE, describeApp, describeApps } from './app-conversation.ts'
 import { changeConversation, deleteConversation } from './change-conversation.ts'
 import { countConversations, searchConversations } from './conversations.ts'
 import { PAGING } from './page.ts'
@@ -26,9 +26,6 @@ const FILTERS = {
   sandbox_id__eq: optional(text()),
   include_sub_conversations: withDefault(boolean(), false),
 } as const
-
-/** How many records are looked up together. */
-const AT_ONCE = 10
 
 const PAGE = pageOfSchema(APP_CONVERSATION)
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }

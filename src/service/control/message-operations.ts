@@ -4,7 +4,7 @@ import { theConversation } from '../conversation-id.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { endOf, open, userSays } from '../lifecycle/lifecycle.ts'
+import { endOf, open, sayIn } from '../lifecycle/lifecycle.ts'
 import { sandboxOf } from './app-conversation.ts'
 import { MOST_PENDING } from './pending.ts'
 import type { Plane } from './plane.ts'
@@ -63,7 +63,7 @@ export const messageOperations = (plane: Plane): Operation[] => [
       const conversation = await open(plane.lifecycle, record.id)
       // What cannot be run is refused before it is said, so that nobody says it twice.
       if (run) plane.lifecycle.runs.check(conversation.id)
-      const sent = await conversation.sendMessage(userSays(content))
+      const sent = await sayIn(conversation, { content })
       if (run) plane.lifecycle.runs.join(conversation, endOf(sent))
       return { body: { success: true, sandbox_status: status, message: null } }
     },

@@ -1,12 +1,12 @@
 /** The control plane's operations on sandboxes; what they work on goes in, the table comes out. */
 
-import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { optional, text, texts } from '../http/parameters.ts'
+import { optional, text } from '../http/parameters.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../lifecycle/info.ts'
+import { batchGet } from './batch-get.ts'
 import { pageOf, PAGING } from './page.ts'
 import type { Plane } from './plane.ts'
-import { listOf, maybe, pageOfSchema, SANDBOX } from './shapes.ts'
+import { pageOfSchema, SANDBOX } from './shapes.ts'
 
 const tag = 'Sandboxes'
 
@@ -41,26 +41,17 @@ export const sandboxOperations = (plane: Plane): Operation[] => [
       }
     },
   ),
-  operation(
+  batchGet(
     {
-      method: 'get',
       path: '/api/v1/sandboxes',
       operationId: 'batch_get_sandboxes_api_v1_sandboxes_get',
       tag,
       summary: 'Batch Get Sandboxes',
-      query: { id: texts() },
-      replies: {
-        200: {
-          description: 'Those with these ids, in their order, null for each that is missing',
-          schema: listOf(maybe(SANDBOX)),
-        },
-        ...TOO_MANY_IDS,
-      },
+      what: 'sandboxes',
+      by: 'id',
+      schema: SANDBOX,
     },
-    async ({ query: { id: ids } }) => {
-      checkIds(ids, 'sandboxes')
-      return { body: await plane.sandboxes.infos(ids) }
-    },
+    (ids) => plane.sandboxes.infos(ids),
   ),
   operation(
     {

@@ -1,8 +1,9 @@
 /** What a user said while a conversation was not ready goes in; it is said once, and comes back when a run has begun that looks at it. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
-import type { State } from '../../state/state.ts'
-import { endOf, type Lifecycle, userSays } from '../lifecycle/lifecycle.ts'
+import { type Fact, isQuarantined } from '../../event/quarantine.ts'
+import type { Store } from '../../store/store.ts'
+import { endOf, type Lifecycle, sayIn } from '../lifecycle/lifecycle.ts'
 
 /** What to say. */
 export interface Saying {
@@ -19,14 +20,14 @@ export interface Saying {
  * @throws the reason of `signal`; ColloquyError as `sendMessage` does.
  */
 export async function sayOnce(
-  { runs }: Lifecycle,
+  { engine, runs }: Lifecycle,
   conversation: Conversation,
   { content, key, run, signal }: Saying,
 ): Promise<void> {
   signal.throwIfAborted()
-  const end = endOf(await conversation.sendMessage(userSays(content), { key }))
+  const end = endOf(await sayIn(conversation, { content, key }))
   // Whoever said it before may have been cut off before it was run, or after.
-  if (!run || isLookedAt(await conversation.state(), end)) return
+  if (!run || (await isLookedAt(engine.store, conversation.id, end))) return
   const { promise: stopped, resolve } = Promise.withResolvers<void>()
   const stop = (): void => resolve()
   signal.addEventListener('abort', stop, { once: true })
@@ -35,13 +36,21 @@ export async function sayOnce(
   signal.throwIfAborted()
 }
 
-/** Whether a run has begun, or has gone on, from a position of the log on. */
-function isLookedAt({ log: { entries } }: State, from: number): boolean {
-  for (let at = from; at < entries.length; at += 1) {
-    const event = entries.get(at)?.event
-    if (event?.source === 'agent') return true
-    if (event?.kind !== 'ConversationStateUpdateEvent' || event.key !== 'execution_status') continue
-    if (event.value === 'running') return true
+/** How many events are read at once. */
+const PAGE = 100
+
+/** Whether a run has begun, or has gone on, from a position of the log on. A state in memory may have let go of what tells; the store has not. */
+async function isLookedAt(store: Store, id: string, from: number): Promise<boolean> {
+  for (let at = from; ; at += PAGE) {
+    const events = await store.read(id, { from: at, limit: PAGE })
+    if (events.some(({ fact }) => isOfRun(fact))) return true
+    if (events.length < PAGE) return false
   }
-  return false
 }
+
+const isOfRun = (fact: Fact): boolean =>
+  !isQuarantined(fact) &&
+  (fact.source === 'agent' ||
+    (fact.kind === 'ConversationStateUpdateEvent' &&
+      fact.key === 'execution_status' &&
+      fact.value === 'running'))

@@ -1,12 +1,10 @@
 /** The control plane's operations on sandbox specs, which nobody can change; what they work on goes in, the table comes out. */
 
-import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { texts } from '../http/parameters.ts'
+import { batchGet } from './batch-get.ts'
 import { pageOf, PAGING } from './page.ts'
 import type { Plane } from './plane.ts'
-import type { SandboxSpec } from './sandbox.ts'
-import { listOf, maybe, pageOfSchema, SPEC } from './shapes.ts'
+import { pageOfSchema, SPEC } from './shapes.ts'
 
 const tag = 'Sandbox Specs'
 
@@ -35,26 +33,19 @@ export const specOperations = ({ sandboxes }: Plane): Operation[] => [
       return { body: { items: items.map(({ spec }) => spec), next_page_id } }
     },
   ),
-  operation(
+  batchGet(
     {
-      method: 'get',
       path: '/api/v1/sandbox-specs',
       operationId: 'batch_get_sandbox_specs_api_v1_sandbox_specs_get',
       tag,
       summary: 'Batch Get Sandbox Specs',
-      query: { id: texts() },
-      replies: {
-        200: {
-          description: 'Those with these ids, in their order, null for each that is missing',
-          schema: listOf(maybe(SPEC)),
-        },
-        ...TOO_MANY_IDS,
-      },
+      what: 'sandbox specs',
+      by: 'id',
+      schema: SPEC,
     },
-    async ({ query: { id: ids } }) => {
-      checkIds(ids, 'sandbox specs')
+    async (ids) => {
       const { specs } = sandboxes
-      return { body: ids.map((id): SandboxSpec | null => specs.find((spec) => spec.id === id) ?? null) }
+      return ids.map((id) => specs.find((spec) => spec.id === id) ?? null)
     },
   ),
 ]

@@ -1,16 +1,16 @@
 /** The control plane's operations that start conversations and tell how that goes; what they work on goes in, the table comes out. */
 
-import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { dateTime, oneOf, optional, text, texts, withDefault } from '../http/parameters.ts'
+import { dateTime, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { parseInstant } from '../../event/time.ts'
-import { otherForms } from '../conversation-id.ts'
+import { formsOf } from '../conversation-id.ts'
+import { batchGet } from './batch-get.ts'
 import { originOf } from './conversation-operations.ts'
 import { pageOf, PAGING } from './page.ts'
 import type { Plane } from './plane.ts'
 import { startBody } from './schema.ts'
-import { listOf, maybe, pageOfSchema, START_TASK } from './shapes.ts'
-import { type KeptTask, shown, type StartTask } from './start-task.ts'
+import { listOf, pageOfSchema, START_TASK } from './shapes.ts'
+import { type KeptTask, shown } from './start-task.ts'
 import { findIn } from './start-tasks.ts'
 
 const tag = 'Conversations'
@@ -99,31 +99,22 @@ export const startOperations = (plane: Plane): Operation[] => [
     },
     async ({ query }) => ({ body: (await find(plane, query)).length }),
   ),
-  operation(
+  batchGet(
     {
-      method: 'get',
       path: '/api/v1/app-conversations/start-tasks',
       operationId: 'batch_get_app_conversation_start_tasks_api_v1_app_conversations_start_tasks_get',
       tag,
       summary: 'Batch Get App Conversation Start Tasks',
-      query: { ids: texts() },
-      replies: {
-        200: {
-          description: 'Those with these ids, in their order, null for each that is missing',
-          schema: listOf(maybe(START_TASK)),
-        },
-        ...TOO_MANY_IDS,
-      },
+      what: 'start tasks',
+      by: 'ids',
+      schema: START_TASK,
     },
-    async ({ query: { ids } }) => {
-      checkIds(ids, 'start tasks')
+    async (ids) => {
       const tasks = await plane.tasks.all()
-      return {
-        body: ids.map((id): StartTask | null => {
-          const task = findIn(tasks, id)
-          return task === null ? null : shown(task)
-        }),
-      }
+      return ids.map((id) => {
+        const task = findIn(tasks, id)
+        return task === null ? null : shown(task)
+      })
     },
   ),
 ]
@@ -136,7 +127,7 @@ async function find(
     created_at__gte: since,
   }: { conversation_id__eq: string | null; created_at__gte: string | null },
 ): Promise<KeptTask[]> {
-  const forms = id === null ? null : [id, ...otherForms(id)]
+  const forms = id === null ? null : formsOf(id)
   const from = since === null ? undefined : parseInstant(since)
   return [...(await tasks.all()).values()].filter(
     (task) =>

@@ -1,7 +1,7 @@
 /** Starts of conversations: requests go in; each becomes a task that is worked on in the background, goes on after a restart, and can be followed. */
 
 import { hasCode } from '../../event/errors.ts'
-import { otherForms } from '../conversation-id.ts'
+import { formsOf } from '../conversation-id.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { ledger } from '../ledger.ts'
 import { isUnknown } from '../lifecycle/lifecycle.ts'
@@ -77,7 +77,7 @@ export class StartTasks {
 
   /** The one that has yet to make a conversation, by the id that this will have. O(tasks). */
   async starting(conversationId: string): Promise<KeptTask | null> {
-    const forms = [conversationId, ...otherForms(conversationId)]
+    const forms = formsOf(conversationId)
     for (const task of (await this.all()).values()) {
       if (forms.includes(task.planned_id) && !isOver(task)) return task
     }
@@ -267,7 +267,7 @@ export class StartTasks {
 
 /** One of the tasks by its id, with or without hyphens. */
 export function findIn(tasks: ReadonlyMap<string, KeptTask>, id: string): KeptTask | null {
-  for (const form of [id, ...otherForms(id)]) {
+  for (const form of formsOf(id)) {
     const task = tasks.get(form)
     if (task !== undefined) return task
   }

@@ -1,5 +1,6 @@
 /** Profiles and settings over HTTP: what keeps them goes in, the table of operations comes out; no answer holds a secret. */
 
+import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
@@ -255,12 +256,11 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
 
 function shown({ agent_settings, active_profile, ...rest }: SettingsValues): JsonObject {
   const llm = agent_settings['llm']
-  const isMap = typeof llm === 'object' && llm !== null && !Array.isArray(llm)
   return {
     agent_settings: masked(agent_settings),
     conversation_settings: masked(rest.conversation_settings),
     misc_settings: masked(rest.misc_settings),
-    llm_api_key_is_set: isMap && isKeySet(llm as JsonObject),
+    llm_api_key_is_set: isObject(llm) && isKeySet(llm),
     active_profile,
   }
 }

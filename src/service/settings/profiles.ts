@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/store.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { ledger } from '../ledger.ts'
+import { changeSealed } from './change-sealed.ts'
 import { merge } from './merge.ts'
 import { hasSecret, shownText } from './secrets.ts'
 import type { Kept, Vault } from './vault.ts'
@@ -61,13 +62,13 @@ export class Profiles {
 
   /** Keeps one, in place of one with its name; a masked secret stays what it was. @throws HttpProblem 409 beyond the limit. */
   async save(name: string, llm: JsonObject): Promise<void> {
-    await this.#update(name, async (kept) => {
-      const before = kept === null ? {} : await this.#vault.open(placeOf(name), kept.llm)
+    await changeSealed(this.#records, name, async (kept) => {
+      const before = kept === undefined ? {} : await this.#vault.open(placeOf(name), kept.llm)
       const known = Object.fromEntries(Object.entries(before).filter(([field]) => Object.hasOwn(llm, field)))
       const sealed = await this.#vault.seal(placeOf(name), merge(known, llm))
       return (records) => {
-        if (kept === null) this.#checkRoom(records.size)
-        return [[name, { llm: sealed }]]
+        if (kept === undefined) this.#checkRoom(records.size)
+        return { changes: [[name, { llm: sealed }] as const] }
       }
     })
   }
@@ -79,39 +80,16 @@ export class Profiles {
 
   /** @throws HttpProblem 404, 409 when the new name is taken. */
   async rename(name: string, newName: string): Promise<void> {
-    await this.#update(name, async (kept) => {
-      if (kept === null) throw unknownProfile()
+    await changeSealed(this.#records, name, async (kept) => {
+      if (kept === undefined) throw unknownProfile()
       const sealed = await this.#vault.seal(placeOf(newName), await this.#vault.open(placeOf(name), kept.llm))
       return (records) => {
-        if (newName === name) return []
+        if (newName === name) return { changes: [] }
         if (records.has(newName))
           throw new HttpProblem(409, `Profile ${JSON.stringify(newName)} exists already.`)
-        return [
-          [newName, { llm: sealed }],
-          [name, null],
-        ]
+        return { changes: [[newName, { llm: sealed }] as const, [name, null] as const] }
       }
     })
-  }
-
-  /** Sealing takes its time: what it began with must still be there when it ends, or it is done again. */
-  async #update(
-    name: string,
-    prepare: (
-      kept: KeptProfile | null,
-    ) => Promise<
-      (records: ReadonlyMap<string, KeptProfile>) => (readonly [id: string, record: KeptProfile | null])[]
-    >,
-  ): Promise<void> {
-    for (;;) {
-      const kept = (await this.#records.all()).get(name)
-      const decide = await prepare(kept ?? null)
-      const { done } = await this.#records.change((records) => {
-        const done = records.get(name) === kept
-        return { done, changes: done ? decide(records) : [] }
-      })
-      if (done) return
-    }
   }
 
   #checkRoom(size: number): void {

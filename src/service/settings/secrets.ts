@@ -1,6 +1,7 @@
 /** JSON that may hold secrets goes in, and comes out with a mask in place of each; or whether there is any. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { decoded } from '../decoded.ts'
 
 /** In place of a secret. */
 export const MASK = '**********'
@@ -69,14 +70,6 @@ function secretsOfUrl(text: string): string[] {
   return [...user.split(':'), ...values]
     .filter((part) => part !== '')
     .flatMap((part) => [part, decoded(part)])
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const textsIn = (value: JsonValue): string[] =>

@@ -3,6 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/store.ts'
 import { ledger } from '../ledger.ts'
+import { changeSealed } from './change-sealed.ts'
 import { merge } from './merge.ts'
 import type { Profiles } from './profiles.ts'
 import type { Kept, Vault } from './vault.ts'
@@ -88,18 +89,13 @@ export class Settings {
     }))
   }
 
-  /** Done again when somebody else changes them meanwhile. */
   async #update(decide: (before: SettingsValues) => SettingsValues): Promise<SettingsValues> {
-    for (;;) {
-      const kept = (await this.#records.all()).get(PLACE)
+    const { values } = await changeSealed(this.#records, PLACE, async (kept) => {
       const values = decide(await this.#open(kept))
       const sealed = await this.#vault.seal(PLACE, values as object as JsonObject)
-      const { done } = await this.#records.change((records) => {
-        const done = records.get(PLACE) === kept
-        return { done, changes: done ? [[PLACE, sealed] as const] : [] }
-      })
-      if (done) return values
-    }
+      return () => ({ values, changes: [[PLACE, sealed] as const] })
+    })
+    return values
   }
 
   async #open(kept: Kept | undefined): Promise<SettingsValues> {

@@ -107,7 +107,7 @@ export async function signalMarked(mark: string, signal: NodeJS.Signals): Promis
   let found = 0
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
-    if (Number(pid) === process.pid || !environment.includes(`=${mark}`)) continue
+    if (Number(pid) === process.pid || !environment.includes(`=${mark}\0`)) continue
     found += 1
     try {
       process.kill(Number(pid), signal)
