@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parseRequest } from '../src/cli/args.ts'
-import { ColloquyError, type ErrorCode, eventJsonSchemas } from '../src/index.ts'
+import { ColloquyError, type ErrorCode, eventJsonSchemas, STATUSES } from '../src/index.ts'
 import { toProblem } from '../src/service/http/failure.ts'
 import { testDatabase } from './postgres/database.ts'
 import { blocks, project, README, ROOT } from './readme.ts'
@@ -114,6 +114,11 @@ it('says as what each error is told over HTTP', () => {
   ])
   expect(codes.length).toBeGreaterThan(20)
   expect(told.toSorted()).toEqual(real.toSorted())
+})
+
+it('names all statuses', () => {
+  const list = /^The status is ([^.]*)\./m.exec(README)?.[1] ?? ''
+  expect([...list.matchAll(/`(\w+)`/g)].map((match) => match[1])).toEqual([...STATUSES])
 })
 
 it('names all kinds of events', () => {

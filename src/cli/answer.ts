@@ -111,11 +111,11 @@ export function stateFor(state: State, { command, event }: Pick<FileRequest, 'co
 }
 
 /** The ids of the branch's open calls, in log order. */
-export const pendingIds = (state: State): string[] =>
+const pendingIds = (state: State): string[] =>
   listOpenCalls(state.branch.openCalls).map((call) => call.entry.id)
 
 /** How many lines of the log could not be read as events. */
-export function quarantinedCount({ log }: State): number {
+function quarantinedCount({ log }: State): number {
   let count = 0
   for (const entry of log.entries) if (entry.quarantined !== null) count += 1
   return count

@@ -4,7 +4,7 @@ import { ColloquyError } from '../index.ts'
 import { hideLogins } from './db/address.ts'
 import { FileError, OldRuntime } from './failure.ts'
 import { ClosedPipe, type Io, writeAll } from './io.ts'
-import { jsonPieces } from './json.ts'
+import { jsonLine } from './json.ts'
 import type { Progress } from './progress.ts'
 import { hideSecrets, plain, safe } from './show/text.ts'
 
@@ -44,7 +44,7 @@ async function tell(error: unknown, { name, fields, json }: About, io: Io): Prom
   const subject = error instanceof FileError ? error.subject : null
   const isOther = subject !== null && subject !== fields['file']
   const message = isOther ? `${safe(subject)}: ${explain(error)}` : explain(error)
-  if (json) await writeAll(io.stdout, [...jsonPieces({ ...fields, error: { code, message } }), '\n'])
+  if (json) await writeAll(io.stdout, jsonLine({ ...fields, error: { code, message } }))
   if (error instanceof OldRuntime) await complainOf(error, io)
   else await complain(io, `${safe(isOther ? name : (subject ?? name))}: ${message}`)
 }

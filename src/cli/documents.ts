@@ -46,7 +46,7 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
 }
 
 /** The documents kept in a record's metadata. */
-export function keptDocuments({ metadata }: Pick<ConversationRecord, 'metadata'>): Documents {
+function keptDocuments({ metadata }: Pick<ConversationRecord, 'metadata'>): Documents {
   const kept = asObject(metadata[KEPT])
   return { meta: asObject(kept?.['meta']), baseState: asObject(kept?.['base_state']) }
 }

@@ -15,8 +15,8 @@ export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Calls back when the command is asked to end, as by Ctrl-C; gives back what stops listening. Without it, it ends when its work does. */
-  readonly onStop?: (stop: () => void) => () => void
+  /** Calls back when the command is asked to end, as by Ctrl-C; at most once. Without it, it ends when its work does. */
+  readonly onStop?: (stop: () => void) => void
 }
 
 /** The reader of a pipe went away, as `head` does: the end of the work, not a failure. */

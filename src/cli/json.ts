@@ -9,14 +9,18 @@ const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206
 export function toJson(value: unknown, indent = 0): string {
   const json = JSON.stringify(value, null, indent) ?? 'null'
   const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)
-  return hidden.replace(ACTIVE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return escapeActive(hidden)
 }
+
+/** JSON with escapes for what a terminal may act upon: it stands inside strings only, where an escape says the same. */
+export const escapeActive = (json: string): string =>
+  json.replace(ACTIVE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 const hide = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? hideSecrets(value) : value
 
 /** An answer as JSON without line ends, piece by piece: an answer can be longer than the longest string. */
-export function* jsonPieces(value: unknown): IterableIterator<string> {
+function* jsonPieces(value: unknown): IterableIterator<string> {
   if (Array.isArray(value)) {
     let before = '['
     for (const item of value) {
@@ -34,6 +38,12 @@ export function* jsonPieces(value: unknown): IterableIterator<string> {
     }
     yield before === '{' ? '{}' : '}'
   } else yield toJson(value)
+}
+
+/** The same as a line. */
+export function* jsonLine(value: unknown): IterableIterator<string> {
+  yield* jsonPieces(value)
+  yield '\n'
 }
 
 /** Whether a value has fields to write one by one. */

@@ -34,14 +34,12 @@ const stderr = sinkOf(process.stderr)
 const STOPPING = ['SIGINT', 'SIGTERM'] as const
 
 /** Once only: who asks twice does not want to wait. */
-function onStop(stop: () => void): () => void {
+function onStop(stop: () => void): void {
   const once = (): void => {
-    forget()
+    for (const signal of STOPPING) process.off(signal, once)
     stop()
   }
-  const forget = (): void => STOPPING.forEach((signal) => void process.off(signal, once))
   for (const signal of STOPPING) process.on(signal, once)
-  return forget
 }
 
 function fail(error: unknown): void {

@@ -115,18 +115,8 @@ export async function readStored(
     }
     progress.tick(lines.length)
   }
-  const upcasts = new Map<string, Upcasts>()
-  return {
-    file,
-    conversation: record.id,
-    form: null,
-    state,
-    lines,
-    quarantined,
-    issues,
-    broken: null,
-    upcasts,
-  }
+  const read = { lines, quarantined, issues, broken: null, upcasts: new Map() }
+  return { file, conversation: record.id, form: null, state, ...read }
 }
 
 /** How an answer names what it is about. */
@@ -152,9 +142,10 @@ export function noteBroken(before: Broken | null, line: number, why: string | nu
   return { ...before, count: before.count + (why === null ? 0 : 1), isLast: false }
 }
 
-function count(upcasts: Map<string, Upcasts>, name: string, line: number): void {
-  const before = upcasts.get(name)
-  upcasts.set(name, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
+/** Counts one more of something, and keeps where it was first. */
+export function count<K>(counts: Map<K, Upcasts>, key: K, line: number): void {
+  const before = counts.get(key)
+  counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
 }
 
 export function noneIsJson(broken: Broken, form: Form): string {

@@ -15,7 +15,7 @@ import { messagesOf } from './grammar.ts'
 import { helpPage } from './help.ts'
 import { importFiles } from './import/import.ts'
 import { ClosedPipe, type Io, writeAll, writeLines } from './io.ts'
-import { jsonPieces } from './json.ts'
+import { jsonLine } from './json.ts'
 import { readPackage } from './package.ts'
 import { progressOn, type Progress } from './progress.ts'
 import { brokenNote, readRecording, type Recording, titleOf } from './recording.ts'
@@ -115,8 +115,7 @@ async function writeAnswer(
     // Everything that can fail happens before the first byte, so that no line holds half an answer and an error.
     const value = answer(recording, request)
     progress.done()
-    await writeAll(io.stdout, jsonPieces(value))
-    await io.stdout.write('\n')
+    await writeAll(io.stdout, jsonLine(value))
     return
   }
   const lines = show(io, recording, request)

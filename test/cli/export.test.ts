@@ -48,7 +48,9 @@ describe('standard output', () => {
   it('that is a terminal gets nothing that drives it, and the same events', async () => {
     const at = folder({})
     const broken: Fact = { quarantined: true, raw: '{"\u001b[2J', issues: [], id: 'q' }
-    await fill(at('x.db'), 'c 1', [...facts, broken])
+    // Without an id it would be written as it is.
+    const bare: Fact = { quarantined: true, raw: '{\u001b[3J', issues: [] }
+    await fill(at('x.db'), 'c 1', [...facts, broken, bare])
     const { out } = await colloquy(['export', '--db', at('x.db'), '--conversation', 'c 1'], { tty: true })
     // oxlint-disable-next-line no-control-regex -- they are what must not be there
     expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { sandboxFolder } from '../../src/cli/serve/folders.ts'
 import { checkSettings } from '../../src/cli/serve/schema.ts'
+import { blocks } from '../readme.ts'
 import { Receiver, SECRET as HOOK_SECRET } from '../service/receiver.ts'
 import { processesIn, server as answering, until } from '../service/sandbox-commands.ts'
 import { SECRET, served } from './served.ts'
@@ -210,8 +211,7 @@ it('the help page names every field of the file', async () => {
 })
 
 it('the file in the README is one', () => {
-  const readme = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8')
-  const file = /```json\n([^]*?)```/.exec(readme)?.[1] ?? ''
+  const [{ code: file = '' } = {}] = blocks('json')
   expect(checkSettings(JSON.parse(file))).toEqual({ settings: JSON.parse(file) })
 })
 

@@ -40,6 +40,17 @@ const create = async (body: object = {}): Promise<string> => (await client.post<
 
 const info = async (id: string): Promise<Info> => (await client.get<Info>(`${BASE}/${id}`)).body
 
+/** A conversation whose run is in the middle of its first step, until that is let go. */
+async function underWay(
+  options: { readonly maxRuns?: number } = {},
+): Promise<{ readonly id: string; readonly open: () => void }> {
+  const { step, reached, open } = gate()
+  client = await clientOver(memoryStore(), { agent: () => step, ...options })
+  const id = await create({ initial_message: say('Hi') })
+  await reached
+  return { id, open }
+}
+
 /** What the conversation is told of when it rests. */
 async function rest(id: string, status: string | readonly string[] = 'finished'): Promise<Info> {
   const conversation = await client.engine.open(id)
@@ -145,6 +156,15 @@ describe('bad requests', () => {
     expect(await info('c')).toMatchObject({ event_count: 0, execution_status: 'idle' })
   })
 
+  it('a body that breaks off is 400, and no failure of the service', async () => {
+    const failures: unknown[] = []
+    client = await clientOver(memoryStore(), { onFailure: (error) => failures.push(error) })
+    const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) })
+    const request = new Request(`http://localhost${BASE}`, { method: 'POST', body, duplex: 'half' })
+    expect((await client.service.fetch(request)).status).toBe(400)
+    expect(failures).toEqual([])
+  })
+
   it('an unknown conversation is 404 for whoever reads, changes or deletes it', async () => {
     await begin()
     const init = { method: 'PATCH', body: '{"title":"T"}' }
@@ -194,10 +214,7 @@ describe('records', () => {
   })
 
   it('a deleted conversation is gone, and a run of it ends', async () => {
-    const held = gate()
-    client = await clientOver(memoryStore(), { agent: () => held.step })
-    const id = await create({ initial_message: say('Hi') })
-    await held.reached
+    const { id } = await underWay()
     expect((await client.send(`${BASE}/${id}`, { method: 'DELETE' })).status).toBe(200)
     expect((await client.get(`${BASE}/${id}`)).status).toBe(404)
     await client.service.runs.settle()
@@ -243,28 +260,25 @@ describe('runs', () => {
   })
 
   it('no more at once than there may be', async () => {
-    const held = gate()
-    client = await clientOver(memoryStore(), { agent: () => held.step, maxRuns: 1 })
-    await create({ initial_message: say('Hi') })
-    await held.reached
+    const { open } = await underWay({ maxRuns: 1 })
     const id = await create()
     await client.post(`${BASE}/${id}/events`, say('Hi'))
     expect(await codes([`${BASE}/${id}/run`], [`${BASE}/${id}/events`, { ...say('Hi'), run: true }])).toEqual(
       [429, 429],
     )
-    held.open()
+    // What cannot be run is not created either.
+    expect(await codes([BASE, { initial_message: say('Hi') }])).toEqual([429])
+    expect((await client.get(`${BASE}/count`)).body).toBe(2)
+    open()
     await client.service.runs.settle()
     expect(await codes([`${BASE}/${id}/run`])).toEqual([200])
     await rest(id)
   })
 
   it('a pause holds after the step, resuming ends it, and a run goes on', async () => {
-    const held = gate()
-    client = await clientOver(memoryStore(), { agent: () => held.step })
-    const id = await create({ initial_message: say('Hi') })
-    await held.reached
+    const { id, open } = await underWay()
     expect(await codes([`${BASE}/${id}/pause`])).toEqual([200])
-    held.open()
+    open()
     await client.service.runs.settle()
     expect((await info(id)).execution_status).toBe('paused')
     expect(await codes([`${BASE}/${id}/resume`])).toEqual([200])
@@ -273,10 +287,7 @@ describe('runs', () => {
   })
 
   it('an interrupt ends a step that never ends', async () => {
-    const held = gate()
-    client = await clientOver(memoryStore(), { agent: () => held.step })
-    const id = await create({ initial_message: say('Hi') })
-    await held.reached
+    const { id } = await underWay()
     expect(await codes([`${BASE}/${id}/interrupt`])).toEqual([200])
     expect(client.service.runs.size).toBe(0)
     expect((await info(id)).execution_status).toBe('paused')
@@ -319,13 +330,10 @@ describe('runs', () => {
   })
 
   it('a message after a pause is answered though the paused run has yet to end', async () => {
-    const held = gate()
-    client = await clientOver(memoryStore(), { agent: () => held.step })
-    const id = await create({ initial_message: say('Hi') })
-    await held.reached
+    const { id, open } = await underWay()
     await client.post(`${BASE}/${id}/pause`)
     await client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
-    held.open()
+    open()
     await client.service.runs.settle()
     const said = (await eventsOf(id, 'MessageEvent')).map(({ source }) => source)
     expect(said.filter((source) => source !== 'environment')).toEqual(['user', 'user', 'agent', 'agent'])
@@ -333,22 +341,16 @@ describe('runs', () => {
   })
 
   it('but not when the pause came after it', async () => {
-    const held = gate()
-    client = await clientOver(memoryStore(), { agent: () => held.step })
-    const id = await create({ initial_message: say('Hi') })
-    await held.reached
+    const { id, open } = await underWay()
     await client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
     await client.post(`${BASE}/${id}/pause`)
-    held.open()
+    open()
     await client.service.runs.settle()
     expect((await info(id)).execution_status).toBe('paused')
   })
 
   it('nor when it was interrupted after it', async () => {
-    const held = gate()
-    client = await clientOver(memoryStore(), { agent: () => held.step })
-    const id = await create({ initial_message: say('Hi') })
-    await held.reached
+    const { id } = await underWay()
     await client.post(`${BASE}/${id}/pause`)
     await client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
     await client.post(`${BASE}/${id}/interrupt`)
@@ -379,6 +381,15 @@ describe('runs', () => {
     expect(second.body).toEqual(first.body)
     expect((await info(id)).event_count).toBe(1)
     expect(await codes([door, { ...say('Ho'), key: 'k' }])).toEqual([409])
+  })
+
+  it('a message says who sent it', async () => {
+    await begin()
+    const id = await create({ initial_message: { ...say('Hi'), sender: 'Ann' } })
+    await rest(id)
+    await client.post(`${BASE}/${id}/events`, { ...say('Ho'), sender: 'Ben' })
+    const said = (await eventsOf(id, 'MessageEvent')) as readonly Extract<Event, { kind: 'MessageEvent' }>[]
+    expect(said.filter(({ source }) => source === 'user').map(({ sender }) => sender)).toEqual(['Ann', 'Ben'])
   })
 })
 
@@ -433,6 +444,15 @@ describe('confirmation', () => {
     const kinds = await kindsOf(id)
     expect(kinds.filter((kind) => kind === 'ObservationEvent')).toHaveLength(1)
     expect(kinds.filter((kind) => kind === 'UserRejectObservation')).toHaveLength(1)
+  })
+
+  it('one by one: the last that is approved sets off the run', async () => {
+    const id = await ask()
+    const [first = '', second = ''] = (await info(id)).pending_action_ids
+    await client.post(path(id, 'approve'), { action_ids: [second] })
+    await client.post(path(id, 'approve'), { action_ids: [first] })
+    await rest(id)
+    expect((await kindsOf(id)).filter((kind) => kind === 'ObservationEvent')).toHaveLength(2)
   })
 
   it('the policy can be changed later', async () => {

@@ -1,20 +1,13 @@
 /** Many readers of one conversation at once: each sees every event once and in order, and one that stops reading delays nobody. */
 
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { CLOSE } from '../../src/service/live/close-codes.ts'
-import { eventIds, note, notes, world, type World, type WorldOptions } from './live-world.ts'
+import { eventIds, note, notes, type World, type WorldOptions, worldOfTest } from './live-world.ts'
 
 let here: World
 
-const begin = async (options: WorldOptions = {}): Promise<World> => {
-  here = await world(options)
-  return here
-}
-
-afterEach(async () => {
-  await here.end()
-})
+const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
 
 const SOCKETS = 200
 /** Takes two busy cores up to half a minute; `COLLOQUY_LIVE_EVENTS` sets another number. */

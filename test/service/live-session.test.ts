@@ -91,3 +91,23 @@ describe('a reader and its feed', () => {
     feed.stop()
   })
 })
+
+describe('a feed', () => {
+  it.each([
+    ['characters', 5_000, 100, 'x'.repeat(500)],
+    ['frames', 2 ** 40, 5_000, 'x'],
+  ])('keeps the latest within a bound of %s', async (_, bytes, count, text) => {
+    engine = createEngine({ store: memoryStore() })
+    const conversation = await engine.create()
+    const feed = new Feed(conversation, bytes)
+    await feed.start()
+    await conversation.append(notes(0, count, text))
+    await expect.poll(() => feed.position).toBe(count - 1)
+    const kept = Array.from({ length: feed.next - feed.first }, (_none, at) => feed.at(feed.first + at))
+    expect(kept.at(-1)?.position).toBe(count - 1)
+    expect(kept.length).toBeLessThanOrEqual(4_096)
+    expect(kept.reduce((sum, entry) => sum + (entry?.frame?.size ?? 0), 0)).toBeLessThanOrEqual(bytes)
+    expect(feed.first).toBeGreaterThan(0)
+    feed.stop()
+  })
+})

@@ -1,6 +1,7 @@
 /** A service on a real port, and clients that listen to its conversations over real sockets. */
 
 import type { Duplex } from 'node:stream'
+import { onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
@@ -10,6 +11,7 @@ import { listen, type Listening } from '../../src/service/node/server.ts'
 import { createSockets, type SocketOptions, type Sockets } from '../../src/service/node/sockets.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import type { Store } from '../../src/store/store.ts'
+import { wrapStore } from '../conversation/stores.ts'
 
 /** What a world is made of. */
 export interface WorldOptions extends Omit<ServiceOptions, 'engine'> {
@@ -98,6 +100,31 @@ export async function world(options: WorldOptions = {}): Promise<World> {
     },
   }
 }
+
+/** The same for one test, at whose end it ends. */
+export async function worldOfTest(options: WorldOptions = {}): Promise<World> {
+  const made = await world(options)
+  onTestFinished(made.end)
+  return made
+}
+
+/** A store that fails for as long as it is told to, with an error that tells a secret. */
+export function failingStore(): { readonly store: Store; fails: boolean } {
+  const store = memoryStore()
+  const failing = {
+    fails: false,
+    store: wrapStore(store, {
+      async getConversation(id) {
+        if (failing.fails) throw new Error(SECRET)
+        return store.getConversation(id)
+      },
+    }),
+  }
+  return failing
+}
+
+/** What the failing store tells of. */
+export const SECRET = 'secret of the database'
 
 function client(url: string, { query = {}, headers = {}, first }: ClientOptions = {}): Client {
   const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)])

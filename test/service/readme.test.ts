@@ -5,8 +5,12 @@ import { once } from 'node:events'
 import { expect, it, onTestFinished } from 'vitest'
 import { served } from '../cli/served.ts'
 import { folder } from '../cli/world.ts'
-import { blocks } from '../readme.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { createService } from '../../src/service/service.ts'
+import { memoryStore } from '../../src/store/memory.ts'
+import { blocks, README } from '../readme.ts'
 import { withCurl } from './curl.ts'
+import { readDocument } from './document.ts'
 
 const walk = blocks('sh').filter(({ code }) => code.startsWith('api=http://127.0.0.1:8000/api\n'))
 
@@ -19,7 +23,7 @@ it('can be walked line by line', async () => {
   const { url } = await served([], { cwd: place() })
   const lines = (walk[0]?.code ?? '').replace('http://127.0.0.1:8000', url)
   // In a group of its own, so that the stream, which stays open, ends with it.
-  const shell = spawn('bash', ['-euo', 'pipefail', '-c', lines], {
+  const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', lines], {
     cwd: place(),
     env: withCurl(place()),
     detached: true,
@@ -47,4 +51,17 @@ it('can be walked line by line', async () => {
   expect(found).toHaveLength(1)
   expect(found[0]?.items.slice(0, 2).map(({ source }) => source)).toEqual(['user', 'agent'])
   expect(found[0]?.items.length).toBeGreaterThanOrEqual(3)
+})
+
+it('says what is open to all', async () => {
+  const said = /^.*\bOpen to all are ([^]*?) what is public\./m.exec(README)?.[1] ?? ''
+  const named = [...said.matchAll(/`(\S+)`/g)].map((match) => match[1] ?? '')
+  const engine = createEngine({ store: memoryStore() })
+  const { operations } = await readDocument(createService({ engine, keys: ['k'] }))
+  const open = operations
+    .filter(({ security = [] }) => security.length === 0)
+    .map(({ path }) => named.find((name) => path === name || path.startsWith(`${name}/`)) ?? path)
+  // The document does not describe itself.
+  expect([...new Set(open), '/openapi.json'].toSorted()).toEqual(named.toSorted())
+  await engine.close()
 })

@@ -22,17 +22,17 @@ interface Asked {
   readonly body?: string | Uint8Array<ArrayBuffer>
 }
 
-const problem = (loc: readonly (string | number)[], type: string, msg: unknown = expect.any(String)) => [
-  expect.objectContaining({ loc, type, msg }),
+/** A 422. */
+const invalid = (what: string, request: Asked, loc: readonly (string | number)[], type: string): Row => [
+  what,
+  request,
+  422,
+  [expect.objectContaining({ loc, type, msg: expect.any(String) })],
 ]
 
 /** A 422 of the search, for one of its parameters. */
-const search = (what: string, query: string, name: string, type: string): Row => [
-  what,
-  { path: `${SEARCH}&${query}` },
-  422,
-  problem(['query', name], type),
-]
+const search = (what: string, query: string, name: string, type: string): Row =>
+  invalid(what, { path: `${SEARCH}&${query}` }, ['query', name], type)
 
 const post = (path: string, body: string | object, headers = {}): Asked => ({
   path,
@@ -56,7 +56,7 @@ const SEARCHES: readonly Row[] = [
     'no conversation',
     { path: '/api/shared-events/search' },
     422,
-    problem(['query', 'conversation_id'], 'missing', 'Field required'),
+    [{ loc: ['query', 'conversation_id'], type: 'missing', msg: 'Field required', input: null }],
   ],
   search('an unknown kind', 'kind__eq=Message', 'kind__eq', 'enum'),
   search('a bad time', 'timestamp__gte=soon', 'timestamp__gte', 'datetime_from_date_parsing'),
@@ -64,12 +64,12 @@ const SEARCHES: readonly Row[] = [
   search('a cursor that is none', 'page_id=1', 'page_id', 'value_error'),
   search('a cursor of another query', 'page_id=CURSOR&kind__eq=PauseEvent', 'page_id', 'value_error'),
   search('a cursor of another order', 'page_id=CURSOR&sort_order=TIMESTAMP_DESC', 'page_id', 'value_error'),
-  [
+  invalid(
     'a cursor of another conversation',
     { path: '/api/shared-events/search?conversation_id=other&page_id=CURSOR' },
-    422,
-    problem(['query', 'page_id'], 'value_error'),
-  ],
+    ['query', 'page_id'],
+    'value_error',
+  ),
   [
     'more than 100 events at once',
     { path: `/api/shared-events?conversation_id=${SHARED}&${ids(101)}` },
@@ -79,73 +79,55 @@ const SEARCHES: readonly Row[] = [
 ]
 
 const BODIES: readonly Row[] = [
-  [
-    'no body',
-    { path: `${C}/${SHARED}/events`, method: 'POST', headers: KEY },
-    422,
-    problem(['body'], 'missing'),
-  ],
-  [
-    'a body that is no JSON',
-    post(`${C}/${SHARED}/events`, '{"content":'),
-    422,
-    problem(['body'], 'json_invalid'),
-  ],
-  [
+  invalid('no body', { path: `${C}/${SHARED}/events`, method: 'POST', headers: KEY }, ['body'], 'missing'),
+  invalid('a body that is no JSON', post(`${C}/${SHARED}/events`, '{"content":'), ['body'], 'json_invalid'),
+  invalid(
     'a body that is no UTF-8',
     post(C, new Uint8Array([...new TextEncoder().encode('{"title":"'), 0xff, 0x22, 0x7d])),
-    422,
-    problem(['body'], 'json_invalid'),
-  ],
-  [
+    ['body'],
+    'json_invalid',
+  ),
+  invalid(
     'a body that ends within a letter',
     post(C, new Uint8Array([...new TextEncoder().encode('{"title":"'), 0xc3])),
-    422,
-    problem(['body'], 'json_invalid'),
-  ],
-  [
+    ['body'],
+    'json_invalid',
+  ),
+  invalid(
     'a body nested too deep',
     post(C, '['.repeat(1_000) + ']'.repeat(1_000)),
-    422,
-    problem(['body', ...Array.from({ length: 8 }, () => 0)], 'value_error'),
-  ],
+    ['body', ...Array.from({ length: 8 }, () => 0)],
+    'value_error',
+  ),
   [
     'too large a body',
     post(`${C}/${SHARED}/events`, text('x'.repeat(MOST))),
     413,
     `The body is larger than ${MOST} bytes.`,
   ],
-  ['an unknown field', post(C, { titel: 'x' }), 422, problem(['body', 'titel'], 'extra_forbidden')],
-  [
+  invalid('an unknown field', post(C, { titel: 'x' }), ['body', 'titel'], 'extra_forbidden'),
+  invalid(
     'an unknown field further down',
     post(C, { workspace: { working_dir: '/', more: 1 } }),
-    422,
-    problem(['body', 'workspace', 'more'], 'extra_forbidden'),
-  ],
-  [
-    'a field called __proto__',
-    post(C, '{"__proto__":{}}'),
-    422,
-    problem(['body', '__proto__'], 'extra_forbidden'),
-  ],
-  [
-    'a tag called __proto__',
-    post(C, '{"tags":{"__proto__":"x"}}'),
-    422,
-    problem(['body', 'tags'], 'value_error'),
-  ],
-  [
+    ['body', 'workspace', 'more'],
+    'extra_forbidden',
+  ),
+  invalid('a field called __proto__', post(C, '{"__proto__":{}}'), ['body', '__proto__'], 'extra_forbidden'),
+  invalid('a tag called __proto__', post(C, '{"tags":{"__proto__":"x"}}'), ['body', 'tags'], 'value_error'),
+  invalid(
     'a role that is not the user',
     post(`${C}/${SHARED}/events`, { role: 'system', ...text('x') }),
-    422,
-    problem(['body', 'role'], 'literal_error'),
-  ],
-  ...['.', '..', 'search', 'count', 'colloquy:x'].map((id): Row => [
-    `an id that is taken: ${id}`,
-    post(C, { conversation_id: id }),
-    422,
-    problem(['body', 'conversation_id'], 'value_error'),
-  ]),
+    ['body', 'role'],
+    'literal_error',
+  ),
+  ...['.', '..', 'search', 'count', 'colloquy:x'].map((id) =>
+    invalid(
+      `an id that is taken: ${id}`,
+      post(C, { conversation_id: id }),
+      ['body', 'conversation_id'],
+      'value_error',
+    ),
+  ),
 ]
 
 const PLACES: readonly Row[] = [

@@ -3,35 +3,31 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import type { Event } from '../../src/event/types.ts'
 import { CLOSE } from '../../src/service/live/close-codes.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory.ts'
 import { wrapStore } from '../conversation/stores.ts'
+import { gate } from './gate.ts'
 import {
   type Client,
   type Envelope,
   envelopes,
   eventIds,
+  failingStore,
   note,
   notes,
-  world,
+  SECRET,
   type World,
   type WorldOptions,
+  worldOfTest,
 } from './live-world.ts'
 
 let here: World
 
-const begin = async (options: WorldOptions = {}): Promise<World> => {
-  here = await world(options)
-  return here
-}
-
-afterEach(async () => {
-  await here.end()
-})
+const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
 
 const ENVELOPE = { format: 'envelope' } as const
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
@@ -200,6 +196,16 @@ describe('the stream', () => {
 
 const KEYS = { keys: ['right'] }
 const AUTH = { type: 'auth', session_api_key: 'right' }
+
+it('since a time is from the first in the order of the log, though times go back', async () => {
+  await begin()
+  const conversation = await here.conversation()
+  const times = [1, 9, 2, 5, 3]
+  await conversation.append(notes(0, 5).map((event, i) => ({ ...event, timestamp: at(times[i] ?? 0) })))
+  const client = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'since', after_timestamp: at(4) } })
+  await caughtUp(client)
+  expect(eventIds(client)).toEqual(['n1', 'n2', 'n3', 'n4'])
+})
 
 describe('the key', () => {
   it.each([
@@ -397,6 +403,18 @@ describe('what a client says', () => {
     expect((await conversation.state()).header.status).toBe('finished')
   })
 
+  it('what cannot be run is told, and not said', async () => {
+    const held = gate()
+    await begin({ agent: () => held.step, maxRuns: 1 })
+    await here.conversation('busy')
+    await here.conversation()
+    here.connect('busy', { first: { content: [{ text: 'Hi' }] } })
+    await held.reached
+    const client = here.connect('c', { query: ENVELOPE, first: { content: [{ text: 'Hi' }] } })
+    await client.find(({ event }) => event.kind === 'ServerErrorEvent' && event.code === 'HTTP429')
+    expect(await here.engine.store.count({ conversationId: 'c' })).toBe(0)
+  })
+
   it('a key that was used for another message is told as what it is', async () => {
     await begin()
     await here.conversation()
@@ -447,25 +465,18 @@ describe('a store that fails', () => {
   })
 
   it('for good: the socket is closed with 1011, and nobody is told what went wrong inside', async () => {
-    const store = memoryStore()
-    let fails = false
-    const failing = wrapStore(store, {
-      async getConversation(id) {
-        if (fails) throw new Error('secret of the database')
-        return store.getConversation(id)
-      },
-    })
-    await begin({ store: failing })
+    const failing = failingStore()
+    await begin({ store: failing.store })
     const conversation = await here.conversation()
     const client = here.connect('c', { query: ENVELOPE })
     await caughtUp(client)
-    fails = true
+    failing.fails = true
     await conversation.append({ kind: 'PauseEvent' })
     expect((await client.closed).code).toBe(CLOSE.failed)
     expect(envelopes(client).at(-1)).toMatchObject({ type: 'error', event: { code: 'InternalError' } })
-    expect(client.frames.join('')).not.toContain('secret of the database')
+    expect(client.frames.join('')).not.toContain(SECRET)
     expect(here.failures).toHaveLength(1)
-    fails = false
+    failing.fails = false
     // Whoever comes next finds a stream that works.
     await caughtUp(here.connect('c', { query: ENVELOPE }))
   })

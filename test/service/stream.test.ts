@@ -1,24 +1,26 @@
 /** Live events as server-sent events over a real connection: the same stream as over sockets, resumed by `Last-Event-ID`. */
 
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import { wrapStore } from '../conversation/stores.ts'
-import { note, notes, world, type World, type WorldOptions } from './live-world.ts'
+import {
+  failingStore,
+  note,
+  notes,
+  SECRET,
+  type World,
+  type WorldOptions,
+  worldOfTest,
+} from './live-world.ts'
 
 let here: World
 
-const begin = async (options: WorldOptions = {}): Promise<World> => {
-  here = await world(options)
-  return here
-}
+const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
 
 const ends: (() => void)[] = []
 
-afterEach(async () => {
+afterEach(() => {
   for (const end of ends.splice(0)) end()
-  await here.end()
 })
 
 interface Sent {
@@ -229,6 +231,9 @@ describe('server-sent events', () => {
   })
 
   it('a reader that stops reading is cut off, and delays nobody', async () => {
+    const printed = (['debug', 'error', 'info', 'log', 'warn'] as const).map((name) =>
+      vi.spyOn(console, name),
+    )
     await begin({ live: { patience: 200 } })
     const conversation = await here.conversation()
     const wedged = await listenTo('c')
@@ -247,27 +252,23 @@ describe('server-sent events', () => {
     const again = await listenTo('c', '', { 'last-event-id': String(seen.length - 1) })
     await again.find(({ data }) => data.id === 'n399')
     expect([...seen, ...ids(again)]).toEqual(notes(0, 400).map(({ id }) => id))
+    // Beside a service's log, a line from the server below it is one that nobody can read.
+    expect(printed.flatMap(({ mock }) => mock.calls)).toEqual([])
+    for (const spy of printed) spy.mockRestore()
   })
 
   it('a store that fails for good ends them with an error that tells no secret', async () => {
-    const store = memoryStore()
-    let fails = false
-    const failing = wrapStore(store, {
-      async getConversation(id) {
-        if (fails) throw new Error('secret of the database')
-        return store.getConversation(id)
-      },
-    })
-    await begin({ store: failing })
+    const failing = failingStore()
+    await begin({ store: failing.store })
     const conversation = await here.conversation()
     const reader = await listenTo('c')
     await reader.find(({ data }) => data.key === 'caught_up')
-    fails = true
+    failing.fails = true
     await conversation.append({ kind: 'PauseEvent' })
     expect(await reader.ended).toBe('end')
-    fails = false
+    failing.fails = false
     expect(reader.sent.at(-1)?.data).toMatchObject({ kind: 'ServerErrorEvent', code: 'InternalError' })
-    expect(reader.text()).not.toContain('secret of the database')
+    expect(reader.text()).not.toContain(SECRET)
     expect(here.failures).toHaveLength(1)
   })
 })

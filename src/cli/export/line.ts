@@ -3,13 +3,14 @@
 import { isQuarantined, type Quarantined, type StoredEvent } from '../../index.ts'
 import { wrap } from '../envelope.ts'
 import { decodePiece } from '../input/decode.ts'
+import { escapeActive } from '../json.ts'
 
 /** Where a text is written: among others, one on each line, or as a file of its own. */
 export type Form = 'line' | 'file'
 
-/** What a terminal may act upon; in JSON it stands inside strings only, where an escape says the same. */
+/** What stands in no JSON on one line, and may stand in a line that is none. */
 // oxlint-disable-next-line no-control-regex -- they are what it is there to find
-const ACTIVE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
+const CONTROL = /[\u0000-\u001f]/
 
 /**
  * The text of an entry: an event as JSON, a line in quarantine as it was given, or wrapped where that would not give it back. One that
@@ -23,9 +24,9 @@ export function textOf({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, form: F
 /** The same as {@link textOf} on a line, for a reader that is a terminal: nothing in it drives one. */
 export function shownTextOf(stored: Pick<StoredEvent, 'fact' | 'seq'>): string {
   const text = textOf(stored, 'line')
-  if (text.search(ACTIVE) < 0) return text
-  const json = isQuarantined(stored.fact) ? wrap(stored.fact) : text
-  return json.replace(ACTIVE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const shown = escapeActive(text)
+  if (!isQuarantined(stored.fact) || (shown === text && !CONTROL.test(text))) return shown
+  return escapeActive(wrap(stored.fact))
 }
 
 /** Whether a line that is written as it was is read as what it is. */
@@ -33,11 +34,11 @@ function isFaithful(fact: Quarantined, form: Form, first: boolean): boolean {
   const { raw } = fact
   if (/[\ud800-\udfff]/u.test(raw)) return false
   if (form === 'line' && (raw.includes('\n') || raw.trim() === '')) return false
-  // At the beginning it would say that the file is an array, or no JSON at all.
-  if (first && (raw.trimStart().startsWith('[') || !isJson(raw))) return false
   // Its bytes were no text; what stands for them is, and must not be taken for the event.
   if (fact.issues.some(({ type }) => type === 'unicode_error')) return false
-  const { fact: again } = decodePiece(Buffer.from(raw))
+  const { fact: again, broken } = decodePiece(Buffer.from(raw))
+  // At the beginning it would say that the file is an array, or no JSON at all.
+  if (first && (raw.trimStart().startsWith('[') || broken !== null)) return false
   if (!isQuarantined(again)) return true
   return (
     again.raw === raw &&
@@ -45,13 +46,4 @@ function isFaithful(fact: Quarantined, form: Form, first: boolean): boolean {
     again.parent_id === fact.parent_id &&
     again.event_kind === fact.event_kind
   )
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -19,11 +19,11 @@ export interface Target {
  * Writes a file or a directory under another name beside its own, and moves it into its place when all went well; else nothing is left.
  * @throws FileError `exists` for what would be overwritten, and what the file system says in words.
  */
-export async function writeTo<T>(
+export async function writeTo(
   target: Target,
   kind: 'file' | 'directory',
-  write: (path: string) => Promise<T>,
-): Promise<T> {
+  write: (path: string) => Promise<void>,
+): Promise<void> {
   await refuseToOverwrite(target, kind)
   const output = resolve(target.output)
   const temporary = join(
@@ -31,9 +31,8 @@ export async function writeTo<T>(
     `.${basename(output).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`,
   )
   try {
-    const result = await write(temporary)
+    await write(temporary)
     await (kind === 'file' ? placeFile(temporary, output, target.force) : placeDirectory(temporary, output))
-    return result
   } catch (error) {
     await rm(temporary, { recursive: true, force: true })
     throw fromWriting(error)

@@ -4,7 +4,7 @@ import { type ConversationRecord, listUserConversations } from '../../index.ts'
 import { attempt } from '../attempt.ts'
 import { withStore } from '../db/open.ts'
 import { type Io, writeAll, writeLines } from '../io.ts'
-import { jsonPieces } from '../json.ts'
+import { jsonLine } from '../json.ts'
 import { progressOn } from '../progress.ts'
 import type { ConversationsRequest } from '../request.ts'
 import { showConversations } from '../show/conversations.ts'
@@ -24,7 +24,7 @@ export async function listConversations(request: ConversationsRequest, io: Io, p
     )
     if (json) {
       const items = found.items.map(itemOf)
-      await writeAll(io.stdout, [...jsonPieces({ items, next_page_id: found.next_page_id }), '\n'])
+      await writeAll(io.stdout, jsonLine({ items, next_page_id: found.next_page_id }))
     } else await writeLines(io.stdout, showConversations(page, request, found))
     return 0
   })

@@ -6,7 +6,7 @@ import { getConversation } from '../db/conversation.ts'
 import { withStore } from '../db/open.ts'
 import { FileError } from '../failure.ts'
 import { type Io, writeAll, writeLines } from '../io.ts'
-import { jsonPieces } from '../json.ts'
+import { jsonLine } from '../json.ts'
 import { progressOn } from '../progress.ts'
 import type { SearchRequest } from '../request.ts'
 import type { Page } from '../show/page.ts'
@@ -23,7 +23,7 @@ export async function searchEvents(request: SearchRequest, io: Io, page: Page): 
     const found = await withStore(db, { write: false }, (store) => findEvents(store, request))
     if (json) {
       const items = found.items.map(itemOf)
-      await writeAll(io.stdout, [...jsonPieces({ items, next_page_id: found.next_page_id }), '\n'])
+      await writeAll(io.stdout, jsonLine({ items, next_page_id: found.next_page_id }))
     } else await writeLines(io.stdout, showSearch(page, request, found))
     return 0
   })

@@ -13,7 +13,7 @@ import { withStore } from '../db/open.ts'
 import { FileError } from '../failure.ts'
 import { openInput, type Opened } from '../input/open.ts'
 import { type Io, writeAll, writeLines } from '../io.ts'
-import { jsonPieces } from '../json.ts'
+import { jsonLine } from '../json.ts'
 import { progressOn, type Progress } from '../progress.ts'
 import { brokenNote } from '../recording.ts'
 import type { ImportRequest } from '../request.ts'
@@ -42,7 +42,7 @@ async function importFile(file: string, request: ImportRequest, io: Io, page: Pa
       copyConversation(store, file, opened, plan, request, progress),
     )
     progress.done()
-    if (request.json) await writeAll(io.stdout, [...jsonPieces(importAnswer(report)), '\n'])
+    if (request.json) await writeAll(io.stdout, jsonLine(importAnswer(report)))
     else await writeLines(io.stdout, showImport(page, report, request.db.label))
     const note = brokenNote(report)
     if (note !== null) await complain(io, `${safe(file)}: ${note}`)

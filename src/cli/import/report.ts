@@ -1,7 +1,7 @@
 /** Facts and what the store made of them go in, one by one; what an import has to tell comes out. */
 
 import { type Fact, isInstant, isQuarantined, ROOT, type StoredEvent } from '../../index.ts'
-import { type Broken, issuesOf, type LineIssue, noteBroken, type Upcasts } from '../recording.ts'
+import { type Broken, count, issuesOf, type LineIssue, noteBroken, type Upcasts } from '../recording.ts'
 import type { Decoded } from '../input/decode.ts'
 import type { Form } from '../input/open.ts'
 
@@ -71,9 +71,4 @@ export function noteStored(report: Report, line: number, fact: Fact, stored: Sto
     count(report.repairs, 'unknown_parent', line)
   if (!isQuarantined(fact) && fact.timestamp !== undefined && !isInstant(fact.timestamp))
     count(report.repairs, 'unreadable_timestamp', line)
-}
-
-function count<K>(counts: Map<K, Upcasts>, key: K, line: number): void {
-  const before = counts.get(key)
-  counts.set(key, { count: (before?.count ?? 0) + 1, line: before?.line ?? line })
 }

@@ -22,7 +22,7 @@ const LOOKS = {
 } as const satisfies Record<Tone, string | null>
 
 /** Text without colours. */
-export const unpainted: Paint = (_tone, text) => text
+const unpainted: Paint = (_tone, text) => text
 
 /** Text with colours. */
 export const painted: Paint = (tone, text) => {

@@ -5,6 +5,7 @@ import type { Source } from '../../event/shapes.ts'
 import type { Store } from '../../store/store.ts'
 import { theConversation } from '../conversation-id.ts'
 import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
+import { listOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { dateTime, oneOf, optional, type Parameter, text, texts } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -63,7 +64,7 @@ export const ownEvents = (store: Store): Operation[] => [
       params,
       query: { id: texts() },
       replies: {
-        200: { description: 'Successful Response', schema: { type: 'array', items: EVENT_OR_NULL } },
+        200: { description: 'Successful Response', schema: listOf(EVENT_OR_NULL) },
         ...TOO_MANY_IDS,
         ...UNKNOWN,
       },

@@ -2,6 +2,7 @@
 
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import type { JsonObject } from '../../event/shapes.ts'
+import { maybe } from '../http/json-schema.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 
 /** The filters that search and count share. */
@@ -21,4 +22,4 @@ export const PAGING = {
 /** What is answered: a page, and an event that may be missing. */
 export const EVENT: JsonObject = { $ref: '#/components/schemas/Event' }
 export const EVENT_PAGE: JsonObject = { $ref: '#/components/schemas/EventPage' }
-export const EVENT_OR_NULL: JsonObject = { anyOf: [EVENT, { type: 'null' }] }
+export const EVENT_OR_NULL: JsonObject = maybe(EVENT)

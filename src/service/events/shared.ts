@@ -5,6 +5,7 @@ import type { Event } from '../../event/types.ts'
 import type { Store } from '../../store/store.ts'
 import { findConversation } from '../conversation-id.ts'
 import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
+import { listOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text, texts } from '../http/parameters.ts'
 import { EVENT_OR_NULL, EVENT_PAGE, FILTERS, PAGING } from './parameters.ts'
@@ -75,7 +76,7 @@ export const sharedEvents = (store: Store): Operation[] => [
       replies: {
         200: {
           description: 'Successful Response',
-          schema: { type: 'array', items: EVENT_OR_NULL },
+          schema: listOf(EVENT_OR_NULL),
         },
         ...TOO_MANY_IDS,
       },

@@ -2,6 +2,7 @@
 
 import { eventJsonSchemas } from '../../event/json-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
+import { listOf, maybe } from './json-schema.ts'
 import type { Operation, ReplySpec } from './operation.ts'
 import type { Parameters } from './parameters.ts'
 
@@ -11,10 +12,7 @@ const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}
 const VERSION = '0.0.1'
 
 /** The document, with the 19 kinds of events, the page of them and the body of a 422 among its schemas. O(operations). */
-export function openApi(
-  operations: readonly Operation[],
-  schemas: Readonly<Record<string, JsonObject>> = {},
-): JsonObject {
+export function openApi(operations: readonly Operation[]): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {}
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = describe(operation)
   const events = eventJsonSchemas()
@@ -37,12 +35,11 @@ export function openApi(
           type: 'object',
           required: ['items'],
           properties: {
-            items: { type: 'array', items: ref('Event') },
-            next_page_id: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+            items: listOf(ref('Event')),
+            next_page_id: maybe({ type: 'string' }),
           },
         },
         ...VALIDATION,
-        ...schemas,
       },
       securitySchemes: {
         sessionApiKey: { type: 'apiKey', in: 'header', name: 'X-Session-API-Key' },

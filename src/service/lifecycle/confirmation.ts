@@ -5,37 +5,20 @@ import { decideApprove, decideReject, openCallsOf } from '../../conversation/dec
 import { hasCode } from '../../event/errors.ts'
 import type { Event } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
-import { type Operation, operation } from '../http/operation.ts'
+import { type BodySpec, type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from './info.ts'
 import { type Lifecycle, open } from './lifecycle.ts'
 import { approveBody, confirmationBody, rejectBody } from './schema.ts'
 
-const tag = 'Events'
-
-const params = { conversation_id: text() }
-const replies = {
-  200: { description: 'Successful Response', schema: SUCCESS_SCHEMA },
-  404: { description: 'Unknown conversation' },
-  409: { description: 'Nothing waits for confirmation, or a call is not open' },
-}
-
 /** The operations on calls that wait for a user. What is approved is run at once, where there is an agent. */
 export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
-  operation(
-    {
-      method: 'post',
-      path: '/api/conversations/{conversation_id}/events/respond_to_confirmation',
-      operationId: 'respond_to_confirmation',
-      tag,
-      summary: 'Respond To Confirmation',
-      params,
-      body: confirmationBody,
-      replies,
-    },
-    async ({ path, body: { accept, reason } }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
+  consent(
+    lifecycle,
+    ['respond_to_confirmation', 'respond_to_confirmation', 'Respond To Confirmation'],
+    confirmationBody,
+    async (conversation, { accept, reason }) => {
       const decide = (state: State): readonly Event[] => {
         const executable = openCallsOf(state).filter(({ event }) => (event.action ?? null) !== null)
         return accept
@@ -47,47 +30,55 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
       }
       const end = await decideWaiting(conversation, decide)
       if (accept) lifecycle.runs.join(conversation, end)
-      return { body: SUCCESS }
     },
   ),
-  operation(
-    {
-      method: 'post',
-      path: '/api/conversations/{conversation_id}/events/approve',
-      operationId: 'approve_actions',
-      tag,
-      summary: 'Approve Actions',
-      params,
-      body: approveBody,
-      replies,
-    },
-    async ({ path, body }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
-      await conversation.approve(body.action_ids)
+  consent(
+    lifecycle,
+    ['approve', 'approve_actions', 'Approve Actions'],
+    approveBody,
+    async (conversation, { action_ids }) => {
+      await conversation.approve(action_ids)
       const { header, log } = await conversation.state()
       // Where others still wait for consent, the conversation waits on.
       if (header.status === 'idle') lifecycle.runs.join(conversation, log.entries.length)
-      return { body: SUCCESS }
     },
   ),
-  operation(
-    {
-      method: 'post',
-      path: '/api/conversations/{conversation_id}/events/reject',
-      operationId: 'reject_actions',
-      tag,
-      summary: 'Reject Actions',
-      params,
-      body: rejectBody,
-      replies,
-    },
-    async ({ path, body: { action_ids, reason } }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
-      await conversation.reject(action_ids, reason)
-      return { body: SUCCESS }
-    },
+  consent(
+    lifecycle,
+    ['reject', 'reject_actions', 'Reject Actions'],
+    rejectBody,
+    (conversation, { action_ids, reason }) => conversation.reject(action_ids, reason),
   ),
 ]
+
+/** A user's word on calls. */
+function consent<B>(
+  lifecycle: Lifecycle,
+  [verb, operationId, summary]: readonly [verb: string, operationId: string, summary: string],
+  body: BodySpec<B>,
+  work: (conversation: Conversation, body: B) => Promise<unknown>,
+): Operation {
+  return operation(
+    {
+      method: 'post',
+      path: `/api/conversations/{conversation_id}/events/${verb}`,
+      operationId,
+      tag: 'Events',
+      summary,
+      params: { conversation_id: text() },
+      body,
+      replies: {
+        200: { description: 'Successful Response', schema: SUCCESS_SCHEMA },
+        404: { description: 'Unknown conversation' },
+        409: { description: 'Nothing waits for confirmation, or a call is not open' },
+      },
+    },
+    async ({ path, body: given }) => {
+      await work(await open(lifecycle, path.conversation_id), given)
+      return { body: SUCCESS }
+    },
+  )
+}
 
 /**
  * Makes a decision on a conversation that waits for confirmation, at the very state that it is made on: an answer that comes twice must not

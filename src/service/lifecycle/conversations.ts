@@ -5,6 +5,7 @@ import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { STATUSES, type Status } from '../../state/status.ts'
 import type { ConversationOrder } from '../../store/conversation-record.ts'
 import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
+import { listOf, maybe } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { integer, oneOf, optional, text, texts, withDefault } from '../http/parameters.ts'
 import { create, fork } from './create.ts'
@@ -38,7 +39,11 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       tag,
       summary: 'Start Conversation',
       body: startBody,
-      replies: { ...one, 201: { description: 'Created', schema: INFO_SCHEMA } },
+      replies: {
+        ...one,
+        201: { description: 'Created', schema: INFO_SCHEMA },
+        429: { description: 'Too many runs' },
+      },
     },
     async ({ body = {} }) => {
       const { isNew, conversation } = await create(lifecycle, body)
@@ -68,8 +73,8 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
             type: 'object',
             required: ['items', 'next_page_id'],
             properties: {
-              items: { type: 'array', items: INFO_SCHEMA },
-              next_page_id: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+              items: listOf(INFO_SCHEMA),
+              next_page_id: maybe({ type: 'string' }),
             },
           },
         },
@@ -103,7 +108,7 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       replies: {
         200: {
           description: 'Successful Response',
-          schema: { type: 'array', items: { anyOf: [INFO_SCHEMA, { type: 'null' }] } },
+          schema: listOf(maybe(INFO_SCHEMA)),
         },
         ...TOO_MANY_IDS,
       },

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { NewConversation } from '../../store/conversation-record.ts'
 import { findConversation, refuseReserved } from '../conversation-id.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
-import { endOf, type Lifecycle, open, userSays } from './lifecycle.ts'
+import { endOf, type Lifecycle, open, sayIn } from './lifecycle.ts'
 import type { ForkBody, StartBody } from './schema.ts'
 
 /** Creates a conversation, unless there is one with its id, and begins with its first message. */
@@ -34,12 +34,7 @@ export async function create(
   const { confirmation_policy: policy } = body
   if (policy !== undefined) await conversation.setConfirmationPolicy(policy as JsonObject)
   if (said !== null) {
-    const { content, key, sender } = said
-    const sent = await conversation.sendMessage(userSays(content), {
-      ...(key !== undefined && { key }),
-      ...(sender !== undefined && { sender }),
-    })
-    runs.join(conversation, endOf(sent))
+    runs.join(conversation, endOf(await sayIn(conversation, said)))
   }
   return { isNew: true, conversation }
 }

@@ -2,6 +2,7 @@
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { Engine } from '../../conversation/engine.ts'
+import type { LoggedEvent } from '../../conversation/logged-event.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Content, JsonObject, Message } from '../../event/shapes.ts'
 import { theConversation } from '../conversation-id.ts'
@@ -40,6 +41,23 @@ export async function describe(conversation: Conversation): Promise<JsonObject> 
 
 /** The position after which a run has to look at what was appended. */
 export const endOf = (events: readonly { readonly seq: number }[]): number => (events.at(-1)?.seq ?? -1) + 1
+
+/** A message of a client, as its schema has it. */
+interface Said {
+  readonly content: readonly object[]
+  readonly key?: string | undefined
+  readonly sender?: string | undefined
+}
+
+/** Appends it as a user's message, once for its key. @throws ColloquyError as `sendMessage` does. */
+export const sayIn = (
+  conversation: Conversation,
+  { content, key, sender }: Said,
+): Promise<readonly LoggedEvent[]> =>
+  conversation.sendMessage(userSays(content), {
+    ...(key !== undefined && { key }),
+    ...(sender !== undefined && { sender }),
+  })
 
 /** What a client said, which was checked by its schema, as a user's message. */
 export const userSays = (content: readonly object[]): Message => ({

@@ -3,7 +3,7 @@
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { SUCCESS } from './info.ts'
-import { endOf, type Lifecycle, open, userSays } from './lifecycle.ts'
+import { endOf, type Lifecycle, open, sayIn } from './lifecycle.ts'
 import { messageBody } from './schema.ts'
 
 /** The operation that says something, and has it answered where that is asked for. */
@@ -31,14 +31,11 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
         429: { description: 'Too many runs' },
       },
     },
-    async ({ path, body: { content, key, sender, run = false } }) => {
+    async ({ path, body: { run = false, ...said } }) => {
       const conversation = await open(lifecycle, path.conversation_id)
       // What cannot be run is refused before it is said, so that nobody says it twice.
       if (run) lifecycle.runs.check(conversation.id)
-      const sent = await conversation.sendMessage(userSays(content), {
-        ...(key !== undefined && { key }),
-        ...(sender !== undefined && { sender }),
-      })
+      const sent = await sayIn(conversation, said)
       if (run) lifecycle.runs.join(conversation, endOf(sent))
       return { body: { ...SUCCESS, event_id: sent[0]?.id ?? null } }
     },

@@ -27,6 +27,11 @@ export function sayProblem({ detail }: HttpProblem): string {
     .join('; ')
 }
 
+/** The peer took nothing for as long as it was waited for. */
+export class SlowReader extends Error {
+  override readonly name = 'SlowReader'
+}
+
 /** Whether the store may be there again in a moment. */
 export const isPassing = (error: unknown): boolean =>
   hasCode(error, 'store_busy') || hasCode(error, 'store_unavailable')

@@ -19,7 +19,7 @@ export type FrameType = 'event' | 'state' | 'caught_up' | 'delta' | 'error'
 
 const encoder = new TextEncoder()
 
-/** One frame. It is written once for each format, however many readers it goes to. */
+/** One frame. Its event is written as JSON once, however many readers it goes to. */
 export class Frame {
   readonly type: FrameType
   /** All of the log up to here was given with this frame: a reader goes on after it. -1: nothing was. */

@@ -4,8 +4,8 @@ import { freezeJson } from '../../event/freeze.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
-import { type ValidationError } from '../http/problem.ts'
-import { endOf, type Lifecycle, userSays } from '../lifecycle/lifecycle.ts'
+import type { ValidationError } from '../http/problem.ts'
+import { endOf, type Lifecycle, sayIn } from '../lifecycle/lifecycle.ts'
 import { socketMessage } from '../lifecycle/schema.ts'
 import type { Told } from './faults.ts'
 
@@ -40,13 +40,8 @@ export async function say(
   if (isObject(value) && value['type'] === 'auth') return null
   const checked = socketMessage.read(value)
   if ('errors' in checked) return wrongFrame(sayErrors(checked.errors))
-  const { content, key, sender } = checked.value
   if (runs.possible) runs.check(conversation.id)
-  const sent = await conversation.sendMessage(userSays(content), {
-    ...(key !== undefined && { key }),
-    ...(sender !== undefined && { sender }),
-  })
-  runs.join(conversation, endOf(sent))
+  runs.join(conversation, endOf(await sayIn(conversation, checked.value)))
   return null
 }
 

@@ -3,7 +3,7 @@
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { invalid } from '../http/problem.ts'
-import { tellOf } from './faults.ts'
+import { SlowReader, tellOf } from './faults.ts'
 import { errorFrame, type Format, type Frame } from './frame.ts'
 import type { Live, LiveSession } from './live.ts'
 import { LIVE_QUERY } from './start.ts'
@@ -114,7 +114,7 @@ function bodyOf(
           // Nothing is read for a reader who takes nothing; after a while the place goes to another.
           wait = setTimeout(() => {
             stop()
-            controller.error(new Error(`The reader took nothing; resume after ${position}.`))
+            controller.error(new SlowReader(`The reader took nothing; resume after ${position}.`))
           }, patience)
         } catch (error) {
           if (over) return

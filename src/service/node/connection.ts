@@ -9,14 +9,15 @@ import { readParameters } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { authFrame } from '../lifecycle/schema.ts'
 import { CLOSE } from '../live/close-codes.ts'
-import { sayProblem, tellOf } from '../live/faults.ts'
+import { sayProblem, SlowReader, tellOf } from '../live/faults.ts'
 import { errorFrame, type Format } from '../live/frame.ts'
 import type { Live, LiveSession } from '../live/live.ts'
 import { readFrame, say, wrongFrame } from '../live/say.ts'
 import { LIVE_QUERY } from '../live/start.ts'
 import type { ConnectionOptions } from './bounds.ts'
+import { headersOf } from './headers.ts'
 import { Inbox } from './inbox.ts'
-import { Outlet, SlowReader } from './outlet.ts'
+import { Outlet } from './outlet.ts'
 
 /** What a connection is made of. */
 export interface ConnectionParts {
@@ -208,12 +209,4 @@ function clip(text: string, bytes: number): string {
   let end = Math.min(text.length, bytes)
   while (Buffer.byteLength(text.slice(0, end)) > bytes) end -= 1
   return text.slice(0, end)
-}
-
-/** The headers of a Node request, for those who read standard ones. */
-function headersOf({ headers }: IncomingMessage): Headers {
-  const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, String(value)]],
-  )
-  return new Headers(pairs)
 }

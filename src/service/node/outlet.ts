@@ -2,11 +2,7 @@
 
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-
-/** The peer took nothing for as long as it was waited for. */
-export class SlowReader extends Error {
-  override readonly name = 'SlowReader'
-}
+import { SlowReader } from '../live/faults.ts'
 
 /** How long the way out is, and how long it may stand still. */
 export interface OutletOptions {

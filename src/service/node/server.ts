@@ -1,11 +1,14 @@
 /** A fetch-standard service goes in, a Node server that listens and can be closed in good order comes out. */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { isForeign } from '../auth.ts'
+import { SlowReader } from '../live/faults.ts'
+import { headersOf } from './headers.ts'
 import { namesLoopback } from './loopback.ts'
+import { plainAnswer } from './plain-answer.ts'
 
 /** Takes over a connection that is to become a WebSocket. */
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -35,13 +38,6 @@ export interface Listening {
   readonly close: () => Promise<void>
 }
 
-/** An answer to what is no request that could be routed. */
-const plainAnswer = (status: number, detail: string): string => {
-  const body = JSON.stringify({ detail })
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n`
-  return `${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
-}
-
 const json = (status: number, detail: string): Response =>
   new Response(JSON.stringify({ detail }), { status, headers: { 'content-type': 'application/json' } })
 
@@ -63,11 +59,11 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   let idle: (() => void) | null = null
   const answering = new Set<ServerResponse>()
   const listener = getRequestListener(
-    async (request) => {
+    async (request, { outgoing }) => {
       if (onlyLocal && !namesLoopback(request.headers.get('host'))) return json(403, FOREIGN)
       pending += 1
       try {
-        return await options.fetch(request)
+        return cutOff(await options.fetch(request), outgoing)
       } finally {
         pending -= 1
         if (pending === 0) idle?.()
@@ -88,7 +84,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
     const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
-    socket.end(plainAnswer(status, STATUS_CODES[status] ?? 'Bad Request'))
+    socket.end(plainAnswer(status))
   })
   // Longer than a load balancer keeps a connection that nobody uses.
   server.keepAliveTimeout = 65_000
@@ -122,6 +118,35 @@ function nameOf(host: string, address: string, family: string): string {
   return family === 'IPv6' && name.includes(':') ? `[${name}]` : name
 }
 
+/**
+ * The same answer; when a stream of events gives its reader up, the connection ends with it. Left to the listener, that would be a failure
+ * of the server's, told on standard error.
+ */
+function cutOff(response: Response, outgoing: { destroy(): unknown }): Response {
+  const { body, headers } = response
+  if (body === null || headers.get('content-type') !== 'text/event-stream') return response
+  const reader = body.getReader()
+  const passed = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        // Not seen by reading: whoever waits for a slow reader does not read.
+        reader.closed.catch((error: unknown) => {
+          if (error instanceof SlowReader) outgoing.destroy()
+          else controller.error(error)
+        })
+      },
+      async pull(controller) {
+        const { done, value } = await reader.read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(passed, response)
+}
+
 function trackUpgrades(
   server: Server,
   upgrade: Upgrade | undefined,
@@ -133,8 +158,8 @@ function trackUpgrades(
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
-    const refuse = (status: number, detail: string): void => void socket.end(plainAnswer(status, detail))
-    if (upgrade === undefined) return refuse(404, 'Not Found')
+    const refuse = (status: number, detail?: string): void => void socket.end(plainAnswer(status, detail))
+    if (upgrade === undefined) return refuse(404)
     if (stopping()) return refuse(503, 'The service is closing.')
     try {
       if (onlyLocal && (!namesLoopback(request.headers.host) || isForeign(asked(request))))
@@ -148,12 +173,10 @@ function trackUpgrades(
   return sockets
 }
 
-const asked = ({ headers }: IncomingMessage): Pick<Request, 'headers' | 'url'> => {
-  const pairs = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)]],
-  )
-  return { headers: new Headers(pairs as [string, string][]), url: 'http://localhost' }
-}
+const asked = (request: IncomingMessage): Pick<Request, 'headers' | 'url'> => ({
+  headers: headersOf(request),
+  url: 'http://localhost',
+})
 
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use',

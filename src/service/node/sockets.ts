@@ -8,6 +8,7 @@ import { requestIdOf } from '../observe/request-id.ts'
 import type { Service } from '../service.ts'
 import type { ConnectionOptions } from './bounds.ts'
 import { Connection } from './connection.ts'
+import { plainAnswer } from './plain-answer.ts'
 
 /** How sockets are served. */
 export interface SocketOptions extends Partial<ConnectionOptions> {
@@ -58,11 +59,11 @@ export function createSockets(
   const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer): void => {
     const target = request.url ?? '/'
     // Whatever is thrown here is caught by nobody, and would end the process.
-    if (!URL.canParse(target, BASE)) return refuse(raw, '400 Bad Request')
+    if (!URL.canParse(target, BASE)) return refuse(raw, 400)
     const { pathname, searchParams } = new URL(target, BASE)
     const id = decoded(PATH.exec(pathname)?.[1])
-    if (id === null) return refuse(raw, '404 Not Found')
-    if (live.closed) return refuse(raw, '503 Service Unavailable')
+    if (id === null) return refuse(raw, 404)
+    if (live.closed) return refuse(raw, 503)
     const requestId = requestIdOf(String(request.headers['x-request-id'] ?? ''))
     const start = performance.now()
     ids.set(request, requestId)
@@ -130,8 +131,8 @@ function decoded(text: string | undefined): string | null {
   }
 }
 
-function refuse(raw: Duplex, status: string): void {
+function refuse(raw: Duplex, status: number): void {
   // A peer that has gone meanwhile is no failure of the server's.
   raw.on('error', () => raw.destroy())
-  raw.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+  raw.end(plainAnswer(status))
 }
