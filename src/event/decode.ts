@@ -1,18 +1,21 @@
-/** Raw JSON goes in, as a value or a line of text; a deep-frozen event comes out, or what is wrong with it. */
+/** The strict way in: a value or a line is an event of today's shape, or it is refused with every reason why. */
 
 import { copyJson, freezeJson } from './freeze.ts'
 import { type Issue, issue, nameOf, toIssues } from './issues.ts'
 import { isObject } from './json.ts'
 import { EVENT_KINDS, type EventKind, isEventKind } from './kinds.ts'
-import { actionChecks, observationChecks } from './published/schema.ts'
-import { eventChecks } from './schema.ts'
+import { actionChecks, observationChecks } from './published/payload-schema.ts'
+import { eventChecks } from './event-schema.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
-import type { Check } from './shapes/schema.ts'
+import type { Check } from './shape-schema.ts'
 import type { Event } from './types.ts'
 
-/** An event, or the issues that keep a value from being one. */
+/**
+ * An event, or the issues that keep a value from being one. A warning is an issue that does not: a published action or
+ * observation that does not have the fields of its kind (design D14).
+ */
 export type Decoded =
-  | { readonly ok: true; readonly event: Event }
+  | { readonly ok: true; readonly event: Event; readonly warnings: readonly Issue[] }
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
 /**
@@ -22,7 +25,7 @@ export type Decoded =
  * Never throws and never touches its input (law E); what is not JSON is an issue as well. O(size).
  *
  * @example
- * decodeEvent({ kind: 'PauseEvent', id: 'p1' }) // { ok: true, event: { kind: 'PauseEvent', id: 'p1' } }
+ * decodeEvent({ kind: 'PauseEvent', id: 'p1' }) // { ok: true, event: { kind: 'PauseEvent', id: 'p1' }, warnings: [] }
  */
 export function decodeEvent(value: unknown): Decoded {
   const copied = copyJson(value)
@@ -60,7 +63,7 @@ export function parseLine(text: string): Parsed {
   }
 }
 
-/** Decodes a JSON value that nobody else holds, and freezes it in place. Never throws. O(size). */
+/** Decodes a JSON value that the caller hands over, and freezes it in place. Never throws. O(size). */
 export function decodeOwn(value: JsonValue): Decoded {
   const unfit = freezeJson(value)
   if (unfit.length > 0) return fail(unfit)
@@ -70,28 +73,24 @@ export function decodeOwn(value: JsonValue): Decoded {
   const { kind } = value
   if (!isEventKind(kind)) return fail([kindIssue(kind)])
   const problems = eventChecks[kind](value)
-  const issues = problems.length > 0 ? toIssues(problems, value) : NO_ISSUES
-  const inner = innerIssues(kind, value)
-  // The schemas have proved the type, and the type says nothing that they do not.
-  return issues.length + inner.length > 0
-    ? fail([...issues, ...inner])
-    : { ok: true, event: value as object as Event }
+  if (problems.length > 0) return fail(toIssues(problems, value))
+  // The schema has proved the type, and the type says nothing that it does not.
+  return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 /**
- * The second step: a published action or observation must have its kind's own fields, unpublished ones may have
- * any.
+ * What a published action or observation lacks of its kind's own fields: a producer one version ahead must not lose its
+ * call or its result, so that the event decodes all the same (law E3), and `isAction` and `isObservation` say no.
  */
-function innerIssues(kind: EventKind, event: JsonObject): readonly Issue[] {
-  if (kind === 'ActionEvent') return publishedIssues(event['action'], actionChecks, 'action')
-  if (kind === 'ObservationEvent')
-    return publishedIssues(event['observation'], observationChecks, 'observation')
+function payloadWarnings(kind: EventKind, event: JsonObject): readonly Issue[] {
+  if (kind === 'ActionEvent') return misfitsOf(event['action'], actionChecks, 'action')
+  if (kind === 'ObservationEvent') return misfitsOf(event['observation'], observationChecks, 'observation')
   return NO_ISSUES
 }
 
-function publishedIssues(
+function misfitsOf(
   value: JsonValue | undefined,
   checks: ReadonlyMap<JsonValue | undefined, Check>,
   field: string,

@@ -1,7 +1,7 @@
-/** A decoded event goes in, the same event with the contract's defaults written out comes out. */
+/** Writes out the contract's defaults of a decoded event, for consumers that do not know them. */
 
 import { copyJson } from './freeze.ts'
-import { type Shape, shapeOfKind, walkShapes } from './inner.ts'
+import { type Shape, shapeOfKind, walkShapes } from './nested-shapes.ts'
 import type { JsonObject } from './shapes.ts'
 import type { Event } from './types.ts'
 

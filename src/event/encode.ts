@@ -1,4 +1,7 @@
-/** An event goes in, its JSON text comes out: as given, or in the one canonical form that equal values share. */
+/**
+ * Writes events as JSON: as given, or in the canonical form that equal values share, which ids and comparisons are
+ * made of.
+ */
 
 import type { Event } from './types.ts'
 

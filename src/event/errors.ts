@@ -3,9 +3,10 @@
 /** What every error of the library says of itself; the code never changes its meaning between versions. */
 export type ErrorCode =
   | 'unknown_event'
-  | 'not_held'
+  | 'evicted'
   | 'empty_view'
   | 'pending_calls'
+  | 'invalid_argument'
   | 'invalid_query'
   | 'invalid_rules'
   | 'invalid_cursor'
@@ -29,8 +30,8 @@ export type ErrorCode =
   | 'store_closed'
 
 /**
- * An error that the library raises on purpose. Tell errors apart by `code`, with `hasCode`: `instanceof` fails across
- * two copies of a package.
+ * An error that the library raises on purpose. Tell errors apart by `code`, with `hasCode`, and from all others with
+ * `isColloquyError`: `instanceof` fails across two copies of a package.
  */
 export class ColloquyError extends Error {
   override readonly name = 'ColloquyError'
@@ -51,10 +52,21 @@ export class ColloquyError extends Error {
 }
 
 /**
+ * Whether a caught value is an error of this library, of whichever copy of the package. O(1).
+ * @example
+ * isColloquyError(new ColloquyError('closed', 'The engine is closed.')) // true
+ * isColloquyError(new Error('Disk full')) // false
+ */
+export function isColloquyError(error: unknown): error is ColloquyError {
+  if (typeof error !== 'object' || error === null) return false
+  const { name, code, data } = error as { readonly [field in 'name' | 'code' | 'data']?: unknown }
+  return name === 'ColloquyError' && typeof code === 'string' && typeof data === 'object' && data !== null
+}
+
+/**
  * Whether a caught value is an error of this library with the given code.
  * @example
  * try { stateAt(initialState(), "nope"); } catch (error) { console.assert(hasCode(error, "unknown_event")); }
  */
-export function hasCode(error: unknown, code: ErrorCode): error is ColloquyError {
-  return error instanceof Error && error.name === 'ColloquyError' && 'code' in error && error.code === code
-}
+export const hasCode = (error: unknown, code: ErrorCode): error is ColloquyError =>
+  isColloquyError(error) && error.code === code

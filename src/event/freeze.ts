@@ -1,4 +1,7 @@
-/** A JavaScript value goes in, deep-frozen JSON comes out: as a copy that never touches its input, or in place. */
+/**
+ * Makes values safe to share: events are frozen to the bottom, so that no caller can change the past. Refuses what
+ * JSON cannot say before it is stored.
+ */
 
 import type { Issue } from './issues.ts'
 import { setOwn } from './json.ts'
@@ -74,7 +77,7 @@ function freezeBelow(container: object, room: number): boolean {
   if (Array.isArray(container)) {
     for (let i = 0; i < container.length; i++) if (!freezeItem(record, i, room)) return false
   } else {
-    // Makes no list of keys; and what somebody put on Object.prototype is passed over.
+    // Makes no list of keys; and what other code put on Object.prototype is passed over.
     for (const key in container) {
       if (hasOwnProperty.call(container, key) && !freezeItem(record, key, room)) return false
     }
@@ -197,7 +200,7 @@ function copyProperty(property: PropertyDescriptor, walk: Walk): JsonValue {
 
 /** Notes an issue here, and gives what stands for the value in the copy. */
 function refuse(walk: Walk, type: string, msg: string): null {
-  // The whole path of something 512 levels down helps nobody.
+  // The whole path of something 512 levels down is of no use.
   walk.issues.push({ loc: walk.path.slice(0, 16), msg, type })
   if (walk.issues.length === MAX_ISSUES) walk.room = 0
   return null

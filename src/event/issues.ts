@@ -1,8 +1,8 @@
-/** What zod has against a value goes in, issues come out: where, what to do, and a stable type, as FastAPI has it. */
+/** Turns what zod has against a value into issues: where, what to do, and a stable type, as FastAPI has it. */
 
 import { maskSecrets, mentionsSecret } from './mask.ts'
 import type { JsonValue } from './shapes.ts'
-import type { Problem } from './shapes/schema.ts'
+import type { Problem } from './shape-schema.ts'
 
 /** One thing wrong with a value. */
 export interface Issue {
@@ -21,7 +21,8 @@ type Path = readonly (string | number)[]
 const ABSENT = Symbol('absent')
 
 /**
- * Issues for the problems that a schema found in a JSON value: one for each unknown field, one for each misfit.
+ * Issues for the problems that a schema found in a JSON value: one for each unknown field, and for each
+ * value that does not fit.
  * O(problems · depth).
  *
  * @param problems what the schema found
@@ -56,7 +57,7 @@ export function toIssues(problems: readonly Problem[], root: JsonValue, base: Pa
  */
 export function issue(loc: Path, type: string, msg: string, input: unknown = ABSENT): Issue {
   if (input === ABSENT || (typeof input === 'string' && mentionsSecret(input))) return { loc, msg, type }
-  // The masking looks below a key, so it must be told of the keys above.
+  // The masking looks below a key, so it must be given the keys above.
   return {
     loc,
     msg,

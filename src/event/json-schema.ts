@@ -1,7 +1,7 @@
-/** A kind of event goes in, its JSON Schema comes out, made from the same definitions that decoding checks with. */
+/** The JSON Schema of each kind, made from the definitions that decoding checks with. */
 
 import { EVENT_KINDS, type EventKind } from './kinds.ts'
-import { describeEvent } from './schema.ts'
+import { describeEvent } from './event-schema.ts'
 import type { JsonObject } from './shapes.ts'
 
 /**

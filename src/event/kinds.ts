@@ -1,19 +1,27 @@
-/** The one table of per-kind facts; out come the 19 names and the questions that every layer asks of a kind. */
+/**
+ * The kind table: every per-kind rule of the engine in one place, so that a new kind is one row and the compiler names
+ * what it still needs.
+ */
 
 import type { Source } from './shapes.ts'
-import type { AnswerEvent, Event } from './types.ts'
+import type { ToolResultEvent, Event, EventOf } from './types.ts'
 
 /** What the engine knows about a kind before it looks at any event of it. */
 export interface KindFacts {
+  /** What stands for it in a snapshot: 1 to 254, never changed and never given again. */
+  readonly code: number
   /** The source an event of this kind has when it names none; null where it must name one (interface 2.2). */
   readonly defaultSource: Source | null
-  /** The part it plays in the view (design 4): a unit of its own, a tool call, an answer to one, or none. */
-  readonly unit: 'message' | 'call' | 'answer' | null
+  /**
+   * The part it plays in the view (design section 4): a unit of its own, a tool call, a tool result, what takes units
+   * out, what asks for that, or none.
+   */
+  readonly unit: 'message' | 'call' | 'result' | 'condensation' | 'condensation_request' | null
   /** Whether the shared-event search may show it (interface 4.1). */
   readonly searchable: boolean
   /** Whether it is a fact of the log; a delta is for live readers only. */
   readonly stored: boolean
-  /** Whether it can change the state's header (design 3). */
+  /** Whether it can change the state's header (design section 3). */
   readonly movesStatus: boolean
 }
 
@@ -25,29 +33,37 @@ export interface KindFacts {
  */
 // oxfmt-ignore
 export const KINDS = {
-  ServerErrorEvent: { defaultSource: null, unit: null, searchable: true, stored: true, movesStatus: false },
-  ACPToolCallEvent: { defaultSource: 'agent', unit: null, searchable: true, stored: true, movesStatus: false },
-  Condensation: { defaultSource: 'environment', unit: null, searchable: true, stored: true, movesStatus: false },
-  CondensationRequest: { defaultSource: 'environment', unit: null, searchable: true, stored: true, movesStatus: false },
-  CondensationSummaryEvent: { defaultSource: 'environment', unit: 'message', searchable: true, stored: true, movesStatus: false },
-  ConversationErrorEvent: { defaultSource: null, unit: null, searchable: true, stored: true, movesStatus: true },
-  ConversationStateUpdateEvent: { defaultSource: 'environment', unit: null, searchable: false, stored: true, movesStatus: true },
-  HookExecutionEvent: { defaultSource: 'hook', unit: null, searchable: true, stored: true, movesStatus: false },
-  LLMCompletionLogEvent: { defaultSource: 'environment', unit: null, searchable: true, stored: true, movesStatus: false },
-  ActionEvent: { defaultSource: 'agent', unit: 'call', searchable: true, stored: true, movesStatus: true },
-  MessageEvent: { defaultSource: null, unit: 'message', searchable: true, stored: true, movesStatus: true },
-  AgentErrorEvent: { defaultSource: 'agent', unit: 'answer', searchable: true, stored: true, movesStatus: true },
-  ObservationEvent: { defaultSource: 'environment', unit: 'answer', searchable: true, stored: true, movesStatus: true },
-  UserRejectObservation: { defaultSource: 'environment', unit: 'answer', searchable: true, stored: true, movesStatus: true },
-  SystemPromptEvent: { defaultSource: 'agent', unit: 'message', searchable: true, stored: true, movesStatus: false },
-  StreamingDeltaEvent: { defaultSource: 'agent', unit: null, searchable: true, stored: false, movesStatus: false },
-  TokenEvent: { defaultSource: null, unit: null, searchable: true, stored: true, movesStatus: false },
-  InterruptEvent: { defaultSource: 'user', unit: null, searchable: true, stored: true, movesStatus: true },
-  PauseEvent: { defaultSource: 'user', unit: null, searchable: true, stored: true, movesStatus: true },
+  ServerErrorEvent: { code: 1, defaultSource: null, unit: null, searchable: true, stored: true, movesStatus: false },
+  ACPToolCallEvent: { code: 2, defaultSource: 'agent', unit: null, searchable: true, stored: true, movesStatus: false },
+  Condensation: { code: 3, defaultSource: 'environment', unit: 'condensation', searchable: true, stored: true, movesStatus: false },
+  CondensationRequest: { code: 4, defaultSource: 'environment', unit: 'condensation_request', searchable: true, stored: true, movesStatus: false },
+  CondensationSummaryEvent: { code: 5, defaultSource: 'environment', unit: 'message', searchable: true, stored: true, movesStatus: false },
+  ConversationErrorEvent: { code: 6, defaultSource: null, unit: null, searchable: true, stored: true, movesStatus: true },
+  ConversationStateUpdateEvent: { code: 7, defaultSource: 'environment', unit: null, searchable: false, stored: true, movesStatus: true },
+  HookExecutionEvent: { code: 8, defaultSource: 'hook', unit: null, searchable: true, stored: true, movesStatus: false },
+  LLMCompletionLogEvent: { code: 9, defaultSource: 'environment', unit: null, searchable: true, stored: true, movesStatus: false },
+  ActionEvent: { code: 10, defaultSource: 'agent', unit: 'call', searchable: true, stored: true, movesStatus: true },
+  MessageEvent: { code: 11, defaultSource: null, unit: 'message', searchable: true, stored: true, movesStatus: true },
+  AgentErrorEvent: { code: 12, defaultSource: 'agent', unit: 'result', searchable: true, stored: true, movesStatus: true },
+  ObservationEvent: { code: 13, defaultSource: 'environment', unit: 'result', searchable: true, stored: true, movesStatus: true },
+  UserRejectObservation: { code: 14, defaultSource: 'environment', unit: 'result', searchable: true, stored: true, movesStatus: true },
+  SystemPromptEvent: { code: 15, defaultSource: 'agent', unit: 'message', searchable: true, stored: true, movesStatus: false },
+  StreamingDeltaEvent: { code: 16, defaultSource: 'agent', unit: null, searchable: true, stored: false, movesStatus: false },
+  TokenEvent: { code: 17, defaultSource: null, unit: null, searchable: true, stored: true, movesStatus: false },
+  InterruptEvent: { code: 18, defaultSource: 'user', unit: null, searchable: true, stored: true, movesStatus: true },
+  PauseEvent: { code: 19, defaultSource: 'user', unit: null, searchable: true, stored: true, movesStatus: true },
 } as const satisfies Readonly<Record<string, KindFacts>>
 
 /** The name of one of the 19 kinds. */
 export type EventKind = keyof typeof KINDS
+
+/** The kinds of which a column of the table says this. */
+export type KindsWith<Column extends keyof KindFacts, Value> = {
+  [K in EventKind]: (typeof KINDS)[K][Column] extends Value ? K : never
+}[EventKind]
+
+/** An event of one of them. */
+export type EventWith<Column extends keyof KindFacts, Value> = EventOf<KindsWith<Column, Value>>
 
 /** The 19 names, in the contract's order. */
 export const EVENT_KINDS: readonly EventKind[] = Object.freeze(Object.keys(KINDS) as EventKind[])
@@ -64,11 +80,11 @@ export function isEventKind(value: unknown): value is EventKind {
 }
 
 /**
- * Whether an event answers a tool call: an observation, a rejection or the scaffold's error. O(1).
+ * Whether an event is a tool result: an observation, a rejection or the scaffold's error. O(1).
  *
  * @example
- * isAnswer({ kind: 'AgentErrorEvent', tool_name: 'ls', tool_call_id: 'c1', error: 'no such tool' }) // true
+ * isToolResult({ kind: 'AgentErrorEvent', tool_name: 'ls', tool_call_id: 'c1', error: 'no such tool' }) // true
  */
-export function isAnswer(event: Event): event is AnswerEvent {
-  return KINDS[event.kind].unit === 'answer'
+export function isToolResult(event: Event): event is ToolResultEvent {
+  return KINDS[event.kind].unit === 'result'
 }

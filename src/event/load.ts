@@ -1,19 +1,26 @@
-/** A recorded line or value of any known dialect goes in; an event in today's shape comes out, or the line in quarantine. */
+/**
+ * The lenient way in, for logs that exist already: upcasts old shapes and quarantines what does not decode, so that one
+ * bad line never costs the rest.
+ */
 
 import { decodeOwn, parseLine } from './decode.ts'
 import { copyJson } from './freeze.ts'
 import type { Issue } from './issues.ts'
-import { type Fact, quarantine } from './quarantine.ts'
+import { lossesOf } from './lossy.ts'
+import { type Fact, isQuarantined, quarantine } from './quarantine.ts'
 import type { JsonValue } from './shapes.ts'
 import { upcast } from './upcast.ts'
 
-/**
- * A fact, and the names of the upcasters that made it what it is; none for a line in quarantine, which is as it
- * was.
- */
+/** A fact, and what there is to say of it; nothing for a line in quarantine, which is as it was. */
 export interface Loaded {
   readonly fact: Fact
+  /** The names of the upcasters that made it what it is. */
   readonly upcasts: readonly string[]
+  /**
+   * What is wrong with an event that loads all the same: payloads that do not fit their kind, and what a line's JSON
+   * loses.
+   */
+  readonly warnings: readonly Issue[]
 }
 
 /**
@@ -22,11 +29,16 @@ export interface Loaded {
  * Never throws. O(length).
  *
  * @example
- * loadLine('{"kind":"PauseEvent","id":null}') // { fact: { kind: 'PauseEvent' }, upcasts: ['nulls.identity'] }
+ * loadLine('{"kind":"PauseEvent","id":null}') // { fact: { kind: 'PauseEvent' }, upcasts: ['nulls.identity'], warnings: [] }
+ * loadLine('{"kind":"PauseEvent","id":"a","id":"b"}').warnings[0].type // 'duplicate_key'
  */
 export function loadLine(text: string): Loaded {
   const parsed = parseLine(text)
-  return parsed.ok ? load(parsed.value, () => text) : keep(text, [parsed.issue], undefined)
+  if (!parsed.ok) return keep(text, [parsed.issue], undefined)
+  const loaded = load(parsed.value, () => text)
+  if (isQuarantined(loaded.fact)) return loaded
+  const losses = lossesOf(text, parsed.value as object)
+  return losses.length === 0 ? loaded : { ...loaded, warnings: [...loaded.warnings, ...losses] }
 }
 
 /**
@@ -47,11 +59,12 @@ export function loadValue(value: unknown): Loaded {
 function load(given: JsonValue, write: () => string): Loaded {
   const { value, applied } = upcast(given)
   const decoded = decodeOwn(value)
-  return decoded.ok ? { fact: decoded.event, upcasts: applied } : keep(write(), decoded.issues, given)
+  if (!decoded.ok) return keep(write(), decoded.issues, given)
+  return { fact: decoded.event, upcasts: applied, warnings: decoded.warnings }
 }
 
 function keep(raw: string, issues: readonly Issue[], value: JsonValue | undefined): Loaded {
-  return { fact: quarantine(raw, issues, value), upcasts: [] }
+  return { fact: quarantine(raw, issues, value), upcasts: [], warnings: [] }
 }
 
 function textOf(value: JsonValue): string {

@@ -1,4 +1,4 @@
-/** A line that could not be decoded goes in, and is kept as given, to be exported in its place and tried again. */
+/** A line that could not be decoded, kept byte for byte: exported in its place, and tried again after an upgrade. */
 
 import { isLegalId } from './ids.ts'
 import type { Issue } from './issues.ts'
@@ -12,7 +12,7 @@ export interface Quarantined {
   /** The line's JSON text, as given. */
   readonly raw: string
   readonly issues: readonly Issue[]
-  /** The id, where it is legal and the parent could be read: then the line stands in the tree. */
+  /** The id, where it is legal and the parent could be read: then the line is in the tree. */
   readonly id?: string
   /** The parent as given; only beside an id. */
   readonly parent_id?: string | null

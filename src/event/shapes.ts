@@ -8,8 +8,10 @@ export interface JsonObject {
   readonly [key: string]: JsonValue
 }
 
-/** Who an event comes from. */
-export type Source = 'agent' | 'user' | 'environment' | 'hook'
+/** Who events come from. */
+export const SOURCES = ['agent', 'user', 'environment', 'hook'] as const
+
+export type Source = (typeof SOURCES)[number]
 
 /** A piece of text. `cache_prompt` (default false) marks the end of a prefix that a provider should cache. */
 export interface TextContent {
@@ -84,10 +86,7 @@ export interface CriticResult {
   readonly metadata?: JsonObject | null
 }
 
-/**
- * A tool as the model was told of it. `kind` names the tool's class, `action_type` the kind of the actions it
- * takes.
- */
+/** A tool as the model was sent it. `kind` names the tool's class, `action_type` the kind of the actions it takes. */
 export interface ToolDefinition {
   readonly kind?: string
   readonly title?: string | null
@@ -107,7 +106,7 @@ export interface Action {
   readonly [field: string]: unknown
 }
 
-/** What a tool answered. `content` defaults to none, `is_error` to false; other fields are the tool's own. */
+/** What a tool gave back. `content` defaults to none, `is_error` to false; other fields are the tool's own. */
 export interface Observation {
   readonly kind: string
   readonly content?: readonly Content[]

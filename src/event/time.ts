@@ -1,4 +1,4 @@
-/** A timestamp's text goes in, its instant in microseconds comes out, or nothing when it names none. */
+/** Reads timestamps as microseconds. Text without a zone is UTC, so that every machine reads a log alike. */
 
 const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):?(\d\d))?$/
 

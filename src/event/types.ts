@@ -59,7 +59,7 @@ export interface Condensation extends EventBase {
   readonly summary_offset?: number | null
 }
 
-/** A wish that the view be condensed before the next step. */
+/** A request that the view be condensed before the next step. */
 export interface CondensationRequest extends EventBase {
   readonly kind: 'CondensationRequest'
   readonly source?: Source
@@ -72,7 +72,7 @@ export interface CondensationSummaryEvent extends EventBase {
   readonly summary: string
 }
 
-/** A failure of the run that the model is not told of. */
+/** A failure of the run, of which the model is sent nothing. */
 export interface ConversationErrorEvent extends EventBase {
   readonly kind: 'ConversationErrorEvent'
   readonly source: Source
@@ -80,7 +80,7 @@ export interface ConversationErrorEvent extends EventBase {
   readonly detail: string
 }
 
-/** A change of state, told to clients: what `key` names has become `value`. */
+/** A change of state, sent to clients: what `key` names has become `value`. */
 export interface ConversationStateUpdateEvent extends EventBase {
   readonly kind: 'ConversationStateUpdateEvent'
   readonly source?: Source
@@ -160,7 +160,7 @@ export interface MessageEvent extends EventBase {
   readonly critic_result?: CriticResult | null
 }
 
-/** The scaffold's own answer to a call that it could not run. It names the call, not the action. */
+/** The scaffold's own result of a call that it could not run. It names the call, not the action. */
 export interface AgentErrorEvent extends EventBase {
   readonly kind: 'AgentErrorEvent'
   readonly source?: Source
@@ -228,8 +228,8 @@ export interface PauseEvent extends EventBase {
   readonly source?: Source
 }
 
-/** An event that answers a tool call. */
-export type AnswerEvent = ObservationEvent | UserRejectObservation | AgentErrorEvent
+/** A tool result: an event that ends a tool call. */
+export type ToolResultEvent = ObservationEvent | UserRejectObservation | AgentErrorEvent
 
 /** Any event, told apart by `kind`. */
 export type Event =
@@ -244,7 +244,7 @@ export type Event =
   | LLMCompletionLogEvent
   | ActionEvent
   | MessageEvent
-  | AnswerEvent
+  | ToolResultEvent
   | SystemPromptEvent
   | StreamingDeltaEvent
   | TokenEvent

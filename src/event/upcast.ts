@@ -1,12 +1,12 @@
-/** Raw JSON of any known dialect goes in, raw JSON of today's shape comes out, with the steps that were taken. */
+/** Runs the upcasters: raw JSON of any known producer becomes today's shape, with the steps named for the caller. */
 
-import { COMPLETION } from './dialects/completion.ts'
-import { EARLY } from './dialects/early.ts'
-import { NULLS } from './dialects/nulls.ts'
-import { RESULTS } from './dialects/results.ts'
-import { SURPLUS } from './dialects/surplus.ts'
-import { TAB } from './dialects/tab.ts'
-import type { Upcaster } from './dialects/upcaster.ts'
+import { COMPLETION } from './upcasters/chat-completions.ts'
+import { EARLY } from './upcasters/early-servers.ts'
+import { NULLS } from './upcasters/explicit-nulls.ts'
+import { RESULTS } from './upcasters/result-fields.ts'
+import { SURPLUS } from './upcasters/unknown-fields.ts'
+import { TAB } from './upcasters/editor-extension.ts'
+import type { Upcaster } from './upcasters/upcaster.ts'
 import { isObject } from './json.ts'
 import { EVENT_KINDS } from './kinds.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
@@ -35,7 +35,7 @@ export interface Upcast {
 
 /**
  * Brings a raw event of an older or foreign dialect to today's shape. What no upcaster knows stays as it is, for
- * decoding to report.
+ * decoding to warn of.
  *
  * Takes plain JSON. Pure, total, never changes its input; an event of today comes back as the very same object for
  * the price of a few look-ups. O(size of what changes).

@@ -8,7 +8,7 @@ export interface BareObservation<K extends string> extends Observation {
   readonly kind: K
 }
 
-/** The answer of a tool on an MCP server. */
+/** The result of a tool on an MCP server. */
 export interface MCPToolObservation extends Observation {
   readonly kind: 'MCPToolObservation'
   readonly tool_name: string
@@ -170,7 +170,7 @@ export interface TerminalObservation extends Observation {
   readonly full_output_save_dir?: string | null
 }
 
-/** What was worked out while nobody asked. */
+/** What was worked out while no question was asked. */
 export interface SleeptimeComputeObservation extends Observation {
   readonly kind: 'SleeptimeComputeObservation'
   readonly message?: string

@@ -1,7 +1,7 @@
 /** The published kinds of action and observation as zod schemas: what each has beyond the open shape. */
 
 import * as z from 'zod'
-import { checker, integer, jsonObject, maybeText, type Check } from '../shapes/schema.ts'
+import { checker, integer, jsonObject, maybeText, type Check } from '../shape-schema.ts'
 import type { PublishedAction } from './actions.ts'
 import type { PublishedObservation } from './observations.ts'
 

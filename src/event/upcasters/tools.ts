@@ -1,6 +1,6 @@
-/** The name of a built-in tool goes in, the names of its class, its actions and its observations come out. */
+/** The names of the built-in tools, with their classes, actions and observations. */
 
-import { actionChecks, observationChecks } from '../published/schema.ts'
+import { actionChecks, observationChecks } from '../published/payload-schema.ts'
 
 /** How a built-in tool is called on the wire. */
 export interface ToolNames {

@@ -1,7 +1,7 @@
 /** The nested shapes as zod schemas: closed where interface 2.3 closes them, else open (design D14). */
 
 import * as z from 'zod'
-import type { JsonObject, JsonValue } from '../shapes.ts'
+import { type JsonObject, type JsonValue, SOURCES } from './shapes.ts'
 
 /** A problem as zod tells it. */
 export type Problem = z.core.$ZodIssue
@@ -12,9 +12,9 @@ export type Check = (value: JsonValue) => readonly Problem[]
 const NO_PROBLEMS: readonly Problem[] = Object.freeze([])
 
 /**
- * The check of a schema. It is compiled when its first value comes, so nobody pays for kinds that never do, and
- * nothing is built: the value itself is what goes on. Only a value that does not fit runs through the slower
- * parser, which knows where and why.
+ * The check of a schema. It is compiled when its first value comes, so kinds that never do cost nothing, and nothing is
+ * built: the value itself is what goes on. Only a value that does not fit runs through the slower parser, which knows
+ * where and why.
  */
 export function checker(schema: z.ZodType): Check {
   let compiled: z.ZodType | undefined
@@ -40,7 +40,7 @@ export const maybeText = z.string().nullable().exactOptional()
 export const integer = z.int({ error: 'int' })
 
 /** Where an event comes from. */
-export const source = z.enum(['agent', 'user', 'environment', 'hook'])
+export const source = z.enum(SOURCES)
 
 export const textContent = z.strictObject({
   type: z.literal('text').default('text'),

@@ -8,7 +8,7 @@ import type { JsonObject } from '../shapes.ts'
  * and an event that needs no such step comes out as the very same object. A second run changes nothing.
  */
 export interface Upcaster {
-  /** The dialect and the step, as reports name it. */
+  /** The dialect and the step, as warnings name it. */
   readonly name: string
   /** What is odd in the dialect and what becomes of it. Whatever is taken out is said here. */
   readonly description: string

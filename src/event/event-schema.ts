@@ -1,4 +1,4 @@
-/** The 19 events as zod schemas; a value goes in, what is wrong with it comes out, and so do JSON Schemas. */
+/** The 19 events as zod schemas: the one definition that decoding checks with and JSON Schemas are made from. */
 
 import * as z from 'zod'
 import { LEGAL_ID } from './ids.ts'
@@ -22,7 +22,7 @@ import {
   thinkingBlocks,
   toolDefinition,
   type Check,
-} from './shapes/schema.ts'
+} from './shape-schema.ts'
 
 const ID_RULE =
   'Must be 1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"; give another id.'

@@ -1,7 +1,7 @@
-/** Observations that put their result into fields of their own go in, observations with content come out. */
+/** Observations with their result in fields of their own become observations with content. */
 
 import { editObject, without } from '../json.ts'
-import { observationChecks } from '../published/schema.ts'
+import { observationChecks } from '../published/payload-schema.ts'
 import type { JsonObject, JsonValue } from '../shapes.ts'
 import { upcaster, type Upcaster } from './upcaster.ts'
 

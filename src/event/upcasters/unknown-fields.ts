@@ -1,10 +1,10 @@
-/** Events with fields that the contract has no place for go in, events without them come out. */
+/** Fields that the contract has no place for are taken out of events, and named in the warnings. */
 
-import { shapeOfKind, TEXT, walkShapes } from '../inner.ts'
+import { shapeOfKind, TEXT, walkShapes } from '../nested-shapes.ts'
 import { without } from '../json.ts'
 import type { EventKind } from '../kinds.ts'
 import type { JsonObject } from '../shapes.ts'
-import type { Shape } from '../inner.ts'
+import type { Shape } from '../nested-shapes.ts'
 import { upcaster, type Upcaster } from './upcaster.ts'
 
 const drop = (object: JsonObject, key: string): JsonObject =>

@@ -1,8 +1,8 @@
-/** An editor extension's status fields, tools without kinds and messages go in, today's shapes come out. */
+/** Status fields, tools without kinds and messages of an editor extension become today's shapes. */
 
 import { edit, editObject, without } from '../json.ts'
 import type { JsonObject } from '../shapes.ts'
-import { isTextOrNull, toContent } from './results.ts'
+import { isTextOrNull, toContent } from './result-fields.ts'
 import { namesOfTool } from './tools.ts'
 import { upcaster, type Upcaster } from './upcaster.ts'
 

@@ -1,4 +1,4 @@
-/** The first servers (2025) wrote older names: raw events of theirs go in, events with today's names come out. */
+/** The first servers (2025) wrote older names; these become today's. */
 
 import { edit, editObject, without } from '../json.ts'
 import type { JsonObject, JsonValue } from '../shapes.ts'

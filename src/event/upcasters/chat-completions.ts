@@ -1,4 +1,4 @@
-/** Tool calls and tools in the grammar of OpenAI's chat completions go in, the contract's own shapes come out. */
+/** Tool calls and tools in the grammar of OpenAI's chat completions become the contract's own shapes. */
 
 import { editEach, editObject, isObject, without } from '../json.ts'
 import type { JsonObject } from '../shapes.ts'

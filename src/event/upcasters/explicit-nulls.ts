@@ -1,6 +1,6 @@
-/** Events whose producer wrote every field, null where it says nothing, go in; out come events with room for defaults. */
+/** Nulls of producers that write every field are taken out, so that the contract's defaults apply. */
 
-import { type Shape, shapeOfKind, walkShapes } from '../inner.ts'
+import { type Shape, shapeOfKind, walkShapes } from '../nested-shapes.ts'
 import { without } from '../json.ts'
 import { EVENT_KINDS, type EventKind } from '../kinds.ts'
 import type { JsonObject } from '../shapes.ts'

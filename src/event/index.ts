@@ -1,0 +1,63 @@
+/** The entry `colloquy/events`: what an event is. It needs zod alone, so that a user interface can load it. */
+
+export { type Decoded, decodeEvent, decodeLine } from './decode.ts'
+export { withDefaults } from './defaults.ts'
+export { canonicalJson, encodeEvent } from './encode.ts'
+export { ColloquyError, type ErrorCode, hasCode, isColloquyError } from './errors.ts'
+export { deriveEventId, isLegalId, ROOT } from './ids.ts'
+export type { Issue } from './issues.ts'
+export { eventJsonSchema, eventJsonSchemas } from './json-schema.ts'
+export { EVENT_KINDS, type EventKind, isEventKind, isToolResult, type KindFacts, KINDS } from './kinds.ts'
+export { type Loaded, loadLine, loadValue } from './load.ts'
+export { maskSecrets } from './mask.ts'
+export type { ActionOf, PublishedAction } from './published/actions.ts'
+export { isAction, isObservation } from './published/narrow.ts'
+export type { ObservationOf, PublishedObservation } from './published/observations.ts'
+export { type Fact, isQuarantined, type Quarantined } from './quarantine.ts'
+export type { Grammar, ReplyRecord } from './reply.ts'
+export {
+  type Action,
+  type Content,
+  type CriticResult,
+  type ImageContent,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type MessageToolCall,
+  type Observation,
+  type ReasoningItemModel,
+  type RedactedThinkingBlock,
+  type SecurityRisk,
+  type Source,
+  SOURCES,
+  type TextContent,
+  type ThinkingBlock,
+  type ToolDefinition,
+} from './shapes.ts'
+export { parseInstant } from './time.ts'
+export type {
+  ACPToolCallEvent,
+  ActionEvent,
+  AgentErrorEvent,
+  Condensation,
+  CondensationRequest,
+  CondensationSummaryEvent,
+  ConversationErrorEvent,
+  ConversationStateUpdateEvent,
+  Event,
+  EventOf,
+  HookEventType,
+  HookExecutionEvent,
+  InterruptEvent,
+  LLMCompletionLogEvent,
+  MessageEvent,
+  ObservationEvent,
+  PauseEvent,
+  ServerErrorEvent,
+  StreamingDeltaEvent,
+  SystemPromptEvent,
+  TokenEvent,
+  ToolResultEvent,
+  UserRejectObservation,
+} from './types.ts'
+export { type Upcast, upcast, type Upcaster, UPCASTERS } from './upcast.ts'

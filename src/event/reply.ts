@@ -1,0 +1,80 @@
+/**
+ * The record of a model's reply, kept in the open part of its events so that what was said can go back as it was said,
+ * behind what it saw.
+ */
+
+import type { JsonObject, JsonValue } from './shapes.ts'
+import type { Event } from './types.ts'
+
+/** A provider's grammar that replies are read from and requests are written in. */
+export type Grammar = 'anthropic' | 'openai-chat' | 'openai-responses' | 'ai-sdk' | 'google'
+
+/**
+ * What is known of the reply that an event came in. All of it is optional: logs made elsewhere, and older ones, have
+ * none. `after` stands on each event of a reply, the rest on its first one only.
+ */
+export interface ReplyRecord {
+  /** The id of the event that was under HEAD when the model was asked; null for an empty log. */
+  readonly after?: string | null
+  /** The grammar in which the model was asked and has replied. */
+  readonly grammar?: Grammar
+  /** The model's name, as the provider gave it. */
+  readonly model?: string
+  /** Digest of the system prompt and the messages that the request held. */
+  readonly prefix?: string
+  /** Digest of the tool list of the request, where it is known. */
+  readonly tools?: string
+  /** Digest of the reply's own signed parts. */
+  readonly own?: string
+  /** Why the model stopped, in the provider's words. */
+  readonly stop_reason?: string
+  /** The tokens of this one reply, as the provider counted them. */
+  readonly usage?: JsonObject
+  /** The reply's parts in the order in which they came, where the standard fields cannot say it. */
+  readonly parts?: readonly JsonValue[]
+  /** True when the reply was cut off by its user: it is no final reply. */
+  readonly interrupted?: true
+}
+
+/**
+ * The record of the reply that an event came in, or null where it has none. A record that is no object counts as none;
+ * its fields are as they were stored, so a reader checks each one that it uses. O(1).
+ */
+export function replyOf(event: Event): ReplyRecord | null {
+  const holder =
+    event.kind === 'ActionEvent'
+      ? event.tool_call
+      : event.kind === 'MessageEvent' && event.source === 'agent'
+        ? event.llm_message
+        : null
+  const reply: unknown = (holder as { readonly reply?: unknown } | null)?.reply
+  return typeof reply === 'object' && reply !== null && !Array.isArray(reply) ? (reply as ReplyRecord) : null
+}
+
+/**
+ * The event of a reply with what it was asked at in its record, where it does not say that itself; any other event as
+ * it is. O(fields).
+ * @example
+ * const llm_message = { role: 'assistant', content: [{ type: 'text', text: 'hi' }] }
+ * const reply = stampAfter({ kind: 'MessageEvent', source: 'agent', llm_message }, 'm1')
+ * replyOf(reply).after // 'm1'
+ */
+export function stampAfter(event: Event, after: string | null): Event {
+  const reply = replyOf(event)
+  if (reply?.after !== undefined) return event
+  const record = Object.freeze({ ...reply, after })
+  // Frozen, as what was decoded is, so that no store need copy it.
+  const holding = <T extends object>(holder: T): T => Object.freeze({ ...holder, reply: record })
+  if (event.kind === 'ActionEvent') return Object.freeze({ ...event, tool_call: holding(event.tool_call) })
+  if (event.kind !== 'MessageEvent' || event.source !== 'agent') return event
+  return Object.freeze({ ...event, llm_message: holding(event.llm_message) })
+}
+
+/**
+ * The id of the event that was under HEAD when the model was asked for this reply, null when none was; undefined for an
+ * event that does not say it. O(1).
+ */
+export function askedAfter(event: Event): string | null | undefined {
+  const after: unknown = replyOf(event)?.after
+  return typeof after === 'string' || after === null ? after : undefined
+}
