@@ -1,4 +1,7 @@
-/** Ancestry in the tree: an entry goes in, its path or its relation to another entry comes out. */
+/**
+ * Ancestry in the tree in O(log depth), by jump pointers: paths are compared at every event, so walking them would
+ * turn a fold quadratic.
+ */
 
 import type { Entry } from './entry.ts'
 
@@ -14,11 +17,8 @@ export function jumpFrom(parent: Entry | null): Entry | null {
 
 /**
  * Whether `above` lies on the path from `entry` to its root; an entry lies on its own path. O(log depth).
- * @example
- * const { log } = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
- * isOnPath(log.entries.get(0), log.head) // true
  */
-export function isOnPath(above: Entry, entry: Entry | null): boolean {
+export function isOnPathIn(above: Entry, entry: Entry | null): boolean {
   let at = entry
   while (at !== null && at.depth > above.depth) {
     at = at.jump !== null && at.jump.depth >= above.depth ? at.jump : at.parent
@@ -28,11 +28,8 @@ export function isOnPath(above: Entry, entry: Entry | null): boolean {
 
 /**
  * The entries from the root down to `entry`, both included; empty for null. O(depth), law T.
- * @example
- * const { log } = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
- * pathTo(log.head).map((entry) => entry.id) // ['a', 'b']
  */
-export function pathTo(entry: Entry | null): Entry[] {
+export function pathToEntry(entry: Entry | null): Entry[] {
   const path: Entry[] = []
   for (let at = entry; at !== null; at = at.parent) path.push(at)
   return path.toReversed()

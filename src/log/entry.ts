@@ -1,20 +1,26 @@
-/** One position of the log: the fact as given, and beside it where it stands in the tree. */
+/** One position of the log: the fact as given, and beside it where it is in the tree. */
 
 import type { Quarantined } from '../event/quarantine.ts'
 import type { Event } from '../event/types.ts'
 
-/** What a replay put right or left aside, and where. */
-export interface Report {
+/** What a replay repaired or ignored, and where. */
+export interface LogWarning {
   readonly seq: number
   /** The id of the entry at that position, when it has one. */
   readonly id: string | null
-  readonly code: 'quarantined' | 'duplicate_id' | 'unknown_parent' | 'head_ignored' | 'unreadable_timestamp'
+  readonly code:
+    | 'quarantined'
+    | 'duplicate_id'
+    | 'unknown_parent'
+    | 'head_ignored'
+    | 'unreadable_timestamp'
+    | 'reply_not_placed'
   /** One sentence for people. */
   readonly message: string
 }
 
-/** Why an answer stays out of the view. */
-export type DropReason = 'duplicate_answer' | 'orphan_answer'
+/** Why a tool result stays out of the view. */
+export type DropReason = 'duplicate_result' | 'orphan_result'
 
 /**
  * A fact at its place.
@@ -27,36 +33,36 @@ export interface Entry {
   readonly seq: number
   /** The event's id; null only for a quarantined line whose id cannot be read. */
   readonly id: string | null
-  /** The decoded event; null when the line is quarantined, and where the body was let go (`remains`). */
+  /** The decoded event; null when the line is quarantined, and where the body was evicted (see the field `evicted`). */
   readonly event: Event | null
-  /** The line that could not be decoded; null for an event, and where the body was let go. */
+  /** The line that could not be decoded; null for an event, and where the body was evicted. */
   readonly quarantined: Quarantined | null
   /** ISO 8601 text; null while no entry so far had one. */
   readonly timestamp: string | null
   /** Whether the entry is part of the tree: a second event under a known id and an unreadable line are not. */
-  readonly stands: boolean
-  /** Whether it can be HEAD: it stands in the tree and is no state update (design D8). */
+  readonly inTree: boolean
+  /** Whether it can be HEAD: it is in the tree and is no state update (design D8). */
   readonly canBeHead: boolean
   /** The entry it hangs on; null for a root and for what is not in the tree. */
   readonly parent: Entry | null
   /** Number of entries above it on its path. */
   readonly depth: number
-  /** An ancestor further up, so that ancestry is answered in O(log depth) hops; null at a root. */
+  /** An ancestor further up, so that ancestry takes O(log depth) hops; null at a root. */
   readonly jump: Entry | null
   /** For an entry that cannot be HEAD, the nearest one above it that can; otherwise null. */
   readonly above: Entry | null
   /** What there is to say about it; mostly nothing. */
-  readonly reports: readonly Report[]
-  /** Only on an entry of a snapshot or a compacted state: what is known of its body without the body. */
-  readonly remains?: Remains
+  readonly warnings: readonly LogWarning[]
+  /** Only on an entry of a snapshot, or of a state that has evicted it: what is known of its body without the body. */
+  readonly evicted?: EvictedBody
 }
 
-/** What stays known of a body that was let go. */
-export interface Remains {
+/** What stays known of a body that was evicted. */
+export interface EvictedBody {
   readonly kind: string | null
   /** Whether it was an event; a line that could not be decoded otherwise. */
   readonly isEvent: boolean
-  /** The tool call id of an action that stands in the tree. */
+  /** The tool call id of an action that is in the tree. */
   readonly callId: string | null
   /** The LLM response of such an action; at least of the first action of each response. */
   readonly responseId: string | null
@@ -77,30 +83,33 @@ export interface EventEntry<E extends Event = Event> extends Entry {
  * kindOf(log.entries.get(0)) // 'NewsEvent'
  */
 export function kindOf(entry: Entry): string | null {
-  return entry.event?.kind ?? entry.quarantined?.event_kind ?? entry.remains?.kind ?? null
+  return entry.event?.kind ?? entry.quarantined?.event_kind ?? entry.evicted?.kind ?? null
 }
 
 /** The kind of an entry's event; null for a line that could not be decoded, whatever it claims to be. */
 export function eventKindOf(entry: Entry): string | null {
   if (entry.event !== null) return entry.event.kind
-  return entry.remains?.isEvent === true ? entry.remains.kind : null
+  return entry.evicted?.isEvent === true ? entry.evicted.kind : null
 }
 
-/** The tool call id of an action that stands in the tree; null for anything else. */
+/** The tool call id of an action that is in the tree; null for anything else. */
 export function callIdOf(entry: Entry): string | null {
   const { event } = entry
-  if (event === null) return entry.remains?.callId ?? null
-  return entry.stands && event.kind === 'ActionEvent' ? event.tool_call_id : null
+  if (event === null) return entry.evicted?.callId ?? null
+  return entry.inTree && event.kind === 'ActionEvent' ? event.tool_call_id : null
 }
 
-/** The LLM response of such an action; of those let go at least for the first action of each response. */
+/** The LLM response of such an action; of those evicted at least for the first action of each response. */
 export function responseIdOf(entry: Entry): string | null {
   const { event } = entry
-  if (event === null) return entry.remains?.responseId ?? null
-  return entry.stands && event.kind === 'ActionEvent' ? event.llm_response_id : null
+  if (event === null) return entry.evicted?.responseId ?? null
+  return entry.inTree && event.kind === 'ActionEvent' ? event.llm_response_id : null
 }
 
-/** The entry that HEAD means when it is told to go to this one (design D7): itself, or the nearest real one above. */
+/**
+ * The entry that HEAD means when it is sent to this one, as the rule of the tree had it when it was placed (design D7).
+ * O(1).
+ */
 export function anchorOf(entry: Entry | null): Entry | null {
   return entry === null || entry.canBeHead ? entry : entry.above
 }

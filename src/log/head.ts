@@ -1,27 +1,28 @@
-/** Moves HEAD: the log and its next entry go in, the entry that HEAD then means comes out (design D7, D8). */
+/** The rule of the tree over a log, which warns of what it cannot do: a log that is replayed is never refused. */
 
-import { anchorOf, type Entry, type Report } from './entry.ts'
-import { findEntry, type Log } from './log.ts'
-import { quote } from './place.ts'
+import { quote } from '../event/quote.ts'
+import { type HeadStep, headAfterIn, type TreeAccess } from '../event/tree-rule.ts'
+import type { Entry, LogWarning } from './entry.ts'
+import { findEventIn, type Log } from './log.ts'
 
-/** HEAD after an entry: where it is, whether a move was asked for and done, or why it was ignored. */
-export interface HeadMove {
-  readonly head: Entry | null
-  readonly moved: boolean
-  readonly report: Report | null
+/** A log as a tree; its entries know already what is above them. */
+export const LOG_TREE: TreeAccess<Log, Entry> = {
+  head: (log) => log.head,
+  find: findEventIn,
+  above: (_, entry) => entry.above,
 }
 
-/** HEAD once `entry` is appended: the entry itself, where a valid `leaf_event_id` update sends it, else unchanged. */
-export function headAfter(log: Log, entry: Entry): HeadMove {
-  if (entry.canBeHead) return { head: entry, moved: false, report: null }
-  const stay = { head: log.head, moved: false, report: null }
-  const event = entry.event
-  if (!entry.stands || event?.kind !== 'ConversationStateUpdateEvent') return stay
-  if (event.key !== 'leaf_event_id') return stay
-  if (event.value === null) return { head: null, moved: true, report: null }
-  const target = typeof event.value === 'string' ? findEntry(log, event.value) : undefined
-  if (target !== undefined) return { head: anchorOf(target), moved: true, report: null }
-  const asked = typeof event.value === 'string' ? quote(event.value) : 'a value that is no id'
-  const message = `HEAD stays: ${asked} does not stand earlier in the log`
-  return { ...stay, report: { seq: entry.seq, id: entry.id, code: 'head_ignored', message } }
+/**
+ * HEAD once `entry` is appended: the entry itself, where a valid `leaf_event_id` update sends it, else unchanged. O(log
+ * n).
+ */
+export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
+  return headAfterIn(LOG_TREE, log, entry.inTree ? entry : null, entry.event)
+}
+
+/** The warning about a move to what is not earlier in the log. */
+export function headIgnored({ seq, id, event }: Entry): LogWarning {
+  const value = event?.kind === 'ConversationStateUpdateEvent' ? event.value : undefined
+  const asked = typeof value === 'string' ? quote(value) : 'a value that is no id'
+  return { seq, id, code: 'head_ignored', message: `HEAD stays: ${asked} does not stand earlier in the log` }
 }

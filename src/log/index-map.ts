@@ -1,4 +1,6 @@
-/** The index from a key to log positions, one map for all versions of a log: a version asks which position is its own. */
+/**
+ * The index from a key to log positions, one map for all versions of a log: a version asks which position is its own.
+ */
 
 import { work } from './work.ts'
 
@@ -23,7 +25,10 @@ export class IndexMap {
     this.#base = base
   }
 
-  /** Adds a position under a key. O(1) for the latest position, as in one version only; O(positions of the key) otherwise. */
+  /**
+   * Adds a position under a key. O(1) for the latest position, as in one version only; O(positions of the key)
+   * otherwise.
+   */
   add(key: string, seq: number): void {
     const found = key === this.#missed ? undefined : this.#positions.get(key)
     work.probes += 1

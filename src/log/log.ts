@@ -1,8 +1,8 @@
 /** The log: facts in order, an index over them, and HEAD. */
 
-import { callIdOf, type Entry, type Report, responseIdOf } from './entry.ts'
+import { callIdOf, type Entry, type LogWarning, responseIdOf } from './entry.ts'
 import { IndexMap } from './index-map.ts'
-import type { Skeleton } from './skeleton/skeleton.ts'
+import type { ColumnarLog } from './columnar/columnar-log.ts'
 import { Vector } from './vector.ts'
 
 /** Positions by event id, by the tool call id of an action, and of the first action of each LLM response. */
@@ -11,7 +11,7 @@ export interface LogIndex {
   readonly calls: IndexMap
   readonly responses: IndexMap
   /** What the log began with, when it began with a snapshot. */
-  readonly skeleton: Skeleton | null
+  readonly columns: ColumnarLog | null
 }
 
 /** Facts in order with HEAD; every version stays valid (design D6). */
@@ -22,11 +22,11 @@ export interface Log<E extends Entry = Entry> {
   readonly index: LogIndex
 }
 
-const newIndex = (skeleton: Skeleton | null): LogIndex => ({
-  ids: new IndexMap(skeleton?.ids),
-  calls: new IndexMap(skeleton?.callIds),
-  responses: new IndexMap(skeleton?.responseIds),
-  skeleton,
+const newIndex = (columns: ColumnarLog | null): LogIndex => ({
+  ids: new IndexMap(columns?.ids),
+  calls: new IndexMap(columns?.callIds),
+  responses: new IndexMap(columns?.responseIds),
+  columns,
 })
 
 /** A log without entries. */
@@ -34,27 +34,27 @@ export function emptyLog<E extends Entry>(): Log<E> {
   return { entries: Vector.empty(), head: null, index: newIndex(null) }
 }
 
-/** A log that begins with a skeleton, which must make entries of this type; HEAD where the caller says. O(length / 32). */
-export function logOver<E extends Entry>(skeleton: Skeleton, head: E | null): Log<E> {
-  const leafAt = (start: number) => skeleton.leaf(start) as readonly E[]
-  return { entries: Vector.lazy(skeleton.length, leafAt), head, index: newIndex(skeleton) }
+/**
+ * A log that begins with a columnar log, which must make entries of this type; HEAD where the caller says. O(length /
+ * 32).
+ */
+export function logOver<E extends Entry>(columns: ColumnarLog, head: E | null): Log<E> {
+  const leafAt = (start: number) => columns.leaf(start) as readonly E[]
+  return { entries: Vector.lazy(columns.length, leafAt), head, index: newIndex(columns) }
 }
 
-/** How many entries at the beginning of the log are those of its skeleton. O(1). */
-export function skeletonLength(log: Log): number {
-  return Math.min(log.index.skeleton?.length ?? 0, log.entries.length)
+/** How many entries at the beginning of the log are those of its columnar log. O(1). */
+export function columnarLength(log: Log): number {
+  return Math.min(log.index.columns?.length ?? 0, log.entries.length)
 }
 
 /**
  * The entry in the tree with this id, or undefined. O(log n).
- * @example
- * const { log } = replay([{ kind: 'PauseEvent', id: 'a' }])
- * findEntry(log, 'a').seq // 0
  */
-export function findEntry<E extends Entry>(log: Log<E>, id: string): E | undefined {
+export function findEventIn<E extends Entry>(log: Log<E>, id: string): E | undefined {
   const seq = log.index.ids.find(id, (at) => {
     const entry = log.entries.get(at)
-    return entry !== undefined && entry.stands && entry.id === id
+    return entry !== undefined && entry.inTree && entry.id === id
   })
   return log.entries.get(seq)
 }
@@ -87,12 +87,12 @@ export function hasResponse(log: Log, responseId: string, from = 0): boolean {
 export function appendEntry<E extends Entry>(log: Log<E>, entry: E, head: E | null): Log<E> {
   // A log that starts anew gets an index of its own, so that an empty log can be shared for ever.
   const index = log.entries.length === 0 ? newIndex(null) : log.index
-  if (entry.stands && entry.id !== null) {
+  if (entry.inTree && entry.id !== null) {
     index.ids.add(entry.id, entry.seq)
     if (entry.event?.kind === 'ActionEvent') {
       index.calls.add(entry.event.tool_call_id, entry.seq)
-      // What the skeleton knows is not asked for here: that would cost, and to know a response twice costs nothing.
-      if (!hasResponse(log, entry.event.llm_response_id, index.skeleton?.length)) {
+      // What the columnar log knows is not asked for here: that would cost, and to know a response twice costs nothing.
+      if (!hasResponse(log, entry.event.llm_response_id, index.columns?.length)) {
         index.responses.add(entry.event.llm_response_id, entry.seq)
       }
     }
@@ -105,14 +105,9 @@ export function logPrefix<E extends Entry>(log: Log<E>, length: number, head: E 
   return { entries: log.entries.prefix(length), head, index: log.index }
 }
 
-/**
- * What was put right or left aside in the whole log, in log order. O(n); of a snapshot's part only what it reports.
- * @example
- * const { log } = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'a' }])
- * listReports(log).map((report) => report.code) // ['duplicate_id']
- */
-export function listReports(log: Log): Report[] {
-  const known = skeletonLength(log)
-  const before = log.index.skeleton?.reports(known) ?? []
-  return [...before, ...log.entries.slice(known).flatMap((entry) => entry.reports)]
+/** The warnings of the whole log, in log order. O(n); for a snapshot's part O(its warnings). */
+export function listWarningsIn(log: Log): LogWarning[] {
+  const known = columnarLength(log)
+  const before = log.index.columns?.warnings(known) ?? []
+  return [...before, ...log.entries.slice(known).flatMap((entry) => entry.warnings)]
 }

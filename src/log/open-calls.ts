@@ -1,45 +1,41 @@
-/** The calls of a branch that still need an answer: actions go in, answers take them out, and every version stays valid. */
+/** The pending calls of a branch as a persistent map: every earlier version stays valid at O(log k) a change. */
 
 import type { ActionEvent } from '../event/types.ts'
 import type { EventEntry } from './entry.ts'
 import { work } from './work.ts'
 
-/** A call without an answer, and the tool batch it belongs to. */
-export interface OpenCall {
+/** A call without a result, and the tool batch it belongs to. */
+export interface PendingCall {
   readonly entry: EventEntry<ActionEvent>
-  /** Rank of the batch in the view that holds the call; the batch may have been forgotten since. */
-  readonly batch: number
+  /** What names the batch in the view that holds the call, its rank and the position of its first call; the batch may
+   * have been forgotten since. */
+  readonly rank: number
+  readonly first: number
 }
 
 /**
- * A persistent search tree of open calls, ordered by tool call id and position; null when none is open. A treap whose
- * priorities come from the positions: balanced however the ids were chosen, and the same for the same calls.
+ * A persistent search tree of pending calls, ordered by tool call id and position; null when none is pending. A treap
+ * whose priorities come from the positions: balanced however the ids were chosen, and the same for the same calls.
  */
-export type OpenCalls = OpenCallNode | null
+export type PendingCallIndex = OpenCallNode | null
 
 interface OpenCallNode {
-  readonly call: OpenCall
-  readonly left: OpenCalls
-  readonly right: OpenCalls
+  readonly call: PendingCall
+  readonly left: PendingCallIndex
+  readonly right: PendingCallIndex
   readonly size: number
 }
 
 /**
  * How many calls are open. O(1).
  * @example
- * openCount(initialState().branch.openCalls) // 0
+ * pendingCallCount(initialState().branch.pendingCalls) // 0
  */
-export const openCount = (calls: OpenCalls): number => calls?.size ?? 0
+export const pendingCallCount = (calls: PendingCallIndex): number => calls?.size ?? 0
 
-/**
- * The open calls in log order. O(k log k) for k open calls.
- * @example
- * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
- * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
- * listOpenCalls(replay([action]).branch.openCalls).map(({ entry }) => entry.id) // ['a']
- */
-export function listOpenCalls(calls: OpenCalls): OpenCall[] {
-  const out: OpenCall[] = []
+/** The pending calls in log order. O(k log k) for k pending calls. */
+export function listPendingCallsIn(calls: PendingCallIndex): PendingCall[] {
+  const out: PendingCall[] = []
   const stack: OpenCallNode[] = []
   for (let at = calls; at !== null || stack.length > 0;) {
     if (at !== null) {
@@ -55,7 +51,7 @@ export function listOpenCalls(calls: OpenCalls): OpenCall[] {
 }
 
 /** The calls with one more. O(log k). */
-export function withOpenCall(calls: OpenCalls, call: OpenCall): OpenCalls {
+export function withOpenCall(calls: PendingCallIndex, call: PendingCall): PendingCallIndex {
   if (calls === null) return join(call, null, null)
   if (priority(call) > priority(calls.call)) {
     const [below, above] = split(calls, call)
@@ -67,7 +63,7 @@ export function withOpenCall(calls: OpenCalls, call: OpenCall): OpenCalls {
 }
 
 /** The calls without this one. O(log k). */
-export function withoutOpenCall(calls: OpenCalls, call: OpenCall): OpenCalls {
+export function withoutOpenCall(calls: PendingCallIndex, call: PendingCall): PendingCallIndex {
   if (calls === null) return null
   const order = compare(call, calls.call)
   if (order === 0) return merge(calls.left, calls.right)
@@ -76,19 +72,23 @@ export function withoutOpenCall(calls: OpenCalls, call: OpenCall): OpenCalls {
     : join(calls.call, calls.left, withoutOpenCall(calls.right, call))
 }
 
-/** The open call made by this action, if it is open. O(log k). */
-export function openCallOf(calls: OpenCalls, toolCallId: string, seq: number): OpenCall | undefined {
+/** The pending call made by this action, if it is pending. O(log k). */
+export function openCallOf(
+  calls: PendingCallIndex,
+  toolCallId: string,
+  seq: number,
+): PendingCall | undefined {
   const found = latestAtOrBefore(calls, toolCallId, seq)
   return found?.entry.seq === seq ? found : undefined
 }
 
-/** The latest open call with this tool call id (U3). O(log k). */
-export function latestOpenCall(calls: OpenCalls, toolCallId: string): OpenCall | undefined {
+/** The latest pending call with this tool call id (U3). O(log k). */
+export function latestOpenCall(calls: PendingCallIndex, toolCallId: string): PendingCall | undefined {
   return latestAtOrBefore(calls, toolCallId, Number.POSITIVE_INFINITY)
 }
 
-function latestAtOrBefore(calls: OpenCalls, id: string, seq: number): OpenCall | undefined {
-  let best: OpenCall | undefined
+function latestAtOrBefore(calls: PendingCallIndex, id: string, seq: number): PendingCall | undefined {
+  let best: PendingCall | undefined
   for (let at = calls; at !== null;) {
     work.probes += 1
     if (compareKeys(at.call.entry, id, seq) <= 0) {
@@ -105,22 +105,22 @@ function compareKeys(entry: EventEntry<ActionEvent>, id: string, seq: number): n
   return entry.seq - seq
 }
 
-const compare = (a: OpenCall, b: OpenCall): number =>
+const compare = (a: PendingCall, b: PendingCall): number =>
   compareKeys(a.entry, b.entry.event.tool_call_id, b.entry.seq)
 
 /** A position scrambled into a priority (an integer hash): the shape depends on nothing a log's author chooses. */
-function priority(call: OpenCall): number {
+function priority(call: PendingCall): number {
   let hash = Math.imul(call.entry.seq + 1, 0x9e3779b1)
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
   return (hash ^ (hash >>> 13)) >>> 0
 }
 
-function join(call: OpenCall, left: OpenCalls, right: OpenCalls): OpenCallNode {
+function join(call: PendingCall, left: PendingCallIndex, right: PendingCallIndex): OpenCallNode {
   work.slots += 1
-  return { call, left, right, size: 1 + openCount(left) + openCount(right) }
+  return { call, left, right, size: 1 + pendingCallCount(left) + pendingCallCount(right) }
 }
 
-function split(calls: OpenCalls, at: OpenCall): [OpenCalls, OpenCalls] {
+function split(calls: PendingCallIndex, at: PendingCall): [PendingCallIndex, PendingCallIndex] {
   if (calls === null) return [null, null]
   if (compare(calls.call, at) < 0) {
     const [below, above] = split(calls.right, at)
@@ -130,7 +130,7 @@ function split(calls: OpenCalls, at: OpenCall): [OpenCalls, OpenCalls] {
   return [below, join(calls.call, above, calls.right)]
 }
 
-function merge(left: OpenCalls, right: OpenCalls): OpenCalls {
+function merge(left: PendingCallIndex, right: PendingCallIndex): PendingCallIndex {
   if (left === null) return right
   if (right === null) return left
   return priority(left.call) > priority(right.call)

@@ -1,4 +1,7 @@
-/** A list of which every version stays valid: values go in at the end or in place, a new version comes out (design D6). */
+/**
+ * Persistent vector (32-way trie with a tail). It is why keeping the state at every event is cheap: a new version
+ * copies a handful of slots and shares the rest (design D6).
+ */
 
 import { work } from './work.ts'
 
@@ -45,7 +48,7 @@ export class Vector<T> implements Iterable<T> {
 
   /** The vector without values. */
   static empty<T>(): Vector<T> {
-    // A fresh tail for each caller: a shared one would be owned by whoever pushed first.
+    // A fresh tail for each caller: a shared one would be owned by the caller that pushed first.
     return new Vector<T>(0, BITS, NO_NODES, [])
   }
 

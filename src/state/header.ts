@@ -1,13 +1,14 @@
-/** The header: what depends on the log as a whole. The header before, an event and its branch go in, the header after comes out. */
+/** The header: what depends on the log as a whole. The table of statuses is here. */
 
 import { produce, type Draft } from 'immer'
-import { KINDS } from '../event/kinds.ts'
+import { type EventWith, KINDS } from '../event/kinds.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
+import { unreachable } from '../event/unreachable.ts'
 import { type Branch, isAnswered } from './branch.ts'
-import { type CallGrant, foldGrants, withoutConsent } from './grants.ts'
-import { isFinish, isReply } from './last-word.ts'
+import { type PendingCallStatus, foldCallStatuses, withoutConsent } from './call-status.ts'
+import { isFinish, isReply } from './final-reply.ts'
 import { isStatus, type Status } from './status.ts'
 
 /** Why a conversation is in error: the ConversationErrorEvent that brought it there. */
@@ -26,8 +27,8 @@ export interface Header {
   readonly inFlight: string | null
   /** Which calls need a user's consent, as the latest update of `confirmation_policy` says it; null while none did. */
   readonly confirmationPolicy: JsonObject | null
-  /** What was settled about calls that are still open; a call may have been answered since. */
-  readonly grants: readonly CallGrant[]
+  /** What was settled about pending calls; a call may have got its result since. */
+  readonly callStatuses: readonly PendingCallStatus[]
 }
 
 /** An event with what the header needs to know of its place. */
@@ -38,7 +39,10 @@ export interface HeaderStep {
   readonly branch: Branch
   /** Whether the event moved HEAD. */
   readonly moved: boolean
-  /** Whether it is an action and no earlier one in the log has its `llm_response_id`; asked only while paused, else false. */
+  /**
+   * Whether it is an action and no earlier one in the log has its `llm_response_id`; asked only while paused, else
+   * false.
+   */
   readonly newResponse: boolean
 }
 
@@ -50,7 +54,7 @@ const INITIAL: Header = Object.freeze({
   error: null,
   inFlight: null,
   confirmationPolicy: null,
-  grants: Object.freeze([]),
+  callStatuses: Object.freeze([]),
 })
 
 /** The header after an event (design section 3). The same object when nothing changes. Total, O(1). */
@@ -59,28 +63,28 @@ export function foldHeader(header: Header, step: HeaderStep): Header {
   const next = nextStatus(header, step)
   const error = step.event.kind === 'ConversationErrorEvent' && next === 'error'
   const inFlight = step.event.kind === 'ActionEvent' && isFirstReply(header, step)
-  const { grants, confirmationPolicy } = consent(header, step)
-  const agreed = grants === header.grants && confirmationPolicy === header.confirmationPolicy
+  const { callStatuses, confirmationPolicy } = consent(header, step)
+  const agreed = callStatuses === header.callStatuses && confirmationPolicy === header.confirmationPolicy
   const moves = next !== header.status || error || inFlight
   if (!moves && agreed) return header
   return produce(header, (draft) => {
     if (moves) change(draft, next, step)
-    if (!agreed) Object.assign(draft, { grants, confirmationPolicy })
+    if (!agreed) Object.assign(draft, { callStatuses, confirmationPolicy })
   })
 }
 
 /** What users have agreed to, and must be asked. */
 function consent(
-  { grants, confirmationPolicy }: Header,
+  { callStatuses, confirmationPolicy }: Header,
   { event, branch }: HeaderStep,
-): Pick<Header, 'grants' | 'confirmationPolicy'> {
-  if (event.kind !== 'ConversationStateUpdateEvent') return { grants, confirmationPolicy }
+): Pick<Header, 'callStatuses' | 'confirmationPolicy'> {
+  if (event.kind !== 'ConversationStateUpdateEvent') return { callStatuses, confirmationPolicy }
   const { key, value } = event
   if (key === 'confirmation_policy')
-    return { grants, confirmationPolicy: policyOf(value, confirmationPolicy) }
+    return { callStatuses, confirmationPolicy: policyOf(value, confirmationPolicy) }
   const waits = statusNamed(key, value) === 'waiting_for_confirmation'
   return {
-    grants: waits ? withoutConsent(grants) : foldGrants(grants, branch, key, value),
+    callStatuses: waits ? withoutConsent(callStatuses) : foldCallStatuses(callStatuses, branch, key, value),
     confirmationPolicy,
   }
 }
@@ -102,7 +106,8 @@ function change(draft: Draft<Header>, next: Status, { event, id }: HeaderStep): 
 
 /** The status table: the first row that fits (design section 3). */
 function nextStatus(header: Header, step: HeaderStep): Status {
-  const { event } = step
+  // No other kind has come so far.
+  const event = step.event as EventWith<'movesStatus', true>
   const { status } = header
   switch (event.kind) {
     case 'ConversationStateUpdateEvent':
@@ -124,7 +129,7 @@ function nextStatus(header: Header, step: HeaderStep): Status {
     case 'AgentErrorEvent':
       return afterAnswer(status, step, 'running')
     default:
-      return status
+      return unreachable(event, 'kind')
   }
 }
 

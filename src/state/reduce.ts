@@ -1,36 +1,43 @@
-/** The reducer: a state and a fact go in, the state after it comes out. */
+/** The reducer: applies one event to a state. Total, pure, and as fast at any length. */
 
 import type { Fact } from '../event/quarantine.ts'
-import type { Entry } from '../log/entry.ts'
-import { headAfter } from '../log/head.ts'
+import type { Entry, LogWarning } from '../log/entry.ts'
+import { headAfter, headIgnored } from '../log/head.ts'
 import { appendEntry, hasResponse } from '../log/log.ts'
-import { place } from '../log/place.ts'
+import { place as placeFact } from '../log/place.ts'
+import { MOST_PASSED, replyPlace } from '../view/reply-place.ts'
 import { type Branch, emptyBranch, foldBranch } from './branch.ts'
 import { foldHeader, type Header } from './header.ts'
-import { branchOf, initialState, type Moment, type State, type StateOptions } from './state.ts'
+import { branchOf, initialState, type Checkpoint, type State, type StateOptions } from './state.ts'
 
 /**
  * The state after one more fact: an event as `decodeEvent` gives it, or a quarantined line. Total: it never throws on a
  * decoded event, whatever stood before it, and never changes the state that it is given (law R).
  *
  * O(log n) in the length of the log, for a Condensation O(view).
- * @throws ColloquyError `not_held`, only where a snapshot or `compact` let go of the branch it would go on from: `canReduce` tells.
+ * @throws ColloquyError `evicted`, only where a snapshot or `evict` dropped the branch it would go on from: `canReduce`
+ * tells.
  * @example
  * const state = reduce(initialState(), { kind: "PauseEvent", source: "user" });
  * console.assert(state.header.status === "paused");
  */
 export function reduce(state: State, fact: Fact): State {
   const { conversationId, log } = state
-  const moment = unfolded(place(log, fact, conversationId), state.header)
-  if (moment.stands) moment.branch = foldBranch(branchOf(moment.parent), moment, log)
-  const { head, moved, report } = headAfter(log, moment)
-  if (report !== null) moment.reports = [...moment.reports, report]
+  const checkpoint = unfolded(placeFact(log, fact, conversationId), state.header)
+  if (checkpoint.inTree) {
+    const branch = branchOf(checkpoint.parent)
+    const place = replyPlace(branch.view, checkpoint, log)
+    checkpoint.branch = foldBranch(branch, checkpoint, log, place)
+    if (place === null) checkpoint.warnings = [...checkpoint.warnings, notPlaced(checkpoint)]
+  }
+  const { head, move } = headAfter(log, checkpoint)
+  if (move === 'unknown') checkpoint.warnings = [...checkpoint.warnings, headIgnored(checkpoint)]
   const branch = branchOf(head)
-  moment.header = headerAfter(state, moment, branch, moved)
+  checkpoint.header = headerAfter(state, checkpoint, branch, move === 'made')
   return {
     conversationId,
-    header: moment.header,
-    log: appendEntry(log, moment as Moment, head as Moment | null),
+    header: checkpoint.header,
+    log: appendEntry(log, checkpoint as Checkpoint, head as Checkpoint | null),
     branch,
   }
 }
@@ -47,10 +54,18 @@ export function replay(facts: Iterable<Fact>, options: StateOptions = {}): State
   return state
 }
 
-/** A moment that is still being worked out; nobody else has seen it. */
-type Unfolded = { -readonly [K in keyof Moment]: Moment[K] }
+/** What is reported of a reply that would have to be put before more messages than one may be. */
+const notPlaced = ({ seq, id }: Entry): LogWarning => ({
+  seq,
+  id,
+  code: 'reply_not_placed',
+  message: `stands at the end: more than ${MOST_PASSED} messages came after the event that it was asked at`,
+})
 
-/** The entry as a moment: the branch must hold the very object that will hold the branch, so it comes first. */
+/** A checkpoint that is still being worked out; no caller has seen it. */
+type Unfolded = { -readonly [K in keyof Checkpoint]: Checkpoint[K] }
+
+/** The entry as a checkpoint: the branch must hold the very object that will hold the branch, so it comes first. */
 function unfolded(entry: Entry, header: Header): Unfolded {
   return {
     seq: entry.seq,
@@ -58,13 +73,13 @@ function unfolded(entry: Entry, header: Header): Unfolded {
     event: entry.event,
     quarantined: entry.quarantined,
     timestamp: entry.timestamp,
-    stands: entry.stands,
+    inTree: entry.inTree,
     canBeHead: entry.canBeHead,
     parent: entry.parent,
     depth: entry.depth,
     jump: entry.jump,
     above: entry.above,
-    reports: entry.reports,
+    warnings: entry.warnings,
     header,
     branch: emptyBranch(),
   }
@@ -72,7 +87,7 @@ function unfolded(entry: Entry, header: Header): Unfolded {
 
 function headerAfter(state: State, entry: Entry, branch: Branch, moved: boolean): Header {
   const { event, id } = entry
-  if (event === null || id === null || !entry.stands) return state.header
+  if (event === null || id === null || !entry.inTree) return state.header
   // Only a pause asks, so that the rest of the log is not searched for nothing.
   const asks = state.header.status === 'paused' && event.kind === 'ActionEvent'
   const newResponse = asks && !hasResponse(state.log, event.llm_response_id)

@@ -1,27 +1,35 @@
-/** Snapshots: a state goes in, parts of bytes come out that open as the same state without folding the log, and back. */
+/**
+ * Snapshots open a long conversation without replaying it. They are disposable: when in doubt, nothing opens and the
+ * log is replayed.
+ */
 
 import type { Fact } from '../event/quarantine.ts'
 import { headAfter } from '../log/head.ts'
+import { findEventIn } from '../log/log.ts'
 import { place } from '../log/place.ts'
-import { Chunk } from '../log/skeleton/chunk.ts'
+import { Chunk } from '../log/columnar/chunk.ts'
 import { chunksFrom, lastSeal } from './snapshot/chunks.ts'
-import { writeHead } from './snapshot/head.ts'
-import { SnapshotMoment } from './snapshot/moment.ts'
+import { writeHead } from './snapshot/head-part.ts'
+import { SnapshotEntry } from './snapshot/entry.ts'
 import { openParts } from './snapshot/open.ts'
-import { stateOver } from './snapshot/over.ts'
+import { stateOver } from './snapshot/assemble.ts'
 import { bodiesOf, recordOf } from './snapshot/record.ts'
 import { CHUNK_LABEL, CHUNK_SIZE } from './snapshot/version.ts'
-import type { Moment, State } from './state.ts'
+import type { State } from './state.ts'
 
-/** One part of a snapshot. Number 0 is the head part; 1 and up are chunks of the log's skeleton, which never change once complete. */
+/**
+ * One part of a snapshot. Number 0 is the head part; 1 and up are chunks of the columnar log, which never change once
+ * complete.
+ */
 export interface SnapshotPart {
   readonly part: number
   readonly bytes: Uint8Array
 }
 
 /**
- * The parts to write so that, beside those written for `since`, the whole state can be opened again: ids, parents, times
- * and kinds of the whole log, the header, and HEAD's branch with the bodies that its view and its open calls need.
+ * The parts to write so that, beside those written for `since`, the whole state can be opened again: ids, parents,
+ * times and kinds of the whole log, the header, and HEAD's branch with the bodies that its view and its pending calls
+ * need.
  *
  * Snapshots are disposable: losing one costs time. They open only under the version of the fold that wrote them.
  *
@@ -34,7 +42,7 @@ export interface SnapshotPart {
  * encodeSnapshot(state).map(({ part }) => part) // [0, 1]
  */
 export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
-  return encodeParts(state, since, state.log.index.skeleton?.size ?? CHUNK_SIZE)
+  return encodeParts(state, since, state.log.index.columns?.size ?? CHUNK_SIZE)
 }
 
 /** The same, with chunks of another size; a size is kept for all of a log. */
@@ -52,11 +60,11 @@ export function encodeParts(state: State, since: number, size: number): Snapshot
 
 /**
  * The state that the parts hold, in whatever order they come; null when they are of another conversation or version of
- * the fold, incomplete, damaged or no snapshot. Parts beyond those of the state are left aside. Never throws.
+ * the fold, incomplete, damaged or no snapshot. Parts beyond those of the state are ignored. Never throws.
  *
- * The state folds on with `reduce` wherever `canReduce` says so. Of entries that it does not hold the body is missing
- * (`entry.event` is null), and where `isHeld` says no, `stateAt` and `switchTo` throw `not_held`. The bytes are kept and
- * must not be written to afterwards.
+ * `reduce` goes on from the state wherever `canReduce` allows it. Of entries that it does not hold the body is missing
+ * (`entry.event` is null), and where `isEvicted` says so, `stateAt` throws `evicted`, as `switchTo` does off HEAD's
+ * branch. The bytes are kept and must not be written to afterwards.
  *
  * O(bytes), and no object for each event: entries are made when they are asked for.
  *
@@ -75,20 +83,20 @@ export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: s
 }
 
 /**
- * The same state with everything let go that a snapshot does not hold: bodies and moments of all entries but what the view
- * of HEAD's branch and its open calls need. The state that was given stays what it is; the entries of the new one are
- * other objects. O(length), without the bodies; chunks that are there already are taken over.
+ * The same state with everything evicted that a snapshot does not hold: bodies and checkpoints of all entries but what
+ * the view of HEAD's branch and its pending calls need. The state that was given stays what it is; the entries of the
+ * new one are other objects. O(length), without the bodies; chunks that are there already are taken over.
  *
  * @example
- * const state = compact(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
+ * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * state.log.entries.get(0).event // null
  */
-export function compact(state: State): State {
+export function evict(state: State): State {
   const { log, branch, conversationId } = state
   if (log.entries.length === 0) return state
-  const size = log.index.skeleton?.size ?? CHUNK_SIZE
+  const size = log.index.columns?.size ?? CHUNK_SIZE
   const bytes = chunksFrom(log, 0, size)
-  const kept = log.index.skeleton?.chunks ?? []
+  const kept = log.index.columns?.chunks ?? []
   const chunks = bytes.map((each, index) =>
     kept[index]?.bytes === each ? kept[index] : (Chunk.open(CHUNK_LABEL, each) as Chunk),
   )
@@ -97,27 +105,32 @@ export function compact(state: State): State {
 }
 
 /**
- * Whether the fold can go on at this entry, since its branch part is at hand; false where only the skeleton of it is known.
+ * Whether what was known at an event has been evicted: true exactly where `stateAt` throws `evicted`. False for an id
+ * that no event of the tree has. O(log n).
  * @example
- * const { log } = compact(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
- * [isHeld(log.entries.get(0)), isHeld(log.entries.get(1))] // [false, true]
+ * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
+ * [isEvicted(state, 'p'), isEvicted(state, 'q')] // [true, false]
  */
-export const isHeld = (entry: Moment): boolean => !(entry instanceof SnapshotMoment) || entry.isHeld
+export function isEvicted({ log }: State, eventId: string): boolean {
+  const entry = findEventIn(log, eventId)
+  return entry instanceof SnapshotEntry && !(entry.hasBranch && entry.hasHeader)
+}
 
 /**
- * Whether `reduce(state, fact)` can be answered from what is held: false where the fact would hang on, or move HEAD to, an
- * entry of which only the skeleton is known. The whole log must be folded then. O(log n); O(1) for a state that was
- * folded from the beginning.
+ * Whether `reduce(state, fact)` can be worked out from what is in memory: false where the fact would hang on, or move
+ * HEAD to, an entry of which only the columnar log is known. The whole log must be replayed then. O(log n); O(1) for a
+ * state that was folded from the beginning.
  * @example
- * const state = compact(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
+ * const state = evict(replay([{ kind: 'PauseEvent', id: 'p' }, { kind: 'PauseEvent', id: 'q' }]))
  * canReduce(state, { kind: 'PauseEvent', id: 'r', parent_id: 'p' }) // false
  */
 export function canReduce(state: State, fact: Fact): boolean {
   const { log, conversationId } = state
-  if (log.index.skeleton === null) return true
+  if (log.index.columns === null) return true
   const entry = place(log, fact, conversationId)
   const head = headAfter(log, entry).head
-  // Every entry of a state's log is a moment; the next one is not yet, and is no question.
-  const isFine = (at: typeof head) => at === null || at === entry || isHeld(at as Moment)
+  // The next entry has no checkpoint yet, and is no question.
+  const isFine = (at: typeof head) =>
+    at === null || at === entry || !(at instanceof SnapshotEntry) || at.hasBranch
   return isFine(entry.parent) && isFine(head)
 }

@@ -1,42 +1,47 @@
-/** Puts calls and answers into the view: a call joins its batch or opens one (U2), an answer goes to its call (U3). */
+/** Puts calls and results into the view: a call joins its batch or opens one (U2), a result goes to its call (U3). */
 
-import { hasText } from '../event/text.ts'
-import type { ActionEvent, AnswerEvent } from '../event/types.ts'
+import { hasText } from '../event/has-text.ts'
+import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import { hasCall, type Log } from '../log/log.ts'
-import type { OpenCall } from '../log/open-calls.ts'
+import type { PendingCall } from '../log/open-calls.ts'
 import { Vector } from '../log/vector.ts'
-import { type BatchUnit, isPending, type Unit } from './unit.ts'
+import { type BatchUnit, isPending, orderAt, type UnitOrder } from './unit.ts'
 import { findBatch, type View, withUnit, withUnitAt } from './view.ts'
 
-/** A view with a call in it, and the rank of the batch that holds the call. */
+/** A view with a call in it, and the batch that holds the call. */
 export interface WithCall {
   readonly view: View
-  readonly batch: number
+  readonly batch: UnitOrder
 }
 
-/** The view with one more call, in the last batch when it belongs to the same LLM response, else in a new one (U2). */
-export function withCall(view: View, call: EventEntry<ActionEvent>, log: Log): WithCall {
-  const last = view.units.last()
+/**
+ * The view with one more call, whose place is before the unit at an index: in the batch right before that place when it
+ * belongs to the same LLM response, else in a new one (U2).
+ */
+export function withCall(view: View, call: EventEntry<ActionEvent>, index: number, log: Log): WithCall {
+  const before = view.units.get(index - 1)
   const thinking = (call.event.thinking_blocks?.length ?? 0) > 0
-  if (last?.type === 'batch' && takes(last, call, log)) {
+  if (before?.type === 'batch' && takes(before, call, log)) {
     const joined: BatchUnit = {
-      ...last,
-      calls: last.calls.push(call),
-      thinking: last.thinking || thinking,
+      ...before,
+      calls: before.calls.push(call),
+      thinking: before.thinking || thinking,
     }
-    return { view: withUnitAt(view, view.units.length - 1, last, joined), batch: last.rank }
+    return { view: withUnitAt(view, index - 1, before, joined), batch: joined }
   }
-  const unit: Unit = {
+  const { rank, first } = orderAt(view.units, index, call.seq)
+  const unit: BatchUnit = {
     type: 'batch',
-    rank: call.seq,
+    rank,
+    first,
     responseId: call.event.llm_response_id,
     calls: Vector.of(call),
-    answers: Vector.empty(),
+    results: Vector.empty(),
     thinking,
     onlyErrors: true,
   }
-  return { view: withUnit(view, unit), batch: unit.rank }
+  return { view: withUnit(view, unit, index), batch: unit }
 }
 
 /** Whether a batch takes in a call: the same response, not this call already, and the batch is still open (U2). */
@@ -45,7 +50,7 @@ function takes(batch: BatchUnit, call: EventEntry<ActionEvent>, log: Log): boole
   if (llm_response_id === '' || batch.responseId !== llm_response_id) return false
   if (!isPending(batch) && !(batch.onlyErrors && !bringsThought(call.event))) return false
   // Ids repeat from reply to reply: only the calls since the batch began are of interest.
-  return !hasCall(log, tool_call_id, batch.rank, (seq) => holds(batch.calls, seq))
+  return !hasCall(log, tool_call_id, batch.first, (seq) => holds(batch.calls, seq))
 }
 
 /** Whether an action brings words of its own, as only the first action of a response does. */
@@ -69,14 +74,20 @@ function holds(calls: BatchUnit['calls'], seq: number): boolean {
   return calls.get(low)?.seq === seq
 }
 
-/** The view with the answer to an open call, or undefined when that call is no longer in the view (U3, U6). O(log n). */
-export function withAnswer(view: View, call: OpenCall, answer: EventEntry<AnswerEvent>): View | undefined {
-  const index = findBatch(view, call.batch)
+/**
+ * The view with the result of a pending call, or undefined when that call is no longer in the view (U3, U6). O(log n).
+ */
+export function withAnswer(
+  view: View,
+  call: PendingCall,
+  answer: EventEntry<ToolResultEvent>,
+): View | undefined {
+  const index = findBatch(view, call)
   const batch = view.units.get(index)
   if (batch?.type !== 'batch') return undefined
   const answered: BatchUnit = {
     ...batch,
-    answers: batch.answers.push({ entry: answer, call: call.entry }),
+    results: batch.results.push({ entry: answer, call: call.entry }),
     onlyErrors: batch.onlyErrors && answer.event.kind === 'AgentErrorEvent',
   }
   return withUnitAt(view, index, batch, answered)

@@ -1,6 +1,6 @@
-/** Applies a Condensation: the view before goes in, the view without what it forgets and with its summary comes out (U6). */
+/** Applies a Condensation: whole units leave the view, and its summary takes their place (U6). */
 
-import { hasText } from '../event/text.ts'
+import { hasText } from '../event/has-text.ts'
 import type { Condensation, CondensationSummaryEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import { work } from '../log/work.ts'
@@ -33,7 +33,7 @@ export function condense(view: View, entry: EventEntry<Condensation>): View {
   let length = view.length
   for (let index = first; index <= units.length; index += 1) {
     if (index === place) {
-      kept = kept.push(summaryUnit(entry, kept.last()?.rank ?? -1))
+      kept = kept.push(summaryUnit(entry, kept.last()))
       length += 1
     }
     const unit = units[index]
@@ -56,10 +56,10 @@ function forgotten(hits: readonly number[], starts: Int32Array): boolean[] {
 /** How many of a unit's events are listed. Without an iterator: every unit of the view is asked. */
 function countListed(unit: Unit, listed: ReadonlySet<string>): number {
   if (unit.type === 'message') return listed.has(unit.item.id) ? 1 : 0
-  const { calls, answers } = unit
+  const { calls, results } = unit
   let count = 0
   for (let at = 0; at < calls.length; at += 1) if (listed.has(calls.get(at)?.id ?? '')) count += 1
-  for (let at = 0; at < answers.length; at += 1) if (listed.has(answers.get(at)?.entry.id ?? '')) count += 1
+  for (let at = 0; at < results.length; at += 1) if (listed.has(results.get(at)?.entry.id ?? '')) count += 1
   return count
 }
 
@@ -88,7 +88,7 @@ function summaryPlace(
 }
 
 /** The unit of a condensation's summary: its id, time and source are derived, so that every fold gives the same. */
-function summaryUnit(entry: EventEntry<Condensation>, rank: number): MessageUnit {
+function summaryUnit(entry: EventEntry<Condensation>, before: Unit | undefined): MessageUnit {
   const event: CondensationSummaryEvent = {
     id: summaryId(entry.id),
     ...(entry.timestamp === null ? {} : { timestamp: entry.timestamp }),
@@ -98,7 +98,8 @@ function summaryUnit(entry: EventEntry<Condensation>, rank: number): MessageUnit
   }
   return {
     type: 'message',
-    rank,
+    rank: before?.rank ?? -1,
+    first: before?.first ?? -1,
     item: Object.freeze({ id: summaryId(entry.id), event: Object.freeze(event) }),
   }
 }

@@ -1,4 +1,4 @@
-/** Cut points: a view goes in, the places where it may be cut come out (U8). */
+/** The places where a view may be cut (U8). */
 
 import { loopStarts } from './loops.ts'
 import { eventCount } from './unit.ts'
@@ -7,11 +7,8 @@ import type { View } from './view.ts'
 /**
  * The indices into the view's events at which a condensation may begin or end, ascending: the unit borders outside
  * thinking loops, always with 0 and the length. Total on every view. O(units).
- * @example
- * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } }])
- * cutPoints(state.branch.view) // [0, 1]
  */
-export function cutPoints(view: View): number[] {
+export function cutPointsIn(view: View): number[] {
   const units = [...view.units]
   const starts = loopStarts(units)
   const points = [0]

@@ -1,4 +1,4 @@
-/** Thinking loops: units go in, the index of the loop's first unit comes out for each (U5). */
+/** Thinking loops: batches that providers sign together are forgotten together (U5). */
 
 import { isPending, type Unit } from './unit.ts'
 

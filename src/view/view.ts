@@ -2,7 +2,15 @@
 
 import { Vector } from '../log/vector.ts'
 import { work } from '../log/work.ts'
-import { eventCount, isPending, type Unit, unitItems, type ViewItem } from './unit.ts'
+import {
+  type BatchUnit,
+  eventCount,
+  isPending,
+  type Unit,
+  unitEvents,
+  type UnitOrder,
+  type ViewItem,
+} from './unit.ts'
 
 /** What the model may see of a branch. Every version stays valid. */
 export interface View {
@@ -25,30 +33,25 @@ export const emptyView = (): View => EMPTY
 
 /**
  * The events of the view in order (U9). Lazy; O(events read).
- * @example
- * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } }])
- * [...viewEvents(state.branch.view)].map((item) => item.id) // ['m']
  */
-export function* viewEvents(view: View): IterableIterator<ViewItem> {
+export function* viewEventsIn(view: View): IterableIterator<ViewItem> {
   for (const unit of view.units) {
-    if (!isPending(unit)) yield* unitItems(unit)
+    if (!isPending(unit)) yield* unitEvents(unit)
   }
 }
 
-/**
- * The batches that wait for an answer, in order, for those who want to show them (U4).
- * @example
- * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
- * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
- * pendingUnits(replay([action]).branch.view).length // 1
- */
-export function pendingUnits(view: View): Unit[] {
-  return [...view.units].filter(isPending)
+/** The batches with a pending call, in order, to show them (U4). */
+export function listPendingBatchesIn(view: View): BatchUnit[] {
+  return [...view.units].filter((unit): unit is BatchUnit => isPending(unit))
 }
 
-/** The view with one more unit at its end. O(1) amortised. */
-export function withUnit(view: View, unit: Unit): View {
-  return { ...view, units: view.units.push(unit), length: view.length + eventCount(unit) }
+/** The view with one more unit, before the one at an index. O(units behind it), at the end O(1) amortised. */
+export function withUnit(view: View, unit: Unit, index: number): View {
+  const passed = view.units.slice(index)
+  let units = view.units.prefix(index).push(unit)
+  for (const each of passed) units = units.push(each)
+  work.units += passed.length
+  return { ...view, units, length: view.length + eventCount(unit) }
 }
 
 /** The view with the unit at an index replaced. O(log32 n). */
@@ -57,17 +60,19 @@ export function withUnitAt(view: View, index: number, before: Unit, after: Unit)
   return { ...view, units: view.units.set(index, after), length }
 }
 
-/** Index of the batch with this rank, or -1 when it is not in the view. O(log n): ranks never fall along a view. */
-export function findBatch(view: View, rank: number): number {
+/** Index of the batch with this order, or -1 when it is not in the view. O(log n). */
+export function findBatch(view: View, { rank, first }: UnitOrder): number {
   const last = view.units.length - 1
-  const isIt = (unit: Unit | undefined) => unit?.type === 'batch' && unit.rank === rank
+  const isIt = (unit: Unit | undefined) =>
+    unit?.type === 'batch' && unit.rank === rank && unit.first === first
+  const isBefore = (unit: Unit) => (unit.rank === rank ? unit.first < first : unit.rank < rank)
   work.units += 1
   if (isIt(view.units.last())) return last
   let low = 0
   for (let high = last; low < high;) {
     work.units += 1
     const middle = (low + high) >>> 1
-    if ((view.units.get(middle)?.rank ?? 0) < rank) low = middle + 1
+    if (isBefore(view.units.get(middle) as Unit)) low = middle + 1
     else high = middle
   }
   return isIt(view.units.get(low)) ? low : -1

@@ -1,12 +1,12 @@
-/** The skeleton of a state as chunks: a state goes in, the chunks from a position on come out; those that exist are taken as they are. */
+/** The chunks of a state's columnar log from a position on; those that exist are taken as they are. */
 
-import { type Log, skeletonLength } from '../../log/log.ts'
-import type { Chunk } from '../../log/skeleton/chunk.ts'
-import { type Row, rowOf } from '../../log/skeleton/row.ts'
-import { type Seal, sealOf } from '../../log/skeleton/sealed.ts'
-import { writeChunk } from '../../log/skeleton/write-chunk.ts'
+import { type Log, columnarLength } from '../../log/log.ts'
+import type { Chunk } from '../../log/columnar/chunk.ts'
+import { type Row, rowOf } from '../../log/columnar/row.ts'
+import { type Seal, sealOf } from '../../log/columnar/sealed.ts'
+import { writeChunk } from '../../log/columnar/write-chunk.ts'
 import { whyDropped } from '../dropped.ts'
-import type { Moment } from '../state.ts'
+import type { Checkpoint } from '../state.ts'
 import { CHUNK_LABEL } from './version.ts'
 
 /** What the chunk before the first is taken to be sealed with. */
@@ -16,13 +16,13 @@ export const NO_SEAL: Seal = [0, 0]
  * The seals of complete chunks that were written from entries, by the last entry: an entry is made for one version of
  * one log, so it stands for all that came before it.
  */
-const seals = new WeakMap<Moment, { readonly size: number; readonly seal: Seal }>()
+const seals = new WeakMap<Checkpoint, { readonly size: number; readonly seal: Seal }>()
 
 /**
  * The chunks from the one on that holds a position. O(length - from + chunk); where the chunks before were neither read
  * nor written with this log, once O(length).
  */
-export function chunksFrom(log: Log<Moment>, from: number, size: number): Uint8Array[] {
+export function chunksFrom(log: Log<Checkpoint>, from: number, size: number): Uint8Array[] {
   const { length } = log.entries
   const chunks: Uint8Array[] = []
   let link: Seal | null = null
@@ -35,13 +35,13 @@ export function chunksFrom(log: Log<Moment>, from: number, size: number): Uint8A
   return chunks
 }
 
-/** The seal of the last chunk, which stands for the whole skeleton. The chunk may be written for it. */
-export function lastSeal(log: Log<Moment>, size: number, chunks: readonly Uint8Array[]): Seal {
+/** The seal of the last chunk, which stands for the whole columnar log. The chunk may be written for it. */
+export function lastSeal(log: Log<Checkpoint>, size: number, chunks: readonly Uint8Array[]): Seal {
   const last = chunks.at(-1)
   return last === undefined ? sealBefore(log, log.entries.length / size, size) : sealOf(last)
 }
 
-function chunkAt(log: Log<Moment>, index: number, size: number, link: Seal): Uint8Array {
+function chunkAt(log: Log<Checkpoint>, index: number, size: number, link: Seal): Uint8Array {
   const first = index * size
   const known = completeAt(log, index, size)
   if (known !== undefined) return known.bytes
@@ -52,15 +52,15 @@ function chunkAt(log: Log<Moment>, index: number, size: number, link: Seal): Uin
   return bytes
 }
 
-/** The complete chunk that the log's skeleton has already. */
-function completeAt(log: Log<Moment>, index: number, size: number): Chunk | undefined {
-  const chunk = log.index.skeleton?.chunks[index]
-  const fits = chunk?.size === size && chunk.count === size && (index + 1) * size <= skeletonLength(log)
+/** The complete chunk that the log's columns have already. */
+function completeAt(log: Log<Checkpoint>, index: number, size: number): Chunk | undefined {
+  const chunk = log.index.columns?.chunks[index]
+  const fits = chunk?.size === size && chunk.count === size && (index + 1) * size <= columnarLength(log)
   return fits ? chunk : undefined
 }
 
 /** The seal of the chunk before the one with an index; chunks are written for it where it is not known. */
-function sealBefore(log: Log<Moment>, index: number, size: number): Seal {
+function sealBefore(log: Log<Checkpoint>, index: number, size: number): Seal {
   // Back to a chunk whose seal is known, then forth: a chunk names the one before.
   let at = index
   let link = knownSeal(log, at - 1, size)
@@ -72,7 +72,7 @@ function sealBefore(log: Log<Moment>, index: number, size: number): Seal {
   return link
 }
 
-function knownSeal(log: Log<Moment>, index: number, size: number): Seal | undefined {
+function knownSeal(log: Log<Checkpoint>, index: number, size: number): Seal | undefined {
   if (index < 0) return NO_SEAL
   const complete = completeAt(log, index, size)
   if (complete !== undefined) return complete.seal
@@ -81,17 +81,18 @@ function knownSeal(log: Log<Moment>, index: number, size: number): Seal | undefi
   return known?.size === size ? known.seal : undefined
 }
 
-/** The rows from a position up to another: read from the skeleton as far as it goes, then from the entries. */
-function rowsOf(log: Log<Moment>, from: number, to: number): Row[] {
-  const { skeleton } = log.index
-  const known = Math.max(from, Math.min(to, skeletonLength(log)))
-  const rows = skeleton?.rows(from, known) ?? []
-  for (const moment of log.entries.slice(known, to)) rows.push(rowOf(moment, droppedAt(log, moment)))
+/** The rows from a position up to another: read from the columnar log as far as it goes, then from the entries. */
+function rowsOf(log: Log<Checkpoint>, from: number, to: number): Row[] {
+  const { columns } = log.index
+  const known = Math.max(from, Math.min(to, columnarLength(log)))
+  const rows = columns?.rows(from, known) ?? []
+  for (const checkpoint of log.entries.slice(known, to))
+    rows.push(rowOf(checkpoint, droppedAt(log, checkpoint)))
   return rows
 }
 
-/** Why the answer at this moment stays out of the view; null where it does not, or there is none. */
-function droppedAt(log: Log<Moment>, moment: Moment) {
-  const last = moment.branch.dropped.last()
-  return last?.entry === moment ? whyDropped(log, last) : null
+/** Why the result at this checkpoint stays out of the view; null where it does not, or there is none. */
+function droppedAt(log: Log<Checkpoint>, checkpoint: Checkpoint) {
+  const last = checkpoint.branch.dropped.last()
+  return last?.entry === checkpoint ? whyDropped(log, last) : null
 }

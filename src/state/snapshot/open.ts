@@ -1,11 +1,11 @@
-/** Opens a snapshot: parts go in, a state comes out, or null when they do not belong together. */
+/** Opens the parts of a snapshot, or nothing when they do not belong together. */
 
-import { Chunk } from '../../log/skeleton/chunk.ts'
-import type { Seal } from '../../log/skeleton/sealed.ts'
+import { Chunk } from '../../log/columnar/chunk.ts'
+import type { Seal } from '../../log/columnar/sealed.ts'
 import type { State } from '../state.ts'
 import { NO_SEAL } from './chunks.ts'
-import { readHead } from './head.ts'
-import { stateOver } from './over.ts'
+import { readHead } from './head-part.ts'
+import { stateOver } from './assemble.ts'
 import { CHUNK_LABEL } from './version.ts'
 
 /** A part as it was stored. */
@@ -27,7 +27,7 @@ export function openParts(parts: readonly Part[], conversationId: string): State
   for (let at = 0; at < length; at += size) {
     const bytes = byNumber.get(chunks.length + 1)
     const chunk = bytes === undefined ? null : Chunk.open(CHUNK_LABEL, bytes)
-    // A chunk names the one before it and the head the last: parts of two logs, or of two moments, do not fit.
+    // A chunk names the one before it and the head the last: parts of two logs, or of two states, do not fit.
     if (chunk === null || chunk.first !== at || chunk.size !== size || !isSame(chunk.link, link)) return null
     if (chunk.count !== Math.min(size, length - at)) return null
     chunks.push(chunk)

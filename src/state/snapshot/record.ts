@@ -1,20 +1,23 @@
-/** The part of a snapshot that is not the log: a state goes in, plain data come out, and back. */
+/** The part of a snapshot that is not the log, as plain data. */
 
 import type { Event } from '../../event/types.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
-import { listOpenCalls, type OpenCalls, withOpenCall } from '../../log/open-calls.ts'
-import type { Seal } from '../../log/skeleton/sealed.ts'
-import type { Skeleton } from '../../log/skeleton/skeleton.ts'
+import { listPendingCallsIn, type PendingCallIndex, withOpenCall } from '../../log/open-calls.ts'
+import type { Seal } from '../../log/columnar/sealed.ts'
+import type { ColumnarLog } from '../../log/columnar/columnar-log.ts'
 import { Vector } from '../../log/vector.ts'
-import type { Unit, ViewItem } from '../../view/unit.ts'
-import { activatedSkills, type Branch, type DroppedEntry } from '../branch.ts'
+import type { MessageUnit, Unit } from '../../view/unit.ts'
+import { activatedSkillsIn, type Branch, type DroppedEntry } from '../branch.ts'
 import type { Header } from '../header.ts'
 import type { State } from '../state.ts'
 
-/** A unit, its entries by position: a message; a derived summary; a batch with its calls and answers. */
+/**
+ * A unit, its entries by position: a message; a derived summary; a batch with its calls and results. Where `first` is
+ * not given, it is the position of the first entry.
+ */
 type UnitRecord =
   | readonly ['message', rank: number, seq: number]
-  | readonly ['summary', rank: number, item: ViewItem]
+  | readonly ['summary', rank: number, first: number, item: MessageUnit['item']]
   | readonly [
       'batch',
       rank: number,
@@ -22,7 +25,7 @@ type UnitRecord =
       thinking: boolean,
       onlyErrors: boolean,
       calls: readonly number[],
-      answers: readonly (readonly [seq: number, call: number])[],
+      results: readonly (readonly [seq: number, call: number])[],
     ]
 
 /** A state but for its log and the bodies, as JSON can say it. Entries are named by position, -1 for none. */
@@ -38,7 +41,7 @@ export interface StateRecord {
   readonly units: readonly UnitRecord[]
   readonly viewLength: number
   readonly unhandledCondensationRequest: boolean
-  readonly openCalls: readonly (readonly [seq: number, batch: number])[]
+  readonly pendingCalls: readonly (readonly [seq: number, rank: number, first: number])[]
   readonly systemPrompt: number
   readonly lastUserMessage: number
   readonly skills: readonly string[]
@@ -47,7 +50,7 @@ export interface StateRecord {
 /** Where the chunks of a snapshot end. */
 export type ChunkEnd = Pick<StateRecord, 'size' | 'seal'>
 
-/** The record of a state. O(view + open calls + activated skills). */
+/** The record of a state. O(view + pending calls + activated skills). */
 export function recordOf(state: State, { size, seal }: ChunkEnd): StateRecord {
   const { conversationId, header, log, branch } = state
   return {
@@ -61,27 +64,31 @@ export function recordOf(state: State, { size, seal }: ChunkEnd): StateRecord {
     units: [...branch.view.units].map(unitRecord),
     viewLength: branch.view.length,
     unhandledCondensationRequest: branch.view.unhandledCondensationRequest,
-    openCalls: listOpenCalls(branch.openCalls).map(({ entry, batch }) => [entry.seq, batch]),
+    pendingCalls: listPendingCallsIn(branch.pendingCalls).map(({ entry, rank, first }) => [
+      entry.seq,
+      rank,
+      first,
+    ]),
     systemPrompt: branch.systemPrompt?.seq ?? -1,
     lastUserMessage: branch.lastUserMessage?.seq ?? -1,
-    skills: activatedSkills(branch),
+    skills: activatedSkillsIn(branch),
   }
 }
 
 function unitRecord(unit: Unit): UnitRecord {
-  const { rank } = unit
+  const { rank, first } = unit
   if (unit.type === 'message') {
     return 'seq' in unit.item
       ? ['message', rank, (unit.item as EventEntry).seq]
-      : ['summary', rank, unit.item]
+      : ['summary', rank, first, unit.item]
   }
   const calls = [...unit.calls].map((call) => call.seq)
-  const answers = [...unit.answers].map(({ entry, call }) => [entry.seq, call.seq] as const)
-  return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, answers]
+  const results = [...unit.results].map(({ entry, call }) => [entry.seq, call.seq] as const)
+  return ['batch', rank, unit.responseId, unit.thinking, unit.onlyErrors, calls, results]
 }
 
-/** The bodies that a branch needs, by position. O(view + open calls). */
-export function bodiesOf({ view, openCalls, systemPrompt, lastUserMessage }: Branch): Map<number, Event> {
+/** The bodies that a branch needs, by position. O(view + pending calls). */
+export function bodiesOf({ view, pendingCalls, systemPrompt, lastUserMessage }: Branch): Map<number, Event> {
   const bodies = new Map<number, Event>()
   const add = (entry: EventEntry | null) => {
     if (entry !== null) bodies.set(entry.seq, entry.event)
@@ -92,35 +99,39 @@ export function bodiesOf({ view, openCalls, systemPrompt, lastUserMessage }: Bra
       continue
     }
     for (const call of unit.calls) add(call)
-    for (const answer of unit.answers) add(answer.entry)
+    for (const answer of unit.results) add(answer.entry)
   }
-  for (const { entry } of listOpenCalls(openCalls)) add(entry)
+  for (const { entry } of listPendingCallsIn(pendingCalls)) add(entry)
   add(systemPrompt)
   add(lastUserMessage)
   return bodies
 }
 
-/** The branch of a record over a skeleton that makes its entries. O(view + open calls + path when answers were dropped). */
-export function branchFrom(record: StateRecord, skeleton: Skeleton): Branch {
+/**
+ * The branch of a record over a columnar log that makes its entries. O(view + pending calls + path when results were
+ * dropped).
+ */
+export function branchFrom(record: StateRecord, columns: ColumnarLog): Branch {
   // The record names only entries whose body is held, of the kind that belongs there.
-  const at = <E extends Event>(seq: number) => skeleton.entry(seq) as EventEntry<E>
+  const at = <E extends Event>(seq: number) => columns.entry(seq) as EventEntry<E>
   const orNull = <E extends Event>(seq: number) => (seq < 0 ? null : at<E>(seq))
-  let openCalls: OpenCalls = null
-  for (const [seq, batch] of record.openCalls) openCalls = withOpenCall(openCalls, { entry: at(seq), batch })
+  let pendingCalls: PendingCallIndex = null
+  for (const [seq, rank, first] of record.pendingCalls)
+    pendingCalls = withOpenCall(pendingCalls, { entry: at(seq), rank, first })
   return {
     view: {
       units: Vector.from(record.units.map((unit) => unitFrom(unit, at))),
       length: record.viewLength,
       unhandledCondensationRequest: record.unhandledCondensationRequest,
     },
-    openCalls,
+    pendingCalls,
     systemPrompt: orNull(record.systemPrompt),
     lastUserMessage: orNull(record.lastUserMessage),
     skills: record.skills.length === 0 ? null : { names: record.skills, before: null },
     dropped: Vector.from(
-      skeleton.droppedOn(record.head).map((seq): DroppedEntry => {
-        const entry: Entry = skeleton.entry(seq)
-        return { entry, reason: skeleton.chunkOf(seq).dropped(seq) }
+      columns.droppedOn(record.head).map((seq): DroppedEntry => {
+        const entry: Entry = columns.entry(seq)
+        return { entry, reason: columns.chunkOf(seq).dropped(seq) }
       }),
     ),
   }
@@ -129,17 +140,18 @@ export function branchFrom(record: StateRecord, skeleton: Skeleton): Branch {
 function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventEntry<E>): Unit {
   switch (unit[0]) {
     case 'message':
-      return { type: 'message', rank: unit[1], item: at(unit[2]) }
+      return { type: 'message', rank: unit[1], first: unit[2], item: at(unit[2]) }
     case 'summary':
-      return { type: 'message', rank: unit[1], item: unit[2] }
+      return { type: 'message', rank: unit[1], first: unit[2], item: unit[3] }
     case 'batch': {
-      const [, rank, responseId, thinking, onlyErrors, calls, answers] = unit
+      const [, rank, responseId, thinking, onlyErrors, calls, results] = unit
       return {
         type: 'batch',
         rank,
+        first: calls[0] ?? -1,
         responseId,
         calls: Vector.from(calls.map((seq) => at(seq))),
-        answers: Vector.from(answers.map(([seq, call]) => ({ entry: at(seq), call: at(call) }))),
+        results: Vector.from(results.map(([seq, call]) => ({ entry: at(seq), call: at(call) }))),
         thinking,
         onlyErrors,
       }

@@ -1,26 +1,26 @@
-/** An entry of which only the skeleton is known: a skeleton and a position go in, an entry that reads itself from there comes out. */
+/** An entry that reads itself from the columns when it is asked, so that an opened log costs no object an event. */
 
 import type { Event } from '../../event/types.ts'
-import type { Entry, Remains, Report } from '../entry.ts'
+import type { Entry, EvictedBody, LogWarning } from '../entry.ts'
 import type { Chunk } from './chunk.ts'
 import { keyAt } from './keys.ts'
-import type { Skeleton } from './skeleton.ts'
+import type { ColumnarLog } from './columnar-log.ts'
 
-/** An entry over a skeleton. Its body is at hand where a view needs it. */
-export class SkeletonEntry implements Entry, Remains {
-  readonly skeleton: Skeleton
+/** An entry over a columnar log. Its body is in memory where a view needs it. */
+export class ColumnarEntry implements Entry, EvictedBody {
+  readonly columns: ColumnarLog
   readonly seq: number
   readonly event: Event | null
   readonly quarantined = null
   #id: string | null | undefined
 
-  constructor(skeleton: Skeleton, seq: number, event: Event | null) {
-    this.skeleton = skeleton
+  constructor(columns: ColumnarLog, seq: number, event: Event | null) {
+    this.columns = columns
     this.seq = seq
     this.event = event
   }
 
-  get remains(): Remains {
+  get evicted(): EvictedBody {
     return this
   }
 
@@ -33,8 +33,8 @@ export class SkeletonEntry implements Entry, Remains {
     return this.#chunk.timestamp(this.seq)
   }
 
-  get stands(): boolean {
-    return this.#chunk.stands(this.seq)
+  get inTree(): boolean {
+    return this.#chunk.inTree(this.seq)
   }
 
   get canBeHead(): boolean {
@@ -57,8 +57,8 @@ export class SkeletonEntry implements Entry, Remains {
     return this.#entry(this.#chunk.above(this.seq))
   }
 
-  get reports(): readonly Report[] {
-    return this.#chunk.reports(this.seq)
+  get warnings(): readonly LogWarning[] {
+    return this.#chunk.warnings(this.seq)
   }
 
   get kind(): string | null {
@@ -78,14 +78,14 @@ export class SkeletonEntry implements Entry, Remains {
   }
 
   eachCall(say: (seq: number, toolCallId: string) => void): void {
-    this.skeleton.eachCallOn(this.seq, say)
+    this.columns.eachCallOn(this.seq, say)
   }
 
   get #chunk(): Chunk {
-    return this.skeleton.chunkOf(this.seq)
+    return this.columns.chunkOf(this.seq)
   }
 
   #entry(seq: number): Entry | null {
-    return seq < 0 ? null : this.skeleton.entry(seq)
+    return seq < 0 ? null : this.columns.entry(seq)
   }
 }

@@ -1,6 +1,6 @@
-/** One chunk of a skeleton: sealed bytes go in, and columns that can be read row by row come out. */
+/** One chunk of a columnar log, read row by row from its bytes without an object for each. */
 
-import type { DropReason, Report } from '../entry.ts'
+import type { DropReason, LogWarning } from '../entry.ts'
 import {
   CAN_BE_HEAD,
   DROPPED_ORPHAN,
@@ -12,7 +12,7 @@ import {
   PLAIN_SECTIONS,
   type Rare,
   SECTIONS,
-  STANDS,
+  IN_TREE,
 } from './chunk-form.ts'
 import { KEY_SECTIONS, type KeyColumn, keyAt, readKeys } from './keys.ts'
 import type { Row } from './row.ts'
@@ -23,18 +23,18 @@ import { Times } from './times.ts'
 /** The same, to be looked up. */
 interface RareFacts {
   readonly kinds: ReadonlyMap<number, string>
-  readonly reports: readonly Report[]
-  readonly reportsAt: ReadonlyMap<number, readonly Report[]>
+  readonly warnings: readonly LogWarning[]
+  readonly warningsAt: ReadonlyMap<number, readonly LogWarning[]>
 }
 
-const NOTHING: readonly Report[] = Object.freeze([])
+const NOTHING: readonly LogWarning[] = Object.freeze([])
 
 function readRare(text: Uint8Array): RareFacts {
-  const { kinds, reports } =
+  const { kinds, warnings } =
     text.length === 0
-      ? ({ kinds: [], reports: [] } satisfies Rare)
+      ? ({ kinds: [], warnings: [] } satisfies Rare)
       : (JSON.parse(new TextDecoder().decode(text)) as Rare)
-  return { kinds: new Map(kinds), reports, reportsAt: Map.groupBy(reports, (report) => report.seq) }
+  return { kinds: new Map(kinds), warnings, warningsAt: Map.groupBy(warnings, (report) => report.seq) }
 }
 
 /** A chunk that can be read. Rows are asked for by their position in the log, which must lie in the chunk. */
@@ -45,7 +45,7 @@ export class Chunk {
   readonly count: number
   readonly size: number
   readonly link: Seal
-  /** How many of its answers stay out of the view. */
+  /** How many of its results stay out of the view. */
   readonly dropCount: number
   readonly ids: KeyColumn
   readonly callIds: KeyColumn
@@ -114,8 +114,8 @@ export class Chunk {
     return this.#above[seq - this.first] as number
   }
 
-  stands(seq: number): boolean {
-    return this.#has(seq, STANDS)
+  inTree(seq: number): boolean {
+    return this.#has(seq, IN_TREE)
   }
 
   canBeHead(seq: number): boolean {
@@ -127,8 +127,8 @@ export class Chunk {
   }
 
   dropped(seq: number): DropReason | null {
-    if (this.#has(seq, DROPPED_SECOND)) return 'duplicate_answer'
-    return this.#has(seq, DROPPED_ORPHAN) ? 'orphan_answer' : null
+    if (this.#has(seq, DROPPED_SECOND)) return 'duplicate_result'
+    return this.#has(seq, DROPPED_ORPHAN) ? 'orphan_result' : null
   }
 
   kind(seq: number): string | null {
@@ -141,13 +141,13 @@ export class Chunk {
     return this.#times.at(seq - this.first)
   }
 
-  reports(seq: number): readonly Report[] {
-    return this.#has(seq, HAS_REPORTS) ? (this.#rareFacts().reportsAt.get(seq) ?? NOTHING) : NOTHING
+  warnings(seq: number): readonly LogWarning[] {
+    return this.#has(seq, HAS_REPORTS) ? (this.#rareFacts().warningsAt.get(seq) ?? NOTHING) : NOTHING
   }
 
-  /** The reports of all rows, in order. */
-  allReports(): readonly Report[] {
-    return this.#rareFacts().reports
+  /** The warnings of all rows, in order. */
+  allWarnings(): readonly LogWarning[] {
+    return this.#rareFacts().warnings
   }
 
   row(seq: number): Row {
@@ -156,7 +156,7 @@ export class Chunk {
       timestamp: this.timestamp(seq),
       kind: this.kind(seq),
       isEvent: this.isEvent(seq),
-      stands: this.stands(seq),
+      inTree: this.inTree(seq),
       canBeHead: this.canBeHead(seq),
       parent: this.parent(seq),
       depth: this.depth(seq),
@@ -165,7 +165,7 @@ export class Chunk {
       callId: keyAt(this.callIds, seq),
       responseId: keyAt(this.responseIds, seq),
       dropped: this.dropped(seq),
-      reports: this.reports(seq),
+      warnings: this.warnings(seq),
     }
   }
 

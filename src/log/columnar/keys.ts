@@ -11,7 +11,9 @@ export interface Key {
 /** How many sections a column of keys takes. */
 export const KEY_SECTIONS = 4
 
-/** The column as sections: positions, hashes, and the texts. The keys come in the order of their positions. O(length). */
+/**
+ * The column as sections: positions, hashes, and the texts. The keys come in the order of their positions. O(length).
+ */
 export function writeKeys(keys: readonly Key[]): Uint8Array[] {
   const texts = keys.map((key) => key.text)
   const positions = new Int32Array(keys.length)
@@ -64,8 +66,8 @@ export class KeyIndex {
   }
 
   /**
-   * The latest position under a key, none before `from`, that `accept` confirms, or -1. O(positions tried + chunks), the
-   * first time O(keys).
+   * The latest position under a key, none before `from`, that `accept` confirms, or -1. O(positions tried + chunks),
+   * the first time O(keys).
    */
   find(key: string, accept: (seq: number) => boolean, from = 0): number {
     if (from >= this.length) return -1

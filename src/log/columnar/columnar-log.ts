@@ -1,6 +1,9 @@
-/** The skeleton of a log: chunks go in, and answers about any position come out, without an object for each. */
+/**
+ * Columnar log: everything about a log but the bodies, in columns of bytes. Opening a long log makes no object for an
+ * event until someone asks for it.
+ */
 
-import type { Entry, Report } from '../entry.ts'
+import type { Entry, LogWarning } from '../entry.ts'
 import type { Chunk } from './chunk.ts'
 import { type KeyColumn, keyAt, KeyIndex } from './keys.ts'
 import type { Row } from './row.ts'
@@ -9,13 +12,13 @@ import type { Row } from './row.ts'
 const LEAF = 32
 
 /** Makes the entry of a position; called once for each. */
-export type EntryMaker<E extends Entry> = (skeleton: Skeleton, seq: number) => E
+export type EntryMaker<E extends Entry> = (columns: ColumnarLog, seq: number) => E
 
 /**
- * The first positions of a log, as columns over bytes. An entry comes to be when it is asked for, and is the same object
- * ever after.
+ * The first positions of a log, as columns over bytes. An entry comes to be when it is asked for, and is the same
+ * object ever after.
  */
-export class Skeleton {
+export class ColumnarLog {
   /** How many positions it knows, from 0. */
   readonly length: number
   /** How many positions a complete chunk has. */
@@ -72,7 +75,10 @@ export class Skeleton {
     return chunk.canBeHead(seq) ? seq : chunk.above(seq)
   }
 
-  /** Calls back with each position below a length that can be HEAD, and the one above it that can; -1 for none. O(length). */
+  /**
+   * Calls back with each position below a length that can be HEAD, and the one above it that can; -1 for none.
+   * O(length).
+   */
   eachReal(length: number, say: (seq: number, above: number) => void): void {
     for (const chunk of this.chunks) {
       const end = Math.min(chunk.first + chunk.count, length)
@@ -82,12 +88,15 @@ export class Skeleton {
     }
   }
 
-  /** What was put right or left aside up to a length of the log, in order. O(chunks + reports). */
-  reports(length = this.length): Report[] {
-    return this.chunks.flatMap((chunk) => chunk.allReports().filter((report) => report.seq < length))
+  /** The warnings up to a length of the log, in order. O(chunks + warnings). */
+  warnings(length = this.length): LogWarning[] {
+    return this.chunks.flatMap((chunk) => chunk.allWarnings().filter((report) => report.seq < length))
   }
 
-  /** The answers on the path to a position that stay out of the view, in log order. O(path), O(chunks) when there are none. */
+  /**
+   * The results on the path to a position that stay out of the view, in log order. O(path), O(chunks) when there are
+   * none.
+   */
   droppedOn(seq: number): number[] {
     if (this.chunks.every((chunk) => chunk.dropCount === 0)) return []
     const found: number[] = []
@@ -96,7 +105,9 @@ export class Skeleton {
     return found.toReversed()
   }
 
-  /** Calls back with the position and tool call id of each action on the path to a position, the last first. O(path). */
+  /**
+   * Calls back with the position and tool call id of each action on the path to a position, the last first. O(path).
+   */
   eachCallOn(seq: number, say: (seq: number, toolCallId: string) => void): void {
     for (let at = seq; at >= 0; at = this.parent(at)) {
       const callId = keyAt(this.chunkOf(at).callIds, at)

@@ -1,4 +1,4 @@
-/** A column of timestamps: texts go in, two sections of bytes come out, and back; each text is written as what it adds to the one before. */
+/** A column of timestamps, each kept as its difference to the one before. */
 
 import { bytesOf, wordsIn } from './texts.ts'
 

@@ -1,10 +1,10 @@
-/** The head part of a snapshot: a record and bodies go in, sealed bytes come out, and back. */
+/** The head part of a snapshot: the record of the state and the bodies that it still needs. */
 
 import { freezeJson } from '../../event/freeze.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
-import { aligned, seal, unseal } from '../../log/skeleton/sealed.ts'
-import { bytesOf, Texts, wordsIn, writeTexts } from '../../log/skeleton/texts.ts'
+import { aligned, seal, unseal } from '../../log/columnar/sealed.ts'
+import { bytesOf, Texts, wordsIn, writeTexts } from '../../log/columnar/texts.ts'
 import type { StateRecord } from './record.ts'
 import { HEAD_LABEL } from './version.ts'
 

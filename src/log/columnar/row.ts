@@ -1,6 +1,6 @@
-/** What a skeleton knows of one position of a log: an entry goes in, a row of plain values comes out. */
+/** What a columnar log keeps of one position, as plain values. */
 
-import { type DropReason, type Entry, eventKindOf, kindOf, type Report } from '../entry.ts'
+import { type DropReason, type Entry, eventKindOf, kindOf, type LogWarning } from '../entry.ts'
 
 /** One position of a log without its body. Other positions are named by number, -1 for none. */
 export interface Row {
@@ -9,29 +9,29 @@ export interface Row {
   readonly kind: string | null
   /** Whether it holds an event; a line that could not be decoded otherwise. */
   readonly isEvent: boolean
-  readonly stands: boolean
+  readonly inTree: boolean
   readonly canBeHead: boolean
   readonly parent: number
   readonly depth: number
   readonly jump: number
   readonly above: number
-  /** The tool call id of an action that stands in the tree, and the LLM response it belongs to. */
+  /** The tool call id of an action that is in the tree, and the LLM response it belongs to. */
   readonly callId: string | null
   readonly responseId: string | null
-  /** Why an answer stays out of the view. */
+  /** Why a tool result stays out of the view. */
   readonly dropped: DropReason | null
-  readonly reports: readonly Report[]
+  readonly warnings: readonly LogWarning[]
 }
 
 /** The row of an entry whose body is at hand. O(1). */
 export function rowOf(entry: Entry, dropped: DropReason | null): Row {
-  const action = entry.stands && entry.event?.kind === 'ActionEvent' ? entry.event : null
+  const action = entry.inTree && entry.event?.kind === 'ActionEvent' ? entry.event : null
   return {
     id: entry.id,
     timestamp: entry.timestamp,
     kind: kindOf(entry),
     isEvent: eventKindOf(entry) !== null,
-    stands: entry.stands,
+    inTree: entry.inTree,
     canBeHead: entry.canBeHead,
     parent: entry.parent?.seq ?? -1,
     depth: entry.depth,
@@ -40,6 +40,6 @@ export function rowOf(entry: Entry, dropped: DropReason | null): Row {
     callId: action?.tool_call_id ?? null,
     responseId: action?.llm_response_id ?? null,
     dropped,
-    reports: entry.reports,
+    warnings: entry.warnings,
   }
 }

@@ -1,15 +1,16 @@
-/** Who has had the last word: an event goes in, whether the agent is through with its work comes out. */
+/** Whether an event ends the agent's turn: text without calls, or the finish tool's result. */
 
-import { hasText } from '../event/text.ts'
+import { replyOf } from '../event/reply.ts'
+import { hasText } from '../event/has-text.ts'
 import type { Event } from '../event/types.ts'
 
-/** Whether an event is the agent's last word: text for the user, and no call. */
+/** Whether an event is the agent's final reply: text for the user, and no call. What a user cut off is none. */
 export function isReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message
   // An image may have fields of its own, `text` among them: only what it must have tells it apart.
   const speaks = (content ?? []).some((part) => !('image_urls' in part) && hasText(part.text))
-  return speaks && (tool_calls?.length ?? 0) === 0
+  return speaks && (tool_calls?.length ?? 0) === 0 && replyOf(event)?.interrupted !== true
 }
 
 /** Whether an event says that the work is done: the result of the finish tool. */

@@ -1,4 +1,4 @@
-/** A column of texts: texts go in, two sections of bytes come out, and back, read one by one. Any text, lone surrogates too. */
+/** A column of texts, each readable by itself; any text, lone surrogates too. */
 
 /** How the texts stand in the bytes: as UTF-8, or where that cannot hold them, as UTF-16. */
 const UTF_8 = 0

@@ -1,4 +1,4 @@
-/** Sections of bytes go in, one sealed block of bytes comes out, and back: a block that was changed anywhere does not open. */
+/** Blocks of bytes with a checksum: one that was changed anywhere does not open, and the log is replayed instead. */
 
 /** What a block is, as its first words say. A block of another kind or version does not open. */
 export interface Label {
@@ -9,7 +9,9 @@ export interface Label {
 /** The checksum of a block, which names its content. */
 export type Seal = readonly [number, number]
 
-/** Written as a number and read as a number: on a machine of the other byte order it reads otherwise, and nothing opens. */
+/**
+ * Written as a number and read as a number: on a machine of the other byte order it reads otherwise, and nothing opens.
+ */
 const MAGIC = 0x51_4c_4f_43
 
 /** Words before the lengths of the sections: magic, kind, version, number of sections. */

@@ -1,4 +1,4 @@
-/** Writes one chunk of a skeleton: rows go in, sealed bytes come out. */
+/** Writes the rows of one chunk as columns. */
 
 import {
   CAN_BE_HEAD,
@@ -9,7 +9,7 @@ import {
   IS_EVENT,
   OTHER_KIND,
   type Rare,
-  STANDS,
+  IN_TREE,
 } from './chunk-form.ts'
 import { type Key, writeKeys } from './keys.ts'
 import type { Row } from './row.ts'
@@ -64,7 +64,10 @@ export function writeChunk(
   ])
 }
 
-/** A number of each row, put into a list of numbers. By hand: `from` with a function goes through an iterator, ten times slower. */
+/**
+ * A number of each row, put into a list of numbers. By hand: `from` with a function goes through an iterator, ten times
+ * slower.
+ */
 function column<L extends Int32Array | Uint8Array>(
   list: L,
   rows: readonly Row[],
@@ -75,18 +78,18 @@ function column<L extends Int32Array | Uint8Array>(
 }
 
 const flagsOf = (row: Row): number =>
-  (row.stands ? STANDS : 0) |
+  (row.inTree ? IN_TREE : 0) |
   (row.canBeHead ? CAN_BE_HEAD : 0) |
   (row.isEvent ? IS_EVENT : 0) |
-  (row.reports.length > 0 ? HAS_REPORTS : 0) |
-  (row.dropped === 'duplicate_answer' ? DROPPED_SECOND : 0) |
-  (row.dropped === 'orphan_answer' ? DROPPED_ORPHAN : 0)
+  (row.warnings.length > 0 ? HAS_REPORTS : 0) |
+  (row.dropped === 'duplicate_result' ? DROPPED_SECOND : 0) |
+  (row.dropped === 'orphan_result' ? DROPPED_ORPHAN : 0)
 
 /** The rare facts as JSON text; no text when there are none. */
 function rare(rows: readonly Row[], first: number): string {
   const kinds = rows.flatMap((row, at) =>
     codeOf(row.kind) === OTHER_KIND ? [[first + at, row.kind ?? ''] as const] : [],
   )
-  const reports = rows.flatMap((row) => row.reports)
-  return kinds.length + reports.length === 0 ? '' : JSON.stringify({ kinds, reports } satisfies Rare)
+  const warnings = rows.flatMap((row) => row.warnings)
+  return kinds.length + warnings.length === 0 ? '' : JSON.stringify({ kinds, warnings } satisfies Rare)
 }

@@ -1,0 +1,66 @@
+/**
+ * The status of each pending call (approved, held, started), kept in the log so that no crash or second process runs a
+ * call twice (P6).
+ */
+
+import type { JsonValue } from '../event/shapes.ts'
+import { listPendingCallsIn } from '../log/open-calls.ts'
+import type { Branch } from './branch.ts'
+
+/**
+ * What a log says of a pending call: a user `approved` it; it is `held`, because a pause came before it was begun; or
+ * it was `started`, so that it may not be started again unless that is asked for.
+ */
+export type CallStatus = 'approved' | 'held' | 'started'
+
+/** A call and what was settled about it. */
+export interface PendingCallStatus {
+  readonly action_id: string
+  readonly grant: CallStatus
+}
+
+/** The keys of ConversationStateUpdateEvent whose value lists the ids of actions that get a status. */
+export const GRANT_KEYS: Readonly<Record<CallStatus, string>> = {
+  approved: 'approved_actions',
+  held: 'held_actions',
+  started: 'started_actions',
+}
+
+const GRANTS = new Map(Object.entries(GRANT_KEYS).map(([grant, key]) => [key, grant as CallStatus]))
+
+/**
+ * The statuses after a state update; the same object when it changes none. The latest status of a call holds. Only
+ * pending calls of the branch have one, so that there are never more statuses than pending calls. O(k log k) for k
+ * pending calls, O(1) for any other update.
+ */
+export function foldCallStatuses(
+  callStatuses: readonly PendingCallStatus[],
+  branch: Branch,
+  key: unknown,
+  value: JsonValue | undefined,
+): readonly PendingCallStatus[] {
+  const grant = typeof key === 'string' ? GRANTS.get(key) : undefined
+  if (grant === undefined || !Array.isArray(value)) return callStatuses
+  const asked = new Set<unknown>(value)
+  const before = new Map(callStatuses.map((known) => [known.action_id, known.grant]))
+  const after = listPendingCallsIn(branch.pendingCalls).flatMap(({ entry: { id } }): PendingCallStatus[] => {
+    const now = asked.has(id) ? grant : before.get(id)
+    return now === undefined ? [] : [{ action_id: id, grant: now }]
+  })
+  const isSame = ({ action_id, grant: now }: PendingCallStatus, i: number): boolean =>
+    callStatuses[i]?.action_id === action_id && callStatuses[i].grant === now
+  return after.length === callStatuses.length && after.every(isSame) ? callStatuses : after
+}
+
+/**
+ * What is left when a conversation goes to wait for confirmation: nothing is approved any more, what was begun stays
+ * begun. O(k).
+ */
+export const withoutConsent = (callStatuses: readonly PendingCallStatus[]): readonly PendingCallStatus[] =>
+  callStatuses.every(({ grant }) => grant === 'started')
+    ? callStatuses
+    : callStatuses.filter(({ grant }) => grant === 'started')
+
+/** The ids of the calls that have this status. O(k). */
+export const granted = (callStatuses: readonly PendingCallStatus[], asked: CallStatus): Set<string> =>
+  new Set(callStatuses.flatMap(({ action_id, grant }) => (grant === asked ? [action_id] : [])))

@@ -1,0 +1,47 @@
+/** The entry `colloquy/state`: the reducer, the state that it folds, and what can be asked of it. */
+
+export { stateAt, switchTo } from './at.ts'
+export type { Branch } from './branch.ts'
+export type { CallStatus, PendingCallStatus } from './call-status.ts'
+export type { DroppedResult } from './dropped.ts'
+export { encodeState } from './encode.ts'
+export type { Header, StateError } from './header.ts'
+export {
+  activatedSkills,
+  type BranchInfo,
+  cutPoints,
+  findEvent,
+  isOnPath,
+  listBranches,
+  listDroppedResults,
+  listLeaves,
+  listPendingBatches,
+  listPendingCalls,
+  listWarnings,
+  pathTo,
+  viewEvents,
+} from './read.ts'
+export { reduce, replay } from './reduce.ts'
+export { type Checkpoint, initialState, type State, type StateOptions } from './state.ts'
+export { isStatus, type Status, STATUSES } from './status.ts'
+export {
+  type DropReason,
+  type Entry,
+  type EventEntry,
+  type EvictedBody,
+  kindOf,
+  type LogWarning,
+} from '../log/entry.ts'
+export type { Log } from '../log/log.ts'
+export type { PendingCall, PendingCallIndex } from '../log/open-calls.ts'
+export type { Vector } from '../log/vector.ts'
+export {
+  type BatchUnit,
+  type CallResult,
+  isPending,
+  type MessageUnit,
+  type Unit,
+  unitEvents,
+  type ViewItem,
+} from '../view/unit.ts'
+export type { View } from '../view/view.ts'

@@ -1,0 +1,174 @@
+/**
+ * What can be asked of a state: its events, branches, view, calls and warnings. Each function takes the whole state.
+ */
+
+import { ColloquyError } from '../event/errors.ts'
+import { quote } from '../event/quote.ts'
+import { isOnPathIn, pathToEntry } from '../log/ancestry.ts'
+import type { Entry, LogWarning } from '../log/entry.ts'
+import { findEventIn, listWarningsIn } from '../log/log.ts'
+import { listPendingCallsIn, type PendingCall } from '../log/open-calls.ts'
+import { cutPointsIn } from '../view/cut-points.ts'
+import type { BatchUnit, ViewItem } from '../view/unit.ts'
+import { listPendingBatchesIn, viewEventsIn } from '../view/view.ts'
+import { listLeavesIn } from './at.ts'
+import { activatedSkillsIn } from './branch.ts'
+import { type DroppedResult, listDroppedResultsIn } from './dropped.ts'
+import type { State } from './state.ts'
+
+/**
+ * The entry of the event with this id, on whatever branch, or undefined. O(log n).
+ * @example
+ * findEvent(replay([{ kind: 'PauseEvent', id: 'a' }]), 'a').seq // 0
+ */
+export function findEvent(state: State, id: string): Entry | undefined {
+  return findEventIn(state.log, id)
+}
+
+/**
+ * The entries from the root down to an event, both included; to HEAD when none is named, none for null. O(depth), law
+ * T.
+ * @throws ColloquyError `unknown_event` when no event of the tree has the id.
+ * @example
+ * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
+ * pathTo(state).map((entry) => entry.id) // ['a', 'b']
+ * pathTo(state, 'a').length // 1
+ */
+export function pathTo(state: State, eventId?: string | null): Entry[] {
+  return pathToEntry(entryAt(state, eventId))
+}
+
+/**
+ * Whether an event lies on the path to another one, or to HEAD when none is named; each lies on its own. O(log depth).
+ * @throws ColloquyError `unknown_event` when no event of the tree has one of the ids.
+ * @example
+ * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'b' }])
+ * isOnPath(state, 'a') // true
+ * isOnPath(state, 'b', 'a') // false
+ */
+export function isOnPath(state: State, eventId: string, leafId?: string | null): boolean {
+  return isOnPathIn(known(state, eventId), entryAt(state, leafId))
+}
+
+const entryAt = (state: State, id: string | null | undefined): Entry | null =>
+  id === undefined ? state.log.head : id === null ? null : known(state, id)
+
+function known(state: State, id: string): Entry {
+  const entry = findEventIn(state.log, id)
+  if (entry !== undefined) return entry
+  throw new ColloquyError('unknown_event', `no event ${quote(id)} in this conversation`, { event_id: id })
+}
+
+/**
+ * The ends of the branches, in log order: entries that can be HEAD with no such entry below them. O(n).
+ * @example
+ * const a = { kind: 'PauseEvent', id: 'a' }
+ * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
+ * listLeaves(state).map((entry) => entry.id) // ['b', 'c']
+ */
+export function listLeaves(state: State): Entry[] {
+  return listLeavesIn(state.log)
+}
+
+/** One way through the tree, from a root to an end. */
+export interface BranchInfo {
+  /** Id of the event that it ends with. */
+  readonly leafId: string
+  /** Number of events on it. */
+  readonly length: number
+  /** Whether HEAD lies on it. */
+  readonly holdsHead: boolean
+}
+
+/**
+ * The branches in the order of their ends in the log. O(n + branches · log n).
+ * @example
+ * const a = { kind: 'PauseEvent', id: 'a' }
+ * const state = replay([a, { ...a, id: 'b', parent_id: 'a' }, { ...a, id: 'c', parent_id: 'a' }])
+ * listBranches(state) // [{ leafId: 'b', length: 2, holdsHead: false }, { leafId: 'c', length: 2, holdsHead: true }]
+ */
+export function listBranches({ log }: State): BranchInfo[] {
+  const { head } = log
+  return listLeavesIn(log).flatMap((leaf) =>
+    leaf.id === null
+      ? []
+      : [{ leafId: leaf.id, length: leaf.depth + 1, holdsHead: head !== null && isOnPathIn(head, leaf) }],
+  )
+}
+
+/**
+ * What replay had to repair or ignore in the whole log, in log order. O(n); of a snapshot's part only its warnings.
+ * @example
+ * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'PauseEvent', id: 'a' }])
+ * listWarnings(state).map((warning) => warning.code) // ['duplicate_id']
+ */
+export function listWarnings(state: State): LogWarning[] {
+  return listWarningsIn(state.log)
+}
+
+/**
+ * The calls on HEAD's branch without a result, in log order, whether they are in the view or not. O(k log k) for k
+ * calls.
+ * @example
+ * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+ * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
+ * listPendingCalls(replay([action])).map(({ entry }) => entry.id) // ['a']
+ */
+export function listPendingCalls(state: State): PendingCall[] {
+  return listPendingCallsIn(state.branch.pendingCalls)
+}
+
+/**
+ * The events of the view of HEAD's branch, in order (U9). Lazy; O(events read).
+ * @example
+ * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } }])
+ * [...viewEvents(state)].map((item) => item.id) // ['m']
+ */
+export function viewEvents(state: State): IterableIterator<ViewItem> {
+  return viewEventsIn(state.branch.view)
+}
+
+/**
+ * The batches that wait for a tool result, in order: out of the view for the time (U4). O(units).
+ * @example
+ * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+ * const action = { kind: 'ActionEvent', id: 'a', thought: [], tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
+ * listPendingBatches(replay([action])).length // 1
+ */
+export function listPendingBatches(state: State): BatchUnit[] {
+  return listPendingBatchesIn(state.branch.view)
+}
+
+/**
+ * The indices into the view's events at which a condensation may begin or end, ascending (U8): the borders of units
+ * outside thinking loops, always with 0 and the length. O(units).
+ * @example
+ * const state = replay([{ kind: 'MessageEvent', id: 'm', source: 'user', llm_message: { role: 'user', content: [{ text: 'hi' }] } }])
+ * cutPoints(state) // [0, 1]
+ */
+export function cutPoints(state: State): number[] {
+  return cutPointsIn(state.branch.view)
+}
+
+/**
+ * The tool results on HEAD's branch that stay out of the view, in log order, and why: `duplicate_result` when the call
+ * has one already, `orphan_result` when there is no such call on the branch or it was forgotten. O(path) when there are
+ * any.
+ * @example
+ * const state = replay([{ kind: 'AgentErrorEvent', id: 'e', tool_name: 'ls', tool_call_id: 'c', error: 'no' }])
+ * listDroppedResults(state) // [{ id: 'e', reason: 'orphan_result' }]
+ */
+export function listDroppedResults(state: State): DroppedResult[] {
+  return listDroppedResultsIn(state.branch)
+}
+
+/**
+ * The names of the skills that messages on HEAD's branch activated, each once, in order. O(activations).
+ * @example
+ * const llm_message = { role: 'user', content: [{ text: 'hi' }] }
+ * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message, activated_skills: ['git'] }])
+ * activatedSkills(state) // ['git']
+ */
+export function activatedSkills(state: State): string[] {
+  return activatedSkillsIn(state.branch)
+}
