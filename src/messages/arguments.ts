@@ -1,13 +1,14 @@
-/** Reads the arguments of a call: text that should be a JSON object and may not be goes in, text or an object that is one comes out. */
+/** Reads the arguments of a call, which should be a JSON object and may be any text. */
 
 import type { JsonObject } from '../event/shapes.ts'
-import { wellFormed } from './text.ts'
+import { isWhitespace, wellFormed } from './text.ts'
 
 /** Objects nested deeper than this cannot be written by every JSON writer (design D17). */
 const MAX_DEPTH = 512
 
 /**
- * The arguments as the JSON text of an object: as they are, byte for byte, when they are one, else wrapped. O(length).
+ * The arguments as the JSON text of an object: as they are, byte for byte, when they are one; `{}` where there are
+ * none, as many servers write a call without arguments; else wrapped. O(length).
  *
  * @example
  * argumentText('{"a": 1}') // '{"a": 1}'
@@ -15,20 +16,37 @@ const MAX_DEPTH = 512
  */
 export function argumentText(given: string): string {
   const text = wellFormed(given)
+  if (isWhitespace(text)) return '{}'
   return parseObject(text) === null ? JSON.stringify({ _raw: text }) : text
 }
 
 /**
- * The arguments as an object, wrapped when they are none, or one that is nested too deep to be written again. O(length).
+ * The arguments as an object, wrapped when they are none, or one that is nested too deep to be written again.
+ * O(length).
  *
  * @example
  * argumentObject('[1]') // { _raw: '[1]' }
  */
 export function argumentObject(given: string): JsonObject {
   const text = wellFormed(given)
+  if (isWhitespace(text)) return {}
   const parsed = parseObject(text)
   if (parsed === null || isDeep(text)) return { _raw: text }
   return mayEscapeSurrogate(text) ? repaired(parsed) : parsed
+}
+
+/**
+ * The arguments as a tool may be given them: `{}` where there are none; null where they are no JSON object, or one that
+ * is nested too deep to be written again. O(length).
+ *
+ * @example
+ * readArguments('{"a": 1}') // { a: 1 }
+ * readArguments('[1]') // null
+ */
+export function readArguments(given: string): JsonObject | null {
+  if (isWhitespace(given)) return {}
+  const parsed = parseObject(given)
+  return parsed === null || isDeep(given) ? null : parsed
 }
 
 function parseObject(text: string): JsonObject | null {
@@ -57,7 +75,10 @@ function isDeep(json: string): boolean {
 
 const mayEscapeSurrogate = (json: string): boolean => /\\u[dD][89a-fA-F]/.test(json)
 
-/** The object with U+FFFD for each lone surrogate that was written as an escape; `JSON.stringify` escapes only the lone ones. */
+/**
+ * The object with U+FFFD for each lone surrogate that was written as an escape; `JSON.stringify` escapes only the lone
+ * ones.
+ */
 function repaired(value: JsonObject): JsonObject {
   const json = JSON.stringify(value).replace(/\\(?:ud[89a-f]..|.)/gs, (escape) =>
     escape.length > 2 ? '\\ufffd' : escape,

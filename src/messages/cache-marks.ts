@@ -1,4 +1,4 @@
-/** Hands out Anthropic's cache breakpoints: whether a block asks for one goes in, the field it gets comes out. */
+/** Hands out Anthropic's cache breakpoints, of which a request may hold only a few. */
 
 /** A block at which a prefix to be cached may end. */
 export interface CacheControl {
@@ -10,7 +10,9 @@ export type Mark = (asked: boolean) => CacheControl
 /** The provider takes no more in a request. */
 const MAX_MARKS = 4
 
-/** A giver of breakpoints for one request: the first that ask get one, so that a longer history changes no block before. */
+/**
+ * A giver of breakpoints for one request: the first that ask get one, so that a longer history changes no block before.
+ */
 export function cacheMarks(): Mark {
   let left = MAX_MARKS
   return (asked) => {

@@ -1,4 +1,4 @@
-/** Gives every call of a request an id of its own that its provider takes: the ids as logged go in, one by one, legal ones come out. */
+/** Gives every call of a request an id that is unique there and legal for its provider. */
 
 /** Which call ids a provider takes. */
 export interface IdForm {
@@ -11,8 +11,9 @@ export interface IdForm {
 const ROOM = 8
 
 /**
- * A giver of ids for one request. An id that is legal and new stays as it is. What it gives depends on the ids before only, so
- * that a longer history keeps the ids of a shorter one; it never gives the same id twice. O(1) amortised an id.
+ * A giver of ids for one request. An id that is legal and new stays as it is. What it gives depends on the ids before
+ * only, so that a longer history keeps the ids of a shorter one; it never gives the same id twice. O(1) amortised an
+ * id.
  *
  * @example
  * const give = callIds({ illegal: /[^a-z]/g, maxLength: 40 })

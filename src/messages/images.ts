@@ -1,4 +1,4 @@
-/** Reads image references: a URL or data URL goes in, an image that providers take comes out, or null. */
+/** Reads image references, and refuses what providers do not take. */
 
 import { wellFormed } from './text.ts'
 
@@ -10,7 +10,10 @@ export type Image =
   | { readonly from: 'data'; readonly mediaType: ImageType; readonly data: string }
   | { readonly from: 'web'; readonly url: string; readonly secure: boolean }
 
-/** The image behind a reference, or null for one that no provider would take: another scheme or format, broken base64. O(length). */
+/**
+ * The image behind a reference, or null for one that no provider would take: another scheme or format, broken base64.
+ * O(length).
+ */
 export function readImage(reference: string): Image | null {
   const url = reference.trim()
   return /^data:/i.test(url) ? readDataUrl(url) : readWebUrl(url)
@@ -21,7 +24,10 @@ export function urlOf(image: Image): string {
   return image.from === 'web' ? image.url : `data:${image.mediaType};base64,${image.data}`
 }
 
-/** A browser's screenshot as a data URL; null when there is none. It is given as base64 without a type, sometimes as a data URL. */
+/**
+ * A browser's screenshot as a data URL; null when there is none. It is given as base64 without a type, sometimes as a
+ * data URL.
+ */
 export function screenshotUrl(data: string): string | null {
   if (data === '') return null
   if (data.startsWith('data:')) return data
@@ -32,7 +38,10 @@ const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.)*[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
 const WEB_URL = new RegExp(`^(https?)://${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
-/** Read by pattern, not by the global URL, which a bare JavaScript engine lacks; an address with a password in it is refused. */
+/**
+ * Read by pattern, not by the global URL, which a bare JavaScript engine lacks; an address with a password in it is
+ * refused.
+ */
 function readWebUrl(url: string): Image | null {
   const match = WEB_URL.exec(url)
   if (match === null || Number(match[2] ?? 0) > 65_535) return null

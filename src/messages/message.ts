@@ -1,5 +1,9 @@
-/** The neutral messages: what a model is told, before any provider's grammar. One interface for each role, with the names of the wire. */
+/**
+ * The neutral messages: what a model is sent, before any provider's grammar. One interface for each role, with the
+ * names of the wire.
+ */
 
+import type { ReplyRecord } from '../event/reply.ts'
 import type {
   Content,
   MessageToolCall,
@@ -9,13 +13,16 @@ import type {
   ThinkingBlock,
 } from '../event/shapes.ts'
 
-/** The one system message of a list; it stands first. */
+/**
+ * A system prompt. The latest one stands first; with `system: 'append'` the first one does, and later ones where they
+ * came.
+ */
 export interface SystemMessage {
   readonly role: 'system'
   readonly content: readonly TextContent[]
 }
 
-/** What the model is told by the user or in the user's place: messages, summaries, images. */
+/** What the model is sent by the user or in the user's place: messages, summaries, images. */
 export interface UserMessage {
   readonly role: 'user'
   readonly content: readonly Content[]
@@ -29,7 +36,7 @@ export interface NeutralToolCall extends MessageToolCall {
   readonly responses_reasoning_item: ReasoningItemModel | null
 }
 
-/** One reply of the model. Each of its calls is answered by one of the tool messages directly behind it. */
+/** One reply of the model. Each of its calls has its result in one of the tool messages directly behind it. */
 export interface AssistantMessage {
   readonly role: 'assistant'
   readonly content: readonly Content[]
@@ -39,6 +46,8 @@ export interface AssistantMessage {
   readonly thinking_blocks: readonly (ThinkingBlock | RedactedThinkingBlock)[]
   /** The reasoning item of a reply without calls; calls carry their own. */
   readonly responses_reasoning_item: ReasoningItemModel | null
+  /** What is known of how the reply was made; absent where nothing is. */
+  readonly reply?: ReplyRecord
 }
 
 /** The result of one call: what a tool said, why the call was refused, or what went wrong. */
@@ -48,31 +57,37 @@ export interface ToolMessage {
   readonly tool_call_id: string
   /** Name of the tool. */
   readonly name: string
-  /** Whether the tool failed, the scaffold could not run it, or the call was refused or never answered. */
+  /** Whether the tool failed, the scaffold could not run it, or the call was refused or has no result. */
   readonly is_error: boolean
 }
 
 /** A message of any role, told apart by `role`; each can be read as a wire Message. */
 export type NeutralMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
-/** What to do with calls that nothing has answered yet (design U4). */
-export type PendingCalls =
+/** What to do with pending calls (design U4). */
+export type PendingCallHandling =
   /** Leave out the whole reply that made them. */
   | 'omit'
   /** Throw. */
   | 'refuse'
-  /** Answer each with an error result that gives this reason. */
+  /** Give each an error result with this reason. */
   | { readonly close: string }
 
 /** How a view is written as messages. */
 export interface MessageOptions {
   /** Default: `omit`. */
-  readonly pending?: PendingCalls
+  readonly pending?: PendingCallHandling
   /**
-   * Longest text of a tool result, in UTF-16 units; longer ones lose their middle and say so. Applies to each text of a result.
-   * Default: no limit, since a text cut here cannot be read again by the model.
+   * Longest text of a tool result, in UTF-16 units; longer ones lose their middle and say so. Applies to each text of a
+   * result. Default: no limit, since a text cut here cannot be read again by the model.
    */
   readonly maxResultLength?: number
+  /**
+   * What becomes of a system prompt that replaces another. `replace` (default): the latest stands first, which changes
+   * the prefix of every message. `append`: the first one stays, and later ones stand where they came, for models that
+   * take system messages there.
+   */
+  readonly system?: 'replace' | 'append'
 }
 
 /** Whether a part of content holds images; the two kinds are told apart by their fields, as `type` may be absent. */

@@ -1,4 +1,4 @@
-/** Moves images out of tool results that may not hold them: results go in, results with a word in their place and the images come out. */
+/** Moves images out of tool results, for grammars whose results hold text only. */
 
 import { imageFollows, imageMoved } from './phrases.ts'
 import { type ImagePiece, type Piece, textPiece } from './pieces.ts'

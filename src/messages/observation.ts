@@ -1,10 +1,10 @@
-/** Says an observation in words: an observation goes in, the content that the model is shown comes out. No clock, no files, no limit. */
+/** An observation as the content that the model is shown: the same each time, without clock or files. */
 
 import type { Content, ImageContent, Observation, TextContent } from '../event/shapes.ts'
 import { screenshotUrl } from './images.ts'
 import { isImage } from './message.ts'
 import { ERROR_LINE } from './phrases.ts'
-import { isBlank } from './text.ts'
+import { isWhitespace } from './text.ts'
 
 /** The kinds that are shown by more than their content. A Map, as a tool may give its observations any kind at all. */
 const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Content[]> = new Map([
@@ -15,8 +15,8 @@ const PROJECTIONS: ReadonlyMap<string, (observation: Observation) => readonly Co
 ])
 
 /**
- * The content that a tool result shows of an observation. An error is told by one leading line. The same observation gives
- * the same content at any time on any machine; a kind that is not known is shown by its content. O(content).
+ * The content that a tool result shows of an observation. An error is shown by one leading line. The same observation
+ * gives the same content at any time on any machine; a kind that is not known is shown by its content. O(content).
  *
  * @example
  * observationContent({ kind: 'X', content: [{ text: 'no' }], is_error: true }).length // 2
@@ -66,7 +66,7 @@ function task(observation: Observation): Content[] {
 function sleeptime(observation: Observation): readonly Content[] {
   const content = contentOf(observation)
   const message = text(observation['message'])
-  const silent = content.every((part) => !isImage(part) && isBlank(part.text))
+  const silent = content.every((part) => !isImage(part) && isWhitespace(part.text))
   return silent && message !== '' ? [{ type: 'text', text: message }] : content
 }
 

@@ -1,4 +1,7 @@
-/** The fixed sentences that stand where a provider demands text and the log has none. Changing one changes every cached prefix. */
+/**
+ * The fixed sentences that stand where a provider demands text and the log has none. Changing one changes every cached
+ * prefix.
+ */
 
 /** Leads the result of a tool that failed, and stands alone where such a result says nothing. */
 export const ERROR_LINE = '[An error occurred during execution.]'
@@ -12,7 +15,7 @@ export const GO_ON = '[Go on.]'
 /** What the assistant says in a turn that holds nothing but its thinking. */
 export const NO_ANSWER = '[No answer was given.]'
 
-/** The result of a call that the list of messages does not answer. */
+/** The result of a call for which the list of messages holds none. */
 export const NO_RESULT = '[No result was recorded.]'
 
 /** Stands for an image that the provider cannot take. */

@@ -1,24 +1,23 @@
-/** What providers ask of a text: some text goes in, whether it says anything, or the text as it may be sent, comes out. */
+/** What providers ask of a text: that it says something, ends in no white space, and has bytes. */
 
-// White space as JavaScript or Python see it: the second also takes U+001C to U+001F and U+0085, and checks most requests.
-const SPACES = '\\s\\u0085\\u001c-\\u001f'
+import { SPACES } from '../event/has-text.ts'
+
+export { isWhitespace } from '../event/has-text.ts'
+
 const SPACE = new RegExp(`[${SPACES}]`, 'u')
-const INK = new RegExp(`[^${SPACES}]`, 'u')
 const LONE_SURROGATE = /\p{Surrogate}/gu
 
-/** Whether a text is nothing but white space. O(length). */
-export function isBlank(text: string): boolean {
-  return !INK.test(text)
-}
-
 /** The text without the white space at its end. O(length); a regular expression would be quadratic. */
-export function cutEnd(text: string): string {
+export function trimTrailing(text: string): string {
   let end = text.length
   while (end > 0 && SPACE.test(text.charAt(end - 1))) end -= 1
   return text.slice(0, end)
 }
 
-/** The text with U+FFFD for each lone surrogate: such text has no bytes, and providers refuse the whole request. O(length). */
+/**
+ * The text with U+FFFD for each lone surrogate: such text has no bytes, and providers refuse the whole request.
+ * O(length).
+ */
 export function wellFormed(text: string): string {
   return text.replace(LONE_SURROGATE, '\ufffd')
 }

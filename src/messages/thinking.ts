@@ -1,4 +1,4 @@
-/** Says which thinking may go back to the provider that made it: a block goes in, what is sent of it byte for byte comes out, or null. */
+/** Which thinking may go back to the provider that made it, byte for byte. */
 
 import type { RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
 import { isWellFormed } from './text.ts'
@@ -15,8 +15,8 @@ export interface RedactedThinking {
 }
 
 /**
- * What a provider takes back of a block: null when it is unsigned or empty, or holds a lone surrogate, since a text without bytes
- * cannot go back byte for byte. O(length).
+ * What a provider takes back of a block: null when it is unsigned or empty, or holds a lone surrogate, since a text
+ * without bytes cannot go back byte for byte. O(length).
  */
 export function returnable(
   block: ThinkingBlock | RedactedThinkingBlock,

@@ -1,23 +1,40 @@
-/** Writes the result of a call: an answer and the call it answers go in, the tool message comes out. */
+/** Writes the result of a call as a tool message. */
 
 import type { Content, TextContent } from '../event/shapes.ts'
-import type { ActionEvent, AnswerEvent } from '../event/types.ts'
+import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
+import { unreachable } from '../event/unreachable.ts'
 import { isImage, type ToolMessage } from './message.ts'
 import { observationContent } from './observation.ts'
-import { clip, isBlank } from './text.ts'
+import { clip, isWhitespace } from './text.ts'
 
 /** The reason that a rejection has when it names none (interface 2.2). */
 const REJECTED = 'User rejected the action'
 
 /**
- * The tool message of an answer, under the id of the call it answers: an answer found its call by the action's id may carry
- * another. Texts longer than `maxLength` lose their middle. O(content).
+ * The tool message of a result, under the id of the call that it ends: a result that found its call by the action's id
+ * may carry another. Texts longer than `maxLength` lose their middle. O(content).
  */
-export function resultMessage(answer: AnswerEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
-  return messageFor(call, clipped(contentOf(answer), maxLength), isError(answer))
+export function resultMessage(answer: ToolResultEvent, call: ActionEvent, maxLength = Infinity): ToolMessage {
+  return messageFor(call, contentWithin(answer, maxLength), isError(answer))
 }
 
-/** The tool message of a call that nothing answered, and the reason why not. */
+interface Shown {
+  readonly maxLength: number
+  readonly content: readonly Content[]
+}
+
+/** What results seen before show, so that what is known of their parts stays beside them. */
+const SHOWN = new WeakMap<ToolResultEvent, Shown>()
+
+function contentWithin(answer: ToolResultEvent, maxLength: number): readonly Content[] {
+  const known = SHOWN.get(answer)
+  if (known !== undefined && known.maxLength === maxLength) return known.content
+  const content = clipped(contentOf(answer), maxLength)
+  SHOWN.set(answer, { maxLength, content })
+  return content
+}
+
+/** The tool message of a call without a result, and the reason why it has none. */
 export function closedMessage(call: ActionEvent, reason: string): ToolMessage {
   return messageFor(call, [text(reason)], true)
 }
@@ -26,22 +43,22 @@ function messageFor(call: ActionEvent, content: readonly Content[], is_error: bo
   return { role: 'tool', content, tool_call_id: call.tool_call_id, name: call.tool_name, is_error }
 }
 
-function contentOf(answer: AnswerEvent): readonly Content[] {
+function contentOf(answer: ToolResultEvent): readonly Content[] {
   switch (answer.kind) {
     case 'ObservationEvent':
       return [...observationContent(answer.observation), ...(answer.extended_content ?? [])]
     case 'UserRejectObservation': {
       const reason = answer.rejection_reason ?? REJECTED
-      return [text(`Action rejected: ${isBlank(reason) ? REJECTED : reason}`)]
+      return [text(`Action rejected: ${isWhitespace(reason) ? REJECTED : reason}`)]
     }
     case 'AgentErrorEvent':
       return [text(answer.error)]
     default:
-      return unreachable(answer)
+      return unreachable(answer, 'kind')
   }
 }
 
-const isError = (answer: AnswerEvent): boolean =>
+const isError = (answer: ToolResultEvent): boolean =>
   answer.kind !== 'ObservationEvent' || answer.observation.is_error === true
 
 const clipped = (content: readonly Content[], limit: number): readonly Content[] =>
@@ -50,7 +67,3 @@ const clipped = (content: readonly Content[], limit: number): readonly Content[]
     : content.map((part) => (isImage(part) ? part : { ...part, text: clip(part.text, limit) }))
 
 const text = (given: string): TextContent => ({ type: 'text', text: given })
-
-function unreachable(answer: never): never {
-  throw new TypeError(`no answer: ${String((answer as AnswerEvent).kind)}`)
-}

@@ -1,19 +1,40 @@
-/** Reads neutral messages as turns: any list of them goes in; calls and results that pair up under legal ids come out. */
+/**
+ * Reads neutral messages as turns that every provider takes: calls and results pair up under legal ids, and no two
+ * replies touch.
+ */
 
 import { ColloquyError } from '../event/errors.ts'
+import type { Grammar } from '../event/reply.ts'
+import type { ReasoningItemModel } from '../event/shapes.ts'
 import { callIds, type IdForm } from './call-ids.ts'
 import type { Image } from './images.ts'
 import type { AssistantMessage, NeutralMessage, NeutralToolCall, ToolMessage } from './message.ts'
-import { ERROR_LINE, NO_RESULT, OPENING } from './phrases.ts'
+import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
 import { type Piece, piecesOf, type TextPiece, textPiece, textsOf } from './pieces.ts'
+import { type PartCounts, type PartKind, type PartRef, refsOf } from './reply-parts.ts'
 import { toolName } from './tool-names.ts'
 
 /** What differs between the grammars before a word of them is written. */
 export interface Limits {
+  readonly grammar: Grammar
   readonly callId: IdForm
   readonly toolNameLength: number
   /** Which images the provider takes. */
   readonly takesImage: (image: Image) => boolean
+  /** The kinds of parts that its replies have. */
+  readonly kinds: readonly PartKind[]
+  /** The parts of a reply in the order in which they are written where its record names none. */
+  readonly order: (message: AssistantMessage, counts: PartCounts) => readonly PartRef[]
+  /** Whether nothing but calls may stand behind a call. */
+  readonly callsLast: boolean
+  /** Whether a part is one that the provider has signed, and takes back. */
+  readonly isSigned: (message: AssistantMessage, ref: PartRef) => boolean
+  /** Whether anything is written of a reply without calls; signed parts count, whether they are kept or not. */
+  readonly says: (turn: AssistantTurn) => boolean
+  /** Whether a reply that was paused is gone on with by sending it back as the last message. */
+  readonly pauses: boolean
+  /** Whether a system message may stand behind others. */
+  readonly appends: boolean
 }
 
 /** What the user says; never empty. */
@@ -23,10 +44,24 @@ export interface UserTurn {
   readonly name: string | null
 }
 
+/** A system prompt that has come later; it stands behind what the user says, and before a reply or at the end. */
+export interface SystemTurn {
+  readonly role: 'system'
+  readonly texts: readonly TextPiece[]
+}
+
 /** What the assistant says and calls, and the results of its calls. */
 export interface AssistantTurn {
   readonly role: 'assistant'
+  /** Index of the message in the list. */
+  readonly at: number
   readonly message: AssistantMessage
+  /** The parts of the reply, in the order in which they are written. */
+  readonly refs: readonly PartRef[]
+  /** How many of them end with the last signed one; 0 when none is signed. */
+  readonly bound: number
+  /** How many of them are signed. */
+  readonly signed: number
   readonly texts: readonly TextPiece[]
   readonly calls: readonly Call[]
   /** One for each call, in the order they came. */
@@ -46,47 +81,85 @@ export interface Result {
   readonly isError: boolean
 }
 
-export type Turn = UserTurn | AssistantTurn
+export type Turn = UserTurn | SystemTurn | AssistantTurn
 
-/** A conversation that begins with the user. */
+/** A conversation that begins with the user, and ends with what a model can reply to. */
 export interface Turns {
   readonly system: readonly TextPiece[]
   readonly turns: readonly Turn[]
 }
 
 /**
- * The turns of a list of messages. Whatever the list holds, each call has one result under its own id: a result that belongs to
- * no call is left out, a call without one gets an error. A turn depends only on the messages up to the next turn. O(content).
+ * The turns of a list of messages. Whatever the list holds, each call has one result under its own id: a result that
+ * belongs to no call is left out, a call without one gets an error. A reply that another one follows, or nothing, has a
+ * fixed user turn behind it, but for one that was paused: so what stands before a reply is what stood there when it was
+ * asked for. Nothing that is added here depends on what is signed or comes later. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  */
 export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Turns {
   if (messages.length === 0)
     throw new ColloquyError('empty_view', 'there is nothing to send: no message of the view says anything')
   const giveId = callIds(limits.callId)
-  const system: TextPiece[] = []
+  let system: readonly TextPiece[] = []
+  /** Whether nothing but system prompts has come so far. */
+  let leads = true
   const turns: Turn[] = []
+  let waiting: SystemTurn[] = []
+  /**
+   * Makes room for a reply, or for the end; for a reply of which nothing is written too, since others came behind it.
+   */
+  const close = (writes: boolean): void => {
+    const last = turns.at(-1)
+    if (last === undefined) turns.push(userTurn(OPENING))
+    else if (last.role === 'assistant' && last.calls.length === 0) {
+      if (isPaused(last, limits)) return
+      turns.push(userTurn(GO_ON))
+    }
+    // A system message may stand before a reply and at the end, and nowhere else.
+    if (!writes) return
+    turns.push(...waiting)
+    waiting = []
+  }
   for (let at = 0; at < messages.length; at += 1) {
     const message = messages[at]
     if (message === undefined || message.role === 'tool') continue
-    if (message.role === 'system') system.push(...textsOf(message.content))
-    else if (message.role === 'user') {
+    if (message.role === 'system') {
+      const texts = textsOf(message.content)
+      if (leads) system = [...system, ...texts]
+      else if (!limits.appends) system = texts
+      else if (texts.length > 0) waiting.push({ role: 'system', texts })
+      continue
+    }
+    leads = false
+    if (message.role === 'user') {
       const pieces = piecesOf(message.content, limits.takesImage)
       if (pieces.length > 0) turns.push({ role: 'user', pieces, name: message.name })
     } else {
       const results: ToolMessage[] = []
+      const first = at
       for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1]) {
         results.push(next)
         at += 1
       }
-      turns.push(assistantTurn(message, results, giveId, limits))
+      const turn = assistantTurn(message, first, results, giveId, limits)
+      const writes = turn.calls.length > 0 || limits.says(turn)
+      close(writes)
+      if (writes) turns.push(turn)
     }
   }
-  if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', pieces: [textPiece(OPENING)], name: null })
+  close(true)
   return { system, turns }
 }
 
+const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece(text)], name: null })
+
+/** Whether a reply waits to be gone on with, in the words of the provider that is asked. */
+const isPaused = ({ message: { reply } }: AssistantTurn, { pauses, grammar }: Limits): boolean =>
+  pauses && reply?.grammar === grammar && reply.stop_reason === 'pause_turn'
+
 function assistantTurn(
   message: AssistantMessage,
+  at: number,
   given: readonly ToolMessage[],
   giveId: (id: string) => string,
   limits: Limits,
@@ -114,5 +187,65 @@ function assistantTurn(
   for (const call of calls) {
     if (left.has(call)) results.push({ call, pieces: [textPiece(NO_RESULT)], isError: true })
   }
-  return { role: 'assistant', message, texts: textsOf(message.content), calls, results }
+  return {
+    role: 'assistant',
+    at,
+    message,
+    ...partsOf(message, limits),
+    texts: textsOf(message.content),
+    calls,
+    results,
+  }
+}
+
+/** The parts of a reply in their order, and which of them are signed. */
+export function partsOf(
+  message: AssistantMessage,
+  limits: Limits,
+): Pick<AssistantTurn, 'refs' | 'bound' | 'signed'> {
+  const counts = countsOf(message, limits)
+  const refs = ownOrder(message, counts, limits) ?? limits.order(message, counts)
+  const isSigned = (ref: PartRef): boolean => limits.isSigned(message, ref)
+  return { refs, bound: refs.findLastIndex(isSigned) + 1, signed: refs.filter(isSigned).length }
+}
+
+/** Kept beside the message, as each of its parts asks for them. */
+const REASONING = new WeakMap<AssistantMessage, readonly ReasoningItemModel[]>()
+
+/** The reasoning items of a reply: its own, then those of its calls. O(calls) the first time. */
+export function reasoningItems(message: AssistantMessage): readonly ReasoningItemModel[] {
+  const known = REASONING.get(message)
+  if (known !== undefined) return known
+  const { responses_reasoning_item, tool_calls } = message
+  const items = [responses_reasoning_item, ...tool_calls.map((call) => call.responses_reasoning_item)].filter(
+    (item) => item !== null,
+  )
+  REASONING.set(message, items)
+  return items
+}
+
+function countsOf(message: AssistantMessage, { kinds }: Limits): PartCounts {
+  const counts: PartCounts = {
+    thinking: message.thinking_blocks.length,
+    text: message.content.length,
+    call: message.tool_calls.length,
+    reasoning: reasoningItems(message).length,
+  }
+  return Object.fromEntries(kinds.map((kind) => [kind, counts[kind] ?? 0]))
+}
+
+/**
+ * The order that the reply's record gives, to the grammar that it was read in; null where it gives none that can be
+ * sent.
+ */
+function ownOrder(
+  { reply }: AssistantMessage,
+  counts: PartCounts,
+  limits: Limits,
+): readonly PartRef[] | null {
+  if (reply?.parts === undefined || reply.grammar !== limits.grammar) return null
+  const refs = refsOf(reply.parts, counts)
+  if (refs === null || !limits.callsLast) return refs
+  const call = refs.findIndex(({ kind }) => kind === 'call')
+  return call < 0 || refs.slice(call).every(({ kind }) => kind === 'call') ? refs : null
 }

@@ -1,0 +1,182 @@
+/**
+ * Writes neutral messages for the AI SDK as ModelMessages of plain JSON, and proves of each reply that it stands behind
+ * what it saw.
+ */
+
+import { argumentObject } from '../arguments.ts'
+
+import { type Digest, digestOf } from '../digest.ts'
+import type { AssistantMessage, NeutralMessage } from '../message.ts'
+import { moveImages } from '../moved-images.ts'
+import { thinkingDigest } from '../own-digest.ts'
+import { NO_ANSWER } from '../phrases.ts'
+import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
+import { startProof, type WriteOptions } from '../prefix.ts'
+import { isWhitespace, wellFormed } from '../text.ts'
+import { returnable } from '../thinking.ts'
+import { textsOfPart } from '../thinking-parts.ts'
+import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
+import { callDigest, resultDigest, type Role, type Written } from '../written.ts'
+import { LIMITS } from './limits.ts'
+import type {
+  AiSdkAssistantMessage,
+  AiSdkImageData,
+  AiSdkMessage,
+  AiSdkReasoning,
+  AiSdkText,
+  AiSdkToolCall,
+  AiSdkToolResult,
+  AiSdkUserMessage,
+} from './types.ts'
+
+type AssistantPart = AiSdkAssistantMessage['content'][number]
+
+/**
+ * The messages for the AI SDK; valid whatever the log holds (law M). The SDK takes a leading system message only with
+ * `allowSystemInMessages`; without, give its content as `instructions` and the others as `messages`. Thinking is sent
+ * with what Anthropic needs to check it, as long as its reply stands behind what it saw; where a reply has none, its
+ * reasoning text is. Reasoning items of OpenAI's Responses grammar are left out: by default the SDK would send their
+ * ids alone. O(content).
+ *
+ * @throws ColloquyError `empty_view` when there are no messages.
+ * @example
+ * toAiSdk([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }]
+ */
+export function toAiSdk(messages: readonly NeutralMessage[], options: WriteOptions = {}): AiSdkMessage[] {
+  const { system, turns } = turnsOf(messages, LIMITS)
+  const proof = startProof(LIMITS.grammar, options)
+  const out: AiSdkMessage[] = []
+  const prove = (role: Role, pieces: readonly Piece[]): void => {
+    for (const block of pieces) proof.add(role, { block, digest: () => pieceDigest(block) })
+  }
+  prove('front', system)
+  if (system.length > 0) out.push({ role: 'system', content: joinTexts(system) })
+  for (const turn of turns) {
+    if (turn.role === 'system') continue
+    if (turn.role === 'user') {
+      prove('user', turn.pieces)
+      out.push({ role: 'user', content: turn.pieces.map(userPart) })
+      continue
+    }
+    const parts = replyParts(turn, proof.keeps(turn))
+    for (const part of parts) proof.add('assistant', part)
+    // The SDK refuses no message without parts, but providers do.
+    if (parts.length > 0) out.push({ role: 'assistant', content: parts.map(({ block }) => block) })
+    if (turn.results.length === 0) continue
+    const moved = moveImages(turn.results, ({ image }, { isError }) => isError || image.from === 'web')
+    for (const block of moved.results) proof.add('user', { block, digest: () => resultDigest(block) })
+    out.push({ role: 'tool', content: moved.results.map(toolResult) })
+    prove('user', moved.pieces)
+    if (moved.pieces.length > 0) out.push({ role: 'user', content: moved.pieces.map(userPart) })
+  }
+  proof.record(out, out)
+  return out
+}
+
+/**
+ * The parts of a reply. Texts before its last signed part stay as they came, as that part is bound to them. A reply
+ * that ends in reasoning has a fixed sentence behind it.
+ */
+function replyParts(turn: AssistantTurn, keeps: boolean): Written<AssistantPart>[] {
+  const { refs, bound, message, calls } = turn
+  const parts = refs.flatMap(({ kind, at }, place): Written<AssistantPart>[] => {
+    const exact = keeps && place < bound
+    switch (kind) {
+      case 'thinking':
+        return reasoningPart(message.thinking_blocks[at], keeps)
+      case 'text': {
+        const part = message.content[at]
+        return part === undefined ? [] : textsOfPart(part, exact).map(textPart)
+      }
+      case 'call': {
+        const call = calls[at]
+        return call === undefined ? [] : [callPart(call)]
+      }
+      default:
+        return []
+    }
+  })
+  const told = reasoningText(message)
+  const all = told === null ? parts : [told, ...parts]
+  return endsInReasoning(turn, told !== null) ? [...all, textPart(textPiece(NO_ANSWER))] : all
+}
+
+type Thinking = AssistantMessage['thinking_blocks'][number]
+
+/** Whether a block is sent: signed, or never signed at all; what was signed and cannot go back is not. */
+const isDeliveryCursor = (block: Thinking): boolean =>
+  returnable(block) !== null || ('thinking' in block && !block.signature && !isWhitespace(block.thinking))
+
+function reasoningPart(block: Thinking | undefined, keeps: boolean): Written<AiSdkReasoning>[] {
+  if (block === undefined || !isDeliveryCursor(block)) return []
+  const sent = returnable(block)
+  if (sent === null) {
+    const text = 'thinking' in block ? wellFormed(block.thinking) : ''
+    return [{ block: { type: 'reasoning', text }, digest: () => thinkingDigest(block) }]
+  }
+  if (!keeps) return []
+  const part: AiSdkReasoning =
+    'data' in sent
+      ? { type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: sent.data } } }
+      : {
+          type: 'reasoning',
+          text: sent.thinking,
+          providerOptions: { anthropic: { signature: sent.signature } },
+        }
+  return [{ block: part, digest: () => thinkingDigest(block) }]
+}
+
+/** The reasoning text of a reply without thinking that could be sent. */
+function reasoningText({
+  thinking_blocks,
+  reasoning_content,
+}: AssistantMessage): Written<AiSdkReasoning> | null {
+  if (isWhitespace(reasoning_content ?? '') || thinking_blocks.some(isDeliveryCursor)) return null
+  const text = wellFormed(reasoning_content ?? '')
+  return { block: { type: 'reasoning', text }, digest: (): Digest => digestOf(text) }
+}
+
+/** Whether the last part that says something is reasoning, sent or not. */
+function endsInReasoning({ message, refs }: AssistantTurn, told: boolean): boolean {
+  const last = refs.findLast(({ kind, at }) => {
+    const [text, block] = [message.content[at], message.thinking_blocks[at]]
+    if (kind === 'text') return text !== undefined && textsOfPart(text, false).length > 0
+    return kind === 'call' || (block !== undefined && isDeliveryCursor(block))
+  })
+  return last === undefined ? told : last.kind === 'thinking'
+}
+
+const textPart = (piece: TextPiece): Written<AiSdkText> => ({
+  block: { type: 'text', text: piece.text },
+  digest: () => pieceDigest(piece),
+})
+
+function callPart(call: Call): Written<AiSdkToolCall> {
+  const { id, name, source } = call
+  const input = argumentObject(source.arguments)
+  return {
+    block: { type: 'tool-call', toolCallId: id, toolName: name, input },
+    digest: () => callDigest(call),
+  }
+}
+
+function toolResult({ call, pieces, isError }: Result): AiSdkToolResult {
+  const ends = { type: 'tool-result', toolCallId: call.id, toolName: call.name } as const
+  if (pieces.every(isText)) {
+    return { ...ends, output: { type: isError ? 'error-text' : 'text', value: joinTexts(pieces) } }
+  }
+  return { ...ends, output: { type: 'content', value: pieces.map(resultPart) } }
+}
+
+const userPart = (piece: Piece): AiSdkUserMessage['content'][number] =>
+  piece.type === 'image' && piece.image.from === 'web'
+    ? { type: 'file', mediaType: 'image', data: piece.image.url }
+    : resultPart(piece)
+
+/** A web address has moved into a user message before: in a result it would have to be a URL object. */
+function resultPart(piece: Piece): AiSdkText | AiSdkImageData {
+  if (piece.type === 'text') return { type: 'text', text: piece.text }
+  const { image } = piece
+  if (image.from === 'web') return { type: 'text', text: image.url }
+  return { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } }
+}

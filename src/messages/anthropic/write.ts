@@ -1,0 +1,171 @@
+/** Writes neutral messages as Anthropic Messages, and proves of each reply that it stands behind what it saw. */
+
+import { argumentObject } from '../arguments.ts'
+import { cacheMarks, type Mark } from '../cache-marks.ts'
+import type { Digest } from '../digest.ts'
+import type { NeutralMessage } from '../message.ts'
+import { moveImages } from '../moved-images.ts'
+import { thinkingDigest } from '../own-digest.ts'
+import { NO_ANSWER } from '../phrases.ts'
+import { type ImagePiece, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
+import { startProof, type WriteOptions } from '../prefix.ts'
+import { trimTrailing } from '../text.ts'
+import { returnable } from '../thinking.ts'
+import { endsInThinking, textsOfPart } from '../thinking-parts.ts'
+import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
+import { callDigest, resultDigest, type Written } from '../written.ts'
+import { LIMITS } from './limits.ts'
+import type {
+  AnthropicBlock,
+  AnthropicImage,
+  AnthropicMessage,
+  AnthropicRedactedThinking,
+  AnthropicRequest,
+  AnthropicText,
+  AnthropicThinking,
+  AnthropicToolResult,
+  AnthropicToolUse,
+} from './types.ts'
+
+/**
+ * The system prompt and the messages of a Messages request; valid whatever the log holds (law M). A reply goes back as
+ * it came, its thinking byte for byte, as long as it stands behind what it saw; otherwise without its signed parts.
+ * Unsigned thinking is left out. Messages of one role in a row are one. Of the parts marked `cache_prompt` the first
+ * four become breakpoints, as the provider takes no more. O(content).
+ *
+ * @throws ColloquyError `empty_view` when there are no messages.
+ * @example
+ * toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }]) // { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }
+ */
+export function toAnthropic(
+  messages: readonly NeutralMessage[],
+  options: WriteOptions = {},
+): AnthropicRequest {
+  const { system, turns } = turnsOf(messages, LIMITS)
+  const mark = cacheMarks()
+  const proof = startProof(LIMITS.grammar, options)
+  const out: { readonly role: AnthropicMessage['role']; readonly content: AnthropicBlock[] }[] = []
+  const add = (role: AnthropicMessage['role'], blocks: readonly Written<AnthropicBlock>[]): void => {
+    if (blocks.length === 0) return
+    let last = out.at(-1)
+    if (last?.role !== role || role === 'system') out.push((last = { role, content: [] }))
+    for (const written of blocks) {
+      last.content.push(written.block)
+      proof.add(role, written)
+    }
+  }
+
+  const head = system.map((piece) => textBlock(piece, mark))
+  for (const written of head) proof.add('front', written)
+  for (const turn of turns) {
+    if (turn.role === 'user')
+      add(
+        'user',
+        turn.pieces.map((piece) => pieceBlock(piece, mark)),
+      )
+    else if (turn.role === 'system')
+      add(
+        'system',
+        turn.texts.map((piece) => textBlock(piece, mark)),
+      )
+    else {
+      add('assistant', replyBlocks(turn, proof.keeps(turn), mark))
+      const moved = moveImages(turn.results, (_, result) => result.isError)
+      add(
+        'user',
+        moved.results.map((result) => resultBlock(result, mark)),
+      )
+      add(
+        'user',
+        moved.pieces.map((piece) => pieceBlock(piece, mark)),
+      )
+    }
+  }
+  const request: AnthropicRequest = {
+    ...(head.length === 0 ? {} : { system: head.map(({ block }) => block) }),
+    // Only texts were added to system messages.
+    messages: out as AnthropicMessage[],
+  }
+  proof.record(request, out)
+  return request
+}
+
+/**
+ * The blocks of a reply. Texts before its last signed part stay as they came, as that part is bound to them; of the
+ * others the space at the end is cut and the blank ones are left out. Thinking must not end a message, so a fixed
+ * sentence follows it there.
+ */
+function replyBlocks(turn: AssistantTurn, keeps: boolean, mark: Mark): Written<AnthropicBlock>[] {
+  const { refs, bound, message, calls } = turn
+  const blocks = refs.flatMap(({ kind, at }, place): Written<AnthropicBlock>[] => {
+    switch (kind) {
+      case 'thinking':
+        return keeps ? thinkingBlock(message, at) : []
+      case 'text': {
+        const part = message.content[at]
+        if (part === undefined) return []
+        const exact = keeps && place < bound
+        return textsOfPart(part, exact).map((piece) =>
+          textBlock(exact ? piece : { ...piece, text: trimTrailing(piece.text) }, mark),
+        )
+      }
+      case 'call': {
+        const call = calls[at]
+        return call === undefined ? [] : [callBlock(call)]
+      }
+      default:
+        return []
+    }
+  })
+  return endsInThinking(message, refs) ? [...blocks, textBlock(textPiece(NO_ANSWER), mark)] : blocks
+}
+
+function thinkingBlock(
+  { thinking_blocks }: AssistantTurn['message'],
+  at: number,
+): Written<AnthropicThinking | AnthropicRedactedThinking>[] {
+  const given = thinking_blocks[at]
+  const sent = given === undefined ? null : returnable(given)
+  if (given === undefined || sent === null) return []
+  const digest = (): Digest => thinkingDigest(given)
+  return 'data' in sent
+    ? [{ block: { type: 'redacted_thinking', ...sent }, digest }]
+    : [{ block: { type: 'thinking', ...sent }, digest }]
+}
+
+function callBlock(call: Call): Written<AnthropicToolUse> {
+  const { id, name, source } = call
+  const input = argumentObject(source.arguments)
+  return { block: { type: 'tool_use', id, name, input }, digest: () => callDigest(call) }
+}
+
+/** A result without content has no `content`; a mark inside of it marks the whole. */
+function resultBlock(result: Result, mark: Mark): Written<AnthropicToolResult> {
+  const { call, pieces, isError } = result
+  const content = pieces.map((piece) => pieceBlock({ ...piece, cache: false }, mark).block)
+  const block: AnthropicToolResult = {
+    type: 'tool_result',
+    tool_use_id: call.id,
+    ...(content.length === 0 ? {} : { content }),
+    ...(isError ? { is_error: true } : {}),
+    ...mark(pieces.some((piece) => piece.cache)),
+  }
+  return { block, digest: () => resultDigest(result) }
+}
+
+const pieceBlock = (piece: Piece, mark: Mark): Written<AnthropicText | AnthropicImage> =>
+  piece.type === 'text' ? textBlock(piece, mark) : imageBlock(piece, mark)
+
+const textBlock = (piece: TextPiece, mark: Mark): Written<AnthropicText> => ({
+  block: { type: 'text', text: piece.text, ...mark(piece.cache) },
+  digest: () => pieceDigest(piece),
+})
+
+function imageBlock(piece: ImagePiece, mark: Mark): Written<AnthropicImage> {
+  const { image, cache } = piece
+  const source: AnthropicImage['source'] =
+    image.from === 'web'
+      ? { type: 'url', url: image.url }
+      : { type: 'base64', media_type: image.mediaType, data: image.data }
+  return { block: { type: 'image', source, ...mark(cache) }, digest: () => pieceDigest(piece) }
+}

@@ -1,0 +1,64 @@
+/** Reads what a provider sent without trusting its shape: replies come from many servers, and a reader never throws. */
+
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
+
+/** An object of which nothing is known. */
+export type Found = Readonly<Record<string, unknown>>
+
+/** The value where it is an object, else an empty one. */
+export const objectOf = (value: unknown): Found =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Found) : {}
+
+/** The objects of a list; none where it is no list. */
+export const objectsOf = (value: unknown): readonly Found[] =>
+  Array.isArray(value) ? value.map(objectOf) : []
+
+/** The value where it is a text, else an empty one. */
+export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/**
+ * What an object says beside the fields that are named: nulls and empty lists say nothing. Null where it says nothing
+ * more. O(fields).
+ */
+export function moreOf(value: Found, ...known: readonly string[]): JsonObject | null {
+  const entries = Object.entries(value).filter(([key, field]) => !known.includes(key) && saysMore(field))
+  return entries.length === 0 ? null : (Object.fromEntries(entries) as JsonObject)
+}
+
+const saysMore = (field: unknown): boolean =>
+  field !== null && field !== undefined && !(Array.isArray(field) && field.length === 0)
+
+/** The tokens that a provider counted, without its nulls; null where it counted none. O(size). */
+export function usageOf(value: unknown): JsonObject | null {
+  const usage = withoutNulls(objectOf(value)) as JsonObject
+  return Object.keys(usage).length === 0 ? null : usage
+}
+
+/** A deep copy without nulls and the objects that they leave empty. A list stays as it is. */
+function withoutNulls(value: Found): Found {
+  const kept = Object.entries(value).flatMap(([key, field]): [string, unknown][] => {
+    if (field === null || field === undefined) return []
+    if (typeof field !== 'object' || Array.isArray(field)) return [[key, field]]
+    const inner = withoutNulls(field as Found)
+    return Object.keys(inner).length === 0 ? [] : [[key, inner]]
+  })
+  return Object.fromEntries(kept)
+}
+
+/**
+ * A value as JSON text; as it is where it is a text already. Empty where it is nested too deep for any writer. O(size).
+ */
+export function textOfInput(value: unknown): string {
+  if (typeof value === 'string') return value
+  try {
+    return JSON.stringify(value ?? {})
+  } catch {
+    return TOO_DEEP
+  }
+}
+
+/** No JSON, so that a call with it is not executed. */
+const TOO_DEEP = '(nested too deep to be written)'
+
+/** What a provider sent as it is: it was JSON. */
+export const asJson = (value: Found): JsonValue => value as JsonObject

@@ -1,0 +1,37 @@
+/** The entry `colloquy/messages`: what the model is sent, in each provider's grammar. */
+
+export type { AiSdkMessage } from './ai-sdk/types.ts'
+export { toAiSdk } from './ai-sdk/write.ts'
+export { collectAnthropic } from './anthropic/collect.ts'
+export { type AnthropicReply, fromAnthropic } from './anthropic/read.ts'
+export type { AnthropicBlock, AnthropicMessage, AnthropicRequest } from './anthropic/types.ts'
+export { toAnthropic } from './anthropic/write.ts'
+export type {
+  AssistantMessage,
+  MessageOptions,
+  NeutralMessage,
+  NeutralToolCall,
+  PendingCallHandling,
+  SystemMessage,
+  ToolMessage,
+  UserMessage,
+} from './message.ts'
+export { toMessages } from './neutral.ts'
+export type { ReplyCollector } from './collector.ts'
+export type { ReadOptions, Reply, ReplyOutcome, ReplyTool } from './reply-events.ts'
+export { collectOpenAIChat } from './openai-chat/collect.ts'
+export { type ChatReply, fromOpenAIChat } from './openai-chat/read.ts'
+export type { ChatMessage } from './openai-chat/types.ts'
+export { toOpenAIChat } from './openai-chat/write.ts'
+export { collectOpenAIResponses } from './openai-responses/collect.ts'
+export { fromOpenAIResponses, type ResponsesReply } from './openai-responses/read.ts'
+export type { ResponsesItem, ResponsesRequest } from './openai-responses/types.ts'
+export { toOpenAIResponses } from './openai-responses/write.ts'
+export {
+  digestOfTools,
+  type LeftOut,
+  type LeftOutReason,
+  type RequestRecord,
+  requestRecord,
+  type WriteOptions,
+} from './prefix.ts'

@@ -1,0 +1,18 @@
+/** What OpenAI Chat Completions takes, before a word of it is written; readers of its replies use it too. */
+
+import { allOf } from '../reply-parts.ts'
+import type { Limits } from '../turns.ts'
+
+export const LIMITS: Limits = {
+  grammar: 'openai-chat',
+  callId: { illegal: /[^!-~]/gu, maxLength: 40 },
+  toolNameLength: 64,
+  takesImage: () => true,
+  kinds: ['text', 'call'],
+  order: (_, counts) => allOf(counts, 'text', 'call'),
+  callsLast: true,
+  isSigned: () => false,
+  says: ({ texts }) => texts.length > 0,
+  pauses: false,
+  appends: true,
+}

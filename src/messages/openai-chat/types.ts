@@ -1,0 +1,43 @@
+/** The shapes of OpenAI Chat Completions, as far as the log has something to say in them. */
+
+export interface ChatText {
+  readonly type: 'text'
+  readonly text: string
+}
+
+export interface ChatImage {
+  readonly type: 'image_url'
+  readonly image_url: { readonly url: string }
+}
+
+export interface ChatToolCall {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+export interface ChatSystemMessage {
+  readonly role: 'system'
+  readonly content: ChatText[]
+}
+
+export interface ChatUserMessage {
+  readonly role: 'user'
+  readonly content: (ChatText | ChatImage)[]
+  readonly name?: string
+}
+
+export interface ChatAssistantMessage {
+  readonly role: 'assistant'
+  readonly content?: string
+  readonly tool_calls?: ChatToolCall[]
+}
+
+export interface ChatToolMessage {
+  readonly role: 'tool'
+  readonly tool_call_id: string
+  readonly content: string
+}
+
+/** A message that can be given to the `openai` package as a ChatCompletionMessageParam. */
+export type ChatMessage = ChatSystemMessage | ChatUserMessage | ChatAssistantMessage | ChatToolMessage

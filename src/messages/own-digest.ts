@@ -1,0 +1,84 @@
+/**
+ * The digest of what is bound within a reply: its parts up to the last signed one, so that a change of any of them is
+ * noticed.
+ */
+
+import type { ReasoningItemModel, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
+import { type Digest, digestBeside, digestOf, digestOfAll, nameOf } from './digest.ts'
+import { type AssistantMessage, isImage } from './message.ts'
+import type { PartRef } from './reply-parts.ts'
+import { type Limits, partsOf, reasoningItems } from './turns.ts'
+
+const [OWN, THINKING, REDACTED, TEXT, IMAGE, CALL, REASONING, ABSENT] = [
+  'own',
+  'thinking',
+  'redacted',
+  'text',
+  'image',
+  'call',
+  'reasoning',
+  'absent',
+].map(digestOf) as [Digest, Digest, Digest, Digest, Digest, Digest, Digest, Digest]
+
+/** The digest of parts of a reply as the log has them. O(parts) where they were seen before, else O(length). */
+export const ownDigestOf = (message: AssistantMessage, refs: readonly PartRef[]): Digest =>
+  digestOfAll(OWN, ...refs.map((ref) => partDigest(message, ref)))
+
+/**
+ * The digest that a reply's record keeps as `own`: of what its last signed part is bound to within it, in the order
+ * that its `reply.parts` give. A reader makes the message of the reply first, then this. O(length).
+ */
+export function ownDigest(message: AssistantMessage, limits: Limits): string {
+  const { refs, bound } = partsOf(message, limits)
+  return nameOf(ownDigestOf(message, refs.slice(0, bound)))
+}
+
+/** The digest of one part as the log has it. */
+function partDigest(message: AssistantMessage, { kind, at }: PartRef): Digest {
+  switch (kind) {
+    case 'thinking': {
+      const block = message.thinking_blocks[at]
+      return block === undefined ? ABSENT : thinkingDigest(block)
+    }
+    case 'text': {
+      const part = message.content[at]
+      if (part === undefined) return ABSENT
+      if (isImage(part)) return digestOfAll(IMAGE, ...part.image_urls.map(digestOf))
+      return digestOfAll(TEXT, digestBeside(part, 0, part.text))
+    }
+    case 'call': {
+      const call = message.tool_calls[at]
+      if (call === undefined) return ABSENT
+      const { id, name, arguments: given, responses_item_id } = call
+      return digestOfAll(
+        CALL,
+        digestOf(id),
+        digestOf(name),
+        digestBeside(call, 0, given),
+        digestOf(responses_item_id ?? ''),
+      )
+    }
+    case 'reasoning': {
+      const item = reasoningItems(message)[at]
+      return item === undefined ? ABSENT : reasoningDigest(item)
+    }
+  }
+}
+
+/** The digest of a thinking block, signature and all. */
+export function thinkingDigest(block: ThinkingBlock | RedactedThinkingBlock): Digest {
+  if (!('thinking' in block)) return digestOfAll(REDACTED, digestBeside(block, 0, block.data))
+  const { thinking, signature } = block
+  return digestOfAll(THINKING, digestBeside(block, 0, thinking), digestBeside(block, 1, signature ?? ''))
+}
+
+/** The digest of what is sent of a reasoning item. */
+export function reasoningDigest(item: ReasoningItemModel): Digest {
+  const { id, encrypted_content, summary } = item
+  return digestOfAll(
+    REASONING,
+    digestOf(id ?? ''),
+    digestBeside(item, 0, encrypted_content ?? ''),
+    ...(summary ?? []).map((text, slot) => digestBeside(item, slot + 1, text)),
+  )
+}

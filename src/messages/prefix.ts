@@ -1,0 +1,140 @@
+/**
+ * Proves for each reply that what is written before it is what the model saw, since providers refuse or drop reasoning
+ * whose prefix has changed; a reply of which that is not so goes back without its signed parts.
+ */
+
+import type { Grammar } from '../event/reply.ts'
+import { digestOf, digestOfAll, followedBy, nameOf } from './digest.ts'
+import { ownDigestOf } from './own-digest.ts'
+import type { AssistantTurn } from './turns.ts'
+import { type Role, roleDigest, type Written } from './written.ts'
+
+/** How a list of messages is written in a provider's grammar. */
+export interface WriteOptions {
+  /**
+   * The tool list of the request, as it is given to the provider. Where it is known, replies made under another one
+   * lose their signed parts; where it is not, that is not checked.
+   */
+  readonly tools?: readonly object[]
+  /** Called with each reply whose signed parts are left out, and why. */
+  readonly onPrefix?: (left: LeftOut) => void
+  /**
+   * Whether replies are held against what their records say. Default: yes. With `false` all signed parts are sent, and
+   * no digest is made: for models that bind no reasoning to what stands before it.
+   */
+  readonly prove?: boolean
+}
+
+/**
+ * Why signed parts are left out. `prefix`: what stands before the reply is not what it saw. `tools`: the tool list is
+ * another. `own`: the reply itself was changed, as by redaction. `grammar`: it was made in another grammar. `earlier`:
+ * one of these is so of a reply before it, and it has no record of its own that would prove it.
+ */
+export type LeftOutReason = 'prefix' | 'tools' | 'own' | 'grammar' | 'earlier'
+
+/** A reply whose signed parts are left out. */
+export interface LeftOut {
+  /** Index of the reply in the list of neutral messages. */
+  readonly message: number
+  readonly reason: LeftOutReason
+  /** How many signed parts it has. */
+  readonly parts: number
+}
+
+/** What is known of a request that was written here, for the record of the reply that it gets. */
+export interface RequestRecord {
+  readonly grammar: Grammar
+  /** Digest of the system prompt and of all messages. */
+  readonly prefix: string
+  /** Digest of the tool list, where that was given. */
+  readonly tools?: string
+  /** The replies whose signed parts are left out. */
+  readonly leftOut: readonly LeftOut[]
+}
+
+/**
+ * Changes whenever a grammar writes the same turn in another way: what was recorded before then proves nothing any
+ * more.
+ */
+const VERSION = 1
+
+/** The digest of what has been written so far, and what it proves. */
+export interface Proof {
+  /** A block has been written. */
+  readonly add: (role: Role, block: Written<unknown>) => void
+  /** Whether the signed parts of the reply that is to be written next may be sent. */
+  readonly keeps: (turn: AssistantTurn) => boolean
+  /** Keeps the record beside the request, and beside its list of messages. */
+  readonly record: (request: object, list: object) => void
+}
+
+const RECORDS = new WeakMap<object, RequestRecord>()
+
+/**
+ * The record of a request that one of the grammars wrote, or of its list of messages: also of an object that was spread
+ * from it, as long as it has the same `messages` or `input`. Null for any other, and where nothing was proved. O(1).
+ * @example
+ * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
+ * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'
+ */
+export function requestRecord(request: object): RequestRecord | null {
+  const { messages, input } = request as { readonly messages?: unknown; readonly input?: unknown }
+  for (const key of [request, messages, input]) {
+    const record = typeof key === 'object' && key !== null ? RECORDS.get(key) : undefined
+    if (record !== undefined) return record
+  }
+  return null
+}
+
+/**
+ * The digest of a tool list; cache marks count for nothing. O(size).
+ * @example
+ * digestOfTools([{ name: 'ls' }]) === digestOfTools([{ name: 'ls', cache_control: { type: 'ephemeral' } }]) // true
+ */
+export const digestOfTools = (tools: readonly object[]): string =>
+  nameOf(
+    digestOf(JSON.stringify(tools, (key, value: unknown) => (key === 'cache_control' ? undefined : value))),
+  )
+
+/** The proof of one request, as its blocks are written. */
+export function startProof(grammar: Grammar, { tools, onPrefix, prove = true }: WriteOptions): Proof {
+  if (!prove) return { add: () => undefined, keeps: () => true, record: () => undefined }
+  const toolList = tools === undefined ? null : digestOfTools(tools)
+  const leftOut: LeftOut[] = []
+  let digest = digestOfAll(digestOf(`${grammar} ${VERSION}`))
+  /** Whether the latest reply stands where its record says, or no reply so far says otherwise. */
+  let isProven = true
+
+  /** Why the record of a reply does not prove that it may be sent as it was; null where it does, or says nothing. */
+  const reasonAgainst = ({ message, refs, bound }: AssistantTurn): LeftOutReason | null => {
+    const { grammar: made, prefix, tools: seen, own } = message.reply ?? {}
+    const isOther = typeof made === 'string' && made !== grammar
+    if (isOther) return bound > 0 ? 'grammar' : null
+    if (typeof prefix === 'string' && prefix !== nameOf(digest)) return 'prefix'
+    if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
+    if (typeof own === 'string' && own !== nameOf(ownDigestOf(message, refs.slice(0, bound)))) return 'own'
+    return null
+  }
+
+  return {
+    add: (role, block) => {
+      digest = followedBy(digest, roleDigest(role, block.digest()))
+    },
+    keeps: (turn) => {
+      const reason = reasonAgainst(turn)
+      const { grammar: made, prefix } = turn.message.reply ?? {}
+      if (reason !== null) isProven = false
+      else if (typeof prefix === 'string' && (made ?? grammar) === grammar) isProven = true
+      if (isProven || turn.bound === 0) return isProven
+      const left: LeftOut = { message: turn.at, reason: reason ?? 'earlier', parts: turn.signed }
+      leftOut.push(left)
+      onPrefix?.(left)
+      return false
+    },
+    record: (request, list) => {
+      const known = toolList === null ? {} : { tools: toolList }
+      const record: RequestRecord = { grammar, prefix: nameOf(digest), ...known, leftOut }
+      RECORDS.set(request, record).set(list, record)
+    },
+  }
+}
