@@ -1,9 +1,9 @@
-/** Blocks: a state goes in, the stretches of its view that are forgotten whole or not at all come out, with what holds some of them in place. */
+/** The stretches of a view that are forgotten whole or not at all, and those that something holds in place. */
 
 import { Vector } from '../log/vector.ts'
 import type { State } from '../state/state.ts'
 import { loopStarts } from '../view/loops.ts'
-import { eventCount, isPending, type Unit, unitItems } from '../view/unit.ts'
+import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'
 import type { View } from '../view/view.ts'
 
 /** What may be forgotten that is kept otherwise. */
@@ -14,14 +14,20 @@ export interface Permissions {
   readonly forgetLastUserMessage?: boolean
 }
 
-/** A message, a batch outside of thinking loops, or a whole loop. Its ends are cut points, and between two cut points lie whole blocks. */
+/**
+ * A message, a batch outside of thinking loops, or a whole loop. Its ends are cut points, and between two cut points
+ * lie whole blocks.
+ */
 export interface Block {
   /** Index of its first event in the view. */
   readonly at: number
   /** How many events of the view it holds. */
   readonly count: number
   readonly units: readonly Unit[]
-  /** Whether it stays whatever is cut: the system prompt, the last user message, and what its ids do not tell from other units. */
+  /**
+   * Whether it stays whatever is cut: the system prompt, the last user message, and what its ids do not tell from other
+   * units.
+   */
   readonly stays: boolean
 }
 
@@ -54,7 +60,7 @@ function fixedUnits(view: View, systemPrompt: string | null, permissions: Permis
   const owners = new Map<string, Unit>()
   let lastUser: Unit | null = null
   for (const unit of view.units) {
-    for (const { id } of unitItems(unit)) {
+    for (const { id } of unitEvents(unit)) {
       const other = owners.get(id)
       // A stored event may bear the id of a derived summary: a list of ids cannot name the one without the other.
       if (other !== undefined) fixed.add(unit).add(other)

@@ -1,16 +1,18 @@
-/** Fits a view into a budget: a state, a counter and a number of tokens go in, the cut and what is sent from it come out, or why there is none. */
+/** Cuts the oldest part of the view until the request fits, at legal cut points only, with few token counts (K4). */
 
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages } from '../messages/neutral.ts'
-import { saidBy } from '../messages/said.ts'
+import { renderMessage } from '../messages/render-message.ts'
 import type { State } from '../state/state.ts'
 import type { Unit } from '../view/unit.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'
-import { checkNumber } from './check.ts'
+import { checkNumber } from './check-number.ts'
 import { type CountTokens, counted } from './estimate.ts'
 import { firstFit } from './first-fit.ts'
 
-/** How a state is written before it is counted: `toMessages` with the options that are used for sending, masked or not. */
+/**
+ * How a state is written before it is counted: `toMessages` with the options that are used for sending, masked or not.
+ */
 export type WriteMessages = (state: State) => readonly NeutralMessage[]
 
 export interface FitOptions extends Permissions {
@@ -47,16 +49,17 @@ export interface NoFit {
 }
 
 /**
- * Leaves out events from the start of the view, whole units and whole thinking loops, until what is left fits a budget: as few as
- * possible. The system prompt and the last user message stay, the first events if asked for, and a view that says something is
- * never cut to nothing. The state and its log are left as they are.
+ * Leaves out events from the start of the view, whole units and whole thinking loops, until what is left fits a budget:
+ * as few as possible. The system prompt and the last user message stay, the first events if asked for, and a view that
+ * says something is never cut to nothing. The state and its log are left as they are.
  *
- * O(log n) calls of the counter, O(view) for each. Where the counter counts fewer messages as more tokens, the budget still
- * holds, but more may be left out than needed.
+ * O(log n) calls of the counter, O(view) for each. Where the counter counts fewer messages as more tokens, the budget
+ * still holds, but more may be left out than needed.
  *
  * @param count the caller's counter, or `estimateTokens`.
  * @param budget in tokens.
- * @throws ColloquyError `invalid_query` for numbers that are none, what `count` throws, and what `options.write` throws.
+ * @throws ColloquyError `invalid_argument` for numbers that are none, what `count` throws, and what `options.write`
+ * throws.
  * @example
  * const say = (id, text) => ({ kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content: [{ text }] } })
  * const state = replay([say('m1', 'long ago, '.repeat(100)), say('m2', 'now')])
@@ -113,4 +116,4 @@ function lastCut(blocks: readonly Block[], first: number): number {
 }
 
 /** Whether a unit is sent as a message of its own. */
-const speaks = (unit: Unit): boolean => unit.type === 'batch' || saidBy(unit.item.event) !== null
+const speaks = (unit: Unit): boolean => unit.type === 'batch' || renderMessage(unit.item.event) !== null

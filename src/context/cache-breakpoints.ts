@@ -1,18 +1,19 @@
-/** Places cache breakpoints: messages and the length of their stable prefix go in, the same messages with marks come out. */
+/** Marks the places where a provider should cache, at the end of the stable prefix. */
 
 import type { Content } from '../event/shapes.ts'
 import { isImage, type NeutralMessage } from '../messages/message.ts'
-import { isBlank } from '../messages/text.ts'
-import { checkNumber } from './check.ts'
+import { isWhitespace } from '../messages/text.ts'
+import { checkNumber } from './check-number.ts'
 
 /**
- * The messages with `cache_prompt` at the places that pay, and nowhere else: behind the first part of the system prompt, which other
- * conversations share, behind the whole of it, at the end of the stable prefix, where the request before put its last mark, and at
- * the end. At most four, as Anthropic takes no more, and only on parts that say something; thinking and calls get none. Give
- * the result to `toAnthropic`; the marks change nothing that the model reads. O(parts).
+ * The messages with `cache_prompt` at the places that pay, and nowhere else: behind the first part of the system
+ * prompt, which other conversations share, behind the whole of it, at the end of the stable prefix, where the request
+ * before put its last mark, and at the end. At most four, as Anthropic takes no more, and only on parts that say
+ * something; thinking and calls get none. Give the result to `toAnthropic`; the marks change nothing that the model
+ * reads. O(parts).
  *
  * @param stable how many leading messages the request before had too: `stablePrefix(previous, messages)`.
- * @throws ColloquyError `invalid_query` when `stable` is no count.
+ * @throws ColloquyError `invalid_argument` when `stable` is no count.
  * @example
  * const hi = { role: 'user', content: [{ text: 'hi' }], name: null }
  * cacheBreakpoints([hi], 0)[0].content // [{ text: 'hi', cache_prompt: true }]
@@ -21,8 +22,8 @@ export function cacheBreakpoints(messages: readonly NeutralMessage[], stable: nu
   checkNumber('stable', stable, { least: 0 })
   const system = messages[0]?.role === 'system' ? messages[0].content : []
   const places = [
-    placeIn(0, system, system.findIndex(saysSomething)),
-    placeIn(0, system, system.findLastIndex(saysSomething)),
+    placeIn(0, system, system.findIndex(hasContent)),
+    placeIn(0, system, system.findLastIndex(hasContent)),
     lastPlace(messages, Math.min(stable, messages.length)),
     lastPlace(messages, messages.length),
   ]
@@ -38,14 +39,14 @@ const placeIn = (at: number, content: readonly Content[], part: number): string 
 function lastPlace(messages: readonly NeutralMessage[], end: number): string | null {
   for (let at = end - 1; at >= 0; at -= 1) {
     const content = messages[at]?.content ?? []
-    const part = content.findLastIndex(saysSomething)
+    const part = content.findLastIndex(hasContent)
     if (part >= 0) return placeIn(at, content, part)
   }
   return null
 }
 
-const saysSomething = (part: Content): boolean =>
-  isImage(part) ? part.image_urls.length > 0 : !isBlank(part.text)
+const hasContent = (part: Content): boolean =>
+  isImage(part) ? part.image_urls.length > 0 : !isWhitespace(part.text)
 
 /** The message with exactly these parts marked; the same object when they are already. */
 function withMarks<M extends NeutralMessage>(message: M, isMarked: (part: number) => boolean): M {

@@ -1,13 +1,16 @@
-/** Estimates tokens: neutral messages go in, about how many tokens they take comes out, without a tokenizer. */
+/** Estimates tokens without a tokenizer. */
 
 import type { Content } from '../event/shapes.ts'
 import { isImage, type NeutralMessage } from '../messages/message.ts'
-import { checkNumber } from './check.ts'
+import { checkNumber } from './check-number.ts'
 
 /** Counts the tokens of what is sent; the caller's own. Fewer messages must not count more. */
 export type CountTokens = (messages: readonly NeutralMessage[]) => number
 
-/** What characters take, in 88ths of a token: words go by 5.5 letters, everything else in ASCII and most alphabets by 1.6. */
+/**
+ * What characters take, in 88ths of a token: words go by 5.5 letters, everything else in ASCII and most alphabets by
+ * 1.6.
+ */
 const SHARES = { word: 16, other: 55, wide: 88, token: 88 } as const
 
 /** From here on are the scripts of East Asia, and the halves of surrogate pairs: a token each. */
@@ -20,12 +23,13 @@ const FRAME = 4
 const IMAGE = 1600
 
 /**
- * About how many tokens messages take: for text, names, ids and arguments one for 5.5 small letters or spaces, for 1.6 capitals,
- * digits and signs, and for each character of East Asian scripts; 4 for each message and call, 1,600 for each image. Thinking and
- * reasoning count as they stand, encrypted or not. The tools that a request names beside the messages are not among them.
+ * About how many tokens messages take: for text, names, ids and arguments one for 5.5 small letters or spaces, for 1.6
+ * capitals, digits and signs, and for each character of East Asian scripts; 4 for each message and call, 1,600 for each
+ * image. Thinking and reasoning count as they stand, encrypted or not. The tools that a request names beside the
+ * messages are not among them.
  *
- * On recorded agent runs this was 0.85 to 1.4 times what tokenizers of today count. They differ by model: leave room, or give
- * a counter of your own. O(content).
+ * On recorded agent runs this was 0.85 to 1.4 times what tokenizers of today count. They differ by model: leave room,
+ * or give a counter of your own. O(content).
  * @example
  * estimateTokens([{ role: 'user', content: [{ text: 'How many files?' }], name: null }]) // 8
  */
@@ -35,7 +39,7 @@ export function estimateTokens(messages: readonly NeutralMessage[]): number {
   return tokens
 }
 
-/** What a counter says. @throws ColloquyError `invalid_query` when that is no number of tokens. */
+/** What a counter says. @throws ColloquyError `invalid_argument` when that is no number of tokens. */
 export const counted = (count: CountTokens, messages: readonly NeutralMessage[]): number =>
   checkNumber('the count of tokens', count(messages), { least: 0, whole: false })
 

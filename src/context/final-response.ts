@@ -1,31 +1,33 @@
-/** What the agent said in the end: a state goes in, the last words of its branch come out. */
+/** What the agent said in the end. */
 
 import type { Event } from '../event/types.ts'
 import type { Entry } from '../log/entry.ts'
-import { saysSomething } from '../messages/said.ts'
+import { hasContent } from '../messages/render-message.ts'
 import type { State } from '../state/state.ts'
-import { heldEvent } from './held.ts'
+import { loadedEvent } from './loaded-event.ts'
 import { shownOf } from './said-text.ts'
 
 /**
- * The message of the latest finish call of the agent on HEAD's branch, or the latest message in which it said something, whichever came
- * later; the empty text when there is neither, and for a finish call that could not be read. O(events since then).
+ * The message of the latest finish call of the agent on HEAD's branch, or the latest message in which it said
+ * something, whichever came later; the empty text when there is neither, and for a finish call that could not be read.
+ * O(events since then).
  *
- * @throws ColloquyError `not_held` when the state comes from a snapshot or `compact`, which let go of where it may stand.
+ * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped the place where it may
+ * be.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Done.' }] }
  * finalResponse(replay([{ kind: 'MessageEvent', source: 'agent', llm_message }])) // 'Done.'
  */
 export function finalResponse({ log }: State): string {
   for (let entry: Entry | null = log.head; entry !== null; entry = entry.parent) {
-    const event = heldEvent(entry, ['MessageEvent', 'ActionEvent'])
+    const event = loadedEvent(entry, ['MessageEvent', 'ActionEvent'])
     const words = event === null ? null : lastWords(event)
     if (words !== null) return words
   }
   return ''
 }
 
-/** What an event says as the agent's last word; null when it is none. */
+/** The text of an event as the agent's final reply; null when it is none. */
 function lastWords(event: Event): string | null {
   if (event.kind === 'ActionEvent') {
     if ((event.source ?? 'agent') !== 'agent' || event.tool_name !== 'finish') return null
@@ -34,5 +36,5 @@ function lastWords(event: Event): string | null {
   }
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return null
   const content = event.llm_message.content ?? []
-  return saysSomething(content) ? shownOf(content).join('') : null
+  return hasContent(content) ? shownOf(content).join('') : null
 }

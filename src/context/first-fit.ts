@@ -1,8 +1,8 @@
-/** Finds where a yes begins: a range and a question go in, the first number that is answered with yes comes out. */
+/** Binary search for the first number that a condition holds for. */
 
 /**
- * The smallest number of `from` … `to` that fits, or null when `to` does not; asked of a question whose answer turns from no to
- * yes once. At most 1 + ceil(log2(to - from + 1)) questions, and none where `from` is beyond `to`.
+ * The smallest number of `from` … `to` that fits, or null when `to` does not; for a condition that turns from false to
+ * true once. At most 1 + ceil(log2(to - from + 1)) questions, and none where `from` is beyond `to`.
  */
 export function firstFit(from: number, to: number, fits: (at: number) => boolean): number | null {
   if (from > to || !fits(to)) return null

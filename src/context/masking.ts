@@ -1,17 +1,23 @@
-/** Masks old tool results: options go in, a function from messages to shorter messages comes out. The log is not touched. */
+/** Masks old tool results in messages, to save tokens; rarely, since each time costs cache and reasoning behind it. */
 
 import type { Content } from '../event/shapes.ts'
-import { isImage, type NeutralMessage, type ToolMessage } from '../messages/message.ts'
-import { checkNumber } from './check.ts'
+import type { NeutralMessage, ToolMessage } from '../messages/message.ts'
+import { checkNumber } from './check-number.ts'
+import { counted, type CountTokens, estimateTokens } from './estimate.ts'
 
 export interface MaskingOptions {
-  /** How many of the latest tool results stay as they are, at least. Default: 10. */
-  readonly keepLast?: number
+  /** Tokens that a request may take. Default: 128,000. */
+  readonly budget?: number
   /**
-   * After how many further results the next ones are masked, all at once: between two such times the messages before stay the
-   * same, and so does what a provider has cached. Default: 10.
+   * How many tokens are saved each time, at least: old results are masked when that many can be saved, all at once.
+   * Until then the messages before stay the same, and so do what a provider has cached and the reasoning that is bound
+   * to them. Default: a quarter of the budget.
    */
   readonly stride?: number
+  /** How many of the latest tool results stay as they are, at least. Default: 10. */
+  readonly keepLast?: number
+  /** Counts the tokens of a message. Default: `estimateTokens`. */
+  readonly count?: CountTokens
   /** What stands in place of a masked result. */
   readonly placeholder?: string
 }
@@ -20,9 +26,11 @@ export interface MaskingOptions {
 const PLACEHOLDER = '[An old result was left out here to save room.]'
 
 /**
- * A function that replaces the content of old tool results with a short text, in the messages only. Each call keeps its answer and
- * whether that failed; results that are no longer than the placeholder stay. Masking twice is masking once. O(messages).
- * @throws ColloquyError `invalid_query` for numbers that are none.
+ * A function that replaces the content of old tool results with a short text, in the messages only. Each call keeps its
+ * result and whether that failed; one that takes no more tokens than the placeholder stays. What it does depends on the
+ * messages alone: as messages are added, what is masked stays masked, and what was sent before changes at most
+ * tokens / stride times. Masking twice is masking once (law K7). O(content).
+ * @throws ColloquyError `invalid_argument` for numbers that are none; the function throws it for a count that is none.
  * @example
  * const mask = observationMasking({ keepLast: 0, stride: 1, placeholder: '[old]' })
  * const result = { role: 'tool', content: [{ text: 'a long result' }], tool_call_id: 'c', name: 'ls', is_error: false }
@@ -31,26 +39,34 @@ const PLACEHOLDER = '[An old result was left out here to save room.]'
 export function observationMasking(
   options: MaskingOptions = {},
 ): (messages: readonly NeutralMessage[]) => NeutralMessage[] {
-  const { placeholder = PLACEHOLDER } = options
+  const { placeholder = PLACEHOLDER, count = estimateTokens } = options
+  const budget = checkNumber('budget', options.budget ?? 128_000, { least: 1, whole: false })
+  const stride = checkNumber('stride', options.stride ?? budget / 4, { least: 0, whole: false })
   const keepLast = checkNumber('keepLast', options.keepLast ?? 10, { least: 0 })
-  const stride = checkNumber('stride', options.stride ?? 10, { least: 1 })
   return (messages) => {
-    const results = messages.filter((message) => message.role === 'tool').length
-    let left = Math.floor(Math.max(0, results - keepLast) / stride) * stride
-    return messages.map((message) => {
-      if (message.role !== 'tool') return message
-      left -= 1
-      return left < 0 ? message : masked(message, placeholder)
-    })
+    const out = [...messages]
+    let left = messages.filter(({ role }) => role === 'tool').length - keepLast
+    let saved = 0
+    let waiting: { readonly at: number; readonly mask: ToolMessage }[] = []
+    for (const [at, message] of messages.entries()) {
+      if (message.role !== 'tool') continue
+      if ((left -= 1) < 0) break
+      const mask = masked(message, placeholder)
+      const saves = counted(count, [message]) - counted(count, [mask])
+      if (saves <= 0) continue
+      waiting.push({ at, mask })
+      saved += saves
+      if (saved < stride) continue
+      for (const old of waiting) out[old.at] = old.mask
+      waiting = []
+      saved = 0
+    }
+    return out
   }
 }
 
 function masked(message: ToolMessage, placeholder: string): ToolMessage {
-  const { content } = message
-  const length = content.reduce((sum, part) => sum + (isImage(part) ? 0 : part.text.length), 0)
-  const images = content.some((part) => isImage(part) && part.image_urls.length > 0)
-  if (!images && length <= placeholder.length) return message
-  const isMarked = content.some((part) => part.cache_prompt === true)
+  const isMarked = message.content.some((part) => part.cache_prompt === true)
   const text: Content = { type: 'text', text: placeholder, ...(isMarked ? { cache_prompt: true } : {}) }
   return { ...message, content: [text] }
 }

@@ -1,4 +1,4 @@
-/** The text of content: parts go in, their texts, with a word for images where the caller wants one, come out. */
+/** The text of content parts. */
 
 import type { Content } from '../event/shapes.ts'
 import { isImage } from '../messages/message.ts'

@@ -1,4 +1,4 @@
-/** Compares what is sent with what was sent: two lists of messages go in, how many at their start are the same comes out. */
+/** How many messages two requests share at their start. */
 
 import type { NeutralMessage } from '../messages/message.ts'
 
@@ -6,9 +6,10 @@ import type { NeutralMessage } from '../messages/message.ts'
 const MARK = 'cache_prompt'
 
 /**
- * How many leading messages of `next` are those of `previous`, cache marks aside: what a provider's cache can serve again.
- * Between condensations it is all of `previous`, or all but its last message while that is the user's and grows (law K6), so the
- * stable part only grows. O(parts) for messages of the same log, since their contents are the same objects.
+ * How many leading messages of `next` are those of `previous`, cache marks aside: what a provider's cache can serve
+ * again. Between condensations it is all of `previous`, or all but its last message while that is the user's and grows
+ * (law K6), so the stable part only grows; a reply that a user spoke into is put before what he said (`reply.after`),
+ * and ends it there. O(parts) for messages of the same log, since their contents are the same objects.
  * @example
  * const hi = { role: 'user', content: [{ text: 'hi' }], name: null }
  * const more = { role: 'user', content: [{ text: 'hi' }, { text: 'there' }], name: null }

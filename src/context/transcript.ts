@@ -1,8 +1,8 @@
-/** What an agent is told that takes up a conversation without its messages: a state goes in, a text of bounded length comes out. */
+/** A bounded text for an agent that takes up a conversation without its messages. */
 
 import type { State } from '../state/state.ts'
-import { checkBound } from './check.ts'
-import { tail } from './cut.ts'
+import { checkBound } from './check-number.ts'
+import { tail } from './ellipsize.ts'
 import { blocksOf } from './transcript/blocks.ts'
 
 /** How a transcript is written. Lengths are UTF-16 units. */
@@ -30,12 +30,13 @@ const CUT = '...\n'
 const LEAST_BODY = CUT.length + 1
 
 /**
- * What was said and done on HEAD's branch, forgotten parts too, in at most `maxLength` UTF-16 units: the newest is kept, what is older is
- * left out, and no character is cut in two. Tool calls are told with their results. Null when there is nothing to tell, or no room for the
- * marker. The same state gives the same text. O(view + events read), which are those that fit.
+ * What was said and done on HEAD's branch, forgotten parts too, in at most `maxLength` UTF-16 units: the newest is
+ * kept, what is older is left out, and no character is cut in two. Tool calls are shown with their results. Null when
+ * there is nothing to show, or no room for the marker. The same state gives the same text. O(view + events read), which
+ * are those that fit.
  *
- * @throws ColloquyError `not_held` when the state comes from a snapshot or `compact`, which let go of something there is room for;
- * `invalid_query` for a length that is no whole number from 0, nor Infinity.
+ * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped something there is
+ * room for; `invalid_argument` for a length that is no whole number from 0, nor Infinity.
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'Mend the build' }] }
  * const state = replay([{ kind: 'MessageEvent', source: 'user', llm_message }])

@@ -1,10 +1,10 @@
-/** What a conversation has cost: its `stats` updates go in, tokens and cost for each usage and for all of them come out. */
+/** Tokens and cost of a conversation, for each usage and in all. */
 
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
 import type { State } from '../state/state.ts'
-import { heldEvent } from './held.ts'
+import { loadedEvent } from './loaded-event.ts'
 
 /** Tokens by what they were for, under the names of the wire. */
 export interface TokenCounts {
@@ -18,7 +18,7 @@ export interface TokenCounts {
 }
 
 /** What one use of a model has cost. */
-export interface UsageOf extends TokenCounts {
+export interface ModelUsage extends TokenCounts {
   /** Null where no update says it. */
   readonly model_name: string | null
   /** In the currency of the producer, which is US dollars for the public one. */
@@ -30,20 +30,20 @@ export interface Usage extends TokenCounts {
   readonly cost: number
   /** The share of the input that was read from a cache, 0 to 1; null while there was no input. */
   readonly cache_hit_rate: number | null
-  readonly by_id: ReadonlyMap<string, UsageOf>
+  readonly by_id: ReadonlyMap<string, ModelUsage>
 }
 
 /**
- * The totals that some events tell, in log order: `ConversationStateUpdateEvent`s with key `stats`. Of each usage id the latest update that
- * names it counts, since updates are running totals. A number that is none, or below 0, counts as 0, and what has another shape is passed
- * over. O(events + size of the updates).
+ * The totals that some events give, in log order: `ConversationStateUpdateEvent`s with key `stats`. Of each usage id
+ * the latest update that names it counts, since updates are running totals. A number that is none, or below 0, counts
+ * as 0, and what has another shape is passed over. O(events + size of the updates).
  *
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5, accumulated_token_usage: { prompt_tokens: 10 } } } }
- * const { cost, prompt_tokens } = usageTotals([{ kind: 'ConversationStateUpdateEvent', key: 'stats', value }])
+ * const { cost, prompt_tokens } = usageOfEvents([{ kind: 'ConversationStateUpdateEvent', key: 'stats', value }])
  * [cost, prompt_tokens] // [0.5, 10]
  */
-export function usageTotals(events: Iterable<Event>): Usage {
+export function usageOfEvents(events: Iterable<Event>): Usage {
   const latest = new Map<string, JsonObject>()
   for (const event of events) {
     if (event.kind !== 'ConversationStateUpdateEvent' || event.key !== 'stats') continue
@@ -54,23 +54,23 @@ export function usageTotals(events: Iterable<Event>): Usage {
 }
 
 /**
- * `usageTotals` of the whole log of a state: what was spent on a branch that was left is spent too. O(n).
- * @throws ColloquyError `not_held` when the state comes from a snapshot or `compact`, which let go of state updates: give `usageTotals` the
- * events that the store finds by their kind.
+ * `usageOfEvents` of the whole log of a state: what was spent on a branch that was left is spent too. O(n).
+ * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped state updates: give
+ * `usageOfEvents` the events that the store finds by their kind.
  * @example
- * usageOfState(initialState()).cost // 0
+ * usageTotals(initialState()).cost // 0
  */
-export const usageOfState = ({ log }: State): Usage => usageTotals(updatesIn(log.entries))
+export const usageTotals = ({ log }: State): Usage => usageOfEvents(updatesIn(log.entries))
 
 function* updatesIn(entries: State['log']['entries']): IterableIterator<Event> {
   for (const entry of entries) {
     // A second event under a known id is no fact.
-    const event = entry.stands ? heldEvent(entry, ['ConversationStateUpdateEvent']) : null
+    const event = entry.inTree ? loadedEvent(entry, ['ConversationStateUpdateEvent']) : null
     if (event !== null) yield event
   }
 }
 
-function usageOf(metrics: JsonObject): UsageOf {
+function usageOf(metrics: JsonObject): ModelUsage {
   const usage = objectIn(metrics, 'accumulated_token_usage')
   const name = metrics['model_name']
   return {
@@ -85,7 +85,7 @@ function usageOf(metrics: JsonObject): UsageOf {
   }
 }
 
-function combined(by_id: ReadonlyMap<string, UsageOf>): Usage {
+function combined(by_id: ReadonlyMap<string, ModelUsage>): Usage {
   const all = [...by_id.values()]
   const sum = (field: keyof TokenCounts | 'cost') =>
     all.reduce((total, each) => finite(total + each[field]), 0)

@@ -1,10 +1,10 @@
-/** The condenser: a state goes in, a decision about its view comes out: nothing to do, a Condensation to append, or why there is none. */
+/** The contract of a condenser: a decision about a state's view, or the reason why there is none. */
 
 import type { Condensation } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
 
 /** What asks for a condensation: the log itself, the length of the view in tokens, or that in events. */
-export type Trigger = 'request' | 'tokens' | 'events'
+export type CondensationTrigger = 'request' | 'tokens' | 'events'
 
 /** Why a condensation that is called for cannot be had. */
 export type RefusalCode =
@@ -23,7 +23,7 @@ export interface RefusalReason {
   readonly code: RefusalCode
   /** One sentence for people. Never quotes what the summariser threw. */
   readonly message: string
-  readonly triggers: readonly Trigger[]
+  readonly triggers: readonly CondensationTrigger[]
   /** Whether the next request to the model is in question: asked for by the log, or over the token limit. */
   readonly required: boolean
   /** `never`: the same view is refused again. `later`: the summariser may do better another time. */
@@ -36,23 +36,29 @@ export interface RefusalReason {
 export type CondenserDecision =
   /** Nothing calls for a condensation. */
   | { readonly type: 'keep' }
-  /** To be appended under HEAD. It makes the view shorter, clears a request, and takes out what it lists and nothing else. */
+  /**
+   * To be appended under HEAD. It makes the view shorter, clears a request, and takes out what it lists and nothing
+   * else.
+   */
   | { readonly type: 'condense'; readonly event: Condensation }
   | { readonly type: 'refuse'; readonly reason: RefusalReason }
 
 /**
- * Decides what to forget of a view. It reads the state and changes nothing; whoever asked appends the event.
+ * Decides what to forget of a view. It reads the state and changes nothing; the caller appends the event.
  *
  * Every request ends. On `condense` append the event: that clears the request, and as each condensation makes the view
- * shorter, asking again comes to an end. On `refuse` the request still stands in the view, and asking again at once would go
- * round in circles. So: when `required` is false, go on with the view as it is. When it is true, end the run, with a
- * ConversationErrorEvent of that code, or ask the model all the same; ask the condenser again when the view has changed,
- * and where `again` is `later` also after a pause.
+ * shorter, asking again comes to an end. On `refuse` the request still stands in the view, and asking again at once
+ * would go round in circles. So: when `required` is false, go on with the view as it is. When it is true, end the run,
+ * with a ConversationErrorEvent of that code, or ask the model all the same; ask the condenser again when the view has
+ * changed, and where `again` is `later` also after a pause.
  */
 export interface Condenser {
-  /** Whether it answers a CondensationRequest; one that does not says `keep`, and the request should not be made. */
+  /** Whether it handles a CondensationRequest; one that does not gives `keep`, and the request should not be made. */
   readonly handlesRequests: boolean
-  /** Rejects when the signal is aborted, with the signal's reason, and with what the caller's own functions throw, the summariser aside. */
+  /**
+   * Rejects when the signal is aborted, with the signal's reason, and with what the caller's own functions throw, the
+   * summariser aside.
+   */
   condense(
     state: State,
     options?: { readonly signal?: AbortSignal },
@@ -60,7 +66,7 @@ export interface Condenser {
 }
 
 /**
- * A condenser that never forgets anything, and answers no request.
+ * A condenser that never forgets anything, and handles no request.
  * @example
  * noopCondenser().condense(initialState()) // { type: 'keep' }
  */
@@ -69,7 +75,7 @@ export function noopCondenser(): Condenser {
 }
 
 /**
- * Condensers in order: the first that condenses decides. Where none does, the first refusal is the answer. One that handles
+ * Condensers in order: the first that condenses decides. Where none does, the first refusal counts. One that handles
  * requests is enough for the whole to do so.
  * @example
  * (await pipelineCondenser([noopCondenser(), noopCondenser()]).condense(initialState())).type // 'keep'

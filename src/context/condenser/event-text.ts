@@ -1,11 +1,11 @@
-/** Says forgotten units in words for the summariser: units go in, a label and the whole text of each of their events come out. */
+/** Forgotten units in words for the summariser. */
 
 import type { Content } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 import { isImage } from '../../messages/message.ts'
-import { saidBy } from '../../messages/said.ts'
+import { renderMessage } from '../../messages/render-message.ts'
 import { resultMessage } from '../../messages/tool-result.ts'
-import type { Answered, MessageUnit, Unit } from '../../view/unit.ts'
+import type { CallResult, MessageUnit, Unit } from '../../view/unit.ts'
 
 /** One event as the summariser reads it. */
 export interface SummaryEvent {
@@ -23,7 +23,7 @@ export function textsOf(units: readonly Unit[]): { summaries: string[]; events: 
     if (unit.type === 'batch') {
       for (const { id, event } of unit.calls)
         events.push({ id, label: `call of ${event.tool_name}`, text: ofCall(event) })
-      for (const answer of unit.answers) events.push(ofAnswer(answer))
+      for (const answer of unit.results) events.push(ofAnswer(answer))
     } else if (unit.item.event.kind === 'CondensationSummaryEvent') summaries.push(unit.item.event.summary)
     else events.push(ofMessage(unit))
   }
@@ -36,14 +36,14 @@ function ofCall({ thought, tool_call }: ActionEvent): string {
 }
 
 /** The result as the model saw it, an error by its leading line. */
-function ofAnswer({ entry, call }: Answered): SummaryEvent {
+function ofAnswer({ entry, call }: CallResult): SummaryEvent {
   const { content, name, is_error } = resultMessage(entry.event, call.event)
   return { id: entry.id, label: `${is_error ? 'error' : 'result'} of ${name}`, text: textOf(content) }
 }
 
 function ofMessage({ item: { id, event } }: MessageUnit): SummaryEvent {
   if (event.kind === 'SystemPromptEvent') return { id, label: 'system', text: textOf([event.system_prompt]) }
-  const said = saidBy(event)
+  const said = renderMessage(event)
   return { id, label: said?.message.role ?? 'note', text: textOf(said?.message.content ?? []) }
 }
 

@@ -1,16 +1,19 @@
-/** The limits of a rolling condenser: options as given go in, every number with its default, checked, comes out. */
+/** The limits of a rolling condenser, checked, with their defaults. */
 
 import { toMessages } from '../../messages/neutral.ts'
 import type { Permissions } from '../blocks.ts'
 import type { WriteMessages } from '../budget.ts'
-import { checkNumber, invalid } from '../check.ts'
+import { checkNumber, invalid } from '../check-number.ts'
 import { type CountTokens, estimateTokens } from '../estimate.ts'
 
 /** When a view is condensed, and to what. */
 export interface CondensationLimits extends Permissions {
   /** Most events in the view; one more, and it is condensed to about half. Default: 240. */
   readonly maxEvents?: number
-  /** Most tokens in what is sent; more, and it is condensed to half. Where several limits bind, the smallest. Default: none. */
+  /**
+   * Most tokens in what is sent; more, and it is condensed to half. Where several limits bind, the smallest. Default:
+   * none.
+   */
   readonly maxTokens?: number
   /** How tokens are counted. Default: `estimateTokens`. */
   readonly count?: CountTokens
@@ -32,7 +35,7 @@ export interface CheckedLimits extends Permissions {
   readonly minimumProgress: number
 }
 
-/** @throws ColloquyError `invalid_query` for limits that are none, or leave nothing to keep behind a summary. */
+/** @throws ColloquyError `invalid_argument` for limits that are none, or leave nothing to keep behind a summary. */
 export function checkLimits(limits: CondensationLimits): CheckedLimits {
   const { maxEvents = 240, maxTokens = Infinity, keepFirst = 2, minimumProgress = 0.1 } = limits
   checkNumber('maxEvents', maxEvents, { least: 1 })

@@ -1,21 +1,21 @@
-/** Plans a condensation: a state and limits go in, what to forget and where the summary goes come out, before anything is summarised. */
+/** Plans a condensation before anything is summarised: what to forget, and where the summary will stand. */
 
 import type { Condensation } from '../../event/types.ts'
-import { isBlank } from '../../messages/text.ts'
+import { isWhitespace } from '../../messages/text.ts'
 import type { State } from '../../state/state.ts'
-import { type Unit, unitItems } from '../../view/unit.ts'
+import { type Unit, unitEvents } from '../../view/unit.ts'
 import { type Block, blocksBefore, blocksOf } from '../blocks.ts'
 import { withoutBlocks } from '../budget.ts'
-import { invalid } from '../check.ts'
+import { invalid } from '../check-number.ts'
 import { counted } from '../estimate.ts'
 import { firstFit } from '../first-fit.ts'
-import type { CondenserDecision, RefusalCode, RefusalReason, Trigger } from './condenser.ts'
+import type { CondenserDecision, RefusalCode, RefusalReason, CondensationTrigger } from './condenser.ts'
 import { type CheckedLimits, checkLimits, type CondensationLimits } from './limits.ts'
 
 /** What a condensation would forget: whole units and whole loops, never one that is pending. */
 export interface CondensationPlan {
   readonly type: 'plan'
-  readonly triggers: readonly Trigger[]
+  readonly triggers: readonly CondensationTrigger[]
   /** What is forgotten, in the order of the view. */
   readonly units: readonly Unit[]
   readonly forgottenIds: readonly string[]
@@ -32,14 +32,14 @@ const LEAST = 2
 const ROOM = 1 / 4
 
 /**
- * What to forget of a view, and why; pure, so that it can be told before a model is asked. The first events stay, then the
- * summary, then the end of the view: about half of the limit, or of the view where the log asks. What may not be forgotten
- * stays where it is, and the summary stands behind all that it tells of. Where the log asks or the tokens demand it,
- * and the ends of the view leave too little between them, everything goes but what may not be forgotten.
+ * What to forget of a view, and why; pure, so that it is known before a model is asked. The first events stay, then the
+ * summary, then the end of the view: about half of the limit, or of the view where the log asks. What may not be
+ * forgotten stays where it is, and the summary stands behind all that it tells of. Where the log asks or the tokens
+ * demand it, and the ends of the view leave too little between them, everything goes but what may not be forgotten.
  *
  * O(view), and with `maxTokens` O(log n) counting calls of O(view) each.
  *
- * @throws ColloquyError `invalid_query` for limits that are none, and what the caller's functions throw.
+ * @throws ColloquyError `invalid_argument` for limits that are none, and what the caller's functions throw.
  * @example
  * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant', content: [{ text: id }] } })
  * const state = replay(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map(say))
@@ -91,13 +91,13 @@ interface Way {
 
 /**
  * The event that carries a plan out.
- * @throws ColloquyError `invalid_query` for a blank summary: what is forgotten without one is lost to the model.
+ * @throws ColloquyError `invalid_argument` for a blank summary: what is forgotten without one is lost to the model.
  * @example
  * const plan = { type: 'plan', triggers: ['events'], units: [], forgottenIds: ['a', 'b'], summaryOffset: 0, room: null }
  * condensationOf(plan, 'They said hello.').summary // 'They said hello.'
  */
 export function condensationOf(plan: CondensationPlan, summary: string, llmResponseId = ''): Condensation {
-  if (isBlank(summary)) throw invalid('a condensation needs a summary that is not blank', { summary })
+  if (isWhitespace(summary)) throw invalid('a condensation needs a summary that is not blank', { summary })
   return {
     kind: 'Condensation',
     source: 'environment',
@@ -108,22 +108,26 @@ export function condensationOf(plan: CondensationPlan, summary: string, llmRespo
   }
 }
 
-function triggersOf(state: State, { maxEvents, maxTokens, count, write }: CheckedLimits): Trigger[] {
+function triggersOf(
+  state: State,
+  { maxEvents, maxTokens, count, write }: CheckedLimits,
+): CondensationTrigger[] {
   const { view } = state.branch
-  const triggers: Trigger[] = view.unhandledCondensationRequest ? ['request'] : []
+  const triggers: CondensationTrigger[] = view.unhandledCondensationRequest ? ['request'] : []
   if (maxTokens < Infinity && counted(count, write(state)) > maxTokens) triggers.push('tokens')
   if (view.length > maxEvents) triggers.push('events')
   return triggers
 }
 
-const isRequired = (triggers: readonly Trigger[]): boolean => triggers.some((trigger) => trigger !== 'events')
+const isRequired = (triggers: readonly CondensationTrigger[]): boolean =>
+  triggers.some((trigger) => trigger !== 'events')
 
 /** Before which block the forgetting ends, as the strictest of the triggers has it. */
 function usualEnd(
   state: State,
   blocks: readonly Block[],
   first: number,
-  triggers: readonly Trigger[],
+  triggers: readonly CondensationTrigger[],
   limits: CheckedLimits,
 ): number {
   const { length } = state.branch.view
@@ -141,7 +145,7 @@ function usualEnd(
   return Math.max(...ends)
 }
 
-/** What is sent when these blocks are gone, in tokens; 0 where nobody wants to know. */
+/** What is sent when these blocks are gone, in tokens; 0 where it is not asked for. */
 function tokensWithout(
   state: State,
   blocks: readonly Block[],
@@ -154,14 +158,18 @@ function tokensWithout(
 
 const eventsIn = (blocks: readonly Block[]): number => blocks.reduce((sum, block) => sum + block.count, 0)
 
-function planOf(gone: readonly Block[], triggers: readonly Trigger[], room: number): CondensationPlan {
+function planOf(
+  gone: readonly Block[],
+  triggers: readonly CondensationTrigger[],
+  room: number,
+): CondensationPlan {
   const last = gone.at(-1) as Block
   const units = gone.flatMap((block) => block.units)
   return {
     type: 'plan',
     triggers,
     units,
-    forgottenIds: units.flatMap((unit) => Array.from(unitItems(unit), (item) => item.id)),
+    forgottenIds: units.flatMap((unit) => Array.from(unitEvents(unit), (item) => item.id)),
     // Counted without what is forgotten.
     summaryOffset: last.at + last.count - eventsIn(gone),
     room: room === Infinity ? null : room,
@@ -179,7 +187,7 @@ const MESSAGES: Readonly<Record<RefusalCode, string>> = {
 /** The decision not to condense. */
 export function refuse(
   code: RefusalCode,
-  triggers: readonly Trigger[],
+  triggers: readonly CondensationTrigger[],
   more: Pick<RefusalReason, 'cause'> = {},
 ): Extract<CondenserDecision, { type: 'refuse' }> {
   const again = code === 'nothing_to_forget' || code === 'over_budget' ? 'never' : 'later'

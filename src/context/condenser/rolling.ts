@@ -1,10 +1,10 @@
-/** The rolling condenser: limits and a summariser go in, a condenser comes out that replaces the middle of a long view by a summary. */
+/** The rolling condenser: replaces the middle of a long view by a summary. */
 
 import type { Condensation } from '../../event/types.ts'
-import { isBlank } from '../../messages/text.ts'
+import { isWhitespace } from '../../messages/text.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
-import { checkNumber } from '../check.ts'
+import { checkNumber } from '../check-number.ts'
 import { counted } from '../estimate.ts'
 import type { Condenser, CondenserDecision } from './condenser.ts'
 import { type CheckedLimits, checkLimits, type CondensationLimits } from './limits.ts'
@@ -17,22 +17,28 @@ export interface Summary {
   readonly llmResponseId?: string
 }
 
-/** Writes a summary, mostly by sending `request.prompt` to a model. When it throws, it is asked again with less to read. */
+/**
+ * Writes a summary, mostly by sending `request.prompt` to a model. When it throws, it is asked again with less to read.
+ */
 export type Summarise = (request: SummaryRequest, signal?: AbortSignal) => Promise<string | Summary>
 
 export interface RollingOptions extends CondensationLimits, SummaryBudget {
   readonly summarise: Summarise
-  /** How often the summariser is asked again when it throws or writes too much, each time with half to read and half the room. Default: 3. */
+  /**
+   * How often the summariser is asked again when it throws or writes too much, each time with half to read and half the
+   * room. Default: 3.
+   */
   readonly retries?: number
 }
 
 /**
- * A condenser that plans as `planCondensation` does and has the summary written by the caller's function. It answers requests.
+ * A condenser that plans as `planCondensation` does and has the summary written by the caller's function. It handles
+ * requests.
  *
- * The summariser reads every forgotten event, arguments and results included, and the summary before word for word. A blank summary
- * is refused. With `maxTokens`, what is sent after the condensation is counted, and never over it.
+ * The summariser reads every forgotten event, arguments and results included, and the summary before word for word. A
+ * blank summary is refused. With `maxTokens`, what is sent after the condensation is counted, and never over it.
  *
- * @throws ColloquyError `invalid_query` for options that are none.
+ * @throws ColloquyError `invalid_argument` for options that are none.
  * @example
  * const condenser = rollingCondenser({ maxEvents: 8, summarise: async ({ events }) => `${events.length} messages` })
  * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message: { role: 'assistant', content: [{ text: id }] } })
@@ -78,7 +84,7 @@ export function rollingCondenser(options: RollingOptions): Condenser {
 function eventOf(plan: CondensationPlan, given: string | Summary): Condensation | null {
   const { text, llmResponseId }: Summary = typeof given === 'string' ? { text: given } : given
   // Of a caller without types, anything may come.
-  return typeof text !== 'string' || isBlank(text) ? null : condensationOf(plan, text, llmResponseId)
+  return typeof text !== 'string' || isWhitespace(text) ? null : condensationOf(plan, text, llmResponseId)
 }
 
 /** Whether what is sent after the condensation is within the token limit. O(view). */

@@ -1,7 +1,7 @@
-/** Makes the request for a summary: a plan and budgets go in, what the summariser is given comes out. */
+/** What the summariser is given, within its budgets. */
 
 import { wellFormed } from '../../messages/text.ts'
-import { checkNumber } from '../check.ts'
+import { checkNumber } from '../check-number.ts'
 import { type SummaryEvent, textsOf } from './event-text.ts'
 import { excerpt, fairLimit } from './excerpt.ts'
 import type { CondensationPlan } from './plan.ts'
@@ -29,7 +29,7 @@ export interface SummaryBudget {
   readonly totalBudget?: number
 }
 
-/** The budgets with their defaults. @throws ColloquyError `invalid_query` */
+/** The budgets with their defaults. @throws ColloquyError `invalid_argument` */
 export function checkBudget({
   eventBudget = 10_000,
   totalBudget = 400_000,

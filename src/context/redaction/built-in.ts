@@ -1,64 +1,92 @@
-/** The well-known forms of secrets: a text goes in, out come the keys, tokens and passwords in it that show what they are. */
+/** The well-known forms of keys, tokens and passwords, in one table. */
 
-import type { Finder, Report } from './hit.ts'
+import type { Finder, OnHit } from './hit.ts'
 
-/** The forms that are known, by name. */
-export type BuiltInPattern =
-  | 'sk'
-  | 'github'
-  | 'aws'
-  | 'slack'
-  | 'google'
-  | 'jwt'
-  | 'bearer'
-  | 'authorization'
-  | 'url_password'
-  | 'private_key'
-
-/** What must stand in a text for it to hold any of them. */
-const TRIGGER = /sk-|gh[pousr]_|github_pat_|A[KS]IA|xox|AIza|eyJ|bearer|authorization|PRIVATE KEY|:\/\//i
-
-/**
- * Each takes at most some hundred steps from any place of a text: what may repeat without bound begins where no such character stands
- * before it, or is the last thing asked for, and is not counted (`x{8}x*`, not `x{8,}`): of a count an engine keeps each step, until its
- * stack is full. A group named `secret` is the part that is masked.
- */
-const PATTERNS: Readonly<Record<Exclude<BuiltInPattern, 'private_key'>, RegExp>> = {
-  // OpenAI, Anthropic and those who took over their form; a digit tells them from names as sk-folding-cube-wrapper.
-  sk: /(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,64}\d)[\w-]{16}[\w-]*/g,
-  github: /(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36}[A-Za-z0-9]*|github_pat_\w{22}\w*)/g,
-  aws: /(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
-  slack: /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10}[A-Za-z0-9-]*/g,
-  google: /(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}/g,
-  jwt: /(?<![\w-])eyJ[\w-]{8}[\w-]*\.(?:[\w-]{8}[\w-]*(?:\.[\w-]*){0,3}|\.[\w-]+(?:\.[\w-]*){2})/g,
-  bearer:
-    /(?<![A-Za-z0-9])bearer[ \t]{1,8}(?<secret>(?=[A-Za-z._~+/-]{0,64}\d)[\w.~+/-]{16}[\w.~+/-]*={0,2})/dgi,
-  authorization:
-    /(?<![A-Za-z0-9])authorization\\?["']?[ \t]{0,8}[:=][ \t]{0,8}\\?["']?(?:bearer|basic|token)[ \t]{1,8}(?<secret>[^\s"'\\<>(){}$[\],;]{4}[^\s"'\\<>(){}$[\],;]*)/dgi,
-  // Up to the last @ of the authority: a password may hold one that is not encoded.
-  url_password: /:\/\/[^\s:@/?#"'<>\\]{0,256}:(?<secret>[^\s/?#"'<>\\]{1,256})@/dg,
+/** A form of secrets. */
+interface Form {
+  readonly name: string
+  /** What stands in any text that holds one, in letters of either case: looked for first, and once for all forms. */
+  readonly trigger: RegExp
+  /** What is masked: the match, or its group named `secret`; or what finds it. */
+  readonly pattern: RegExp | Finder
 }
 
+/**
+ * Each takes at most some hundred steps from any place of a text: what may repeat without bound begins where no such
+ * character stands before it, or is the last thing asked for, and is not counted (`x{8}x*`, not `x{8,}`): of a count an
+ * engine keeps each step, until its stack is full.
+ */
+const FORMS = [
+  {
+    // OpenAI, Anthropic and those who took over their form; a digit tells them from names as sk-folding-cube-wrapper.
+    name: 'sk',
+    trigger: /sk-/,
+    pattern: /(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]{0,64}\d)[\w-]{16}[\w-]*/g,
+  },
+  {
+    name: 'github',
+    trigger: /gh[pousr]_|github_pat_/,
+    pattern: /(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36}[A-Za-z0-9]*|github_pat_\w{22}\w*)/g,
+  },
+  {
+    name: 'aws',
+    trigger: /A[KS]IA/,
+    pattern: /(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
+  },
+  {
+    name: 'slack',
+    trigger: /xox/,
+    pattern: /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10}[A-Za-z0-9-]*/g,
+  },
+  { name: 'google', trigger: /AIza/, pattern: /(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}/g },
+  {
+    name: 'jwt',
+    trigger: /eyJ/,
+    pattern: /(?<![\w-])eyJ[\w-]{8}[\w-]*\.(?:[\w-]{8}[\w-]*(?:\.[\w-]*){0,3}|\.[\w-]+(?:\.[\w-]*){2})/g,
+  },
+  {
+    name: 'bearer',
+    trigger: /bearer/,
+    pattern:
+      /(?<![A-Za-z0-9])bearer[ \t]{1,8}(?<secret>(?=[A-Za-z._~+/-]{0,64}\d)[\w.~+/-]{16}[\w.~+/-]*={0,2})/dgi,
+  },
+  {
+    name: 'authorization',
+    trigger: /authorization/,
+    pattern:
+      /(?<![A-Za-z0-9])authorization\\?["']?[ \t]{0,8}[:=][ \t]{0,8}\\?["']?(?:bearer|basic|token)[ \t]{1,8}(?<secret>[^\s"'\\<>(){}$[\],;]{4}[^\s"'\\<>(){}$[\],;]*)/dgi,
+  },
+  {
+    // Up to the last @ of the authority: a password may hold one that is not encoded.
+    name: 'url_password',
+    trigger: /:\/\//,
+    pattern: /:\/\/[^\s:@/?#"'<>\\]{0,256}:(?<secret>[^\s/?#"'<>\\]{1,256})@/dg,
+  },
+  { name: 'private_key', trigger: /PRIVATE KEY/, pattern: findPrivateKeys },
+] as const satisfies readonly Form[]
+
+/** The forms that are known, by name. */
+export type BuiltInPattern = (typeof FORMS)[number]['name']
+
 /** The names of all built-in patterns. */
-export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze([
-  ...(Object.keys(PATTERNS) as (keyof typeof PATTERNS)[]),
-  'private_key',
-])
+export const BUILT_IN: readonly BuiltInPattern[] = Object.freeze(FORMS.map(({ name }) => name))
 
 /** Finds what the named patterns mean. O(length). */
 export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
-  const patterns = names.flatMap((name) => (name === 'private_key' ? [] : [PATTERNS[name]]))
-  const keys = names.includes('private_key')
-  if (names.length === 0) return null
+  const forms: readonly Form[] = FORMS.filter(({ name }) => names.includes(name))
+  if (forms.length === 0) return null
+  const trigger = new RegExp(forms.map((form) => form.trigger.source).join('|'), 'i')
   return (text, report) => {
-    if (!TRIGGER.test(text)) return
-    for (const pattern of patterns) findAll(pattern, text, report)
-    if (keys) findPrivateKeys(text, report)
+    if (!trigger.test(text)) return
+    for (const { pattern } of forms) {
+      if (typeof pattern === 'function') pattern(text, report)
+      else findAll(pattern, text, report)
+    }
   }
 }
 
-/** Tells of every match of a global pattern, or of its group `secret`; of an empty one not. */
-export function findAll(pattern: RegExp, text: string, report: Report, offset = 0): void {
+/** Gives every match of a global pattern, or of its group `secret`; but no empty one. */
+export function findAll(pattern: RegExp, text: string, report: OnHit, offset = 0): void {
   pattern.lastIndex = 0
   for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
     const { index, 0: whole, groups, indices } = match
@@ -77,7 +105,7 @@ const LINE = /\s{0,4}(?:[A-Za-z0-9+/=]{16,100}|[A-Za-z-]{1,40}: [^\r\n]{0,200})/
 const REST = /\s{0,4}[A-Za-z0-9+/=]{1,100}/y
 
 /** A pattern would have to look for the end from each beginning. */
-function findPrivateKeys(text: string, report: Report): void {
+function findPrivateKeys(text: string, report: OnHit): void {
   const ends = positions(text, '-----END ')
   const begins = positions(text, '-----BEGIN ')
   HEADER.lastIndex = 0
@@ -105,7 +133,10 @@ function endOfRemains(text: string, from: number): number {
   return after(REST, text, at)
 }
 
-/** The next place of a text from a position on, asked for in ascending order; infinity when there is none. O(length) for all. */
+/**
+ * The next place of a text from a position on, asked for in ascending order; infinity when there is none. O(length) for
+ * all.
+ */
 function positions(text: string, part: string): (from: number) => number {
   let next = -1
   return (from) => {

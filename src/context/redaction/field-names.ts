@@ -1,6 +1,6 @@
-/** Names of fields that hold secrets go in; out come the question whether a key is one, and what finds them in text that holds JSON. */
+/** Names of fields that hold secrets, found as keys and inside text that holds JSON. */
 
-import type { Finder, Report } from './hit.ts'
+import type { Finder, OnHit } from './hit.ts'
 import { quoteEnd } from './json-text.ts'
 import { unmasked } from './mask.ts'
 import { unescapeJson } from './views.ts'
@@ -29,8 +29,9 @@ const REMEMBERED = 10_000
 export type IsSecretField = (key: string) => boolean
 
 /**
- * Whether words of a key, side by side, are one of the names: `api_key` is in `apiKey`, `APIKEY` and `X-Api-Key-2`, `token` is in
- * `access_token`, and neither in `tokens` nor `tokenizer`. Letter case does not matter. O(length), and O(1) for a key that came before.
+ * Whether words of a key, side by side, are one of the names: `api_key` is in `apiKey`, `APIKEY` and `X-Api-Key-2`,
+ * `token` is in `access_token`, and neither in `tokens` nor `tokenizer`. Letter case does not matter. O(length), and
+ * O(1) for a key that came before.
  *
  * @example
  * secretFields(['token'])('github_token') // true
@@ -83,8 +84,8 @@ export function fieldFinder(isSecret: IsSecretField): Finder {
   }
 }
 
-/** Tells of the text at a position, or of each in the list there. Returns where they end. */
-function findValues(text: string, from: number, report: Report): number {
+/** Gives the text at a position, or each in the list there. Returns where they end. */
+function findValues(text: string, from: number, report: OnHit): number {
   if (text[from] !== '[') return findValue(text, from, report)
   const space = /[\s,[\]]{0,64}/y
   let at = from
@@ -96,7 +97,7 @@ function findValues(text: string, from: number, report: Report): number {
   }
 }
 
-function findValue(text: string, from: number, report: Report): number {
+function findValue(text: string, from: number, report: OnHit): number {
   const end = quoteEnd(text, from)
   const value = text.slice(from + 1, end)
   if (value.trim() !== '') report(from + 1, end, unescapeJson(value), 'field')

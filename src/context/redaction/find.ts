@@ -1,12 +1,12 @@
-/** A text and finders go in; the places to mask come out, found in every way in which the text may be read. */
+/** Finds the places to mask in a text, in every way in which it may be read. */
 
 import { type Finder, type Hit, mergeHits } from './hit.ts'
 import { masksIn, type Masker } from './mask.ts'
 import { viewsOf } from './views.ts'
 
 /**
- * The places of secrets in a text, ascending, without overlap and apart from masks; null when the text is encoded more often than is
- * looked into. O(length) for each way to decode it.
+ * The places of secrets in a text, ascending, without overlap and apart from masks; null when the text is encoded more
+ * often than is looked into. O(length) for each way to decode it.
  */
 export function findSecrets(text: string, finders: readonly Finder[]): Hit[] | null {
   if (finders.length === 0) return []
@@ -25,10 +25,14 @@ export function findSecrets(text: string, finders: readonly Finder[]): Hit[] | n
 
 /** The text with a mask at each place. O(length). */
 export function maskHits(text: string, hits: readonly Hit[], mask: Masker): string {
+  // The same secret may stand in each line, and a keyed hash costs a thousand times a look-up.
+  const masks = new Map<string, string>()
   let out = ''
   let last = 0
   for (const { start, end, secret } of hits) {
-    out += text.slice(last, start) + mask(secret)
+    let own = masks.get(secret)
+    if (own === undefined) masks.set(secret, (own = mask(secret)))
+    out += text.slice(last, start) + own
     last = end
   }
   return out + text.slice(last)

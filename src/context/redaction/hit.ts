@@ -1,6 +1,9 @@
-/** What was found in a text: the places of secrets go in, one after the other, and come out merged, so that no part is left over. */
+/**
+ * Merges overlapping matches before masking: two patterns that overlap would otherwise leave part of a secret
+ * readable.
+ */
 
-import { splits } from '../cut.ts'
+import { splits } from '../ellipsize.ts'
 
 /** How sure a finding is of what the secret is: where several overlap, the surest names it. */
 export type Rank = 'literal' | 'pattern' | 'field'
@@ -13,11 +16,11 @@ export interface Hit {
   readonly rank: Rank
 }
 
-/** Tells of a hit. */
-export type Report = (start: number, end: number, secret: string, rank: Rank) => void
+/** Is given a hit. */
+export type OnHit = (start: number, end: number, secret: string, rank: Rank) => void
 
-/** Finds something in a text and tells of it. O(length). */
-export type Finder = (text: string, report: Report) => void
+/** Finds something in a text and gives each hit. O(length). */
+export type Finder = (text: string, report: OnHit) => void
 
 const ORDER: Readonly<Record<Rank, number>> = { literal: 0, pattern: 1, field: 2 }
 
@@ -25,8 +28,8 @@ const isSurer = (a: Hit, b: Hit): boolean =>
   ORDER[a.rank] !== ORDER[b.rank] ? ORDER[a.rank] < ORDER[b.rank] : a.end - a.start > b.end - b.start
 
 /**
- * Hits in ascending order that do not overlap: overlapping ones are one, named by the surest of them, the longest of equals. What lies
- * inside a mask is none; what reaches over a mask takes it in whole. O(hits · log hits + masks).
+ * Hits in ascending order that do not overlap: overlapping ones are one, named by the surest of them, the longest of
+ * equals. What lies inside a mask is none; what reaches over a mask takes it in whole. O(hits · log hits + masks).
  */
 export function mergeHits(
   hits: readonly Hit[],

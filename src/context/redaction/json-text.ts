@@ -1,4 +1,4 @@
-/** JSON text and edits go in, the same text with its strings and numbers edited comes out; every other character stays what it was. */
+/** Edits the strings and numbers of JSON text and leaves every other character as it was. */
 
 /** A part of a text. */
 export type Range = readonly [start: number, end: number]
@@ -32,13 +32,18 @@ export function parses(text: string): boolean {
 
 interface Level {
   readonly isList: boolean
-  /** The key whose value is there, before and after the edit; none before a key. Of a list the one that it stands under. */
+  /**
+   * The key whose value is there, before and after the edit; none before a key. Of a list the one that it stands under.
+   */
   keys: readonly string[]
 }
 
 const NONE: readonly string[] = []
 
-/** The beginning of what stands in JSON text; of a text its quote alone, as an engine runs out of stack on a pattern of a long one. */
+/**
+ * The beginning of what stands in JSON text; of a text its quote alone, as an engine runs out of stack on a pattern of
+ * a long one.
+ */
 const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
 
 /** Where the text ends that a quote begins: at the same quote again, or at the end of all. O(length). */

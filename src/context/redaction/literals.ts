@@ -1,8 +1,10 @@
-/** Secrets as they are go in; out comes what finds them in a text, also inside base64. */
+/** Finds secrets given as they are, also inside base64. */
 
 import type { Finder } from './hit.ts'
 
-/** Of how many characters a literal secret must be at least: a shorter one is found everywhere, and guessed as easily. */
+/**
+ * Of how many characters a literal secret must be at least: a shorter one is found everywhere, and guessed as easily.
+ */
 export const MIN_SECRET = 8
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
@@ -15,8 +17,9 @@ interface Form {
 }
 
 /**
- * Finds every place of every secret, also where they overlap: as it is, with `+` for its spaces, and inside base64 of either alphabet at
- * any offset. The whole of a base64 text that holds one is a hit. O(length) with a factor for the number of secrets.
+ * Finds every place of every secret, also where they overlap: as it is, with `+` for its spaces, and inside base64 of
+ * either alphabet at any offset. The whole of a base64 text that holds one is a hit. O(length) with a factor for the
+ * number of secrets.
  */
 export function literalFinder(secrets: readonly string[]): Finder | null {
   const forms = new Map<string, Form>()

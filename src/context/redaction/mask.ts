@@ -1,6 +1,8 @@
-/** A secret goes in, what stands for it comes out: the same for the same secret, and nothing of it, not even its length. */
+/** What stands for a secret: the same for the same secret, and nothing of it, not even its length. */
 
-import { hmacSha256 } from './sha256.ts'
+import { hmac } from '@noble/hashes/hmac.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 
 /** A mask; `#2` and on tell keys of one object apart that would be the same otherwise. */
 const SHAPE = String.raw`\[redacted(?::[0-9a-f]{16})?(?:#[1-9]\d{0,8})?\]`
@@ -15,15 +17,18 @@ const OPENING = '[redacted'
 export type Masker = (secret: string) => string
 
 /**
- * Masks as `[redacted]`, and with a key as `[redacted:0123456789abcdef]`, 64 bits of the secret's HMAC-SHA-256: without the key nobody
- * can try guesses, with another key the masks are others. The masks of `secrets` are made beforehand. O(length).
+ * Masks as `[redacted]`, and with a key as `[redacted:0123456789abcdef]`, 64 bits of the secret's HMAC-SHA-256: without
+ * the key guesses cannot be tried, with another key the masks are others. The masks of `secrets` are made beforehand.
+ * O(length).
  *
  * @example
  * masker(null)('hunter2') // '[redacted]'
  */
 export function masker(key: Uint8Array | null, secrets: readonly string[] = []): Masker {
   if (key === null) return () => `${OPENING}]`
-  const hash = hmacSha256(key)
+  // At once, where the Web Crypto API gives its result later only; the key is taken in once for all texts.
+  const keyed = hmac.create(sha256, key)
+  const hash = (text: string): string => bytesToHex(keyed.clone().update(utf8ToBytes(text)).digest())
   const maskOf: Masker = (secret) => `${OPENING}:${hash(secret).slice(0, 16)}]`
   // A text may hold the same secret in each line; others than these are not kept.
   const known = new Map(secrets.map((secret) => [secret, maskOf(secret)]))

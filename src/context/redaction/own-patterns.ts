@@ -1,4 +1,4 @@
-/** Regular expressions of the caller go in; out comes what finds their matches, in pieces of a text that bound what a slow one costs. */
+/** Runs the caller's own patterns on pieces of a text, which bounds what a slow one costs. */
 
 import { findAll } from './built-in.ts'
 import type { Finder } from './hit.ts'
@@ -9,9 +9,9 @@ export const PIECE = 16_384
 export const OVERLAP = 4_096
 
 /**
- * Finds every match, or the part of it that a group named `secret` matched. Longer texts than {@link PIECE} are searched piece by piece,
- * so that the time grows with the length whatever the pattern does within a piece. A pattern that the engine gives up on has found
- * everything: the text is one hit. O(length · what the pattern takes in a piece).
+ * Finds every match, or the part of it that a group named `secret` matched. Longer texts than {@link PIECE} are
+ * searched piece by piece, so that the time grows with the length whatever the pattern does within a piece. A pattern
+ * that the engine gives up on has found everything: the text is one hit. O(length · what the pattern takes in a piece).
  */
 export function ownFinder(patterns: readonly RegExp[]): Finder | null {
   const own = patterns.map(({ source, flags }) => {

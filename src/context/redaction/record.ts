@@ -1,19 +1,19 @@
-/** What a caller keeps with a conversation goes in; the same without its secrets comes out, within the bounds of a record. */
+/** Redacts a conversation's record, within its bounds. */
 
 import { copyJson } from '../../event/freeze.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import type { ConversationPatch } from '../../store/conversation-record.ts'
+import type { ConversationPatch } from '../../store/contract/conversation-record.ts'
 import { redactJson } from './redact.ts'
 import type { RedactionRules } from './rules.ts'
-import { redactText } from './text.ts'
+import { redactText } from './redact-text.ts'
 
 /** How many characters a record takes of a title, and of a tag's value. */
 const MAX_TITLE = 200
 const MAX_TAG = 256
 
 /**
- * A new record or a patch with title, tags and metadata redacted; the very same object when they hold no secret. A mask may be longer than
- * what it stands for: what was short enough is cut to be so again. O(size).
+ * A new record or a patch with title, tags and metadata redacted; the very same object when they hold no secret. A mask
+ * may be longer than what it stands for: what was short enough is cut to be so again. O(size).
  *
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })

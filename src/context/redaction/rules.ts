@@ -1,4 +1,4 @@
-/** What is secret goes in, as a caller says it; rules that find it come out. */
+/** Compiles what the caller calls secret into rules. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import { BUILT_IN, type BuiltInPattern, builtInFinder } from './built-in.ts'
@@ -11,20 +11,26 @@ import { ownFinder } from './own-patterns.ts'
 /** What is secret. */
 export interface RedactionOptions {
   /**
-   * Secrets as they are, of at least 8 characters without the white space around them. They are also found percent-encoded, as base64 and
-   * JSON-escaped, in any mixture up to 8 times over.
+   * Secrets as they are, of at least 8 characters without the white space around them. They are also found
+   * percent-encoded, as base64 and JSON-escaped, in any mixture up to 8 times over.
    */
   readonly secrets?: readonly string[]
   /**
-   * Forms of secrets. The whole match is masked, or what a group named `secret` matched. In texts of more than 16,384 characters a match
-   * of more than 4,096 may be found in part only.
+   * Forms of secrets. The whole match is masked, or what a group named `secret` matched. In texts of more than 16,384
+   * characters a match of more than 4,096 may be found in part only.
    */
   readonly patterns?: readonly RegExp[]
   /** Well-known forms: all (default), none, or some by name. */
   readonly builtIn?: boolean | readonly BuiltInPattern[]
-  /** Names of fields whose texts are masked, as words of the key in any case. Default: `SECRET_FIELDS`; none with an empty list. */
+  /**
+   * Names of fields whose texts are masked, as words of the key in any case. Default: `SECRET_FIELDS`; none with an
+   * empty list.
+   */
   readonly fields?: readonly string[]
-  /** Tells masks of different secrets apart by a keyed hash, and lets nobody without the key try guesses. Default: all masks are alike. */
+  /**
+   * Tells masks of different secrets apart by a keyed hash; without the key guesses cannot be tried. Default: all masks
+   * are alike.
+   */
   readonly key?: string | Uint8Array
 }
 
@@ -42,7 +48,8 @@ export interface RedactionRules {
 
 /**
  * Rules for `redact`. Without options the well-known forms and the default field names. O(size of the options).
- * @throws ColloquyError `invalid_rules` for a secret that is too short or part of every mask, an empty key, an unknown name.
+ * @throws ColloquyError `invalid_rules` for a secret that is too short or part of every mask, an empty key, an unknown
+ * name.
  *
  * @example
  * const rules = redactionRules({ secrets: ['correct horse battery'] })

@@ -1,18 +1,27 @@
-/** Thinking blocks go in; out they come as they are, or masked and no longer signed. */
+/** Thinking blocks after redaction: what was masked is no longer signed, since the provider would refuse it. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { RedactionRules } from './rules.ts'
-import { redactSealed, redactText } from './text.ts'
+import { redactSealed, redactText } from './redact-text.ts'
 
 /**
- * A provider signs what it thought and takes it back byte for byte or not at all, and all blocks of a reply or none. So when one block
- * holds a secret, all of them become thinking without a signature, which no grammar sends as if it were signed: their number stays, and
- * what they said but for the secret. What only the provider could read is then a mask. O(size).
+ * A provider signs what it thought and takes it back byte for byte or not at all, and all blocks of a reply or none. So
+ * when one block holds a secret, all of them become thinking without a signature, which no grammar sends as if it were
+ * signed: their number stays, and what they said but for the secret. What only the provider could read is then a mask.
+ * O(size).
  */
 export function redactThinking(blocks: readonly JsonValue[], rules: RedactionRules): readonly JsonValue[] {
   const texts = blocks.map((block) => textOf(block, rules))
-  if (texts.every((text) => text === null)) return blocks
+  return texts.every((text) => text === null) ? blocks : unsignedBlocks(blocks, rules, texts)
+}
+
+/** The blocks as thinking without signatures, with these words where they are given. O(blocks). */
+export function unsignedBlocks(
+  blocks: readonly JsonValue[],
+  rules: RedactionRules,
+  texts: readonly (string | null)[] = [],
+): readonly JsonValue[] {
   return blocks.map((block, i) => {
     if (!isObject(block)) return block
     const { thinking, data } = block

@@ -1,20 +1,25 @@
-/** A text goes in; out come the texts that it says in other words, decoded from JSON escapes, percent signs and wrapped lines. */
+/**
+ * The other readings of a text: JSON escapes, percent signs and wrapped lines decoded, so that no encoding hides a
+ * secret.
+ */
 
 /** How many decodings are undone one after the other. */
 export const MAX_DECODINGS = 8
 
 /** A text, and where in the text that it was decoded from each part of it stands. */
-export interface View {
+export interface Reading {
   readonly text: string
-  /** The range of the original that holds what stands from `start` to `end`, with every escape whole. O(log escapes). */
+  /**
+   * The range of the original that holds what stands from `start` to `end`, with every escape whole. O(log escapes).
+   */
   readonly sourceOf: (start: number, end: number) => readonly [start: number, end: number]
 }
 
-/** Tells what the part of a text from `start` on, so many characters of it, says. */
+/** Is given what the part of a text from `start` on, so many characters of it, stands for. */
 type Tell = (start: number, length: number, said: string) => void
 
 interface Decoding {
-  /** Tells of every part that says something else than it is. */
+  /** Gives every part that stands for something else than it is. */
   readonly read: (text: string, tell: Tell) => void
   /** What a text still holds after the last decoding when it is hidden deeper than anybody writes. */
   readonly tooDeep: RegExp | null
@@ -80,12 +85,13 @@ const WRAPPED: Decoding = {
 const DECODINGS: readonly Decoding[] = [JSON_ESCAPES, PERCENT, WRAPPED]
 
 /**
- * The text itself first, then all that it says by up to {@link MAX_DECODINGS} decodings, each once; null in the end when it is encoded
- * more often than that. O(length), for text that is encoded again and again times the number of ways to decode it, at most some dozens.
+ * The text itself first, then all that it says by up to {@link MAX_DECODINGS} decodings, each once; null in the end
+ * when it is encoded more often than that. O(length), for text that is encoded again and again times the number of ways
+ * to decode it, at most some dozens.
  */
-export function* viewsOf(text: string): Generator<View | null> {
+export function* viewsOf(text: string): Generator<Reading | null> {
   const seen = new Set([text])
-  const views: { readonly view: View; readonly depth: number; readonly by: Decoding | null }[] = [
+  const views: { readonly view: Reading; readonly depth: number; readonly by: Decoding | null }[] = [
     { view: { text, sourceOf: (start, end) => [start, end] }, depth: 0, by: null },
   ]
   for (const { view, depth, by } of views) {
@@ -109,7 +115,7 @@ export function unescapeJson(text: string): string {
   return decode({ text, sourceOf: (start, end) => [start, end] }, JSON_ESCAPES)?.text ?? text
 }
 
-function decode(view: View, { read }: Decoding): View | null {
+function decode(view: Reading, { read }: Decoding): Reading | null {
   const { text } = view
   // Of each place: where it stands in the decoded text and how long, and the same in the text before.
   const places: number[] = []

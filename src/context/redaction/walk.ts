@@ -1,15 +1,18 @@
-/** A JSON value and how its parts are treated go in; the value without its secrets comes out, the same object where there are none. */
+/** Redacts a JSON value part by part; the same object comes back where there is nothing to redact. */
 
 import { setOwn } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
 import { numberedMask } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
-import { KNOWN_TOOLS, type Shape, type Treatment } from './shapes.ts'
-import { redactField, redactNumber, redactSealed, redactText, SEALED } from './text.ts'
+import { KNOWN_TOOLS, type Shape, type Treatment } from './event-fields.ts'
+import { redactField, redactNumber, redactSealed, redactText, SEALED } from './redact-text.ts'
 import { redactThinking } from './thinking.ts'
 
-/** Rules, and what they must leave alone: paths of values, and of keys with `key:` before them. A list's places are all one, `*`. */
+/**
+ * Rules, and what they must leave alone: paths of values, and of keys with `key:` before them. A list's places are all
+ * one, `*`.
+ */
 export interface Walk {
   readonly rules: RedactionRules
   readonly left: ReadonlySet<string>

@@ -1,4 +1,4 @@
-/** Tells when an agent goes round in circles: a state goes in; whether its branch is stuck, and what proves it, comes out. */
+/** Detects when an agent goes round in circles, and what proves it. */
 
 import type { State } from '../../state/state.ts'
 import { nudgeOf } from './nudge.ts'
@@ -12,8 +12,8 @@ export interface StuckDetector {
   /** How the branch under HEAD is stuck, or null. */
   readonly verdict: (state: State) => StuckVerdict | null
   /**
-   * What to tell the model before it is stuck: a text once the same calls have failed `action_error` times, null before and after that, and
-   * when it was told in this streak. `nudgeMessage` makes it the event to append.
+   * What to send the model before it is stuck: a text once the same calls have failed `action_error` times, null before
+   * and after that, and when it was sent in this streak. `nudgeMessage` makes it the event to append.
    */
   readonly nudge: (state: State) => string | null
   /** The verdict as one sentence, or null: the option `stuck` of a run. */
@@ -21,13 +21,14 @@ export interface StuckDetector {
 }
 
 /**
- * A detector of loops over HEAD's branch since the last message of a user, as the view has it: a step is one reply with all its calls and
- * their answers. Thoughts do not count, nor pauses, hooks and state updates; calls that never ran are told apart by their arguments; what
- * was refused again counts as the same result. What a condensation took out proves nothing any more.
+ * A detector of loops over HEAD's branch since the last message of a user, as the view has it: a step is one reply with
+ * all its calls and their results. Thoughts do not count, nor pauses, hooks and state updates; calls that never ran are
+ * told apart by their arguments; what was refused again counts as the same result. What a condensation took out proves
+ * nothing any more.
  *
  * O(content of the latest steps) for each question, at any length of the log.
  *
- * @throws ColloquyError `invalid_query` for a threshold that is no whole number from 1, nor Infinity.
+ * @throws ColloquyError `invalid_argument` for a threshold that is no whole number from 1, nor Infinity.
  * @example
  * const llm_message = { role: 'assistant', content: [{ text: 'Let me see.' }] }
  * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message })

@@ -1,9 +1,9 @@
-/** The word that is put in before an agent is stuck: what it did last goes in, the text that tells the model so comes out. */
+/** The message that is sent to a model before its agent counts as stuck. */
 
 import { maskSecrets } from '../../event/mask.ts'
 import type { MessageEvent } from '../../event/types.ts'
 import type { Unit } from '../../view/unit.ts'
-import { cutEnd } from '../cut.ts'
+import { ellipsize } from '../ellipsize.ts'
 import { textsOf } from '../said-text.ts'
 import type { Turn } from './turn.ts'
 import { callsOf, errorStreak } from './verdict.ts'
@@ -16,8 +16,8 @@ const MARK = '[Repeated error]'
 const MOST = 1000
 
 /**
- * What to tell the model when the same calls have failed exactly `count` times in a row; null before and after that, and when a nudge stands
- * in the view since the first of them.
+ * What to send the model when the same calls have failed exactly `count` times in a row; null before and after that,
+ * and when a nudge stands in the view since the first of them.
  */
 export function nudgeOf(window: Window, count: number): string | null {
   if (errorStreak(window, count + 1) !== count) return null
@@ -33,12 +33,12 @@ function isNudge(unit: Unit): boolean {
 }
 
 function textFor(turn: Turn, count: number): string {
-  const errors = Array.from(turn.unit.answers, ({ entry }) => entry.event).flatMap((answer) =>
+  const errors = Array.from(turn.unit.results, ({ entry }) => entry.event).flatMap((answer) =>
     answer.kind === 'AgentErrorEvent' ? [answer.error] : [],
   )
   const have = turn.unit.calls.length === 1 ? 'has' : 'have'
   const often = count === 1 ? `${have} failed` : `${have} failed ${count} times in a row`
-  const last = cutEnd(maskSecrets(errors.at(-1) ?? ''), MOST).toWellFormed()
+  const last = ellipsize(maskSecrets(errors.at(-1) ?? ''), MOST).toWellFormed()
   return [
     `${MARK} The same ${callsOf(turn)} ${often}. The last error was:`,
     last,
@@ -47,7 +47,7 @@ function textFor(turn: Turn, count: number): string {
 }
 
 /**
- * A nudge as the message that tells it to the model: words of the environment in the user's place, as the run's own are.
+ * A nudge as the message that the model is sent: words of the environment in the user's place, as the run's own are.
  * @example
  * nudgeMessage('Try something else.').source // 'environment'
  */

@@ -1,23 +1,29 @@
-/** How often the agent may repeat itself: thresholds as a caller gives them go in, a whole and checked set comes out. */
+/** How often an agent may repeat itself. */
 
-import { checkBound } from '../check.ts'
+import { checkBound } from '../check-number.ts'
 
 /** How many steps make each pattern, by the published names. */
 export interface StuckThresholds {
   /** The same call with the same result, so many times. */
   readonly action_observation: number
-  /** The same call answered by an error: a nudge after so many, stuck after one more. */
+  /** The same call ending in an error: a nudge after so many, stuck after one more. */
   readonly action_error: number
   /** Messages of the agent in a row, with no call and no word of a user between them. */
   readonly monologue: number
-  /** Steps that take turns, a, b, a, b, each with the same result every time. Below 3 nothing can alternate: it then counts as 3. */
+  /**
+   * Steps that take turns, a, b, a, b, each with the same result every time. Below 3 nothing can alternate: it then
+   * counts as 3.
+   */
   readonly alternating_pattern: number
 }
 
 /** The ways to be stuck; each is called as its threshold is. */
 export type StuckPattern = keyof StuckThresholds
 
-/** Thresholds that differ from the published ones: whole numbers from 1, or Infinity for a pattern that shall never count. */
+/**
+ * Thresholds that differ from the published ones: whole numbers from 1, or Infinity for a pattern that shall never
+ * count.
+ */
 export type StuckOptions = Partial<StuckThresholds>
 
 const PUBLISHED: StuckThresholds = Object.freeze({
@@ -27,7 +33,7 @@ const PUBLISHED: StuckThresholds = Object.freeze({
   alternating_pattern: 6,
 })
 
-/** The thresholds in force. @throws ColloquyError `invalid_query` for one that is no whole number from 1. */
+/** The thresholds in force. @throws ColloquyError `invalid_argument` for one that is no whole number from 1. */
 export function thresholdsOf(options: StuckOptions): StuckThresholds {
   const given = Object.entries(PUBLISHED).map(
     ([name, published]) => [name, checkBound(name, options[name as StuckPattern] ?? published, 1)] as const,
@@ -42,7 +48,10 @@ export function thresholdsOf(options: StuckOptions): StuckThresholds {
 /** Two steps only differ; the third is the first that comes back. */
 const LEAST_ALTERNATION = 3
 
-/** How many units are looked at for each step that a pattern needs: what stands between the steps counts too, so that a look costs the same at any length. */
+/**
+ * How many units are looked at for each step that a pattern needs: what stands between the steps counts too, so that a
+ * look costs the same at any length.
+ */
 const SLACK = 10
 
 /** How many of the view's latest units are looked at. */

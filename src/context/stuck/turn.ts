@@ -1,8 +1,9 @@
-/** One step of the agent: an answered batch of calls goes in, what it did and what came of it come out, so that steps can be compared. */
+/** One step of the agent in a form that can be compared: its calls and what came of them. */
 
 import { canonicalJson } from '../../event/encode.ts'
 import { KINDS } from '../../event/kinds.ts'
-import type { ActionEvent, AnswerEvent } from '../../event/types.ts'
+import type { ActionEvent, ToolResultEvent } from '../../event/types.ts'
+import { unreachable } from '../../event/unreachable.ts'
 import type { BatchUnit } from '../../view/unit.ts'
 
 /** A step. Calls that one reply makes at once are one step, in whatever order and however often it makes them. */
@@ -22,20 +23,24 @@ export const turnOf = (unit: BatchUnit): Turn => ({
   failed: unit.onlyErrors,
   calls: once(() => setOf(Array.from(unit.calls, ({ event }) => callKey(event)))),
   whole: once(() =>
-    setOf(Array.from(unit.answers, ({ entry, call }) => `${callKey(call.event)} ${answerKey(entry.event)}`)),
+    setOf(Array.from(unit.results, ({ entry, call }) => `${callKey(call.event)} ${answerKey(entry.event)}`)),
   ),
 })
 
 /** Whether two steps made the same calls. */
 export const didSame = (one: Turn, other: Turn): boolean => one.calls() === other.calls()
 
-/** Whether two steps made the same calls and the same came of them; what came is read only where the calls are equal. */
+/**
+ * Whether two steps made the same calls and the same came of them; what came is read only where the calls are equal.
+ */
 export const isSame = (one: Turn, other: Turn): boolean =>
   didSame(one, other) && one.whole() === other.whole()
 
 const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
 
-/** Who called which tool with what. Thought, ids and summary do not count: words around the same deed are no progress. */
+/**
+ * Who called which tool with what. Thought, ids and summary do not count: words around the same deed are no progress.
+ */
 function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
   const by = source ?? KINDS.ActionEvent.defaultSource
   // A call that could never run has no action: its arguments are what tells it from another.
@@ -52,8 +57,11 @@ function argumentsOf(text: string): object {
   }
 }
 
-/** What came of a call. Of a refusal the words do not count: whoever asks again for what was refused has not listened to any of them. */
-function answerKey(answer: AnswerEvent): string {
+/**
+ * What came of a call. Of a refusal the words do not count: a model that asks again for what was refused has not
+ * listened to any of them.
+ */
+function answerKey(answer: ToolResultEvent): string {
   switch (answer.kind) {
     case 'ObservationEvent':
       return canonicalJson([answer.tool_name, answer.observation])
@@ -62,15 +70,11 @@ function answerKey(answer: AnswerEvent): string {
     case 'UserRejectObservation':
       return 'rejected'
     default:
-      return unreachable(answer)
+      return unreachable(answer, 'kind')
   }
 }
 
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | null = null
   return () => (made ??= { value: make() }).value
-}
-
-function unreachable(answer: never): never {
-  throw new TypeError(`no answer: ${String((answer as AnswerEvent).kind)}`)
 }

@@ -1,8 +1,8 @@
-/** Finds loops: what the agent did last goes in, the first pattern that it makes comes out, with the events that prove it. */
+/** Finds the first pattern that the agent's latest steps make, with the events that prove it. */
 
 import { maskSecrets } from '../../event/mask.ts'
-import { quote } from '../../log/place.ts'
-import { unitItems } from '../../view/unit.ts'
+import { quote } from '../../event/quote.ts'
+import { unitEvents } from '../../view/unit.ts'
 import type { StuckPattern, StuckThresholds } from './thresholds.ts'
 import { didSame, isSame, type Turn } from './turn.ts'
 import { messageOf, type Window } from './window.ts'
@@ -27,7 +27,10 @@ export function verdictOf(window: Window, thresholds: StuckThresholds): StuckVer
   )
 }
 
-/** How many of the latest steps made the same calls and got nothing but errors, counted up to a limit. The errors may differ. */
+/**
+ * How many of the latest steps made the same calls and got nothing but errors, counted up to a limit. The errors may
+ * differ.
+ */
 export function errorStreak({ turns }: Window, limit: number): number {
   const first = turns[0]
   if (first === undefined) return 0
@@ -93,6 +96,6 @@ const NAMED = 3
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times in a row`)
 
 function verdict(pattern: StuckPattern, newestFirst: readonly Turn[], reason: string): StuckVerdict {
-  const ids = newestFirst.toReversed().flatMap(({ unit }) => Array.from(unitItems(unit), (item) => item.id))
+  const ids = newestFirst.toReversed().flatMap(({ unit }) => Array.from(unitEvents(unit), (item) => item.id))
   return { pattern, eventIds: ids, reason }
 }

@@ -1,11 +1,11 @@
-/** What a look for loops reads: a branch goes in, the units that count, the newest first, come out. */
+/** The units that a look for loops reads, the newest first, so that it costs the same at any length. */
 
 import type { MessageEvent } from '../../event/types.ts'
 import type { Branch } from '../../state/branch.ts'
 import { isPending, type Unit } from '../../view/unit.ts'
 import { type Turn, turnOf } from './turn.ts'
 
-/** The latest units of a view, back to where they stop telling anything of what the agent does now; the newest first. */
+/** The latest units of a view, back to where they stop showing what the agent does now; the newest first. */
 export interface Window {
   readonly units: readonly Unit[]
   /** The steps among them. */
@@ -13,8 +13,9 @@ export interface Window {
 }
 
 /**
- * The window of a branch: at most `size` units, after the last message of a user and after the last batch that waits for an answer. What is
- * not in the view (pauses, state updates, hooks) takes no place, and words of the environment are no user's. O(size).
+ * The window of a branch: at most `size` units, after the last message of a user and after the last pending batch. What
+ * is not in the view (pauses, state updates, hooks) takes no place, and words of the environment are no user's.
+ * O(size).
  */
 export function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
   // The message may be forgotten; what came before it is known by its place all the same.

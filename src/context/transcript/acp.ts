@@ -1,12 +1,15 @@
-/** Writes a tool call that an ACP server ran by itself: its event goes in, the sections of its block come out, or null for a placeholder. */
+/** The block of a tool call that an ACP server ran by itself. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ACPToolCallEvent } from '../../event/types.ts'
-import { hasText } from '../../event/text.ts'
+import { hasText } from '../../event/has-text.ts'
 import type { ToolBlock } from './tool-block.ts'
 
-/** The block of an ACP call; null while nothing is known of it but that it was made. 0, false and the empty text are results too. */
+/**
+ * The block of an ACP call; null while nothing is known of it but that it was made. 0, false and the empty text are
+ * results too.
+ */
 export function acpBlock(event: ACPToolCallEvent): ToolBlock | null {
   const { title, tool_kind, status, is_error = false, raw_input = null, raw_output = null } = event
   const content = (event.content ?? []).map(contentText).filter(hasText)

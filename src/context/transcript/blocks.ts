@@ -1,15 +1,15 @@
-/** Tells a branch in blocks of text: a state goes in, what was said and done comes out, the newest first, as far as anyone reads. */
+/** A branch in blocks of text, the newest first, read only as far as wanted. */
 
 import { maskSecrets } from '../../event/mask.ts'
-import { hasText } from '../../event/text.ts'
-import type { ActionEvent, AnswerEvent, MessageEvent } from '../../event/types.ts'
-import { isAnswer, type EventKind } from '../../event/kinds.ts'
+import { hasText } from '../../event/has-text.ts'
+import type { ActionEvent, ToolResultEvent, MessageEvent } from '../../event/types.ts'
+import { isToolResult, type EventKind } from '../../event/kinds.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
 import { logPrefix } from '../../log/log.ts'
-import { matchAnswer } from '../../log/pairing.ts'
+import { matchResult } from '../../log/pairing.ts'
 import { branchOf, type State } from '../../state/state.ts'
-import { cutEnd } from '../cut.ts'
-import { heldEvent } from '../held.ts'
+import { ellipsize } from '../ellipsize.ts'
+import { loadedEvent } from '../loaded-event.ts'
 import { textsOf } from '../said-text.ts'
 import { acpBlock } from './acp.ts'
 import { callBlock, finishText } from './call.ts'
@@ -21,24 +21,30 @@ export interface BlockLimits {
   readonly maxTool: number
 }
 
-/** What is told. An answer is read beside its call: where its body was let go, that of its call was too, or it answers none. */
+/**
+ * What is shown. A result is read beside its call: where its body was evicted, that of its call was too, or it ends
+ * none.
+ */
 const TOLD: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
 
-/** The blocks of HEAD's branch, the newest first. O(view), and O(log n) for each event that is read. @throws ColloquyError `not_held`. */
+/**
+ * The blocks of HEAD's branch, the newest first. O(view), and O(log n) for each event that is read. @throws
+ * ColloquyError `evicted`.
+ */
 export function* blocksOf(state: State, limits: BlockLimits): IterableIterator<string> {
   const callOf = pairing(state)
-  const answers = new Map<number, AnswerEvent>()
+  const results = new Map<number, ToolResultEvent>()
   const told = new Set<string>()
   for (let entry: Entry | null = state.log.head; entry !== null; entry = entry.parent) {
-    const event = heldEvent(entry, TOLD)
+    const event = loadedEvent(entry, TOLD)
     if (event === null) continue
-    if (isAnswer(event)) {
-      const call = callOf(entry as EventEntry<AnswerEvent>)
-      if (call !== null) answers.set(call, event)
+    if (isToolResult(event)) {
+      const call = callOf(entry as EventEntry<ToolResultEvent>)
+      if (call !== null) results.set(call, event)
     } else if (event.kind === 'ActionEvent') {
-      yield* callTexts(maskSecrets(event), maskSecrets(answers.get(entry.seq) ?? null), limits)
+      yield* callTexts(maskSecrets(event), maskSecrets(results.get(entry.seq) ?? null), limits)
     } else if (event.kind === 'MessageEvent') {
-      // A call that goes on beyond a message is told on both sides of it.
+      // A call that goes on beyond a message is shown on both sides of it.
       told.clear()
       yield* messageTexts(maskSecrets(event), limits)
     } else if (event.kind === 'ACPToolCallEvent' && !told.has(event.tool_call_id)) {
@@ -50,17 +56,17 @@ export function* blocksOf(state: State, limits: BlockLimits): IterableIterator<s
   }
 }
 
-/** The position of the call that an answer answers, as the fold has it; null for an answer that answers nothing. */
-function pairing({ log, branch }: State): (answer: EventEntry<AnswerEvent>) => number | null {
+/** The position of the call that a result ends, as the fold has it; null for a result that ends none. */
+function pairing({ log, branch }: State): (answer: EventEntry<ToolResultEvent>) => number | null {
   const calls = new Map<number, number>()
   for (const unit of branch.view.units) {
-    if (unit.type === 'batch') for (const { entry, call } of unit.answers) calls.set(entry.seq, call.seq)
+    if (unit.type === 'batch') for (const { entry, call } of unit.results) calls.set(entry.seq, call.seq)
   }
   return (answer) => {
     const known = calls.get(answer.seq)
     if (known !== undefined) return known
-    // It was forgotten, or answers nothing: asked as the fold asked, of the log as it was.
-    const found = matchAnswer(logPrefix(log, answer.seq, null), branchOf(answer.parent).openCalls, answer)
+    // It was forgotten, or ends no call: asked as the fold asked, of the log as it was.
+    const found = matchResult(logPrefix(log, answer.seq, null), branchOf(answer.parent).pendingCalls, answer)
     return found === null || typeof found === 'string' ? null : found.entry.seq
   }
 }
@@ -73,7 +79,7 @@ function* messageTexts({ source, llm_message, extended_content }: MessageEvent, 
 }
 
 /** What the agent thought stands before what it did, so it comes after it here. */
-function* callTexts(call: ActionEvent, answer: AnswerEvent | null, limits: BlockLimits) {
+function* callTexts(call: ActionEvent, answer: ToolResultEvent | null, limits: BlockLimits) {
   const finish = finishText(call)
   if (finish === null) yield* some(toolText(callBlock(call, answer), limits.maxTool))
   else yield* said('AGENT', finish, limits)
@@ -81,7 +87,7 @@ function* callTexts(call: ActionEvent, answer: AnswerEvent | null, limits: Block
 }
 
 function* said(who: string, text: string, { maxMessage }: BlockLimits): IterableIterator<string> {
-  const shown = cutEnd(text.trim(), maxMessage)
+  const shown = ellipsize(text.trim(), maxMessage)
   if (hasText(shown)) yield `[${who}]: ${shown}`
 }
 

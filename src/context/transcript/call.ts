@@ -1,13 +1,13 @@
-/** Writes an ordinary tool call with its result: an action and its answer go in, its block comes out. */
+/** The block of a tool call with its result. */
 
-import { hasText } from '../../event/text.ts'
-import type { ActionEvent, AnswerEvent } from '../../event/types.ts'
+import { hasText } from '../../event/has-text.ts'
+import type { ActionEvent, ToolResultEvent } from '../../event/types.ts'
 import { resultMessage } from '../../messages/tool-result.ts'
 import { shownOf } from '../said-text.ts'
 import type { ToolBlock } from './tool-block.ts'
 
-/** The block of a call; the answer is null where there is none. */
-export function callBlock(call: ActionEvent, answer: AnswerEvent | null): ToolBlock {
+/** The block of a call; the result is null where there is none. */
+export function callBlock(call: ActionEvent, answer: ToolResultEvent | null): ToolBlock {
   const output = answer === null ? '' : shownOf(resultMessage(answer, call).content).join('\n')
   return {
     name: call.tool_name,
@@ -19,13 +19,13 @@ export function callBlock(call: ActionEvent, answer: AnswerEvent | null): ToolBl
   }
 }
 
-/** What a finish call tells the user; null for any other call. */
+/** What a finish call says to the user; null for any other call. */
 export function finishText({ tool_name, action }: ActionEvent): string | null {
   const message = tool_name === 'finish' ? action?.['message'] : null
   return typeof message === 'string' && hasText(message) ? message : null
 }
 
-function statusOf(answer: AnswerEvent | null): string {
+function statusOf(answer: ToolResultEvent | null): string {
   if (answer === null) return 'no result'
   if (answer.kind === 'UserRejectObservation') return 'rejected'
   return answer.kind === 'AgentErrorEvent' || answer.observation.is_error === true ? 'failed' : 'completed'

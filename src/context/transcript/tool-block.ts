@@ -1,8 +1,8 @@
-/** Writes a tool call: its name, how it ended, what went in and came out go in, one block of text comes out. */
+/** The text of a tool call: name, outcome, arguments and output. */
 
-import { cutEnd } from '../cut.ts'
+import { ellipsize } from '../ellipsize.ts'
 
-/** A tool call as a transcript tells it. */
+/** A tool call as a transcript shows it. */
 export interface ToolBlock {
   readonly name: string
   readonly status: string
@@ -13,9 +13,12 @@ export interface ToolBlock {
 /** The block as text, at most `max` UTF-16 units of it. O(max · sections). */
 export function toolText({ name, status, sections }: ToolBlock, max: number): string {
   const shown = sections.flatMap(([label, text]) =>
-    text === null ? [] : [section(label, cutEnd(text, max))],
+    text === null ? [] : [section(label, ellipsize(text, max))],
   )
-  return cutEnd([`[TOOL USE: ${cutEnd(name, max)}] (${cutEnd(status, max)})`, ...shown].join('\n'), max)
+  return ellipsize(
+    [`[TOOL USE: ${ellipsize(name, max)}] (${ellipsize(status, max)})`, ...shown].join('\n'),
+    max,
+  )
 }
 
 const section = (label: string, text: string): string =>

@@ -1,6 +1,6 @@
-/** A text goes in, the text without its secrets comes out; what was JSON is JSON still. */
+/** Redacts a text; what was JSON stays JSON. */
 
-import { hasText } from '../../event/text.ts'
+import { hasText } from '../../event/has-text.ts'
 import { findSecrets, maskHits } from './find.ts'
 import type { Hit } from './hit.ts'
 import { editJson, type JsonEdits, parses, type Range } from './json-text.ts'
@@ -20,9 +20,9 @@ export interface TextOptions {
 }
 
 /**
- * The text with a mask for every secret; the very same text when it holds none, or nothing but white space. Doing it again changes
- * nothing: a text in which masks bring about new matches again and again is masked as a whole, and so is one that is encoded too often
- * to be read. O(length).
+ * The text with a mask for every secret; the very same text when it holds none, or nothing but white space. Doing it
+ * again changes nothing: a text in which masks bring about new matches again and again is masked as a whole, and so is
+ * one that is encoded too often to be read. O(length).
  */
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text

@@ -1,9 +1,9 @@
-/** Cuts texts to a length in UTF-16 units: a text goes in, as much of it as fits comes out, no character cut in two. */
+/** Shortens texts without cutting a character in two. */
 
 const DOTS = '...'
 
 /** The beginning of a text; where something is left out, three dots say so within the length. O(max). */
-export function cutEnd(text: string, max: number): string {
+export function ellipsize(text: string, max: number): string {
   if (text.length <= max) return text
   if (max <= DOTS.length) return DOTS.slice(0, Math.max(0, max))
   return head(text, max - DOTS.length) + DOTS

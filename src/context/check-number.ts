@@ -1,7 +1,7 @@
-/** Checks the numbers that callers give: a name and a number go in, the number comes out, or an error that says what it may be. */
+/** Checks numbers that callers give. */
 
 import { ColloquyError } from '../event/errors.ts'
-import { refuse } from '../store/check.ts'
+import { invalidArgument } from '../store/kit/query/check-value.ts'
 
 /** What a number may be. */
 export interface Range {
@@ -11,7 +11,7 @@ export interface Range {
   readonly whole?: boolean
 }
 
-/** @throws ColloquyError `invalid_query` for a number outside of the range. */
+/** @throws ColloquyError `invalid_argument` for a number outside of the range. */
 export function checkNumber(
   name: string,
   value: number,
@@ -28,12 +28,15 @@ export function checkNumber(
   )
 }
 
-/** A whole number from the least on, or Infinity where nothing is to be bound. @throws ColloquyError `invalid_query` for anything else. */
+/**
+ * A whole number from the least on, or Infinity where nothing is to be bound. @throws ColloquyError `invalid_argument`
+ * for anything else.
+ */
 export function checkBound(name: string, value: unknown, least: number): number {
   const fine = value === Infinity || (Number.isSafeInteger(value) && (value as number) >= least)
-  return fine ? (value as number) : refuse(name, `must be a whole number from ${least}, or Infinity`)
+  return fine ? (value as number) : invalidArgument(name, `must be a whole number from ${least}, or Infinity`)
 }
 
 /** An error about an option. */
 export const invalid = (message: string, data: Readonly<Record<string, unknown>>): ColloquyError =>
-  new ColloquyError('invalid_query', message, data)
+  new ColloquyError('invalid_argument', message, data)

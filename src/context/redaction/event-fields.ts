@@ -1,10 +1,15 @@
-/** The table of what stands where in events: what must stay as it is, what is sealed, and what may be read and masked. */
+/**
+ * The table of what stands where in events: what must stay as it is, what is sealed, and what may be read and masked.
+ */
+
+import type { EventKind } from '../../event/kinds.ts'
+import type { EventOf } from '../../event/types.ts'
 
 /**
- * How a field is treated. `keep`: as it is. `time`: as it is when it can be read. `name`: as text, but for the tools that the engine
- * knows by name. `arguments`: JSON text that stays JSON. `sealed`: whole or gone. `secret`: masked as a whole. `thinking`: blocks that are signed. A shape: an object,
- * or each in a list. `open`: any JSON, and so is what no shape lists;
- * the keys that a shape lists are never secrets.
+ * How a field is treated. `keep`: as it is. `time`: as it is when it can be read. `name`: as text, but for the tools
+ * that the engine knows by name. `arguments`: JSON text that stays JSON. `sealed`: whole or gone. `secret`: masked as a
+ * whole. `thinking`: blocks that are signed. A shape: an object, or each in a list. `open`: any JSON, and so is what no
+ * shape lists; the keys that a shape lists are never secrets.
  */
 export type Treatment =
   | 'open'
@@ -32,8 +37,18 @@ const REASONING: Shape = {
   status: 'open',
 }
 
+const REPLY: Shape = {
+  after: 'keep',
+  interrupted: 'keep',
+  grammar: 'keep',
+  prefix: 'keep',
+  tools: 'keep',
+  own: 'keep',
+}
+
 const CALL: Shape = {
   id: 'keep',
+  reply: REPLY,
   name: 'name',
   arguments: 'arguments',
   origin: 'keep',
@@ -44,6 +59,7 @@ const CRITIC: Shape = { score: 'keep', message: 'open', metadata: 'open' }
 
 const MESSAGE: Shape = {
   role: 'keep',
+  reply: REPLY,
   content: CONTENT,
   tool_calls: CALL,
   tool_call_id: 'keep',
@@ -67,14 +83,18 @@ const TOOL: Shape = {
 export const ISSUE: Shape = { loc: 'open', msg: 'open', type: 'keep', input: 'open' }
 
 /** Fields that say nothing to the engine. */
-const OPEN_FIELDS =
-  'code detail title status tool_kind raw_input raw_output content is_error summary key value hook_command success blocked stdout stderr ' +
-  'reason additional_context error hook_input filename log_data model_name usage_id reasoning_content activated_skills sender ' +
-  'rejection_reason'
+// oxfmt-ignore
+const OPEN_FIELDS = [
+  'code', 'detail', 'title', 'status', 'tool_kind', 'raw_input', 'raw_output', 'content', 'is_error', 'summary', 'key',
+  'value', 'hook_command', 'success', 'blocked', 'stdout', 'stderr', 'reason', 'additional_context', 'error',
+  'hook_input', 'filename', 'log_data', 'model_name', 'usage_id', 'reasoning_content', 'activated_skills', 'sender',
+  'rejection_reason',
+] as const satisfies readonly EventField[]
 
-/** The fields of events; none has two meanings in two kinds. */
-const EVENT: Shape = {
-  ...Object.fromEntries(OPEN_FIELDS.split(' ').map((field) => [field, 'open'])),
+/** Every field of every kind; one without a place in the table below does not compile. */
+type EventField = { [K in EventKind]: keyof EventOf<K> }[EventKind]
+
+const OTHER_FIELDS: { readonly [F in Exclude<EventField, (typeof OPEN_FIELDS)[number]>]: Treatment } = {
   kind: 'keep',
   id: 'keep',
   parent_id: 'keep',
@@ -107,6 +127,12 @@ const EVENT: Shape = {
   response_token_ids: 'keep',
 }
 
+/** The fields of events; none has two meanings in two kinds. */
+const EVENT: Shape = {
+  ...Object.fromEntries(OPEN_FIELDS.map((field) => [field, 'open'])),
+  ...OTHER_FIELDS,
+}
+
 /** The keys of state updates that the engine reads, and what of their values it reads. */
 const UPDATES: ReadonlyMap<string, Shape> = new Map(
   Object.entries<Shape>({
@@ -129,7 +155,10 @@ const SECRET_UPDATE: Shape = { ...EVENT, value: 'secret' }
 /** The tools that the engine knows by name. */
 export const KNOWN_TOOLS: ReadonlySet<string> = new Set(['finish', 'think'])
 
-/** The shape of an event, or of what claims to be one; of a state update by its key, which may itself be the name of a secret. O(1). */
+/**
+ * The shape of an event, or of what claims to be one; of a state update by its key, which may itself be the name of a
+ * secret. O(1).
+ */
 export function shapeOf(kind: unknown, key: unknown, isSecretField: (key: string) => boolean): Shape {
   if (kind !== 'ConversationStateUpdateEvent' || typeof key !== 'string') return EVENT
   return UPDATES.get(key) ?? (isSecretField(key) ? SECRET_UPDATE : EVENT)

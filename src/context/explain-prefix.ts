@@ -1,0 +1,84 @@
+/**
+ * Names the first thing that changed between two requests, since everything behind it costs its cache and its
+ * reasoning.
+ */
+
+/** Where two requests differ for the first time. */
+export interface PrefixChange {
+  readonly in: 'system' | 'tools' | 'message'
+  /** Index of the message, or of the input item; absent for `system` and `tools`. */
+  readonly message?: number
+  /** The field in it, as in `content[0].text`; empty where the whole differs or is gone. */
+  readonly path: string
+}
+
+/** The fields of requests that a prefix is made of, in the order in which providers read them. */
+const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
+  ['tools', 'tools'],
+  ['system', 'system'],
+  ['instructions', 'system'],
+]
+
+/**
+ * The first difference between what was sent and what is sent now, for logs, metrics and people; null when the second
+ * request only adds to the first. Cache marks count for nothing. Takes the requests of any grammar as they were sent,
+ * `tools` among them where they have any. O(size).
+ * @example
+ * const [one, two] = ['hi', 'ho'].map((text) => toAnthropic([{ role: 'user', content: [{ text }], name: null }]))
+ * explainPrefix(one, two) // { in: 'message', message: 0, path: 'content[0].text' }
+ * explainPrefix(one, one) // null
+ */
+export function explainPrefix(previous: object, next: object): PrefixChange | null {
+  const [before, now] = [fieldsOf(previous), fieldsOf(next)]
+  for (const [field, place] of FRONT) {
+    const path = difference(before[field] ?? null, now[field] ?? null, '')
+    if (path !== null) return { in: place, path }
+  }
+  const [was, is] = [before, now].map(messagesIn) as [readonly unknown[], readonly unknown[]]
+  for (const [at, message] of was.entries()) {
+    const path = at === was.length - 1 ? grown(message, is[at]) : difference(message, is[at], '')
+    if (path !== null) return { in: 'message', message: at, path }
+  }
+  return null
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const fieldsOf = (request: object): Fields =>
+  Array.isArray(request) ? { messages: request } : (request as Fields)
+
+const messagesIn = ({ messages, input }: Fields): readonly unknown[] => {
+  const list: unknown = messages ?? input
+  return Array.isArray(list) ? list : []
+}
+
+/** The difference of the last message, whose content may have grown at its end. */
+function grown(was: unknown, is: unknown): string | null {
+  if (!isObject(was) || !isObject(is)) return difference(was, is, '')
+  const [before, now] = [was['content'], is['content']]
+  if (!Array.isArray(before) || !Array.isArray(now)) return difference(was, is, '')
+  return difference({ ...was, content: before }, { ...is, content: now.slice(0, before.length) }, '')
+}
+
+/** The path of the first difference of two JSON values; null when there is none. */
+function difference(was: unknown, is: unknown, path: string): string | null {
+  if (was === is) return null
+  if (Array.isArray(was) && Array.isArray(is)) {
+    for (let at = 0; at < Math.max(was.length, is.length); at += 1) {
+      const found = difference(was[at], is[at], `${path}[${at}]`)
+      if (found !== null) return found
+    }
+    return null
+  }
+  if (!isObject(was) || !isObject(is)) return path
+  const keys = new Set([...Object.keys(was), ...Object.keys(is)])
+  keys.delete('cache_control')
+  for (const key of keys) {
+    const found = difference(was[key], is[key], path === '' ? key : `${path}.${key}`)
+    if (found !== null) return found
+  }
+  return null
+}
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
