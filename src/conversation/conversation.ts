@@ -1,7 +1,7 @@
-/** The live conversation: what a server holds for each; wishes go in, events are appended, and state, view and messages stay current. */
+/** The live conversation that a server holds: commands append events, and state, view and messages stay current. */
 
-import { ColloquyError, hasCode } from '../event/errors.ts'
-import { hashText } from '../event/hash.ts'
+import { hasCode } from '../event/errors.ts'
+import { hashText } from '../event/short-hash.ts'
 import type { JsonObject, Message } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { MessageOptions, NeutralMessage } from '../messages/message.ts'
@@ -9,10 +9,11 @@ import { toMessages } from '../messages/neutral.ts'
 import { stateAt } from '../state/at.ts'
 import type { State } from '../state/state.ts'
 import { isStatus, type Status, STATUSES } from '../state/status.ts'
-import type { ExpectedVersion } from '../store/append.ts'
-import { refuse } from '../store/check.ts'
-import type { ConversationRecord } from '../store/conversation-record.ts'
-import { type BranchInfo, listBranches } from './branches.ts'
+import type { ExpectedVersion } from '../store/contract/append.ts'
+import { invalidArgument } from '../store/kit/query/check-value.ts'
+import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { EventQuery, Page } from '../store/contract/query.ts'
+import { type BranchInfo, listBranches } from '../state/read.ts'
 import {
   decideApprove,
   decideEdit,
@@ -25,19 +26,21 @@ import {
   decideResume,
   userMessage,
 } from './decide.ts'
-import { checkDelta, checkEvents } from './draft.ts'
+import { checkDelta, checkEvents } from './stamp.ts'
 import { type ForkOptions, planFork, writeFork } from './fork.ts'
-import { mayBeLate, placeLateAnswers } from './late-answers.ts'
+import { mayBeLate, attachLateResults } from './late-results.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
-import type { CommitOptions, Decision, Replica } from './replica.ts'
-import { unknownConversation } from './open-state.ts'
+import { withFullLog } from './look-back.ts'
+import type { CommitOptions, Decision, Look, Replica } from './replica.ts'
+import { recordOf } from './open-state.ts'
 import { type Recovery, recover } from './recover.ts'
-import { checkRun } from './run/check.ts'
+import { checkRun } from './run/check-options.ts'
+import { endLease } from './run/lease.ts'
 import { runLoop, type RunOptions, type RunResult } from './run/loop.ts'
 import type { Step } from './run/step.ts'
 import type { Shared } from './shared.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
-import { policyUpdate } from './updates.ts'
+import { policyUpdate } from './state-updates.ts'
 import { waitForState } from './wait.ts'
 
 /** How to send a message. */
@@ -49,10 +52,10 @@ export interface SendOptions {
 }
 
 /**
- * A conversation of an engine. It holds nothing by itself: any number of them may stand for one conversation, in any number of processes.
+ * A conversation of an engine. Any number of them, in any processes, may stand for one.
  *
- * Everything that appends returns the events that it appended, or that stood there already, and none when there was nothing to do. Errors
- * are `ColloquyError`s: `unknown_conversation`, `closed`, what the store throws, and what is said of each method.
+ * Everything that appends returns the events that it appended, or that stood there already, and none when there was
+ * nothing to do. Errors are `ColloquyError`s: `unknown_conversation`, `closed`, the store's, and each method's own.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -73,17 +76,22 @@ export class Conversation {
     this.id = id
   }
 
-  /** The state after the last event of the log, whoever appended it. O(events that others have appended since). */
+  /** The state after the last event of the log, by any process. O(events that others have appended since). */
   async state(): Promise<State> {
     return this.#shared.use(this.id, (replica) => replica.refresh())
   }
 
+  /** The same with its record, in one read; in none where `found` is given, its record as it was just read. */
+  async look(found?: ConversationRecord): Promise<Look> {
+    return this.#shared.use(this.id, (replica) => replica.look(found))
+  }
+
   /**
-   * The state at an event (law T). O(log n) when it is in memory; O(n) when it was let go.
+   * The state at an event (law T). O(log n) when it is in memory; O(n) when it was evicted.
    * @throws ColloquyError `unknown_event`.
    */
   async stateAt(eventId: string): Promise<State> {
-    return this.#shared.use(this.id, (replica) => lookBack(replica, (state) => stateAt(state, eventId)))
+    return this.#shared.use(this.id, (replica) => withFullLog(replica, (state) => stateAt(state, eventId)))
   }
 
   /** What the model is sent, in the neutral form; the provider grammars take `state()`. O(view). */
@@ -93,10 +101,17 @@ export class Conversation {
 
   /** What the store knows of it beside its log. */
   async record(): Promise<ConversationRecord> {
+    return recordOf(this.#shared, this.id)
+  }
+
+  /**
+   * A page of its events, as `Store.search` finds them, in the form in which the other methods give events: plain JSON.
+   * @throws ColloquyError `invalid_query`, `invalid_cursor`.
+   */
+  async search(query: Omit<EventQuery, 'conversationId'> = {}): Promise<Page<LoggedEvent>> {
     this.#shared.check()
-    const record = await this.#shared.store.getConversation(this.id)
-    if (record !== null) return record
-    throw unknownConversation(this.id)
+    const page = await this.#shared.store.search({ ...query, conversationId: this.id })
+    return { ...page, items: page.items.map(toLogged) }
   }
 
   /** Where each branch ends, and which holds HEAD. O(n). */
@@ -105,11 +120,12 @@ export class Conversation {
   }
 
   /**
-   * Appends events, all or none. Those without an id, a time or a parent get one. Appending the same event again under its id changes
-   * nothing. With an expected version the loser of a race is told with `version_conflict`, and may look at `state()` and try again;
-   * without one the append is made whatever others do. An answer to a call on another branch is appended there, and HEAD stays.
-   * O(log n) for each event.
-   * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`, `unknown_parent`, `unknown_event`.
+   * Appends events, all or none. Those without an id, a time or a parent get one. Appending the same event again under
+   * its id changes nothing. With an expected version the loser of a race gets `version_conflict`, and may look at
+   * `state()` and try again; without one the append is made whatever others do. A result of a call on another branch is
+   * appended there, and HEAD stays. O(log n) for each event.
+   * @throws ColloquyError `invalid_event`, `transient_event`, `version_conflict`, `id_conflict`, `unknown_parent`,
+   * `unknown_event`.
    */
   async append(
     given: Event | readonly Event[],
@@ -117,7 +133,10 @@ export class Conversation {
   ): Promise<readonly LoggedEvent[]> {
     const events = checkEvents(Array.isArray(given) ? Array.from(given) : [given])
     return this.#shared.use(this.id, (replica) =>
-      commit(replica, (state) => placeLateAnswers(state, events), { ...options, depends: mayBeLate(events) }),
+      commit(replica, (state) => attachLateResults(state, events), {
+        ...options,
+        depends: mayBeLate(events),
+      }),
     )
   }
 
@@ -137,7 +156,7 @@ export class Conversation {
     return this.#decide(decidePause)
   }
 
-  /** Stops a run at once: its signal is aborted, and its open calls are answered, in one batch. */
+  /** Stops a run at once: its signal is aborted, and its pending calls are ended, in one batch. */
   async interrupt(): Promise<readonly LoggedEvent[]> {
     // The run may be another process's: its lease is there until it has ended.
     const leased = (await this.#shared.store.getLease(this.id)) !== null
@@ -149,12 +168,12 @@ export class Conversation {
     return this.#decide(decideResume)
   }
 
-  /** Lets open calls be executed, by the ids of their actions; the next run does it. @throws ColloquyError `unknown_call`. */
+  /** Lets pending calls be executed, by their actions' ids, in the next run. @throws ColloquyError `unknown_call`. */
   async approve(actionIds: readonly string[]): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => decideApprove(state, actionIds))
   }
 
-  /** Refuses open calls, by default all of the branch. @throws ColloquyError `unknown_call`. */
+  /** Refuses pending calls, by default all of the branch. @throws ColloquyError `unknown_call`. */
   async reject(actionIds?: readonly string[], reason?: string): Promise<readonly LoggedEvent[]> {
     return this.#decide((state) => checkEvents(decideReject(state, actionIds, reason)))
   }
@@ -184,27 +203,27 @@ export class Conversation {
   }
 
   /**
-   * Says which calls need a user's consent, in every run and in every fork: `{ kind: 'AlwaysConfirm' }`, see `policyOf`.
+   * Says which calls need a user's consent, in every run and fork: `{ kind: 'AlwaysConfirm' }`, see `toPolicy`.
    * @throws ColloquyError `invalid_event` for what is no JSON.
    */
   async setConfirmationPolicy(policy: JsonObject | null): Promise<readonly LoggedEvent[]> {
     if (typeof policy !== 'object' || Array.isArray(policy))
-      refuse('policy', 'must be an object with a kind, or null')
+      invalidArgument('policy', 'must be an object with a kind, or null')
     const [update] = checkEvents([policyUpdate(policy)])
     const { value = null } = update as ConversationStateUpdateEvent
     return this.#decide((state) => decidePolicy(state, value as JsonObject | null))
   }
 
   /**
-   * Copies it, or the path to an event, into a new conversation. Ids are kept, the confirmation policy comes along, and calls that are open
-   * stay open and wait. O(events).
+   * Copies it, or the path to an event, into a new conversation. Ids are kept, the confirmation policy comes along, and
+   * calls that are open stay open and wait. O(events).
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
     const { store, stamp } = this.#shared
     const id = options.id ?? stamp.newId()
     await this.#shared.use(this.id, async (replica) => {
-      const { plan, length } = await lookBack(replica, (state) => ({
+      const { plan, length } = await withFullLog(replica, (state) => ({
         plan: planFork(state, options.from),
         length: state.log.entries.length,
       }))
@@ -215,29 +234,32 @@ export class Conversation {
 
   /**
    * The first state from now on with one of these statuses; it may be the one that there is.
-   * @throws the reason of `signal` when that is aborted first; give `AbortSignal.timeout(ms)` to wait no longer. `closed` when the engine is,
-   * `invalid_query` for a status that there is none of.
+   * @throws the reason of `signal` when that is aborted first; give `AbortSignal.timeout(ms)` to wait no longer.
+   * `closed` when the engine is, `invalid_argument` for a status that is none.
    */
   async waitFor(
     status: Status | readonly Status[],
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<State> {
     const wanted: readonly Status[] = typeof status === 'string' ? [status] : status
-    // Nobody would ever see one that there is none of.
-    if (!wanted.every(isStatus)) refuse('status', `must be one of ${STATUSES.join(', ')}`)
+    // Of one that does not exist nothing would ever come.
+    if (!wanted.every(isStatus)) invalidArgument('status', `must be one of ${STATUSES.join(', ')}`)
     const signal = this.#orClosing(options.signal)
     return this.#shared.use(this.id, (replica) =>
       waitForState(replica, ({ header }) => wanted.includes(header.status), signal),
     )
   }
 
-  /** Answers the open calls of a run that died, and sets error; does nothing unless the status is running and no run is live. */
+  /**
+   * Gives the pending calls of a run that died an error as their result, and sets error; unless its status is not
+   * running, or a run is live, as a dead process's is until its lease expires. `run` takes over by itself.
+   */
   async recover(): Promise<Recovery> {
     const { store } = this.#shared
     return this.#shared.use(this.id, (replica) => recover(store, replica, this.#shared.newOwner()))
   }
 
-  /** Gives a StreamingDeltaEvent to those who subscribe in this process, and to nobody else. @throws ColloquyError `invalid_event`. */
+  /** Gives a StreamingDeltaEvent to the subscribers in this process alone. @throws ColloquyError `invalid_event`. */
   publish(delta: Event): void {
     this.#shared.check()
     const event = checkDelta(delta)
@@ -245,8 +267,9 @@ export class Conversation {
   }
 
   /**
-   * Every event after a position once, in order, first from the store, then live, whoever appends; a `caught_up` when all that stood there
-   * was given, and the deltas of this process in between (law B). A slow reader holds up nobody: it misses deltas, and is told.
+   * Every event after a position once, in order, first from the store, then live, of every writer; a `caught_up` when
+   * all that stood there was given, and this process's deltas in between (law B). A slow reader misses deltas, with a
+   * notice.
    *
    * @example
    * const engine = createEngine({ store: memoryStore() })
@@ -255,21 +278,20 @@ export class Conversation {
    * for await (const item of conversation.subscribe({ after: -1 })) if (item.type === 'caught_up') break
    * await engine.close()
    */
-  async *subscribe(options: SubscribeOptions = {}): AsyncGenerator<SubscriptionItem, void, undefined> {
-    const { replica, release } = await this.#shared.pin(this.id)
-    try {
-      const { store } = this.#shared
-      yield* subscribe(store, replica, { ...options, signal: this.#orClosing(options.signal) })
-    } finally {
-      release()
-    }
+  subscribe(options: SubscribeOptions = {}): AsyncGenerator<SubscriptionItem, void, undefined> {
+    const { store } = this.#shared
+    const pin = () => this.#shared.pin(this.id)
+    return subscribe(store, pin, { ...options, signal: this.#orClosing(options.signal) })
   }
 
   /**
-   * Runs it: `step` is called with the calls to execute, or with none to ask the model, until the conversation waits for confirmation, is
-   * paused, finished, stuck or in error. One run at a time, in whatever process: it holds a lease in the store.
-   * @throws ColloquyError `already_running`, `lease_lost`, `invalid_query` for options that are none, and what the store throws; what the step
-   * throws ends the run in error.
+   * Runs it: `step` is called with the calls to execute, or with none to ask the model, until the conversation waits
+   * for confirmation, is paused, finished, stuck or in error. One run at a time, in whatever process: it holds a lease
+   * in the store. After a run that died it appends `RunLost`, ends the calls that it left with an error, executes those
+   * approved since, and goes on.
+   * @throws ColloquyError `already_running` (unless `wait` is set) with `owner` and `expiresAt` of the other run's
+   * lease, `lease_lost`, `invalid_argument` for options that are none, and what the store throws; what the step throws
+   * ends the run in error.
    */
   async run(step: Step, options: RunOptions = {}): Promise<RunResult> {
     checkRun(step, options)
@@ -313,32 +335,11 @@ export class Conversation {
     })
   }
 
-  /** Whether a lease has run out the store says, by its own clock. */
+  /** Whether a lease has expired the store says, by its own clock. */
   async #checkRest(): Promise<void> {
     const { store } = this.#shared
     if ((await store.getLease(this.id)) === null) return
-    const taken = await store.acquireLease(this.id, this.#shared.newOwner(), 1_000)
-    if (taken !== null) {
-      await store.releaseLease(taken)
-      return
-    }
-    throw new ColloquyError(
-      'already_running',
-      'The conversation is running; interrupt it before you move HEAD.',
-      {
-        conversationId: this.id,
-      },
-    )
-  }
-}
-
-/** What a question finds in a state; where it asks for what was let go, the whole log is folded again. */
-async function lookBack<T>(replica: Replica, question: (state: State) => T): Promise<T> {
-  try {
-    return question(await replica.refresh())
-  } catch (error) {
-    if (!hasCode(error, 'not_held')) throw error
-    return question(await replica.whole())
+    await endLease(store, this.id, this.#shared.newOwner())
   }
 }
 

@@ -1,42 +1,28 @@
-/** The decisions of a live conversation, each a pure function: a state and a wish go in, the events to append come out, none when there is nothing to do. */
+/**
+ * Deciders: each command as a pure function from a state to the events that carry it out, none where there is nothing
+ * to do.
+ */
 
 import { canonicalJson } from '../event/encode.ts'
 import { ColloquyError } from '../event/errors.ts'
+import { replyOf } from '../event/reply.ts'
 import type { JsonObject, Message } from '../event/shapes.ts'
-import type { ActionEvent, AgentErrorEvent, Event, MessageEvent } from '../event/types.ts'
-import { anchorOf, type EventEntry, eventKindOf } from '../log/entry.ts'
-import { listOpenCalls } from '../log/open-calls.ts'
+import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
+import { anchorOf, type Entry, type EventEntry, eventKindOf } from '../log/entry.ts'
+import { listPendingCallsIn } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
-import { granted } from '../state/grants.ts'
+import { granted } from '../state/call-status.ts'
 import type { State } from '../state/state.ts'
-import { isBlank, isDone, isExecutable } from './turn.ts'
-import { grantUpdate, headUpdate, policyUpdate, statusUpdate } from './updates.ts'
+import { lostAnswers } from './lost-calls.ts'
+import { hasNoPrompt, isTurnOver, isExecutable } from './turn.ts'
+import { grantUpdate, headUpdate, policyUpdate, statusUpdate } from './state-updates.ts'
 
-/** What a call is told that nobody can say more of: it was open when the run that began it ended. */
-export const INTERRUPTED = 'The call was interrupted; whether it took effect is not known.'
-
-/** What a call is told that came after the finish of the same reply. */
+/** The error of a call that came after the finish of the same reply. */
 export const AFTER_FINISH = 'The call came after finish in the same reply, so it was not executed.'
 
-/** The open calls of HEAD's branch, in log order. O(k log k). */
+/** The pending calls of HEAD's branch, in log order. O(k log k). */
 export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
-  listOpenCalls(state.branch.openCalls).map(({ entry }) => entry)
-
-/** The scaffold's own answer to a call. It names the call by its id, and the latest open one with that id is answered (U3). */
-export const errorAnswer = (call: ActionEvent, error: string): AgentErrorEvent => ({
-  kind: 'AgentErrorEvent',
-  source: 'environment',
-  tool_name: call.tool_name,
-  tool_call_id: call.tool_call_id,
-  error,
-})
-
-/**
- * Answers to calls in log order. Where one id was given to several open calls, an answer that names no action goes to the latest (U3);
- * so each is answered once, whatever their order. O(k).
- */
-export const errorAnswers = (calls: readonly EventEntry<ActionEvent>[], error: string): AgentErrorEvent[] =>
-  calls.map(({ event }) => errorAnswer(event, error))
+  listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry)
 
 /**
  * Pausing: a PauseEvent where something could run on, else nothing (design section 3).
@@ -48,9 +34,9 @@ export function decidePause({ header: { status } }: State): Event[] {
 }
 
 /**
- * Interrupting: one AgentErrorEvent for each open call of HEAD's branch, in log order, and the InterruptEvent, in one batch. Nothing where
- * nothing runs: calls of a conversation that waits or is paused stay open, unless a run is `live` beside the pause; one that has said its
- * last word may still be at work.
+ * Interrupting: one AgentErrorEvent for each pending call of HEAD's branch, in log order, and the InterruptEvent, in
+ * one batch. Nothing where nothing runs: calls of a conversation that waits or is paused stay pending, unless a run is
+ * `live` beside the pause; one that has given its final reply may still be at work.
  * @example
  * decideInterrupt(initialState()) // [{ kind: 'InterruptEvent', source: 'user' }]
  */
@@ -61,32 +47,38 @@ export function decideInterrupt(state: State, live = false): Event[] {
     status === 'running' || status === 'idle' || (live && (status === 'paused' || status === 'finished'))
   if (!runs) return []
   const calls = status === 'idle' && !live ? [] : openCallsOf(state)
-  // A run that is interrupted already may take a moment to end.
+  // A run that is interrupted already may take some time to end.
   if (
     (status === 'paused' || status === 'finished') &&
     calls.length === 0 &&
     log.head !== null &&
-    eventKindOf(log.head) === 'InterruptEvent'
+    isInterrupted(log.head)
   )
     return []
-  return [...errorAnswers(calls, INTERRUPTED), { kind: 'InterruptEvent', source: 'user' }]
+  return [...lostAnswers(state, calls), { kind: 'InterruptEvent', source: 'user' }]
 }
 
+/** Whether the last that happened on a branch is an interrupt, or the text that had come by then. */
+const isInterrupted = (head: Entry): boolean =>
+  eventKindOf(head) === 'InterruptEvent' || (head.event !== null && replyOf(head.event)?.interrupted === true)
+
 /**
- * Resuming: from paused to idle, or to finished when the reply that was in flight came in meanwhile and nothing is left to ask.
+ * Resuming: from paused to idle, or to finished when the reply that was in flight came in meanwhile and nothing is left
+ * to ask.
  * @example
  * decideResume(replay([{ kind: 'PauseEvent' }]))[0].value // 'idle'
  */
 export function decideResume({ header, branch }: State): Event[] {
   return header.status === 'paused'
-    ? [statusUpdate(isDone(branch) || isBlank(branch) ? 'finished' : 'idle')]
+    ? [statusUpdate(isTurnOver(branch) || hasNoPrompt(branch) ? 'finished' : 'idle')]
     : []
 }
 
 /**
- * Approving open calls by the ids of their actions: the approval is recorded, and when no call is left that needs one, the conversation
- * waits no longer. A call that nothing can run needs none.
- * @throws ColloquyError `unknown_call` for an id that names no open call of HEAD's branch, or one that nothing can run.
+ * Approving pending calls by the ids of their actions: the approval is recorded, and when no call is left that needs
+ * one, the conversation waits no longer. A call that nothing can run needs none.
+ * @throws ColloquyError `unknown_call` for an id that names no pending call of HEAD's branch, or one that nothing can
+ * run.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
@@ -100,7 +92,7 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
       throw unknownCall(call.id, 'was never executable, so it cannot be approved; reject it')
     }
   }
-  const agreed = granted(state.header.grants, 'approved')
+  const agreed = granted(state.header.callStatuses, 'approved')
   const fresh = asked.filter(({ id }) => !agreed.has(id)).map(({ id }) => id)
   for (const id of fresh) agreed.add(id)
   const waits = state.header.status === 'waiting_for_confirmation'
@@ -112,8 +104,9 @@ export function decideApprove(state: State, actionIds: readonly string[]): Event
 }
 
 /**
- * Rejecting open calls by the ids of their actions, all of HEAD's branch by default: one UserRejectObservation each, in log order.
- * @throws ColloquyError `unknown_call` for an id that names no open call of HEAD's branch.
+ * Rejecting pending calls by the ids of their actions, all of HEAD's branch by default: one UserRejectObservation each,
+ * in log order.
+ * @throws ColloquyError `unknown_call` for an id that names no pending call of HEAD's branch.
  * @example
  * const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
  * const action = { kind: 'ActionEvent', id: 'a', thought: [], action: { kind: 'ls' }, tool_name: 'ls', tool_call_id: 'c', tool_call: call, llm_response_id: 'r' }
@@ -135,7 +128,7 @@ export function decideReject(
     rejection_reason: reason,
     rejection_source: 'user',
   }))
-  const agreed = granted(state.header.grants, 'approved')
+  const agreed = granted(state.header.callStatuses, 'approved')
   const gone = new Set(rejected)
   const left = open.filter((call) => !gone.has(call))
   const waits = state.header.status === 'waiting_for_confirmation'
@@ -167,8 +160,10 @@ export const decideRestart = (state: State): Event[] =>
   decideNavigate(state, state.branch.systemPrompt?.id ?? null)
 
 /**
- * Saying a message in other words: HEAD to what stood before it, and the new message there; the old one stays on its branch.
- * @throws ColloquyError `unknown_event` when no user message has this id; `not_held` when a snapshot or `compact` let go of its body.
+ * Saying a message in other words: HEAD to what stood before it, and the new message there; the old one stays on its
+ * branch.
+ * @throws ColloquyError `unknown_event` when no user message has this id; `evicted` when a snapshot or `evict` dropped
+ * its body.
  * @example
  * const message = { kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content: [{ text: 'Hi' }] } }
  * decideEdit(replay([{ ...message, id: 'm' }]), 'm', message).map(({ kind }) => kind) // ['ConversationStateUpdateEvent', 'MessageEvent']
@@ -177,8 +172,8 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
   const entry = entryOf(state.log, messageId)
   if (entry.event === null && eventKindOf(entry) === 'MessageEvent') {
     throw new ColloquyError(
-      'not_held',
-      `message ${JSON.stringify(messageId)} was let go; fold the whole log to edit it`,
+      'evicted',
+      `message ${JSON.stringify(messageId)} was evicted; replay the whole log to edit it`,
       {
         event_id: messageId,
       },
@@ -194,7 +189,8 @@ export function decideEdit(state: State, messageId: string, message: MessageEven
 }
 
 /**
- * Changing which calls need a user's consent, for all runs to come; null for the default of each run. The same policy again: nothing.
+ * Changing which calls need a user's consent, for all runs to come; null for the default of each run. The same policy
+ * again: nothing.
  * @example
  * decidePolicy(initialState(), { kind: 'AlwaysConfirm' })[0].key // 'confirmation_policy'
  * decidePolicy(initialState(), null) // []
@@ -203,22 +199,27 @@ export const decidePolicy = (state: State, policy: JsonObject | null): Event[] =
   canonicalJson(state.header.confirmationPolicy) === canonicalJson(policy) ? [] : [policyUpdate(policy)]
 
 /**
- * Recovering from a run that died: an answer to every open call of HEAD's branch, in log order, and the error, in one batch. Nothing unless
- * the status is running: calls of waiting or paused conversations stay open. Whether a run is live is the caller's to know.
+ * Recovering from a run that died: a tool result for every pending call of HEAD's branch, in log order, and the error,
+ * in one batch. Nothing unless the status is running: calls of waiting or paused conversations stay pending. Whether a
+ * run is live is the caller's to know.
+ * @param unstarted ids of calls that were begun only if the log says so; the model then reads that they had no effect
  * @example
  * decideRecover(replay([{ kind: 'PauseEvent' }])) // []
  */
-export function decideRecover(state: State): Event[] {
+export function decideRecover(state: State, unstarted?: ReadonlySet<string>): Event[] {
+  const lost = decideRunLost(state)
+  return lost.length === 0 ? [] : [...lostAnswers(state, openCallsOf(state), unstarted), ...lost]
+}
+
+/** The error alone, for a run that takes over from one that died, and settles its calls itself. */
+export function decideRunLost(state: State): Event[] {
   if (state.header.status !== 'running') return []
-  const calls = openCallsOf(state)
+  const { length } = openCallsOf(state)
   const detail =
-    calls.length === 0
+    length === 0
       ? 'The run ended without saying so.'
-      : `The run ended without saying so, with ${calls.length} open ${calls.length === 1 ? 'call' : 'calls'}.`
-  return [
-    ...errorAnswers(calls, INTERRUPTED),
-    { kind: 'ConversationErrorEvent', source: 'environment', code: 'RunLost', detail },
-  ]
+      : `The run ended without saying so, with ${length} open ${length === 1 ? 'call' : 'calls'}.`
+  return [{ kind: 'ConversationErrorEvent', source: 'environment', code: 'RunLost', detail }]
 }
 
 /** A user's message, from a text or a whole message. */
@@ -232,14 +233,14 @@ export function userMessage(content: string | Message): MessageEvent {
 const isSettled = (open: readonly EventEntry<ActionEvent>[], agreed: ReadonlySet<string>): boolean =>
   open.every(({ id, event }) => agreed.has(id) || !isExecutable(event))
 
-/** The open calls with these ids, in log order. */
+/** The pending calls with these ids, in log order. */
 function checkCalls(
   open: readonly EventEntry<ActionEvent>[],
   actionIds: readonly string[],
 ): EventEntry<ActionEvent>[] {
   const asked = new Set(actionIds)
   const known = new Set(open.map(({ id }) => id))
-  for (const id of asked) if (!known.has(id)) throw unknownCall(id, 'is no open call of this branch')
+  for (const id of asked) if (!known.has(id)) throw unknownCall(id, 'is no pending call of this branch')
   return open.filter(({ id }) => asked.has(id))
 }
 

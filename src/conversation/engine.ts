@@ -1,12 +1,13 @@
-/** The engine: a store goes in, live conversations come out. */
+/** The engine: all live conversations of a process over one store. */
 
 import { monotonicFactory } from 'ulid'
-import { refuse } from '../store/check.ts'
-import type { NewConversation } from '../store/conversation-record.ts'
-import { formatInstant, microsNow } from '../store/record.ts'
-import type { Store } from '../store/store.ts'
+import { invalidArgument } from '../store/kit/query/check-value.ts'
+import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
+import { formatInstant, microsNow } from '../store/kit/record.ts'
+import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
-import { unknownConversation } from './open-state.ts'
+import { recordOf } from './open-state.ts'
+import { type ConversationRecovery, recoverAll } from './recover-all.ts'
 import { Shared } from './shared.ts'
 
 /** How an engine is made. */
@@ -16,8 +17,11 @@ export interface EngineOptions {
   readonly clock?: () => bigint
   /** Makes ids for events and conversations. Default: ULIDs, which sort by time. */
   readonly newId?: () => string
-  /** Bytes that conversations nobody uses at the moment may take in memory, roughly; 0 for none. Default: 256 MiB. */
-  readonly memory?: number
+  /**
+   * Bytes that idle conversations may take in memory, roughly; the last used of those that alone take more stays
+   * besides. 0: none stays. Default: 256 MiB.
+   */
+  readonly cacheBytes?: number
 }
 
 /** Live conversations over one store. */
@@ -25,19 +29,34 @@ export interface Engine {
   readonly store: Store
   /** How many conversations are in memory. */
   readonly size: number
-  /** Creates a conversation. @throws ColloquyError `conversation_exists`, `invalid_id`, `invalid_query`. */
+  /** Creates a conversation. @throws ColloquyError `conversation_exists`, `invalid_id`, `invalid_argument`. */
   create(options?: Partial<NewConversation>): Promise<Conversation>
-  /** Opens a conversation. @throws ColloquyError `unknown_conversation`. */
-  open(id: string): Promise<Conversation>
+  /**
+   * Opens a conversation; one whose record is given is not looked for. @throws ColloquyError `unknown_conversation`.
+   */
+  open(conversation: string | ConversationRecord): Promise<Conversation>
   /** Deletes a conversation with its log; false when there was none. */
   delete(id: string): Promise<boolean>
+  /**
+   * Recovers every conversation whose lease has expired without being given back, since its process died: see
+   * `Conversation.recover`. Says of each what that came to; a failure costs the others nothing. Leases that a process
+   * which died holds still (`leaseTtl`, 45 s by default) are left for a later call. O(leases that were not given back),
+   * and the events of what is recovered.
+   *
+   * @example
+   * const engine = createEngine({ store: memoryStore() })
+   * const recoveries = await engine.recoverAll()
+   * recoveries.filter(({ outcome }) => outcome === 'recovered').length // 0
+   * await engine.close()
+   */
+  recoverAll(): Promise<readonly ConversationRecovery[]>
   /** Interrupts its runs, ends its subscriptions, and waits for what is under way; the store stays open. */
   close(): Promise<void>
 }
 
 /**
- * An engine over a store. Conversations are opened when they are used, kept in memory for as long as it allows, and opened again when they
- * are asked for. Any number of engines, in any number of processes, may share a store.
+ * An engine over a store. Conversations are opened when they are used, kept in memory for as long as it allows, and
+ * opened again when they are asked for. Any number of engines, in any number of processes, may share a store.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -51,9 +70,9 @@ export interface Engine {
  * await engine.close()
  */
 export function createEngine(options: EngineOptions): Engine {
-  const { store, clock = microsNow, newId = ulids(clock), memory = 256 * 2 ** 20 } = options
-  const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.floor(memory)))
-  if (typeof store?.append !== 'function') refuse('store', 'must be a store, such as memoryStore()')
+  const { store, clock = microsNow, newId = ulids(clock), cacheBytes = 256 * 2 ** 20 } = options
+  const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
+  if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
   const shared = new Shared(store, { newId, now: () => formatInstant(clock()) }, bytes)
   return {
     store,
@@ -65,12 +84,15 @@ export function createEngine(options: EngineOptions): Engine {
       const { id } = await store.createConversation({ ...given, id: given.id ?? newId() })
       return new Conversation(shared, id)
     },
-    async open(id) {
+    async open(given) {
       shared.check()
-      if ((await store.getConversation(id)) !== null) return new Conversation(shared, id)
-      throw unknownConversation(id)
+      return new Conversation(shared, (typeof given === 'string' ? await recordOf(shared, given) : given).id)
     },
     delete: (id) => shared.delete(id),
+    async recoverAll() {
+      shared.check()
+      return recoverAll(shared)
+    },
     close: () => shared.close(),
   }
 }

@@ -1,27 +1,28 @@
-/** Forks a conversation: a store, a state and a place in it go in; a new conversation with a copy of the log up to there comes out. */
+/** Forks a conversation: a new one begins with a copy of the log up to an event. */
 
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
+import { askedAfter } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
-import { isOnPath, pathTo } from '../log/ancestry.ts'
+import { isOnPathIn, pathToEntry } from '../log/ancestry.ts'
 import { anchorOf, type Entry, eventKindOf } from '../log/entry.ts'
-import { findEntry } from '../log/log.ts'
-import { openCount } from '../log/open-calls.ts'
+import { findEventIn } from '../log/log.ts'
+import { pendingCallCount } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
 import type { Branch, DroppedEntry } from '../state/branch.ts'
 import { branchOf, type State } from '../state/state.ts'
-import type { ConversationRecord, NewConversation } from '../store/conversation-record.ts'
-import type { Store } from '../store/store.ts'
-import type { StoredEvent } from '../store/stored-event.ts'
-import { type Stamp, stampEvents } from './draft.ts'
-import { policyUpdate, statusUpdate } from './updates.ts'
+import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
+import type { Store } from '../store/contract/store.ts'
+import type { StoredEvent } from '../store/contract/stored-event.ts'
+import { type Stamp, stampEvents } from './stamp.ts'
+import { policyUpdate, statusUpdate } from './state-updates.ts'
 
 /** How to fork. */
 export interface ForkOptions extends Partial<
   Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata'>
 > {
   /**
-   * The event to fork from: the path to it is copied, and HEAD is there; where the path holds an answer to a call on another branch, all of
-   * the log up to the event. Default: the whole log, with all branches and HEAD.
+   * The event to fork from: the path to it is copied, and HEAD is there; where the path holds a result of a call on
+   * another branch, or a reply asked for there, all of the log up to the event. Default: the whole log, with all branches and HEAD.
    */
   readonly from?: string
 }
@@ -30,14 +31,18 @@ export interface ForkOptions extends Partial<
 export interface ForkPlan {
   /** Positions to copy, ascending; null for all. */
   readonly positions: ReadonlySet<number> | null
-  /** The policy, which is never less strict than that of the source, and the status: calls that are open stay open, and wait. */
+  /**
+   * The policy, which is never less strict than that of the source, and the status: calls that are open stay open, and
+   * wait.
+   */
   readonly appended: readonly Event[]
 }
 
 /**
- * Decides a fork. A state update to fork from stands for the event before it on its branch, as it does for HEAD (design D7). O(depth · log
- * depth), where the log up to there is copied O(events), for the whole log O(1).
- * @throws ColloquyError `unknown_event` when no event of the tree has the id; `not_held` when a snapshot or `compact` let go of its branch.
+ * Decides a fork. A state update to fork from stands for the event before it on its branch, as it does for HEAD (design
+ * D7). O(depth · log depth), where the log up to there is copied O(events), for the whole log O(1).
+ * @throws ColloquyError `unknown_event` when no event of the tree has the id; `evicted` when a snapshot or `evict`
+ * dropped its branch.
  * @example
  * const state = replay([{ kind: 'PauseEvent', id: 'a' }, { kind: 'InterruptEvent', id: 'b' }])
  * [...planFork(state, 'a').positions] // [0]
@@ -48,10 +53,15 @@ export function planFork(state: State, from?: string): ForkPlan {
   const { confirmationPolicy } = state.header
   const end = anchorOf(entryOf(state.log, from))
   const branch = branchOf(end)
-  const path = pathTo(end)
-  // An answer to a call on another branch answers nothing here, for as long as that call is known to be elsewhere (U3).
-  const strays = end !== null && [...branch.dropped].some((dropped) => isStray(state, end, dropped))
-  // A state update stands on a path only where an event names it as its parent; it may have brought a policy that holds no more.
+  const path = pathToEntry(end)
+  // A result of a call on another branch ends no call here, for as long as that call is known to be elsewhere (U3).
+  // Likewise a reply stands where the event that it was asked at says, also when that is on another branch (U10).
+  const strays =
+    end !== null &&
+    ([...branch.dropped].some((dropped) => isStray(state, end, dropped)) ||
+      path.some((entry) => isAskedElsewhere(state, end, entry)))
+  // A state update stands on a path only where an event names it as its parent; it may have brought a policy that holds
+  // no more.
   const isSilent =
     confirmationPolicy === null &&
     path.every((entry) => eventKindOf(entry) !== 'ConversationStateUpdateEvent')
@@ -63,26 +73,37 @@ export function planFork(state: State, from?: string): ForkPlan {
   }
 }
 
-/** Whether an answer names an event that does not stand on the path; where its body was let go, it may. */
+/** Whether a result names an event that is not on the path; where its body was evicted, it may. */
 function isStray({ log }: State, end: Entry | null, { entry, reason }: DroppedEntry): boolean {
-  if (reason !== 'orphan_answer') return false
+  if (reason !== 'orphan_result') return false
   const { event } = entry
   if (event === null) return true
   const id = 'action_id' in event ? event.action_id : null
-  const named = typeof id === 'string' ? findEntry(log, id) : undefined
-  return named !== undefined && named.seq < entry.seq && !isOnPath(named, end)
+  const named = typeof id === 'string' ? findEventIn(log, id) : undefined
+  return named !== undefined && named.seq < entry.seq && !isOnPathIn(named, end)
 }
 
-const statusOf = ({ openCalls }: Branch): Event =>
-  statusUpdate(openCount(openCalls) > 0 ? 'waiting_for_confirmation' : 'idle')
+/** Whether an event says that its model was asked at an earlier one off the path. What stands in the view is loaded. */
+function isAskedElsewhere({ log }: State, end: Entry, { event, seq }: Entry): boolean {
+  const after = event === null ? undefined : askedAfter(event)
+  const named = typeof after === 'string' ? findEventIn(log, after) : undefined
+  return named !== undefined && named.seq < seq && !isOnPathIn(named, end)
+}
+
+const statusOf = ({ pendingCalls }: Branch): Event =>
+  statusUpdate(pendingCallCount(pendingCalls) > 0 ? 'waiting_for_confirmation' : 'idle')
 
 /** How many events are read at once. */
 const PAGE = 500
-/** How much is appended at once, in events and in characters: mostly all of a fork, so that a kill leaves it empty or whole. */
+/**
+ * How much is appended at once, in events and in characters: mostly all of a fork, so that a kill leaves it empty or
+ * whole.
+ */
 const BATCH = { events: 10_000, characters: 2 ** 25 }
 
 /**
- * Writes a fork. Ids are kept, also those that were derived from the source's. A fork that cannot be finished is deleted. O(events).
+ * Writes a fork. Ids are kept, also those that were derived from the source's. A fork that cannot be finished is
+ * deleted. O(events).
  * @throws ColloquyError `conversation_exists`, what the store throws.
  */
 export async function writeFork(

@@ -1,18 +1,35 @@
-/** Who wants to know of news: callbacks go in, and are called, each for itself, when there are some. */
+/** Listeners of one kind of news, each called by itself: one that throws costs no other its news. */
+
+import { EventEmitter } from 'eventemitter3'
 
 /** A set of callbacks. */
 export class Listeners<T> {
-  readonly #all = new Set<{ readonly call: (news: T) => void }>()
+  readonly #emitter = new EventEmitter<'news'>()
 
-  /** Adds one; returns what removes it. O(1). */
+  /**
+   * Adds one, also when it was added before; returns what removes it, at once. What it throws becomes a rejection that
+   * nothing handles, as of any callback that nothing waits for. O(listeners) to remove.
+   */
   add(call: (news: T) => void): () => void {
-    const entry = { call }
-    this.#all.add(entry)
-    return () => void this.#all.delete(entry)
+    let listens = true
+    const guarded = (news: T): void => {
+      // An emitter still calls what was removed while it was calling.
+      if (!listens) return
+      try {
+        call(news)
+      } catch (error) {
+        void Promise.reject(error)
+      }
+    }
+    this.#emitter.on('news', guarded)
+    return () => {
+      listens = false
+      this.#emitter.off('news', guarded)
+    }
   }
 
-  /** Calls all that there are. They are the library's own, and neither throw nor add others. O(listeners). */
+  /** Calls all that there are; those added by them hear the next news. Never throws. O(listeners). */
   tell(news: T): void {
-    for (const { call } of this.#all) call(news)
+    this.#emitter.emit('news', news)
   }
 }

@@ -1,7 +1,10 @@
-/** An event of a log as a live conversation tells of it: a stored event goes in, one that can be written as JSON comes out. */
+/**
+ * An event of a log as a live conversation gives it: without what only a store needs, so that it can be sent on as it
+ * is.
+ */
 
 import type { Fact } from '../event/quarantine.ts'
-import type { StoredEvent } from '../store/stored-event.ts'
+import type { StoredEvent } from '../store/contract/stored-event.ts'
 
 /** An event of the log, at its position. */
 export interface LoggedEvent {
@@ -16,7 +19,7 @@ export interface LoggedEvent {
   readonly fact: Fact
 }
 
-/** Without what only a store needs: its time is a bigint, which no JSON can hold. O(1). */
+/** Without what only a store needs. O(1). */
 export const toLogged = ({
   seq,
   id,

@@ -1,19 +1,24 @@
-/** A store and the id of a conversation go in, its state comes out: from a snapshot and the events after it, or from the whole log. */
+/** Opens the state of a stored conversation: from a snapshot and the events after it, or by replaying the log. */
 
-import { ColloquyError, hasCode } from '../event/errors.ts'
-import { openCount } from '../log/open-calls.ts'
-import { compact, decodeSnapshot } from '../state/snapshot.ts'
+import { hasCode } from '../event/errors.ts'
+import { pendingCallCount } from '../log/open-calls.ts'
+import { evict, decodeSnapshot } from '../state/snapshot.ts'
 import { reduce } from '../state/reduce.ts'
 import { CHUNK_SIZE } from '../state/snapshot/version.ts'
 import { initialState, type State } from '../state/state.ts'
-import type { Store } from '../store/store.ts'
-import type { StoredEvent } from '../store/stored-event.ts'
+import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { Store } from '../store/contract/store.ts'
+import type { StoredEvent } from '../store/contract/stored-event.ts'
+import { unknownConversation } from '../store/kit/errors.ts'
+import type { Shared } from './shared.ts'
 
-/** What is said of a conversation that is not there. */
-export const unknownConversation = (conversationId: string): ColloquyError =>
-  new ColloquyError('unknown_conversation', `There is no conversation ${JSON.stringify(conversationId)}.`, {
-    conversationId,
-  })
+/** The record of a conversation. @throws ColloquyError `unknown_conversation`, `closed`. */
+export async function recordOf(shared: Shared, id: string): Promise<ConversationRecord> {
+  shared.check()
+  const record = await shared.store.getConversation(id)
+  if (record !== null) return record
+  throw unknownConversation(id)
+}
 
 /** How many events are read at once. */
 export const PAGE = 1_024
@@ -26,15 +31,16 @@ export interface Opened {
 }
 
 /**
- * Of a log that is folded, bodies are let go when so large a part of it has come since, at least a part of the skeleton, and as many events
- * as are kept: sooner spares the collector work, but each time costs O(length + what is kept), the index of keys that is built anew included;
- * so it comes to O(n) for the whole log.
+ * Of a log that is folded, bodies are evicted when so large a part of it has come since, at least a part of the
+ * columnar log, and as many events as are kept: sooner spares the collector work, but each time costs O(length + what
+ * is kept), the index of keys that is built anew included; so it comes to O(n) for the whole log.
  */
 const HELD_PART = 1 / 32
 
 /**
- * Opens a conversation. O(bytes of the snapshot + events after it): the skeleton of the whole log is in there, which is read, and
- * nothing is made or folded of it. Without a snapshot, or where the log goes on from what it let go, O(n log n).
+ * Opens a conversation. O(bytes of the snapshot + events after it): the columns of the whole log are in there, which is
+ * read, and nothing is made or folded of it. Without a snapshot, or where the log goes on from what was evicted, O(n
+ * log n).
  * @throws ColloquyError `unknown_conversation`.
  */
 export async function openState(store: Store, id: string): Promise<Opened> {
@@ -45,7 +51,7 @@ export async function openState(store: Store, id: string): Promise<Opened> {
     if (state !== null) return { state, snapshotAt: saved.log.entries.length }
   }
   const empty = initialState({ conversationId: id })
-  // A log that goes back to what was let go is folded once more, and all of it held.
+  // A log that goes back to what was evicted is folded once more, and all of it kept.
   const state = (await foldOn(store, id, empty, true)) ?? (await replayWhole(store, id))
   return { state, snapshotAt: 0 }
 }
@@ -64,7 +70,8 @@ async function isOf(store: Store, id: string, saved: State): Promise<boolean> {
 
 /**
  * A state with all that comes after it in the log; null where that goes on from what the state does not hold.
- * @param lets whether bodies and moments may be let go on the way, so that memory holds those of a part of the log only
+ * @param lets whether bodies and checkpoints may be evicted on the way, so that memory holds those of a part of the log
+ * only
  */
 async function foldOn(store: Store, id: string, state: State, lets: boolean): Promise<State | null> {
   let now = state
@@ -73,7 +80,7 @@ async function foldOn(store: Store, id: string, state: State, lets: boolean): Pr
   let before: State | null = null
   for (;;) {
     const from = now.log.entries.length
-    // Parts of the skeleton are written once when they are complete.
+    // Parts of the columnar log are written once when they are complete.
     const limit = PAGE - (from % PAGE)
     const events = await store.read(id, { from, limit })
     const next = foldFacts(now, events)
@@ -87,11 +94,11 @@ async function foldOn(store: Store, id: string, state: State, lets: boolean): Pr
     before = null
     if (events.length < limit) return now
     const { length } = now.log.entries
-    const kept = now.branch.view.length + openCount(now.branch.openCalls)
+    const kept = now.branch.view.length + pendingCallCount(now.branch.pendingCalls)
     const due = lets && length % CHUNK_SIZE === 0 && length - restedAt >= Math.max(length * HELD_PART, kept)
     if (!due) continue
     before = now
-    now = compact(now)
+    now = evict(now)
     restedAt = length
   }
 }
@@ -103,7 +110,7 @@ export function foldFacts(state: State, events: readonly StoredEvent[]): State |
     for (const { fact } of events) now = reduce(now, fact)
     return now
   } catch (error) {
-    if (hasCode(error, 'not_held')) return null
+    if (hasCode(error, 'evicted')) return null
     throw error
   }
 }

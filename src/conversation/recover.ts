@@ -1,17 +1,18 @@
-/** Recovers a conversation whose run died: a replica goes in; what was appended, or why nothing was, comes out. */
+/** Ends the run of a process that died: its calls get true results, and its error stands in the log. */
 
 import { hasCode } from '../event/errors.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../store/contract/store.ts'
 import { decideRecover } from './decide.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import type { Replica } from './replica.ts'
+import { callsOfLostRun } from './lost-calls.ts'
 import { holdLease } from './run/lease.ts'
 
 /** What a recovery did. */
 export interface Recovery {
   /**
-   * `recovered`: every open call was answered and the error set. `not_running`: the status is another, so nothing is to be done.
-   * `live`: a run holds the lease.
+   * `recovered`: every pending call was ended and the error set. `not_running`: the status is another, so nothing is to
+   * be done. `live`: a run holds the lease.
    */
   readonly outcome: 'recovered' | 'not_running' | 'live'
   /** What was appended. */
@@ -25,6 +26,7 @@ const TTL = 10_000
 export async function recover(store: Store, replica: Replica, owner: string): Promise<Recovery> {
   const { header } = await replica.refresh()
   if (header.status !== 'running') return { outcome: 'not_running', events: [] }
+  const hadLease = (await store.getLease(replica.id)) !== null
   const held = await holdLease(store, replica.id, owner, TTL).catch((error: unknown) => {
     if (hasCode(error, 'already_running')) return null
     throw error
@@ -33,7 +35,10 @@ export async function recover(store: Store, replica: Replica, owner: string): Pr
   try {
     await replica.refresh()
     const { generation } = held.lease
-    const events = await replica.commit(decideRecover, { depends: true, lease: { owner, generation } })
+    const events = await replica.commit(
+      (state) => decideRecover(state, hadLease ? callsOfLostRun(state) : undefined),
+      { depends: true, lease: { owner, generation } },
+    )
     return { outcome: events.length > 0 ? 'recovered' : 'not_running', events: events.map(toLogged) }
   } finally {
     await held.release()

@@ -1,27 +1,35 @@
-/** One conversation's state kept in step with its store: decisions go in, are appended and folded; appends of others are followed. */
+/** The in-memory copy of one conversation; all writes of this process queue here, so that it never races itself. */
 
 import { hasCode } from '../event/errors.ts'
 import type { Event } from '../event/types.ts'
-import { findEntry, skeletonLength } from '../log/log.ts'
-import { compact, encodeSnapshot } from '../state/snapshot.ts'
+import { findEventIn, columnarLength } from '../log/log.ts'
+import { evict, encodeSnapshot } from '../state/snapshot.ts'
 import type { State } from '../state/state.ts'
-import type { AppendOptions, ExpectedVersion } from '../store/append.ts'
-import type { Store } from '../store/store.ts'
-import type { StoredEvent } from '../store/stored-event.ts'
-import { type Stamp, stampEvents } from './draft.ts'
+import type { AppendOptions, ExpectedVersion } from '../store/contract/append.ts'
+import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { Store } from '../store/contract/store.ts'
+import type { StoredEvent } from '../store/contract/stored-event.ts'
+import { unknownConversation } from '../store/kit/errors.ts'
+import { type Stamp, stampEvents } from './stamp.ts'
 import { Listeners } from './listeners.ts'
-import { foldFacts, openState, PAGE, replayWhole, unknownConversation } from './open-state.ts'
-import { stampUnknown } from './repeat.ts'
-import { weigh } from './weigh.ts'
+import { foldFacts, openState, PAGE, replayWhole } from './open-state.ts'
+import { stampUnknown } from './retry-stamp.ts'
+import { estimateMemory } from './estimate-memory.ts'
 
 /** Given a state, the events that are to be appended to it. */
 export type Decision = (state: State) => readonly Event[]
+
+/** A conversation as one read of its record has found it. */
+export interface Look {
+  readonly state: State
+  readonly record: ConversationRecord
+}
 
 /** How a decision is carried out. */
 export interface CommitOptions {
   /** What the caller believes the version to be. Default: any. */
   readonly expected?: ExpectedVersion
-  /** Whether the decision holds only for the state it was made on; it is then made again when others append meanwhile. */
+  /** Whether the decision holds only for the state it was made on; it is made again when others append meanwhile. */
   readonly depends?: boolean
   readonly lease?: NonNullable<AppendOptions['lease']>
 }
@@ -29,20 +37,25 @@ export interface CommitOptions {
 /** How long to wait before a lost race is run again: up to this many milliseconds, more with each loss. */
 const PATIENCE = 4
 
+/** Milliseconds after which a look for appends of others that failed is made again. */
+const RETRY = 200
+
 /** A snapshot is written when so many events have come since the last, or so large a part of the log. */
 const SNAPSHOT_EVENTS = 1_000
 const SNAPSHOT_PART = 1 / 50
 
 /**
- * A conversation's state in memory. Everything that reads or appends goes through one queue, so that within a process nobody loses a race;
- * between processes the store's versions decide, and the loser decides again.
+ * A conversation's state in memory. Everything that reads or appends goes through one queue, so that within a process
+ * no caller loses a race; between processes the store's versions decide, and the loser decides again.
  */
 export class Replica {
   readonly id: string
-  /** Told after every change. */
+  /** Called after every change. */
   readonly changes = new Listeners<State>()
-  /** Told of what is published, and never stored. */
+  /** Called with what is published, and never stored. */
   readonly published = new Listeners<Event>()
+  /** Called with what the store throws while appends of others are followed; they are looked for again later. */
+  readonly failures = new Listeners<unknown>()
   /** Aborted, with the error as its reason, when the conversation is no longer there. */
   readonly gone: AbortSignal
   readonly #gone = new AbortController()
@@ -51,14 +64,15 @@ export class Replica {
   #state: State
   /** Length of the log that the store's snapshot covers. */
   #savedAt: number
-  /** Length of the log when bodies were let go last. */
+  /** Length of the log when bodies were evicted last. */
   #restedAt: number
-  /** What the state was reckoned to take in memory, the length of its log then, and how much of it had been let go. */
+  /** What the state was reckoned to take in memory, the length of its log then, and how much of it had been evicted. */
   #weighed = { bytes: 0, length: -1, letGo: 0 }
   #last: Promise<unknown> = Promise.resolve()
   #unwatch: (() => void) | null = null
   #followed = 0
   #isStale = false
+  #epoch = 0
 
   private constructor(store: Store, stamp: Stamp, id: string, state: State, snapshotAt: number) {
     this.id = id
@@ -81,17 +95,24 @@ export class Replica {
     return this.#state
   }
 
+  /** Raised when the log is no longer the one that was read, as a restored database has it. */
+  get epoch(): number {
+    return this.#epoch
+  }
+
   /** The state after the last event of the log. One read of the store; O(events that others have appended). */
-  refresh(): Promise<State> {
-    return this.#alone(async () => {
-      await this.#look()
-      return this.#state
-    })
+  async refresh(): Promise<State> {
+    return (await this.look()).state
+  }
+
+  /** The same with the record that it was read with; `found` is one that was just read, and saves the read. */
+  look(found?: ConversationRecord): Promise<Look> {
+    return this.#alone(() => this.#look(found))
   }
 
   /**
-   * Makes a decision, appends what it says, and folds it. Returns what was appended, or stood there already. @throws what the decision
-   * throws, what `Store.append` throws.
+   * Makes a decision, appends what it says, and folds it. Returns what was appended, or stood there already. @throws
+   * what the decision throws, what `Store.append` throws.
    */
   commit(decide: Decision, options: CommitOptions = {}): Promise<readonly StoredEvent[]> {
     return this.#alone(async () => {
@@ -107,7 +128,7 @@ export class Replica {
         try {
           return await this.#append(events, { expected: version, ...(lease !== undefined && { lease }) })
         } catch (error) {
-          // A late answer that somebody else has put in its place meanwhile is known by its id alone.
+          // A late result that another process has put in its place meanwhile is known by its id alone.
           const taken = depends && hasCode(error, 'id_conflict')
           if (!taken && !(mine && hasCode(error, 'version_conflict'))) throw error
           if (losses > 2) await sleep(Math.random() * PATIENCE * Math.min(losses, 25))
@@ -141,7 +162,7 @@ export class Replica {
     }
   }
 
-  /** The state with every body and every moment, folded again from the whole log where they were let go. O(n) then. */
+  /** The state with every body and checkpoint, folded again from the whole log where they were evicted. O(n) then. */
   whole(): Promise<State> {
     return this.#alone(async () => {
       await this.#catchUp()
@@ -152,10 +173,10 @@ export class Replica {
   /** Bytes that the state takes in memory, reckoned from a few of its events. O(1) mostly. */
   get bytes(): number {
     const { length } = this.#state.log.entries
-    const letGo = skeletonLength(this.#state.log)
+    const letGo = columnarLength(this.#state.log)
     const before = this.#weighed
     if (letGo !== before.letGo || length < before.length || length > before.length * 1.1) {
-      this.#weighed = { bytes: weigh(this.#state), length, letGo }
+      this.#weighed = { bytes: estimateMemory(this.#state), length, letGo }
     }
     return this.#weighed.bytes
   }
@@ -170,7 +191,7 @@ export class Replica {
     try {
       appended = await this.#store.append(this.id, stampEvents(events, this.#stamp), options)
     } catch (error) {
-      // Said again by a caller who gave the id and left the time out: the time that was stamped then is not compared (law S).
+      // Appended again by a caller who gave the id and no time: the time stamped then is not compared (law S).
       const again = hasCode(error, 'id_conflict')
         ? await stampUnknown(this.#store, this.id, events, this.#stamp)
         : null
@@ -185,17 +206,17 @@ export class Replica {
       if (isNext) await this.#fold(fresh)
       else await this.#catchUp()
     } catch {
-      // It is appended, and nobody may be told otherwise; whoever asks for the state reads on.
+      // It is appended, and no error may deny that; the next read of the state reads on.
     }
     return appended.events
   }
 
-  /** A decision may ask for what was let go; then the whole log is folded again, and the decision made again. */
+  /** A decision may ask for what was evicted; then the whole log is folded again, and the decision made again. */
   async #decide(decide: Decision): Promise<readonly Event[]> {
     try {
       return decide(this.#state)
     } catch (error) {
-      if (!hasCode(error, 'not_held')) throw error
+      if (!hasCode(error, 'evicted')) throw error
       this.#take(await replayWhole(this.#store, this.id))
       return decide(this.#state)
     }
@@ -211,7 +232,8 @@ export class Replica {
       } catch (error) {
         failure = { error }
       }
-      if (await this.#look()) continue
+      const before = this.#state
+      if ((await this.#look()).state !== before) continue
       if (failure === null) return []
       throw failure.error
     }
@@ -221,22 +243,28 @@ export class Replica {
   async #catchUp(): Promise<boolean> {
     const before = this.#state
     for (;;) {
-      const from = this.#state.log.entries.length
+      const { entries } = this.#state.log
+      const last = entries.last()
+      // The last that is known is read again: another in its place is of another log.
+      const from = Math.max(0, entries.length - 1)
       const events = await this.#store.read(this.id, { from, limit: PAGE })
-      await this.#fold(events)
+      if (last !== undefined && events[0]?.id !== last.id) await this.#startAnew()
+      else await this.#fold(last === undefined ? events : events.slice(1))
       if (events.length < PAGE) return this.#state !== before
     }
   }
 
-  /** The same after a look at the record, which tells in one small read that nothing is new, and that it is another conversation. */
-  async #look(): Promise<boolean> {
-    const record = await this.#store.getConversation(this.id)
-    if (record === null) throw unknownConversation(this.id)
+  /** The same after one small read of the record: nothing may be new, or the conversation may be another. */
+  async #look(found?: ConversationRecord): Promise<Look> {
     const { entries, head } = this.#state.log
-    if (record.version > entries.length) return this.#catchUp()
-    if (record.version === entries.length && record.headId === (head?.id ?? null)) return false
-    await this.#startAnew()
-    return true
+    // A record that is older than what is known says nothing of it.
+    const isOlder = found !== undefined && found.version < entries.length
+    const record = found === undefined || isOlder ? await this.#store.getConversation(this.id) : found
+    if (record === null) throw unknownConversation(this.id)
+    const isSame = record.version === entries.length && record.headId === (head?.id ?? null)
+    if (record.version > entries.length) await this.#catchUp()
+    else if (!isSame) await this.#startAnew()
+    return { state: this.#state, record }
   }
 
   async #fold(events: readonly StoredEvent[]): Promise<void> {
@@ -246,7 +274,7 @@ export class Replica {
     const isForeign =
       first !== undefined &&
       first.parentId !== null &&
-      findEntry(this.#state.log, first.parentId) === undefined
+      findEventIn(this.#state.log, first.parentId) === undefined
     if (isForeign) return this.#startAnew()
     // The whole log holds these events too.
     this.#take(foldFacts(this.#state, events) ?? (await replayWhole(this.#store, this.id)))
@@ -255,16 +283,19 @@ export class Replica {
   /** A later state, be it for what is known already: what others have appended may be in it. */
   #take(state: State): void {
     this.#state = state
-    // Lets go of what a snapshot does not need, now and then, and writes one.
+    // Evicts what a snapshot does not need, now and then, and writes one.
     if (this.isDue) void this.#alone(() => this.#save())
     this.changes.tell(state)
   }
 
-  /** Another process has deleted the conversation, and another one has come under its id: nothing that was known holds. */
+  /** Another log, or a shorter one: the database was restored, or the conversation deleted and made anew. */
   async #startAnew(): Promise<void> {
+    const known = this.#state.log.entries
     const state = await replayWhole(this.#store, this.id)
     this.#savedAt = 0
     this.#restedAt = 0
+    const goesOn = known.length === 0 || state.log.entries.get(known.length - 1)?.id === known.last()?.id
+    if (!goesOn) this.#epoch += 1
     this.#take(state)
   }
 
@@ -287,7 +318,7 @@ export class Replica {
       // The log has everything that a snapshot holds.
     }
     this.#restedAt = length
-    this.#state = compact(state)
+    this.#state = evict(state)
   }
 
   #wake(): void {
@@ -295,10 +326,12 @@ export class Replica {
     this.#isStale = true
     this.#alone(async () => {
       this.#isStale = false
-      await this.#catchUp()
+      await this.#look()
     }).catch((error: unknown) => {
-      // Whatever else it is, the next wake-up or call meets it again.
-      if (hasCode(error, 'unknown_conversation')) this.leave()
+      if (hasCode(error, 'unknown_conversation')) return this.leave()
+      this.failures.tell(error)
+      // There may be no other wake-up for what this one was for.
+      setTimeout(() => void (this.#followed > 0 && this.#wake()), RETRY)
     })
   }
 

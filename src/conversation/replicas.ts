@@ -1,8 +1,8 @@
-/** The conversations of one engine in memory: an id goes in, its replica comes out, kept while it is used and for as long after as memory allows. */
+/** The cache of an engine: replicas in use are pinned, idle ones evicted by size, the least recently used first. */
 
 import { LRUCache } from 'lru-cache'
-import type { Store } from '../store/store.ts'
-import type { Stamp } from './draft.ts'
+import type { Store } from '../store/contract/store.ts'
+import type { Stamp } from './stamp.ts'
 import { Replica } from './replica.ts'
 
 interface Busy {
@@ -19,28 +19,33 @@ export interface Pinned {
 }
 
 /**
- * Replicas by conversation. One that is used is never let go; idle ones are, the longest unused first, when together they take more
- * memory than they may. Nothing is lost by it: what is asked for again is opened again.
+ * Replicas by conversation. One that is used is never evicted; idle ones are, the longest unused first, when together
+ * they take more memory than they may. Nothing is lost by it: what is asked for again is opened again. Where one alone
+ * takes more, the last of such that was used stays all the same, or it would be read from the store at every call.
  */
 export class Replicas {
   readonly #store: Store
   readonly #stamp: Stamp
   readonly #busy = new Map<string, Busy>()
   readonly #idle: LRUCache<string, Replica>
+  readonly #bytes: number
+  /** The last used of those that are larger than all that may be kept. */
+  #oversized: { readonly id: string; readonly replica: Replica } | null = null
 
-  /** @param bytes what idle replicas may take together */
+  /** @param bytes what idle replicas may take together; 0: none is kept */
   constructor(store: Store, stamp: Stamp, bytes: number) {
     this.#store = store
     this.#stamp = stamp
-    this.#idle = new LRUCache({ maxSize: bytes, sizeCalculation: (replica) => replica.bytes })
+    this.#bytes = bytes
+    this.#idle = new LRUCache({ maxSize: Math.max(1, bytes), sizeCalculation: (replica) => replica.bytes })
   }
 
   /** How many conversations are in memory. */
   get size(): number {
-    return this.#busy.size + this.#idle.size
+    return this.#busy.size + this.#idle.size + (this.#oversized === null ? 0 : 1)
   }
 
-  /** The replica of a conversation that is used at the moment, or null. */
+  /** The replica of a conversation that is in use, or null. */
   inUse(id: string): Replica | null {
     return this.#busy.get(id)?.open ?? null
   }
@@ -79,20 +84,21 @@ export class Replicas {
   forget(id: string): void {
     this.inUse(id)?.leave()
     this.#busy.delete(id)
-    this.#idle.delete(id)
+    this.#take(id)
   }
 
   /** Waits for what is under way, and forgets all. */
   async clear(): Promise<void> {
-    const all = [...[...this.#busy.values()].map(({ replica }) => replica), ...this.#idle.values()]
+    const idle = [...this.#idle.values(), ...(this.#oversized === null ? [] : [this.#oversized.replica])]
+    const all = [...[...this.#busy.values()].map(({ replica }) => replica), ...idle]
     await Promise.allSettled(all.map(async (replica) => (await replica).settle()))
     this.#busy.clear()
     this.#idle.clear()
+    this.#oversized = null
   }
 
   #open(id: string): Busy {
-    const idle = this.#idle.get(id)
-    this.#idle.delete(id)
+    const idle = this.#take(id)
     const replica = idle === undefined ? Replica.open(this.#store, this.#stamp, id) : Promise.resolve(idle)
     const busy: Busy = { replica, open: idle ?? null, users: 0 }
     this.#busy.set(id, busy)
@@ -103,13 +109,24 @@ export class Replicas {
     const { open } = busy
     if (this.#busy.get(id) !== busy) return
     if (open?.isDue !== true) return this.#rest(id, busy)
-    // Whoever was given the state comes first; then it is made small, and only then weighed.
+    // The caller that was given the state comes first; then it is made small, and only then weighed.
     setTimeout(() => void open.settle().then(() => this.#rest(id, busy)), 0)
   }
 
   #rest(id: string, busy: Busy): void {
     if (busy.users > 0 || this.#busy.get(id) !== busy) return
     this.#busy.delete(id)
-    if (busy.open !== null) this.#idle.set(id, busy.open)
+    if (busy.open === null || this.#bytes === 0) return
+    if (busy.open.bytes > this.#bytes) this.#oversized = { id, replica: busy.open }
+    else this.#idle.set(id, busy.open)
+  }
+
+  /** An idle one, which is no longer among them. */
+  #take(id: string): Replica | undefined {
+    const oversized = this.#oversized?.id === id ? this.#oversized.replica : undefined
+    if (oversized !== undefined) this.#oversized = null
+    const replica = oversized ?? this.#idle.get(id)
+    this.#idle.delete(id)
+    return replica
   }
 }

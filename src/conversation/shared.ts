@@ -1,8 +1,8 @@
 /** What the conversations of one engine share: the store, what is in memory, what runs and what is published. */
 
 import { ColloquyError } from '../event/errors.ts'
-import type { Store } from '../store/store.ts'
-import type { Stamp } from './draft.ts'
+import type { Store } from '../store/contract/store.ts'
+import type { Stamp } from './stamp.ts'
 import type { Replica } from './replica.ts'
 import { type Pinned, Replicas } from './replicas.ts'
 
@@ -48,7 +48,7 @@ export class Shared {
     return this.#replicas.pin(id)
   }
 
-  /** The replica of a conversation that is used at the moment, or null. */
+  /** The replica of a conversation that is in use, or null. */
   inUse(id: string): Replica | null {
     return this.#replicas.inUse(id)
   }

@@ -1,16 +1,31 @@
-/** Catch-up subscriptions: a position goes in; every event after it comes out once, in order, first from the store, then live (law B). */
+/**
+ * Catch-up subscriptions: every event after a position, once and in order, first from the store and then live (law B).
+ */
 
+import type { Fact } from '../event/quarantine.ts'
 import type { Event } from '../event/types.ts'
-import { refuse } from '../store/check.ts'
-import type { Store } from '../store/store.ts'
+import { invalidArgument } from '../store/kit/query/check-value.ts'
+import type { Store } from '../store/contract/store.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
+import type { Status } from '../state/status.ts'
 import type { Replica } from './replica.ts'
+import type { Pinned } from './replicas.ts'
 
 /** What a subscription gives. */
 export type SubscriptionItem =
-  | LoggedEvent
-  /** What stood in the log when the subscription began has been given; said once. `seq` is the last position given, or `after`. */
+  /** With the execution status right after it, or the latest one where that was evicted from memory. */
+  | (LoggedEvent & { readonly status: Status })
+  /**
+   * What stood in the log when the subscription began has been given; said once. `seq` is the last position given, or
+   * `after`.
+   */
   | { readonly type: 'caught_up'; readonly seq: number }
+  /**
+   * The log has not what was read of it, or what `after` names: a database was restored, or failed over to one that
+   * lacks the end. What was given before does not hold; the log is given from its first event on, and a `caught_up`
+   * after it.
+   */
+  | { readonly type: 'reset' }
   /** A transient event, given to those who are there; before any event that was appended after it. */
   | { readonly type: 'delta'; readonly event: Event }
   /** So many deltas were left out, because the reader was too slow for them; no event of the log ever is. */
@@ -35,33 +50,27 @@ interface Delta {
 const PAGE = 256
 
 /**
- * Reads on and on. Events are pulled from the log when the reader asks for them, so that a slow reader holds up nobody, needs no queue and
- * misses nothing; only deltas wait in a queue, bounded by `deltas`. O(1) for each event.
- * @throws ColloquyError `invalid_query` for options that are none, `unknown_conversation` when the conversation is deleted, and what the store
- * throws; then subscribe again after the last position.
+ * Reads on and on. Events are pulled from the log when the reader asks for them, so that a slow reader holds up no
+ * other, needs no queue and misses nothing; only deltas wait in a queue, bounded by `deltas`. O(1) for each event.
+ * @throws ColloquyError `invalid_argument` for options that are none, `unknown_conversation` when the conversation is
+ * deleted, and what the store throws; then subscribe again after the last position.
  */
 export async function* subscribe(
   store: Store,
-  replica: Replica,
+  pin: () => Promise<Pinned>,
   options: SubscribeOptions = {},
 ): AsyncGenerator<SubscriptionItem, void, undefined> {
   const { after = -1, signal, deltas: most = 256 } = options
   if (!Number.isSafeInteger(after) || after < -1)
-    refuse('after', 'must be a position in the log, or -1 for all of it')
-  if (!Number.isSafeInteger(most) || most < 0) refuse('deltas', 'must be a number of events')
+    invalidArgument('after', 'must be a position in the log, or -1 for all of it')
+  if (!Number.isSafeInteger(most) || most < 0) invalidArgument('deltas', 'must be a number of events')
+  const { replica, release } = await pin()
   const deltas: Delta[] = []
   let lagged = 0
+  let failure: { readonly error: unknown } | null = null
   let wake = nobodyWaits
   const wakeUp = (): void => wake()
-  const ends = [
-    replica.changes.add(wakeUp),
-    replica.published.add((event) => {
-      deltas.push({ event, at: replica.state.log.entries.length })
-      if (deltas.length > most) lagged += deltas.splice(0, deltas.length - most).length
-      wake()
-    }),
-    replica.follow(),
-  ]
+  const ends = [release]
   signal?.addEventListener('abort', wakeUp)
   replica.gone.addEventListener('abort', wakeUp)
   const isOver = (): boolean => signal?.aborted === true
@@ -77,34 +86,61 @@ export async function* subscribe(
     }
   }
   try {
+    ends.push(
+      replica.changes.add(wakeUp),
+      replica.published.add((event) => {
+        deltas.push({ event, at: replica.state.log.entries.length })
+        if (deltas.length > most) lagged += deltas.splice(0, deltas.length - most).length
+        wake()
+      }),
+      replica.failures.add((error) => {
+        failure = { error }
+        wake()
+      }),
+      replica.follow(),
+    )
     let end = (await replica.refresh()).log.entries.length
+    let { epoch } = replica
     let told = false
     let next = after + 1
+    const isAnother = (): boolean => replica.epoch !== epoch || next > replica.state.log.entries.length
+    const isNews = (): boolean =>
+      isOver() ||
+      failure !== null ||
+      replica.gone.aborted ||
+      isAnother() ||
+      replica.state.log.entries.length > next ||
+      isNext(deltas, next)
     while (!isOver()) {
       replica.gone.throwIfAborted()
-      const events = await readFrom(store, replica, next)
-      for (const event of events) {
-        yield* before(event.seq)
+      throwFailure(failure)
+      if (isAnother()) {
+        ;({ epoch } = replica)
+        next = 0
+        told = false
+        lagged += deltas.splice(0).length
+        yield { type: 'reset' }
+        end = replica.state.log.entries.length
+      }
+      for (const event of await readFrom(store, replica, next)) {
+        if (isAnother()) break
+        // Every layer of generators that an event goes through costs each reader.
+        if (lagged > 0 || isNext(deltas, event.seq)) yield* before(event.seq)
         if (isOver()) return
         yield event
         next = event.seq + 1
       }
+      if (isAnother()) continue
       if (!told && next >= end) {
         told = true
         yield { type: 'caught_up', seq: next - 1 }
       }
-      yield* before(next)
+      if (lagged > 0 || isNext(deltas, next)) yield* before(next)
       end = replica.state.log.entries.length
-      if (end > next || isOver() || isNext(deltas, next)) continue
+      if (isNews()) continue
       await new Promise<void>((resolve) => {
         wake = resolve
-        if (
-          isOver() ||
-          replica.gone.aborted ||
-          replica.state.log.entries.length > next ||
-          isNext(deltas, next)
-        )
-          resolve()
+        if (isNews()) resolve()
       })
     }
   } finally {
@@ -118,18 +154,49 @@ const nobodyWaits = (): void => undefined
 
 const isNext = (deltas: readonly Delta[], next: number): boolean => (deltas[0]?.at ?? Infinity) <= next
 
-/** The next events: from memory as far as their bodies are held there, else from the store. */
-async function readFrom(store: Store, replica: Replica, from: number): Promise<LoggedEvent[]> {
-  const { entries } = replica.state.log
-  if (from >= entries.length) return []
-  const held: LoggedEvent[] = []
+function throwFailure(failure: { readonly error: unknown } | null): void {
+  if (failure !== null) throw failure.error
+}
+
+type Read = Extract<SubscriptionItem, { type: 'event' }>
+
+/** The next events: from memory as far as their bodies are there, else from the store. */
+async function readFrom(store: Store, replica: Replica, from: number): Promise<Read[]> {
+  const { log, header } = replica.state
+  if (from >= log.entries.length) return []
+  const held: Read[] = []
   for (let seq = from; seq < from + PAGE; seq += 1) {
-    const entry = entries.get(seq)
+    const entry = log.entries.get(seq)
     const fact = entry?.event ?? entry?.quarantined
     if (entry === undefined || !fact) break
-    held.push(toLogged({ seq, id: entry.id, parentId: entry.parent?.id ?? null, fact }))
+    const event = toLogged({ seq, id: entry.id, parentId: entry.parent?.id ?? null, fact })
+    held.push({ ...event, status: statusAt(replica, seq, fact) })
   }
   if (held.length > 0) return held
   const events = await store.read(replica.id, { from, limit: PAGE })
-  return events.map(toLogged)
+  // The log is shorter than it was.
+  if (events.length === 0) await replica.refresh()
+  return events.map((event) => ({ ...toLogged(event), status: header.status }))
+}
+
+const statuses = new WeakMap<Replica, WeakMap<Fact, Status>>()
+
+/**
+ * The status right after an event; the latest where its checkpoint was evicted. The error that tells so is made once
+ * for all readers.
+ */
+function statusAt(replica: Replica, seq: number, fact: Fact): Status {
+  const own = statuses.get(replica) ?? new WeakMap<Fact, Status>()
+  statuses.set(replica, own)
+  const known = own.get(fact)
+  if (known !== undefined) return known
+  const { log, header } = replica.state
+  let { status } = header
+  try {
+    status = log.entries.get(seq)?.header.status ?? status
+  } catch {
+    // Evicted.
+  }
+  own.set(fact, status)
+  return status
 }

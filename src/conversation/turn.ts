@@ -1,30 +1,43 @@
-/** Whose turn it is on a branch: the branch goes in, whether anything waits for the model comes out. */
+/** Whether anything on a branch waits for the model. */
 
 import type { ActionEvent, Event } from '../event/types.ts'
 import { type Branch, isAnswered } from '../state/branch.ts'
-import { isFinish, isReply } from '../state/last-word.ts'
+import { renderMessage } from '../messages/render-message.ts'
+import { isFinish, isReply } from '../state/final-reply.ts'
 import type { Unit } from '../view/unit.ts'
+import type { View } from '../view/view.ts'
 
 /**
- * Whether the agent has had the last word on a branch, so that there is nothing to ask a model: its view ends with a reply, or with the
- * result of the finish tool, no call is open and no condensation is wished for. O(size of the last unit).
+ * Whether the agent has given its final reply on a branch, so that there is nothing to ask a model: what its view says
+ * ends with a reply, or with the result of the finish tool, no call is pending and no condensation is requested.
+ * Whatever else a model would be sent behind these wants a reply, be it of the environment; system prompts and blank
+ * messages say nothing. O(size of the units from there).
  */
-export function isDone(branch: Branch): boolean {
-  const last = branch.view.units.last()
+export function isTurnOver(branch: Branch): boolean {
+  const last = lastSaid(branch.view)
   if (last === undefined || !isAnswered(branch) || branch.view.unhandledCondensationRequest) return false
   return endsTurn(last)
 }
 
+/** The last unit that says something to a model. */
+function lastSaid({ units }: View): Unit | undefined {
+  for (let at = units.length - 1; at >= 0; at -= 1) {
+    const unit = units.get(at)
+    if (unit?.type === 'batch' || (unit !== undefined && renderMessage(unit.item.event) !== null)) return unit
+  }
+  return undefined
+}
+
 function endsTurn(unit: Unit): boolean {
   if (unit.type === 'message') return isReply(unit.item.event)
-  return [...unit.answers].some(({ entry }) => isFinish(entry.event))
+  return [...unit.results].some(({ entry }) => isFinish(entry.event))
 }
 
 /**
- * Whether everything that users have said on a branch was taken out of its view again, so that there is nothing to ask a model: only system
- * prompts and words of the environment are left. O(units of that kind).
+ * Whether everything that users have said on a branch was taken out of its view again, so that there is nothing to ask
+ * a model: only system prompts and words of the environment are left. O(units of that kind).
  */
-export function isBlank({ view, lastUserMessage }: Branch): boolean {
+export function hasNoPrompt({ view, lastUserMessage }: Branch): boolean {
   if (lastUserMessage === null) return false
   for (const unit of view.units) {
     if (unit.type !== 'message') return false
@@ -34,7 +47,9 @@ export function isBlank({ view, lastUserMessage }: Branch): boolean {
   return true
 }
 
-/** Whether anything can execute a call: that of an unknown tool, or with arguments that nobody can read, has no action. */
+/**
+ * Whether anything can execute a call: that of an unknown tool, or with arguments that cannot be read, has no action.
+ */
 export const isExecutable = ({ action }: ActionEvent): boolean => (action ?? null) !== null
 
 /** Whether an event is a call that ends the turn once it is executed. */

@@ -1,4 +1,4 @@
-/** Waits for a state: a replica and a question go in, the first state that the answer is yes for comes out. */
+/** Waits until a state meets a condition. */
 
 import type { State } from '../state/state.ts'
 import type { Replica } from './replica.ts'
@@ -20,12 +20,15 @@ export async function waitForState(
   }
   const over = signal === undefined ? replica.gone : AbortSignal.any([signal, replica.gone])
   const give = (): void => found.reject(over.reason as Error)
+  // Timers of `AbortSignal.timeout` do not keep a process alive, and it is waited for.
+  const alive = setInterval(() => undefined, 2 ** 30)
   const ends = [replica.changes.add(look), replica.follow()]
   over.addEventListener('abort', give, { once: true })
   try {
     replica.refresh().then(look, found.reject)
     return await found.promise
   } finally {
+    clearInterval(alive)
     for (const end of ends) end()
     over.removeEventListener('abort', give)
   }

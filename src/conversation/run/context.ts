@@ -1,8 +1,9 @@
 /** What the parts of a run share: the conversation, the caller's functions, and the one way to append. */
 
 import type { Event } from '../../event/types.ts'
+import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
-import type { StoredEvent } from '../../store/stored-event.ts'
+import type { StoredEvent } from '../../store/contract/stored-event.ts'
 import type { Decision, Replica } from '../replica.ts'
 import type { HeldLease } from './lease.ts'
 import type { Hook } from './hooks.ts'
@@ -20,10 +21,13 @@ export interface RunContext {
   readonly signal: AbortSignal
   readonly held: HeldLease
   readonly publish: (delta: Event) => void
+  readonly onPrefix: (left: LeftOut) => void
   /** Length of the log when the run was asked for: a pause or an interrupt from there on is meant for it. */
   readonly from: number
   /** Ids of the actions that were made in this run. */
-  readonly born: Set<string>
+  readonly newCallIds: Set<string>
+  /** Ids of the actions that a run which died had made: what it began of them the log says. */
+  readonly inherited: ReadonlySet<string>
   /** Position up to which hooks were shown every message of a user. */
   promptedTo: number
   /** How often the model was asked. */
@@ -31,13 +35,18 @@ export interface RunContext {
 }
 
 /**
- * Appends what a decision says under the run's lease; nothing once the run was interrupted, as the interrupt has answered for it. The
- * decision is made on the state that it is appended to, so nothing that others append comes between. @throws `lease_lost`.
+ * Appends what a decision says under the run's lease; nothing once the run was interrupted, as the interrupt has ended
+ * its calls. The decision is made on the state that it is appended to, so nothing that others append comes between.
+ * @throws `lease_lost`.
  */
-export function add(run: RunContext, decide: Decision): Promise<readonly StoredEvent[]> {
+export function add(
+  run: RunContext,
+  decide: Decision,
+  { whenAborted = false }: { readonly whenAborted?: boolean } = {},
+): Promise<readonly StoredEvent[]> {
   const { replica, held, signal } = run
   const { owner, generation } = held.lease
-  return replica.commit((state) => (signal.aborted ? [] : decide(state)), {
+  return replica.commit((state) => (signal.aborted && !whenAborted ? [] : decide(state)), {
     depends: true,
     lease: { owner, generation },
   })
@@ -46,3 +55,7 @@ export function add(run: RunContext, decide: Decision): Promise<readonly StoredE
 /** Whether the run has to stop where it is. */
 export const mustStop = (run: RunContext, { header: { status } }: State): boolean =>
   run.signal.aborted || status === 'paused' || status === 'deleting'
+
+/** The calls that were begun only if the log says so. */
+export const unstarted = ({ newCallIds, inherited }: RunContext): ReadonlySet<string> =>
+  new Set([...newCallIds, ...inherited])

@@ -1,13 +1,13 @@
-/** Executes calls: the calls that may run go in; hooks are asked, the step runs the others, and each has an answer when it is over. */
+/** Executes the calls that may run: hooks are asked first, and each call has a result when it is over. */
 
 import type { ActionEvent, Event } from '../../event/types.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import { openCallOf } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
-import { errorAnswers } from '../decide.ts'
-import { isDone } from '../turn.ts'
-import { grantUpdate, statusUpdate } from '../updates.ts'
+import { errorAnswers } from '../lost-calls.ts'
+import { isTurnOver } from '../turn.ts'
+import { grantUpdate, statusUpdate } from '../state-updates.ts'
 import { callStep } from './call-step.ts'
 import { add, mustStop, type RunContext } from './context.ts'
 import { contextMessage, type HookInput, type HookVerdict, runHooks } from './hooks.ts'
@@ -15,15 +15,16 @@ import { planOf } from './plan-calls.ts'
 
 type Call = EventEntry<ActionEvent>
 
-/** What a call is told when the step that was to execute it gave no result. */
+/** The error of a call when the step that was to execute it gave no result. */
 export const NO_RESULT = 'The call was executed without giving a result.'
 
 const isOpen = (state: State, { event, seq }: Call): boolean =>
-  openCallOf(state.branch.openCalls, event.tool_call_id, seq) !== undefined
+  openCallOf(state.branch.pendingCalls, event.tool_call_id, seq) !== undefined
 
 /**
- * Executes calls. That they begin is recorded first, in the log, so that nobody begins them again; a call that may no longer be executed
- * by then, because of a pause, another policy or an answer, is not begun. @throws what the step throws.
+ * Executes calls. That they begin is recorded first, in the log, so that they are not begun again; a call that may no
+ * longer be executed by then, because of a pause, another policy or a result, is not begun. @throws what the step
+ * throws.
  */
 export async function execute(run: RunContext, calls: readonly Call[]): Promise<void> {
   const allowed = new Set<string>()
@@ -56,7 +57,7 @@ export async function execute(run: RunContext, calls: readonly Call[]): Promise<
   for (const call of approved) await tellAfter(run, call)
 }
 
-/** Whether the hooks let a call through; where one blocks it, it is answered. */
+/** Whether the hooks let a call through; where one blocks it, it gets a result that tells why. */
 async function isLetThrough(run: RunContext, call: Call): Promise<boolean> {
   const { id, event } = call
   const { events, blocked, context } = await showCall(run, call, { event_type: 'PreToolUse' })
@@ -72,13 +73,13 @@ async function isLetThrough(run: RunContext, call: Call): Promise<boolean> {
   if (events.length === 0) return true
   await add(run, (state) => {
     if (blocked === null) return [...events, ...context.map(contextMessage)]
-    // Somebody else may have answered it meanwhile.
+    // Another writer may have ended it meanwhile.
     return isOpen(state, call) ? [...events, answer] : events
   })
   return blocked === null
 }
 
-/** Tells the hooks of a call that was executed. */
+/** Runs the hooks for a call that was executed. */
 async function tellAfter(run: RunContext, call: Call): Promise<void> {
   const { hooks, replica, signal } = run
   if (signal.aborted || !hooks.some(({ on }) => on === 'PostToolUse')) return
@@ -88,7 +89,7 @@ async function tellAfter(run: RunContext, call: Call): Promise<void> {
   })
   // Nothing more is said to a model that has finished, unless a hook objects.
   await add(run, (state) => {
-    const said = blocked === null ? (isDone(state.branch) ? [] : context) : [blocked]
+    const said = blocked === null ? (isTurnOver(state.branch) ? [] : context) : [blocked]
     return [...events, ...said.map(contextMessage)]
   })
 }
@@ -111,13 +112,13 @@ const showCall = (
     signal,
   )
 
-/** The observation that answers an action on HEAD's branch; null when it was answered otherwise. */
+/** The observation that ended an action on HEAD's branch; null when it ended otherwise. */
 function answerTo({ branch: { view } }: State, actionId: string): JsonValue {
   const { units } = view
   for (let at = units.length - 1; at >= 0; at -= 1) {
     const unit = units.get(at)
     if (unit?.type !== 'batch') continue
-    for (const { call, entry } of unit.answers) {
+    for (const { call, entry } of unit.results) {
       if (call.id !== actionId) continue
       return entry.event.kind === 'ObservationEvent' ? (entry.event.observation as JsonValue) : null
     }

@@ -1,9 +1,9 @@
-/** Hooks: what is about to happen goes in; each hook that listens to it is run, and an event for each comes out, with what they decided. */
+/** Runs hooks, and records what each decided. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { HookEventType, HookExecutionEvent, MessageEvent } from '../../event/types.ts'
 
-/** What a hook is told. */
+/** What a hook is given. */
 export interface HookInput {
   readonly event_type: HookEventType
   readonly conversation_id: string
@@ -17,12 +17,12 @@ export interface HookInput {
   readonly message_id?: string
 }
 
-/** What a hook answers; what is left out is the answer of one that has nothing against it. */
+/** The outcome of a hook; what is left out is the outcome of one that has nothing against it. */
 export interface HookOutcome {
   readonly blocked?: boolean
   /** Why it is blocked. */
   readonly reason?: string
-  /** Text that the model is to be told; not when a hook blocks. */
+  /** Text for the model; not when a hook blocks. */
   readonly additionalContext?: string
   /** Default: whether the exit code is 0. */
   readonly success?: boolean
@@ -41,17 +41,20 @@ export interface Hook {
   readonly name: string
   /** Only for calls of these tools. Default: all. */
   readonly tools?: (toolName: string) => boolean
-  /** A hook that throws has failed, which blocks nothing. The signal is aborted when the run is interrupted, which waits for no hook. */
+  /**
+   * A hook that throws has failed, which blocks nothing. The signal is aborted when the run is interrupted, which waits
+   * for no hook.
+   */
   readonly run: (input: HookInput, signal: AbortSignal) => HookOutcome | void | Promise<HookOutcome | void>
 }
 
-/** What the hooks of one moment came to. */
+/** The outcome of the hooks of one event type. */
 export interface HookVerdict {
   /** One for each hook that was run, in order. */
   readonly events: readonly HookExecutionEvent[]
   /** Why it is blocked; null when it is not. */
   readonly blocked: string | null
-  /** What the model is to be told; empty when it is blocked. */
+  /** Text for the model; empty when it is blocked. */
   readonly context: readonly string[]
 }
 
@@ -70,18 +73,19 @@ const MOMENTS: Readonly<Record<HookEventType, true>> = {
   SessionEnd: true,
 }
 
-/** The six moments of a run at which hooks are run, in the order in which they come. */
+/** The six event types at which hooks are run, in the order in which they come. */
 export const HOOK_MOMENTS: readonly string[] = Object.keys(MOMENTS)
 
-/** Longest text that is kept of what a hook says or is told, in characters. */
+/** Longest text that is kept of what a hook gives or is given, in characters. */
 const MOST = 50_000
 
 /** The run was interrupted while a hook ran; nothing that a hook can return is this. */
 const ABORTED = Symbol('aborted')
 
 /**
- * Runs the hooks that listen, one after the other, up to the first that blocks. A hook that throws has failed, and blocks nothing. When the
- * signal is aborted, the hook under way is left behind and none is begun after it. Never throws.
+ * Runs the hooks that listen, one after the other, up to the first that blocks. A hook that throws has failed, and
+ * blocks nothing. When the signal is aborted, the hook under way is left behind and none is begun after it. Never
+ * throws.
  */
 export async function runHooks(
   hooks: readonly Hook[],
@@ -161,7 +165,7 @@ function eventOf({ name }: Hook, input: HookInput, result: Result): HookExecutio
   }
 }
 
-/** What the hook was told, without what the log holds already in full: what is long there is cut here. O(size). */
+/** What the hook was given, without what the log holds already in full: what is long there is cut here. O(size). */
 function shortened(input: HookInput): JsonObject {
   const fields = Object.entries(input).map(([key, value]: [string, JsonValue]) => {
     if (typeof value === 'string') return [key, cut(value)]

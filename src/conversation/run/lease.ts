@@ -1,8 +1,11 @@
-/** The lease of a run: taken from the store, renewed while the run lasts, and given back; a signal tells when it was lost. */
+/**
+ * The lease of a run: taken from the store, renewed while the run lasts, and given back; a signal is aborted when it is
+ * lost.
+ */
 
 import { ColloquyError } from '../../event/errors.ts'
-import type { Lease } from '../../store/lease.ts'
-import type { Store } from '../../store/store.ts'
+import type { Lease } from '../../store/contract/lease.ts'
+import type { Store } from '../../store/contract/store.ts'
 
 /** A lease that is being renewed. */
 export interface HeldLease {
@@ -15,7 +18,8 @@ export interface HeldLease {
 
 /**
  * Takes the lease of a conversation, and renews it three times within `ttl` milliseconds.
- * @throws ColloquyError `already_running` while another run holds it.
+ * @throws ColloquyError `already_running` while another run holds it, with its `owner` and with `expiresAt` in
+ * milliseconds since 1970 on the store's clock.
  */
 export async function holdLease(
   store: Store,
@@ -23,16 +27,7 @@ export async function holdLease(
   owner: string,
   ttl: number,
 ): Promise<HeldLease> {
-  const lease = await store.acquireLease(conversationId, owner, ttl)
-  if (lease === null) {
-    throw new ColloquyError(
-      'already_running',
-      'The conversation is running already; wait for that run, or interrupt it.',
-      {
-        conversationId,
-      },
-    )
-  }
+  const lease = await take(store, conversationId, owner, ttl)
   const lost = new AbortController()
   const lose = (): void =>
     lost.abort(
@@ -54,7 +49,7 @@ export async function holdLease(
       if (renewed?.generation === lease.generation) renewedAt = askedAt
       else {
         lose()
-        // It had run out, and nobody else took it: what came instead is another lease, that nobody here needs.
+        // It had run out, and no other process took it: what came instead is another lease, which is not needed here.
         if (renewed !== null) await store.releaseLease(renewed)
       }
     } catch {
@@ -75,4 +70,32 @@ export async function holdLease(
       await store.releaseLease(lease)
     },
   }
+}
+
+async function take(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {
+  for (;;) {
+    const lease = await store.acquireLease(conversationId, owner, ttl)
+    if (lease !== null) return lease
+    const other = await store.getLease(conversationId)
+    // Given back meanwhile.
+    if (other !== null) throw alreadyRunning(other)
+  }
+}
+
+/**
+ * Ends a lease that has expired, for a conversation that is at rest. @throws ColloquyError `already_running` while it
+ * holds.
+ */
+export async function endLease(store: Store, conversationId: string, owner: string): Promise<void> {
+  await store.releaseLease(await take(store, conversationId, owner, 1_000))
+}
+
+function alreadyRunning({ conversationId, owner, expiresAt }: Lease): ColloquyError {
+  const until = new Date(Math.min(expiresAt, 8.64e15)).toISOString()
+  return new ColloquyError(
+    'already_running',
+    `The conversation is running: ${owner} holds its lease until ${until}, and renews it for as long as its process lives. ` +
+      'An interrupt ends a run that lives; a run with `wait: true` begins once the lease is free.',
+    { conversationId, owner, expiresAt },
+  )
 }

@@ -1,21 +1,32 @@
-/** The run loop: a conversation and a step go in; the step is called until the conversation waits, rests or ends, and how it stands comes out. */
+/** The run loop: calls the step until the conversation waits for its user, rests, or ends. */
 
 import { hasCode } from '../../event/errors.ts'
 import type { Event } from '../../event/types.ts'
-import { granted } from '../../state/grants.ts'
+import type { LeftOut } from '../../messages/prefix.ts'
+import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import type { Status } from '../../state/status.ts'
-import type { Store } from '../../store/store.ts'
-import { AFTER_FINISH, decideInterrupt, errorAnswers, INTERRUPTED, openCallsOf } from '../decide.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { AFTER_FINISH, decideInterrupt, decideRunLost, openCallsOf } from '../decide.ts'
+import { callsOfLostRun, errorAnswers, lostAnswers } from '../lost-calls.ts'
 import type { Replica } from '../replica.ts'
-import { isBlank, isDone } from '../turn.ts'
-import { statusUpdate } from '../updates.ts'
-import { ask } from './ask.ts'
-import { add, mustStop, type RunContext } from './context.ts'
-import { begin, endingOf, failureOf, isOfStore, leave, mayStop, tell } from './ends.ts'
+import { hasNoPrompt, isTurnOver } from '../turn.ts'
+import { statusUpdate } from '../state-updates.ts'
+import { ask } from './call-model.ts'
+import { add, mustStop, type RunContext, unstarted } from './context.ts'
+import {
+  startRun,
+  endingOf,
+  failureOf,
+  isOfStore,
+  settlePendingCalls,
+  confirmStop,
+  runSessionHooks,
+} from './start-and-stop.ts'
 import { execute } from './execute.ts'
 import type { Hook } from './hooks.ts'
 import { type HeldLease, holdLease } from './lease.ts'
+import { awaitLease } from './wait-lease.ts'
 import { planOf } from './plan-calls.ts'
 import type { Policy } from './policy.ts'
 import { nextPrompt, showPrompt } from './prompts.ts'
@@ -32,13 +43,23 @@ export interface RunOptions {
   readonly maxIterations?: number
   /** Says why a conversation is stuck, or null; asked before each step. Default: never. */
   readonly stuck?: (state: State) => string | null
+  /**
+   * Whether to wait, while another run holds the lease, until that has ended, or has died and its lease has expired,
+   * and to run then. Default: false, and `already_running` is thrown. Aborting `signal` ends the waiting.
+   */
+  readonly wait?: boolean
+  /**
+   * Told of each reply whose signed parts are left out of a request, and why, by steps that give their `onPrefix` to
+   * the writer. What it throws is thrown in the step. Default: none.
+   */
+  readonly onPrefix?: (left: LeftOut) => void
   /** Milliseconds that the lease holds without being renewed. Default: 45,000. */
   readonly leaseTtl?: number
 }
 
 /** How a run has ended. */
 export interface RunResult {
-  /** `running` only when its signal was aborted before it began, or another run has taken over since. */
+  /** `running` only when its signal was aborted before it began, or another run has taken over since, or runs still. */
   readonly status: Status
   /** How often the model was asked. */
   readonly iterations: number
@@ -57,25 +78,34 @@ export interface RunParts {
 }
 
 /**
- * Runs a conversation. @throws ColloquyError `already_running` while another run holds the lease, `lease_lost` when another took it over,
- * and what the store throws.
+ * Runs a conversation. @throws ColloquyError `already_running` while another run holds the lease, `lease_lost` when
+ * another took it over, and what the store throws.
  */
 export async function runLoop(parts: RunParts, options: RunOptions = {}): Promise<RunResult> {
   const { store, replica, owner } = parts
-  const { leaseTtl = 45_000, signal } = options
+  const { leaseTtl = 45_000, signal, wait = false } = options
   // A pause or an interrupt that comes from now on is meant for this run, though it may not have begun.
-  const from = (await replica.refresh()).log.entries.length
-  let held = await holdLease(store, replica.id, owner, leaseTtl)
+  const { header, log } = await replica.refresh()
+  const from = log.entries.length
+  // A status that stays running once the lease is ours is what a run that died has left.
+  let isLeft = header.status === 'running' && (await store.getLease(replica.id)) !== null
+  const first = wait
+    ? await awaitLease(store, replica, owner, leaseTtl, signal)
+    : await holdLease(store, replica.id, owner, leaseTtl)
   let iterations = 0
+  if (first === null) return { status: replica.state.header.status, iterations }
+  let held = first
   for (;;) {
     let result: RunResult
     try {
-      result = await runUnderLease(parts, held, options, { from, iterations })
+      result = await runUnderLease(parts, held, options, { from, iterations, isLeft })
     } finally {
       await held.release()
     }
     iterations = result.iterations
-    // Whoever wanted to run it while the lease was still held was told that it runs already; so that must not come to nothing.
+    isLeft = false
+    // A caller that wanted to run it while the lease was still held got `already_running`; so that must not come to
+    // nothing.
     const state = await replica.refresh()
     const next =
       signal?.aborted !== true && wantsToGoOn(state)
@@ -96,25 +126,33 @@ async function holdAgain(...args: Parameters<typeof holdLease>): Promise<HeldLea
   }
 }
 
-/** Whether there is work that came when a run had ended already: no run leaves a conversation idle, or what was approved undone. */
+/**
+ * Whether there is work that came when a run had ended already: no run leaves a conversation idle, or what was approved
+ * undone.
+ */
 function wantsToGoOn(state: State): boolean {
   const { header, branch } = state
   const open = openCallsOf(state)
   if (header.status === 'waiting_for_confirmation') {
-    const approved = granted(header.grants, 'approved')
+    const approved = granted(header.callStatuses, 'approved')
     return open.some(({ id }) => approved.has(id))
   }
-  return header.status === 'idle' && (open.length > 0 || !(isDone(branch) || isBlank(branch)))
+  return header.status === 'idle' && (open.length > 0 || !(isTurnOver(branch) || hasNoPrompt(branch)))
 }
 
 async function runUnderLease(
   { replica, step, publish }: RunParts,
   held: HeldLease,
   options: RunOptions,
-  { from, iterations }: { readonly from: number; readonly iterations: number },
+  {
+    from,
+    iterations,
+    isLeft,
+  }: { readonly from: number; readonly iterations: number; readonly isLeft: boolean },
 ): Promise<RunResult> {
-  const { policy = () => false, hooks = [], signal } = options
+  const { policy = () => false, hooks = [], signal, onPrefix = () => undefined } = options
   const interrupted = new AbortController()
+  const found = await replica.refresh()
   const run: RunContext = {
     replica,
     step,
@@ -123,13 +161,15 @@ async function runUnderLease(
     signal: interrupted.signal,
     held,
     publish,
+    onPrefix,
     from,
-    born: new Set(),
+    newCallIds: new Set(),
+    inherited: isLeft ? callsOfLostRun(found) : new Set(),
     promptedTo: 0,
     iterations,
   }
   let seen = Infinity
-  // An interrupt counts whoever appended it, from the moment that it is in the log.
+  // An interrupt counts as soon as it is in the log, whichever process appended it.
   const look = ({ header, log }: State): void => {
     for (; seen < log.entries.length; seen += 1) {
       if (log.entries.get(seen)?.event?.kind === 'InterruptEvent') interrupted.abort()
@@ -153,8 +193,9 @@ async function runUnderLease(
   try {
     seen = (await replica.refresh()).log.entries.length
     look(replica.state)
-    const result =
-      signal?.aborted === true && !interrupted.signal.aborted ? ended(run) : await loop(run, options)
+    const isOff = signal?.aborted === true && !interrupted.signal.aborted
+    if (isLeft && !isOff) await add(run, decideRunLost)
+    const result = isOff ? ended(run) : await loop(run, options)
     // Whatever the interrupt appends is in the log before the run is said to be over.
     await interrupting
     return { ...result, status: replica.state.header.status }
@@ -181,26 +222,29 @@ const ended = ({ replica: { state }, iterations }: RunContext, error?: unknown):
 async function loop(run: RunContext, options: RunOptions): Promise<RunResult> {
   let begun = false
   try {
-    begun = await begin(run)
+    begun = await startRun(run)
     for (let goesOn = begun; goesOn; goesOn = await takeTurn(run, options));
   } catch (error) {
     if (isOfStore(error)) throw error
-    // An interrupt has answered for the step, whatever it throws then.
+    // An interrupt has ended the step, whatever it throws then.
     if (run.signal.aborted) return ended(run)
     await add(run, (state) => failureOf(run, state, error))
     return ended(run, error)
   } finally {
-    if (begun) await tell(run, 'SessionEnd')
+    if (begun) await runSessionHooks(run, 'SessionEnd')
   }
   return ended(run)
 }
 
-/** Does the next thing that is to be done; false when there is none. @throws what the step, the policy and `stuck` throw. */
+/**
+ * Does the next thing that is to be done; false when there is none. @throws what the step, the policy and `stuck`
+ * throw.
+ */
 async function takeTurn(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
   const state = await run.replica.refresh()
   const { status } = state.header
   if (mustStop(run, state) || status === 'error' || status === 'stuck') {
-    await leave(run)
+    await settlePendingCalls(run)
     return false
   }
   /** Ends the run with events, unless something was appended since. */
@@ -210,12 +254,12 @@ async function takeTurn(run: RunContext, { maxIterations = 500, stuck }: RunOpti
   if (interrupt.length > 0 || skip.length > 0) {
     await add(run, (now) => {
       const plan = planOf(run, now)
-      return [...errorAnswers(plan.skip, AFTER_FINISH), ...errorAnswers(plan.interrupt, INTERRUPTED)]
+      return [...errorAnswers(plan.skip, AFTER_FINISH), ...lostAnswers(now, plan.interrupt, unstarted(run))]
     })
   } else if (calls.length > 0) await execute(run, calls)
   else if (confirm.length > 0) return endWith([statusUpdate('waiting_for_confirmation')])
-  else if (isDone(state.branch)) return !(await mayStop(run))
-  else if (isBlank(state.branch)) return endWith([statusUpdate('finished')])
+  else if (isTurnOver(state.branch)) return !(await confirmStop(run))
+  else if (hasNoPrompt(state.branch)) return endWith([statusUpdate('finished')])
   else {
     const end = endingOf(state, run.iterations, maxIterations, stuck)
     if (end.length > 0) return endWith(end)

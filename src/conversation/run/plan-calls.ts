@@ -1,14 +1,14 @@
-/** What becomes of open calls: a state, a policy and what this run knows go in; which to execute, to ask for, and to answer come out (law P). */
+/** Decides what becomes of pending calls: which to execute, to ask a user for, and to end (law P). */
 
 import type { ActionEvent } from '../../event/types.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
-import { listOpenCalls, type OpenCall } from '../../log/open-calls.ts'
+import { listPendingCallsIn, type PendingCall } from '../../log/open-calls.ts'
 import type { State } from '../../state/state.ts'
 import { isExecutable, isFinishCall } from '../turn.ts'
 import type { RunContext } from './context.ts'
-import { type Policy, policyOf, stricter } from './policy.ts'
+import { type Policy, toPolicy, stricter } from './policy.ts'
 
-/** Open calls in log order, each in one list. */
+/** Pending calls in log order, each in one list. */
 export interface CallPlan {
   /** Approved by a user, or never begun and let through by the policy. */
   readonly execute: readonly Call[]
@@ -16,26 +16,26 @@ export interface CallPlan {
   readonly confirm: readonly Call[]
   /** They came after a finish in the same reply. */
   readonly skip: readonly Call[]
-  /** Nobody can say whether they were executed, or nothing can execute them. */
+  /** It is not known whether they were executed, or nothing can execute them. */
   readonly interrupt: readonly Call[]
 }
 
 type Call = EventEntry<ActionEvent>
 
-/** The plan for the open calls of a state, by the stricter of the run's policy and the conversation's. */
+/** The plan for the pending calls of a state, by the stricter of the run's policy and the conversation's. */
 export const planOf = (run: RunContext, state: State): CallPlan =>
-  planCalls(state, stricter(policyOf(state.header.confirmationPolicy), run.policy), run.born)
+  planCalls(state, stricter(toPolicy(state.header.confirmationPolicy), run.policy), run.newCallIds)
 
 /**
- * Sorts the open calls of HEAD's branch. A call that was begun is never begun again, unless a user approved it since. A call is known not to
- * be begun when it was made in this run (`born`), or held by a pause. O(k log k) for k open
- * calls, and the events since the first of them.
+ * Sorts the pending calls of HEAD's branch. A call that was begun is never begun again, unless a user approved it
+ * since. A call is known not to be begun when it was made in this run (`newCallIds`), or held by a pause. O(k log k)
+ * for k pending calls, and the events since the first of them.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */
-export function planCalls(state: State, policy: Policy, born: ReadonlySet<string>): CallPlan {
-  const open = listOpenCalls(state.branch.openCalls)
-  const grants = new Map(state.header.grants.map(({ action_id, grant }) => [action_id, grant]))
+export function planCalls(state: State, policy: Policy, newCallIds: ReadonlySet<string>): CallPlan {
+  const open = listPendingCallsIn(state.branch.pendingCalls)
+  const callStatuses = new Map(state.header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
   const replies = repliesOf(state, open)
   const finishes = new Map(
     [...Map.groupBy(open, ({ entry }) => entry.event.llm_response_id)].map(([id, calls]) => [
@@ -46,8 +46,8 @@ export function planCalls(state: State, policy: Policy, born: ReadonlySet<string
   const plan = { execute: [] as Call[], confirm: [] as Call[], skip: [] as Call[], interrupt: [] as Call[] }
   for (const { entry: call } of open) {
     const { event, id, seq } = call
-    const grant = grants.get(id)
-    const isNew = grant === undefined ? born.has(id) : grant === 'held'
+    const grant = callStatuses.get(id)
+    const isNew = grant === undefined ? newCallIds.has(id) : grant === 'held'
     if (!isExecutable(event) || grant === 'started') plan.interrupt.push(call)
     else if (seq > (finishes.get(event.llm_response_id) ?? Infinity)) plan.skip.push(call)
     else if (grant === 'approved') plan.execute.push(call)
@@ -59,14 +59,14 @@ export function planCalls(state: State, policy: Policy, born: ReadonlySet<string
 }
 
 /** Position of the first finish among the calls of a reply. */
-const finishOf = (calls: readonly OpenCall[]): number =>
+const finishOf = (calls: readonly PendingCall[]): number =>
   calls.find(({ entry }) => isFinishCall(entry.event))?.entry.seq ?? Infinity
 
 /**
- * The calls of the replies that open calls belong to, answered or not, by LLM response. A result ends the reply before it: ids of
- * responses are not unique in real logs. O(events since the first open call, and of its reply).
+ * The calls of the replies that pending calls belong to, ended or not, by LLM response. A result ends the reply before
+ * it: ids of responses are not unique in real logs. O(events since the first pending call, and of its reply).
  */
-function repliesOf({ log }: State, open: readonly OpenCall[]): Map<string, ActionEvent[]> {
+function repliesOf({ log }: State, open: readonly PendingCall[]): Map<string, ActionEvent[]> {
   const replies = new Map(open.map(({ entry }) => [entry.event.llm_response_id, [] as ActionEvent[]]))
   const first = open[0]?.entry.seq ?? Infinity
   let at: Entry | null = open.length === 0 ? null : log.head

@@ -1,10 +1,12 @@
-/** Prompts: messages of users that no model has seen are shown to the hooks; what they block is taken out of the view. */
+/**
+ * Prompts: messages of users that no model has seen are shown to the hooks; what they block is taken out of the view.
+ */
 
 import type { Event, MessageEvent } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
 import { add, type RunContext } from './context.ts'
 import { contextMessage, runHooks } from './hooks.ts'
-import { repeatsOf, textOf } from './take.ts'
+import { textOf } from './append-output.ts'
 
 /** A message of a user. */
 interface Prompt {
@@ -14,8 +16,9 @@ interface Prompt {
 }
 
 /**
- * Finds where the messages begin that hooks must see in this run: after the last one that a hook was told of in an earlier one, or, where
- * hooks were told of none, after the last that the agent said or did. O(events back to there); O(n) where their bodies were let go.
+ * Finds where the messages begin that hooks must see in this run: after the last one that a hook was given in an
+ * earlier one, or, where hooks were given none, after the last that the agent said or did. O(events back to there);
+ * O(n) where their bodies were evicted.
  */
 export async function findPrompts(run: RunContext): Promise<void> {
   if (!listens(run)) return
@@ -29,7 +32,10 @@ export const nextPrompt = (run: RunContext, state: State): Prompt | null =>
 
 const listens = ({ hooks }: RunContext): boolean => hooks.some(({ on }) => on === 'UserPromptSubmit')
 
-/** Shows a message to the hooks. What they block is blocked, also when a pause has come meanwhile; an interrupted run has shown nothing. */
+/**
+ * Shows a message to the hooks. What they block is blocked, also when a pause has come meanwhile; an interrupted run
+ * has shown nothing.
+ */
 export async function showPrompt(run: RunContext, { id, seq, event }: Prompt): Promise<void> {
   const { hooks, replica, signal } = run
   const { events, blocked, context } = await runHooks(
@@ -37,22 +43,19 @@ export async function showPrompt(run: RunContext, { id, seq, event }: Prompt): P
     { event_type: 'UserPromptSubmit', conversation_id: replica.id, message: textOf(event), message_id: id },
     signal,
   )
-  await add(run, (state) => [
-    ...events,
-    ...(blocked === null ? context.map(contextMessage) : [blockOf(id, repeatsOf(state, id))]),
-  ])
+  await add(run, () => [...events, ...(blocked === null ? context.map(contextMessage) : [blockOf(id)])])
   run.promptedTo = seq + 1
 }
 
-/** A blocked message, and what says it again, is taken out of the view, so that no model sees it. */
-const blockOf = (id: string, repeats: readonly string[]): Event => ({
+/** A blocked message is taken out of the view, so that no model sees it. */
+const blockOf = (id: string): Event => ({
   kind: 'Condensation',
   source: 'environment',
   llm_response_id: `hook-${id}`,
-  forgotten_event_ids: [id, ...repeats],
+  forgotten_event_ids: [id],
 })
 
-/** Messages of users from a position on, in log order; a body that was let go is in no view. O(events from there). */
+/** Messages of users from a position on, in log order; a body that was evicted is in no view. O(events from there). */
 function promptsFrom({ log }: State, from: number): Prompt[] {
   const found: Prompt[] = []
   for (let at = log.head; at !== null && at.seq >= from; at = at.parent as typeof at) {
@@ -63,7 +66,10 @@ function promptsFrom({ log }: State, from: number): Prompt[] {
   return found.toReversed()
 }
 
-/** Position up to which hooks, or a model that was asked without any, know every message; null when a body is needed that was let go. */
+/**
+ * Position up to which hooks, or a model that was asked without any, know every message; null when a body is needed
+ * that was evicted.
+ */
 function startOf({ log }: State): number | null {
   const shown = new Set<string>()
   let since: number | null = null

@@ -3,6 +3,7 @@
 import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
+import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
 
 /** What a step is handed. */
@@ -11,23 +12,39 @@ export interface StepInput {
   readonly state: State
   /** What the model is to be sent, in the neutral form; worked out when it is read. */
   readonly messages: readonly NeutralMessage[]
+  /**
+   * The id of the event under HEAD when the step was called, null for none. The run loop writes it into each reply that
+   * the step yields (`reply.after`), unless that says it itself, so that the reply stands behind what it saw and
+   * nothing else.
+   */
+  readonly after: string | null
   /** The calls to execute now, in log order. None: ask the model. */
   readonly approved: readonly EventEntry<ActionEvent>[]
   /** Aborted by an interrupt: what is yielded after that is not appended. */
   readonly signal: AbortSignal
-  /** Gives a StreamingDeltaEvent to live readers. */
+  /**
+   * Gives a StreamingDeltaEvent to live readers. When a user stops the step, the text that it streamed and did not
+   * yield is kept.
+   */
   readonly publish: (delta: Event) => void
+  /**
+   * For the option of the same name of the writers, as in `toAnthropic(messages, { tools, onPrefix })`: so the caller
+   * that runs the conversation learns of signed parts that had to be left out of the request, and why.
+   */
+  readonly onPrefix: (left: LeftOut) => void
 }
 
 /** Events to append: one, or several as one batch. A StreamingDeltaEvent is published instead. */
 export type Yielded = Event | readonly Event[]
 
-/** Executes the approved calls, yielding an answer for each, or asks the model, yielding what it replies. */
+/** Executes the approved calls, yielding a result for each, or asks the model, yielding what it replies. */
 export type Step = (
   input: StepInput,
 ) => AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
 
-/** What a step yields, until it ends or the signal is aborted; a step that does not listen to the signal is left behind. */
+/**
+ * What a step yields, until it ends or the signal is aborted; a step that does not listen to the signal is left behind.
+ */
 export async function* readStep(
   step: Step,
   input: StepInput,
@@ -58,7 +75,7 @@ export async function* readStep(
     throw error
   } finally {
     signal.removeEventListener('abort', abort)
-    // It may be in the middle of something that never ends, so nobody waits for it.
+    // It may be in the middle of something that never ends, so it is not waited for.
     if (iterator !== null) void Promise.resolve(iterator.return?.()).catch(() => undefined)
   }
 }

@@ -1,4 +1,4 @@
-/** What a command has said: how it ended goes in, what the hook answers comes out. */
+/** Reads what a hook's command decided from its exit code and its output. */
 
 import { constants } from 'node:os'
 import type { HookOutcome } from '../run/hooks.ts'
@@ -19,7 +19,7 @@ interface Said {
 
 const NOTHING: Said = { blocks: false, reason: '', additionalContext: '' }
 
-/** 0 is fine, 2 blocks, whatever else happened is a failure, which blocks nothing and tells the model nothing. */
+/** 0 is fine, 2 blocks, whatever else happened is a failure, which blocks nothing and shows the model nothing. */
 export function answerOf(ended: Ended, command: Command): HookOutcome {
   const { how, code, signal } = ended
   const printed = { stdout: ended.stdout.shown(), stderr: ended.stderr.shown() }

@@ -1,4 +1,4 @@
-/** Runs one command: what to start and its standard input go in; how it ended and what it printed come out, whatever it does. */
+/** Runs one command within its time limit, whatever it does. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { collectOutput, type Output } from './output.ts'
@@ -16,7 +16,7 @@ export interface Command {
 
 /** How a command ended. */
 export interface Ended {
-  /** `exited`: by itself, or killed by somebody else. */
+  /** `exited`: by itself, or killed by another process. */
   readonly how: 'exited' | 'timed_out' | 'aborted' | 'not_started'
   /** Null when a signal ended it, or nothing did. */
   readonly code: number | null
@@ -30,16 +30,19 @@ export interface Ended {
 /** Milliseconds between asking a command to end, making it end, and no longer waiting for it. */
 const PATIENCE = 1_000
 
-/** Milliseconds that are waited for the end of the output, which does not come when a process that left the group keeps the pipes open. */
+/**
+ * Milliseconds that are waited for the end of the output, which does not come when a process that left the group keeps
+ * the pipes open.
+ */
 const DRAIN = 200
 
 /** Longest delay of a timer; a timeout beyond it is none. */
 const LONGEST = 2 ** 31 - 1
 
 /**
- * Runs a command in a process group of its own. It is over when its process is: what that leaves running in the group is killed, and what it
- * left beyond the group is not waited for. On a timeout or an abort the group gets SIGTERM, and SIGKILL a second later. Never rejects, and
- * leaves no timer, listener or pipe behind.
+ * Runs a command in a process group of its own. It is over when its process is: what that leaves running in the group
+ * is killed, and what it left beyond the group is not waited for. On a timeout or an abort the group gets SIGTERM, and
+ * SIGKILL a second later. Never rejects, and leaves no timer, listener or pipe behind.
  */
 export function runCommand(command: Command, stdin: string, abort: AbortSignal): Promise<Ended> {
   const stdout = collectOutput()
@@ -88,7 +91,7 @@ export function runCommand(command: Command, stdin: string, abort: AbortSignal):
     cause = error
     finish()
   })
-  // A later error, and one of a pipe, tells nothing: how the process ended counts.
+  // A later error, and one of a pipe, means nothing: how the process ended counts.
   for (const emitter of [child, child.stdin, child.stdout, child.stderr])
     emitter?.on('error', () => undefined)
   child.stdout?.on('data', stdout.take)
@@ -112,7 +115,7 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-child.pid, signal)
   } catch {
-    // Nobody is left in the group; or the system has no groups.
+    // No process is left in the group; or the system has no groups.
     child.kill(signal)
   }
 }

@@ -1,7 +1,7 @@
-/** `colloquy/shell`: a command goes in, a hook that runs it comes out. */
+/** The entry `colloquy/shell`: hooks as commands of the shell. */
 
 import type { HookEventType } from '../../event/types.ts'
-import { refuse } from '../../store/check.ts'
+import { invalidArgument } from '../../store/kit/query/check-value.ts'
 import { type Hook, HOOK_MOMENTS } from '../run/hooks.ts'
 import { answerOf } from './answer.ts'
 import { type Command, runCommand } from './command.ts'
@@ -22,15 +22,17 @@ export interface ShellHookOptions {
 }
 
 /**
- * A hook that runs a command. It gets the `HookInput` as one line of JSON on its standard input, and answers with its exit code: 0 is fine,
- * 2 blocks, with what it wrote to standard error as the reason, else standard output. Any other, a signal, a timeout and a command that
- * cannot be started are failures: they block nothing, and the log's HookExecutionEvent says so in `error`. A JSON object on standard output
- * may hold `decision` (`"block"` or `"deny"`), `reason`, and `additionalContext` for the model.
+ * A hook that runs a command. It gets the `HookInput` as one line of JSON on its standard input, and gives its outcome
+ * by its exit code: 0 is fine, 2 blocks, with what it wrote to standard error as the reason, else standard output. Any
+ * other, a signal, a timeout and a command that cannot be started are failures: they block nothing, and the log's
+ * HookExecutionEvent has that in `error`. A JSON object on standard output may hold `decision` (`"block"` or `"deny"`),
+ * `reason`, and `additionalContext` for the model.
  *
- * The command runs in a process group of its own (POSIX). The group is killed when the timeout is over (SIGTERM, a second later SIGKILL),
- * when the run is interrupted, and, for what is left of it, when the command ends. At most 256 KiB of each stream are held in memory.
+ * The command runs in a process group of its own (POSIX). The group is killed when the timeout is over (SIGTERM, a
+ * second later SIGKILL), when the run is interrupted, and, for what is left of it, when the command ends. At most 256
+ * KiB of each stream are held in memory.
  *
- * @throws ColloquyError `invalid_query` for options that are none.
+ * @throws ColloquyError `invalid_argument` for options that are none.
  *
  * @example
  * const hook = shellHook({ on: 'PreToolUse', command: 'grep -q rm && echo "no deleting here" >&2 && exit 2; exit 0' })
@@ -41,10 +43,11 @@ export interface ShellHookOptions {
  */
 export function shellHook(options: ShellHookOptions): Hook {
   const { on, command, tools, timeout = 60_000, cwd, env = {} } = options
-  if (!HOOK_MOMENTS.includes(on)) refuse('on', `must be one of ${HOOK_MOMENTS.join(', ')}`)
-  if (!isCommand(command)) refuse('command', 'must be a line for the shell, or a program and its arguments')
+  if (!HOOK_MOMENTS.includes(on)) invalidArgument('on', `must be one of ${HOOK_MOMENTS.join(', ')}`)
+  if (!isCommand(command))
+    invalidArgument('command', 'must be a line for the shell, or a program and its arguments')
   if (typeof timeout !== 'number' || !(timeout > 0))
-    refuse('timeout', 'must be a number of milliseconds above 0')
+    invalidArgument('timeout', 'must be a number of milliseconds above 0')
   const [file, ...args] = typeof command === 'string' ? (['sh', '-c', command] as const) : command
   const what: Command = { file, args, cwd, env, timeout }
   return {

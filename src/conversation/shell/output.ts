@@ -1,4 +1,4 @@
-/** What a command prints: chunks of bytes go in, however many; bounded text comes out, with a mark where some was left out. */
+/** Keeps the output of a command within a bound, and marks what was left out. */
 
 /** Bytes that are kept of each stream; the rest is read, so that the command is not held up, and counted. */
 const KEPT = 256 * 1024

@@ -1,39 +1,49 @@
-/** How runs begin and end: a run goes in; what is appended at its first and last moment is, and whether it goes on comes out. */
+/**
+ * What a run writes when it starts and stops, so that the log alone shows the next process whether anything is left to
+ * do (I1, P8).
+ */
 
 import { hasCode } from '../../event/errors.ts'
 import { type EventEntry, eventKindOf } from '../../log/entry.ts'
 import type { ActionEvent, Event, HookEventType } from '../../event/types.ts'
-import { granted } from '../../state/grants.ts'
+import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
-import { errorAnswers, INTERRUPTED, openCallsOf } from '../decide.ts'
-import { isBlank, isDone } from '../turn.ts'
-import { grantUpdate, statusUpdate, stuckUpdate } from '../updates.ts'
-import { add, mustStop, type RunContext } from './context.ts'
+import { openCallsOf } from '../decide.ts'
+import { lostAnswers } from '../lost-calls.ts'
+import { hasNoPrompt, isTurnOver } from '../turn.ts'
+import { grantUpdate, statusUpdate, stuckUpdate } from '../state-updates.ts'
+import { add, mustStop, type RunContext, unstarted } from './context.ts'
 import { contextMessage, runHooks } from './hooks.ts'
 import { planOf } from './plan-calls.ts'
 import { findPrompts } from './prompts.ts'
 
-/** Sets the status to running, and tells the hooks; false when there is nothing to run, or it was paused since the run was asked for. */
-export async function begin(run: RunContext): Promise<boolean> {
+/**
+ * Sets the status to running, and runs the hooks; false when there is nothing to run, or it was paused since the run
+ * was asked for.
+ */
+export async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
     const { status } = state.header
     if (status === 'finished' || status === 'deleting') return []
-    if ((status === 'paused' || status === 'error') && isPausedFrom(state, run.from)) return []
+    if ((status === 'paused' || status === 'error') && isPausedSince(state, run.from)) return []
     if (status === 'waiting_for_confirmation' && planOf(run, state).execute.length === 0) return []
-    if (isDone(state.branch) || isBlank(state.branch)) return [statusUpdate('finished')]
+    if (isTurnOver(state.branch) || hasNoPrompt(state.branch)) return [statusUpdate('finished')]
     return [statusUpdate('running')]
   })
   if (begun.length === 0 || run.replica.state.header.status !== 'running') return false
   await findPrompts(run)
-  await tell(run, 'SessionStart')
+  await runSessionHooks(run, 'SessionStart')
   return true
 }
 
-/** Whether the last that was said of going on, from a position of the log on, is a pause or an interrupt. O(events from there). */
-function isPausedFrom({ log: { entries } }: State, from: number): boolean {
+/**
+ * Whether the last that was said of going on, from a position of the log on, is a pause or an interrupt. O(events from
+ * there).
+ */
+function isPausedSince({ log: { entries } }: State, from: number): boolean {
   for (const entry of entries.slice(from).toReversed()) {
     const { event } = entry
-    // The kind is known also where the body was let go.
+    // The kind is known also where the body was evicted.
     const kind = eventKindOf(entry)
     if (kind === 'PauseEvent' || kind === 'InterruptEvent') return true
     if (event?.kind === 'ConversationStateUpdateEvent' && event.key === 'execution_status') return false
@@ -42,22 +52,24 @@ function isPausedFrom({ log: { entries } }: State, from: number): boolean {
 }
 
 /**
- * Leaves open calls as whoever comes next should find them: where a pause holds, those that were not begun may be begun by whoever resumes;
- * where there was an error, those that no user is to be asked about are answered.
+ * Leaves pending calls as the next run should find them: where a pause holds, those that were not begun may be begun by
+ * the run that resumes; where there was an error, those that no user is to be asked about are ended.
  */
-export async function leave(run: RunContext): Promise<void> {
+export async function settlePendingCalls(run: RunContext): Promise<void> {
   await add(run, (state) => {
-    const { status, grants } = state.header
-    if (status === 'error') return errorAnswers(unsettled(run, state), INTERRUPTED)
+    const { status, callStatuses } = state.header
+    if (status === 'error') return lostAnswers(state, unsettled(run, state), unstarted(run))
     if (status !== 'paused') return []
-    const known = new Set(grants.map(({ action_id }) => action_id))
-    const held = openCallsOf(state).flatMap(({ id }) => (run.born.has(id) && !known.has(id) ? [id] : []))
+    const known = new Set(callStatuses.map(({ action_id }) => action_id))
+    const held = openCallsOf(state).flatMap(({ id }) =>
+      run.newCallIds.has(id) && !known.has(id) ? [id] : [],
+    )
     return held.length > 0 ? [grantUpdate('held', held)] : []
   })
 }
 
-/** Ends a turn in which the agent had the last word, unless a hook or a new message has something against it. */
-export async function mayStop(run: RunContext): Promise<boolean> {
+/** Ends a turn in which the agent gave its final reply, unless a hook or a new message has something against it. */
+export async function confirmStop(run: RunContext): Promise<boolean> {
   const { hooks, replica, signal } = run
   const input = { event_type: 'Stop', conversation_id: replica.id } as const
   const { events, blocked } = await runHooks(hooks, input, signal)
@@ -72,10 +84,10 @@ export async function mayStop(run: RunContext): Promise<boolean> {
   }
   await add(run, (state) => {
     const { status } = state.header
-    const ends = isDone(state.branch) && status !== 'finished' && !mustStop(run, state)
+    const ends = isTurnOver(state.branch) && status !== 'finished' && !mustStop(run, state)
     return [...events, ...(ends ? [statusUpdate('finished')] : [])]
   })
-  return replica.state.header.status === 'finished' && isDone(replica.state.branch)
+  return replica.state.header.status === 'finished' && isTurnOver(replica.state.branch)
 }
 
 /** Why a run may not ask again, as the events that say so; none when it may. */
@@ -93,29 +105,32 @@ export function endingOf(
   return reason === null ? [] : [stuckUpdate(reason), statusUpdate('stuck')]
 }
 
-/** What is appended when something of the caller's has thrown: an answer to every call that may have been begun, and the error. */
+/**
+ * What is appended when something of the caller's has thrown: a result for every call that may have been begun, and the
+ * error.
+ */
 export function failureOf(run: RunContext, state: State, error: unknown): Event[] {
   const [code, detail] = error instanceof Error ? [error.name, error.message] : ['Error', String(error)]
   return [
-    ...errorAnswers(unsettled(run, state), INTERRUPTED),
+    ...lostAnswers(state, unsettled(run, state), unstarted(run)),
     { kind: 'ConversationErrorEvent', source: 'environment', code: code || 'Error', detail },
   ]
 }
 
-/** The open calls that no user is to be asked about; where the policy itself fails, those that were begun. */
+/** The pending calls that no user is to be asked about; where the policy itself fails, those that were begun. */
 function unsettled(run: RunContext, state: State): EventEntry<ActionEvent>[] {
   const open = openCallsOf(state)
   try {
     const { confirm } = planOf(run, state)
     return open.filter((call) => !confirm.includes(call))
   } catch {
-    const started = granted(state.header.grants, 'started')
+    const started = granted(state.header.callStatuses, 'started')
     return open.filter(({ id }) => started.has(id))
   }
 }
 
-/** Runs the hooks of the first or the last moment, which nothing can block, and appends what they came to. */
-export async function tell(
+/** Runs the hooks of the session's start or end, which nothing can block, and appends what they came to. */
+export async function runSessionHooks(
   run: RunContext,
   moment: Extract<HookEventType, 'SessionStart' | 'SessionEnd'>,
 ): Promise<void> {
@@ -126,7 +141,7 @@ export async function tell(
     { event_type: moment, conversation_id: replica.id },
     signal,
   )
-  // At the end there is no model left to be told anything.
+  // At the end there is no model left that would read it.
   await add(run, () => [...events, ...(moment === 'SessionStart' ? context.map(contextMessage) : [])])
 }
 

@@ -1,12 +1,12 @@
-/** An append that was refused because its ids are taken goes in; out comes the same append without the times that were stamped since. */
+/** Repeats an append without the times stamped since, so that a caller who tries again finds it done. */
 
 import type { Event } from '../event/types.ts'
-import type { Store } from '../store/store.ts'
-import { type Stamp, stampEvents } from './draft.ts'
+import type { Store } from '../store/contract/store.ts'
+import { type Stamp, stampEvents } from './stamp.ts'
 
 /**
- * The events stamped, but for those whose id is known already: what their caller left out stays out, so that the store compares what was
- * given and nothing else (law S). Null when none is known. O(events).
+ * The events stamped, but for those whose id is known already: what their caller left out stays out, so that the store
+ * compares what was given and nothing else (law S). Null when none is known. O(events).
  */
 export async function stampUnknown(
   store: Store,

@@ -1,8 +1,8 @@
-/** What a conversation says about itself: a status, a place of HEAD, a grant or a policy goes in, the event that says it comes out. */
+/** The events in which a conversation records its own state: status, HEAD, the statuses of calls, the policy. */
 
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent } from '../event/types.ts'
-import { type Grant, GRANT_KEYS } from '../state/grants.ts'
+import { type CallStatus, GRANT_KEYS } from '../state/call-status.ts'
 import type { Status } from '../state/status.ts'
 
 const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => ({
@@ -20,8 +20,8 @@ export const statusUpdate = (status: Status): ConversationStateUpdateEvent =>
 export const headUpdate = (eventId: string | null): ConversationStateUpdateEvent =>
   update('leaf_event_id', eventId)
 
-/** These open calls have this grant from now on. */
-export const grantUpdate = (grant: Grant, actionIds: readonly string[]): ConversationStateUpdateEvent =>
+/** These pending calls have this status from now on. */
+export const grantUpdate = (grant: CallStatus, actionIds: readonly string[]): ConversationStateUpdateEvent =>
   update(GRANT_KEYS[grant], actionIds)
 
 /** These calls need a user's consent from now on. */

@@ -1,7 +1,7 @@
-/** Asks the model: the branch goes in, its reply is appended as it comes. */
+/** Asks the model, and appends its reply as it comes. */
 
 import { isAnswered } from '../../state/branch.ts'
-import { statusUpdate } from '../updates.ts'
+import { statusUpdate } from '../state-updates.ts'
 import { callStep } from './call-step.ts'
 import { add, mustStop, type RunContext } from './context.ts'
 import { nextPrompt } from './prompts.ts'

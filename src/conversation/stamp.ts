@@ -1,4 +1,4 @@
-/** Events as a caller gives them go in; checked ones with an id and a time come out. */
+/** Gives events their id and time at append, after checking them. */
 
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError } from '../event/errors.ts'
@@ -14,7 +14,8 @@ export interface Stamp {
 
 /**
  * Checked copies of events to append. O(size).
- * @throws ColloquyError `invalid_event`, with the issues as data, for one that is no event; `transient_event` for one that is never stored.
+ * @throws ColloquyError `invalid_event`, with the issues as data, for one that is no event; `transient_event` for one
+ * that is never stored.
  */
 export function checkEvents(given: readonly unknown[]): Event[] {
   return given.map((value, at) => {
