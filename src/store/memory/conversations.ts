@@ -1,9 +1,10 @@
 /** The conversations of a memory store: records, logs and leases by id, and the records in order. */
 
-import { conversationExists, unknownConversation } from '../conversation-errors.ts'
-import type { CheckedConversationQuery } from '../checked-list.ts'
-import type { ConversationRecord } from '../conversation-record.ts'
-import type { Lease } from '../lease.ts'
+import { compareIds } from '../kit/record.ts'
+import { conversationExists, unknownConversation } from '../kit/errors.ts'
+import type { CheckedConversationQuery } from '../kit/query/conversation-query.ts'
+import type { ConversationRecord } from '../contract/conversation-record.ts'
+import type { Lease } from '../contract/lease.ts'
 import { compareRecords } from './list.ts'
 import { type MemoryLog, newLog } from './log.ts'
 
@@ -15,7 +16,7 @@ export interface Kept {
   lease: Lease | null
   /** How many leases there have been. */
   generation: number
-  /** The bytes of the snapshot's parts by their numbers; nobody else holds them. */
+  /** The bytes of the snapshot's parts by their numbers; no other code holds them. */
   readonly snapshot: Map<number, Uint8Array>
 }
 
@@ -51,6 +52,13 @@ export class Conversations {
   delete(id: string): boolean {
     this.#sorted.clear()
     return this.#kept.delete(id)
+  }
+
+  /** The leases that were not given back, in the order of ids. O(conversations). */
+  leases(): Lease[] {
+    return [...this.#kept.values()]
+      .flatMap(({ lease }) => lease ?? [])
+      .toSorted((a, b) => compareIds(a.conversationId, b.conversationId))
   }
 
   /** All records in order upwards. O(n log n) after a change, O(1) until the next. */

@@ -1,10 +1,10 @@
-/** Conversation records go in, those that a checked query lets through come out. */
+/** Pages of conversation records in memory. */
 
 import { parseInstant } from '../../event/time.ts'
-import type { CheckedConversationFilter, CheckedConversationQuery } from '../checked-list.ts'
-import type { ConversationRecord } from '../conversation-record.ts'
-import { foldText } from '../message-text.ts'
-import { compareIds } from '../record.ts'
+import type { CheckedConversationFilter, CheckedConversationQuery } from '../kit/query/conversation-query.ts'
+import type { ConversationRecord } from '../contract/conversation-record.ts'
+import { foldText } from '../kit/query/message-text.ts'
+import { compareIds } from '../kit/record.ts'
 import { firstFrom } from './sorted.ts'
 
 /** The order of a list upwards: by time, then by id. */
@@ -32,8 +32,11 @@ export function fitsRecord(record: ConversationRecord, filter: CheckedConversati
   )
 }
 
-/** At most `most` records beyond the query's place, in its order, out of all in order upwards. O(log n + records looked at). */
-export function listRecords(
+/**
+ * At most `most` records beyond the query's place, in its order, out of all in order upwards. O(log n + records looked
+ * at).
+ */
+export function listConversations(
   sorted: readonly ConversationRecord[],
   query: CheckedConversationQuery,
   most: number,

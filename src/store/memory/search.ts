@@ -1,7 +1,7 @@
-/** A checked query and a log go in, the events that it lets through come out, from the shortest lists that hold them. */
+/** Searches a log in memory, from the shortest lists that hold what is asked for. */
 
-import type { CheckedEventFilter, CheckedEventQuery } from '../checked-query.ts'
-import { messageText } from '../message-text.ts'
+import type { CheckedEventFilter, CheckedEventQuery } from '../kit/query/event-query.ts'
+import { messageText } from '../kit/query/message-text.ts'
 import { compareRows, type Group, type MemoryLog, piecesTo, type Row } from './log.ts'
 import { firstFrom, merge, type Walk } from './sorted.ts'
 
@@ -13,9 +13,10 @@ interface Stretch {
 }
 
 /**
- * At most `most` events beyond the query's place, in its order. O(lists · log n + most · log lists) where nothing but the lists must be
- * looked at: with a text the messages in between cost as well, and on a path those that came on its lanes after it with earlier times.
- * The lists are one, or those of the kinds and sources, times the pieces of the path.
+ * At most `most` events beyond the query's place, in its order. O(lists · log n + most · log lists) where nothing but
+ * the lists must be looked at: with a text the messages in between cost as well, and on a path those that came on its
+ * lanes after it with earlier times. The lists are one, or those of the kinds and sources, times the segments of the
+ * path.
  */
 export function searchLog(log: MemoryLog, query: CheckedEventQuery, most: number): Row[] {
   const { after, descending } = query
@@ -23,8 +24,8 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, most: number
     let [low, high] = bounds(stretch, query)
     if (after !== null) {
       const { time, seq } = after
-      const isBefore = ({ event }: Row): boolean =>
-        event.time !== time ? event.time < time : descending ? event.seq < seq : event.seq <= seq
+      const isBefore = (row: Row): boolean =>
+        row.time !== time ? row.time < time : descending ? row.event.seq < seq : row.event.seq <= seq
       if (descending) high = Math.min(high, firstFrom(stretch.rows, isBefore))
       else low = Math.max(low, firstFrom(stretch.rows, isBefore))
     }
@@ -42,7 +43,10 @@ export function searchLog(log: MemoryLog, query: CheckedEventQuery, most: number
   return found
 }
 
-/** How many events a filter lets through. O(lists · log n), and what must be looked at one by one, as in {@link searchLog}. */
+/**
+ * How many events a filter lets through. O(lists · log n), and what must be looked at one by one, as in {@link
+ * searchLog}.
+ */
 export function countLog(log: MemoryLog, filter: CheckedEventFilter): number {
   const fits = fitness(log, filter)
   const plain = filter.text === null && filter.leafId === null
@@ -72,26 +76,26 @@ function stretches(log: MemoryLog, filter: CheckedEventFilter): Stretch[] {
 /** The first place of a stretch that a filter's times let through, and the first after them. */
 function bounds(stretch: Stretch, { from, until }: CheckedEventFilter): [number, number] {
   const { rows } = stretch
-  const low = from === null ? 0 : firstFrom(rows, ({ event }) => event.time < from)
-  const high = until === null ? rows.length : firstFrom(rows, ({ event }) => event.time < until)
+  const low = from === null ? 0 : firstFrom(rows, ({ time }) => time < from)
+  const high = until === null ? rows.length : firstFrom(rows, ({ time }) => time < until)
   const last = stretch.until
   if (last === null) return [low, high]
   return [
     low,
     Math.min(
       high,
-      firstFrom(rows, ({ event }) => event.time <= last),
+      firstFrom(rows, ({ time }) => time <= last),
     ),
   ]
 }
 
-/** What the lists do not tell: the text, and whether an entry came after the path had left its lane. */
+/** What the lists do not hold: the text, and whether an entry came after the path had left its lane. */
 function fitness(log: MemoryLog, { text, leafId }: CheckedEventFilter): (row: Row) => boolean {
   const upTo = new Map(
-    (leafId === null ? [] : piecesTo(log, leafId)).map((piece) => [piece.lane, piece.upTo]),
+    (leafId === null ? [] : piecesTo(log, leafId)).map((segment) => [segment.lane, segment.upTo]),
   )
   return (row) => {
-    if (leafId !== null && row.event.seq > (upTo.get(row.spot?.lane ?? -1) ?? -1)) return false
+    if (leafId !== null && row.event.seq > (upTo.get(row.node?.lane ?? -1) ?? -1)) return false
     if (text === null) return true
     if (row.text === undefined) row.text = messageText(row.event.fact)
     return row.text?.includes(text) === true

@@ -1,4 +1,4 @@
-/** Lists kept in order: an item goes in at its place, and places come out by halving. */
+/** Lists kept in order, with binary search. */
 
 /**
  * The first place of a sorted list whose item is not before what is looked for. O(log n).
@@ -40,7 +40,8 @@ export interface Walk<T> {
 
 /** The items of several walks in one order. O(log walks) for each item, O(walks · log walks) before the first. */
 export function* merge<T>(walks: readonly Walk<T>[], compare: (a: T, b: T) => number): Generator<T> {
-  // A binary heap, the walk with the next item on top.
+  // A binary heap, the walk with the next item on top: the path of a log that went back often is as many walks as
+  // events.
   const heap = walks.filter((walk) => walk.at !== walk.end)
   const next = (walk: Walk<T>): T => walk.list[walk.at] as T
   const sink = (from: number): void => {

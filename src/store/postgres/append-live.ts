@@ -1,12 +1,15 @@
-/** A live batch goes in, and goes to the server as it is in one call; null comes out when it must be decided step by step. */
+/**
+ * The fast path of an append: one round trip for what the database can place by itself. Anything unusual takes the
+ * two-trip path.
+ */
 
 import type { Fact } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
-import type { Appended, AppendOptions } from '../append.ts'
-import { stampedBody } from '../body.ts'
-import type { StoredEvent } from '../stored-event.ts'
+import type { AppendResult, AppendOptions } from '../contract/append.ts'
+import { stampedBody } from '../kit/append/body.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
 import type { Connection } from './connection.ts'
-import { codeOf } from './failure.ts'
+import { codeOf } from './to-store-error.ts'
 import { foundBy } from './event-row.ts'
 import { type Asked, isPlain, type LiveBatch, liveBatch } from './live-batch.ts'
 import { writerValues } from './writer.ts'
@@ -15,8 +18,8 @@ import { writerValues } from './writer.ts'
 const TAKEN = ['23505']
 
 /**
- * Appends in one round trip, or gives null and has changed nothing: for a batch that the server cannot place by itself, and when it
- * refuses it for a reason that `decideAppend` is to find.
+ * Appends in one round trip, or gives null and has changed nothing: for a batch that the server cannot place by itself,
+ * and when it refuses it for a reason that `decideAppend` is to find.
  */
 export async function appendLive(
   connection: Connection,
@@ -24,7 +27,7 @@ export async function appendLive(
   facts: readonly Fact[],
   options: AppendOptions,
   now: bigint | null,
-): Promise<Appended | null> {
+): Promise<AppendResult | null> {
   const batch = liveBatch(facts, options)
   if (batch === null) return null
   const { asked } = batch
@@ -40,7 +43,7 @@ export async function appendLive(
   const { version, headId, times, parents } = partsOf(text, asked)
   const base = version - asked.length
   const events = asked.map(({ event }, i) =>
-    storedAs(conversationId, event, base + i, { parentId: parents[i] ?? null, time: BigInt(times[i] ?? 0) }),
+    storedAs(conversationId, event, base + i, { parentId: parents[i] ?? null, time: times[i] ?? '0' }),
   )
   return { events, version, headId }
 }
@@ -99,7 +102,7 @@ const storedAs = (
     id: event.id,
     fact: stampedBody(event, parentId, seq === 0),
     parentId,
-    stands: true,
+    inTree: true,
     time,
   })
 
@@ -118,7 +121,7 @@ function valuesOfMany({ asked, refs }: LiveBatch): unknown[] {
     found.map(({ message }) => message),
     // JSON text has no line feed of its own, and one text is read faster than a list.
     asked.map(({ event }) => JSON.stringify(event)).join('\n'),
-    asked.map(({ real }) => real),
+    asked.map(({ canBeHead }) => canBeHead),
     asked.map(({ parent }) => parent),
     asked.map(({ move }) => move),
     refs,

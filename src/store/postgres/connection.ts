@@ -1,7 +1,10 @@
-/** Options go in; out comes what runs statements, opened and migrated at the first one, and ended once all that began is done. */
+/**
+ * Runs statements over the caller's pool; the schema is migrated before the first one, and closing waits for those
+ * under way.
+ */
 
 import { ColloquyError } from '../../event/errors.ts'
-import { hashText } from '../../event/hash.ts'
+import { hashText } from '../../event/short-hash.ts'
 import {
   CONNECT_TIMEOUT,
   isListening,
@@ -10,12 +13,15 @@ import {
   type PostgresClient,
   type PreparingClient,
 } from './driver.ts'
-import { codeOf, failureOf } from './failure.ts'
+import { codeOf, toStoreError } from './to-store-error.ts'
 import { quoteName } from './identifier.ts'
 import { FORBIDDEN, migrate, versionOf } from './migrate.ts'
 import type { PostgresStoreOptions } from './options.ts'
 
-/** The server behind a pooler does not know a statement that another server prepared, or prepared it for an older schema. */
+/**
+ * The server behind a pooler does not know a statement that another server prepared, or prepared it for an older
+ * schema.
+ */
 const UNPREPARED = ['26000', '42P05', '0A000']
 
 /** The connection of one store. */
@@ -35,7 +41,10 @@ export class Connection {
 
   constructor(options: PostgresStoreOptions) {
     if ((options.url === undefined) === (options.client === undefined)) {
-      throw new ColloquyError('invalid_query', 'postgresStore needs either a url or a client, and not both.')
+      throw new ColloquyError(
+        'invalid_argument',
+        'postgresStore needs either a url or a client, and not both.',
+      )
     }
     this.#schemaName = options.schema ?? 'colloquy'
     this.schema = quoteName(this.#schemaName)
@@ -66,7 +75,10 @@ export class Connection {
     }
   }
 
-  /** Runs one statement, in a transaction of its own. @throws what `failureOf` says, or a failure as it is when `raw` lists its code. */
+  /**
+   * Runs one statement, in a transaction of its own. @throws what `toStoreError` says, or a failure as it is when `raw`
+   * lists its code.
+   */
   async query<Row>(text: string, values: unknown[], raw: readonly string[] = []): Promise<Row[]> {
     try {
       const client = await this.open()
@@ -75,7 +87,7 @@ export class Connection {
     } catch (error) {
       const code = codeOf(error)
       if (raw.includes(code)) throw error
-      throw failureOf(code === FORBIDDEN ? await this.#whyForbidden(error) : error)
+      throw toStoreError(code === FORBIDDEN ? await this.#whyForbidden(error) : error)
     }
   }
 
@@ -92,12 +104,18 @@ export class Connection {
 
   /** The client, with a schema of the latest version behind it. @throws what the driver throws. */
   async open(): Promise<PostgresClient> {
+    // An attempt that began before this call may fail for what is mended by now: then this call makes its own.
+    return this.#opening === null ? this.#begin() : this.#opening.catch(() => this.#opening ?? this.#begin())
+  }
+
+  #begin(): Promise<PostgresClient> {
     // What failed is tried again by the next call.
-    this.#opening ??= this.#start().catch((error: unknown) => {
+    const opening = this.#start().catch((error: unknown) => {
       this.#opening = null
       throw error
     })
-    return this.#opening
+    this.#opening = opening
+    return opening
   }
 
   /** Refuses further calls, waits for those that were made, and ends the pool if it is the store's own. */
@@ -158,7 +176,9 @@ export class Connection {
     }
   }
 
-  /** Tells the text, so that no other statement is ever run under the name, whatever stands between here and the server. */
+  /**
+   * Tells the text, so that no other statement is ever run under the name, whatever stands between here and the server.
+   */
   #nameOf(text: string): string {
     const known = this.#names.get(text)
     if (known !== undefined) return known

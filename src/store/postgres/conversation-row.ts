@@ -1,9 +1,9 @@
-/** A row of the conversations goes in, the record or the lease comes out. */
+/** Rows of conversations as records and leases. */
 
 import { setOwn } from '../../event/json.ts'
-import type { ConversationRecord } from '../conversation-record.ts'
-import type { Lease } from '../lease.ts'
-import { type Bigint, readRecord, type RecordRow } from '../rows.ts'
+import type { ConversationRecord } from '../contract/conversation-record.ts'
+import type { Lease } from '../contract/lease.ts'
+import { type Bigint, readRecord, type RecordRow } from '../kit/row.ts'
 
 /** A row as {@link RECORD_COLUMNS} selects it. */
 export interface ConversationRow extends RecordRow {

@@ -1,18 +1,21 @@
-/** Records go in and out: made, found, listed, counted, changed. */
+/** Records of conversations in PostgreSQL. */
 
-import { conversationExists, unknownConversation } from '../conversation-errors.ts'
-import type { CheckedConversationFilter, CheckedConversationQuery } from '../checked-list.ts'
-import type { ConversationPatch, ConversationRecord } from '../conversation-record.ts'
-import { foldText } from '../message-text.ts'
-import { patchRecord } from '../record.ts'
+import { conversationExists, unknownConversation } from '../kit/errors.ts'
+import type { CheckedConversationFilter, CheckedConversationQuery } from '../kit/query/conversation-query.ts'
+import type { ConversationPatch, ConversationRecord } from '../contract/conversation-record.ts'
+import { foldText } from '../kit/query/message-text.ts'
+import { patchRecord } from '../kit/record.ts'
 import type { Connection } from './connection.ts'
 import { type ConversationRow, RECORD_COLUMNS, recordOf, tagText } from './conversation-row.ts'
 import { DURABLE, NOW } from './schema/phrases.ts'
 
 const LATER = `greatest(updated_at, coalesce($2::bigint, ${NOW}))`
 
-/** Keeps a new record; its times are those of the clock, or the server's when that is null. @throws `conversation_exists`. */
-export async function insertConversation(
+/**
+ * Keeps a new record; its times are those of the clock, or the server's when that is null. @throws
+ * `conversation_exists`.
+ */
+export async function createConversation(
   connection: Connection,
   record: ConversationRecord,
   now: bigint | null,
@@ -54,8 +57,11 @@ export async function findConversation(
   return row === undefined ? null : recordOf(row)
 }
 
-/** Changes what a patch names, in one statement. @throws `unknown_conversation`; `invalid_query` for a field that cannot be kept. */
-export async function patchConversation(
+/**
+ * Changes what a patch names, in one statement. @throws `unknown_conversation`; `invalid_argument` for a field that
+ * cannot be kept.
+ */
+export async function updateConversation(
   connection: Connection,
   id: string,
   patch: ConversationPatch,
@@ -83,7 +89,7 @@ export async function patchConversation(
 }
 
 /** Deletes a conversation with its log; false when there was none. O(log). */
-export async function removeConversation(connection: Connection, id: string): Promise<boolean> {
+export async function deleteConversation(connection: Connection, id: string): Promise<boolean> {
   const [row] = await connection.query<{ readonly deleted: boolean }>(
     `SELECT ${connection.schema}.delete_conversation($1) AS deleted`,
     [id],
@@ -92,10 +98,10 @@ export async function removeConversation(connection: Connection, id: string): Pr
 }
 
 /**
- * At most `limit + 1` records beyond the query's place. O(limit) in order of creation where the filter lets most through; in order of
- * change O(conversations), since an index on what every append changes would cost every append.
+ * At most `limit + 1` records beyond the query's place. O(limit) in order of creation where the filter lets most
+ * through; in order of change O(conversations), since an index on what every append changes would cost every append.
  */
-export async function listRecords(
+export async function listConversations(
   connection: Connection,
   query: CheckedConversationQuery,
 ): Promise<ConversationRecord[]> {
@@ -118,7 +124,7 @@ export async function listRecords(
 }
 
 /** How many records a filter lets through. O(conversations). */
-export async function countRecords(
+export async function countConversations(
   connection: Connection,
   filter: CheckedConversationFilter,
 ): Promise<number> {

@@ -1,8 +1,13 @@
-/** What the store needs of a driver, as interfaces that several drivers fit, and the driver that it loads when a URL is given. */
+/**
+ * What the store needs of a driver, as interfaces that several drivers fit, and the driver that it loads when a URL is
+ * given.
+ */
 
 import { ColloquyError } from '../../event/errors.ts'
 
-/** Anything that runs a statement with values `$1`, `$2`, … and gives rows by column name: a pg Pool or Client, PGlite. */
+/**
+ * Anything that runs a statement with values `$1`, `$2`, … and gives rows by column name: a pg Pool or Client, PGlite.
+ */
 export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
 }

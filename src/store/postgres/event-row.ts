@@ -1,18 +1,18 @@
-/** A row of the events goes in, the stored event comes out, and back. */
+/** Rows of events as stored events, and back. */
 
 import { ROOT } from '../../event/ids.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { isQuarantined, type Fact } from '../../event/quarantine.ts'
-import { messageText } from '../message-text.ts'
-import { type Bigint, readEvent } from '../rows.ts'
-import type { StoredEvent } from '../stored-event.ts'
+import { messageText } from '../kit/query/message-text.ts'
+import { type Bigint, readEvent } from '../kit/row.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
 
 /** A row as {@link EVENT_COLUMNS} selects it. */
 export interface EventRow {
   readonly seq: number
   readonly id: string | null
   readonly parent_id: string | null
-  readonly stands: boolean
+  readonly inTree: boolean
   readonly stamped: boolean
   readonly time: Bigint
   readonly body: string
@@ -20,15 +20,15 @@ export interface EventRow {
 
 /** What a stored event is made of, from the table `e`. */
 export const EVENT_COLUMNS =
-  'e.seq, e.id, e.parent_id, e.lane IS NOT NULL AS stands, e.stamped, e.time, e.body'
+  'e.seq, e.id, e.parent_id, e.lane IS NOT NULL AS "inTree", e.stamped, e.time, e.body'
 
 /** A row as the functions that search give it: all that they find is in the tree. */
-export type FoundRow = Omit<EventRow, 'stands'>
+export type FoundRow = Omit<EventRow, 'inTree'>
 
-/** The event that a row holds. Frozen. O(size of the body). @throws `store_unavailable` for a body that somebody damaged. */
-export function storedEvent(conversationId: string, row: FoundRow, stands: boolean): StoredEvent {
+/** The event that a row holds. Frozen. O(size of the body). @throws `store_unavailable` for a body that was damaged. */
+export function storedEvent(conversationId: string, row: FoundRow, inTree: boolean): StoredEvent {
   const { seq, id, parent_id: parentId, stamped, time, body } = row
-  const place = { conversationId, seq, id, parentId, stands, time: BigInt(time) }
+  const place = { conversationId, seq, id, parentId, inTree, time: String(time) }
   return readEvent(place, body, stamped ? { parent_id: parentId ?? ROOT } : undefined)
 }
 

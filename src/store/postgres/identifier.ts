@@ -1,4 +1,4 @@
-/** A name goes in, and comes out as SQL writes it. */
+/** Quotes names for SQL. */
 
 import { ColloquyError } from '../../event/errors.ts'
 

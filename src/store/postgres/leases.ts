@@ -1,13 +1,17 @@
-/** Who asks for a lease goes in, who holds it comes out: the rules of `nextLease`, in the one statement that also keeps it. */
+/**
+ * Run leases in PostgreSQL: the rules of `nextLease` in the one statement that also keeps it, so that no two processes
+ * win.
+ */
 
-import { unknownConversation } from '../conversation-errors.ts'
-import type { Lease } from '../lease.ts'
+import { unknownConversation } from '../kit/errors.ts'
+import type { CheckedLeaseQuery } from '../kit/leases.ts'
+import type { Lease } from '../contract/lease.ts'
 import type { Connection } from './connection.ts'
 import { LEASE_COLUMNS, type LeaseRow, leaseOf } from './conversation-row.ts'
 import { DURABLE, NOW } from './schema/phrases.ts'
 
 /** Takes or renews a lease; null while another owner holds a live one. @throws `unknown_conversation`. */
-export async function takeLease(
+export async function acquireLease(
   connection: Connection,
   ask: { readonly conversationId: string; readonly owner: string; readonly ttl: number },
   now: bigint | null,
@@ -34,7 +38,7 @@ export async function takeLease(
 }
 
 /** Gives a lease back; false when it is no longer the latest. */
-export async function dropLease(connection: Connection, lease: Lease): Promise<boolean> {
+export async function releaseLease(connection: Connection, lease: Lease): Promise<boolean> {
   const rows = await connection.query(
     `UPDATE ${connection.schema}.conversations SET lease_owner = NULL, lease_expires_at = NULL FROM ${DURABLE}
     WHERE conversation_id = $1 AND lease_owner = $2 AND lease_generation = $3::bigint RETURNING lease_generation`,
@@ -51,4 +55,20 @@ export async function findLease(connection: Connection, conversationId: string):
     [conversationId],
   )
   return row === undefined ? null : leaseOf(conversationId, row)
+}
+
+/** A page of the leases that were not given back. O(leases). */
+export async function findLeases(
+  connection: Connection,
+  { expired, after, limit }: CheckedLeaseQuery,
+  now: bigint | null,
+): Promise<Lease[]> {
+  const rows = await connection.query<LeaseRow & { readonly conversation_id: string }>(
+    `SELECT conversation_id, ${LEASE_COLUMNS} FROM ${connection.schema}.conversations
+    WHERE lease_owner IS NOT NULL AND conversation_id > $1
+      AND (NOT $2::boolean OR lease_expires_at <= coalesce($3::bigint, ${NOW}) / 1000)
+    ORDER BY conversation_id LIMIT $4`,
+    [after ?? '', expired, now === null ? null : String(now), limit],
+  )
+  return rows.map((row) => leaseOf(row.conversation_id, row))
 }

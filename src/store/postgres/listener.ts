@@ -1,4 +1,4 @@
-/** A channel goes in; its notifications come out, over one connection that is held for them and made anew when it is lost. */
+/** Listens on a channel over one held connection, and begins anew when it is lost. */
 
 import {
   CONNECT_TIMEOUT,

@@ -1,13 +1,14 @@
-/** The facts of a live append go in; out comes what the server is told of them, or null for a batch that it cannot place by itself. */
+/** Prepares a live append for the database, or says that it cannot be placed there. */
 
 import { isLegalId, ROOT } from '../../event/ids.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { isQuarantined, type Fact } from '../../event/quarantine.ts'
+import { canKindBeHead } from '../../event/tree-rule.ts'
 import type { Event } from '../../event/types.ts'
-import type { AppendOptions } from '../append.ts'
-import { ownFact } from '../body.ts'
-import { isFact } from '../placement.ts'
-import { hasOwnZone, instantIn } from '../zone.ts'
+import type { AppendOptions } from '../contract/append.ts'
+import { ownFact } from '../kit/append/body.ts'
+import { isFact } from '../kit/append/decide-append.ts'
+import { hasOwnZone, instantIn } from '../kit/query/time-zone.ts'
 
 /** A fact of a batch. */
 export interface Asked {
@@ -17,7 +18,7 @@ export interface Asked {
   /** Whether the time depends on the conversation's zone. */
   readonly zoneless: boolean
   /** Whether it becomes HEAD. */
-  readonly real: boolean
+  readonly canBeHead: boolean
   /** Null for HEAD. */
   readonly parent: string | null
   /** Where it moves HEAD, an empty text for the empty HEAD; null when it does not. */
@@ -31,7 +32,7 @@ export interface LiveBatch {
   readonly refs: readonly string[]
 }
 
-/** The batch as the server is told of it; null when anything about it is unusual, or wrong. O(size). */
+/** The batch as the server is sent it; null when anything about it is unusual, or wrong. O(size). */
 export function liveBatch(given: readonly Fact[], options: AppendOptions): LiveBatch | null {
   const { mode = 'live', expected = 'any', lease } = options
   if (mode !== 'live' || given.length === 0) return null
@@ -49,7 +50,7 @@ export function liveBatch(given: readonly Fact[], options: AppendOptions): LiveB
 }
 
 /** Whether it goes on from HEAD and becomes HEAD. */
-export const isPlain = ({ real, parent }: Asked): boolean => real && parent === null
+export const isPlain = ({ canBeHead, parent }: Asked): boolean => canBeHead && parent === null
 
 /** What a batch names that is not before it in the batch; null when that cannot stand in the log either. */
 function outerRefs(asked: readonly Asked[]): string[] | null {
@@ -74,7 +75,7 @@ function ask(given: Fact): Asked | null {
     event,
     time: (timestamp === undefined ? undefined : instantIn(timestamp, null)) ?? null,
     zoneless: timestamp !== undefined && !hasOwnZone(timestamp),
-    real: event.kind !== 'ConversationStateUpdateEvent',
+    canBeHead: canKindBeHead(event.kind),
     parent: event.parent_id ?? null,
     move: null,
   }

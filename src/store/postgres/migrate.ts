@@ -1,10 +1,11 @@
-/** A database in whatever version goes in, and is brought to the latest, by one process while the others wait. */
+/** Brings a database to the latest version; one process does it while the others wait. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import type { PostgresClient } from './driver.ts'
-import { codeOf } from './failure.ts'
+import { codeOf } from './to-store-error.ts'
 import { quoteName, quoteText } from './identifier.ts'
-import { MIGRATIONS } from './schema/migrations.ts'
+import { type Functions, FUNCTIONS } from './schema/functions.ts'
+import { type Migration, MIGRATIONS } from './schema/migrations.ts'
 
 /** The table of the version is not there, or not yet. */
 const MISSING = ['42P01', '3F000']
@@ -17,12 +18,10 @@ const ATTEMPTS = 10
 /** A right is missing. */
 export const FORBIDDEN = '42501'
 
-/** A step: a quoted schema goes in, statements come out. */
-export type Migration = (typeof MIGRATIONS)[number]
-
 /**
- * Brings a schema to the latest version, in one transaction, which is one statement and so needs no client held; does nothing but read
- * one row where it is there already. Several processes may do so at once: they queue at the row that holds the version.
+ * Brings a schema to the latest version and its functions to the latest revision, in one transaction, which is one
+ * statement and so needs no client held; does nothing but read one row where both are there already. Several processes
+ * may do so at once: they queue at the row that holds the version.
  *
  * @throws `store_newer` for a schema that a later version of the library made; what the driver throws.
  */
@@ -30,30 +29,40 @@ export async function migrate(
   client: PostgresClient,
   schemaName: string,
   migrations: readonly Migration[] = MIGRATIONS,
+  functions: Functions = FUNCTIONS,
 ): Promise<void> {
   const latest = migrations.length
   for (let attempt = 1; ; attempt += 1) {
-    const version = await versionOf(client, schemaName)
+    const { version, revision } = await versionOf(client, schemaName)
     if (version > latest) throw newer(schemaName, version, latest)
-    if (version === latest) return
+    if (version === latest && revision >= functions.revision) return
     try {
-      await client.query(statement(schemaName, migrations))
+      await client.query(statement(schemaName, migrations, functions))
     } catch (error) {
       if (!OVERTAKEN.includes(codeOf(error)) || attempt === ATTEMPTS) throw error
     }
   }
 }
 
+/** How far a schema is: the number of steps done, and the revision of its functions; 0 for none. */
+interface Version {
+  readonly version: number
+  readonly revision: number
+}
+
 /**
- * The version that a schema has, 0 for none.
+ * The version that a schema has.
  * @throws `store_unavailable` for a user who may not even read it; what the driver throws.
  */
-export async function versionOf(client: PostgresClient, schemaName: string): Promise<number> {
+export async function versionOf(client: PostgresClient, schemaName: string): Promise<Version> {
   try {
-    const { rows } = await client.query(`SELECT version FROM ${quoteName(schemaName)}.schema_version`)
-    return Number((rows[0] as { readonly version?: unknown } | undefined)?.version ?? 0)
+    const { rows } = await client.query(
+      `SELECT version, functions AS revision FROM ${quoteName(schemaName)}.schema_version`,
+    )
+    const [row] = rows as Partial<Version>[]
+    return { version: Number(row?.version ?? 0), revision: Number(row?.revision ?? 0) }
   } catch (cause) {
-    if (MISSING.includes(codeOf(cause))) return 0
+    if (MISSING.includes(codeOf(cause))) return { version: 0, revision: 0 }
     if (codeOf(cause) !== FORBIDDEN) throw cause
     throw new ColloquyError(
       'store_unavailable',
@@ -64,8 +73,8 @@ export async function versionOf(client: PostgresClient, schemaName: string): Pro
   }
 }
 
-/** The statement that locks the version and takes every step that is missing. */
-function statement(schemaName: string, migrations: readonly Migration[]): string {
+/** The statement that locks the version, takes every step that is missing, and makes the functions. */
+function statement(schemaName: string, migrations: readonly Migration[], functions: Functions): string {
   const schema = quoteName(schemaName)
   const steps = migrations.map(
     (step, index) => `
@@ -76,6 +85,7 @@ ${step(schema)}
   return `DO $migration$
 DECLARE
   v_version integer;
+  v_revision integer;
 BEGIN
   IF current_setting('server_encoding') <> 'UTF8' THEN
     RAISE EXCEPTION 'the database must have the encoding UTF8, not %', current_setting('server_encoding');
@@ -85,12 +95,17 @@ BEGIN
   END IF;
   CREATE TABLE IF NOT EXISTS ${schema}.schema_version (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
-    version integer NOT NULL
+    version integer NOT NULL,
+    functions integer NOT NULL DEFAULT 0
   );
   INSERT INTO ${schema}.schema_version (version) VALUES (0) ON CONFLICT (one) DO NOTHING;
-  SELECT version INTO v_version FROM ${schema}.schema_version FOR UPDATE;
+  SELECT version, functions INTO v_version, v_revision FROM ${schema}.schema_version FOR UPDATE;
 ${steps.join('\n')}
-  UPDATE ${schema}.schema_version SET version = ${migrations.length} WHERE version < ${migrations.length};
+  -- Those of a later library stay, if it left the tables as they are.
+  IF v_version < ${migrations.length} OR (v_version = ${migrations.length} AND v_revision < ${functions.revision}) THEN
+${functions.make(schema)}
+    UPDATE ${schema}.schema_version SET version = ${migrations.length}, functions = greatest(functions, ${functions.revision});
+  END IF;
 END
 $migration$`
 }

@@ -1,4 +1,4 @@
-/** Conversations that were appended to go in; notifications of them go out, a few times a second at most, each with nothing but the id. */
+/** Notifies other processes of appends, a few times a second at most; a notification holds nothing but ids. */
 
 import type { Connection } from './connection.ts'
 
@@ -6,9 +6,9 @@ import type { Connection } from './connection.ts'
 const PAUSE = 10
 
 /**
- * Tells other processes of appends, after they are durable. Not within their transaction: PostgreSQL lets commits that notify pass only
- * one at a time through the whole database, and what an append waits for must not depend on who listens. Should the process end in
- * between, polling finds the append.
+ * Notifies other processes of appends, after they are durable. Not within their transaction: PostgreSQL lets commits
+ * that notify pass only one at a time through the whole database, and what an append waits for must not depend on who
+ * listens. Should the process end in between, polling finds the append.
  */
 export class Notifier {
   readonly #connection: Connection
@@ -22,7 +22,7 @@ export class Notifier {
     this.#channel = channel
   }
 
-  /** Tells of an append to a conversation, at once or with the next ones. Never throws. */
+  /** Notifies of an append to a conversation, at once or with the next ones. Never throws. */
   tell(conversationId: string): void {
     this.#waiting.add(conversationId)
     this.#sending ??= this.#sendAll()
@@ -38,7 +38,7 @@ export class Notifier {
     while (this.#waiting.size > 0) {
       const ids = [...this.#waiting]
       this.#waiting = new Set()
-      // It is a hint: whoever misses it polls.
+      // It is a hint: a process that misses it polls.
       await this.#connection
         .query('SELECT pg_notify($1, id) FROM unnest($2::text[]) AS id', [this.#channel, ids])
         .catch(() => undefined)

@@ -1,8 +1,8 @@
-/** Positions or ids go in, the stored events come out. */
+/** Reads stored events by position and by id. */
 
-import { unknownConversation } from '../conversation-errors.ts'
+import { unknownConversation } from '../kit/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
-import type { StoredEvent } from '../stored-event.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
 import type { Connection } from './connection.ts'
 import { EVENT_COLUMNS, type EventRow, storedEvent } from './event-row.ts'
 import { eachStanding } from './schema/phrases.ts'
@@ -10,8 +10,8 @@ import { eachStanding } from './schema/phrases.ts'
 const MAX_SEQ = 2 ** 31 - 1
 
 /**
- * So many positions downwards. Positions are dense, so that their range says how many there are: to a mere limit the planner may prefer to
- * read all and sort, where it takes the conversation for a short one.
+ * So many positions downwards. Positions are dense, so that their range says how many there are: to a mere limit the
+ * planner may prefer to read all and sort, where it takes the conversation for a short one.
  */
 const downwards = (schema: string): string => {
   const from = `least($2::integer, (SELECT version - 1 FROM ${schema}.conversations WHERE conversation_id = $1))`
@@ -42,7 +42,7 @@ export async function eventsFrom(
     )
     if (known.length === 0) throw unknownConversation(conversationId)
   }
-  return rows.map((row) => storedEvent(conversationId, row, row.stands))
+  return rows.map((row) => storedEvent(conversationId, row, row.inTree))
 }
 
 /** The events of the tree with these ids, null for each that is missing. O(ids). */
@@ -58,6 +58,6 @@ export async function eventsById(
     `SELECT ${EVENT_COLUMNS} FROM ${eachStanding(connection.schema, '$1', '$2::text[]')}`,
     [conversationId, legal],
   )
-  const byId = new Map(rows.map((row) => [row.id, storedEvent(conversationId, row, row.stands)]))
+  const byId = new Map(rows.map((row) => [row.id, storedEvent(conversationId, row, row.inTree)]))
   return ids.map((id) => byId.get(id) ?? null)
 }

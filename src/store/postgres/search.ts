@@ -1,9 +1,9 @@
-/** A checked query goes in, a page or a count comes out of the database's own functions (`schema/search.ts`). */
+/** Pages and counts of events, by the database's own functions (`schema/search.ts`). */
 
 import type { EventKind } from '../../event/kinds.ts'
-import type { Source } from '../../event/shapes.ts'
-import type { CheckedEventFilter, CheckedEventQuery } from '../checked-query.ts'
-import type { StoredEvent } from '../stored-event.ts'
+import { SOURCES } from '../../event/shapes.ts'
+import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '../kit/query/event-query.ts'
+import type { EventPage } from '../contract/query.ts'
 import type { Connection } from './connection.ts'
 import { type FoundRow, storedEvent } from './event-row.ts'
 
@@ -11,27 +11,45 @@ import { type FoundRow, storedEvent } from './event-row.ts'
 const FIRST = -(2n ** 62n)
 const LAST = 2n ** 62n
 
-const SOURCES: readonly Source[] = ['agent', 'user', 'environment', 'hook']
-
-/** Nearly all events of an agent's log are of these kinds: where they are asked for, those in a stretch of it will mostly fit. */
+/**
+ * Nearly all events of an agent's log are of these kinds: where they are asked for, those in a stretch of it will
+ * mostly fit.
+ */
 const COMMON: readonly EventKind[] = ['ActionEvent', 'ObservationEvent']
 
 /**
- * At most `limit + 1` events beyond the query's place, in one round trip. O(limit · log n) index entries for each kind and source among
- * those asked for that there are, times the lanes of the path, at any depth; with a text the messages in between as well.
+ * One page, in one round trip. O(limit · log n) index entries for each kind and source among those asked for that there
+ * are, times the lanes of the path, at any depth; with a text the messages in between as well. Bodies beyond `maxBytes`
+ * stay in the database.
  */
-export async function searchEvents(connection: Connection, query: CheckedEventQuery): Promise<StoredEvent[]> {
-  const { conversationId, kinds, source, leafId, text, descending, limit } = query
-  if (kinds?.size === 0) return []
+export async function searchEvents(connection: Connection, query: CheckedEventQuery): Promise<EventPage> {
+  const { conversationId, kinds, source, leafId, text, descending, limit, maxBytes } = query
+  if (kinds?.size === 0) return { items: [], next_page_id: null }
   const isDense = source === null && text === null && COMMON.every((kind) => kinds?.has(kind) ?? true)
-  const rows = await connection.query<FoundRow>(
-    `SELECT * FROM ${connection.schema}.${leafId === null ? 'search' : 'path'}_${descending ? 'down' : 'up'}(
-      $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
-    )`,
+  const page = `${connection.schema}.${leafId === null ? 'search' : 'path'}_${descending ? 'down' : 'up'}(
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+  )`
+  const rows = await connection.query<Omit<FoundRow, 'body'> & { readonly body: string | null }>(
+    maxBytes === null ? `SELECT * FROM ${page}` : withinBytes(page, maxBytes),
     [conversationId, ...rangeOf(query), limit + 1, isDense, ...kindsAndSources(query), text, leafId],
   )
-  return rows.map((row) => storedEvent(conversationId, row, true))
+  const found = rows.slice(0, limit).filter((row): row is FoundRow => row.body !== null)
+  const items = found.map((row) => storedEvent(conversationId, row, true))
+  const last = found.at(-1)
+  const isLast = last === undefined || rows.length === found.length
+  return { items, next_page_id: isLast ? null : eventCursor(query, placeOf(last)) }
 }
+
+const placeOf = ({ time, seq }: FoundRow): Place => ({ time: BigInt(time), seq })
+
+/** The rows of a page, without the bodies beyond the one with which it comes to so many bytes. */
+const withinBytes = (page: string, maxBytes: number): string => `SELECT seq, id, parent_id, stamped, "time",
+    CASE WHEN bytes_before < ${maxBytes} THEN body END AS body
+  FROM (
+    SELECT *, coalesce(sum(octet_length(body)) OVER (
+      ORDER BY ordinality ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), 0) AS bytes_before FROM ${page} WITH ORDINALITY
+  ) AS found ORDER BY ordinality`
 
 /** How many events a filter lets through. O(log n + matches), on a path for each of its lanes. */
 export async function countEvents(connection: Connection, filter: CheckedEventFilter): Promise<number> {
@@ -41,7 +59,8 @@ export async function countEvents(connection: Connection, filter: CheckedEventFi
   const values = [conversationId, ...rangeOf({ ...filter, after: null, descending: false })]
   const place = (value: unknown): string => `$${values.push(value)}`
   const [kindList, sources] = kindsAndSources(filter)
-  // Only what is asked for stands in the statement: a plan that is made once could not go by a condition that may be none.
+  // Only what is asked for stands in the statement: a plan that is made once could not go by a condition that may be
+  // none.
   const conditions = [
     ...(kindList === null ? [] : [`o.kind = ANY (${place(kindList)}::text[])`]),
     ...(sources === null ? [] : [`o.source = ANY (${place(sources)}::text[])`]),
@@ -57,7 +76,10 @@ export async function countEvents(connection: Connection, filter: CheckedEventFi
   return row?.count ?? 0
 }
 
-/** Null where all are let through; a list of all sources beside a few kinds, so that each kind and source is looked for by itself. */
+/**
+ * Null where all are let through; a list of all sources beside a few kinds, so that each kind and source is looked for
+ * by itself.
+ */
 function kindsAndSources({ kinds, source }: CheckedEventFilter): [kinds: unknown, sources: unknown] {
   // The common ones first: most events are compared with the list.
   const list = kinds && [...COMMON.filter((kind) => kinds.has(kind)), ...kinds].filter(isFirst)

@@ -1,11 +1,11 @@
-/** Parts of snapshots go in and come out, one statement for each call. */
+/** Parts of snapshots in PostgreSQL, one statement a call. */
 
-import { unknownConversation } from '../conversation-errors.ts'
-import type { SnapshotPart } from '../snapshot.ts'
+import { unknownConversation } from '../kit/errors.ts'
+import type { SnapshotPart } from '../contract/snapshot.ts'
 import type { Connection } from './connection.ts'
 
 /** Writes parts; with `complete` no others stay. O(bytes). @throws `unknown_conversation`. */
-export async function keepSnapshot(
+export async function saveSnapshot(
   connection: Connection,
   conversationId: string,
   parts: readonly SnapshotPart[],
@@ -29,7 +29,7 @@ export async function keepSnapshot(
 }
 
 /** All parts, in order. O(bytes). */
-export async function findSnapshot(connection: Connection, conversationId: string): Promise<SnapshotPart[]> {
+export async function loadSnapshot(connection: Connection, conversationId: string): Promise<SnapshotPart[]> {
   const rows = await connection.query<SnapshotPart>(
     `SELECT part, bytes FROM ${connection.schema}.snapshot_parts WHERE conversation_id = $1 ORDER BY part`,
     [conversationId],
@@ -39,7 +39,7 @@ export async function findSnapshot(connection: Connection, conversationId: strin
 }
 
 /** Removes all parts; false when there were none. */
-export async function dropSnapshot(connection: Connection, conversationId: string): Promise<boolean> {
+export async function deleteSnapshot(connection: Connection, conversationId: string): Promise<boolean> {
   const [row] = await connection.query<{ readonly deleted: boolean }>(
     `SELECT ${connection.schema}.delete_snapshot($1) AS deleted`,
     [conversationId],

@@ -1,36 +1,41 @@
-/** Options go in, a store over PostgreSQL comes out: every call checked here, and handed to the file that knows its statements. */
+/** The store over PostgreSQL: every call is checked here and handed to the file that knows its statements. */
 
-import { unknownConversation } from '../conversation-errors.ts'
+import { unknownConversation } from '../kit/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
-import { checkConversationFilter, checkConversationQuery, conversationCursor } from '../checked-list.ts'
-import { pageOf } from '../checked-page.ts'
-import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from '../checked-query.ts'
-import { checkLease } from '../lease.ts'
-import { newRecord } from '../record.ts'
-import { checkParts } from '../snapshot.ts'
-import type { Store } from '../store.ts'
+import {
+  checkConversationFilter,
+  checkConversationQuery,
+  conversationCursor,
+} from '../kit/query/conversation-query.ts'
+import { pageOf } from '../kit/query/page.ts'
+import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
+import { checkLease, checkLeaseQuery } from '../kit/leases.ts'
+import { newRecord } from '../kit/record.ts'
+import { checkParts } from '../kit/check-parts.ts'
+import type { Store } from '../contract/store.ts'
 import { appendDecided } from './append-decided.ts'
 import { appendLive } from './append-live.ts'
 import { Connection } from './connection.ts'
 import * as conversations from './conversations.ts'
-import { dropLease, findLease, takeLease } from './leases.ts'
+import { releaseLease, findLease, findLeases, acquireLease } from './leases.ts'
 import type { PostgresStoreOptions } from './options.ts'
 import { eventsById, eventsFrom } from './read.ts'
 import { countEvents, searchEvents } from './search.ts'
-import { dropSnapshot, findSnapshot, keepSnapshot } from './snapshots.ts'
+import { deleteSnapshot, loadSnapshot, saveSnapshot } from './snapshots.ts'
 import { Watcher } from './watcher.ts'
 
 /**
- * A store in a PostgreSQL database, for any number of processes. Nothing is connected until the first call, which also brings the schema
- * to its latest version; a call that fails leaves the store as it was, and the next one tries anew.
+ * A store in a PostgreSQL database, for any number of processes. Nothing is connected until the first call, which also
+ * brings the schema to its latest version; a call that fails leaves the store as it was, and the next one tries anew.
  *
- * Needs no session of its own: every call is one statement, or a few that do not depend on each other's connection, so that a pool and a
- * transaction-mode pooler serve it. A single client serves it too, one statement at a time, and when that client has lost its connection
- * the store has. The store ends what it made: the pool of a URL; a client that was given stays open.
+ * Needs no session of its own: every call is one statement, or a few that do not depend on each other's connection, so
+ * that a pool and a transaction-mode pooler serve it. A single client serves it too, one statement at a time, and when
+ * that client has lost its connection the store has. The store ends what it made: the pool of a URL; a client that was
+ * given stays open.
  *
- * Costs: `append` is one round trip, O(log n) for each fact, two for an import or an event that is there already; a page of `search`
- * what `searchEvents` says; `listConversations` is O(limit) by creation and O(conversations) by change. A snapshot is saved beside
- * appends: neither waits for the other.
+ * Costs: `append` is one round trip, O(log n) for each fact, two for an import or an event that is there already; a
+ * page of `search` what `searchEvents` says; `listConversations` is O(limit) by creation and O(conversations) by
+ * change. A snapshot is saved beside appends: neither waits for the other.
  *
  * @throws (every call) `store_unavailable` also for a missing driver; `store_newer` for a schema of a later version.
  *
@@ -74,17 +79,12 @@ export function postgresStore(options: PostgresStoreOptions): Store {
 
     getMany: (conversationId, ids) => call(() => eventsById(connection, conversationId, ids)),
 
-    search: (query) =>
-      call(async () => {
-        const checked = checkEventQuery(query)
-        const found = await searchEvents(connection, checked)
-        return pageOf(found, checked.limit, (last) => eventCursor(checked, last))
-      }),
+    search: (query) => call(async () => searchEvents(connection, checkEventQuery(query))),
 
     count: (filter) => call(async () => countEvents(connection, checkEventFilter(filter))),
 
     createConversation: (conversation) =>
-      call(async () => conversations.insertConversation(connection, newRecord(conversation, 0n), clock())),
+      call(async () => conversations.createConversation(connection, newRecord(conversation, 0n), clock())),
 
     getConversation: (id) =>
       call(async () => (isLegalId(id) ? conversations.findConversation(connection, id) : null)),
@@ -92,51 +92,53 @@ export function postgresStore(options: PostgresStoreOptions): Store {
     listConversations: (query) =>
       call(async () => {
         const checked = checkConversationQuery(query)
-        const found = await conversations.listRecords(connection, checked)
+        const found = await conversations.listConversations(connection, checked)
         return pageOf(found, checked.limit, (last) => conversationCursor(checked, last))
       }),
 
     countConversations: (filter) =>
-      call(async () => conversations.countRecords(connection, checkConversationFilter(filter))),
+      call(async () => conversations.countConversations(connection, checkConversationFilter(filter))),
 
     updateConversation: (id, patch) =>
       call(async () => {
         known(id)
-        return conversations.patchConversation(connection, id, patch, clock())
+        return conversations.updateConversation(connection, id, patch, clock())
       }),
 
     deleteConversation: (id) =>
-      call(async () => isLegalId(id) && (await conversations.removeConversation(connection, id))),
+      call(async () => isLegalId(id) && (await conversations.deleteConversation(connection, id))),
 
     acquireLease: (conversationId, owner, ttl) =>
       call(async () => {
         known(conversationId)
         checkLease(owner, ttl)
-        return takeLease(connection, { conversationId, owner, ttl }, clock())
+        return acquireLease(connection, { conversationId, owner, ttl }, clock())
       }),
 
     releaseLease: (lease) =>
       call(async () => {
         const { conversationId, owner, generation } = lease
         const isLegal = isLegalId(conversationId) && isLegalId(owner) && Number.isSafeInteger(generation)
-        return isLegal && dropLease(connection, lease)
+        return isLegal && releaseLease(connection, lease)
       }),
 
     getLease: (conversationId) =>
       call(async () => (isLegalId(conversationId) ? findLease(connection, conversationId) : null)),
 
+    listLeases: (query) => call(async () => findLeases(connection, checkLeaseQuery(query), clock())),
+
     saveSnapshot: (conversationId, parts, { complete = false } = {}) =>
       call(async () => {
         checkParts(parts)
         known(conversationId)
-        return keepSnapshot(connection, conversationId, parts, complete)
+        return saveSnapshot(connection, conversationId, parts, complete)
       }),
 
     loadSnapshot: (conversationId) =>
-      call(async () => (isLegalId(conversationId) ? findSnapshot(connection, conversationId) : [])),
+      call(async () => (isLegalId(conversationId) ? loadSnapshot(connection, conversationId) : [])),
 
     deleteSnapshot: (conversationId) =>
-      call(async () => isLegalId(conversationId) && dropSnapshot(connection, conversationId)),
+      call(async () => isLegalId(conversationId) && deleteSnapshot(connection, conversationId)),
 
     watch: (conversationId, wake) => {
       connection.checkOpen()

@@ -1,7 +1,7 @@
-/** Appends, notifications and looks at the database go in; those who watch a conversation are woken. */
+/** Wakes watchers: by appends of this process, by notifications, and by polling where both fail. */
 
-import type { Unwatch } from '../store.ts'
-import { Watches } from '../watches.ts'
+import type { Unwatch } from '../contract/store.ts'
+import { Watches } from '../kit/watches.ts'
 import type { Connection } from './connection.ts'
 import { Listener, unref } from './listener.ts'
 import { Notifier } from './notifier.ts'
@@ -10,7 +10,7 @@ import type { PostgresStoreOptions } from './options.ts'
 /** Milliseconds. */
 const POLL_INTERVAL = 1_000
 
-/** While notifications arrive, only every so many looks are made: for what a writer could not tell any more. */
+/** While notifications arrive, only every so many looks are made: for what a writer could not send any more. */
 const RARELY = 10
 
 /** Wakes those who watch: at once for appends of this store, by notification or polling for others'. */
@@ -24,6 +24,8 @@ export class Watcher {
   readonly #seen = new Map<string, number | null>()
   #timer: ReturnType<typeof setInterval> | null = null
   #looking: Promise<void> | null = null
+  /** Whether a look was asked for while one was under way, whose result may be older than what was asked about. */
+  #again = false
   #skipped = 0
 
   constructor(connection: Connection, options: PostgresStoreOptions) {
@@ -42,7 +44,7 @@ export class Watcher {
       : null
   }
 
-  /** Tells of an append that this store made. Never throws. */
+  /** Notifies of an append that this store made. Never throws. */
   appended(conversationId: string): void {
     this.#watches.wake(conversationId)
     this.#notifier?.tell(conversationId)
@@ -61,14 +63,16 @@ export class Watcher {
     return end
   }
 
-  /** Ends all watches, and tells what is still to be told. Never rejects. */
+  /** Ends all watches, and sends the notifications that are still to be sent. Never rejects. */
   async close(): Promise<void> {
     this.#watches.clear()
     if (this.#timer !== null) clearInterval(this.#timer)
     await Promise.all([this.#notifier?.flush(), this.#listener?.stop(), this.#looking])
   }
 
-  /** Listening has begun: what came before it is looked up, and a notification of nothing shows that others will arrive. */
+  /**
+   * Listening has begun: what came before it is looked up, and a notification of nothing shows that others will arrive.
+   */
   #begin(): void {
     this.#notifier?.tell('')
     this.#look()
@@ -76,13 +80,22 @@ export class Watcher {
 
   #tick(): void {
     this.#skipped += 1
-    if (this.#listener?.hears === true && this.#skipped < RARELY) return
+    if (this.#looking !== null || (this.#listener?.hears === true && this.#skipped < RARELY)) return
     this.#look()
   }
 
   #look(): void {
     this.#skipped = 0
-    this.#looking ??= this.#compare().finally(() => (this.#looking = null))
+    if (this.#looking === null) this.#looking = this.#lookAll()
+    else this.#again = true
+  }
+
+  async #lookAll(): Promise<void> {
+    do {
+      this.#again = false
+      await this.#compare()
+    } while (this.#again)
+    this.#looking = null
   }
 
   /** Wakes those whose conversation has another version than when it was last looked at. Never rejects. */
@@ -104,7 +117,8 @@ export class Watcher {
         this.#watches.wake(id)
       }
     } catch {
-      // The next look may find the database again.
+      // The next tick may find the database again, and is not left out.
+      this.#skipped = RARELY
     }
   }
 }

@@ -1,7 +1,7 @@
 /** What a writer says of the conversation it believes to write to, as every appending function takes it. */
 
-import type { AppendOptions } from '../append.ts'
-import { versionOf } from '../recognise.ts'
+import type { AppendOptions } from '../contract/append.ts'
+import { versionOf } from '../kit/append/deduplicate.ts'
 
 /** The values of the columns `WRITER`; null where nothing is asked. */
 export function writerValues(options: AppendOptions, zoneless: boolean, now: bigint | null): unknown[] {

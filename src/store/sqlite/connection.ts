@@ -1,10 +1,10 @@
-/** A database goes in; statements that are prepared once, and transactions, come out. */
+/** Statements that are prepared once, and transactions, over any driver with `prepare` and `exec`. */
 
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts'
 
 /**
- * One connection with its statements. Every call reads all of its rows at once, so no statement is ever run again while its rows are
- * still being read.
+ * One connection with its statements. Every call reads all of its rows at once, so no statement is ever run again while
+ * its rows are still being read.
  */
 export class Connection {
   readonly database: SqliteDatabase
@@ -42,12 +42,12 @@ export class Connection {
     this.#statement(sql).run(...values)
   }
 
-  /** Does a work in one transaction that nobody else writes beside; nothing of it stays when it throws. */
+  /** Does a work in one transaction beside which no other connection writes; nothing of it stays when it throws. */
   write<T>(work: () => T): T {
     return this.#transaction('BEGIN IMMEDIATE', work)
   }
 
-  /** Does a work that sees the database as it is at one moment. */
+  /** Does a work that sees the database as it is at one time. */
   snapshot<T>(work: () => T): T {
     return this.#transaction('BEGIN', work)
   }

@@ -1,12 +1,16 @@
-/** Records of conversations go in and come out, each change in one transaction. */
+/** Records of conversations in SQLite, each change in one transaction. */
 
-import { conversationExists, unknownConversation } from '../conversation-errors.ts'
+import { conversationExists, unknownConversation } from '../kit/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { parseInstant } from '../../event/time.ts'
-import type { ConversationPatch, ConversationRecord, NewConversation } from '../conversation-record.ts'
-import { foldText } from '../message-text.ts'
-import { newRecord, patchRecord } from '../record.ts'
-import { readObject, readRecord, type RecordRow } from '../rows.ts'
+import type {
+  ConversationPatch,
+  ConversationRecord,
+  NewConversation,
+} from '../contract/conversation-record.ts'
+import { foldText } from '../kit/query/message-text.ts'
+import { newRecord, patchRecord } from '../kit/record.ts'
+import { readObject, readRecord, type RecordRow } from '../kit/row.ts'
 import type { Connection } from './connection.ts'
 import { micros, type Micros } from './rows.ts'
 
@@ -26,20 +30,20 @@ export const RECORD_COLUMNS = `conversation.conversation_id, conversation.title,
 const SELECT = `SELECT ${RECORD_COLUMNS} FROM colloquy_conversation AS conversation
   JOIN colloquy_log AS log USING (conversation_id) WHERE conversation.conversation_id = ?`
 
-const INSERT = `INSERT INTO colloquy_conversation (conversation_id, title, title_text, public, tags, metadata, time_zone,
+const INSERT = `INSERT INTO colloquy_conversation (conversation_id, title, title_folded, public, tags, metadata, time_zone,
   parent_conversation_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-const INSERT_LOG = `INSERT INTO colloquy_log (conversation_id, version, updated_at, time, clock, in_order, kinds)
+const INSERT_LOG = `INSERT INTO colloquy_log (conversation_id, version, updated_at, last_time, max_time, in_order, kinds)
   VALUES (?, 0, ?, 0, 0, 1, '')`
 
-const UPDATE = `UPDATE colloquy_conversation SET title = ?, title_text = ?, public = ?, tags = ?, metadata = ?, time_zone = ?
+const UPDATE = `UPDATE colloquy_conversation SET title = ?, title_folded = ?, public = ?, tags = ?, metadata = ?, time_zone = ?
   WHERE conversation_id = ?`
 
 const TOUCH = 'UPDATE colloquy_log SET updated_at = ? WHERE conversation_id = ?'
 
 const DELETE = 'DELETE FROM colloquy_conversation WHERE conversation_id = ?'
 
-/** Creates a conversation with an empty log. @throws `conversation_exists`, `invalid_id`, `invalid_query`. */
+/** Creates a conversation with an empty log. @throws `conversation_exists`, `invalid_id`, `invalid_argument`. */
 export function createConversation(
   connection: Connection,
   conversation: NewConversation,
@@ -65,7 +69,7 @@ export function findConversation(connection: Connection, id: string): Conversati
   return row === undefined ? null : toRecord(row)
 }
 
-/** Changes what a patch names. @throws `unknown_conversation`, `invalid_query`. */
+/** Changes what a patch names. @throws `unknown_conversation`, `invalid_argument`. */
 export function updateConversation(
   connection: Connection,
   id: string,

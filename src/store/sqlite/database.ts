@@ -14,8 +14,8 @@ export interface SqliteStatement {
 }
 
 /**
- * A synchronous connection: `DatabaseSync` of node:sqlite, better-sqlite3's `Database`, bun:sqlite's `Database`. Integers are read as
- * numbers, as all of them do unless told otherwise.
+ * A synchronous connection: `DatabaseSync` of node:sqlite, better-sqlite3's `Database`, bun:sqlite's `Database`.
+ * Integers are read as numbers, as all of them do by default.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown

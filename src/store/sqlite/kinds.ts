@@ -1,8 +1,11 @@
-/** How many events of each kind and source a log holds, as one text: events are counted in, and a filter asks which it lets through. */
+/**
+ * How many events of each kind and source a log holds, as one text: events are counted in, and a filter asks which it
+ * lets through.
+ */
 
 import type { EventKind } from '../../event/kinds.ts'
 import type { Source } from '../../event/shapes.ts'
-import type { CheckedEventFilter } from '../checked-query.ts'
+import type { CheckedEventFilter } from '../kit/query/event-query.ts'
 
 /** The events of a kind from a source; a search walks each such group in its own stretch of an index. */
 export interface Group {

@@ -1,8 +1,9 @@
-/** Run leases: who asks goes in, who holds the lease comes out, each decided in one transaction. */
+/** Run leases in SQLite, each decided in one transaction, so that no two processes win. */
 
-import { unknownConversation } from '../conversation-errors.ts'
+import { unknownConversation } from '../kit/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
-import { checkLease, type Lease, nextLease } from '../lease.ts'
+import { checkLease, type CheckedLeaseQuery, nextLease } from '../kit/leases.ts'
+import type { Lease } from '../contract/lease.ts'
 import type { Connection } from './connection.ts'
 import { findLog, type Micros, micros } from './rows.ts'
 
@@ -15,6 +16,11 @@ interface LeaseRow {
 
 const SELECT = `SELECT owner, generation, ${micros('expires_at', 'expires')}
   FROM colloquy_lease WHERE conversation_id = ?`
+
+/** In the order of the index that holds those that were not given back, and no others. */
+const LIST = `SELECT conversation_id AS id, owner, generation, ${micros('expires_at', 'expires')}
+  FROM colloquy_lease INDEXED BY colloquy_lease_taken
+  WHERE owner IS NOT NULL AND conversation_id > ? AND expires_at <= ? ORDER BY conversation_id LIMIT ?`
 
 const UPSERT = `INSERT INTO colloquy_lease (conversation_id, owner, generation, expires_at) VALUES (?, ?, ?, ?)
   ON CONFLICT (conversation_id) DO UPDATE
@@ -29,7 +35,22 @@ export function findLease(connection: Connection, conversationId: string): Lease
   return row === undefined ? null : toLease(conversationId, row)
 }
 
-/** Takes or renews a lease; `now` in milliseconds. @throws `unknown_conversation`, `invalid_id`, `invalid_query`. */
+/** A page of the leases that were not given back; `now` in milliseconds. O(leases). */
+export const listLeases = (
+  connection: Connection,
+  { expired, after, limit }: CheckedLeaseQuery,
+  now: number,
+): Lease[] =>
+  connection
+    .all<LeaseRow & { readonly id: string }>(
+      LIST,
+      after ?? '',
+      expired ? now : Number.MAX_SAFE_INTEGER,
+      limit,
+    )
+    .flatMap((row) => toLease(row.id, row) ?? [])
+
+/** Takes or renews a lease; `now` in milliseconds. @throws `unknown_conversation`, `invalid_id`, `invalid_argument`. */
 export function acquireLease(
   connection: Connection,
   conversationId: string,

@@ -1,13 +1,13 @@
-/** A checked list goes in, the records of its page come out in order, from one index and without sorting. */
+/** Pages of conversations from one index, without sorting. */
 
 import {
   type CheckedConversationFilter,
   type CheckedConversationQuery,
   conversationCursor,
-} from '../checked-list.ts'
-import { pageOf } from '../checked-page.ts'
-import type { ConversationRecord } from '../conversation-record.ts'
-import type { Page } from '../query.ts'
+} from '../kit/query/conversation-query.ts'
+import { pageOf } from '../kit/query/page.ts'
+import type { ConversationRecord } from '../contract/conversation-record.ts'
+import type { Page } from '../contract/query.ts'
 import type { Connection } from './connection.ts'
 import { RECORD_COLUMNS, type SqliteRecordRow, toRecord } from './conversations.ts'
 import type { SqliteValue } from './database.ts'
@@ -83,7 +83,7 @@ function conditionsOf(filter: CheckedConversationFilter): Condition[] {
   const { titleContains, parentConversationId, tags } = filter
   const open = filter.public === null ? null : Number(filter.public)
   return [
-    condition(`instr(conversation.title_text, ${V}) > 0`, titleContains),
+    condition(`instr(conversation.title_folded, ${V}) > 0`, titleContains),
     condition(`conversation.public = ${V}`, open),
     condition(`conversation.parent_conversation_id = ${V}`, parentConversationId),
     condition(`conversation.created_at >= ${V}`, filter.createdFrom),

@@ -1,21 +1,24 @@
-/** A database of any version goes in, one of the version that this code writes comes out, or why it cannot. */
+/** Brings a database to the version that this code writes, or says why it cannot. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import type { Connection } from './connection.ts'
 import { type Migration, MIGRATIONS } from './migrations.ts'
 
-/** The steps done are rows of a table of our own: the database may be shared with tables of others, who count theirs elsewhere. */
+/**
+ * The steps done are rows of a table of our own: the database may be shared with tables of others, who count theirs
+ * elsewhere.
+ */
 const TABLE = `CREATE TABLE IF NOT EXISTS colloquy_migration (
   version INTEGER NOT NULL PRIMARY KEY,
   done_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) STRICT`
 
 /**
- * Does the steps that a database lacks, all or none, in one transaction: of several processes that open it at once, one does them and
- * the others find them done.
+ * Does the steps that a database lacks, all or none, in one transaction: of several processes that open it at once, one
+ * does them and the others find them done.
  *
- * @throws `store_newer` for a database that a later version of the library wrote; `store_read_only` where steps are needed and may not be
- * done.
+ * @throws `store_newer` for a database that a later version of the library wrote; `store_read_only` where steps are
+ * needed and may not be done.
  */
 export function migrate(
   connection: Connection,

@@ -7,20 +7,22 @@ export interface Migration {
 }
 
 /**
- * Conversations are kept in two tables: what people write about them, and the end of the log, small because every append rewrites it.
+ * Conversations are kept in two tables: what people write about them, and the end of the log, small because every
+ * append rewrites it.
  *
- * An event is a row with its body as JSON text, the parent stamped in where it was stamped: so a body is read as it is, exported as it
- * is, and never put together again. Beside it stands what the log worked out. `lane`, `real` and `clock` are null for what is not in the
- * tree; `kind` and `source` for a quarantined line; `text` for all but messages. Times are microseconds.
+ * An event is a row with its body as JSON text, the parent stamped in where it was stamped: so a body is read as it is,
+ * exported as it is, and never put together again. Beside it stands what the log worked out. `lane`, `can_be_head` and
+ * `max_time` are null for what is not in the tree; `kind` and `source` for a quarantined line; `message` for all but
+ * messages. Times are microseconds.
  *
- * Every index that a search walks ends in (time, seq) and holds only what a search may find. The key of the table and the index by id
- * are what appends need.
+ * Every index that a search walks ends in (time, seq) and holds only what a search may find. The key of the table and
+ * the index by id are what appends need.
  */
 const FIRST = `
 CREATE TABLE colloquy_conversation (
   conversation_id TEXT NOT NULL PRIMARY KEY,
   title TEXT,
-  title_text TEXT,
+  title_folded TEXT,
   public INTEGER NOT NULL,
   tags TEXT NOT NULL,
   metadata TEXT NOT NULL,
@@ -34,16 +36,16 @@ CREATE TABLE colloquy_log (
   conversation_id TEXT NOT NULL PRIMARY KEY REFERENCES colloquy_conversation ON DELETE CASCADE,
   version INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
-  time INTEGER NOT NULL,
-  clock INTEGER NOT NULL,
+  last_time INTEGER NOT NULL,
+  max_time INTEGER NOT NULL,
   in_order INTEGER NOT NULL,
   head_seq INTEGER,
   head_id TEXT,
   head_parent_id TEXT,
   head_lane INTEGER,
-  head_clock INTEGER,
-  lane INTEGER,
-  lane_end INTEGER,
+  head_max_time INTEGER,
+  tip_lane INTEGER,
+  tip_end INTEGER,
   kinds TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX colloquy_log_updated ON colloquy_log (updated_at, conversation_id);
@@ -55,11 +57,11 @@ CREATE TABLE colloquy_event (
   parent_id TEXT,
   time INTEGER NOT NULL,
   lane INTEGER,
-  real INTEGER,
-  clock INTEGER,
+  can_be_head INTEGER,
+  max_time INTEGER,
   kind TEXT,
   source TEXT,
-  text TEXT,
+  message TEXT,
   body TEXT NOT NULL,
   PRIMARY KEY (conversation_id, seq)
 ) STRICT;
@@ -78,8 +80,8 @@ CREATE TABLE colloquy_lane (
   lane INTEGER NOT NULL,
   parent_lane INTEGER,
   parent_seq INTEGER,
-  parent_clock INTEGER,
-  lane_end INTEGER NOT NULL,
+  parent_max_time INTEGER,
+  last_seq INTEGER NOT NULL,
   PRIMARY KEY (conversation_id, lane)
 ) STRICT, WITHOUT ROWID;
 
@@ -89,10 +91,12 @@ CREATE TABLE colloquy_lease (
   generation INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX colloquy_lease_taken ON colloquy_lease (conversation_id) WHERE owner IS NOT NULL;
 `
 
 /**
- * Snapshots, a row for each part. With a rowid, since its parts are big: in a table without one they would stand among the keys.
+ * Snapshots, a row for each part. With a rowid, since its parts are big: in a table without one they would stand among
+ * the keys.
  */
 const SECOND = `
 CREATE TABLE colloquy_snapshot (

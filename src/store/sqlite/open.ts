@@ -1,4 +1,4 @@
-/** A file or a database goes in, a connection that is set up for the store comes out. */
+/** Opens a connection to SQLite, set up for the store. */
 
 import { ColloquyError } from '../../event/errors.ts'
 import { Connection } from './connection.ts'
@@ -28,8 +28,8 @@ export async function openFile(file: string, readOnly: boolean): Promise<SqliteD
 }
 
 /**
- * Makes a connection what the store expects: write-ahead log, the durability asked for, foreign keys, the newest schema. May be called
- * again when it failed half way.
+ * Makes a connection what the store expects: write-ahead log, the durability asked for, foreign keys, the newest
+ * schema. May be called again when it failed half way.
  *
  * @throws what {@link migrate} throws; whatever the driver throws.
  */
@@ -38,7 +38,7 @@ export function setUp(database: SqliteDatabase, { synchronous, readOnly }: Setup
   // The store waits by itself, without holding up the event loop.
   database.exec('PRAGMA busy_timeout = 0')
   if (!readOnly) {
-    // A database in memory answers `memory` here and stays as it is.
+    // A database in memory gives `memory` here and stays as it is.
     const mode = connection.get<{ journal_mode: string }>('PRAGMA journal_mode')?.journal_mode
     if (mode !== 'wal' && mode !== 'memory') database.exec('PRAGMA journal_mode = WAL')
     database.exec(`PRAGMA synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`)

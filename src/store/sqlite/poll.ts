@@ -1,6 +1,6 @@
 /** Looks now and then whether another connection has written, and says so to those who watch. */
 
-import type { Watches } from '../watches.ts'
+import type { Watches } from '../kit/watches.ts'
 import type { Connection } from './connection.ts'
 
 const DATA_VERSION = 'PRAGMA data_version'
@@ -8,8 +8,9 @@ const DATA_VERSION = 'PRAGMA data_version'
 const LOG_VERSION = 'SELECT version FROM colloquy_log WHERE conversation_id = ?'
 
 /**
- * Polls `PRAGMA data_version`, which changes when any other connection has written, of this process or another; then the versions of the
- * logs that are watched, so that only those are woken that something was appended to. The timer keeps no process alive.
+ * Polls `PRAGMA data_version`, which changes when any other connection has written, of this process or another; then
+ * the versions of the logs that are watched, so that only those are woken that something was appended to. The timer
+ * keeps no process alive.
  */
 export class Poll {
   readonly #watches: Watches
@@ -37,7 +38,7 @@ export class Poll {
     this.#timer.unref?.()
   }
 
-  /** Ends it when nobody watches any more. */
+  /** Ends it with the last watch. */
   rest(): void {
     if (!this.#watches.ids()[Symbol.iterator]().next().done) return
     if (this.#timer !== null) clearInterval(this.#timer)
@@ -67,7 +68,7 @@ export class Poll {
     return version !== before
   }
 
-  /** A database that cannot answer now is asked again at the next tick. */
+  /** A database that cannot be read now is asked again at the next tick. */
   #try<R>(sql: string, ...values: string[]): R | undefined {
     try {
       return this.#connection()?.get<R>(sql, ...values)

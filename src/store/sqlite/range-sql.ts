@@ -1,11 +1,13 @@
-/** The form of a search goes in, the SQL that merges its ranges comes out; and a range, as the values that are bound to it. */
+/** The SQL that merges the ranges of a search, made once for each form of search. */
 
 import type { SqliteValue } from './database.ts'
 import type { Group } from './kinds.ts'
 import type { Range } from './ranges.ts'
-import { EVENT_COLUMNS } from './rows.ts'
+import { FOUND_COLUMNS } from './rows.ts'
 
-/** What decides the text of a statement: how many ranges of which index, which way, and whether a text is looked for. */
+/**
+ * What decides the text of a statement: how many ranges of which index, which way, and whether a text is looked for.
+ */
 export interface RangeForm {
   readonly index: 'time' | 'kind' | 'path' | 'lane'
   readonly ranges: number
@@ -20,8 +22,8 @@ export interface Place {
 }
 
 /**
- * A value as SQL. Bound bare, drivers that keep statistics of columns (better-sqlite3) would plan the statement anew for every value,
- * which costs more than running it.
+ * A value as SQL. Bound bare, drivers that keep statistics of columns (better-sqlite3) would plan the statement anew
+ * for every value, which costs more than running it.
  */
 export const V = '(SELECT ?)'
 
@@ -35,7 +37,7 @@ const EQUAL: Readonly<Record<RangeForm['index'], string>> = {
 /** The index is named: no statistics may talk the planner into another one, and into sorting. */
 const rangeOf = ({ index, text }: RangeForm, select: string): string =>
   `SELECT ${select} FROM colloquy_event INDEXED BY colloquy_event_${index}
-  WHERE conversation_id = ${V} AND lane IS NOT NULL AND kind IS NOT NULL${EQUAL[index]}${text ? ` AND instr(text, ${V})` : ''}`
+  WHERE conversation_id = ${V} AND lane IS NOT NULL AND kind IS NOT NULL${EQUAL[index]}${text ? ` AND instr(message, ${V})` : ''}`
 
 /** The bounds of a range: beyond a place on the side that it is read from, up to an instant on the other. */
 const boundsOf = (descending: boolean): string =>
@@ -48,8 +50,9 @@ const orderOf = (descending: boolean): string => (descending ? 'time DESC, seq D
 const pages = new Map<string, string>()
 
 /**
- * The SQL of a page: each range is walked in its own stretch of the index and no further than needed, the walks are merged by SQLite
- * without sorting, and only the rows of the page are looked up. Takes the values of each range in turn, then the limit.
+ * The SQL of a page: each range is walked in its own stretch of the index and no further than needed, the walks are
+ * merged by SQLite without sorting, and only the rows of the page are looked up. Takes the values of each range in
+ * turn, then the limit.
  */
 export function pageSql(form: RangeForm): string {
   const { index, ranges, descending, text } = form
@@ -57,7 +60,7 @@ export function pageSql(form: RangeForm): string {
   const known = pages.get(name)
   if (known !== undefined) return known
   const range = rangeOf(form, 'time, seq, rowid AS place') + boundsOf(descending)
-  const sql = `SELECT ${EVENT_COLUMNS} FROM (
+  const sql = `SELECT ${FOUND_COLUMNS} FROM (
   ${Array.from({ length: ranges }, () => range).join('\n  UNION ALL ')}
   ORDER BY ${orderOf(descending)} LIMIT ${V}) AS found CROSS JOIN colloquy_event AS event ON event.rowid = found.place`
   pages.set(name, sql)
@@ -65,13 +68,13 @@ export function pageSql(form: RangeForm): string {
 }
 
 /**
- * The SQL of a page for a filter that lets most through: it walks a part of the index of all events, at most so many of them, and takes
- * those of the groups asked for. Fewer rows than the limit say nothing. Takes the values of the range of everything, the number of
- * events to look at, the groups as {@link namesOf} writes them, and the limit.
+ * The SQL of a page for a filter that lets most through: it walks a part of the index of all events, at most so many of
+ * them, and takes those of the groups asked for. Fewer rows than the limit say nothing. Takes the values of the range
+ * of everything, the number of events to look at, the groups as {@link namesOf} writes them, and the limit.
  */
-export function glanceSql(descending: boolean): string {
+export function scanNextSql(descending: boolean): string {
   const range = rangeOf({ index: 'time', ranges: 1, descending, text: false }, 'time, seq, rowid AS place')
-  return `SELECT ${EVENT_COLUMNS} FROM (${range}${boundsOf(descending)} ORDER BY ${orderOf(descending)} LIMIT ${V}) AS found
+  return `SELECT ${FOUND_COLUMNS} FROM (${range}${boundsOf(descending)} ORDER BY ${orderOf(descending)} LIMIT ${V}) AS found
   CROSS JOIN colloquy_event AS event ON event.rowid = found.place
   WHERE instr(${V}, ' ' || event.kind || '/' || event.source || ' ') LIMIT ${V}`
 }

@@ -1,8 +1,8 @@
-/** A checked filter goes in, the stretches of an index that hold what it lets through come out, each with its bounds. */
+/** The index ranges that hold what a filter lets through, so that a page reads no other rows. */
 
 import type { EventKind } from '../../event/kinds.ts'
 import type { Source } from '../../event/shapes.ts'
-import type { CheckedEventFilter } from '../checked-query.ts'
+import type { CheckedEventFilter } from '../kit/query/event-query.ts'
 import type { Connection } from './connection.ts'
 import { countAll, groupsOf } from './kinds.ts'
 import { type LogRow, micros, type Micros } from './rows.ts'
@@ -29,9 +29,10 @@ export interface Range extends Instants {
 }
 
 /**
- * The ranges of a filter within some bounds: one for everything, else one for each kind and source in the log, on a path for each of
- * its lanes. They come in the order that they are read in: one after another begins no earlier, downwards ends no later. Where the log is in
- * time order, lanes do not overlap. O(lanes of the path) before the first, O(1) for each.
+ * The ranges of a filter within some bounds: one for everything, else one for each kind and source in the log, on a
+ * path for each of its lanes. They come in the order that they are read in: one after another begins no earlier,
+ * downwards ends no later. Where the log is in time order, lanes do not overlap. O(lanes of the path) before the first,
+ * O(1) for each.
  */
 export function* rangesOf(
   connection: Connection,
@@ -47,23 +48,23 @@ export function* rangesOf(
       yield { kind, source, share, lane: null, upTo: null, from: bounds.from, until: bounds.until }
     return
   }
-  // The leaf's piece comes first, the root's last.
-  const pieces = groups.some(isUpdate)
-    ? connection.lists<PieceRow>(PATH_AND_OPENERS, conversationId, leafId, conversationId, conversationId)
-    : connection.lists<PieceRow>(PATH, conversationId, leafId, conversationId)
-  const last = pieces.length - 1
+  // The leaf's segment comes first, the root's last.
+  const segments = groups.some(isUpdate)
+    ? connection.lists<SegmentRow>(PATH_AND_FIRST, conversationId, leafId, conversationId, conversationId)
+    : connection.lists<SegmentRow>(PATH, conversationId, leafId, conversationId)
+  const last = segments.length - 1
   for (let i = 0; i <= last; i += 1) {
     const at = descending ? i : last - i
-    const [lane, upTo, untilAt, opener] = pieces[at] as PieceRow
+    const [lane, upTo, untilAt, firstCanBeHead] = segments[at] as SegmentRow
     // In a log that is in time order nothing comes before what it hangs on.
-    const above = log.in_order === 1 ? pieces[at + 1] : undefined
+    const above = log.in_order === 1 ? segments[at + 1] : undefined
     const from = above === undefined ? bounds.from : latest(BigInt(above[2]), bounds.from)
     const end = BigInt(untilAt) + 1n
     const until = end < bounds.until ? end : bounds.until
     if (from >= until) continue
     for (const group of groups) {
-      // A state update always opens a lane, so that none comes after a real opener.
-      if (opener === 1 && isUpdate(group)) continue
+      // A state update always opens a lane, so that none comes after a first event that can be HEAD.
+      if (firstCanBeHead === 1 && isUpdate(group)) continue
       const { kind, source, share } = group
       yield { kind, source, share, lane, upTo, from, until }
     }
@@ -74,7 +75,10 @@ const isUpdate = ({ kind }: Pick<Range, 'kind'>): boolean => kind === 'Conversat
 
 const latest = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** The kinds and sources that a filter lets through, each with its part of the log; one for everything where it lets all through. */
+/**
+ * The kinds and sources that a filter lets through, each with its part of the log; one for everything where it lets all
+ * through.
+ */
 function sharesOf(
   log: LogRow,
   filter: CheckedEventFilter,
@@ -90,19 +94,19 @@ function sharesOf(
 
 const EVERYTHING = [{ kind: null, source: null, share: 1 }] as const
 
-/** The pieces of the path to a leaf, the same walk as that of `pathPieces`, which SQLite makes in one statement. */
-const path = (columns: string): string => `WITH RECURSIVE piece (lane, up_to, until) AS (
-    SELECT lane, seq, clock FROM colloquy_event WHERE conversation_id = ? AND id = ? AND lane IS NOT NULL
+/** The segments of the path to a leaf, the same walk as that of `pathSegments`, which SQLite makes in one statement. */
+const path = (columns: string): string => `WITH RECURSIVE segment (lane, up_to, until) AS (
+    SELECT lane, seq, max_time FROM colloquy_event WHERE conversation_id = ? AND id = ? AND lane IS NOT NULL
     UNION ALL
-    SELECT lane.parent_lane, lane.parent_seq, lane.parent_clock FROM piece CROSS JOIN colloquy_lane AS lane
-    ON lane.conversation_id = ? AND lane.lane = piece.lane AND lane.parent_lane IS NOT NULL)
-  SELECT lane, up_to, ${micros('until', 'until_at')}${columns} FROM piece`
+    SELECT lane.parent_lane, lane.parent_seq, lane.parent_max_time FROM segment CROSS JOIN colloquy_lane AS lane
+    ON lane.conversation_id = ? AND lane.lane = segment.lane AND lane.parent_lane IS NOT NULL)
+  SELECT lane, up_to, ${micros('until', 'until_at')}${columns} FROM segment`
 
 const PATH = path('')
 
-/** And whether the event that opened each lane is real. */
-const PATH_AND_OPENERS = path(
-  ', (SELECT real FROM colloquy_event AS event WHERE event.conversation_id = ? AND event.seq = piece.lane)',
+/** And whether the event that opened each lane can be HEAD. */
+const PATH_AND_FIRST = path(
+  ', (SELECT can_be_head FROM colloquy_event AS event WHERE event.conversation_id = ? AND event.seq = segment.lane)',
 )
 
-type PieceRow = readonly [lane: number, upTo: number, untilAt: Micros, opener?: number]
+type SegmentRow = readonly [lane: number, upTo: number, untilAt: Micros, firstCanBeHead?: number]

@@ -1,8 +1,8 @@
-/** A position, a direction or some ids go in, the events that stand there come out. */
+/** Reads stored events by position and by id. */
 
-import { unknownConversation } from '../conversation-errors.ts'
+import { unknownConversation } from '../kit/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
-import type { StoredEvent } from '../stored-event.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
 import type { Connection } from './connection.ts'
 import { EVENT_COLUMNS, type EventRow, findLog, toStored } from './rows.ts'
 

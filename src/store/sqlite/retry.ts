@@ -1,12 +1,15 @@
-/** Work that may find the database busy goes in, its result comes out as soon as the database is free, or an error when time is up. */
+/** Tries again while the database is busy, within a time limit. */
 
 import { hasCode } from '../../event/errors.ts'
 
-/** Milliseconds; short, since whoever writes without a break leaves little room between two of its transactions. */
+/**
+ * Milliseconds; short, since a process that writes without a break leaves little room between two of its transactions.
+ */
 const LONGEST_PAUSE = 10
 
 /**
- * Tries a work until it is not refused as `store_busy`, at growing intervals, at least once. The event loop goes on in between.
+ * Tries a work until it is not refused as `store_busy`, at growing intervals, at least once. The event loop goes on in
+ * between.
  *
  * @param deadline on the clock of `performance.now()`
  * @throws whatever the work throws; `store_busy` when the deadline has passed.

@@ -1,17 +1,20 @@
-/** Work goes in and is done on the connection at once, or as soon as it is open and free; what drivers throw comes out as errors of the contract. */
+/** Runs work on the connection in order; what drivers throw becomes an error of the contract. */
 
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import type { Connection } from './connection.ts'
-import { toStoreError } from './fault.ts'
+import { toStoreError } from './to-store-error.ts'
 import { retry } from './retry.ts'
 
 /** How the connection comes and goes. */
-export interface Source {
+export interface ConnectionSource {
   /** Opens it; called again when it failed, or when the connection was dropped. */
   open(): Promise<Connection>
   /** Closes a connection that this source has opened. Does nothing for one that belongs to the caller. */
   close(connection: Connection): void
-  /** Whether a connection that gives errors should be dropped and opened anew: not one in memory, and none of the caller's. */
+  /**
+   * Whether a connection that gives errors should be dropped and opened anew: not one in memory, and none of the
+   * caller's.
+   */
   readonly reopens: boolean
 }
 
@@ -19,18 +22,18 @@ type Work<T> = (connection: Connection) => T
 
 /** Runs work on one connection. */
 export class Runner {
-  readonly #source: Source
+  readonly #source: ConnectionSource
   /** Milliseconds. */
   readonly #busyTimeout: number
   #connection: Connection | null = null
   #opening: Promise<Connection> | null = null
   #closed = false
-  /** Calls that could not be answered at once. */
+  /** Calls that could not be made at once. */
   readonly #pending = new Set<Promise<unknown>>()
   /** The last of those that write: others that write come after it, in the order of their calls. */
   #lastWrite: Promise<unknown> | null = null
 
-  constructor(source: Source, busyTimeout: number) {
+  constructor(source: ConnectionSource, busyTimeout: number) {
     this.#source = source
     this.#busyTimeout = busyTimeout
   }
@@ -111,7 +114,7 @@ export class Runner {
       return work(connection)
     } catch (error) {
       const fault = toStoreError(error)
-      // The file may be put right or replaced, and then only a new connection sees it.
+      // The file may be repaired or replaced, and then only a new connection sees it.
       const isLost = hasCode(fault, 'store_unavailable') || hasCode(fault, 'store_read_only')
       if (isLost && this.#connection === connection && this.#source.reopens) this.#drop()
       throw fault

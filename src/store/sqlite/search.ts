@@ -1,13 +1,14 @@
-/** A checked query goes in, the events of its page come out, read from the stretches of an index that hold them and nothing else. */
+/** Query planner for event pages on SQLite: picks index ranges and merges them in time order. */
 
-import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '../checked-query.ts'
-import { pageOf } from '../checked-page.ts'
-import type { EventPage } from '../query.ts'
+import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '../kit/query/event-query.ts'
+import { countWithin, pageOf } from '../kit/query/page.ts'
+import type { EventPage } from '../contract/query.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
 import type { Connection } from './connection.ts'
 import {
   countSql,
   countValues,
-  glanceSql,
+  scanNextSql,
   namesOf,
   pageSql,
   pageValues,
@@ -15,30 +16,45 @@ import {
 } from './range-sql.ts'
 import { countAll, groupsOf } from './kinds.ts'
 import { EVER, type Instants, type Range, rangesOf } from './ranges.ts'
-import { type EventRow, findLog, type LogRow, toStored } from './rows.ts'
+import { type FoundRow, findLog, type LogRow, toStored } from './rows.ts'
 
-/** Ranges in one statement. A log rarely has more kinds and sources; a statement of more takes longer to prepare than to run twice. */
+/**
+ * Ranges in one statement. A log rarely has more kinds and sources; a statement of more takes longer to prepare than to
+ * run twice.
+ */
 const AT_ONCE = 20
 
 /**
- * One page. O(log n + limit) for each kind and source in the log that the filter lets through; on a path as well for the lanes that
- * could hold a part of the page, which in a log in time order are those that do. With a text, the messages in between cost as well.
+ * One page. O(log n + limit) for each kind and source in the log that the filter lets through; on a path as well for
+ * the lanes that could hold a part of the page, which in a log in time order are those that do. With a text, the
+ * messages in between cost as well.
  */
 export function searchEvents(connection: Connection, query: CheckedEventQuery): EventPage {
   const { conversationId, limit, descending } = query
-  // With no filter but times, one statement says it all; what needs several must see one moment.
+  // With no filter but times, one statement says it all; what needs several must see one state of the database.
   const rows = isPlain(query)
     ? selectRows(connection, query, [{ ...WHOLE, ...instantsLeft(query) }], limit + 1)
     : connection.snapshot(() => {
         const log = findLog(connection, conversationId)
         if (log === undefined) return []
         return (
-          glance(connection, log, query) ??
+          scanNext(connection, log, query) ??
           merge(connection, log, query, rangesOf(connection, log, query, instantsLeft(query), descending))
         )
       })
-  const page = pageOf(rows, limit, (last) => eventCursor(query, { time: timeOf(last), seq: last[0] }))
-  return { ...page, items: page.items.map((row) => toStored(conversationId, row)) }
+  const count = countWithin(rows, limit, query.maxBytes, ([, , , , , , bytes]) => bytes)
+  const page = pageOf(rows, count, (last) => eventCursor(query, { time: timeOf(last), seq: last[0] }))
+  return { ...page, items: page.items.flatMap((row) => readFound(connection, conversationId, row) ?? []) }
+}
+
+const SELECT_BODY = 'SELECT body FROM colloquy_event WHERE conversation_id = ? AND seq = ?'
+
+/** The event of a row, its body read now where that is large; null where the conversation was deleted meanwhile. */
+function readFound(connection: Connection, conversationId: string, row: FoundRow): StoredEvent | null {
+  const [seq, at, id, parentId, lane] = row
+  const body =
+    row[5] ?? connection.get<{ readonly body: string }>(SELECT_BODY, conversationId, seq)?.body ?? null
+  return body === null ? null : toStored(conversationId, [seq, at, id, parentId, lane, body])
 }
 
 /** How many events a filter lets through. O(log n + matches) for each of its ranges. */
@@ -67,7 +83,9 @@ const instantsOf = ({ from, until }: CheckedEventFilter): Instants => ({
   until: until ?? EVER.until,
 })
 
-/** The instants that are left for a page and those after it; the place that it goes on from is within the first of them. */
+/**
+ * The instants that are left for a page and those after it; the place that it goes on from is within the first of them.
+ */
 function instantsLeft(query: CheckedEventQuery): Instants {
   const { after, descending } = query
   const { from, until } = instantsOf(query)
@@ -76,55 +94,57 @@ function instantsLeft(query: CheckedEventQuery): Instants {
   return { from: after.time > from ? after.time : from, until }
 }
 
-/** A filter that lets less than this part of a log through is not worth a glance. */
-const MOST = 0.6
+/** A filter that lets less than this part of a log through is not worth a scanNext. */
+const SCAN_SHARE = 0.6
 
 /** Events looked at for each that is wanted. */
-const LOOKS = 4
+const SCAN_FACTOR = 4
 
 /**
- * The rows of a page whose filter lets most of a log through, and the next one: found among the events that follow, whatever their kind.
- * Null where that is not to be expected, or there are not enough among them, for instance on the last page. O(limit).
+ * The rows of a page whose filter lets most of a log through, and the next one: found among the events that follow,
+ * whatever their kind. Null where that is not to be expected, or there are not enough among them, for instance on the
+ * last page. O(limit).
  */
-function glance(connection: Connection, log: LogRow, query: CheckedEventQuery): EventRow[] | null {
+function scanNext(connection: Connection, log: LogRow, query: CheckedEventQuery): FoundRow[] | null {
   const { conversationId, text, leafId, descending, after, limit } = query
   if (leafId !== null || text !== null) return null
   const groups = groupsOf(log.kinds, query)
-  if (countAll(groups) < MOST * countAll(groupsOf(log.kinds, { kinds: null, source: null }))) return null
+  if (countAll(groups) < SCAN_SHARE * countAll(groupsOf(log.kinds, { kinds: null, source: null })))
+    return null
   const values = pageValues(conversationId, { ...WHOLE, ...instantsLeft(query) }, null, descending, after)
-  const rows = connection.lists<EventRow>(
-    descending ? GLANCE_DOWN : GLANCE_UP,
+  const rows = connection.lists<FoundRow>(
+    descending ? SCAN_DOWN : SCAN_UP,
     ...values,
-    LOOKS * (limit + 1),
+    SCAN_FACTOR * (limit + 1),
     namesOf(groups),
     limit + 1,
   )
   return rows.length > limit ? rows : null
 }
 
-const [GLANCE_UP, GLANCE_DOWN] = [glanceSql(false), glanceSql(true)]
+const [SCAN_UP, SCAN_DOWN] = [scanNextSql(false), scanNextSql(true)]
 
-/** Rows hoped for beside each that is needed: a few ranges too many cost less than another statement. */
-const SPARE = 1.2
+/** Rows estimated for beside each that is needed: a few ranges too many cost less than another statement. */
+const OVERSCAN = 1.2
 
 /**
- * The rows of the page and, when there is one, the next. The ranges of a path mostly lie one after another: at first only as many are read
- * as should hold a page, and twice as many each time that they do not.
+ * The rows of the page and, when there is one, the next. The ranges of a path mostly lie one after another: at first
+ * only as many are read as should hold a page, and twice as many each time that they do not.
  */
 function merge(
   connection: Connection,
   log: LogRow,
   query: CheckedEventQuery,
   ranges: Iterable<Range>,
-): EventRow[] {
+): FoundRow[] {
   const { descending, limit, leafId } = query
   const most = limit + 1
   const compare = comparison(descending)
   // No range of one lane then begins before that of another ends.
   const isInOrder = leafId !== null && log.in_order === 1
-  let rows: EventRow[] = []
+  let rows: FoundRow[] = []
   let some: Range[] = []
-  let hoped = 0
+  let estimated = 0
   let reads = 0
   let lane: number | null = null
   const read = (): void => {
@@ -133,34 +153,37 @@ function merge(
     lane = some.at(-1)?.lane ?? null
     rows = merged(rows, selectRows(connection, query, some, wanted), compare).slice(0, most)
     some = []
-    hoped = 0
+    estimated = 0
     reads += 1
   }
   for (const range of ranges) {
     const isNext = some.length > 0 && some.at(-1)?.lane !== range.lane
-    const isEnough = isNext && rows.length < most && hoped >= (most - rows.length) * SPARE * 2 ** reads
+    const isEnough = isNext && rows.length < most && estimated >= (most - rows.length) * OVERSCAN * 2 ** reads
     if (isEnough || some.length === AT_ONCE) read()
-    const last = rows.length === most ? timeOf(rows.at(-1) as EventRow) : undefined
+    const last = rows.length === most ? timeOf(rows.at(-1) as FoundRow) : undefined
     // Ranges come in the order that they begin in: once one begins beyond a full page, all others do.
     if (last !== undefined && (descending ? range.until <= last : range.from > last)) break
     some.push(cut(range, last, descending))
-    hoped += hopeOf(range, query)
+    estimated += estimatedRows(range, query)
   }
   if (some.length > 0) read()
   return rows
 }
 
-/** The rows that a range of a path would have if the lane held all positions from its first to its last; never fewer than it has, or about. */
-function hopeOf({ lane, upTo, share }: Range, { after, descending }: CheckedEventQuery): number {
+/**
+ * The rows that a range of a path would have if the lane held all positions from its first to its last; never fewer
+ * than it has, or about.
+ */
+function estimatedRows({ lane, upTo, share }: Range, { after, descending }: CheckedEventQuery): number {
   if (lane === null || upTo === null) return 0
   const first = after !== null && !descending ? Math.max(lane, after.seq + 1) : lane
   const last = after !== null && descending ? Math.min(upTo, after.seq - 1) : upTo
   return Math.max(0, last - first + 1) * share
 }
 
-type Compare = (a: EventRow, b: EventRow) => number
+type Compare = (a: FoundRow, b: FoundRow) => number
 
-function merged(rows: EventRow[], found: EventRow[], compare: Compare): EventRow[] {
+function merged(rows: FoundRow[], found: FoundRow[], compare: Compare): FoundRow[] {
   const [end, start] = [rows.at(-1), found[0]]
   if (end === undefined || start === undefined) return end === undefined ? found : rows
   const all = [...rows, ...found]
@@ -172,12 +195,12 @@ function selectRows(
   query: CheckedEventQuery,
   ranges: readonly Range[],
   most: number,
-): EventRow[] {
+): FoundRow[] {
   const { conversationId, text, descending, after } = query
   const index = indexOf(ranges[0] as Range)
   const form: RangeForm = { index, ranges: ranges.length, descending, text: text !== null }
   const values = ranges.flatMap((range) => pageValues(conversationId, range, text, descending, after))
-  return connection.lists<EventRow>(pageSql(form), ...values, most)
+  return connection.lists<FoundRow>(pageSql(form), ...values, most)
 }
 
 /** A range without what lies beyond the time that a full page ends with. */
@@ -190,7 +213,7 @@ function cut(range: Range, last: bigint | undefined, descending: boolean): Range
 const indexOf = ({ lane, kind }: Range): RangeForm['index'] =>
   lane === null ? (kind === null ? 'time' : 'kind') : kind === null ? 'path' : 'lane'
 
-const timeOf = ([, at]: EventRow): bigint => BigInt(at)
+const timeOf = ([, at]: FoundRow): bigint => BigInt(at)
 
 function comparison(descending: boolean): Compare {
   const sign = descending ? -1 : 1

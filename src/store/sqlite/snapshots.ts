@@ -1,8 +1,9 @@
-/** Parts of snapshots go in and come out, each call in one transaction. */
+/** Parts of snapshots in SQLite, each call in one transaction. */
 
-import { unknownConversation } from '../conversation-errors.ts'
+import { unknownConversation } from '../kit/errors.ts'
 import { isLegalId } from '../../event/ids.ts'
-import { checkParts, type SnapshotPart } from '../snapshot.ts'
+import { checkParts } from '../kit/check-parts.ts'
+import type { SnapshotPart } from '../contract/snapshot.ts'
 import type { Connection } from './connection.ts'
 import { findLog } from './rows.ts'
 
@@ -15,7 +16,7 @@ const ANY = 'SELECT 1 FROM colloquy_snapshot WHERE conversation_id = ? LIMIT 1'
 
 const DELETE = 'DELETE FROM colloquy_snapshot WHERE conversation_id = ?'
 
-/** Writes parts; with `complete` no others stay. O(bytes). @throws `unknown_conversation`, `invalid_query`. */
+/** Writes parts; with `complete` no others stay. O(bytes). @throws `unknown_conversation`, `invalid_argument`. */
 export function saveSnapshot(
   connection: Connection,
   conversationId: string,

@@ -1,23 +1,24 @@
-/** The store over one SQLite connection: calls of the contract go in, each becomes one transaction, answers come out. */
+/** The store over one SQLite connection: each call of the contract becomes one transaction. */
 
 import type { Fact } from '../../event/quarantine.ts'
-import type { Appended, AppendOptions } from '../append.ts'
-import { checkConversationFilter, checkConversationQuery } from '../checked-list.ts'
-import { checkEventFilter, checkEventQuery, checkReadOptions } from '../checked-query.ts'
+import type { AppendResult, AppendOptions } from '../contract/append.ts'
+import { checkConversationFilter, checkConversationQuery } from '../kit/query/conversation-query.ts'
+import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
 import type {
   ConversationFilter,
   ConversationPatch,
   ConversationQuery,
   ConversationRecord,
   NewConversation,
-} from '../conversation-record.ts'
-import type { Lease } from '../lease.ts'
-import type { EventFilter, EventPage, EventQuery, Page } from '../query.ts'
-import type { Clock } from '../record.ts'
-import type { SaveSnapshotOptions, SnapshotPart } from '../snapshot.ts'
-import type { ReadOptions, Store, Unwatch } from '../store.ts'
-import type { StoredEvent } from '../stored-event.ts'
-import { Watches } from '../watches.ts'
+} from '../contract/conversation-record.ts'
+import { checkLeaseQuery } from '../kit/leases.ts'
+import type { Lease, LeaseQuery } from '../contract/lease.ts'
+import type { EventFilter, EventPage, EventQuery, Page } from '../contract/query.ts'
+import type { Clock } from '../kit/record.ts'
+import type { SaveSnapshotOptions, SnapshotPart } from '../contract/snapshot.ts'
+import type { ReadOptions, Store, Unwatch } from '../contract/store.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
+import { Watches } from '../kit/watches.ts'
 import { append } from './append.ts'
 import {
   createConversation,
@@ -25,7 +26,7 @@ import {
   findConversation,
   updateConversation,
 } from './conversations.ts'
-import { acquireLease, findLease, releaseLease } from './leases.ts'
+import { acquireLease, findLease, listLeases, releaseLease } from './leases.ts'
 import { countConversations, listConversations } from './list.ts'
 import { Poll } from './poll.ts'
 import { readLog, selectById } from './read.ts'
@@ -48,7 +49,7 @@ export class SqliteStore implements Store {
     this.#poll = new Poll(this.#watches, () => runner.connection, pollInterval)
   }
 
-  async append(id: string, facts: readonly Fact[], options: AppendOptions = {}): Promise<Appended> {
+  async append(id: string, facts: readonly Fact[], options: AppendOptions = {}): Promise<AppendResult> {
     const { events, added, tip } = await this.#runner.write((connection) =>
       append(connection, id, facts, options, this.#clock()),
     )
@@ -116,6 +117,11 @@ export class SqliteStore implements Store {
     return this.#runner.read((connection) => findLease(connection, conversationId))
   }
 
+  async listLeases(query?: LeaseQuery): Promise<Lease[]> {
+    const checked = checkLeaseQuery(query)
+    return this.#runner.read((connection) => listLeases(connection, checked, Number(this.#clock() / 1000n)))
+  }
+
   async saveSnapshot(
     id: string,
     parts: readonly SnapshotPart[],
@@ -136,7 +142,7 @@ export class SqliteStore implements Store {
     this.#runner.refuseWhenClosed()
     const unwatch = this.#watches.add(conversationId, wake)
     this.#poll.start()
-    // Whoever watches before anything else was called waits for others; they show only on an open connection.
+    // A watch before any other call waits for other processes; their appends show only on an open connection.
     if (this.#runner.connection === null) this.#runner.read(() => undefined).catch(() => undefined)
     return () => {
       unwatch()

@@ -1,39 +1,43 @@
-/** The function that appends a live batch: the row's lock, every check, the places of the facts, the rows, all in one round trip. */
+/**
+ * The function that appends a live batch: the row's lock, every check, the places of the facts, the rows, all in one
+ * round trip.
+ */
 
 import { BE_DURABLE, eachStanding, kindsWith, NOW, WRITER } from './phrases.ts'
 
 /**
- * `append_many` gives `[version, head_id, times, parent_ids]` as JSON, or null when anything speaks against the append, and then it has
- * changed nothing; what spoke against it the caller finds out by `decideAppend`, whose rules (`placeNext`) these are.
+ * `append_many` gives `[version, head_id, times, parent_ids]` as JSON, or null when anything speaks against the append,
+ * and then it has changed nothing; what spoke against it the caller finds out by `decideAppend`, whose rules
+ * (`placeNext`) these are.
  *
- * For each fact: its id, all of them new in the batch; its time in microseconds, null for the time before it; what a search finds it by;
- * its body, in lines; whether it is real, so that it becomes HEAD; its parent, null for HEAD; and where it moves HEAD, an empty text for
- * the empty HEAD. `p_refs` are the parents and moves that stand in the log, not in the batch; the caller has seen to it that those in
- * the batch stand before what names them.
+ * For each fact: its id, all of them new in the batch; its time in microseconds, null for the time before it; what a
+ * search finds it by; its body, in lines; whether it can be HEAD, and so becomes it; its parent, null for HEAD; and
+ * where it moves HEAD, an empty text for the empty HEAD. `p_refs` are the parents and moves that stand in the log, not
+ * in the batch; the caller has seen to it that those in the batch stand before what names them.
  */
 export const appendMany = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_many(
+CREATE OR REPLACE FUNCTION ${schema}.append_many(
   p_conversation text, ${WRITER},
   p_ids text[], p_times bigint[], p_kinds text[], p_sources text[], p_messages text[], p_bodies text,
-  p_real boolean[], p_parents text[], p_moves text[], p_refs text[]
+  p_can_be_head boolean[], p_parents text[], p_moves text[], p_refs text[]
 ) RETURNS text LANGUAGE plpgsql AS $body$
 DECLARE
   v ${schema}.conversations%ROWTYPE;
   v_count integer := cardinality(p_ids);
   v_seq integer;
   v_time bigint;
-  v_clock bigint;
+  v_max_time bigint;
   v_lane integer;
   v_end integer;
   v_at integer;
   v_id text;
-  v_real boolean;
+  v_can_be_head boolean;
   v_parent_id text;
   v_parent_seq integer;
   v_parent_lane integer;
-  v_parent_clock bigint;
+  v_parent_max_time bigint;
   v_times bigint[];
-  v_clocks bigint[];
+  v_max_times bigint[];
   v_lanes integer[];
   v_parent_ids text[];
 BEGIN
@@ -49,37 +53,37 @@ BEGIN
   END IF;
   ${BE_DURABLE}
   v_time := v.last_time;
-  v_clock := v.clock;
+  v_max_time := v.max_time;
   FOR i IN 1..v_count LOOP
     v_seq := v.version + i - 1;
     v_time := coalesce(p_times[i], v_time);
-    v.in_order := v.in_order AND (v_seq = 0 OR v_time >= v_clock);
-    v_clock := CASE WHEN v_seq = 0 THEN v_time ELSE greatest(v_clock, v_time) END;
+    v.in_order := v.in_order AND (v_seq = 0 OR v_time >= v_max_time);
+    v_max_time := CASE WHEN v_seq = 0 THEN v_time ELSE greatest(v_max_time, v_time) END;
     v_lane := v_seq;
 
     v_parent_id := coalesce(p_parents[i], v.head_id);
     IF p_parents[i] IS NULL THEN
       v_parent_seq := v.head_seq;
       v_parent_lane := v.head_lane;
-      v_parent_clock := v.head_clock;
+      v_parent_max_time := v.head_max_time;
     ELSIF v_parent_id = '__root__' THEN
       v_parent_id := NULL;
       v_parent_seq := NULL;
       v_parent_lane := NULL;
-      v_parent_clock := NULL;
+      v_parent_max_time := NULL;
     ELSE
       v_at := array_position(p_ids, v_parent_id);
       IF v_at IS NULL THEN
-        SELECT seq, lane, clock INTO v_parent_seq, v_parent_lane, v_parent_clock FROM ${schema}.events
+        SELECT seq, lane, max_time INTO v_parent_seq, v_parent_lane, v_parent_max_time FROM ${schema}.events
         WHERE conversation_id = p_conversation AND id = v_parent_id AND lane IS NOT NULL;
       ELSE
         v_parent_seq := v.version + v_at - 1;
         v_parent_lane := v_lanes[v_at];
-        v_parent_clock := v_clocks[v_at];
+        v_parent_max_time := v_max_times[v_at];
       END IF;
     END IF;
 
-    IF p_real[i] AND v_parent_seq IS NOT NULL THEN
+    IF p_can_be_head[i] AND v_parent_seq IS NOT NULL THEN
       IF v_parent_lane = v.tip_lane THEN
         v_end := v.tip_end;
       ELSE
@@ -91,11 +95,11 @@ BEGIN
       END IF;
     END IF;
     IF v_lane = v_seq THEN
-      INSERT INTO ${schema}.lanes (conversation_id, lane, parent_lane, parent_seq, parent_clock, last_seq)
-      VALUES (p_conversation, v_lane, v_parent_lane, v_parent_seq, v_parent_clock, v_seq);
+      INSERT INTO ${schema}.lanes (conversation_id, lane, parent_lane, parent_seq, parent_max_time, last_seq)
+      VALUES (p_conversation, v_lane, v_parent_lane, v_parent_seq, v_parent_max_time, v_seq);
     END IF;
 
-    IF p_real[i] THEN
+    IF p_can_be_head[i] THEN
       IF v_lane <> v.tip_lane THEN
         UPDATE ${schema}.lanes SET last_seq = v.tip_end
         WHERE conversation_id = p_conversation AND lane = v.tip_lane;
@@ -105,61 +109,61 @@ BEGIN
       v.head_id := p_ids[i];
       v.head_seq := v_seq;
       v.head_lane := v_lane;
-      v.head_clock := v_clock;
+      v.head_max_time := v_max_time;
       v.head_parent_id := v_parent_id;
     ELSIF p_moves[i] = '' THEN
       v.head_id := NULL;
       v.head_seq := NULL;
       v.head_lane := NULL;
-      v.head_clock := NULL;
+      v.head_max_time := NULL;
       v.head_parent_id := NULL;
     ELSIF p_moves[i] IS NOT NULL THEN
-      -- HEAD means the nearest real entry from there upwards.
+      -- HEAD means the nearest entry that can be it, from there upwards.
       v_id := p_moves[i];
       LOOP
         v_at := array_position(p_ids, v_id);
         IF v_at IS NULL THEN
-          SELECT id, seq, lane, clock, parent_id, real
-          INTO v.head_id, v.head_seq, v.head_lane, v.head_clock, v.head_parent_id, v_real
+          SELECT id, seq, lane, max_time, parent_id, can_be_head
+          INTO v.head_id, v.head_seq, v.head_lane, v.head_max_time, v.head_parent_id, v_can_be_head
           FROM ${schema}.events WHERE conversation_id = p_conversation AND id = v_id AND lane IS NOT NULL;
         ELSE
-          v_real := p_real[v_at];
+          v_can_be_head := p_can_be_head[v_at];
           v.head_id := v_id;
           v.head_seq := v.version + v_at - 1;
           v.head_lane := v_lanes[v_at];
-          v.head_clock := v_clocks[v_at];
+          v.head_max_time := v_max_times[v_at];
           v.head_parent_id := v_parent_ids[v_at];
         END IF;
-        EXIT WHEN v_real IS NOT FALSE;
+        EXIT WHEN v_can_be_head IS NOT FALSE;
         v_id := v.head_parent_id;
       END LOOP;
     END IF;
 
     v_times[i] := v_time;
-    v_clocks[i] := v_clock;
+    v_max_times[i] := v_max_time;
     v_lanes[i] := v_lane;
     v_parent_ids[i] := v_parent_id;
   END LOOP;
 
   INSERT INTO ${schema}.events
-    (conversation_id, seq, lane, time, clock, real, stamped, id, parent_id, kind, source, message, body)
-  SELECT p_conversation, v.version + (n - 1)::integer, f.lane, f.time, f.clock, f.real,
+    (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, parent_id, kind, source, message, body)
+  SELECT p_conversation, v.version + (n - 1)::integer, f.lane, f.time, f.max_time, f.can_be_head,
     f.asked IS NULL AND (f.parent_id IS NOT NULL OR v.version + n > 1),
     f.id, f.parent_id, f.kind, f.source, f.message, f.body
   FROM unnest(
-    v_lanes, v_times, v_clocks, p_real, p_parents, p_ids, v_parent_ids, p_kinds, p_sources, p_messages,
+    v_lanes, v_times, v_max_times, p_can_be_head, p_parents, p_ids, v_parent_ids, p_kinds, p_sources, p_messages,
     string_to_array(p_bodies, E'\\n')
-  ) WITH ORDINALITY AS f (lane, time, clock, real, asked, id, parent_id, kind, source, message, body, n);
+  ) WITH ORDINALITY AS f (lane, time, max_time, can_be_head, asked, id, parent_id, kind, source, message, body, n);
   UPDATE ${schema}.conversations SET
     version = v.version + v_count,
     last_time = v_time,
-    clock = v_clock,
+    max_time = v_max_time,
     in_order = v.in_order,
     tip_lane = v.tip_lane,
     tip_end = v.tip_end,
     head_seq = v.head_seq,
     head_lane = v.head_lane,
-    head_clock = v.head_clock,
+    head_max_time = v.head_max_time,
     head_id = v.head_id,
     head_parent_id = v.head_parent_id,
     kinds = ${kindsWith('p_kinds', 'p_sources')},

@@ -1,14 +1,17 @@
-/** The function that appends the usual event, one that goes on from HEAD in HEAD's lane: two statements in one round trip. */
+/**
+ * The function that appends the usual event, one that goes on from HEAD in HEAD's lane: two statements in one round
+ * trip.
+ */
 
 import { BE_DURABLE, NOW, WRITER } from './phrases.ts'
 
 /**
- * `append_one` gives the position, the time and the parent, with spaces between; for whatever is not as usual it gives what `append_many`
- * makes of it. The update takes the row's lock, and is made
- * only when nothing speaks against the append; an id that is taken fails it by the unique index, and then nothing is appended.
+ * `append_one` gives the position, the time and the parent, with spaces between; for whatever is not as usual it gives
+ * what `append_many` makes of it. The update takes the row's lock, and is made only when nothing speaks against the
+ * append; an id that is taken fails it by the unique index, and then nothing is appended.
  */
 export const appendOne = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_one(
+CREATE OR REPLACE FUNCTION ${schema}.append_one(
   p_conversation text, ${WRITER},
   p_id text, p_time bigint, p_kind text, p_source text, p_message text, p_body text
 ) RETURNS text LANGUAGE plpgsql AS $body$
@@ -16,18 +19,18 @@ DECLARE
   v_seq integer;
   v_lane integer;
   v_time bigint;
-  v_clock bigint;
+  v_max_time bigint;
   v_parent text;
   v_kind text := p_kind || ' ' || p_source;
 BEGIN
   UPDATE ${schema}.conversations SET
     version = version + 1,
     last_time = coalesce(p_time, last_time),
-    clock = greatest(clock, coalesce(p_time, last_time)),
-    in_order = in_order AND coalesce(p_time, last_time) >= clock,
+    max_time = greatest(max_time, coalesce(p_time, last_time)),
+    in_order = in_order AND coalesce(p_time, last_time) >= max_time,
     tip_end = version,
     head_seq = version,
-    head_clock = greatest(clock, coalesce(p_time, last_time)),
+    head_max_time = greatest(max_time, coalesce(p_time, last_time)),
     head_parent_id = head_id,
     head_id = p_id,
     kinds = CASE WHEN v_kind = ANY (kinds) THEN kinds ELSE kinds || v_kind END,
@@ -37,8 +40,8 @@ BEGIN
     AND (p_expected IS NULL OR version = p_expected)
     AND (p_owner IS NULL OR (lease_owner = p_owner AND lease_generation = p_generation))
     AND NOT (p_zoneless AND time_zone IS NOT NULL)
-  RETURNING head_seq, head_lane, last_time, head_clock, head_parent_id
-    INTO v_seq, v_lane, v_time, v_clock, v_parent;
+  RETURNING head_seq, head_lane, last_time, head_max_time, head_parent_id
+    INTO v_seq, v_lane, v_time, v_max_time, v_parent;
   IF NOT FOUND THEN
     RETURN ${schema}.append_many(
       p_conversation, p_expected, p_owner, p_generation, p_zoneless, p_now,
@@ -48,9 +51,9 @@ BEGIN
   END IF;
   ${BE_DURABLE}
   INSERT INTO ${schema}.events
-    (conversation_id, seq, lane, time, clock, real, stamped, id, parent_id, kind, source, message, body)
+    (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, parent_id, kind, source, message, body)
   VALUES
-    (p_conversation, v_seq, v_lane, v_time, v_clock, true, true, p_id, v_parent, p_kind, p_source, p_message, p_body);
+    (p_conversation, v_seq, v_lane, v_time, v_max_time, true, true, p_id, v_parent, p_kind, p_source, p_message, p_body);
   RETURN v_seq || ' ' || v_time || ' ' || v_parent;
 END
 $body$;

@@ -1,25 +1,16 @@
-/** The numbered steps from nothing to the schema that this version works with. */
+/** The numbered steps from nothing to the tables that this version works with. */
 
-import { appendMany } from './append-many.ts'
-import { appendOne } from './append-one.ts'
-import { deleteConversation } from './delete-conversation.ts'
-import { search } from './search.ts'
-import { searchPath } from './search-path.ts'
-import { snapshots } from './snapshots.ts'
+import { snapshotTables } from './snapshot-tables.ts'
 import { tables } from './tables.ts'
-import { writePlacement } from './write-placement.ts'
+
+/** A step: statements for a schema, whose name it is given quoted. */
+export type Migration = (schema: string) => string
 
 /**
- * What each step does, the first at index 0: a quoted schema goes in, statements come out. A step that was published never changes; what
- * must change is done by the next one.
+ * What each step does, the first at index 0. A step that was published never changes, and is made of nothing that does:
+ * what must change is done by the next one. Functions are no part of them (`FUNCTIONS`).
  */
-export const MIGRATIONS: readonly ((schema: string) => string)[] = [
-  (schema) =>
-    [tables, appendMany, appendOne, writePlacement, deleteConversation, search, searchPath]
-      .map((make) => make(schema))
-      .join('\n'),
-  snapshots,
-]
+export const MIGRATIONS: readonly Migration[] = [tables, snapshotTables]
 
 /** The version that this code works with. */
 export const LATEST = MIGRATIONS.length

@@ -1,11 +1,19 @@
 /** Pieces of SQL that several functions share. */
 
-/** The server's time in microseconds since 1970; as a float, which holds them exactly until the year 2255, and is fast. */
+/**
+ * The server's time in microseconds since 1970; as a float, which holds them exactly until the year 2255, and is fast.
+ */
 export const NOW = `(date_part('epoch', clock_timestamp()) * 1000000)::bigint`
 
-/** Makes this transaction's commit wait for the disk where the server's default would let a crash lose what was acknowledged. */
+/**
+ * Settings of `synchronous_commit` by which what was acknowledged is lost in a crash, or when a standby takes over
+ * (design D12).
+ */
+const WEAK = `('off', 'local', 'remote_write')`
+
+/** Makes this transaction's commit wait for this disk, and for that of the synchronous standby where there is one. */
 export const BE_DURABLE = `
-  IF current_setting('synchronous_commit') = 'off' THEN
+  IF current_setting('synchronous_commit') IN ${WEAK} THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;`
 
@@ -14,20 +22,22 @@ export const WRITER = `p_expected integer, p_owner text, p_generation integer, p
 
 /** The same for a statement of its own, to be joined: one row. */
 export const DURABLE = `(
-  SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END
+  SELECT CASE WHEN current_setting('synchronous_commit') IN ${WEAK} THEN set_config('synchronous_commit', 'on', true) END
 ) AS durable`
 
 /**
- * How the functions that search are planned: once, since a plan for the values at hand is no better and costs more than the page; and
- * along an index in its order. The planner knows the length of the average conversation at most: where most are short, or it has yet to
- * count, it would read all of a long one and sort. What was found is still sorted where no index can. Each setting costs a call some
- * microseconds, so there are no more: whatever else reads a whole conversation would have to sort it, too.
+ * How the functions that search are planned: once, since a plan for the values at hand is no better and costs more than
+ * the page; and along an index in its order. The planner knows the length of the average conversation at most: where
+ * most are short, or it has yet to count, it would read all of a long one and sort. What was found is still sorted
+ * where no index can. Each setting costs a call some microseconds, so there are no more: whatever else reads a whole
+ * conversation would have to sort it, too.
  */
 export const STEADY = `STABLE SET plan_cache_mode = force_generic_plan SET enable_sort = off`
 
 /**
- * The events `e` of the tree with these ids, as a table to select from. One after the other, each by its index: given a list to find, the
- * planner goes by the length of the average conversation, and reads all of a long one where most are short.
+ * The events `e` of the tree with these ids, as a table to select from. One after the other, each by its index: given a
+ * list to find, the planner goes by the length of the average conversation, and reads all of a long one where most are
+ * short.
  */
 export const eachStanding = (schema: string, conversation: string, ids: string): string => `
       unnest(${ids}) AS wanted_id CROSS JOIN LATERAL (
@@ -35,7 +45,10 @@ export const eachStanding = (schema: string, conversation: string, ids: string):
         WHERE s.conversation_id = ${conversation} AND s.id = wanted_id AND s.lane IS NOT NULL LIMIT 1
       ) e`
 
-/** The kinds and sources that a log has, `<kind> <source>` each, with those of new events: for the update of a conversation. */
+/**
+ * The kinds and sources that a log has, `<kind> <source>` each, with those of new events: for the update of a
+ * conversation.
+ */
 export const kindsWith = (kinds: string, sources: string): string => `kinds || ARRAY(
       SELECT DISTINCT n.kind || ' ' || n.source FROM unnest(${kinds}, ${sources}) AS n (kind, source)
       WHERE n.kind IS NOT NULL AND n.kind || ' ' || n.source <> ALL (kinds)

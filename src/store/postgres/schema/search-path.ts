@@ -1,14 +1,17 @@
-/** The functions that search along a path in a log that is in time order: its pieces lie one after another, and so are they read. */
+/**
+ * The functions that search along a path in a log that is in time order: its segments lie one after another, and so are
+ * they read.
+ */
 
 import { asked, beginSearch, by, COLUMNS, FEW, groups, mergedPage, range, STRETCH } from './search.ts'
 
 /**
- * `path_up` and `path_down` take what `search_up` and `search_down` take, with a leaf, and give the same. Where the log is not in time order
- * they leave it to those. Else positions are in the order of times, and no piece of the path begins before the one above it ends: pieces
- * are read until the page is full, each
+ * `path_up` and `path_down` take what `search_up` and `search_down` take, with a leaf, and give the same. Where the log
+ * is not in time order they leave it to those. Else positions are in the order of times, and no segment of the path
+ * begins before the one above it ends: segments are read until the page is full, each
  *
- * - as a stretch of positions, when most events are likely to fit (`p_dense`), since a lane mostly has all positions between its first and
- *   its last, unless a look at where the page would end tells that this one does not;
+ * - as a stretch of positions, when most events are likely to fit (`p_dense`), since a lane mostly has all positions
+ *   between its first and its last, unless a look at where the page would end shows that this one does not;
  * - and beyond that stretch in the ranges of each kind and source in the index of its lane.
  */
 export const searchPath = (schema: string): string => `
@@ -16,7 +19,7 @@ ${way(schema, 'up')}
 ${way(schema, 'down')}
 `
 
-const ON_PIECE = 'AND o.lane = p.lane AND o.seq <= p.up_to'
+const ON_SEGMENT = 'AND o.lane = p.lane AND o.seq <= p.up_to'
 const ON_LAST = 'AND o.lane = v_lanes[v_end] AND o.seq <= v_up_to[v_end]'
 
 /** Times that stand for no bound, as the caller writes them. */
@@ -32,8 +35,9 @@ const positions = (schema: string, order: string, from: string, until: string): 
 const fits = `e.kind IS NOT NULL AND ${asked('e.kind', 'e.source')}`
 
 /**
- * A branch that was left and come back to goes on at the log's end, with other lanes in between: the lowest of its events there hangs on the
- * next one of the lane, since a lane is a chain, and reading goes on there; once, since where lanes lie by turns their ranges are sooner read.
+ * A branch that was left and come back to goes on at the log's end, with other lanes in between: the lowest of its
+ * events there hangs on the next one of the lane, since a lane is a chain, and reading goes on there; once, since where
+ * lanes lie by turns their ranges are sooner read.
  */
 const overGap = (schema: string): string => `
     IF NOT v_is_run AND NOT v_went_over THEN
@@ -61,7 +65,7 @@ const way = (schema: string, name: 'up' | 'down'): string => {
   const order = isUp ? 'ASC' : 'DESC'
   const step = isUp ? '+ 1' : '- 1'
   const slice = isUp ? 'v_begin:v_end' : 'v_end:v_begin'
-  const PIECES = `unnest(v_lanes[${slice}], v_up_to[${slice}]) AS p (lane, up_to)`
+  const SEGMENTS = `unnest(v_lanes[${slice}], v_up_to[${slice}]) AS p (lane, up_to)`
   const WITHIN = `o.conversation_id = p_conversation AND o.kind IS NOT NULL`
   return `${beginSearch(schema, `path_${name}`)}
   v_in_order boolean;
@@ -79,7 +83,7 @@ const way = (schema: string, name: 'up' | 'down'): string => {
   v_at integer;
   v_begin integer;
   v_end integer;
-  v_hoped integer;
+  v_estimated integer;
   v_want integer := CASE WHEN p_dense THEN p_most + p_most / 8 ELSE 2 * p_most END;
   v_from integer;
   v_until integer;
@@ -114,25 +118,25 @@ BEGIN
 
   v_at := ${isUp ? '1' : 'cardinality(v_lanes)'};
   WHILE v_at BETWEEN 1 AND cardinality(v_lanes) LOOP
-    -- So many pieces as should hold the page; those beyond the bounds are none.
-    v_hoped := 0;
+    -- So many segments as should hold the page; those beyond the bounds are none.
+    v_estimated := 0;
     LOOP
       IF v_lanes[v_at] <= v_last AND v_up_to[v_at] >= v_first THEN
-        -- A long piece is read by itself, in order and no further than the page goes.
-        EXIT WHEN p_dense AND v_hoped > 0
+        -- A long segment is read by itself, in order and no further than the page goes.
+        EXIT WHEN p_dense AND v_estimated > 0
           AND least(v_up_to[v_at], v_last) - greatest(v_lanes[v_at], v_first) >= p_most;
-        IF v_hoped = 0 THEN
+        IF v_estimated = 0 THEN
           v_begin := v_at;
         END IF;
         v_end := v_at;
         v_from := greatest(v_lanes[v_at], v_first);
         v_until := least(v_up_to[v_at], v_last);
-        v_hoped := v_hoped + v_until - v_from + 1;
+        v_estimated := v_estimated + v_until - v_from + 1;
       END IF;
       v_at := v_at ${step};
-      EXIT WHEN v_hoped >= v_want OR v_lanes[v_at] IS NULL;
+      EXIT WHEN v_estimated >= v_want OR v_lanes[v_at] IS NULL;
     END LOOP;
-    EXIT WHEN v_hoped = 0;
+    EXIT WHEN v_estimated = 0;
     v_want := 2 * v_want;
     v_is_run := p_dense;
     IF p_dense AND v_begin = v_end AND v_until - v_from >= v_most THEN
@@ -147,14 +151,14 @@ ${isUp ? '' : overGap(schema)}
         RETURN QUERY SELECT ${COLUMNS} FROM ${positions(schema, order, 'v_from', 'v_until')} e
         WHERE e.lane = v_lanes[v_end] AND ${fits} LIMIT v_most;
       ELSE
-        RETURN QUERY SELECT ${COLUMNS} FROM ${PIECES}
+        RETURN QUERY SELECT ${COLUMNS} FROM ${SEGMENTS}
         CROSS JOIN LATERAL ${positions(schema, order, 'greatest(p.lane, v_first)', 'least(p.up_to, v_last)')} e
         WHERE e.lane = p.lane AND ${fits} ORDER BY e.seq ${order} LIMIT v_most;
       END IF;
       GET DIAGNOSTICS v_count = ROW_COUNT;
       v_most := v_most - v_count;
       EXIT WHEN v_most = 0;
-      -- Positions have no gaps: only the last of these pieces may be longer than the stretch of it that was read.
+      -- Positions have no gaps: only the last of these segments may be longer than the stretch of it that was read.
       CONTINUE WHEN v_until - v_from < ${STRETCH};
       v_begin := v_end;
       ${isUp ? `v_from := v_from + ${STRETCH};` : `v_until := v_until - ${STRETCH};`}
@@ -173,8 +177,8 @@ ${isUp ? '' : overGap(schema)}
     IF v_begin = v_end AND cardinality(v_kinds) <= ${FEW} THEN
       ${mergedPage(schema, order, ON_LAST)}
     ELSE
-      RETURN QUERY SELECT ${COLUMNS} FROM ${PIECES} CROSS JOIN unnest(v_kinds, v_sources) AS g (kind, source)
-      CROSS JOIN LATERAL (SELECT * FROM ${range(schema, order, ON_PIECE)} o LIMIT v_most) e
+      RETURN QUERY SELECT ${COLUMNS} FROM ${SEGMENTS} CROSS JOIN unnest(v_kinds, v_sources) AS g (kind, source)
+      CROSS JOIN LATERAL (SELECT * FROM ${range(schema, order, ON_SEGMENT)} o LIMIT v_most) e
       ORDER BY ${by('e', order)} LIMIT v_most;
     END IF;
     GET DIAGNOSTICS v_count = ROW_COUNT;

@@ -1,28 +1,33 @@
-/** The functions that search a log: pages of it in time order, with every filter, in one round trip and with plans that are made once. */
+/**
+ * The functions that search a log: pages of it in time order, with every filter, in one round trip and with plans that
+ * are made once.
+ */
 
+import { MAX_PAGE_SIZE } from '../../contract/query.ts'
 import { STEADY } from './phrases.ts'
 
 /**
- * `path_to` gives the path to a leaf in pieces, as `pathPieces` does. `search_up` and `search_down` give a page: at most `p_most` of the
- * events that lie after one (time, seq) and before another, are of one of the kinds and sources, hold a text, and stand on the path to a
- * leaf; each of these only where it is not null. They walk
+ * `path_to` gives the path to a leaf in segments, as `pathSegments` does. `search_up` and `search_down` give a page: at
+ * most `p_most` of the events that lie after one (time, seq) and before another, are of one of the kinds and sources,
+ * hold a text, and stand on the path to a leaf; each of these only where it is not null. They walk
  *
  * - the time index, when there is nothing to filter;
  * - a stretch of it, when most events are likely to fit (`p_dense`), and from its end on what follows;
- * - the range of each kind and source in its index, on a path those of each of its lanes; each no further than a page. When that could be
- *   many ranges they take those of the kinds and sources that the log has. On a path of several lanes, of which most
- *   lie one after the other in time, they first find a place that a page does not go beyond, so that no more is read of each.
+ * - the range of each kind and source in its index, on a path those of each of its lanes; each no further than a page.
+ *   When that could be many ranges they take those of the kinds and sources that the log has. On a path of several
+ *   lanes, of which most lie one after the other in time, they first find a place that a page does not go beyond, so
+ *   that no more is read of each.
  *
  * A subquery's own limit is a number, for the planner, which does not see how few rows a parameter asks for.
  */
 export const search = (schema: string): string => `
-CREATE FUNCTION ${schema}.path_to(p_conversation text, p_leaf text)
+CREATE OR REPLACE FUNCTION ${schema}.path_to(p_conversation text, p_leaf text)
 RETURNS TABLE (lane integer, up_to integer, until bigint) LANGUAGE sql STABLE AS $body$
   WITH RECURSIVE path (lane, up_to, until) AS (
-    SELECT e.lane, e.seq, e.clock FROM ${schema}.events e
+    SELECT e.lane, e.seq, e.max_time FROM ${schema}.events e
     WHERE e.conversation_id = p_conversation AND e.id = p_leaf AND e.lane IS NOT NULL
     UNION ALL
-    SELECT l.parent_lane, l.parent_seq, l.parent_clock FROM path
+    SELECT l.parent_lane, l.parent_seq, l.parent_max_time FROM path
     CROSS JOIN LATERAL (
       SELECT * FROM ${schema}.lanes l WHERE l.conversation_id = p_conversation AND l.lane = path.lane LIMIT 1
     ) l
@@ -34,8 +39,8 @@ ${way(schema, 'search_up', 'ASC')}
 ${way(schema, 'search_down', 'DESC')}
 `
 
-/** The most that a page asks for: a hundred, and one to know whether there are more. */
-export const PAGE = 101
+/** The most that a page asks for: one beyond it shows whether there are more. */
+export const PAGE = MAX_PAGE_SIZE + 1
 
 /** How many events are looked at where most are likely to fit. */
 export const STRETCH = 2 * PAGE
@@ -45,7 +50,7 @@ export const FEW = 8
 
 /** How every function that gives a page begins: what it is given and gives, and its first variables. */
 export const beginSearch = (schema: string, name: string): string => `
-CREATE FUNCTION ${schema}.${name}(
+CREATE OR REPLACE FUNCTION ${schema}.${name}(
   p_conversation text, p_low_time bigint, p_low_seq integer, p_high_time bigint, p_high_seq integer, p_most integer,
   p_dense boolean, p_kinds text[], p_sources text[], p_text text, p_leaf text
 ) RETURNS TABLE (seq integer, id text, parent_id text, stamped boolean, "time" bigint, body text)
@@ -161,7 +166,10 @@ $body$;
 `
 }
 
-/** Finds the kinds and sources to look for: all that are asked for where these are few, else those of them that the log has. */
+/**
+ * Finds the kinds and sources to look for: all that are asked for where these are few, else those of them that the log
+ * has.
+ */
 export const groups = (schema: string, areFew: string): string => `IF ${areFew} THEN
     SELECT array_agg(k.kind), array_agg(s.source) INTO v_kinds, v_sources
     FROM unnest(p_kinds) AS k (kind) CROSS JOIN unnest(p_sources) AS s (source);
@@ -179,7 +187,7 @@ export const by = (table: string, order: string): string => `${table}.time ${ord
 export const asked = (kind: string, source: string): string =>
   `(p_kinds IS NULL OR ${kind} = ANY (p_kinds)) AND (p_sources IS NULL OR ${source} = ANY (p_sources))`
 
-/** The ranges of a path: its pieces, each with every kind and source. */
+/** The ranges of a path: its segments, each with every kind and source. */
 const RANGES = `unnest(v_lanes, v_up_to, v_until) AS p (lane, up_to, until)
       CROSS JOIN unnest(v_kinds, v_sources) AS g (kind, source)`
 
@@ -206,8 +214,8 @@ export const range = (
       )`
 
 /**
- * The next events of up to so many kinds and sources, merged as they come: unlike ranges that are read one by one and then sorted, none is
- * read further than the page goes.
+ * The next events of up to so many kinds and sources, merged as they come: unlike ranges that are read one by one and
+ * then sorted, none is read further than the page goes.
  */
 const merged = (schema: string, order: string, count: number, path = ''): string => {
   const ranges = Array.from({ length: count }, (_, i) =>
@@ -216,7 +224,10 @@ const merged = (schema: string, order: string, count: number, path = ''): string
   return `(${ranges.join(' UNION ALL ')})`
 }
 
-/** As many ranges as are merged at once: each has a plan of its own, and one that is empty costs almost as much as another. */
+/**
+ * As many ranges as are merged at once: each has a plan of its own, and one that is empty costs almost as much as
+ * another.
+ */
 const SIZES = [1, 2, 4, 5, 6, FEW]
 
 /** Returns the page of up to `FEW` kinds and sources. */
@@ -229,6 +240,6 @@ export const mergedPage = (schema: string, order: string, path = ''): string => 
     END IF;`
 }
 
-/** Those of a piece of the path: what came on its lane before the path left it. */
+/** Those of a segment of the path: what came on its lane before the path left it. */
 const laneRange = (schema: string, order: string): string =>
   range(schema, order, 'AND o.lane = p.lane AND o.seq <= p.up_to AND o.time <= p.until')

@@ -1,15 +1,18 @@
-/** The tables: a quoted schema goes in, the statements that make them come out. */
+/** The tables and indexes of the first version. */
 
 /**
- * Three tables, each keyed by the conversation first, so that they distribute by it unchanged (design D12). The one index that begins
- * otherwise serves the list of conversations, the one query that crosses them, and on a column that never changes.
+ * Three tables, each keyed by the conversation first, so that they distribute by it unchanged (design D12). The one
+ * index that begins otherwise serves the list of conversations, and is on a column that never changes. The one of
+ * leases holds those that were not given back, few at any time, and changes when one is taken or given back, not when
+ * it is renewed.
  *
- * `conversations` holds the record, the lease, and the end of the log (`LogTip`), which every append locks and reads: no index names
- * what an append changes, so that its update touches no index (HOT). `in_order` says that no event has a time before that of an earlier one,
- * `kinds` which kinds and sources a search may find, `<kind> <source>` each.
+ * `conversations` holds the record, the lease, and the end of the log (`LogTip`), which every append locks and reads:
+ * no index names what an append changes, so that its update touches no index (HOT). `in_order` says that no event has a
+ * time before that of an earlier one, `kinds` which kinds and sources a search may find, `<kind> <source>` each.
  *
- * `events` holds one row for each position. `lane` is null for what is not in the tree, `kind` and `source` also for what no search
- * finds. `stamped` says that the body's `parent_id` is to be filled in on reading. `clock` is the latest time of any entry up to this one.
+ * `events` holds one row for each position. `lane` is null for what is not in the tree, `kind` and `source` also for
+ * what no search finds. `stamped` says that the body's `parent_id` is to be filled in on reading. `max_time` is the
+ * latest time of any entry up to this one.
  *
  * `lanes` holds where each lane branches off and its last entry, but for the lane that was appended to last.
  */
@@ -30,26 +33,27 @@ CREATE TABLE ${schema}.conversations (
   lease_expires_at bigint,
   version integer NOT NULL DEFAULT 0,
   last_time bigint NOT NULL DEFAULT 0,
-  clock bigint NOT NULL DEFAULT 0,
+  max_time bigint NOT NULL DEFAULT 0,
   in_order boolean NOT NULL DEFAULT true,
   kinds text[] COLLATE "C" NOT NULL DEFAULT '{}',
   tip_lane integer,
   tip_end integer,
   head_seq integer,
   head_lane integer,
-  head_clock bigint,
+  head_max_time bigint,
   head_id text COLLATE "C",
   head_parent_id text COLLATE "C"
 ) WITH (fillfactor = 70);
 CREATE INDEX conversations_by_creation ON ${schema}.conversations (created_at, conversation_id);
+CREATE INDEX conversations_by_lease ON ${schema}.conversations (conversation_id) WHERE lease_owner IS NOT NULL;
 
 CREATE TABLE ${schema}.events (
   conversation_id text COLLATE "C" NOT NULL,
   seq integer NOT NULL,
   lane integer,
   time bigint NOT NULL,
-  clock bigint,
-  real boolean NOT NULL,
+  max_time bigint,
+  can_be_head boolean NOT NULL,
   stamped boolean NOT NULL,
   id text COLLATE "C",
   parent_id text COLLATE "C",
@@ -71,7 +75,7 @@ CREATE TABLE ${schema}.lanes (
   lane integer NOT NULL,
   parent_lane integer,
   parent_seq integer,
-  parent_clock bigint,
+  parent_max_time bigint,
   last_seq integer NOT NULL,
   PRIMARY KEY (conversation_id, lane)
 );

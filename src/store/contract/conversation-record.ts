@@ -1,0 +1,73 @@
+/** The record of a conversation: what is known of it beside its log. */
+
+import type { JsonObject } from '../../event/shapes.ts'
+
+/** What a store knows of a conversation. Times are ISO 8601 in UTC with microseconds. */
+export interface ConversationRecord {
+  /** 1 to 200 characters of well-formed Unicode without control characters (design D19). */
+  readonly id: string
+  readonly title: string | null
+  /** Whether everybody may read it (interface section 4.1). */
+  readonly public: boolean
+  /** Lower-case letters and digits to at most 256 characters. */
+  readonly tags: Readonly<Record<string, string>>
+  /** Whatever the caller keeps with a conversation; the store never looks into it. */
+  readonly metadata: JsonObject
+  /** The zone in which timestamps without one were read at import, an IANA name; null for UTC (design D10). */
+  readonly timeZone: string | null
+  /** The conversation it was made for, or forked from. */
+  readonly parentConversationId: string | null
+  readonly createdAt: string
+  /** When the record or the log last changed. */
+  readonly updatedAt: string
+  /** Number of events in the log. */
+  readonly version: number
+  /** Id of the entry that HEAD means; null for the empty HEAD. */
+  readonly headId: string | null
+}
+
+/** What a new conversation begins with; what is left out is null, false or empty. */
+export interface NewConversation {
+  readonly id: string
+  readonly title?: string | null
+  readonly public?: boolean
+  readonly tags?: Readonly<Record<string, string>>
+  readonly metadata?: JsonObject
+  readonly timeZone?: string | null
+  readonly parentConversationId?: string | null
+}
+
+/** What may be changed later; what is left out stays. */
+export type ConversationPatch = Partial<
+  Pick<ConversationRecord, 'title' | 'public' | 'tags' | 'metadata' | 'timeZone'>
+>
+
+/** Which conversations to list. */
+export interface ConversationFilter {
+  /** Part of the title, letter case ignored. */
+  readonly titleContains?: string
+  readonly public?: boolean
+  readonly parentConversationId?: string
+  /** Tags that must be there with these values. */
+  readonly tags?: Readonly<Record<string, string>>
+  /** Instants, ISO 8601. */
+  readonly createdAtGte?: string
+  readonly createdAtLt?: string
+  readonly updatedAtGte?: string
+  readonly updatedAtLt?: string
+}
+
+/**
+ * Order of a list; ties go by id. A conversation that changes while it is paged by update time may move to a later
+ * page.
+ */
+export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
+
+/** A page of conversations to list. */
+export interface ConversationQuery extends ConversationFilter {
+  /** Default: created_at_desc. */
+  readonly order?: ConversationOrder
+  readonly cursor?: string
+  /** 1 to `MAX_PAGE_SIZE`, which is the default. */
+  readonly limit?: number
+}

@@ -1,0 +1,49 @@
+/** What a search asks for. */
+
+import type { EventKind } from '../../event/kinds.ts'
+import type { Source } from '../../event/shapes.ts'
+import type { StoredEvent } from './stored-event.ts'
+
+/** The most that a page of any list may hold, and what it holds where nothing is said. */
+export const MAX_PAGE_SIZE = 100
+
+/** Which events of a conversation to find; what is left out does not narrow. */
+export interface EventFilter {
+  readonly conversationId: string
+  readonly kinds?: readonly EventKind[]
+  readonly excludeKinds?: readonly EventKind[]
+  /** The source of the event, by its kind's default where the body names none. */
+  readonly source?: Source
+  /** Part of the text of a message (content and extended content), letter case ignored. */
+  readonly text?: string
+  /** Instants, ISO 8601, with a zone or in UTC; microseconds count. */
+  readonly timestampGte?: string
+  readonly timestampLt?: string
+  /** Only events on the path from the root to this one. Unknown: an empty page. */
+  readonly leafId?: string
+}
+
+/**
+ * A page of events to find: those of the tree. Quarantined lines are never among them, since they have no kind that
+ * could be trusted, and neither is a second event under a taken id.
+ */
+export interface EventQuery extends EventFilter {
+  /** By (instant, seq) upwards or downwards. Default: timestamp. */
+  readonly order?: 'timestamp' | 'timestamp_desc'
+  readonly cursor?: string
+  /** 1 to {@link MAX_PAGE_SIZE}, which is the default. */
+  readonly limit?: number
+  /**
+   * A page ends with the event with which its bodies come to so many bytes, roughly; it holds one at least, and a
+   * cursor goes on. No body beyond it is read. Default: no bound.
+   */
+  readonly maxBytes?: number
+}
+
+/** A page; `next_page_id` is null exactly when nothing is left. */
+export interface Page<T> {
+  readonly items: readonly T[]
+  readonly next_page_id: string | null
+}
+
+export type EventPage = Page<StoredEvent>

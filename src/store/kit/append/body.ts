@@ -1,0 +1,100 @@
+/**
+ * Bodies compared and stamped: what a caller sends twice is known again, and a live body carries the parent it was
+ * found.
+ */
+
+import { withDefaults } from '../../../event/defaults.ts'
+import { canonicalJson } from '../../../event/encode.ts'
+import { freezeJson } from '../../../event/freeze.ts'
+import { ROOT } from '../../../event/ids.ts'
+import { isObject } from '../../../event/json.ts'
+import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
+import type { JsonObject, JsonValue } from '../../../event/shapes.ts'
+import type { Event } from '../../../event/types.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Whether what a caller gives is what is stored already (law S). Fields that the caller left out or gave as null
+ * because they say nothing are not compared, the contract's defaults count as given, and the order of keys does not
+ * matter; nor does the record of a reply (`ReplyRecord`). Two quarantined lines are the same when their text is.
+ * O(size).
+ *
+ * @example
+ * const stored = { kind: 'PauseEvent', id: 'p', source: 'user', timestamp: '2026-01-01T00:00:00Z', parent_id: 'a' }
+ * sameBody(stored, { kind: 'PauseEvent', id: 'p' }) // true
+ * sameBody(stored, { kind: 'PauseEvent', id: 'p', parent_id: 'b' }) // false
+ */
+export function sameBody(stored: Fact, given: Fact): boolean {
+  if (isQuarantined(stored) || isQuarantined(given)) {
+    return isQuarantined(stored) && isQuarantined(given) && stored.raw === given.raw
+  }
+  if (stored.kind !== given.kind) return false
+  const before = withDefaults(stored) as object as Fields
+  const now = withDefaults(given) as object as Fields
+  return Object.keys(given).every((key) => {
+    // A null parent asks for HEAD, as no parent does, and has been resolved.
+    if (key === 'parent_id' && (given.parent_id ?? null) === null) return true
+    const said = (fields: Fields) => canonicalJson(withoutReply(given.kind, key, fields[key] ?? null))
+    return said(before) === said(now)
+  })
+}
+
+/**
+ * What a field says, without the record of the reply that the event came in: that belongs to one request, and an event
+ * that is yielded again was asked for again.
+ */
+function withoutReply(kind: string, key: string, value: unknown): unknown {
+  const holds =
+    (kind === 'ActionEvent' && key === 'tool_call') || (kind === 'MessageEvent' && key === 'llm_message')
+  if (!holds || !isObject(value as JsonValue)) return value
+  const { reply: _, ...rest } = value as JsonObject
+  return rest
+}
+
+/**
+ * The body of a live append, with the parent that was found for it (design D8): as it is where it names one, or is the
+ * first of its log; else with HEAD's id, or `__root__` for the empty HEAD. Frozen at its top. O(fields).
+ *
+ * @param first whether the log is empty
+ *
+ * @example
+ * stampedBody({ kind: 'PauseEvent', id: 'p' }, 'a', false) // { kind: 'PauseEvent', id: 'p', parent_id: 'a' }
+ * stampedBody({ kind: 'PauseEvent', id: 'p' }, null, false) // { kind: 'PauseEvent', id: 'p', parent_id: '__root__' }
+ * stampedBody({ kind: 'PauseEvent', id: 'p' }, null, true) // { kind: 'PauseEvent', id: 'p' }
+ */
+export function stampedBody(event: Event, headId: string | null, first: boolean): Event {
+  if ((event.parent_id ?? null) !== null || (headId === null && first)) return event
+  return Object.freeze({ ...event, parent_id: headId ?? ROOT })
+}
+
+/**
+ * The fact itself when it is frozen JSON to the bottom, as every decoded one is; else what its JSON text says, frozen:
+ * so that no caller changes a store by changing what it gave it. O(size).
+ *
+ * @example
+ * const event = ownFact({ kind: 'PauseEvent', id: 'p' })
+ * Object.isFrozen(event) // true
+ * ownFact(event) === event // true
+ */
+export function ownFact(fact: Fact): Fact {
+  if (isFrozenJson(fact)) return fact
+  const copy = JSON.parse(JSON.stringify(fact)) as JsonValue
+  freezeJson(copy)
+  return copy as object as Fact
+}
+
+function isFrozenJson(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
+  if (typeof value !== 'object' || value === null) {
+    return value === null || typeof value === 'string' || typeof value === 'boolean'
+  }
+  if (!Object.isFrozen(value)) return false
+  return Array.isArray(value) || isPlain(value) ? Object.values(value).every(isFrozenJson) : false
+}
+
+/** Whether an object has no class that would write itself in another way. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}

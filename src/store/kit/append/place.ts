@@ -1,0 +1,150 @@
+/** Grows the tree by the events of an append: parents, HEAD and lanes, each as it stood when its event came. */
+
+import { ColloquyError } from '../../../event/errors.ts'
+import { deriveEventId, isLegalId } from '../../../event/ids.ts'
+import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
+import { quote } from '../../../event/quote.ts'
+import { canKindBeHead, effectiveParent, headAfterIn, type TreeAccess } from '../../../event/tree-rule.ts'
+import type { Event } from '../../../event/types.ts'
+import { stampedBody } from './body.ts'
+import type { LaneEnd, LogTip, AppendContext } from './append-context.ts'
+import { type Lane, laneOf, type TreeNode } from './lanes.ts'
+import type { StoredEvent } from '../../contract/stored-event.ts'
+import { instantIn } from '../query/time-zone.ts'
+
+/** An entry to be stored. */
+export interface PlacedEvent {
+  readonly event: StoredEvent
+  /** The event's time, to compare by. */
+  readonly time: bigint
+  /**
+   * Its place in the tree: what is stored beside the event, so that others can hang on it; null for what is not in the
+   * tree.
+   */
+  readonly node: TreeNode | null
+}
+
+/** A log while an append is worked out: what stood before, and what is added so far. */
+export interface AppendDraft {
+  readonly context: AppendContext
+  /** Whether bodies are stamped, and faults are errors. */
+  readonly live: boolean
+  readonly added: PlacedEvent[]
+  readonly opened: Map<number, Lane>
+  /** The last entries of the lanes that this append has to do with. */
+  readonly ends: Map<number, number>
+  /** HEAD as it stood, and the entries added so far. */
+  readonly nodes: Map<string, TreeNode>
+  tip: LogTip
+}
+
+/** A draft with nothing added. */
+export function newAppendDraft(context: AppendContext, live: boolean): AppendDraft {
+  const { tip } = context
+  const ends = new Map(tip.lane === null ? [] : [[tip.lane.lane, tip.lane.end]])
+  // HEAD is known already, and no announced id when a state update of this append hangs on it.
+  const nodes = new Map(tip.head === null ? [] : [[tip.head.id, tip.head]])
+  return { context, live, added: [], opened: new Map(), ends, nodes, tip }
+}
+
+/**
+ * Adds the next fact at the end of the log (design D7, D8, D15, D16).
+ * @throws of a live append: `unknown_parent`, `unknown_event` for a move of HEAD to what does not stand.
+ */
+export function placeNext(draft: AppendDraft, fact: Fact): StoredEvent {
+  const { context, live, tip } = draft
+  const { conversationId } = context
+  const seq = tip.version
+  const event = isQuarantined(fact) ? null : fact
+  const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, seq, event))
+  // A live fact is new here, or it would have been deduplicated.
+  const inTree = id !== null && (live || find(draft, id) === undefined)
+  const parent = inTree ? parentOf(draft, fact) : null
+  const time = timeOf(event, context.timeZone) ?? tip.time
+  const maxTime = seq === 0 || time > tip.maxTime ? time : tip.maxTime
+  const body = live && event !== null ? stampedBody(event, tip.head?.id ?? null, seq === 0) : fact
+  const stored: StoredEvent = Object.freeze({
+    conversationId,
+    seq,
+    id,
+    fact: body,
+    parentId: parent?.id ?? null,
+    inTree,
+    time: String(time),
+  })
+  const node = inTree ? treeNodeOf(draft, stored, id, parent, maxTime) : null
+  const head = headAfter(draft, event, node)
+  const lane = node?.canBeHead === true ? { lane: node.lane, end: seq } : tip.lane
+  if (node !== null) draft.nodes.set(node.id, node)
+  draft.added.push({ event: stored, time, node })
+  draft.tip = { version: seq + 1, head, time, maxTime, lane }
+  return stored
+}
+
+/** The lanes that stood before and are left with another last entry; the one appended to last is in the tip. */
+export function leftLanes(draft: AppendDraft): LaneEnd[] {
+  return [...draft.ends]
+    .filter(([lane]) => !draft.opened.has(lane) && lane !== draft.tip.lane?.lane)
+    .map(([lane, end]) => ({ lane, end }))
+}
+
+function find(draft: AppendDraft, id: string): TreeNode | undefined {
+  // No database is asked for a text that it would change on the way in, and then find something else.
+  return draft.nodes.get(id) ?? (isLegalId(id) ? draft.context.find(id) : undefined)
+}
+
+/** A draft as a tree: what stood before, and what is added so far. */
+const DRAFT_TREE: TreeAccess<AppendDraft, TreeNode> = {
+  head: (draft) => draft.tip.head,
+  find,
+  above: (draft, { parentId }) => (parentId === null ? null : (find(draft, parentId) ?? null)),
+}
+
+function parentOf(draft: AppendDraft, fact: Fact): TreeNode | null {
+  const found = effectiveParent(DRAFT_TREE, draft, fact.parent_id)
+  if (found !== undefined) return found
+  if (!draft.live) return draft.tip.head
+  const asked = fact.parent_id ?? ''
+  throw new ColloquyError(
+    'unknown_parent',
+    `The parent ${quote(asked)} does not stand in the log; append it first, or name no parent to go on from HEAD.`,
+    { conversationId: draft.context.conversationId, id: fact.id, parentId: asked },
+  )
+}
+
+function timeOf(event: Event | null, timeZone: string | null): bigint | undefined {
+  return event?.timestamp === undefined ? undefined : instantIn(event.timestamp, timeZone)
+}
+
+function treeNodeOf(
+  draft: AppendDraft,
+  stored: StoredEvent,
+  id: string,
+  parent: TreeNode | null,
+  maxTime: bigint,
+): TreeNode {
+  const { seq, parentId, fact } = stored
+  const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
+  const canBeHead = canKindBeHead(kind)
+  const endOf = (node: TreeNode): number => draft.ends.get(node.lane) ?? draft.context.laneEnd(node.lane)
+  const lane = laneOf(seq, canBeHead, parent, endOf)
+  if (lane === seq) {
+    const from = parent === null ? null : { lane: parent.lane, seq: parent.seq, maxTime: parent.maxTime }
+    draft.opened.set(lane, { lane, parent: from, end: seq })
+  } else {
+    const opened = draft.opened.get(lane)
+    if (opened !== undefined) draft.opened.set(lane, { ...opened, end: seq })
+  }
+  draft.ends.set(lane, seq)
+  return { seq, id, parentId, canBeHead, lane, maxTime }
+}
+
+function headAfter(draft: AppendDraft, event: Event | null, node: TreeNode | null): TreeNode | null {
+  const { head, move } = headAfterIn(DRAFT_TREE, draft, node, event)
+  if (move !== 'unknown' || !draft.live || event?.kind !== 'ConversationStateUpdateEvent') return head
+  throw new ColloquyError(
+    'unknown_event',
+    `HEAD cannot go to ${typeof event.value === 'string' ? quote(event.value) : 'a value that is no id'}: no such event stands in the log.`,
+    { conversationId: draft.context.conversationId, id: event.value },
+  )
+}

@@ -1,0 +1,87 @@
+/**
+ * Checks single values that callers give, so that a wrong one is refused by the name of its field before any store sees
+ * it.
+ */
+
+import { ColloquyError } from '../../../event/errors.ts'
+import { isLegalId } from '../../../event/ids.ts'
+import { parseInstant } from '../../../event/time.ts'
+
+/** A value that was not checked yet; null counts as left out. */
+export type Given = unknown
+
+/** Throws for a field that breaks its rule, naming it in `data.field`. */
+export type Refuse = (field: string, rule: string) => never
+
+/** Refuses an argument or an option. @throws `invalid_argument`. */
+export function invalidArgument(field: string, rule: string): never {
+  throw new ColloquyError('invalid_argument', `${field} ${rule}.`, { field })
+}
+
+/** Refuses what asks for a page or a count. @throws `invalid_query`. */
+export function invalidQuery(field: string, rule: string): never {
+  throw new ColloquyError('invalid_query', `${field} ${rule}.`, { field })
+}
+
+/** A text, or null when it was left out. */
+export function checkText(field: string, value: Given, refuse: Refuse = invalidQuery): string | null {
+  if (value === undefined || value === null) return null
+  return typeof value === 'string' ? value : refuse(field, 'must be a string')
+}
+
+/** An id that something could have, or null when it was left out. */
+export function checkId(field: string, value: Given, refuse: Refuse = invalidQuery): string | null {
+  const text = checkText(field, value, refuse)
+  if (text === null || isLegalId(text)) return text
+  return refuse(
+    field,
+    'must be an id: 1 to 200 characters of well-formed Unicode, without control characters, not "__root__"',
+  )
+}
+
+/** True, false, or null when it was left out. */
+export function checkBoolean(field: string, value: Given, refuse: Refuse = invalidQuery): boolean | null {
+  if (value === undefined || value === null) return null
+  return typeof value === 'boolean' ? value : refuse(field, 'must be true or false')
+}
+
+/** An instant in microseconds, or null when it was left out. */
+export function checkInstant(field: string, value: Given): bigint | null {
+  const text = checkText(field, value)
+  if (text === null) return null
+  return (
+    parseInstant(text) ??
+    invalidQuery(field, 'must be a date and time in ISO 8601, as in 2026-01-31T10:00:00.5+01:00')
+  )
+}
+
+/** A whole number within bounds, or what stands for it when it was left out. */
+export function checkInteger<T>(
+  field: string,
+  value: Given,
+  min: number,
+  max: number,
+  otherwise: T,
+  refuse: Refuse = invalidQuery,
+): number | T {
+  if (value === undefined || value === null) return otherwise
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value
+  return refuse(
+    field,
+    max === Number.MAX_SAFE_INTEGER
+      ? `must be an integer from ${min} on`
+      : `must be an integer from ${min} to ${max}`,
+  )
+}
+
+/** One of some texts, or null when it was left out. */
+export function checkOneOf<T extends string>(
+  field: string,
+  value: Given,
+  choices: readonly T[],
+  refuse: Refuse = invalidQuery,
+): T | null {
+  if (value === undefined || value === null) return null
+  const found = choices.find((choice) => choice === value)
+  return found ?? refuse(field, `must be one of ${choices.join(', ')}`)
+}

@@ -1,0 +1,129 @@
+/** Checks searches of events, with instants, sets and the cursor's position ready for any adapter. */
+
+import { EVENT_KINDS, type EventKind, isEventKind } from '../../../event/kinds.ts'
+import { type Source, SOURCES } from '../../../event/shapes.ts'
+import {
+  checkId,
+  checkInstant,
+  checkInteger,
+  checkOneOf,
+  checkText,
+  invalidArgument,
+  invalidQuery,
+} from './check-value.ts'
+import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
+import { foldText } from './message-text.ts'
+import type { EventFilter, EventQuery } from '../../contract/query.ts'
+import type { ReadOptions } from '../../contract/store.ts'
+import type { StoredEvent } from '../../contract/stored-event.ts'
+
+/** A filter that every store reads alike; null does not narrow. */
+export interface CheckedEventFilter {
+  readonly conversationId: string
+  /**
+   * The kinds let through, in the contract's order: those asked for without those excluded, with a text none but
+   * MessageEvent.
+   */
+  readonly kinds: ReadonlySet<EventKind> | null
+  readonly source: Source | null
+  /** Part of what `messageText` gives, folded. */
+  readonly text: string | null
+  /** Microseconds since 1970; the first instant let through, and the first no longer let through. */
+  readonly from: bigint | null
+  readonly until: bigint | null
+  readonly leafId: string | null
+}
+
+/** A page to find: at most `limit` events beyond `after`, upwards or downwards by (time, seq). */
+export interface CheckedEventQuery extends CheckedEventFilter, CheckedPage<EventPlace> {
+  /** Bytes of bodies with which a page ends; null for no bound. */
+  readonly maxBytes: number | null
+}
+
+/** The place of an event in the order of a search. */
+export interface EventPlace {
+  readonly time: bigint
+  readonly seq: number
+}
+
+const EVENTS: PagedList<'timestamp' | 'timestamp_desc', EventPlace> = {
+  name: 'events',
+  orders: ['timestamp', 'timestamp_desc'],
+  defaultOrder: 'timestamp',
+  placeOf: (time, seq) => (/^\d{1,15}$/.test(seq) ? { time, seq: Number(seq) } : null),
+}
+
+/**
+ * Checks which events a caller wants. O(kinds).
+ * @throws `invalid_query` naming the field in `data.field`.
+ *
+ * @example
+ * checkEventFilter({ conversationId: 'c', timestampGte: '1970-01-01T00:00:01Z' }).from // 1000000n
+ */
+export function checkEventFilter(filter: EventFilter): CheckedEventFilter {
+  const text = checkText('text', filter.text)
+  return {
+    conversationId:
+      checkId('conversationId', filter.conversationId) ?? invalidQuery('conversationId', 'is missing'),
+    kinds: kindsOf(filter, text !== null),
+    source: checkOneOf('source', filter.source, SOURCES),
+    text: text === null ? null : foldText(text),
+    from: checkInstant('timestampGte', filter.timestampGte),
+    until: checkInstant('timestampLt', filter.timestampLt),
+    leafId: checkId('leafId', filter.leafId),
+  }
+}
+
+/**
+ * Checks a whole query. O(kinds + length of the cursor).
+ * @throws `invalid_query` naming the field in `data.field`; `invalid_cursor` saying why in `data.reason`.
+ *
+ * @example
+ * checkEventQuery({ conversationId: 'c' }).limit // 100
+ */
+export function checkEventQuery(query: EventQuery): CheckedEventQuery {
+  const filter = checkEventFilter(query)
+  const { order: _, ...page } = checkPage(EVENTS, filter, query)
+  const maxBytes = checkInteger('maxBytes', query.maxBytes, 1, Number.MAX_SAFE_INTEGER, null)
+  return { ...filter, ...page, maxBytes }
+}
+
+/** The cursor of the page that follows the one that ends with this event. O(length of the scope). */
+export const eventCursor = (
+  { scope }: Pick<CheckedEventQuery, 'scope'>,
+  { time, seq }: EventPlace | Pick<StoredEvent, 'time' | 'seq'>,
+): string => cursorAfter(scope, time, seq)
+
+/**
+ * Checks from where to read, and which way; `from` is null for the end that the direction begins at. @throws
+ * `invalid_argument`.
+ */
+export function checkReadOptions(options: ReadOptions): {
+  readonly from: number | null
+  readonly backward: boolean
+  readonly limit: number
+} {
+  return {
+    from: checkInteger('from', options.from, 0, Number.MAX_SAFE_INTEGER, null, invalidArgument),
+    backward:
+      checkOneOf('direction', options.direction, ['forward', 'backward'], invalidArgument) === 'backward',
+    limit: checkInteger('limit', options.limit, 1, Number.MAX_SAFE_INTEGER, 1000, invalidArgument),
+  }
+}
+
+function kindsOf(filter: EventFilter, messagesOnly: boolean): ReadonlySet<EventKind> | null {
+  const asked = kindList('kinds', filter.kinds)
+  const excluded = kindList('excludeKinds', filter.excludeKinds) ?? []
+  if (asked === null && excluded.length === 0 && !messagesOnly) return null
+  const fits = (kind: EventKind): boolean =>
+    (asked?.includes(kind) ?? true) && !excluded.includes(kind) && (!messagesOnly || kind === 'MessageEvent')
+  return new Set(EVENT_KINDS.filter(fits))
+}
+
+function kindList(field: string, value: unknown): readonly EventKind[] | null {
+  if (value === undefined || value === null) return null
+  if (!Array.isArray(value)) return invalidQuery(field, 'must be a list of kinds')
+  return value.map((kind: unknown) =>
+    isEventKind(kind) ? kind : invalidQuery(field, `must be among ${EVENT_KINDS.join(', ')}`),
+  )
+}

@@ -1,0 +1,33 @@
+/** The text of an event that a search looks into, folded so that letter case does not matter. */
+
+import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
+
+/**
+ * Text as it is compared: in lower case, both small sigmas alike, and U+FFFD in place of NUL and of lone surrogates,
+ * which no database keeps. Both sides of a comparison are folded. O(length).
+ *
+ * @example
+ * foldText('ΟΔΟΣ Ab') // 'οδοσ ab'
+ */
+export function foldText(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll('ς', 'σ')
+    .replaceAll('\u0000', '\ufffd')
+    .replace(/[\ud800-\udfff]/gu, '\ufffd')
+}
+
+/**
+ * The folded text of a message, its content and extended content in lines; null for any other fact, so that no text is
+ * found there. O(length).
+ *
+ * @example
+ * const llm_message = { role: 'user', content: [{ text: 'Hello' }, { image_urls: [] }] }
+ * messageText({ kind: 'MessageEvent', source: 'user', llm_message, extended_content: [{ text: 'World' }] }) // 'hello\nworld'
+ * messageText({ kind: 'PauseEvent' }) // null
+ */
+export function messageText(fact: Fact): string | null {
+  if (isQuarantined(fact) || fact.kind !== 'MessageEvent') return null
+  const parts = [...(fact.llm_message.content ?? []), ...(fact.extended_content ?? [])]
+  return foldText(parts.flatMap((part) => ('text' in part ? [part.text] : [])).join('\n'))
+}

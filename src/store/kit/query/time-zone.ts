@@ -1,0 +1,76 @@
+/** Reads timestamps without a zone in the conversation's own zone. */
+
+import { parseInstant } from '../../../event/time.ts'
+
+const OWN_ZONE = /(?:Z|[+-]\d\d:?\d\d)$/
+const DAY = 86_400_000_000n
+
+/**
+ * The instant that a timestamp means in a conversation whose timestamps without a zone are of `timeZone` (design D10),
+ * in microseconds; undefined when it cannot be read. A time that a change of the clocks repeats is the earlier one; one
+ * that it leaves out is as much later. O(1).
+ *
+ * @param timeZone an IANA name; null for UTC
+ *
+ * @example
+ * instantIn('2026-07-01T12:00:00', 'Europe/Berlin') === instantIn('2026-07-01T10:00:00Z', null) // true
+ */
+export function instantIn(text: string, timeZone: string | null): bigint | undefined {
+  const local = parseInstant(text)
+  if (local === undefined || timeZone === null || hasOwnZone(text)) return local
+  const before = offsetAt(timeZone, local - DAY)
+  if (offsetAt(timeZone, local - before) === before) return local - before
+  const after = offsetAt(timeZone, local + DAY)
+  return offsetAt(timeZone, local - after) === after ? local - after : local - before
+}
+
+/**
+ * Whether a timestamp names its zone, so that it means the same instant in every conversation. O(1).
+ *
+ * @example
+ * hasOwnZone('2026-07-01T12:00:00Z') // true
+ */
+export const hasOwnZone = (text: string): boolean => OWN_ZONE.test(text)
+
+/** Whether a text names a time zone that this runtime knows. */
+export function isTimeZone(text: string): boolean {
+  try {
+    formatOf(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone)
+  if (known !== undefined) return known
+  const numeric = 'numeric'
+  const format = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
+    timeZone,
+    hourCycle: 'h23',
+    era: 'short',
+    year: numeric,
+    month: numeric,
+    day: numeric,
+    hour: numeric,
+    minute: numeric,
+    second: numeric,
+  })
+  formats.set(timeZone, format)
+  return format
+}
+
+/** How far a zone's clocks are ahead of UTC at an instant, both in microseconds. */
+function offsetAt(timeZone: string, instant: bigint): bigint {
+  const seconds = instant / 1_000_000n
+  const parts: Record<string, string> = {}
+  for (const { type, value } of formatOf(timeZone).formatToParts(Number(seconds) * 1000)) parts[type] = value
+  const year = parts['era']?.startsWith('B') === true ? 1 - Number(parts['year']) : Number(parts['year'])
+  const shown = new Date(0)
+  shown.setUTCFullYear(year, Number(parts['month']) - 1, Number(parts['day']))
+  shown.setUTCHours(Number(parts['hour']), Number(parts['minute']), Number(parts['second']))
+  return (BigInt(shown.getTime()) / 1000n - seconds) * 1_000_000n
+}

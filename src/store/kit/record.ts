@@ -1,0 +1,158 @@
+/** Checks new conversations, patches and lists, and fills in defaults, so that every adapter keeps the same. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import { copyJson } from '../../event/freeze.ts'
+import { isLegalId } from '../../event/ids.ts'
+import { isObject } from '../../event/json.ts'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { checkBoolean, checkText, type Given, invalidArgument } from './query/check-value.ts'
+import type {
+  ConversationPatch,
+  ConversationRecord,
+  NewConversation,
+} from '../contract/conversation-record.ts'
+import { isTimeZone } from './query/time-zone.ts'
+
+/** Gives the time in microseconds since 1970-01-01T00:00:00Z; a store takes one, so that tests can set it. */
+export type Clock = () => bigint
+
+/**
+ * The system's time, with the milliseconds it has. O(1).
+ *
+ * @example
+ * microsNow() > 1_700_000_000_000_000n // true
+ */
+export const microsNow: Clock = () => BigInt(Date.now()) * 1000n
+
+/**
+ * An instant as ISO 8601 in UTC with microseconds, as records carry it. For the years 0 to 9999. O(1).
+ *
+ * @example
+ * formatInstant(1_500_000n) // '1970-01-01T00:00:01.500000Z'
+ */
+export function formatInstant(micros: bigint): string {
+  const below = ((micros % 1000n) + 1000n) % 1000n
+  const date = new Date(Number((micros - below) / 1000n)).toISOString()
+  return `${date.slice(0, -1)}${String(below).padStart(3, '0')}Z`
+}
+
+/**
+ * The record of a new conversation, with an empty log. Frozen, a copy of what was given. O(size).
+ * @throws `invalid_id`; `invalid_argument` for any other field that cannot be kept, naming it in `data.field`.
+ *
+ * @example
+ * newRecord({ id: 'c' }, 0n).createdAt // '1970-01-01T00:00:00.000000Z'
+ */
+export function newRecord(conversation: NewConversation, now: bigint): ConversationRecord {
+  const { id, parentConversationId: parent = null } = conversation
+  checkConversationId('id', id)
+  if (parent !== null) checkConversationId('parentConversationId', parent)
+  const at = formatInstant(now)
+  return Object.freeze({
+    id,
+    title: checkTitle(conversation.title ?? null),
+    public: checkBoolean('public', conversation.public, invalidArgument) ?? false,
+    tags: checkTags(conversation.tags ?? {}),
+    metadata: checkMetadata(conversation.metadata ?? {}),
+    timeZone: checkTimeZone(conversation.timeZone ?? null),
+    parentConversationId: parent,
+    createdAt: at,
+    updatedAt: at,
+    version: 0,
+    headId: null,
+  })
+}
+
+/**
+ * A record with what a patch names changed, nothing else; the time of the change never goes back. Frozen. O(size).
+ * @throws `invalid_argument` for a field that cannot be kept, naming it in `data.field`.
+ *
+ * @example
+ * patchRecord(newRecord({ id: 'c', public: true }, 0n), { title: 'T' }, 1n).public // true
+ */
+export function patchRecord(
+  record: ConversationRecord,
+  patch: ConversationPatch,
+  now: bigint,
+): ConversationRecord {
+  const { title, public: open, tags, metadata, timeZone } = patch
+  return Object.freeze({
+    ...record,
+    ...(title !== undefined && { title: checkTitle(title) }),
+    ...(open !== undefined && { public: checkBoolean('public', open, invalidArgument) ?? false }),
+    ...(tags !== undefined && { tags: checkTags(tags) }),
+    ...(metadata !== undefined && { metadata: checkMetadata(metadata) }),
+    ...(timeZone !== undefined && { timeZone: checkTimeZone(timeZone) }),
+    updatedAt: laterOf(record.updatedAt, now),
+  })
+}
+
+/** The time of a change: now, or the time of the change before when the clock was set back. O(1). */
+export function laterOf(before: string, now: bigint): string {
+  const at = formatInstant(now)
+  return at > before ? at : before
+}
+
+/**
+ * Refuses what can be no conversation's id (design D19). O(length).
+ * @throws `invalid_id`.
+ */
+function checkConversationId(field: string, id: Given): void {
+  if (typeof id === 'string' && isLegalId(id)) return
+  const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
+  throw new ColloquyError('invalid_id', `${field} must be ${rule}.`, { field, id })
+}
+
+/**
+ * The order of ids in a list: by code points, as databases have it, where `<` goes by UTF-16 units. Negative, 0 or
+ * positive. O(length).
+ *
+ * @example
+ * compareIds('\uffff', '\u{1f600}') < 0 // true
+ */
+export function compareIds(a: string, b: string): number {
+  const end = Math.min(a.length, b.length)
+  for (let i = 0; i < end; i += 1) {
+    // Where two texts part in the middle of a pair, the whole characters still compare as their second halves do.
+    if (a[i] !== b[i]) return (a.codePointAt(i) as number) - (b.codePointAt(i) as number)
+  }
+  return a.length - b.length
+}
+
+function checkTitle(title: Given): string | null {
+  const text = checkText('title', title, invalidArgument)
+  if (text === null || (text !== '' && isKeepable(text, 200))) return text
+  return invalidArgument('title', 'must be 1 to 200 characters of well-formed Unicode without NUL, or null')
+}
+
+function checkTags(tags: Given): Readonly<Record<string, string>> {
+  const copy = checkMetadata(tags, 'tags')
+  for (const [key, value] of Object.entries(copy)) {
+    if (!/^[a-z0-9]+$/.test(key)) invalidArgument('tags', 'must have keys of lower-case letters and digits')
+    if (typeof value !== 'string' || !isKeepable(value, 256)) {
+      invalidArgument(`tags.${key}`, 'must be at most 256 characters of well-formed Unicode without NUL')
+    }
+  }
+  return copy as Readonly<Record<string, string>>
+}
+
+function checkMetadata(metadata: Given, field = 'metadata'): JsonObject {
+  const { value, issues } = copyJson(metadata)
+  const [first] = issues
+  if (first !== undefined)
+    return invalidArgument([field, ...first.loc].join('.'), `cannot be kept: ${first.msg.slice(0, -1)}`)
+  return isObject(value as JsonValue) ? (value as JsonObject) : invalidArgument(field, 'must be an object')
+}
+
+function checkTimeZone(timeZone: Given): string | null {
+  const text = checkText('timeZone', timeZone, invalidArgument)
+  return text === null || isTimeZone(text)
+    ? text
+    : invalidArgument('timeZone', 'must be an IANA time zone, as Europe/Berlin')
+}
+
+/** Text that every database keeps as it is, without NUL and lone surrogates, of at most so many characters. */
+const isKeepable = (text: string, most: number): boolean =>
+  !text.includes('\u0000') &&
+  !/[\ud800-\udfff]/u.test(text) &&
+  (text.length <= most || [...text].length <= most)

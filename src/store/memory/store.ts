@@ -1,0 +1,213 @@
+/** The reference store: plain lists that end with the process, and that every adapter is compared with. */
+
+import { ColloquyError } from '../../event/errors.ts'
+import type { AppendResult } from '../contract/append.ts'
+import {
+  checkConversationFilter,
+  checkConversationQuery,
+  conversationCursor,
+} from '../kit/query/conversation-query.ts'
+import { countWithin, pageOf } from '../kit/query/page.ts'
+import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from '../kit/query/event-query.ts'
+import { checkLease, checkLeaseQuery, nextLease } from '../kit/leases.ts'
+import { Conversations } from './conversations.ts'
+import { fitsRecord, listConversations } from './list.ts'
+import { contextIn, rowOf, write } from './log.ts'
+import { countLog, searchLog } from './search.ts'
+import { decideAppend } from '../kit/append/decide-append.ts'
+import { type Clock, compareIds, laterOf, microsNow, newRecord, patchRecord } from '../kit/record.ts'
+import { checkParts } from '../kit/check-parts.ts'
+import type { Store } from '../contract/store.ts'
+import type { StoredEvent } from '../contract/stored-event.ts'
+import { Watches } from '../kit/watches.ts'
+
+/** How a memory store is made. */
+export interface MemoryStoreOptions {
+  /** Gives the time of records and leases. Default: the system's. */
+  readonly clock?: Clock
+}
+
+/**
+ * A store in memory, the reference that all others agree with. Everything is decided and changed within one turn of the
+ * event loop, so no call sees half of another. Costs: `append` O(1) for each fact, O(n) moves for one whose time is
+ * earlier than others; `get` O(1); a page of `search` O(log n + limit) at any depth, and with a text, or a path through
+ * several lanes, what `searchLog` says; `listConversations` sorts the records once after a change; `listLeases` looks
+ * at all conversations.
+ *
+ * @example
+ * const store = memoryStore()
+ * await store.createConversation({ id: 'c' })
+ * const { version, headId } = await store.append('c', [{ kind: 'PauseEvent', id: 'p1' }], { expected: 'none' })
+ * version // 1
+ * headId // 'p1'
+ * await store.close()
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  const clock = options.clock ?? microsNow
+  const conversations = new Conversations()
+  const watches = new Watches()
+  let closed = false
+  const open = (): Conversations => {
+    if (!closed) return conversations
+    throw new ColloquyError('store_closed', 'The store was closed; open it again.')
+  }
+
+  return {
+    name: 'memory',
+
+    async append(conversationId, facts, options = {}): Promise<AppendResult> {
+      const kept = open().get(conversationId)
+      const { log, record, lease } = kept
+      const about = { conversationId, timeZone: record.timeZone, lease }
+      const decision = decideAppend(contextIn(log, about), facts, options)
+      const { version, head } = decision.tip
+      const headId = head?.id ?? null
+      if (decision.added.length > 0) {
+        write(log, decision)
+        const updatedAt = laterOf(record.updatedAt, clock())
+        conversations.change(kept, Object.freeze({ ...record, version, headId, updatedAt }))
+        watches.wake(conversationId)
+      }
+      return { events: decision.events, version, headId }
+    },
+
+    async read(conversationId, options = {}): Promise<StoredEvent[]> {
+      const { rows } = open().get(conversationId).log
+      const { from, backward, limit } = checkReadOptions(options)
+      const end = backward ? Math.min(rows.length, (from ?? rows.length) + 1) : (from ?? 0) + limit
+      const part = rows
+        .slice(backward ? Math.max(0, end - limit) : (from ?? 0), end)
+        .map(({ event }) => event)
+      return backward ? part.toReversed() : part
+    },
+
+    async get(conversationId, id): Promise<StoredEvent | null> {
+      const log = open().find(conversationId)?.log
+      return (log && rowOf(log, id)?.event) ?? null
+    },
+
+    async getMany(conversationId, ids): Promise<(StoredEvent | null)[]> {
+      const log = open().find(conversationId)?.log
+      return ids.map((id) => (log && rowOf(log, id)?.event) ?? null)
+    },
+
+    async search(query) {
+      const log = open().find(query.conversationId)?.log
+      const checked = checkEventQuery(query)
+      const rows = log === undefined ? [] : searchLog(log, checked, checked.limit + 1)
+      const found = rows.map(({ event }) => event)
+      const count = countWithin(found, checked.limit, checked.maxBytes, sizeOf)
+      return pageOf(found, count, (last) => eventCursor(checked, last))
+    },
+
+    async count(filter) {
+      const log = open().find(filter.conversationId)?.log
+      const checked = checkEventFilter(filter)
+      return log === undefined ? 0 : countLog(log, checked)
+    },
+
+    async createConversation(conversation) {
+      const record = newRecord(conversation, clock())
+      open().add(record)
+      return record
+    },
+
+    async getConversation(id) {
+      return open().find(id)?.record ?? null
+    },
+
+    async listConversations(query) {
+      const checked = checkConversationQuery(query)
+      const found = listConversations(open().sorted(checked.by), checked, checked.limit + 1)
+      return pageOf(found, checked.limit, (last) => conversationCursor(checked, last))
+    },
+
+    async countConversations(filter) {
+      const checked = checkConversationFilter(filter)
+      return open()
+        .sorted('createdAt')
+        .filter((record) => fitsRecord(record, checked)).length
+    },
+
+    async updateConversation(id, patch) {
+      const kept = open().get(id)
+      conversations.change(kept, patchRecord(kept.record, patch, clock()))
+      return kept.record
+    },
+
+    async deleteConversation(id) {
+      return open().delete(id)
+    },
+
+    async acquireLease(conversationId, owner, ttl) {
+      const kept = open().get(conversationId)
+      checkLease(owner, ttl)
+      const now = Number(clock() / 1000n)
+      const lease = nextLease(kept.lease, kept.generation, { conversationId, owner, ttl, now })
+      if (lease === null) return null
+      kept.lease = lease
+      kept.generation = lease.generation
+      return lease
+    },
+
+    async releaseLease({ conversationId, owner, generation }) {
+      const kept = open().find(conversationId)
+      const latest = kept?.lease
+      if (!kept || latest?.owner !== owner || latest.generation !== generation) return false
+      kept.lease = null
+      return true
+    },
+
+    async getLease(conversationId) {
+      return open().find(conversationId)?.lease ?? null
+    },
+
+    async listLeases(query) {
+      const kept = open()
+      const { expired, after, limit } = checkLeaseQuery(query)
+      const now = Number(clock() / 1000n)
+      return kept
+        .leases()
+        .filter(({ conversationId: id, expiresAt }) => {
+          const isLeft = after === null || compareIds(id, after) > 0
+          return isLeft && (!expired || expiresAt <= now)
+        })
+        .slice(0, limit)
+    },
+
+    async saveSnapshot(conversationId, parts, options = {}) {
+      const kept = open()
+      checkParts(parts)
+      const { snapshot } = kept.get(conversationId)
+      if (options.complete === true) snapshot.clear()
+      for (const { part, bytes } of parts) snapshot.set(part, new Uint8Array(bytes))
+    },
+
+    async loadSnapshot(conversationId) {
+      const parts = open().find(conversationId)?.snapshot ?? []
+      return [...parts]
+        .toSorted(([a], [b]) => a - b)
+        .map(([part, bytes]) => ({ part, bytes: new Uint8Array(bytes) }))
+    },
+
+    async deleteSnapshot(conversationId) {
+      const snapshot = open().find(conversationId)?.snapshot
+      const had = snapshot !== undefined && snapshot.size > 0
+      snapshot?.clear()
+      return had
+    },
+
+    watch(conversationId, wake) {
+      open()
+      return watches.add(conversationId, wake)
+    },
+
+    async close() {
+      closed = true
+      watches.clear()
+    },
+  }
+}
+
+/** About the bytes of a body. */
+const sizeOf = ({ fact }: StoredEvent): number => JSON.stringify(fact).length
