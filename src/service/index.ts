@@ -1,22 +1,22 @@
 /** The entry `colloquy/service`: the HTTP interface over an engine. */
 
-export { type Caller, type Credential, credentialOf, type Identify } from './auth.ts'
-export type { CallbacksOptions } from './callbacks/callbacks.ts'
-export { type SignedHeaders, signWebhook, verifyWebhook } from './callbacks/sign.ts'
-export type { WebhookOptions } from './callbacks/webhook.ts'
-export type { Plane, PlaneOptions } from './control/plane.ts'
-export type { StartTask, TaskStatus } from './control/start-task.ts'
+export { type Caller, type Credential, credentialOf, type Identify } from './auth/caller.ts'
+export type { WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
+export { type SignedHeaders, signWebhook, verifyWebhook } from './webhooks/sign.ts'
+export type { WebhookOptions } from './webhooks/webhook.ts'
+export type { ControlPlane, ControlPlaneOptions } from './control-plane/control-plane.ts'
+export type { StartTask, TaskStatus } from './control-plane/starts/start-task.ts'
 export type {
   ExposedUrl,
   SandboxProvider,
   SandboxSpec,
   SandboxState,
   SandboxStatus,
-} from './control/sandbox.ts'
-export { type ApiKeyInfo, type ApiKeys, apiKeys, type NewApiKey } from './keys/keys.ts'
-export type { Agent } from './lifecycle/runs.ts'
+} from './control-plane/sandboxes/provider.ts'
+export { type ApiKeyInfo, type ApiKeys, apiKeys, type NewApiKey } from './auth/api-keys.ts'
+export type { Agent } from './conversations/runs.ts'
 export type { Counter, Gauge, Histogram, Metrics } from './observe/metrics.ts'
-export type { Log, LogLine } from './observe/observe.ts'
+export type { RequestLog, RequestLogLine } from './observe/observe.ts'
 export { scriptedAgent, type ScriptedCall, type ScriptedReply } from './scripted-agent.ts'
 export { createService, type Service, type ServiceOptions } from './service.ts'
 export type { Profile, Profiles } from './settings/profiles.ts'

@@ -1,10 +1,10 @@
-/** An agent for demonstrations and tests: a list of replies goes in, a step that gives them one after the other comes out. */
+/** An agent that gives a list of replies one after the other, for demonstrations and tests. */
 
 import type { Step, StepInput } from '../conversation/run/step.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import type { ActionEvent, Event } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
-import type { Agent } from './lifecycle/runs.ts'
+import type { Agent } from './conversations/runs.ts'
 
 /** One reply: a text; calls of tools, executed together; or any event. */
 export type ScriptedReply = string | { readonly calls: readonly ScriptedCall[] } | Event
@@ -17,8 +17,9 @@ export interface ScriptedCall {
 }
 
 /**
- * An agent that says what it was told to say, in order; how far it is it reads off the conversation, so that it goes on where it was after a
- * restart. When nothing is left of the script it says what the user said. Texts are streamed word by word as deltas before they are said.
+ * An agent that says what its script holds, in order; how far it is it reads off the conversation, so that it goes on
+ * where it was after a restart. When nothing is left of the script it says what the user said. Texts are streamed word
+ * by word as deltas before they are said.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })

@@ -1,36 +1,41 @@
-/** The service: an engine goes in, a fetch-standard app that speaks the published interface comes out. */
+/** The service: a fetch-standard app over an engine, which speaks the published interface and mounts on any server. */
 
 import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
-import type { Store } from '../store/store.ts'
-import { identifier, type Identify, requireCaller } from './auth.ts'
-import { Callbacks, type CallbacksOptions } from './callbacks/callbacks.ts'
-import type { WebhookOptions } from './callbacks/webhook.ts'
-import { controlPlane } from './control/operations.ts'
-import { createPlane, type Plane, type PlaneOptions } from './control/plane.ts'
-import { agentEvents, ownEvents } from './events/own.ts'
+import type { RedactionRules } from '../context/redaction/rules.ts'
+import { redactedReads } from './redaction.ts'
+import type { Store } from '../store/contract/store.ts'
+import { identifier, type Identify, requireCaller } from './auth/caller.ts'
+import { WebhookDispatcher, type WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
+import type { WebhookOptions } from './webhooks/webhook.ts'
+import { controlPlaneOperations } from './control-plane/operations.ts'
+import { createPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane/control-plane.ts'
+import { agentEvents, ownEvents } from './agent-server/event-operations.ts'
 import { sharedEvents } from './events/shared.ts'
 import { createApp } from './http/app.ts'
 import { openApi } from './http/openapi.ts'
 import { type Operation, operation } from './http/operation.ts'
 import { HttpProblem } from './http/problem.ts'
-import { apiKeys, type ApiKeys } from './keys/keys.ts'
-import { keyOperations } from './keys/operations.ts'
-import { organizationOperations } from './keys/organization.ts'
-import { lifecycleOperations } from './lifecycle/operations.ts'
-import { type Agent, Runs, type RunsOptions } from './lifecycle/runs.ts'
+import { apiKeys, type ApiKeys } from './auth/api-keys.ts'
+import { keyOperations } from './auth/key-operations.ts'
+import { organizationOperations } from './auth/organization-operations.ts'
+import { lifecycleOperations } from './agent-server/operations.ts'
+import { type Agent, Runs, type RunsOptions } from './conversations/runs.ts'
+import { LostRuns } from './conversations/lost-runs.ts'
 import { Live, type LiveOptions } from './live/live.ts'
 import { streamOperations } from './live/stream.ts'
 import { settingsOperations } from './settings/operations.ts'
 import { Profiles } from './settings/profiles.ts'
 import { Settings } from './settings/settings.ts'
 import { type AskLlm, askChatCompletions } from './settings/validate.ts'
-import { vault } from './settings/vault.ts'
+import { secretBox } from './settings/secret-box.ts'
 import { type Editor, editorOperations } from './workspace/editor.ts'
 import { type Workspace, workspaceOperations } from './workspace/workspace.ts'
 import { createMetrics, type Metrics } from './observe/metrics.ts'
-import { type Log, observeRequests } from './observe/observe.ts'
+import { countLeftOut } from './observe/left-out.ts'
+import { type RequestLog, observeRequests } from './observe/observe.ts'
 import { showMetrics } from './observe/operations.ts'
+import { writeProbe } from './observe/readiness.ts'
 import { tracing } from './observe/tracing.ts'
 import { VERSION } from './version.ts'
 
@@ -48,17 +53,25 @@ export interface ServiceOptions {
   /** How many may listen to conversations, and how. */
   readonly live?: LiveOptions
   /** The sandboxes and starts of the control plane. */
-  readonly control?: PlaneOptions
-  /** Who is told of what happens. Default: nobody is. */
+  readonly controlPlane?: ControlPlaneOptions
+  /** The webhooks that are sent what happens. Default: none. */
   readonly webhooks?: readonly WebhookOptions[]
-  /** How they are told. */
-  readonly callbacks?: CallbacksOptions
+  /** How they are sent it. */
+  readonly webhookDispatcher?: WebhookDispatcherOptions
   /** Seals the API keys of profiles and settings where they are stored. Default: none, and no API key is kept. */
   readonly secret?: string
   /** How many profiles there may be. Default: 50. */
   readonly maxProfiles?: number
-  /** Asks a model, to tell whether a profile is right. Default: as the Chat Completions interface has it, at its `base_url`. */
+  /**
+   * Asks a model, to see whether a profile is right. Default: as the Chat Completions interface has it, at its
+   * `base_url`.
+   */
   readonly askLlm?: AskLlm
+  /**
+   * What is masked in what anybody may read of public conversations, whenever it was written. Default: nothing. For an
+   * engine over `redactingStore` nothing of it is written.
+   */
+  readonly publicRedaction?: RedactionRules
   /** The files that directories may be made in. Default: none. */
   readonly workspace?: Workspace
   /** The editor beside the service. Default: none. */
@@ -66,34 +79,36 @@ export interface ServiceOptions {
   /** Version of the application that embeds it, for the server information. Default: that of the library. */
   readonly version?: string
   /** Most bytes of a request's body. Default: 16 MiB. */
-  readonly maxBody?: number
-  /** Told of failures that are the service's own. Default: written to the standard error. */
+  readonly maxBodyBytes?: number
+  /** Called with failures that are the service's own. Default: written to the standard error. */
   readonly onFailure?: (error: unknown, request: Request | null, requestId: string) => void
-  /** Is given a line for each request, when it is answered. Default: nobody is. */
-  readonly log?: Log
+  /** Is given a line for each request, when its response is sent. Default: none. */
+  readonly log?: RequestLog
 }
 
 /** A service: mount `app` anywhere, or give it requests with `fetch`. */
 export interface Service {
   readonly app: Hono
   readonly fetch: (request: Request) => Response | Promise<Response>
-  /** What `/metrics` shows; whoever serves sockets counts them here. */
+  /** What `/metrics` shows; the server of the sockets counts them here. */
   readonly metrics: Metrics
-  /** Tells whom a credential belongs to, for whoever takes them elsewhere than here. */
+  /** Finds whom a credential belongs to, for code that takes them elsewhere than here. */
   readonly identify: Identify
   /** The API keys, which hold beside the session keys. */
   readonly keys: ApiKeys
   /** The runs in the background; `settle` waits for their ends, which closing the engine brings about. */
   readonly runs: Runs
+  /** Runs that processes which died have left; `start` looks after them from then on, `close` ends that. */
+  readonly lostRuns: LostRuns
   /** The streams of conversations; `close` ends them. */
   readonly live: Live
-  /** Is given a line for each request; whoever serves sockets gives it theirs. Null: nobody is. */
-  readonly log: Log | null
+  /** Is given a line for each request, and one for each socket. Null for none. */
+  readonly log: RequestLog | null
   /** The control plane; `start` goes on with what was left undone, `close` ends its sandboxes. */
-  readonly control: Plane
+  readonly controlPlane: ControlPlane
   /** The webhooks; `start` begins to deliver to them, `close` ends that. */
-  readonly callbacks: Callbacks
-  /** Profiles of models, and the settings, with their secrets: for whoever embeds the service. */
+  readonly webhookDispatcher: WebhookDispatcher
+  /** Profiles of models, and the settings, with their secrets: for the embedder of the service. */
   readonly profiles: Profiles
   readonly settings: Settings
 }
@@ -109,30 +124,32 @@ export interface Service {
  * await engine.close()
  */
 export function createService(options: ServiceOptions): Service {
-  const { engine, keys = [], version = VERSION, maxBody = 16 * 2 ** 20, onFailure = complain } = options
+  const { engine, keys = [], version = VERSION, maxBodyBytes = 16 * 2 ** 20, onFailure = complain } = options
   const own = apiKeys(engine.store)
   const identify = identifier(keys, own)
   const metrics = createMetrics()
   const runs = new Runs({
+    store: engine.store,
     agent: options.agent ?? null,
-    options: options.run ?? {},
+    options: { ...options.run, onPrefix: countLeftOut(metrics, options.run?.onPrefix) },
     most: options.maxRuns ?? 100,
     onFailure: (error) => onFailure(error, null, ''),
   })
   const lifecycle = { engine, runs }
-  const control = createPlane(lifecycle, (error) => onFailure(error, null, ''), options.control)
-  const refused = metrics.counter(
-    'colloquy_webhook_failures_total',
-    'Attempts to tell a webhook that failed.',
+  // As often as a run renews its lease.
+  const lostRuns = new LostRuns(engine, runs, (options.run?.leaseTtl ?? 45_000) / 3, (error) =>
+    onFailure(error, null, ''),
   )
-  const callbacks = new Callbacks(engine, options.webhooks ?? [], {
-    ...options.callbacks,
+  const controlPlane = createPlane(lifecycle, (error) => onFailure(error, null, ''), options.controlPlane)
+  const refused = metrics.counter('colloquy_webhook_failures_total', 'Deliveries to a webhook that failed.')
+  const webhookDispatcher = new WebhookDispatcher(engine, options.webhooks ?? [], {
+    ...options.webhookDispatcher,
     onFailure(error, webhook, conversationId) {
       refused.add({ webhook })
-      options.callbacks?.onFailure?.(error, webhook, conversationId)
+      options.webhookDispatcher?.onFailure?.(error, webhook, conversationId)
     },
   })
-  const sealing = vault(options.secret ?? null)
+  const sealing = secretBox(options.secret ?? null)
   const profiles = new Profiles(engine.store, sealing, options.maxProfiles ?? 50)
   const settings = new Settings(engine.store, sealing, profiles)
   const whoAsks = (request: Request) => requireCaller(identify, request)
@@ -143,18 +160,20 @@ export function createService(options: ServiceOptions): Service {
   metrics.measured('colloquy_live_streams', 'Streams of conversations that are open.', () => live.size)
   metrics.measured(
     'colloquy_webhook_waiting',
-    'Conversations that a webhook has yet to be told of.',
-    () => callbacks.size,
+    'Conversations that are yet to be sent to a webhook.',
+    () => webhookDispatcher.size,
   )
   metrics.measured('colloquy_runs', 'Runs of conversations in the background.', () => runs.size)
   metrics.measured('colloquy_conversations_in_memory', 'Conversations in memory.', () => engine.size)
+  const { publicRedaction } = options
+  const shared = publicRedaction === undefined ? engine.store : redactedReads(engine.store, publicRedaction)
   const operations: Operation[] = [
-    ...sharedEvents(engine.store),
+    ...sharedEvents(shared),
     ...ownEvents(engine.store),
     ...agentEvents(engine.store),
     ...lifecycleOperations(lifecycle),
-    ...streamOperations(live),
-    ...controlPlane(control),
+    ...streamOperations(live, identify),
+    ...controlPlaneOperations(controlPlane),
     ...settingsOperations({ profiles, settings, ask: options.askLlm ?? askChatCompletions }),
     ...workspaceOperations(options.workspace ?? null),
     ...editorOperations(options.editor ?? null),
@@ -181,7 +200,7 @@ export function createService(options: ServiceOptions): Service {
       ),
     ],
     {
-      maxBody,
+      maxBodyBytes,
       onFailure,
       onRequest: observeRequests(metrics, options.log ?? null),
       around: tracing(),
@@ -197,17 +216,18 @@ export function createService(options: ServiceOptions): Service {
     identify,
     keys: own,
     runs,
+    lostRuns,
     live,
     log: options.log ?? null,
-    control,
-    callbacks,
+    controlPlane,
+    webhookDispatcher,
     profiles,
     settings,
   }
 }
 
-/** Whether the service is up, whether it can answer, and what it is. */
-const serverInfo = (version: string, store: Store, live: Live): Operation[] => [
+/** Whether the service is up, whether it can serve, and what it is. */
+const serverInfo = (version: string, store: Store, live: Live, canWrite = writeProbe(store)): Operation[] => [
   ...['/alive', '/health'].map((path) =>
     operation(
       {
@@ -228,7 +248,7 @@ const serverInfo = (version: string, store: Store, live: Live): Operation[] => [
       path: '/ready',
       operationId: 'ready',
       tag: 'Server',
-      summary: 'Whether the service can answer: for whoever sends it requests',
+      summary: 'Whether the service can serve: for load balancers',
       open: true,
       replies: {
         200: { description: 'Successful Response', schema: { type: 'object' } },
@@ -237,10 +257,11 @@ const serverInfo = (version: string, store: Store, live: Live): Operation[] => [
     },
     async () => {
       if (live.closed) throw new HttpProblem(503, 'The service is going away.')
-      // What is wrong with the store is told to whoever has a key, by any other operation.
+      // What is wrong with the store is shown to callers with a key, by any other operation.
       await store.listConversations({ limit: 1 }).catch(() => {
-        throw new HttpProblem(503, 'The store does not answer.')
+        throw new HttpProblem(503, 'The store does not respond.')
       })
+      if (!(await canWrite())) throw new HttpProblem(503, 'The store is full: nothing can be written.')
       return { body: { status: 'ready' } }
     },
   ),

@@ -1,14 +1,15 @@
-/** Searches of events: the values of a request go in, pages of events as the wire has them come out, without secrets. */
+/** Searches of events for all faces: the parameters of a request to a query, its page to the wire, without secrets. */
 
+import { HttpProblem } from '../http/problem.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import type { Source } from '../../event/shapes.ts'
 import { maskSecrets } from '../../event/mask.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
-import type { EventFilter } from '../../store/query.ts'
-import type { Store } from '../../store/store.ts'
-import type { StoredEvent } from '../../store/stored-event.ts'
+import type { EventFilter } from '../../store/contract/query.ts'
+import type { Store } from '../../store/contract/store.ts'
+import type { StoredEvent } from '../../store/contract/stored-event.ts'
 
 /** A filter as a request has it. */
 export interface FilterValues {
@@ -27,13 +28,20 @@ export interface PageValues extends FilterValues {
   readonly limit: number
 }
 
-/** A page of events, as the interface has it (section 2.1). */
+/**
+ * Bytes of bodies with which a page ends before it is full: a hundred large events are more than one response can hold.
+ */
+const MAX_PAGE_BYTES = 8 * 2 ** 20
+
+/** A page of events, as clients get it (interface section 2.1). */
 export interface EventPageBody {
   readonly items: readonly Event[]
   readonly next_page_id: string | null
 }
 
-/** The filter of a search; hidden kinds are left out by the store, so that a page is full whenever enough events exist. */
+/**
+ * The filter of a search; hidden kinds are left out by the store, so that a page is full whenever enough events exist.
+ */
 export function filterOf(
   conversationId: string,
   { kind__eq, timestamp__gte, timestamp__lt, source = null, body = null }: FilterValues,
@@ -52,7 +60,7 @@ export function filterOf(
 
 /** One page. O(limit). @throws ColloquyError `invalid_query`, `invalid_cursor`. */
 export async function searchPage(
-  store: Store,
+  store: Pick<Store, 'search'>,
   filter: EventFilter,
   { sort_order, page_id, limit }: Omit<PageValues, keyof FilterValues>,
 ): Promise<EventPageBody> {
@@ -60,30 +68,52 @@ export async function searchPage(
     ...filter,
     order: sort_order === 'TIMESTAMP' ? 'timestamp' : 'timestamp_desc',
     limit,
+    maxBytes: MAX_PAGE_BYTES,
     ...(page_id !== null && { cursor: page_id }),
   })
   return { items: items.flatMap((item) => wireEvent(item) ?? []), next_page_id }
 }
 
-/** An event as clients see it: with its id, and null in place of encrypted content; null for a line that is no event. */
+/**
+ * An event as clients see it: with its id, and null in place of encrypted content; null for a line that is no event.
+ */
 export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event | null {
   if (isQuarantined(fact)) return null
   const event = maskSecrets(fact)
   return event.id === undefined && id !== null ? { ...event, id } : event
 }
 
-/** The events with these ids, in the order asked; null for each that is missing, or can be no id. O(ids). */
+/** How many events are read before their size is looked at. */
+const READ_BATCH = 8
+
+/**
+ * The events with these ids, in the order asked; null for each that is missing, or can be no id. O(ids).
+ * @throws HttpProblem 413 for several events that hold more than a page may: a hundred large ones are more than one
+ * response can hold. A single one is given, however large.
+ */
 export async function getEvents(
-  store: Store,
+  store: Pick<Store, 'getMany'>,
   conversationId: string,
   ids: readonly string[],
 ): Promise<(Event | null)[]> {
-  const legal = ids.filter(isLegalId)
-  const found = new Map<string, StoredEvent>()
-  for (const event of await store.getMany(conversationId, legal))
-    if (event !== null) found.set(event.id ?? '', event)
-  return ids.map((id) => {
-    const event = found.get(id)
-    return event === undefined ? null : wireEvent(event)
-  })
+  const legal = [...new Set(ids.filter(isLegalId))]
+  const found = new Map<string, Event | null>()
+  const sizes = new Map<string, number>()
+  for (let at = 0; at < legal.length; at += READ_BATCH) {
+    for (const event of await store.getMany(conversationId, legal.slice(at, at + READ_BATCH))) {
+      if (event === null || event.id === null) continue
+      const wire = wireEvent(event)
+      found.set(event.id, wire)
+      sizes.set(event.id, JSON.stringify(wire).length)
+    }
+    const bytes = ids.reduce((sum, id) => sum + (sizes.get(id) ?? 0), 0)
+    if (bytes > MAX_PAGE_BYTES && ids.length > 1) throw tooLarge()
+  }
+  return ids.map((id) => found.get(id) ?? null)
 }
+
+const tooLarge = (): HttpProblem =>
+  new HttpProblem(
+    413,
+    `These events hold more than ${MAX_PAGE_BYTES / 2 ** 20} MiB; ask for fewer at once, or for one alone.`,
+  )

@@ -1,5 +1,6 @@
-/** What a search of events takes, as the interface has it (section 4.1). */
+/** What a search of events takes (interface section 4.1). */
 
+import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { maybe } from '../http/json-schema.ts'
@@ -16,10 +17,10 @@ export const FILTERS = {
 export const PAGING = {
   sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
   page_id: optional(text()),
-  limit: withDefault(integer({ least: 1, most: 100 }), 100),
+  limit: withDefault(integer({ least: 1, most: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
 } as const
 
-/** What is answered: a page, and an event that may be missing. */
+/** The responses: a page, and an event that may be missing. */
 export const EVENT: JsonObject = { $ref: '#/components/schemas/Event' }
 export const EVENT_PAGE: JsonObject = { $ref: '#/components/schemas/EventPage' }
 export const EVENT_OR_NULL: JsonObject = maybe(EVENT)

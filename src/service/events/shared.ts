@@ -1,31 +1,31 @@
 /** The shared events: search, count and get of conversations that everybody may read (interface section 4.1). */
 
-import type { EventKind } from '../../event/kinds.ts'
+import { EVENT_KINDS, type EventKind, KINDS } from '../../event/kinds.ts'
 import type { Event } from '../../event/types.ts'
-import type { Store } from '../../store/store.ts'
-import { findConversation } from '../conversation-id.ts'
-import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
+import type { SharedReads } from '../redaction.ts'
+import { findConversation } from '../conversations/find.ts'
+import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/ids.ts'
 import { listOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text, texts } from '../http/parameters.ts'
 import { EVENT_OR_NULL, EVENT_PAGE, FILTERS, PAGING } from './parameters.ts'
 import { filterOf, getEvents, searchPage } from './pages.ts'
 
-/** What nobody sees in a shared conversation: only this kind. */
-const HIDDEN: readonly EventKind[] = ['ConversationStateUpdateEvent']
+/** The kinds that a shared conversation does not show. */
+const HIDDEN: readonly EventKind[] = EVENT_KINDS.filter((kind) => !KINDS[kind].searchable)
 
 const tag = 'Sharing'
 
 const NO_PAGE = { items: [], next_page_id: null }
 
 /** The id of a conversation that everybody may read; null for another, be it unknown or not shared. */
-async function sharedId(store: Store, given: string): Promise<string | null> {
+async function sharedId(store: SharedReads, given: string): Promise<string | null> {
   const found = await findConversation(store, given)
   return found?.public === true ? found.id : null
 }
 
 /** The four operations. */
-export const sharedEvents = (store: Store): Operation[] => [
+export const sharedEvents = (store: SharedReads): Operation[] => [
   operation(
     {
       method: 'get',
@@ -39,7 +39,7 @@ export const sharedEvents = (store: Store): Operation[] => [
     },
     async ({ query }) => {
       const id = await sharedId(store, query.conversation_id)
-      // Asked all the same, so that a bad query is told alike wherever it goes.
+      // Asked all the same, so that a bad query gives the same error wherever it goes.
       const page = await searchPage(store, filterOf(id ?? query.conversation_id, query, HIDDEN), query)
       return { body: id === null ? NO_PAGE : page }
     },
@@ -79,6 +79,7 @@ export const sharedEvents = (store: Store): Operation[] => [
           schema: listOf(EVENT_OR_NULL),
         },
         ...TOO_MANY_IDS,
+        ...TOO_LARGE,
       },
     },
     async ({ query: { conversation_id: given, id: ids } }) => {
@@ -113,4 +114,4 @@ export const sharedEvents = (store: Store): Operation[] => [
 ]
 
 const visible = (event: Event | null): Event | null =>
-  event !== null && HIDDEN.includes(event.kind) ? null : event
+  event !== null && KINDS[event.kind].searchable ? event : null

@@ -1,4 +1,4 @@
-/** Operations go in, a fetch-standard app that routes to them comes out. */
+/** The fetch-standard app over the table of operations: every request passes the same checks in the same order. */
 
 import { Hono } from 'hono'
 import { readBody } from './body.ts'
@@ -6,30 +6,31 @@ import { toProblem } from './failure.ts'
 import type { Operation, Reply } from './operation.ts'
 import { readParameters } from './parameters.ts'
 import { HttpProblem } from './problem.ts'
+import { tellable } from './tellable.ts'
 import { byPrecedence, methodsAt } from './routes.ts'
-import { requestIdOf } from '../observe/request-id.ts'
+import { requestIdOf } from './request-id.ts'
 
-/** One request and how it was answered. */
+/** One request and its response. */
 export interface Answered {
   /** The request's own `X-Request-ID`, when it may be one; else a fresh one. */
   readonly requestId: string
   readonly method: string
-  /** Without the query, which may hold what is nobody's business. */
+  /** Without the query, which may hold what is private. */
   readonly path: string
   /** What was called; null where nothing is. */
   readonly operation: Operation | null
   readonly status: number
-  /** From the request to the answer's head. */
+  /** From the request to the response's head. */
   readonly milliseconds: number
 }
 
-/** What the app asks and tells. */
+/** What the app calls. */
 export interface AppOptions {
   /** Refuses a request that may not call the operation, by throwing a problem. */
   readonly authorize: (request: Request, operation: Operation) => Promise<void> | void
-  /** Told of every failure that is the service's own. */
+  /** Called with every failure that is the service's own. */
   readonly onFailure: (error: unknown, request: Request, requestId: string) => void
-  /** Told when a request arrives; what it gives back is told of the answer. */
+  /** Called when a request arrives; what it gives back is called with the response. */
   readonly onRequest: (request: Request) => (answered: Answered) => void
   /** Stands around the call of an operation. */
   readonly around: (
@@ -38,7 +39,7 @@ export interface AppOptions {
     work: () => Promise<Response>,
   ) => Promise<Response>
   /** Most bytes of a body. */
-  readonly maxBody: number
+  readonly maxBodyBytes: number
 }
 
 const EMPTY = {}
@@ -55,10 +56,12 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
     const done = options.onRequest(request)
     await next()
     context.header('X-Request-ID', requestId)
+    // What is said of a client's own text is never a page or a script, whatever it looks like.
+    context.header('X-Content-Type-Options', 'nosniff')
     done({
       requestId,
       method: request.method,
-      path: context.req.path,
+      path: tellable(context.req.path),
       operation: context.get('operation') ?? null,
       status: context.res.status,
       milliseconds: performance.now() - start,
@@ -75,7 +78,7 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
         return options.around(request, operation, async () => {
           try {
             await options.authorize(request, operation)
-            return answer(await call(operation, request, params, options.maxBody))
+            return answer(await call(operation, request, params, options.maxBodyBytes))
           } catch (error) {
             return fail(error, request, operation, context.get('requestId'), options)
           }
@@ -98,7 +101,7 @@ async function call(
   operation: Operation,
   request: Request,
   params: Readonly<Record<string, string>>,
-  maxBody: number,
+  maxBodyBytes: number,
 ): Promise<Reply> {
   const { searchParams } = new URL(request.url)
   const path = readParameters(operation.params ?? EMPTY, 'path', (name) => {
@@ -106,7 +109,7 @@ async function call(
     return value === undefined ? [] : [value]
   })
   const query = readParameters(operation.query ?? EMPTY, 'query', (name) => searchParams.getAll(name))
-  const body = await readBody(operation, request, maxBody)
+  const body = await readBody(operation, request, maxBodyBytes)
   const errors = [path, query, body].flatMap((part) => ('errors' in part ? part.errors : []))
   if ('errors' in path || 'errors' in query || 'errors' in body) throw new HttpProblem(422, errors)
   return operation.handle({ path: path.values, query: query.values, body: body.value, request })

@@ -1,4 +1,4 @@
-/** A request goes in, the checked value of its body comes out, or what is wrong with it; never more than so many bytes are read. */
+/** Reads and checks the body of a request, never more bytes than the bound. */
 
 import { freezeJson } from '../../event/freeze.ts'
 import type { Operation } from './operation.ts'
@@ -6,9 +6,6 @@ import { HttpProblem, type ValidationError } from './problem.ts'
 
 /** What reading a body gives. */
 export type BodyRead = { readonly value: unknown } | { readonly errors: readonly ValidationError[] }
-
-/** Most issues that are told of one body. */
-const MOST_TOLD = 20
 
 /** Reads the body of an operation that takes one. O(bytes). @throws HttpProblem 413. */
 export async function readBody({ body }: Operation, request: Request, most: number): Promise<BodyRead> {
@@ -32,9 +29,9 @@ export async function readBody({ body }: Operation, request: Request, most: numb
   const issues = freezeJson(value)
   if (issues.length === 0) return body.read(value)
   return {
-    errors: issues.slice(0, MOST_TOLD).map(({ loc, msg }) => ({
+    errors: issues.map(({ loc, msg }) => ({
       type: 'value_error',
-      loc: ['body', ...loc.slice(0, 8)],
+      loc: ['body', ...loc],
       msg: `Value error, ${msg}`,
     })),
   }
@@ -47,7 +44,7 @@ const notJson = (error: string): ValidationError => ({
   ctx: { error },
 })
 
-/** Null for what is no UTF-8: whoever sent it would not find again what they sent. */
+/** Null for what is no UTF-8: its sender would not find again what it sent. */
 async function readText(request: Request, most: number): Promise<string | null> {
   if (Number(request.headers.get('content-length') ?? 0) > most) throw tooLarge(most)
   if (request.body === null) return ''
@@ -72,7 +69,7 @@ async function readText(request: Request, most: number): Promise<string | null> 
     }
     size += value.byteLength
     if (size > most) {
-      // Nobody waits for the rest; a failure to say so changes nothing.
+      // The rest is not waited for; a failure to cancel it changes nothing.
       void reader.cancel().catch(() => undefined)
       throw tooLarge(most)
     }

@@ -1,10 +1,11 @@
-/** Errors of the library go in, the problem that a client is told comes out. */
+/** The HTTP problem for each error of the library. */
 
-import { ColloquyError, type ErrorCode } from '../../event/errors.ts'
+import { type ErrorCode, isColloquyError } from '../../event/errors.ts'
 import type { Operation } from './operation.ts'
 import { HttpProblem } from './problem.ts'
 
 const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
+  invalid_argument: 422,
   invalid_query: 422,
   invalid_cursor: 422,
   invalid_id: 422,
@@ -42,9 +43,12 @@ const FIELDS: Readonly<Record<string, string>> = {
 /** What says where a request has a field. */
 type Places = Pick<Operation, 'params' | 'query' | 'body'>
 
-/** The problem that an error of the library is to such an operation; null for any other error, which is the service's own failure. */
+/**
+ * The problem that an error of the library is to such an operation; null for any other error, which is the service's
+ * own failure.
+ */
 export function toProblem(error: unknown, { params = {}, query = {}, body }: Places): HttpProblem | null {
-  if (!(error instanceof ColloquyError)) return null
+  if (!isColloquyError(error)) return null
   const status = STATUS[error.code]
   if (status === undefined) return null
   if (status !== 422) return new HttpProblem(status, error.message)

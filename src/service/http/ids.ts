@@ -1,4 +1,4 @@
-/** The ids of a request that asks for many things at once go in; more of them than are answered at once are refused. */
+/** Bounds how many ids one request may ask for. */
 
 import { HttpProblem } from './problem.ts'
 
@@ -6,7 +6,14 @@ import { HttpProblem } from './problem.ts'
 const MOST_IDS = 100
 
 /** For the table of replies. */
-export const TOO_MANY_IDS = { 400: { description: `More than ${MOST_IDS} ids` } } as const
+export const TOO_MANY_IDS = {
+  400: { description: `More than ${MOST_IDS} ids` },
+} as const
+
+/** For the table of replies of events, which can be large. */
+export const TOO_LARGE = {
+  413: { description: 'More bytes than one response holds: ask for fewer' },
+} as const
 
 /** @param what what is asked for, in the plural. @throws HttpProblem 400. */
 export function checkIds(ids: readonly string[], what: string): void {

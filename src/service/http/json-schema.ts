@@ -1,4 +1,4 @@
-/** JSON Schemas go in, larger ones come out: what answers are described with. */
+/** Small builders of JSON Schemas, for the responses in the document. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 

@@ -1,4 +1,4 @@
-/** Operations go in, the OpenAPI 3.1 document that describes them comes out. */
+/** Writes the OpenAPI 3.1 document from the operations themselves, so that it cannot differ from what is served. */
 
 import { eventJsonSchemas } from '../../event/json-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -8,10 +8,12 @@ import type { Parameters } from './parameters.ts'
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** The version of the interface (section 9). */
+/** The version of the published interface (interface section 9). */
 const VERSION = '0.0.1'
 
-/** The document, with the 19 kinds of events, the page of them and the body of a 422 among its schemas. O(operations). */
+/**
+ * The document, with the 19 kinds of events, the page of them and the body of a 422 among its schemas. O(operations).
+ */
 export function openApi(operations: readonly Operation[]): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {}
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = describe(operation)
@@ -105,7 +107,7 @@ function describe(operation: Operation): JsonObject {
   }
 }
 
-/** An answer; one that tells of a failure is a problem unless it says otherwise. */
+/** A response; one for a failure is a problem unless it says otherwise. */
 function answerOf(status: string, { description, schema, mediaType }: ReplySpec): JsonObject {
   const body = schema ?? (Number(status) >= 400 ? ref('Problem') : undefined)
   return {

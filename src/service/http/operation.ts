@@ -1,4 +1,7 @@
-/** An operation of the service: what it is called, what it takes and what it answers, for the router and the OpenAPI document alike. */
+/**
+ * An operation of the service: what it is called, what it takes and what it responds, for the router and the OpenAPI
+ * document alike.
+ */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Parameters, ValuesOf } from './parameters.ts'
@@ -20,10 +23,10 @@ export interface Input<Q extends Parameters, P extends Parameters, B> {
   readonly request: Request
 }
 
-/** What a handler answers: a status and a JSON body, or a whole response. */
+/** What a handler gives: a status and a JSON body, or a whole response. */
 export type Reply = { readonly status?: number; readonly body: JsonValue | object | null } | Response
 
-/** One way to answer, for the document. */
+/** One response, for the document. */
 export interface ReplySpec {
   readonly description: string
   /** Left out: nothing is said of the body, or of a failure that it is a problem. */

@@ -1,4 +1,4 @@
-/** Parameters of a query or a path: the texts of a request go in, checked values or what is wrong with them come out; and their JSON Schemas. */
+/** Parameters of queries and paths: checked as the interface says, and described by the same definitions. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'

@@ -1,6 +1,7 @@
-/** What is wrong with a request, in the interface's own shape: a place, a sentence and a type go in, a ValidationError comes out. */
+/** An error response in the interface's own shape (422 with place, sentence and type). */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { tellable, tellableErrors } from './tellable.ts'
 
 /** One thing that is wrong with a request (interface section 7). */
 export interface ValidationError {
@@ -17,16 +18,17 @@ export interface HTTPValidationError {
   readonly detail: readonly ValidationError[]
 }
 
-/** A request that cannot be answered; thrown by operations, and written as its status and `{"detail": …}`. */
+/** A request that cannot be served; thrown by operations, and written as its status and `{"detail": …}`. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem'
   readonly status: number
-  readonly detail: JsonValue | readonly ValidationError[]
+  /** Fit to be sent: bounded, and without what looks like a secret (law W6). */
+  readonly detail: string | readonly ValidationError[]
 
-  constructor(status: number, detail: JsonValue | readonly ValidationError[]) {
+  constructor(status: number, detail: string | readonly ValidationError[]) {
     super(typeof detail === 'string' ? detail : `HTTP ${status}`)
     this.status = status
-    this.detail = detail
+    this.detail = typeof detail === 'string' ? tellable(detail) : tellableErrors(detail)
   }
 }
 

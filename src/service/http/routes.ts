@@ -1,4 +1,4 @@
-/** Operations go in, the order in which a router must try them, and the methods that a path takes, come out. */
+/** The order in which a router must try operations, and the methods that a path takes. */
 
 import type { Operation } from './operation.ts'
 

@@ -1,8 +1,8 @@
-/** Why a socket is closed: the codes, and what each tells the client to do. */
+/** Why a socket is closed: the codes, and what each asks the client to do. */
 
 /** Codes of RFC 6455 where one fits, else of the range for applications. */
 export const CLOSE = {
-  /** The server goes away: connect again, to whoever serves then, and go on after the last position. */
+  /** The server goes away: connect again, to the process that serves then, and go on after the last position. */
   away: 1001,
   /** A frame was too large; sent by the transport itself. */
   tooLarge: 1009,
@@ -16,7 +16,7 @@ export const CLOSE = {
   unknown: 4004,
   /** The reader was too slow: go on after the last position, and read faster. */
   slow: 4008,
-  /** Nothing came from the client, not even the answer to a ping: go on after the last position. */
+  /** Nothing came from the client, not even the response to a ping: go on after the last position. */
   idle: 4009,
   /** The query is wrong: do not try again with it. */
   badRequest: 4400,

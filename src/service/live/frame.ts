@@ -1,4 +1,4 @@
-/** What a live reader is given: an event and its place in the stream go in, the text of a frame in either format comes out. */
+/** The text of a frame in either format, written once for all readers. */
 
 import { maskSecrets } from '../../event/mask.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -9,13 +9,14 @@ import type { LoggedEvent } from '../../conversation/logged-event.ts'
 /**
  * How frames are written. `event`: the bare event. `envelope`: `{"type", "position", "event"}`.
  *
- * Types: `event` is an event of the log; `state` a state update that is not in the log, of key `full_state` or `execution_status`;
- * `caught_up` the marker that all that stood there was given; `delta` a StreamingDeltaEvent; `error` a ServerErrorEvent of this stream.
+ * Types: `event` is an event of the log; `state` a state update that is not in the log, of key `full_state` or
+ * `execution_status`; `caught_up` the marker that all that stood there was given; `reset` that what was given before
+ * does not hold, as the log has it no longer; `delta` a StreamingDeltaEvent; `error` a ServerErrorEvent of this stream.
  */
 export type Format = 'event' | 'envelope'
 
 /** Which frames there are. */
-export type FrameType = 'event' | 'state' | 'caught_up' | 'delta' | 'error'
+export type FrameType = 'event' | 'state' | 'caught_up' | 'reset' | 'delta' | 'error'
 
 const encoder = new TextEncoder()
 
@@ -44,7 +45,7 @@ export class Frame {
     return `{"type":"${this.type}","position":${this.position},"event":${this.#event}}`
   }
 
-  /** The same as UTF-8, which nobody may write to. */
+  /** The same as UTF-8, which must not be written to. */
   bytes(format: Format): Uint8Array {
     return (this.#bytes[format] ??= encoder.encode(this.text(format)))
   }

@@ -1,26 +1,29 @@
-/** The live readers of a service: a conversation's id and a place go in, a stream of frames comes out, for as many as there may be. */
+/** The live streams of a service, within bounds on their number and on what is kept for them. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { type Lifecycle, open } from '../lifecycle/lifecycle.ts'
-import { Feed } from './feed.ts'
+import { type Lifecycle, open } from '../conversations/conversations.ts'
 import type { Frame } from './frame.ts'
+import { FrameCache } from './frame-cache.ts'
 import { session } from './session.ts'
 import type { StartValues } from './start.ts'
 
 /** How many may listen, and how much is kept for them. */
 export interface LiveOptions {
   /** Most readers of one conversation. Default: 256. */
-  readonly perConversation?: number
+  readonly maxPerConversation?: number
   /** Most readers in all. Default: 4,096. */
-  readonly inAll?: number
-  /** Characters of frames that are kept for the readers of one conversation, so that the log is read once for all. Default: 4 Mi. */
-  readonly kept?: number
+  readonly maxTotal?: number
+  /**
+   * Characters of frames that are kept, so that each is written once for all readers; the last one besides. Default: 16
+   * Mi.
+   */
+  readonly bufferChars?: number
   /** Milliseconds that a reader who takes nothing may hold on. Default: 15,000. */
-  readonly patience?: number
-  /** Milliseconds between signs of life. Default: 20,000. */
-  readonly beat?: number
-  /** Told of failures of streams that are the service's own. Default: nobody is. */
+  readonly writeTimeout?: number
+  /** Milliseconds between heartbeats. Default: 20,000. */
+  readonly heartbeatInterval?: number
+  /** Called with failures of streams that are the service's own. Default: none. */
   readonly onFailure?: (error: unknown) => void
 }
 
@@ -31,31 +34,28 @@ export interface LiveSession {
   readonly end: () => void
 }
 
-interface Shared {
-  readonly feed: Feed
-  readonly ready: Promise<void>
-  readers: number
-}
-
 /** The streams of one service, over whatever transport. */
 export class Live {
   readonly lifecycle: Lifecycle
   readonly options: Required<LiveOptions>
-  readonly #feeds = new Map<string, Shared>()
+  readonly #cache: FrameCache
+  /** How many listen to each conversation. */
+  readonly #readers = new Map<string, number>()
   readonly #ends = new Set<() => void>()
   #closed = false
 
   constructor(lifecycle: Lifecycle, options: LiveOptions = {}) {
     this.lifecycle = lifecycle
     this.options = {
-      perConversation: 256,
-      inAll: 4_096,
-      kept: 4 * 2 ** 20,
-      patience: 15_000,
-      beat: 20_000,
+      maxPerConversation: 256,
+      maxTotal: 4_096,
+      bufferChars: 16 * 2 ** 20,
+      writeTimeout: 15_000,
+      heartbeatInterval: 20_000,
       onFailure: () => undefined,
       ...options,
     }
+    this.#cache = new FrameCache(this.options.bufferChars)
   }
 
   /** How many listen. */
@@ -70,25 +70,23 @@ export class Live {
 
   /**
    * Begins a stream.
-   * @throws HttpProblem 404 for an unknown conversation, 422 for a place that it does not have, 429 where too many listen; what the store throws.
+   * @throws HttpProblem 404 for an unknown conversation, 422 for a place that it does not have, 429 where too many
+   * listen; what the store throws.
    */
   async connect(id: string, start: StartValues): Promise<LiveSession> {
     const { engine } = this.lifecycle
     const conversation = await open(this.lifecycle, id)
     const stop = new AbortController()
-    const shared = this.#take(conversation)
+    this.#take(conversation.id)
     const end = (): void => {
       if (!this.#ends.delete(end)) return
       stop.abort()
-      shared.readers -= 1
-      if (shared.readers === 0) this.#drop(conversation.id, shared)
+      this.#release(conversation.id)
     }
     this.#ends.add(end)
     try {
-      await shared.ready
-      const { feed } = shared
-      const frames = await session({ engine, conversation, feed, signal: stop.signal }, start)
-      return { conversation, frames, end }
+      const parts = { engine, conversation, cache: this.#cache, signal: stop.signal }
+      return { conversation, frames: await session(parts, start), end }
     } catch (error) {
       end()
       throw error
@@ -101,31 +99,24 @@ export class Live {
     for (const end of this.#ends) end()
   }
 
-  #take(conversation: Conversation): Shared {
-    const { perConversation, inAll, kept } = this.options
+  #take(id: string): void {
+    const { maxPerConversation, maxTotal } = this.options
     if (this.#closed) throw new HttpProblem(503, 'The service is going away.')
-    if (this.size >= inAll) throw new HttpProblem(429, `There are ${inAll} streams already; try again later.`)
-    const known = this.#feeds.get(conversation.id)
-    // One that has ended is of no use to anybody new.
-    if (known !== undefined && known.feed.end === null) {
-      if (known.readers >= perConversation) {
-        throw new HttpProblem(
-          429,
-          `There are ${perConversation} streams of this conversation already; try again later.`,
-        )
-      }
-      known.readers += 1
-      return known
+    if (this.size >= maxTotal)
+      throw new HttpProblem(429, `There are ${maxTotal} streams already; try again later.`)
+    const readers = this.#readers.get(id) ?? 0
+    if (readers >= maxPerConversation) {
+      throw new HttpProblem(
+        429,
+        `There are ${maxPerConversation} streams of this conversation already; try again later.`,
+      )
     }
-    const feed = new Feed(conversation, kept)
-    const shared: Shared = { feed, ready: feed.start(), readers: 1 }
-    shared.ready.catch(() => this.#drop(conversation.id, shared))
-    this.#feeds.set(conversation.id, shared)
-    return shared
+    this.#readers.set(id, readers + 1)
   }
 
-  #drop(id: string, shared: Shared): void {
-    shared.feed.stop()
-    if (this.#feeds.get(id) === shared) this.#feeds.delete(id)
+  #release(id: string): void {
+    const readers = (this.#readers.get(id) ?? 1) - 1
+    if (readers > 0) this.#readers.set(id, readers)
+    else this.#readers.delete(id)
   }
 }

@@ -1,8 +1,9 @@
-/** Where a live reader begins: the parameters of its request go in, the position after which it wants the log comes out. */
+/** Where a stream begins, from the parameters of its request. */
 
-import type { Store } from '../../store/store.ts'
+import { isLegalId } from '../../event/ids.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
-import { type HttpProblem, invalid } from '../http/problem.ts'
+import { invalid } from '../http/problem.ts'
 
 /** What both transports take. */
 export const LIVE_QUERY = {
@@ -10,7 +11,10 @@ export const LIVE_QUERY = {
   after: optional(integer({ least: -1 })),
   /** The same by the id of the last event that the reader has, for those who do not keep positions. */
   after_event_id: optional(text()),
-  /** `all`: the whole log. `since`: from the first event, in the log's order, whose time is `after_timestamp` or later. Default: none of it. */
+  /**
+   * `all`: the whole log. `since`: from the first event, in the log's order, whose time is `after_timestamp` or later.
+   * Default: none of it.
+   */
   resend_mode: optional(oneOf(['all', 'since'])),
   after_timestamp: optional(dateTime()),
   format: withDefault(oneOf(['event', 'envelope']), 'event'),
@@ -25,33 +29,33 @@ export interface StartValues {
 }
 
 /**
- * The position after which to begin; `end`, the last of the log, for those who want nothing of it.
- * @throws HttpProblem 422 for a place that this log does not have: what the reader holds is of another one.
+ * The position after which to begin; `end`, the last of the log, for those who want nothing of it. Null for a place
+ * that this log does not have: what the reader holds is of another one, or of an end that was lost.
+ * @throws HttpProblem 422 for `since` without a time.
  */
 export async function startAfter(
   store: Store,
   id: string,
   end: number,
   { after, after_event_id: eventId, resend_mode: mode, after_timestamp: timestamp }: StartValues,
-): Promise<number> {
-  if (after !== null) {
-    if (after <= end) return after
-    throw refuse('after', `the log ends at position ${end}; begin anew`, after)
-  }
-  if (eventId !== null) {
-    const found = await store.get(id, eventId)
-    if (found !== null) return found.seq
-    throw refuse('after_event_id', 'there is no such event in this conversation; begin anew', eventId)
-  }
+): Promise<number | null> {
+  if (after !== null) return after <= end ? after : null
+  if (eventId !== null) return isLegalId(eventId) ? ((await store.get(id, eventId))?.seq ?? null) : null
   if (mode === 'all') return -1
   if (mode === null) return end
-  if (timestamp === null) throw refuse('after_timestamp', 'resend_mode since needs it', null)
+  if (timestamp === null)
+    throw invalid({
+      type: 'value_error',
+      loc: ['query', 'after_timestamp'],
+      msg: 'Value error, resend_mode since needs it',
+      input: null,
+    })
   return (await firstSince(store, id, timestamp, end)) - 1
 }
 
 /**
- * The lowest position of an event at or after an instant. Times may go back in a log, so all events from there on are looked at.
- * O(events since).
+ * The lowest position of an event at or after an instant. Times may go back in a log, so all events from there on are
+ * looked at. O(events since).
  */
 async function firstSince(store: Store, id: string, timestampGte: string, end: number): Promise<number> {
   let first = end + 1
@@ -63,6 +67,3 @@ async function firstSince(store: Store, id: string, timestampGte: string, end: n
   } while (cursor !== null)
   return first
 }
-
-const refuse = (name: string, why: string, input: string | number | null): HttpProblem =>
-  invalid({ type: 'value_error', loc: ['query', name], msg: `Value error, ${why}`, input })

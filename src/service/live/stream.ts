@@ -1,9 +1,15 @@
-/** The live stream as server-sent events, an operation: `id` is the position, so that `Last-Event-ID` goes on where the reader was. */
+/**
+ * The live stream as server-sent events, an operation: `id` is the position, so that `Last-Event-ID` goes on where the
+ * reader was.
+ */
 
+import { credentialOf, type Identify } from '../auth/caller.ts'
+import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
-import { invalid } from '../http/problem.ts'
-import { SlowReader, tellOf } from './faults.ts'
+import { HttpProblem, invalid } from '../http/problem.ts'
+import { SlowReader } from './slow-reader.ts'
+import { describeFailure } from '../http/failure-text.ts'
 import { errorFrame, type Format, type Frame } from './frame.ts'
 import type { Live, LiveSession } from './live.ts'
 import { LIVE_QUERY } from './start.ts'
@@ -11,46 +17,59 @@ import { LIVE_QUERY } from './start.ts'
 /** Bytes that wait for a reader; nothing more is read for them then. */
 const QUEUE = 256 * 2 ** 10
 
+/**
+ * In so many parts a slow reader is waited for: after the process was held up, timers come before the news that
+ * something was taken.
+ */
+const TURNS = 4
+
 const HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
-  // Proxies that hold answers back are told not to.
+  // Asks proxies that hold responses back not to.
   'x-accel-buffering': 'no',
 }
 
-/** The operation. */
-export const streamOperations = (live: Live): Operation[] => [
-  operation(
-    {
-      method: 'get',
-      path: '/api/conversations/{conversation_id}/events/stream',
-      operationId: 'stream_conversation_events',
-      tag: 'Events',
-      summary: 'Listen To A Conversation',
-      params: { conversation_id: text() },
-      query: LIVE_QUERY,
-      replies: {
-        200: {
-          description: 'Server-sent events without an end',
-          mediaType: 'text/event-stream',
-          schema: { type: 'string' },
+/** The operation. `identify` finds whom a key belongs to, which may be deleted while the stream goes on. */
+export const streamOperations = (live: Live, identify: Identify): Operation[] => {
+  const keys = new KeyWatch(identify, keyInterval(live.options.heartbeatInterval))
+  return [
+    operation(
+      {
+        method: 'get',
+        path: '/api/conversations/{conversation_id}/events/stream',
+        operationId: 'stream_conversation_events',
+        tag: 'Events',
+        summary: 'Listen To A Conversation',
+        params: { conversation_id: text() },
+        query: LIVE_QUERY,
+        replies: {
+          200: {
+            description: 'Server-sent events without an end',
+            mediaType: 'text/event-stream',
+            schema: { type: 'string' },
+          },
+          404: { description: 'Unknown conversation' },
+          429: { description: 'Too many streams' },
+          503: { description: 'The service is going away' },
         },
-        404: { description: 'Unknown conversation' },
-        429: { description: 'Too many streams' },
-        503: { description: 'The service is going away' },
       },
-    },
-    async ({ path, query, request }) => {
-      const given = lastEventId(request)
-      const start = given === null ? query : { ...query, after: given }
-      const stream = await live.connect(path.conversation_id, start)
-      // Nobody would ever read the body, nor end it.
-      if (request.method === 'HEAD' || request.signal.aborted) stream.end()
-      const body = request.method === 'HEAD' ? null : bodyOf(live, stream, query.format, request.signal)
-      return new Response(body, { headers: HEADERS })
-    },
-  ),
-]
+      async ({ path, query, request }) => {
+        const given = lastEventId(request)
+        const start = given === null ? query : { ...query, after: given }
+        const [credential, org] = [credentialOf(request), request.headers.get('x-org-id')]
+        const caller = await identify(credential, org)
+        if (caller === null) throw new HttpProblem(401, 'Unauthorized')
+        const stream = await live.connect(path.conversation_id, start)
+        // The body would never be read, nor ended.
+        if (request.method === 'HEAD' || request.signal.aborted) stream.end()
+        if (request.method === 'HEAD') return new Response(null, { headers: HEADERS })
+        const watch = (end: () => void) => keys.watch({ caller, credential, org }, end)
+        return new Response(bodyOf(live, stream, query.format, request.signal, watch), { headers: HEADERS })
+      },
+    ),
+  ]
+}
 
 function lastEventId({ headers }: Request): number | null {
   const given = headers.get('last-event-id')?.trim() ?? ''
@@ -74,28 +93,43 @@ function bodyOf(
   { frames, end }: LiveSession,
   format: Format,
   signal: AbortSignal,
+  watchKey: (end: () => void) => () => void,
 ): ReadableStream<Uint8Array> {
-  const { patience, beat, onFailure } = live.options
+  const { writeTimeout, heartbeatInterval, onFailure } = live.options
   const encoder = new TextEncoder()
   let position = -1
-  let beats: ReturnType<typeof setInterval>
+  let heartbeats: ReturnType<typeof setInterval>
   let wait: ReturnType<typeof setTimeout> | undefined
   let over = false
+  let unwatch: (() => void) | undefined
   const stop = (): void => {
     over = true
-    clearInterval(beats)
+    clearInterval(heartbeats)
     clearTimeout(wait)
     signal.removeEventListener('abort', stop)
+    unwatch?.()
     end()
+  }
+  /** Says why, and ends. */
+  const finish = (controller: ReadableStreamDefaultController<Uint8Array>, last: Frame): void => {
+    stop()
+    // Who does not read would hold on to what waits.
+    if ((controller.desiredSize ?? 0) <= 0)
+      return controller.error(new SlowReader('The reader took nothing.'))
+    controller.enqueue(encoder.encode(written(last, format)))
+    controller.close()
   }
   // Not every server that loses a client cancels the body.
   signal.addEventListener('abort', stop)
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        beats = setInterval(() => {
+        heartbeats = setInterval(() => {
           if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': beat\n\n'))
-        }, beat)
+        }, heartbeatInterval)
+        unwatch = watchKey(() => {
+          if (!over) finish(controller, errorFrame(position, 'HTTP401', 'The key is no longer good.'))
+        })
       },
       async pull(controller) {
         clearTimeout(wait)
@@ -112,17 +146,19 @@ function bodyOf(
           controller.enqueue(encoder.encode(written(value, format)))
           if ((controller.desiredSize ?? 0) > 0) return
           // Nothing is read for a reader who takes nothing; after a while the place goes to another.
-          wait = setTimeout(() => {
+          let turns = TURNS
+          const look = (): void => {
+            turns -= 1
+            if (turns > 0) return void (wait = setTimeout(look, writeTimeout / TURNS))
             stop()
             controller.error(new SlowReader(`The reader took nothing; resume after ${position}.`))
-          }, patience)
+          }
+          wait = setTimeout(look, writeTimeout / TURNS)
         } catch (error) {
           if (over) return
-          const { code, detail } = tellOf(error)
+          const { code, detail } = describeFailure(error)
           if (code === 'InternalError') onFailure(error)
-          controller.enqueue(encoder.encode(written(errorFrame(position, code, detail), format)))
-          stop()
-          controller.close()
+          finish(controller, errorFrame(position, code, detail))
         }
       },
       cancel() {

@@ -1,42 +1,51 @@
 /** One socket from its upgrade to its end: the key is asked for, the stream is sent, what the client says is said. */
 
-import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { hasCode } from '../../event/errors.ts'
-import { credentialOf, type Identify, isForeign } from '../auth.ts'
+import type { Credential, Identify } from '../auth/caller.ts'
+import type { Access, KeyWatch } from '../auth/key-watch.ts'
 import { readParameters } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { authFrame } from '../lifecycle/schema.ts'
+import { authFrame } from '../live/frame-schema.ts'
 import { CLOSE } from '../live/close-codes.ts'
-import { sayProblem, SlowReader, tellOf } from '../live/faults.ts'
+import { problemText, describeFailure } from '../http/failure-text.ts'
+import { SlowReader } from '../live/slow-reader.ts'
 import { errorFrame, type Format } from '../live/frame.ts'
 import type { Live, LiveSession } from '../live/live.ts'
-import { readFrame, say, wrongFrame } from '../live/say.ts'
+import { readFrame, say, wrongFrame } from '../live/inbound.ts'
 import { LIVE_QUERY } from '../live/start.ts'
+import type { Admission } from './admission.ts'
 import type { ConnectionOptions } from './bounds.ts'
-import { headersOf } from './headers.ts'
+import type { Budget } from './budget.ts'
 import { Inbox } from './inbox.ts'
 import { Outlet } from './outlet.ts'
 
 /** What a connection is made of. */
 export interface ConnectionParts {
   readonly live: Live
-  /** Tells whom a key belongs to. */
+  /** Finds whom a key belongs to. */
   readonly identify: Identify
+  readonly keys: KeyWatch
   readonly socket: WebSocket
   readonly raw: Duplex
-  readonly request: IncomingMessage
+  /** What the request came to. */
+  readonly admission: Admission
   /** The conversation, as the client wrote it. */
   readonly id: string
   readonly query: URLSearchParams
   readonly options: ConnectionOptions
+  /** What all sockets may hold together of what came, and of what is to go. */
+  readonly inbound: Budget
+  readonly outbound: Budget
+  /** Called when the client has shown a key, or needs none; false where there are too many already. */
+  readonly onAdmitted: () => boolean
 }
 
-/** Signs of life that may be missed. */
+/** Heartbeats that may be missed. */
 const MOST_MISSED = 2
-/** Names under which clients have put keys into URLs, where every log and proxy reads them. */
-const KEYS_IN_URL = ['session_api_key', 'api_key', 'access_token', 'token']
+/** Milliseconds that a client without a key has to close its side. */
+const SHORT_GRACE = 1_000
 
 /** A socket that was accepted. */
 export class Connection {
@@ -48,17 +57,24 @@ export class Connection {
   #position: number | null = null
   #missed = 0
   #taken = 0
+  #access: Access | null = null
+  #unwatch: () => void = () => undefined
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts
-    const { socket, raw, options, live } = parts
-    this.#outlet = new Outlet(socket, raw, { most: options.queue, patience: live.options.patience })
-    this.#inbox = new Inbox(socket)
+    const { socket, raw, options, live, inbound, outbound } = parts
+    const { writeTimeout } = live.options
+    this.#outlet = new Outlet(socket, raw, { most: options.maxBufferedBytes, writeTimeout, budget: outbound })
+    this.#inbox = new Inbox(socket, raw, inbound, (why) => {
+      if (socket.readyState !== socket.OPEN) return this.terminate()
+      if (why === 'first') this.close(CLOSE.tooLarge, 'The first frame holds a key and nothing else')
+      else this.close(CLOSE.busy, 'Too much is being sent; try again later')
+    })
     const heard = (): void => void (this.#missed = 0)
     for (const event of ['pong', 'ping', 'message'] as const) socket.on(event, heard)
     // A broken frame or a lost peer: the socket closes itself, with the code that fits.
     socket.on('error', () => undefined)
-    socket.on('close', () => this.#session?.end())
+    socket.on('close', () => this.#end())
   }
 
   /** Serves the socket until it is closed. Never throws. */
@@ -68,15 +84,15 @@ export class Connection {
     } catch (error) {
       this.#fail(error)
     } finally {
-      this.#session?.end()
+      this.#end()
     }
   }
 
-  /** Looks whether anything was heard of the client since the last time, and asks for a sign of life. */
-  beat(): void {
+  /** Looks whether anything was heard of the client since the last time, and asks for a heartbeat. */
+  heartbeatInterval(): void {
     const { socket } = this.#parts
     if (socket.readyState !== socket.OPEN) return
-    // Who takes what is sent is alive, though the answer to a ping waits behind it.
+    // A client that takes what is sent is alive, though the response to a ping waits behind it.
     if (this.#outlet.taken !== this.#taken) this.#missed = 0
     this.#taken = this.#outlet.taken
     if (this.#missed >= MOST_MISSED) {
@@ -90,11 +106,15 @@ export class Connection {
   /** Closes the socket, and says where to go on. */
   close(code: number, reason: string): void {
     const { socket, options } = this.#parts
-    this.#session?.end()
+    this.#end()
     if (socket.readyState !== socket.OPEN) return
     const place = this.#position === null ? '' : `; resume after ${this.#position}`
     socket.close(code, clip(reason, 120 - place.length) + place)
-    const timer = setTimeout(() => socket.terminate(), options.grace)
+    // What the client says last is read, though nothing was for a while.
+    socket.resume()
+    const closeTimeout =
+      this.#access === null ? Math.min(options.closeTimeout, SHORT_GRACE) : options.closeTimeout
+    const timer = setTimeout(() => socket.terminate(), closeTimeout)
     socket.once('close', () => clearTimeout(timer))
   }
 
@@ -103,33 +123,49 @@ export class Connection {
     this.#parts.socket.terminate()
   }
 
-  async #admit(): Promise<boolean> {
-    const { query } = this.#parts
-    if (KEYS_IN_URL.some((name) => query.has(name))) {
-      this.close(CLOSE.unauthorized, 'A key has no place in a URL: send it in the first frame')
-      return false
-    }
-    if (await this.#hasKey()) return true
-    this.close(CLOSE.unauthorized, 'Unauthorized')
-    return false
+  #end(): void {
+    this.#unwatch()
+    this.#session?.end()
   }
 
-  async #hasKey(): Promise<boolean> {
-    const { identify, request, options } = this.#parts
-    const headers = headersOf(request)
-    // Where being on this machine is all that it takes, no page of another site may come along.
-    if ((await identify(null)) !== null) return !isForeign({ headers, url: 'http://localhost' })
-    const isKnown = async (text: string): Promise<boolean> =>
-      (await identify({ text, from: 'header' }, headers.get('x-org-id'))) !== null
-    const given = credentialOf({ headers })
-    // A browser sends cookies along with sockets of any page, so they are not asked.
-    if (given?.from === 'header') return isKnown(given.text)
-    const timer = setTimeout(() => this.close(CLOSE.unauthorized, 'No key came in time'), options.auth)
+  async #admit(): Promise<boolean> {
+    const { admission, keys, onAdmitted, live, socket } = this.#parts
+    if (admission.type === 'refused') {
+      this.close(CLOSE.unauthorized, admission.reason)
+      return false
+    }
+    const access = admission.type === 'admitted' ? admission.access : await this.#readKey(admission.org)
+    if (socket.readyState !== socket.OPEN) return false
+    if (access === null) {
+      this.close(CLOSE.unauthorized, 'Unauthorized')
+      return false
+    }
+    if (!onAdmitted()) {
+      this.close(CLOSE.busy, `There are ${live.options.maxTotal} sockets already; try again later`)
+      return false
+    }
+    this.#access = access
+    this.#inbox.open()
+    this.#unwatch = keys.watch(access, () => this.#lock())
+    return true
+  }
+
+  /** The key was deleted, or has run out. */
+  #lock(): void {
+    this.close(CLOSE.unauthorized, 'The key is no longer good')
+  }
+
+  async #readKey(org: string | null): Promise<Access | null> {
+    const { identify, options } = this.#parts
+    const timer = setTimeout(() => this.close(CLOSE.unauthorized, 'No key came in time'), options.authTimeout)
     const frame = await this.#inbox.next()
     clearTimeout(timer)
     const read = readFrame(frame?.text ?? '')
-    const auth = 'value' in read ? authFrame.read(read.value) : null
-    return auth !== null && 'value' in auth && isKnown(auth.value.session_api_key)
+    const authTimeout = 'value' in read ? authFrame.read(read.value) : null
+    if (authTimeout === null || !('value' in authTimeout)) return null
+    const credential: Credential = { text: authTimeout.value.session_api_key, from: 'header' }
+    const caller = await identify(credential, org)
+    return caller === null ? null : { caller, credential, org }
   }
 
   async #stream(): Promise<void> {
@@ -152,12 +188,13 @@ export class Connection {
     this.close(CLOSE.away, 'The service goes away')
   }
 
-  /** Says what the client says; what is wrong with a frame is told on this socket, and nothing else comes of it. */
+  /** Appends the client's message; what is wrong with a frame is sent on this socket, and nothing else comes of it. */
   async #listen({ conversation }: LiveSession): Promise<void> {
     for (;;) {
       const frame = await this.#inbox.next()
       if (frame === null) return
       try {
+        if (!(await this.#isGood())) return this.#lock()
         const wrong =
           frame.text === null
             ? wrongFrame('Binary frames are not read; send JSON as text.')
@@ -169,16 +206,21 @@ export class Connection {
     }
   }
 
+  /** Whether the client may say something still. */
+  async #isGood(): Promise<boolean> {
+    return this.#access !== null && (await this.#parts.keys.isGood(this.#access))
+  }
+
   #tell({ code, detail }: { readonly code: string; readonly detail: string }): void {
     const { socket, options } = this.#parts
-    // Whoever sends nonsense and reads no answers is not answered any more.
-    if (socket.readyState !== socket.OPEN || this.#outlet.pending > options.queue) return
+    // A client that sends nonsense and reads no errors is sent no more of them.
+    if (socket.readyState !== socket.OPEN || this.#outlet.pending > options.maxBufferedBytes) return
     const frame = errorFrame(this.#position ?? -1, code, detail)
     this.#outlet.write(frame.bytes(this.#format))?.catch(() => undefined)
   }
 
   #told(error: unknown): { readonly code: string; readonly detail: string } {
-    const told = tellOf(error)
+    const told = describeFailure(error)
     if (told.code === 'InternalError') this.#parts.live.options.onFailure(error)
     return told
   }
@@ -188,14 +230,14 @@ export class Connection {
     if (hasCode(error, 'unknown_conversation')) return this.close(CLOSE.unknown, 'Unknown conversation')
     if (hasCode(error, 'closed')) return this.close(CLOSE.away, 'The service goes away')
     if (error instanceof HttpProblem) {
-      return this.close(CODES.get(error.status) ?? CLOSE.failed, sayProblem(error))
+      return this.close(CODES.get(error.status) ?? CLOSE.failed, problemText(error))
     }
     this.#tell(this.#told(error))
     this.close(CLOSE.failed, 'The stream failed')
   }
 }
 
-/** How a problem of a request is told by a socket. */
+/** How a problem of a request is sent over a socket. */
 const CODES: ReadonlyMap<number, number> = new Map([
   [403, CLOSE.unauthorized],
   [404, CLOSE.unknown],

@@ -1,4 +1,4 @@
-/** The headers of a Node request go in, standard ones come out. */
+/** The headers of a Node request as standard ones. */
 
 import type { IncomingMessage } from 'node:http'
 

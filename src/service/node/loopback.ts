@@ -1,8 +1,8 @@
-/** A host's name or address goes in, whether it means this machine alone comes out. */
+/** Whether a host's name or address means this machine alone: only there does a service run without keys. */
 
 import { isIPv4 } from 'node:net'
 
-/** Whether whoever listens there can be reached from this machine only. */
+/** Whether a server that listens there can be reached from this machine only. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
   if (name === 'localhost' || name === '::1') return true
@@ -11,8 +11,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Whether the `Host` of a request names this machine. A page may come from a name that its owner makes point here, and then is, to the
- * browser, of the same site as this service; the name stays in the header.
+ * Whether the `Host` of a request names this machine. A page may come from a name that its owner makes point here, and
+ * then is, to the browser, of the same site as this service; the name stays in the header.
  */
 export function namesLoopback(hostHeader: string | null | undefined): boolean {
   const name = /^(\[[^\]]*\]|[^:]*)(?::\d*)?$/.exec(hostHeader ?? '')?.[1]

@@ -1,15 +1,18 @@
-/** The way out of one socket: frames go in; so many bytes may wait to be taken, and a peer that takes nothing is given up. */
+/** Writes the frames of one socket within a bound of bytes, and gives up on a peer that does not read. */
 
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import { SlowReader } from '../live/faults.ts'
+import { SlowReader } from '../live/slow-reader.ts'
+import type { Budget } from './budget.ts'
 
 /** How long the way out is, and how long it may stand still. */
 export interface OutletOptions {
   /** Bytes that may wait; a frame more than that is taken, and then no other. */
   readonly most: number
   /** Milliseconds that nothing may be taken while too much waits. */
-  readonly patience: number
+  readonly writeTimeout: number
+  /** What all sockets may hold together; where that is more, each has one frame on its way. */
+  readonly budget: Budget
 }
 
 /** Counts what was handed over and what the operating system has taken of it. */
@@ -39,18 +42,21 @@ export class Outlet {
   }
 
   /**
-   * Hands a frame over. Gives a promise when enough waits: nothing is to be handed over before it resolves. It rejects with SlowReader when
-   * nothing is taken for too long.
+   * Hands a frame over. Gives a promise when enough waits: nothing is to be handed over before it resolves. It rejects
+   * with SlowReader when nothing is taken for too long.
    */
   write(bytes: Uint8Array): Promise<void> | null {
     this.#cork()
+    const { most, budget } = this.#options
     this.#pending += bytes.byteLength
+    budget.add(bytes.byteLength)
     this.#socket.send(bytes, { binary: false, compress: false }, () => {
       this.#taken += 1
       this.#pending -= bytes.byteLength
-      if (this.#pending <= this.#options.most / 2) this.#resume?.()
+      budget.remove(bytes.byteLength)
+      if (this.#pending === 0 || (this.#pending <= most / 2 && !budget.isSpent)) this.#resume?.()
     })
-    return this.#pending > this.#options.most ? this.#room() : null
+    return this.#pending > most || budget.isSpent ? this.#room() : null
   }
 
   /** Frames of one turn of the event loop go to the system in one call. */
@@ -72,7 +78,7 @@ export class Outlet {
       before = this.#taken
     }
     // After the event loop was held up, timers come before the news that something was taken.
-    const timer = setInterval(() => setImmediate(look), this.#options.patience)
+    const timer = setInterval(() => setImmediate(look), this.#options.writeTimeout)
     this.#resume = resolve
     return promise.finally(() => {
       clearInterval(timer)

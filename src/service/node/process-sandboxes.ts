@@ -1,8 +1,14 @@
-/** A folder and specs go in, a provider that runs each sandbox as a local process group in a folder of its own comes out. */
+/** A sandbox provider that runs each sandbox as a local process group in a folder of its own. */
 
+import { ColloquyError } from '../../event/errors.ts'
 import { rm, stat } from 'node:fs/promises'
 import { isAbsolute, join, normalize, resolve } from 'node:path'
-import { NO_STATE, type SandboxProvider, type SandboxSpec, type SandboxState } from '../control/sandbox.ts'
+import {
+  NO_STATE,
+  type SandboxProvider,
+  type SandboxSpec,
+  type SandboxState,
+} from '../control-plane/sandboxes/provider.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
 import { Watchdog } from './sandbox/watchdog.ts'
 
@@ -12,12 +18,12 @@ export interface ProcessSandboxesOptions {
   readonly directory: string
   /** In order; the first is the default. Default: one that is a working directory alone. */
   readonly specs?: readonly ProcessSpec[]
-  /** Milliseconds that a command may take to answer. Default: 120,000. */
+  /** Milliseconds that a command may take to be up. Default: 120,000. */
   readonly startTimeout?: number
   /** Milliseconds between two looks at a command that is up. Default: 5,000. */
   readonly healthInterval?: number
   /** Milliseconds that a command has to end when it is asked to. Default: 2,000. */
-  readonly grace?: number
+  readonly killTimeout?: number
   /** Bytes that are kept of what a sandbox prints. Default: 1 MiB. */
   readonly logBytes?: number
 }
@@ -37,9 +43,9 @@ const RESTARTED: SandboxState = {
 const DEFAULT_SPECS: readonly ProcessSpec[] = [{ id: 'workspace', command: null }]
 
 /**
- * Sandboxes as process groups of this machine. They keep nobody out of anything: a command may do what the service's user may. Their
- * environment holds none of the service's own. All of them end with the provider, with the process, and when that is killed: a small
- * process watches over them.
+ * Sandboxes as process groups of this machine. They isolate nothing: a command may do what the service's user may.
+ * Their environment holds none of the service's own. All of them end with the provider, with the process, and when that
+ * is killed: a small process watches over them.
  * @throws Error for specs that cannot be.
  *
  * @example
@@ -58,7 +64,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     start: options.startTimeout ?? 120_000,
     look: options.healthInterval ?? 5_000,
     answer: 5_000,
-    grace: options.grace ?? 2_000,
+    killTimeout: options.killTimeout ?? 2_000,
   }
   checkSpecs(specs)
   const created = new Date().toISOString()
@@ -72,9 +78,9 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
 
   const start = async (id: string, specId: string): Promise<void> => {
     const spec = specs.find((one) => one.id === specId)
-    if (closed) throw new Error('The sandboxes were closed.')
-    if (spec === undefined) throw new Error(`There is no sandbox spec ${JSON.stringify(specId)}.`)
-    if (!isName(id)) throw new Error(`The id ${JSON.stringify(id)} of a sandbox cannot name a folder.`)
+    if (closed) throw new ColloquyError('closed', 'The sandboxes were closed.')
+    if (spec === undefined) throw invalid(`There is no sandbox spec ${JSON.stringify(specId)}.`)
+    if (!isName(id)) throw invalid(`The id ${JSON.stringify(id)} of a sandbox cannot name a folder.`)
     if (!listening) process.once('exit', killAll)
     listening = true
     const sandbox =
@@ -134,19 +140,20 @@ const isDirectory = (path: string): Promise<boolean> =>
     () => false,
   )
 
+const invalid = (message: string): ColloquyError => new ColloquyError('invalid_argument', message)
+
 function checkSpecs(specs: readonly ProcessSpec[]): void {
-  if (specs.length === 0) throw new Error('There must be at least one sandbox spec.')
-  if (new Set(specs.map(({ id }) => id)).size < specs.length)
-    throw new Error('Two sandbox specs have one id.')
+  if (specs.length === 0) throw invalid('There must be at least one sandbox spec.')
+  if (new Set(specs.map(({ id }) => id)).size < specs.length) throw invalid('Two sandbox specs have one id.')
   for (const { id, command, working_dir: folder = WORKING_DIR } of specs) {
     const inside = normalize(folder)
     if (isAbsolute(folder) || inside === '..' || inside.startsWith('../') || inside === '.') {
-      throw new Error(
+      throw invalid(
         `The working_dir of sandbox spec ${JSON.stringify(id)} must be a folder within the sandbox's own.`,
       )
     }
     if (command !== null && command.length === 0) {
-      throw new Error(`The command of sandbox spec ${JSON.stringify(id)} is empty.`)
+      throw invalid(`The command of sandbox spec ${JSON.stringify(id)} is empty.`)
     }
   }
 }

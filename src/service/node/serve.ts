@@ -1,7 +1,12 @@
-/** A store and an address go in, a running service over it comes out: engine, operations, sockets and server in one. */
+/**
+ * Runs everything over a store in one call: engine, operations, sockets and server, begun and ended in the right
+ * order.
+ */
 
+import type { RedactionRules } from '../../context/redaction/rules.ts'
 import { createEngine } from '../../conversation/engine.ts'
-import type { Store } from '../../store/store.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { redactedWrites } from '../redaction.ts'
 import { createService, type ServiceOptions } from '../service.ts'
 import { isLoopback } from './loopback.ts'
 import { listen, type Listening } from './server.ts'
@@ -14,13 +19,20 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
   readonly host?: string
   /** Default: 8000; 0 for any that is free. */
   readonly port?: number
+  /** Bytes that idle conversations may take in memory, roughly. Default: 256 MiB. */
+  readonly cacheBytes?: number
+  /**
+   * What is masked in what is written of conversations from now on; those who work on them see masks as well. Default:
+   * nothing.
+   */
+  readonly storedRedaction?: RedactionRules
   /** For how many milliseconds each step of closing waits. Default: 10,000. */
-  readonly grace?: number
+  readonly shutdownTimeout?: number
 }
 
 /**
- * Runs a service until it is closed. Closing lets requests finish, closes sockets with a code, interrupts runs, and waits for what they
- * write; the store stays open.
+ * Runs a service until it is closed. Closing lets requests finish, closes sockets with a code, interrupts runs, and
+ * waits for what they write; the store stays open.
  * @throws Error with a one-line message when the address cannot be had, or is one that needs keys.
  *
  * @example
@@ -30,38 +42,49 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
  * await server.close()
  */
 export async function serve(options: ServeOptions): Promise<Listening> {
-  const { store, host = '127.0.0.1', port = 8000, grace = 10_000, ...rest } = options
+  const {
+    storedRedaction: rules,
+    store: given,
+    host = '127.0.0.1',
+    port = 8000,
+    shutdownTimeout = 10_000,
+    cacheBytes,
+    ...rest
+  } = options
   const keyless = (rest.keys ?? []).length === 0
   if (keyless && !isLoopback(host)) {
     throw new Error(`without keys the service listens on this machine only, not on ${host}`)
   }
-  const engine = createEngine({ store })
+  const store = rules === undefined ? given : redactedWrites(given, rules)
+  const engine = createEngine({ store, ...(cacheBytes !== undefined && { cacheBytes }) })
   const service = createService({ ...rest, engine })
   const sockets = createSockets(service)
-  const closing = async (): Promise<void> => {
+  const onShutdown = async (): Promise<void> => {
     await sockets.close()
-    await service.callbacks.close()
-    await service.control.close()
+    await service.webhookDispatcher.close()
+    await service.controlPlane.close()
+    await service.lostRuns.close()
     await engine.close()
     await service.runs.settle()
   }
   try {
-    // A store that cannot be opened is told of now, and not by the first request.
+    // A store that cannot be opened fails now, and not at the first request.
     await store.listConversations({ limit: 1 })
-    await service.control.start()
-    service.callbacks.start()
+    await service.controlPlane.start()
+    service.webhookDispatcher.start()
+    service.lostRuns.start()
     return await listen({
       fetch: service.fetch,
       host,
       port,
-      grace,
+      shutdownTimeout,
       onlyLocal: keyless,
       upgrade: sockets.upgrade,
-      closing,
+      onShutdown,
     })
   } catch (error) {
-    // What was begun would go on, and keep the process, with nobody to end it.
-    await closing()
+    // What was begun would go on, and keep the process, with nothing to end it.
+    await onShutdown()
     throw error
   }
 }

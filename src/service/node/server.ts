@@ -1,14 +1,15 @@
-/** A fetch-standard service goes in, a Node server that listens and can be closed in good order comes out. */
+/** A Node server for a fetch-standard service that can be closed in good order: requests under way end first. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
-import { isForeign } from '../auth.ts'
-import { SlowReader } from '../live/faults.ts'
+import { isForeign } from '../auth/caller.ts'
+import { SlowReader } from '../live/slow-reader.ts'
 import { headersOf } from './headers.ts'
 import { namesLoopback } from './loopback.ts'
 import { plainAnswer } from './plain-answer.ts'
+import { answerPlainly, asksForWebSocket } from './plain-request.ts'
 
 /** Takes over a connection that is to become a WebSocket. */
 export type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -20,14 +21,22 @@ export interface ListenOptions {
   readonly host?: string
   /** Default: 8000; 0 for any that is free. */
   readonly port?: number
-  /** Is given what asks to be upgraded; without it, that is refused. */
+  /**
+   * Is given what asks for a WebSocket; without it, and where another protocol is offered, the request is served as any
+   * other.
+   */
   readonly upgrade?: Upgrade
-  /** Refuses what does not name this machine as its host, and sockets of pages of other sites: for a service that asks for no key. */
+  /**
+   * Refuses what does not name this machine as its host, and sockets of pages of other sites: for a service that asks
+   * for no key.
+   */
   readonly onlyLocal?: boolean
-  /** Is called on the way down, when the requests that were under way are answered: closes sockets and ends streams. */
-  readonly closing?: () => Promise<void> | void
+  /**
+   * Is called on the way down, when the responses to the requests under way are sent: closes sockets and ends streams.
+   */
+  readonly onShutdown?: () => Promise<void> | void
   /** For how many milliseconds each step of closing waits, before it goes on without. Default: 10,000. */
-  readonly grace?: number
+  readonly shutdownTimeout?: number
 }
 
 /** A server that listens. */
@@ -39,9 +48,12 @@ export interface Listening {
 }
 
 const json = (status: number, detail: string): Response =>
-  new Response(JSON.stringify({ detail }), { status, headers: { 'content-type': 'application/json' } })
+  new Response(JSON.stringify({ detail }), {
+    status,
+    headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
+  })
 
-const FOREIGN = 'This service answers this machine only.'
+const FOREIGN = 'This service serves this machine only.'
 
 /**
  * Listens. Rejects with a one-line message when the address cannot be had.
@@ -53,7 +65,7 @@ const FOREIGN = 'This service answers this machine only.'
  * await server.close()
  */
 export async function listen(options: ListenOptions): Promise<Listening> {
-  const { host = '127.0.0.1', port = 8000, onlyLocal = false, grace = 10_000 } = options
+  const { host = '127.0.0.1', port = 8000, onlyLocal = false, shutdownTimeout = 10_000 } = options
   let pending = 0
   let stopping = false
   let idle: (() => void) | null = null
@@ -72,6 +84,11 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     { overrideGlobalObjects: false, errorHandler: () => json(400, 'The request cannot be read.') },
   )
   const server = createServer((incoming, outgoing) => {
+    // HTTP/1.0 has no Host, and no page of another site asks in it: a health check of old does.
+    if (incoming.httpVersion === '1.0' && incoming.headers.host === undefined) {
+      incoming.headers.host = 'localhost'
+      incoming.rawHeaders.push('Host', 'localhost')
+    }
     answering.add(outgoing)
     outgoing.shouldKeepAlive &&= !stopping
     outgoing.once('close', () => {
@@ -86,7 +103,7 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
     socket.end(plainAnswer(status))
   })
-  // Longer than a load balancer keeps a connection that nobody uses.
+  // Longer than a load balancer keeps a connection that is not used.
   server.keepAliveTimeout = 65_000
   await bind(server, host, port)
   const { port: bound, address, family } = server.address() as AddressInfo
@@ -95,9 +112,9 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     stopping = true
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     for (const outgoing of answering) outgoing.shouldKeepAlive = false
-    if (pending > 0) await within(grace, new Promise<void>((resolve) => (idle = resolve)))
-    await within(grace, Promise.resolve(options.closing?.()))
-    if (!(await within(grace, closed))) {
+    if (pending > 0) await within(shutdownTimeout, new Promise<void>((resolve) => (idle = resolve)))
+    await within(shutdownTimeout, Promise.resolve(options.onShutdown?.()))
+    if (!(await within(shutdownTimeout, closed))) {
       for (const socket of upgraded) socket.destroy()
       server.closeAllConnections()
     }
@@ -119,8 +136,8 @@ function nameOf(host: string, address: string, family: string): string {
 }
 
 /**
- * The same answer; when a stream of events gives its reader up, the connection ends with it. Left to the listener, that would be a failure
- * of the server's, told on standard error.
+ * The same response; when a stream of events gives its reader up, the connection ends with it. Left to the listener,
+ * that would be a failure of the server's, written to standard error.
  */
 function cutOff(response: Response, outgoing: { destroy(): unknown }): Response {
   const { body, headers } = response
@@ -129,7 +146,7 @@ function cutOff(response: Response, outgoing: { destroy(): unknown }): Response 
   const passed = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // Not seen by reading: whoever waits for a slow reader does not read.
+        // Not seen by reading: a writer that waits for a slow reader does not read.
         reader.closed.catch((error: unknown) => {
           if (error instanceof SlowReader) outgoing.destroy()
           else controller.error(error)
@@ -154,12 +171,14 @@ function trackUpgrades(
   stopping: () => boolean,
 ): ReadonlySet<Duplex> {
   const sockets = new Set<Duplex>()
+  // A server without a listener for upgrades serves all requests as they are.
+  if (upgrade === undefined) return sockets
   server.on('upgrade', (request, socket, head) => {
+    if (!asksForWebSocket(request)) return answerPlainly(server, request, socket, head)
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
     const refuse = (status: number, detail?: string): void => void socket.end(plainAnswer(status, detail))
-    if (upgrade === undefined) return refuse(404)
     if (stopping()) return refuse(503, 'The service is closing.')
     try {
       if (onlyLocal && (!namesLoopback(request.headers.host) || isForeign(asked(request))))

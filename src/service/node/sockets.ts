@@ -1,19 +1,36 @@
-/** The live streams as WebSockets: a service goes in, an upgrade handler for any Node server comes out. */
+/** Live streams as WebSockets, as an upgrade handler for any Node server. */
 
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { CLOSE } from '../live/close-codes.ts'
-import { requestIdOf } from '../observe/request-id.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { keyInterval, KeyWatch } from '../auth/key-watch.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { toProblem } from '../http/failure.ts'
 import type { Service } from '../service.ts'
+import { admit, type Admission } from './admission.ts'
 import type { ConnectionOptions } from './bounds.ts'
+import { Budget } from './budget.ts'
 import { Connection } from './connection.ts'
 import { plainAnswer } from './plain-answer.ts'
+import { Unauthenticated } from './unauthenticated.ts'
+import { tellable } from '../http/tellable.ts'
 
 /** How sockets are served. */
 export interface SocketOptions extends Partial<ConnectionOptions> {
   /** Most bytes of a frame from a client. Default: 4 MiB. */
-  readonly maxFrame?: number
+  readonly maxFrameBytes?: number
+  /**
+   * Most sockets that have not shown a key, apart from those that have: the longest waiting gives way. Default: 1,024.
+   */
+  readonly maxUnauthenticated?: number
+  /** The same for one network address. Default: 256. */
+  readonly maxUnauthenticatedPerAddress?: number
+  /** Most bytes that all sockets together hold of frames from clients, roughly. Default: 256 MiB. */
+  readonly maxInbound?: number
+  /** Most bytes that wait for all clients together, one frame for each aside. Default: 512 MiB. */
+  readonly maxOutbound?: number
 }
 
 /** Sockets of one service. */
@@ -22,7 +39,10 @@ export interface Sockets {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
   /** How many are open. */
   readonly size: number
-  /** Ends the streams of the service, closes all sockets with 1001, and waits for them; who does not close in time is cut off. */
+  /**
+   * Ends the streams of the service, closes all sockets with 1001, and waits for them; who does not close in time is
+   * cut off.
+   */
   readonly close: () => Promise<void>
 }
 
@@ -31,93 +51,135 @@ const BASE = 'http://localhost'
 const PATH = /^\/sockets\/events\/([^/]+)\/?$/
 
 /**
- * Serves `/sockets/events/{conversation_id}`. With no keys configured a page of another site is refused: to a browser's sockets, being on
- * this machine is no obstacle. When a socket closes, the service's log gets a line with its code, and the id that the upgrade answered.
+ * Serves `/sockets/events/{conversation_id}`. With no keys configured a page of another site is refused: to a browser's
+ * sockets, being on this machine is no obstacle. When a socket closes, the service's log gets a line with its code, and
+ * the id of the upgrade's response.
  *
- * What is sent, where a reader may begin, and why a socket is closed: see `Format`, `LIVE_QUERY` and `CLOSE` in `service/live`. Give
- * `upgrade` and `close` to `listen`, as `serve` does.
+ * What is sent, where a reader may begin, and why a socket is closed: see `Format`, `LIVE_QUERY` and `CLOSE` in
+ * `service/live`. Give `upgrade` and `close` to `listen`, as `serve` does.
  */
 export function createSockets(
   { live, identify, log }: Pick<Service, 'live' | 'identify' | 'log'>,
   options: SocketOptions = {},
 ): Sockets {
-  const { maxFrame = 4 * 2 ** 20, ...given } = options
-  const bounds: ConnectionOptions = { queue: 2 ** 20, auth: 10_000, grace: 5_000, ...given }
+  const {
+    maxFrameBytes = 4 * 2 ** 20,
+    maxUnauthenticated = 1_024,
+    maxUnauthenticatedPerAddress = 256,
+    maxInbound = 256 * 2 ** 20,
+    maxOutbound = 512 * 2 ** 20,
+    ...given
+  } = options
+  const bounds: ConnectionOptions = {
+    maxBufferedBytes: 2 ** 20,
+    authTimeout: 10_000,
+    closeTimeout: 5_000,
+    ...given,
+  }
   const server = new WebSocketServer({
     noServer: true,
-    maxPayload: maxFrame,
+    maxPayload: maxFrameBytes,
     perMessageDeflate: false,
     clientTracking: false,
   })
+  const keys = new KeyWatch(identify, keyInterval(live.options.heartbeatInterval))
+  const [inbound, outbound] = [new Budget(maxInbound), new Budget(maxOutbound)]
   const connections = new Set<Connection>()
+  const waiting = new Unauthenticated<Connection>(
+    { total: maxUnauthenticated, perAddress: maxUnauthenticatedPerAddress },
+    (connection) => connection.close(CLOSE.busy, 'Too many sockets wait with no key; try again'),
+  )
+  const open = (): Connection[] => [...connections, ...waiting]
   const ids = new WeakMap<IncomingMessage, string>()
   server.on('headers', (headers, request) => headers.push(`X-Request-ID: ${ids.get(request)}`))
-  let beats: NodeJS.Timeout | undefined
-  const beat = (): void => {
-    for (const connection of connections) connection.beat()
+  let heartbeats: NodeJS.Timeout | undefined
+  const heartbeatInterval = (): void => {
+    for (const connection of connections) connection.heartbeatInterval()
   }
-  const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer): void => {
-    const target = request.url ?? '/'
-    // Whatever is thrown here is caught by nobody, and would end the process.
-    if (!URL.canParse(target, BASE)) return refuse(raw, 400)
-    const { pathname, searchParams } = new URL(target, BASE)
-    const id = decoded(PATH.exec(pathname)?.[1])
-    if (id === null) return refuse(raw, 404)
-    if (live.closed) return refuse(raw, 503)
-    const requestId = requestIdOf(String(request.headers['x-request-id'] ?? ''))
-    const start = performance.now()
-    ids.set(request, requestId)
+  const accept = (raw: Duplex, head: Buffer, { request, id, url, admission, tell }: Asked): void => {
     server.handleUpgrade(request, raw, head, (socket) => {
-      socket.once('close', (code) =>
-        log?.({
-          time: new Date().toISOString(),
-          level: 'info',
-          message: 'socket',
-          request_id: requestId,
-          method: 'GET',
-          path: pathname,
-          status: 101,
-          close_code: code,
-          milliseconds: Math.round((performance.now() - start) * 1_000) / 1_000,
-        }),
-      )
+      socket.once('close', (code) => tell(101, code))
       const connection = new Connection({
         live,
         identify,
+        keys,
         socket,
         raw,
-        request,
+        admission,
         id,
-        query: searchParams,
+        query: url.searchParams,
         options: bounds,
+        inbound,
+        outbound,
+        onAdmitted() {
+          leave()
+          if (connections.size >= live.options.maxTotal) return false
+          connections.add(connection)
+          heartbeats ??= setInterval(heartbeatInterval, live.options.heartbeatInterval)
+          return true
+        },
       })
-      if (connections.size >= live.options.inAll) {
-        connection.close(CLOSE.busy, `There are ${live.options.inAll} sockets already; try again later`)
-        return
-      }
-      connections.add(connection)
-      beats ??= setInterval(beat, live.options.beat)
+      const leave =
+        admission.type === 'needs_key'
+          ? waiting.add(request.socket.remoteAddress ?? '', connection)
+          : () => undefined
       socket.once('close', () => {
+        leave()
         connections.delete(connection)
         if (connections.size > 0) return
-        clearInterval(beats)
-        beats = undefined
+        clearInterval(heartbeats)
+        heartbeats = undefined
       })
       void connection.serve()
     })
   }
+  const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer): void => {
+    const target = request.url ?? '/'
+    // What is thrown here is not caught, and would end the process.
+    if (!URL.canParse(target, BASE)) return refuse(raw, 400)
+    const url = new URL(target, BASE)
+    const start = performance.now()
+    const requestId = requestIdOf(String(request.headers['x-request-id'] ?? ''))
+    ids.set(request, requestId)
+    const tell = (status: number, code?: number): void =>
+      log?.({
+        time: new Date().toISOString(),
+        level: 'info',
+        message: 'socket',
+        request_id: requestId,
+        method: 'GET',
+        path: tellable(url.pathname),
+        status,
+        ...(code !== undefined && { close_code: code }),
+        milliseconds: Math.round((performance.now() - start) * 1_000) / 1_000,
+      })
+    const id = decoded(PATH.exec(url.pathname)?.[1])
+    if (id === null) return refuse(raw, 404)
+    // A peer that goes meanwhile is no failure of the server's.
+    raw.on('error', () => raw.destroy())
+    void admit(identify, request, url.searchParams).then(
+      (admission) =>
+        live.closed ? refuse(raw, 503) : accept(raw, head, { request, id, url, admission, tell }),
+      (error: unknown) => {
+        const problem = error instanceof HttpProblem ? error : toProblem(error, {})
+        if (problem === null) live.options.onFailure(error)
+        refuse(raw, problem?.status ?? 500)
+        tell(problem?.status ?? 500)
+      },
+    )
+  }
   return {
     upgrade,
     get size() {
-      return connections.size
+      return connections.size + waiting.size
     },
     async close() {
       live.close()
-      for (const connection of connections) connection.close(CLOSE.away, 'The service goes away')
-      const end = performance.now() + bounds.grace
-      while (connections.size > 0 && performance.now() < end)
+      for (const connection of open()) connection.close(CLOSE.away, 'The service goes away')
+      const end = performance.now() + bounds.closeTimeout
+      while (open().length > 0 && performance.now() < end)
         await new Promise((resolve) => setTimeout(resolve, 5))
-      for (const connection of connections) connection.terminate()
+      for (const connection of open()) connection.terminate()
     },
   }
 }
@@ -135,4 +197,14 @@ function refuse(raw: Duplex, status: number): void {
   // A peer that has gone meanwhile is no failure of the server's.
   raw.on('error', () => raw.destroy())
   raw.end(plainAnswer(status))
+}
+
+/** What was asked for, and whether it is given. */
+interface Asked {
+  readonly request: IncomingMessage
+  readonly id: string
+  readonly url: URL
+  readonly admission: Admission
+  /** Writes the line of the log. */
+  readonly tell: (status: number, code?: number) => void
 }

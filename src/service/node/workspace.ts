@@ -1,4 +1,4 @@
-/** A folder goes in, a workspace that makes directories in it, and nowhere else, comes out. */
+/** Makes directories in one folder, and nowhere else, whatever path is asked for. */
 
 import { constants, realpathSync } from 'node:fs'
 import { lstat, mkdir, open } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 
-/** Bytes of a path; made name by name, a longer one would be there, and nobody could open or remove it. */
+/** Bytes of a path; made name by name, a longer one would be there, and could not be opened or removed. */
 const LONGEST = 4_000
 
 const CHANGED = [409, 'The path was changed meanwhile.'] as const
@@ -25,8 +25,8 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
 }
 
 /**
- * A workspace in a folder, which must be there. Paths are absolute and lead below it, without `..` and over no symbolic link; on Linux, also
- * when somebody puts one there at the same moment.
+ * A workspace in a folder, which must be there. Paths are absolute and lead below it, without `..` and over no symbolic
+ * link; on Linux, also when another process puts one there at the same time.
  *
  * @example
  * const workspace = directoryWorkspace('.')
@@ -65,7 +65,10 @@ function partsBelow(roots: readonly string[], path: string): string[] {
   throw new HttpProblem(403, 'The path leads out of the workspace.')
 }
 
-/** Goes down name by name, each held open while the next is made in it, so that none can be changed for another on the way. */
+/**
+ * Goes down name by name, each held open while the next is made in it, so that none can be changed for another on the
+ * way.
+ */
 async function make(root: string, parts: readonly string[]): Promise<void> {
   let path = root
   let holder = await openDirectory(root)
@@ -79,7 +82,7 @@ async function make(root: string, parts: readonly string[]): Promise<void> {
       const next = await openDirectory(place).catch(async (error: NodeJS.ErrnoException) => {
         const found = await lstat(place)
         if (found.isSymbolicLink()) throw new HttpProblem(403, 'The path goes over a symbolic link.')
-        // It was a link, or a file, a moment ago.
+        // It was a link, or a file, just now.
         if (error.code === 'ENOTDIR' && found.isDirectory()) throw new HttpProblem(...CHANGED)
         throw error
       })

@@ -1,4 +1,8 @@
-/** Names of measures and what is observed of them go in, a text in Prometheus' format comes out. */
+/**
+ * Counts what a service does and writes it in Prometheus' format. By hand, since `prom-client` needs modules of Node
+ * (`cluster`, `http`, `v8`), where a service mounts on any fetch server, and bounds no number of series, where labels
+ * come from requests.
+ */
 
 /** Labels of one series, by name. */
 export type Labels = Readonly<Record<string, string>>
@@ -29,7 +33,10 @@ export interface Metrics {
   readonly text: () => string
 }
 
-/** Most series of one measure; what comes after is counted in one series without labels, so that no client can fill the memory. */
+/**
+ * Most series of one measure; what comes after is counted in one series without labels, so that no client can fill the
+ * memory.
+ */
 const MOST_SERIES = 2_000
 
 /** Makes an empty table of measures. A name that is there already gives the measure that it names. */

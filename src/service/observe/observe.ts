@@ -1,10 +1,10 @@
-/** Requests and their answers go in; counts, times and one line of a log for each come out. */
+/** Counts, times and logs each request. */
 
 import type { Answered } from '../http/app.ts'
 import type { Metrics } from './metrics.ts'
 
 /** One line of the log, an object to be written as JSON. */
-export interface LogLine {
+export interface RequestLogLine {
   /** ISO 8601, in UTC. */
   readonly time: string
   readonly level: 'info' | 'warn' | 'error'
@@ -15,20 +15,23 @@ export interface LogLine {
 }
 
 /** Where lines go. */
-export type Log = (line: LogLine) => void
+export type RequestLog = (line: RequestLogLine) => void
 
 /** Upper bounds of the times that are told apart, in seconds. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Counts requests in the metrics and writes a line for each into the log. */
-export function observeRequests(metrics: Metrics, log: Log | null): () => (answered: Answered) => void {
-  const requests = metrics.counter('colloquy_http_requests_total', 'Requests answered.')
+export function observeRequests(
+  metrics: Metrics,
+  log: RequestLog | null,
+): () => (answered: Answered) => void {
+  const requests = metrics.counter('colloquy_http_requests_total', 'Requests served.')
   const times = metrics.histogram(
     'colloquy_http_request_duration_seconds',
-    'Time from the request to the head of its answer.',
+    'Time from the request to the head of its response.',
     SECONDS,
   )
-  const waiting = metrics.gauge('colloquy_http_requests_in_flight', 'Requests not answered yet.')
+  const waiting = metrics.gauge('colloquy_http_requests_in_flight', 'Requests under way.')
   return () => {
     waiting.add(1)
     return ({ requestId, method, path, operation, status, milliseconds }) => {

@@ -1,4 +1,4 @@
-/** The measures go in, the operation that shows them comes out. */
+/** The operation that shows the metrics. */
 
 import { operation, type Operation } from '../http/operation.ts'
 import type { Metrics } from './metrics.ts'

@@ -1,8 +1,8 @@
-/** A request and the work on it go in, a span of OpenTelemetry stands around the work, where its API is installed. */
+/** A span of OpenTelemetry around each request, where its API is installed. */
 
 import type { Operation } from '../http/operation.ts'
 
-/** What is used of `@opentelemetry/api`; said here, so that nobody needs the package for its types. */
+/** What is used of `@opentelemetry/api`; declared here, so that the package is not needed for its types. */
 export interface TracingApi {
   readonly trace: {
     getTracer(name: string): { startSpan(name: string, options: object, context: unknown): Span }

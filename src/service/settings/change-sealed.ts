@@ -1,13 +1,17 @@
-/** Sealed records, and a change of one that takes its time to be sealed, go in; it comes out done, with no change of anybody else lost. */
+/**
+ * Changes a sealed record without losing another's change: sealing takes time, so it is tried again when the record
+ * moved.
+ */
 
-import type { Changes, Ledger } from '../ledger.ts'
+import type { CollectionChanges, Collection } from '../records/collection.ts'
 
 /**
- * Does what `prepare` comes to, when the record is still there as it was given to it; else it is asked again. Gives back what was decided.
- * @param prepare is given the record, and gives the decision over all records as `change` of the ledger takes it
+ * Does what `prepare` comes to, when the record is still there as it was given to it; else it is asked again. Gives
+ * back what was decided.
+ * @param prepare is given the record, and gives the decision over all records as `change` of the collection takes it
  */
-export async function changeSealed<T extends object, R extends Changes<T>>(
-  records: Pick<Ledger<T>, 'all' | 'change'>,
+export async function changeSealed<T extends object, R extends CollectionChanges<T>>(
+  records: Pick<Collection<T>, 'all' | 'change'>,
   id: string,
   prepare: (kept: T | undefined) => Promise<(records: ReadonlyMap<string, T>) => R>,
 ): Promise<R> {

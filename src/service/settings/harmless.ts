@@ -1,14 +1,19 @@
-/** A text and secrets go in; what of the text can be said aloud comes out, or null when it says anything of a secret in any way. */
+/**
+ * Whether a text shows anything of a secret, in whatever encoding; what a model's server says is only repeated if not.
+ */
 
 import { MIN_SECRET } from '../../context/redaction/literals.ts'
 import { redactionRules } from '../../context/redaction/rules.ts'
-import { redactText } from '../../context/redaction/text.ts'
+import { redactText } from '../../context/redaction/redact-text.ts'
 import { viewsOf } from '../../context/redaction/views.ts'
 
-/** How many characters in a row of a secret are a part of it that nobody is told. */
+/** How many characters in a row of a secret are a part of it that is never sent. */
 const PART = 5
 
-/** How many encodings around each other are undone, beside those that redaction undoes, and how many readings are looked at. */
+/**
+ * How many encodings around each other are undone, beside those that redaction undoes, and how many readings are looked
+ * at.
+ */
 const DEPTH = 3
 const MOST = 2_000
 
@@ -16,9 +21,10 @@ const ENCODED = /[A-Za-z0-9+/_-]{6,}/g
 const HEX = /(?:[0-9a-f]{2}[\s:,-]?){3,}/gi
 
 /**
- * The text with the secrets taken out: as they are, percent-encoded, JSON-escaped, in base64, and in these around each other. When any five
- * characters in a row of one are still there to be read in it, in capitals or not, also in hexadecimal or backwards, it is null: providers
- * like to quote the first and last characters of a key. O(length × length of the secrets) for each reading, some 2,000 at most.
+ * The text with the secrets taken out: as they are, percent-encoded, JSON-escaped, in base64, and in these around each
+ * other. When any five characters in a row of one are still there to be read in it, in capitals or not, also in
+ * hexadecimal or backwards, it is null: providers like to quote the first and last characters of a key. O(length ×
+ * length of the secrets) for each reading, some 2,000 at most.
  */
 export function harmless(text: string, secrets: readonly string[]): string | null {
   const known = secrets.map((secret) => secret.trim()).filter((secret) => secret !== '')
@@ -45,7 +51,10 @@ function partsOf(secret: string): string[] {
   )
 }
 
-/** All that can be read in a text, in small letters; null when it is encoded more often, or in more ways, than is looked into. */
+/**
+ * All that can be read in a text, in small letters; null when it is encoded more often, or in more ways, than is looked
+ * into.
+ */
 function readingsOf(text: string): string[] | null {
   const readings = new Set<string>()
   let level = [text]

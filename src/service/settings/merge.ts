@@ -1,4 +1,4 @@
-/** Settings and a difference go in, settings with the difference in them come out. */
+/** Merges a difference into settings. */
 
 import { canonicalJson } from '../../event/encode.ts'
 import { isObject } from '../../event/json.ts'
@@ -7,10 +7,10 @@ import { HttpProblem } from '../http/problem.ts'
 import { MASK, masked, maskedField } from './secrets.ts'
 
 /**
- * Maps are merged at any depth, lists and all else are replaced, null takes a field away; what is given as it was shown, masked, stays what it
- * was, since who was shown the mask knows no better. O(size).
- * @throws HttpProblem 400 for a masked secret in a list whose entry is no longer as it was shown, or looks like another one where there are
- * fewer or more of these than before: there is no telling which one it was.
+ * Maps are merged at any depth, lists and all else are replaced, null takes a field away; what is given as it was
+ * shown, masked, stays what it was, since who was shown the mask knows no better. O(size).
+ * @throws HttpProblem 400 for a masked secret in a list whose entry is no longer as it was shown, or looks like another
+ * one where there are fewer or more of these than before: it is not known which one it was.
  *
  * @example
  * merge({ a: { b: 1, c: 2 } }, { a: { b: null, d: [3] } }) // { a: { c: 2, d: [3] } }
@@ -28,7 +28,10 @@ export function merge(before: JsonObject, diff: JsonObject): JsonObject {
   return Object.fromEntries(merged)
 }
 
-/** A list, the masked entries in it as they were: those that look alike in their order, when there are as many of them as there were. */
+/**
+ * A list, the masked entries in it as they were: those that look alike in their order, when there are as many of them
+ * as there were.
+ */
 function restored(list: readonly JsonValue[], before: readonly JsonValue[]): JsonValue[] {
   const old = Map.groupBy(before, (item) => canonicalJson(masked(item)))
   const given = Map.groupBy(list, canonicalJson)

@@ -1,4 +1,4 @@
-/** Profiles and settings over HTTP: what keeps them goes in, the table of operations comes out; no answer holds a secret. */
+/** The operations on profiles and settings; no response holds a secret. */
 
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -6,10 +6,10 @@ import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Parameter } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../lifecycle/info.ts'
+import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
-import { PROFILE_NAME, renameBody, saveProfileBody, settingsBody, validateBody } from './schema.ts'
-import { masked, shownText } from './secrets.ts'
+import { PROFILE_NAME, renameBody, saveProfileBody, settingsBody, validateBody } from './settings-schema.ts'
+import { masked, shownText, withoutSecrets } from './secrets.ts'
 import type { Settings, SettingsValues } from './settings.ts'
 import { type AskLlm, validateLlm } from './validate.ts'
 
@@ -226,7 +226,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       summary: 'Get Settings',
       replies: { 200: { description: 'Secrets masked', schema: SETTINGS }, ...SEALED },
     },
-    async () => ({ body: shown(await settings.read()) }),
+    async ({ request }) => ({ body: shown(await settings.read(), request) }),
   ),
   operation(
     {
@@ -245,21 +245,29 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
         ...SEALED,
       },
     },
-    async ({ body }) => {
+    async ({ body, request }) => {
       if (Object.values(body).every((value) => value === undefined)) {
         throw new HttpProblem(400, 'Give at least one of the differences, or active_profile.')
       }
-      return { body: shown(await settings.change(body)) }
+      return { body: shown(await settings.change(body), request) }
     },
   ),
 ]
 
-function shown({ agent_settings, active_profile, ...rest }: SettingsValues): JsonObject {
+/**
+ * No client is given a secret, whatever it asks for; one that would use what it is given gets nothing that it could
+ * take for one.
+ */
+function shown(
+  { agent_settings, active_profile, ...rest }: SettingsValues,
+  { headers }: Request,
+): JsonObject {
   const llm = agent_settings['llm']
+  const show = headers.has('x-expose-secrets') ? withoutSecrets : masked
   return {
-    agent_settings: masked(agent_settings),
-    conversation_settings: masked(rest.conversation_settings),
-    misc_settings: masked(rest.misc_settings),
+    agent_settings: show(agent_settings),
+    conversation_settings: show(rest.conversation_settings),
+    misc_settings: show(rest.misc_settings),
     llm_api_key_is_set: isObject(llm) && isKeySet(llm),
     active_profile,
   }

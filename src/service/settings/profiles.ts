@@ -1,19 +1,20 @@
-/** Profiles of models: a name and a configuration go in, sealed they are kept; they come out for whoever asks a model with them. */
+/** Model profiles by name, sealed in the store. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import type { Store } from '../../store/store.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { ledger } from '../ledger.ts'
+import { collection } from '../records/collection.ts'
 import { changeSealed } from './change-sealed.ts'
+import { checkDestination } from './destination.ts'
 import { merge } from './merge.ts'
 import { hasSecret, shownText } from './secrets.ts'
-import type { Kept, Vault } from './vault.ts'
+import type { Kept, SecretBox } from './secret-box.ts'
 
 interface KeptProfile {
   readonly llm: Kept
 }
 
-/** A profile with its secrets: for the service and its embedder, never for an answer. */
+/** A profile with its secrets: for the service and its embedder, never for a response. */
 export interface Profile {
   readonly name: string
   readonly llm: JsonObject
@@ -24,13 +25,13 @@ const placeOf = (name: string): string => `profile ${name}`
 /** The profiles of a service. */
 export class Profiles {
   readonly #records
-  readonly #vault: Vault
+  readonly #vault: SecretBox
   readonly #most: number
 
   /** @param most how many there may be */
-  constructor(store: Store, vault: Vault, most: number) {
-    this.#records = ledger<KeptProfile>(store, 'profiles')
-    this.#vault = vault
+  constructor(store: Store, secretBox: SecretBox, most: number) {
+    this.#records = collection<KeptProfile>(store, 'profiles')
+    this.#vault = secretBox
     this.#most = most
   }
 
@@ -60,12 +61,17 @@ export class Profiles {
     return (await this.#records.all()).has(name)
   }
 
-  /** Keeps one, in place of one with its name; a masked secret stays what it was. @throws HttpProblem 409 beyond the limit. */
+  /**
+   * Keeps one, in place of one with its name; a masked secret stays what it was, and goes where it went. @throws
+   * HttpProblem 409 beyond the limit, 422 for a secret that would go elsewhere.
+   */
   async save(name: string, llm: JsonObject): Promise<void> {
     await changeSealed(this.#records, name, async (kept) => {
       const before = kept === undefined ? {} : await this.#vault.open(placeOf(name), kept.llm)
       const known = Object.fromEntries(Object.entries(before).filter(([field]) => Object.hasOwn(llm, field)))
-      const sealed = await this.#vault.seal(placeOf(name), merge(known, llm))
+      const merged = merge(known, llm)
+      checkDestination(before, merged, llm, ['llm'])
+      const sealed = await this.#vault.seal(placeOf(name), merged)
       return (records) => {
         if (kept === undefined) this.#checkRoom(records.size)
         return { changes: [[name, { llm: sealed }] as const] }
@@ -101,7 +107,7 @@ export class Profiles {
 /** The name is not said again: a key may have been put into its place. */
 const unknownProfile = (): HttpProblem => new HttpProblem(404, 'There is no profile of this name.')
 
-/** Fields whose values nobody is told, though their names do not all say so. */
+/** Fields whose values are never sent, though their names do not all say so. */
 const SECRETS = ['api_key', 'aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'] as const
 
 /** Whether there is a key in a configuration. */

@@ -1,12 +1,13 @@
-/** The settings of a service: differences go in, the settings with all of them come out, kept sealed. */
+/** The settings of a service, kept sealed and changed by differences. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import type { Store } from '../../store/store.ts'
-import { ledger } from '../ledger.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { collection } from '../records/collection.ts'
 import { changeSealed } from './change-sealed.ts'
+import { checkDestination } from './destination.ts'
 import { merge } from './merge.ts'
 import type { Profiles } from './profiles.ts'
-import type { Kept, Vault } from './vault.ts'
+import type { Kept, SecretBox } from './secret-box.ts'
 
 /** All settings, with their secrets. */
 export interface SettingsValues {
@@ -40,20 +41,22 @@ const PLACE = 'settings'
 /** The settings. */
 export class Settings {
   readonly #records
-  readonly #vault: Vault
+  readonly #vault: SecretBox
   readonly #profiles: Profiles
 
-  constructor(store: Store, vault: Vault, profiles: Profiles) {
-    this.#records = ledger<Kept>(store, 'settings')
-    this.#vault = vault
+  constructor(store: Store, secretBox: SecretBox, profiles: Profiles) {
+    this.#records = collection<Kept>(store, 'settings')
+    this.#vault = secretBox
     this.#profiles = profiles
   }
 
-  /** With secrets: for the service and its embedder. @throws HttpProblem 409 for what was sealed with another secret. */
+  /**
+   * With secrets: for the service and its embedder. @throws HttpProblem 409 for what was sealed with another secret.
+   */
   async read(): Promise<SettingsValues> {
     const values = await this.#read()
     const { active_profile: active } = values
-    // It may have gone in the very moment in which it was made the active one.
+    // It may have gone just as it was made the active one.
     return active === null || (await this.#profiles.has(active))
       ? values
       : { ...values, active_profile: null }
@@ -63,18 +66,20 @@ export class Settings {
     return this.#open((await this.#records.all()).get(PLACE))
   }
 
-  /** @throws HttpProblem 404 for a profile that is not known. */
+  /**
+   * @throws HttpProblem 404 for a profile that is not known, 422 for a stored secret that would go to another address.
+   */
   async change(diff: SettingsDiff): Promise<SettingsValues> {
     const named = diff.active_profile ?? null
     const profile = named === null ? null : await this.#profiles.get(named)
     return this.#update((before) => {
-      const merged = merge(before.agent_settings, diff.agent_settings_diff ?? {})
+      const merged = changed(before, diff, 'agent_settings')
       // A model that is given comes before that of the profile.
       const given = (diff.agent_settings_diff?.['llm'] ?? null) !== null
       return {
         agent_settings: profile === null || given ? merged : { ...merged, llm: profile.llm },
-        conversation_settings: merge(before.conversation_settings, diff.conversation_settings_diff ?? {}),
-        misc_settings: merge(before.misc_settings, diff.misc_settings_diff ?? {}),
+        conversation_settings: changed(before, diff, 'conversation_settings'),
+        misc_settings: changed(before, diff, 'misc_settings'),
         active_profile: diff.active_profile === undefined ? before.active_profile : diff.active_profile,
       }
     })
@@ -101,4 +106,15 @@ export class Settings {
   async #open(kept: Kept | undefined): Promise<SettingsValues> {
     return kept === undefined ? NONE : ((await this.#vault.open(PLACE, kept)) as object as SettingsValues)
   }
+}
+
+function changed(
+  before: SettingsValues,
+  diff: SettingsDiff,
+  name: 'agent_settings' | 'conversation_settings' | 'misc_settings',
+): JsonObject {
+  const given = diff[`${name}_diff`] ?? {}
+  const after = merge(before[name], given)
+  checkDestination(before[name], after, given, [`${name}_diff`], true)
+  return after
 }

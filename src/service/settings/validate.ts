@@ -1,12 +1,12 @@
-/** The configuration of a model goes in, whether it can be asked comes out, in words that hold no secret. */
+/** Asks a model whether its configuration works; what is sent of a failure holds no secret. */
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { harmless } from './harmless.ts'
 import { secretsIn } from './secrets.ts'
 
 /**
- * Asks a model for next to nothing; rejects when it cannot be asked. The configuration is what a client gave: where its `base_url` leads is
- * for whoever implements this to bound.
+ * Asks a model for next to nothing; rejects when it cannot be asked. The configuration is what a client gave: where its
+ * `base_url` leads is for the implementer to bound.
  */
 export type AskLlm = (llm: JsonObject, signal: AbortSignal) => Promise<void>
 
@@ -16,7 +16,7 @@ export interface Validation {
   readonly error: { readonly type: string; readonly message: string } | null
 }
 
-/** A refusal in fixed words: what a provider answers may quote the key, whole or in part. */
+/** A refusal in fixed words: a provider's response may quote the key, whole or in part. */
 class Refusal extends Error {
   readonly type: string
 
@@ -26,12 +26,15 @@ class Refusal extends Error {
   }
 }
 
-/** Milliseconds that an answer is waited for. */
+/** Milliseconds that a response is waited for. */
 const PATIENCE = 10_000
 
-/** Whether a model can be asked. A provider that is slow, or has been asked too often, was reached and knows the key. Never rejects. */
-export async function validateLlm(llm: JsonObject, ask: AskLlm, patience = PATIENCE): Promise<Validation> {
-  const signal = AbortSignal.timeout(patience)
+/**
+ * Whether a model can be asked. A provider that is slow, or has been asked too often, was reached and knows the key.
+ * Never rejects.
+ */
+export async function validateLlm(llm: JsonObject, ask: AskLlm, timeout = PATIENCE): Promise<Validation> {
+  const signal = AbortSignal.timeout(timeout)
   try {
     await Promise.race([
       ask(llm, signal),
@@ -53,17 +56,18 @@ export async function validateLlm(llm: JsonObject, ask: AskLlm, patience = PATIE
 
 const refused = (type: string, message: string): Validation => ({ valid: false, error: { type, message } })
 
-/** Most characters of an error that are told. */
+/** Most characters of an error that are sent. */
 const MOST_TOLD = 500
 
-const UNTOLD = 'The model cannot be asked; why is not told here, since it would tell something of the key.'
+const UNTOLD = 'The model cannot be asked; why is not shown here, since it would show something of the key.'
 
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError'
 
 /**
- * Asks as the Chat Completions interface has it, which most providers speak, at the configuration's `base_url`, for one token. Nothing of the
- * answer but its status is told, and no redirect is followed. It asks at whatever address a client gives, also in a private network and on
- * this machine, and sends the key there: where clients may not reach what the service can, give `askLlm` of your own.
+ * Asks as the Chat Completions interface has it, which most providers speak, at the configuration's `base_url`, for one
+ * token. Nothing of the response but its status is sent on, and no redirect is followed. It asks at whatever address a
+ * client gives, also in a private network and on this machine, and sends the key there: where clients may not reach
+ * what the service can, give `askLlm` of your own.
  */
 export const askChatCompletions: AskLlm = async (llm, signal) => {
   const { base_url: base, model, api_key: key, extra_headers: extra } = llm
@@ -74,7 +78,7 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
   if (url.username !== '' || url.password !== '') {
     throw new Refusal('BadRequestError', 'The base_url must hold no user: the key has a field of its own.')
   }
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/chat/completions`
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/chat/completions`
   let response: Response
   try {
     response = await fetch(url, {
@@ -101,13 +105,13 @@ export const askChatCompletions: AskLlm = async (llm, signal) => {
   if (response.ok) return checkReply(response)
   void response.body?.cancel().catch(() => undefined)
   if (status === 429) return
-  throw new Refusal(TYPES[status] ?? 'APIError', `The provider answered ${status}${WHY[status] ?? ''}.`)
+  throw new Refusal(TYPES[status] ?? 'APIError', `The provider responded with ${status}${WHY[status] ?? ''}.`)
 }
 
 /** Most bytes of a reply: one token, and what stands around it. */
 const MOST_REPLY = 64 * 2 ** 10
 
-/** Whether it is a reply of a model: anything that answers 200 to whatever it is sent is none. */
+/** Whether it is a reply of a model: a server that sends 200 to any request is none. */
 async function checkReply(response: Response): Promise<void> {
   let text = ''
   const decoder = new TextDecoder()
@@ -118,7 +122,7 @@ async function checkReply(response: Response): Promise<void> {
   if (!hasChoices(text)) {
     throw new Refusal(
       'APIError',
-      'What answers at the base_url is no model: there are no choices in its reply.',
+      'What responds at the base_url is no model: there are no choices in its reply.',
     )
   }
 }

@@ -1,4 +1,4 @@
-/** An editor beside the service goes in, the operation that tells where it is comes out. */
+/** The operation that gives the address of the editor beside the service. */
 
 import { maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
@@ -51,8 +51,8 @@ function editorUrl(
       msg: 'Input should be a URL of http or https',
     })
   }
-  const path = basePath.replaceAll(/^\/+|\/+$/g, '')
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path === '' ? '' : `${path}/`}`
+  const path = basePath.replaceAll(/^\/+|(?<!\/)\/+$/g, '')
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/${path === '' ? '' : `${path}/`}`
   url.search = ''
   url.hash = ''
   return `${url.href}?${new URLSearchParams({ tkn: token, folder })}`

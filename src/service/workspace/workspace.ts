@@ -1,13 +1,15 @@
-/** The files that a service may touch go in, the operations that make directories among them come out. */
+/** The operations that make directories in the folder that a service may touch, and nowhere else. */
 
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../lifecycle/info.ts'
+import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 
 /** The files that a service may touch. */
 export interface Workspace {
-  /** Makes a directory and those above it; one that is there is fine. @throws HttpProblem 400, 403 for what is outside. */
+  /**
+   * Makes a directory and those above it; one that is there is fine. @throws HttpProblem 400, 403 for what is outside.
+   */
   readonly createDirectory: (path: string) => Promise<void>
 }
 
@@ -28,7 +30,7 @@ export const workspaceOperations = (workspace: Workspace | null): Operation[] =>
           200: { description: 'It is there', schema: SUCCESS_SCHEMA },
           400: { description: 'The path is not absolute, or a file is in the way' },
           403: { description: 'The path leads out of the workspace, or there is none' },
-          409: { description: 'Somebody changed the path meanwhile' },
+          409: { description: 'The path was changed meanwhile' },
           507: { description: 'The disk is full' },
         },
       },

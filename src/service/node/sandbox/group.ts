@@ -1,4 +1,4 @@
-/** A command goes in, a process group that runs it comes out, which is ended as a whole, also when this process is. */
+/** Runs a command as a process group that is ended as a whole, also when this process dies. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
@@ -21,7 +21,9 @@ export interface Ended {
   readonly cause?: Error
 }
 
-/** Waits for the word before it becomes the command, so that nothing runs that nobody watches over; without it, it ends. */
+/**
+ * Waits for the word before it becomes the command, so that nothing runs that is not watched over; without it, it ends.
+ */
 const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
 /** Milliseconds that a killed group may take to be gone. */
@@ -63,7 +65,7 @@ export class Group {
     return new Group(child, watchdog, promise)
   }
 
-  /** Sends a signal to all of it; false when nobody is left. */
+  /** Sends a signal to all of it; false when no process is left. */
   signal(signal: NodeJS.Signals | 0): boolean {
     const { pid } = this.#child
     if (pid === undefined) return false
@@ -74,12 +76,12 @@ export class Group {
     }
   }
 
-  /** Asks it to end, makes it end after `grace` milliseconds, and resolves when it is gone. */
-  async end(grace: number): Promise<void> {
+  /** Asks it to end, makes it end after `killTimeout` milliseconds, and resolves when it is gone. */
+  async end(killTimeout: number): Promise<void> {
     this.signal('SIGTERM')
     // One that is held hears nothing.
     this.signal('SIGCONT')
-    if (!(await this.#gone(grace))) {
+    if (!(await this.#gone(killTimeout))) {
       this.signal('SIGKILL')
       await this.#gone(PATIENCE)
     }
@@ -95,7 +97,7 @@ export class Group {
   #leave(): void {
     const { pid, stdout, stderr } = this.#child
     if (pid !== undefined) this.#watchdog.remove(pid)
-    // Whoever left the group may hold the pipes; nobody waits for that.
+    // A process that left the group may hold the pipes; that is not waited for.
     setTimeout(() => {
       stdout?.destroy()
       stderr?.destroy()
@@ -113,7 +115,8 @@ export class Group {
 }
 
 /**
- * Whether anybody of a group lives. Where nobody fetches the dead they can be signalled for ever, so on Linux it is looked up. O(processes).
+ * Whether a process of a group lives. Where the dead are not waited for they can be signalled for ever, so on Linux it
+ * is looked up. O(processes).
  */
 async function isAlive(group: number): Promise<boolean> {
   if (process.platform !== 'linux') return true

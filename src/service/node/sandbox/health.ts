@@ -1,17 +1,17 @@
-/** An address goes in; whether something answers there, or why not, comes out. */
+/** Whether something responds at an address. */
 
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 
-/** Null when a request is answered well; else why not, in words. Never rejects. */
+/** Null when a request gets a good response; else why not, in words. Never rejects. */
 export async function probe(url: string, timeout: number): Promise<string | null> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(timeout), redirect: 'manual' })
     await response.body?.cancel()
-    return response.ok ? null : `it answers ${response.status}`
+    return response.ok ? null : `it responds with ${response.status}`
   } catch (error) {
     if (error instanceof Error && error.name === 'TimeoutError')
-      return `it does not answer within ${timeout} ms`
+      return `it does not respond within ${timeout} ms`
     const cause = error instanceof Error ? error.cause : null
     const code =
       typeof cause === 'object' && cause !== null && 'code' in cause ? ` (${String(cause.code)})` : ''
@@ -19,7 +19,7 @@ export async function probe(url: string, timeout: number): Promise<string | null
   }
 }
 
-/** A port of this machine that nobody listens on at the moment. */
+/** A port of this machine that is free now. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {

@@ -1,8 +1,8 @@
-/** What a sandbox prints goes in; the latest of it is kept in two files, never more than a bound together. */
+/** Keeps the latest output of a sandbox in two files, so that it never takes more than a bound. */
 
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 
-/** Characters of the end that are kept at hand, to tell why something failed. */
+/** Characters of the end that are kept, to show why something failed. */
 const TAIL = 2_000
 
 /** A log that is written in turns, by any number of streams. */
@@ -35,7 +35,7 @@ export class LogFile {
         await this.#turn
       }
     } catch {
-      // A pipe that broke has nothing more to tell.
+      // A pipe that broke has no more output.
     }
   }
 

@@ -1,9 +1,9 @@
-/** One sandbox as processes: it is begun, held, let go on and ended, one thing after the other; how it stands comes out. */
+/** One sandbox as processes: started, held, resumed and ended, one after the other. */
 
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SandboxState, SandboxStatus } from '../../control/sandbox.ts'
-import { turns } from '../../turns.ts'
+import type { SandboxState, SandboxStatus } from '../../control-plane/sandboxes/provider.ts'
+import { serialQueue } from '../../async/serial.ts'
 import { type Ended, Group } from './group.ts'
 import { freePort, probe } from './health.ts'
 import { LogFile } from './log-file.ts'
@@ -18,7 +18,7 @@ export interface ProcessSpec {
   readonly initial_env?: Readonly<Record<string, string>>
   /** A folder within the sandbox's own. Default: workspace. */
   readonly working_dir?: string
-  /** A path that the command answers on its PORT when it is up; without one, it is up when it has begun. */
+  /** A path that the command serves on its PORT when it is up; without one, it is up when it has begun. */
   readonly health?: string
 }
 
@@ -35,20 +35,20 @@ export interface ProcessSandboxParts {
 
 /** In milliseconds. */
 export interface Times {
-  /** For which a command may take to answer. */
+  /** For which a command may take to be up. */
   readonly start: number
   /** Between two looks at one that is up. */
   readonly look: number
-  /** For which an answer is waited for. */
+  /** For which a response is waited for. */
   readonly answer: number
   /** That a command has to end when it is asked to. */
-  readonly grace: number
+  readonly killTimeout: number
 }
 
 /** A sandbox's working directory, within its folder, where its spec names none. */
 export const WORKING_DIR = 'workspace'
 
-/** How often a command that was up may not answer. */
+/** How often a command that was up may not respond. */
 const MOST_MISSED = 3
 
 interface Run {
@@ -68,7 +68,7 @@ export class ProcessSandbox {
   #run: Run | null = null
   #status: SandboxStatus = 'STARTING'
   #detail: string | null = null
-  readonly #inTurn = turns()
+  readonly #inTurn = serialQueue()
   #isOver = false
 
   constructor(parts: ProcessSandboxParts) {
@@ -92,7 +92,10 @@ export class ProcessSandbox {
     }
   }
 
-  /** Begins it, or begins it again where it has failed or ended; lets it go on where it is held. Nothing for one that is up, or closed. */
+  /**
+   * Begins it, or begins it again where it has failed or ended; lets it go on where it is held. Nothing for one that is
+   * up, or closed.
+   */
   begin(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#isOver) return
@@ -153,7 +156,7 @@ export class ProcessSandbox {
     this.#set(status, detail)
     if (run === null) return
     run.epoch += 1
-    await run.group.end(this.#parts.times.grace)
+    await run.group.end(this.#parts.times.killTimeout)
     await killMarked(this.#mark)
     await this.log.close()
   }
@@ -207,7 +210,7 @@ export class ProcessSandbox {
     await this.#fail(run, `The command ${how}.${this.#said()}`)
   }
 
-  /** Looks whether it answers, from its beginning on and for as long as it runs. */
+  /** Looks whether it responds, from its beginning on and for as long as it runs. */
   async #watch(run: Run): Promise<void> {
     const { url, epoch } = run
     if (url === null) return
@@ -224,11 +227,11 @@ export class ProcessSandbox {
       } else if (this.#status === 'STARTING') {
         wait = Math.min(500, wait * 1.5)
         if (performance.now() - start > times.start) {
-          const why = `The command did not answer ${spec.health} within ${times.start} ms: ${problem}.`
+          const why = `The command did not serve ${spec.health} within ${times.start} ms: ${problem}.`
           return void this.#fail(run, why + this.#said())
         }
       } else if (++missed >= MOST_MISSED) {
-        this.#set('ERROR', `The command answers ${spec.health} no more: ${problem}.${this.#said()}`)
+        this.#set('ERROR', `The command serves ${spec.health} no more: ${problem}.${this.#said()}`)
       }
       await sleep(wait)
       if (run.epoch !== epoch) return

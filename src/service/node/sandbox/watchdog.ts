@@ -3,12 +3,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 
-/** In the environment of all that a provider starts, so that what has left its group is found as well, where the system tells. */
+/**
+ * In the environment of all that a provider starts, so that what has left its group is found as well, where the system
+ * shows it.
+ */
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
 /**
- * Reads `+group` and `-group` until its input ends, which it does when the service is gone; then it ends the groups that are left, and what
- * carries the mark.
+ * Reads `+group` and `-group` until its input ends, which it does when the service is gone; then it ends the groups
+ * that are left, and what carries the mark.
  */
 const SCRIPT = `trap '' HUP INT TERM
 groups=' '
@@ -70,7 +73,7 @@ export class Watchdog {
     child.stdin?.on('error', () => undefined)
     child.once('exit', () => {
       if (this.#child !== child) return
-      // Somebody ended it: another one takes its place.
+      // It was ended from outside: another one takes its place.
       this.#child = null
       if (this.#groups.size > 0) void this.#start()
     })
@@ -87,7 +90,7 @@ export class Watchdog {
   }
 }
 
-/** Ends what carries a mark, in whatever group: only Linux tells of it. */
+/** Ends what carries a mark, in whatever group: only Linux shows it. */
 export const killMarked = (mark: string): Promise<void> => sweepMarked(mark, 'SIGKILL', 5)
 
 /** Holds it where it is. */
@@ -101,7 +104,7 @@ async function sweepMarked(mark: string, signal: NodeJS.Signals, rounds: number)
   }
 }
 
-/** Sends a signal to what carries a mark, and tells how many there were: none where the system does not tell. O(processes). */
+/** Sends a signal to what carries a mark, and counts them: none where the system does not show them. O(processes). */
 export async function signalMarked(mark: string, signal: NodeJS.Signals): Promise<number> {
   if (process.platform !== 'linux') return 0
   let found = 0

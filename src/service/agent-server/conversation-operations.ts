@@ -1,0 +1,202 @@
+/** Conversations as records: create, get, search, count, update, delete and fork, as operations. */
+
+import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { ConversationStateUpdateEvent } from '../../event/types.ts'
+import { STATUSES, type Status } from '../../state/status.ts'
+import type { ConversationOrder } from '../../store/contract/conversation-record.ts'
+import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
+import { listOf, maybe } from '../http/json-schema.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { integer, oneOf, optional, text, texts, withDefault } from '../http/parameters.ts'
+import { create, fork } from './create.ts'
+import { INFO_SCHEMA, infoOf, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { describe, find, type Lifecycle, open } from '../conversations/conversations.ts'
+import { forkBody, startBody, updateBody } from './request-schema.ts'
+import { count, describeIfThere, mapSequential, search } from './list.ts'
+
+const tag = 'Conversations'
+
+const one = { 200: { description: 'Successful Response', schema: INFO_SCHEMA } }
+const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
+const unknown = { 404: { description: 'Unknown conversation' } }
+const byId = { conversation_id: text() }
+const status = optional(oneOf(STATUSES as unknown as readonly [Status, ...Status[]]))
+
+const ORDERS: Readonly<Record<string, ConversationOrder>> = {
+  CREATED_AT: 'created_at',
+  CREATED_AT_DESC: 'created_at_desc',
+  UPDATED_AT: 'updated_at',
+  UPDATED_AT_DESC: 'updated_at_desc',
+}
+
+/** The operations on conversations as records. */
+export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
+  operation(
+    {
+      method: 'post',
+      path: '/api/conversations',
+      operationId: 'start_conversation',
+      tag,
+      summary: 'Start Conversation',
+      body: startBody,
+      replies: {
+        ...one,
+        201: { description: 'Created', schema: INFO_SCHEMA },
+        429: { description: 'Too many runs' },
+      },
+    },
+    async ({ body = {} }) => {
+      const { isNew, conversation } = await create(lifecycle, body)
+      return { status: isNew ? 201 : 200, body: await describe(conversation) }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations/search',
+      operationId: 'search_conversations',
+      tag,
+      summary: 'Search Conversations',
+      query: {
+        status,
+        sort_order: withDefault(
+          oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']),
+          'CREATED_AT_DESC',
+        ),
+        page_id: optional(text()),
+        limit: withDefault(integer({ least: 1, most: MAX_PAGE_SIZE }), MAX_PAGE_SIZE),
+      },
+      replies: {
+        200: {
+          description: 'Successful Response',
+          schema: {
+            type: 'object',
+            required: ['items', 'next_page_id'],
+            properties: {
+              items: listOf(INFO_SCHEMA),
+              next_page_id: maybe({ type: 'string' }),
+            },
+          },
+        },
+      },
+    },
+    async ({ query: { status, sort_order, page_id, limit } }) => {
+      const order = ORDERS[sort_order] ?? 'created_at_desc'
+      return { body: await search(lifecycle, { status, order, cursor: page_id, limit }) }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations/count',
+      operationId: 'count_conversations',
+      tag,
+      summary: 'Count Conversations',
+      query: { status },
+      replies: { 200: { description: 'Successful Response', schema: { type: 'integer' } } },
+    },
+    async ({ query: { status } }) => ({ body: await count(lifecycle, status) }),
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations',
+      operationId: 'batch_get_conversations',
+      tag,
+      summary: 'Batch Get Conversations',
+      query: { ids: texts() },
+      replies: {
+        200: {
+          description: 'Successful Response',
+          schema: listOf(maybe(INFO_SCHEMA)),
+        },
+        ...TOO_MANY_IDS,
+      },
+    },
+    async ({ query: { ids } }) => {
+      checkIds(ids, 'conversations')
+      return { body: await mapSequential(ids, (id) => describeIfThere(lifecycle, id)) }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations/{conversation_id}',
+      operationId: 'get_conversation',
+      tag,
+      summary: 'Get Conversation',
+      params: byId,
+      replies: { ...one, ...unknown },
+    },
+    async ({ path }) => {
+      const { record, state } = await find(lifecycle, path.conversation_id)
+      return { body: infoOf(record, state) }
+    },
+  ),
+  operation(
+    {
+      method: 'patch',
+      path: '/api/conversations/{conversation_id}',
+      operationId: 'update_conversation',
+      tag,
+      summary: 'Update Conversation',
+      params: byId,
+      body: updateBody,
+      replies: { ...done, ...unknown },
+    },
+    async ({ path, body }) => {
+      const conversation = await open(lifecycle, path.conversation_id)
+      const title = body.title ?? null
+      const tags = body.tags ?? null
+      const patch = { ...(title !== null && { title }), ...(tags !== null && { tags }) }
+      await lifecycle.engine.store.updateConversation(conversation.id, patch)
+      // Live readers learn of it as of every change: from the log.
+      await conversation.append(Object.entries(patch).map(([key, value]) => update(key, value)))
+      return { body: SUCCESS }
+    },
+  ),
+  operation(
+    {
+      method: 'delete',
+      path: '/api/conversations/{conversation_id}',
+      operationId: 'delete_conversation',
+      tag,
+      summary: 'Delete Conversation',
+      params: byId,
+      replies: { ...done, ...unknown },
+    },
+    async ({ path }) => {
+      const conversation = await open(lifecycle, path.conversation_id)
+      await conversation.delete()
+      return { body: SUCCESS }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/conversations/{conversation_id}/fork',
+      operationId: 'fork_conversation',
+      tag,
+      summary: 'Fork Conversation',
+      params: byId,
+      body: forkBody,
+      replies: {
+        201: { description: 'Created', schema: INFO_SCHEMA },
+        404: { description: 'Unknown conversation or event' },
+        409: { description: 'The id is taken' },
+      },
+    },
+    async ({ path, body = {} }) => {
+      const source = await open(lifecycle, path.conversation_id)
+      return { status: 201, body: await describe(await fork(lifecycle, source, body)) }
+    },
+  ),
+]
+
+const update = (key: string, value: JsonValue): ConversationStateUpdateEvent => ({
+  kind: 'ConversationStateUpdateEvent',
+  source: 'environment',
+  key,
+  value,
+})

@@ -1,0 +1,151 @@
+/** The events of one's own conversations: search, count and get with a key, with nothing hidden but secrets. */
+
+import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
+import { SOURCES } from '../../event/shapes.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { getConversationOr404 } from '../conversations/find.ts'
+import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/ids.ts'
+import { listOf } from '../http/json-schema.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { dateTime, oneOf, optional, type Parameter, text, texts } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { filterOf, getEvents, searchPage } from '../events/pages.ts'
+import { EVENT, EVENT_OR_NULL, EVENT_PAGE, FILTERS, PAGING } from '../events/parameters.ts'
+
+const params = { conversation_id: text() } as const
+
+const UNKNOWN = { 404: { description: 'The conversation is not known' } }
+const PAGE = { 200: { description: 'Successful Response', schema: EVENT_PAGE }, ...UNKNOWN }
+const COUNT = { 200: { description: 'Successful Response', schema: { type: 'integer' } }, ...UNKNOWN }
+
+/** Under the version prefix of the control plane. */
+export const ownEvents = (store: Store): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/conversation/{conversation_id}/events/search',
+      operationId: 'search_events_api_v1_conversation__conversation_id__events_search_get',
+      tag: 'Events',
+      summary: 'Search Events',
+      params,
+      query: { ...FILTERS, ...PAGING },
+      replies: PAGE,
+    },
+    async ({ path, query }) => {
+      const { id } = await getConversationOr404(store, path.conversation_id)
+      return { body: await searchPage(store, filterOf(id, query), query) }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/conversation/{conversation_id}/events/count',
+      operationId: 'count_events_api_v1_conversation__conversation_id__events_count_get',
+      tag: 'Events',
+      summary: 'Count Events',
+      params,
+      query: FILTERS,
+      replies: COUNT,
+    },
+    async ({ path, query }) => {
+      const { id } = await getConversationOr404(store, path.conversation_id)
+      return { body: await store.count(filterOf(id, query)) }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/v1/conversation/{conversation_id}/events',
+      operationId: 'batch_get_events_api_v1_conversation__conversation_id__events_get',
+      tag: 'Events',
+      summary: 'Batch Get Events',
+      params,
+      query: { id: texts() },
+      replies: {
+        200: { description: 'Successful Response', schema: listOf(EVENT_OR_NULL) },
+        ...TOO_MANY_IDS,
+        ...TOO_LARGE,
+        ...UNKNOWN,
+      },
+    },
+    async ({ path, query }) => {
+      checkIds(query.id, 'events')
+      const { id } = await getConversationOr404(store, path.conversation_id)
+      return { body: await getEvents(store, id, query.id) }
+    },
+  ),
+]
+
+/** A kind by its name, or by the path of its class, of which only the name counts. */
+const kindName = (): Parameter<EventKind> => {
+  const kinds = oneOf(EVENT_KINDS as unknown as readonly [EventKind, ...EventKind[]])
+  return {
+    schema: { type: 'string' },
+    required: true,
+    read: (given) => kinds.read([(given.at(-1) ?? '').split('.').at(-1) ?? '']),
+  }
+}
+
+const AGENT_FILTERS = {
+  kind: optional(kindName()),
+  source: optional(oneOf(SOURCES)),
+  body: optional(text()),
+  timestamp__gte: optional(dateTime()),
+  timestamp__lt: optional(dateTime()),
+} as const
+
+/** As an agent server has them. */
+export const agentEvents = (store: Store): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations/{conversation_id}/events/search',
+      operationId: 'search_conversation_events_api_conversations__conversation_id__events_search_get',
+      tag: 'Events',
+      summary: 'Search Conversation Events',
+      params,
+      query: { ...AGENT_FILTERS, ...PAGING },
+      replies: PAGE,
+    },
+    async ({ path, query: { kind: kind__eq, ...query } }) => {
+      const { id } = await getConversationOr404(store, path.conversation_id)
+      return { body: await searchPage(store, filterOf(id, { kind__eq, ...query }), query) }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations/{conversation_id}/events/count',
+      operationId: 'count_conversation_events_api_conversations__conversation_id__events_count_get',
+      tag: 'Events',
+      summary: 'Count Conversation Events',
+      params,
+      query: AGENT_FILTERS,
+      replies: COUNT,
+    },
+    async ({ path, query: { kind: kind__eq, ...query } }) => {
+      const { id } = await getConversationOr404(store, path.conversation_id)
+      return { body: await store.count(filterOf(id, { kind__eq, ...query })) }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations/{conversation_id}/events/{event_id}',
+      operationId: 'get_conversation_event_api_conversations__conversation_id__events__event_id__get',
+      tag: 'Events',
+      summary: 'Get Conversation Event',
+      params: { ...params, event_id: text() },
+      replies: {
+        200: { description: 'Successful Response', schema: EVENT },
+        404: { description: 'The conversation or the event is not known' },
+      },
+    },
+    async ({ path }) => {
+      const { id } = await getConversationOr404(store, path.conversation_id)
+      const [event = null] = await getEvents(store, id, [path.event_id])
+      if (event === null) throw new HttpProblem(404, `Event ${JSON.stringify(path.event_id)} is not known.`)
+      return { body: event }
+    },
+  ),
+]

@@ -1,0 +1,16 @@
+/** All operations of the agent server on one conversation. */
+
+import type { Operation } from '../http/operation.ts'
+import { confirmationOperations } from './confirmation-operations.ts'
+import { controlOperations } from './run-operations.ts'
+import { conversationOperations } from './conversation-operations.ts'
+import type { Lifecycle } from '../conversations/conversations.ts'
+import { messageOperations } from './message-operations.ts'
+
+/** All operations under `/api/conversations` that are not about reading events. */
+export const lifecycleOperations = (lifecycle: Lifecycle): Operation[] => [
+  ...conversationOperations(lifecycle),
+  ...controlOperations(lifecycle),
+  ...confirmationOperations(lifecycle),
+  ...messageOperations(lifecycle),
+]

@@ -1,0 +1,173 @@
+/** The operations that make, list and delete API keys. */
+
+import type { JsonObject } from '../../event/shapes.ts'
+import { isInstant, parseInstant } from '../../event/time.ts'
+import type { Caller } from './caller.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { text } from '../http/parameters.ts'
+import { maybe, objectOf } from '../http/json-schema.ts'
+import { HttpProblem, invalid } from '../http/problem.ts'
+import { type ApiKeys, isWithin } from './api-keys.ts'
+import { MOST_ORG, newKeyBody } from './key-schema.ts'
+
+const tag = 'Keys'
+
+const string: JsonObject = { type: 'string' }
+
+const INFO: JsonObject = {
+  id: string,
+  name: string,
+  created_at: string,
+  last_used_at: maybe(string),
+  not_before: maybe(string),
+  expires_at: maybe(string),
+  org_id: maybe(string),
+}
+
+const FORBIDDEN = { 403: { description: 'A key cannot manage keys' } }
+
+/** `identify` finds the caller. */
+export const keyOperations = (
+  keys: ApiKeys,
+  identify: (request: Request) => Promise<Caller>,
+): Operation[] => {
+  /** A key that could make keys would outlive its own end. */
+  const requireSession = async (request: Request): Promise<void> => {
+    const { type } = await identify(request)
+    if (type === 'api_key') throw new HttpProblem(403, 'An API key cannot manage keys: use a session key.')
+  }
+  return [
+    operation(
+      {
+        method: 'post',
+        path: '/api/keys',
+        operationId: 'create_api_key_api_keys_post',
+        tag,
+        summary: 'Create Api Key',
+        body: newKeyBody,
+        replies: {
+          200: {
+            description: 'The key, which is shown this once',
+            schema: objectOf({ ...INFO, key: string }),
+          },
+          ...FORBIDDEN,
+        },
+      },
+      async ({ body, request }) => {
+        await requireSession(request)
+        const window = {
+          not_before: readTime('not_before', body.not_before),
+          expires_at: readTime('expires_at', body.expires_at),
+        }
+        checkWindow(window)
+        const org_id = body.org_id === undefined ? orgOf(request) : body.org_id
+        return { body: await keys.create({ name: body.name, ...window, org_id }) }
+      },
+    ),
+    operation(
+      {
+        method: 'get',
+        path: '/api/keys',
+        operationId: 'list_api_keys_api_keys_get',
+        tag,
+        summary: 'List Api Keys',
+        replies: {
+          200: { description: 'The newest first', schema: { type: 'array', items: objectOf(INFO) } },
+          ...FORBIDDEN,
+        },
+      },
+      async ({ request }) => {
+        await requireSession(request)
+        return { body: await keys.list() }
+      },
+    ),
+    operation(
+      {
+        method: 'get',
+        path: '/api/keys/current',
+        operationId: 'current_api_key_api_keys_current_get',
+        tag,
+        summary: 'Get Current Api Key',
+        replies: {
+          200: {
+            description: 'The key that was given',
+            schema: objectOf({
+              id: string,
+              name: string,
+              org_id: maybe(string),
+              bound_org_id: maybe(string),
+              auth_type: { const: 'api_key' },
+            }),
+          },
+          400: { description: 'What was given is no API key' },
+        },
+      },
+      async ({ request }) => {
+        const caller = await identify(request)
+        if (caller.type !== 'api_key')
+          throw new HttpProblem(400, 'This request was not made with an API key.')
+        const { id, name, org_id: bound } = caller.key
+        const org_id = bound ?? request.headers.get('x-org-id')
+        return { body: { id, name, org_id, bound_org_id: bound, auth_type: 'api_key' } }
+      },
+    ),
+    operation(
+      {
+        method: 'delete',
+        path: '/api/keys/{key_id}',
+        operationId: 'delete_api_key_api_keys__key_id__delete',
+        tag,
+        summary: 'Delete Api Key',
+        params: { key_id: text() },
+        replies: {
+          200: { description: 'Successful Response', schema: objectOf({ success: { const: true } }) },
+          404: { description: 'There is no such key' },
+          ...FORBIDDEN,
+        },
+      },
+      async ({ path, request }) => {
+        await requireSession(request)
+        if (await keys.remove(path.key_id)) return { body: { success: true } }
+        throw new HttpProblem(404, `Key ${JSON.stringify(path.key_id)} is not known.`)
+      },
+    ),
+  ]
+}
+
+/** The organization that a request is for. It is kept with the key, so it is bounded as in a body. */
+function orgOf({ headers }: Request): string | null {
+  const org = headers.get('x-org-id')
+  if (org === null || (org !== '' && org.length <= MOST_ORG)) return org
+  const msg = `String should have 1 to ${MOST_ORG} characters`
+  throw invalid({ type: 'value_error', loc: ['header', 'x-org-id'], msg, input: null })
+}
+
+/** In UTC to the millisecond, which is what a window is compared at. */
+function readTime(name: string, given: string | null | undefined): string | null {
+  if (given === undefined || given === null) return null
+  const micros = isInstant(given) ? parseInstant(given) : undefined
+  if (micros !== undefined) return new Date(Number(micros / 1000n)).toISOString()
+  throw invalid({
+    type: 'datetime_from_date_parsing',
+    loc: ['body', name],
+    msg: 'Input should be a valid datetime or date',
+    input: given,
+  })
+}
+
+function checkWindow(window: {
+  readonly not_before: string | null
+  readonly expires_at: string | null
+}): void {
+  const { not_before, expires_at } = window
+  if (expires_at !== null && !isWithin({ not_before: null, expires_at }, Date.now())) {
+    throw invalid({ type: 'value_error', loc: ['body', 'expires_at'], msg: 'Value error, it is in the past' })
+  }
+  if (not_before !== null && expires_at !== null && Date.parse(not_before) >= Date.parse(expires_at)) {
+    throw invalid({
+      type: 'value_error',
+      loc: ['body', 'expires_at'],
+      msg: 'Value error, it is not after not_before',
+    })
+  }
+}

@@ -1,0 +1,59 @@
+/** Updates a conversation, or deletes it with everything that was kept for it. */
+
+import type { JsonValue } from '../../../event/shapes.ts'
+import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
+import { getConversationOr404 } from '../../conversations/find.ts'
+import { appOf, withApp } from './metadata.ts'
+import type { ControlPlane } from '../control-plane.ts'
+import type { AppUpdate } from '../request-schema.ts'
+
+/**
+ * Null takes the title or the repository away, and means nothing for the sharing flag; what is left out stays. Gives
+ * the record after it.
+ * @throws HttpProblem 404; ColloquyError `unknown_conversation` when it is deleted meanwhile.
+ */
+export function changeConversation(
+  { store, lifecycle, inTurn }: ControlPlane,
+  given: string,
+  { title, public: open, ...rest }: AppUpdate,
+): Promise<ConversationRecord> {
+  const own = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  const told: Readonly<Record<string, JsonValue>> = {
+    ...(title !== undefined && { title }),
+    ...(open !== undefined && open !== null && { public: open }),
+  }
+  return inTurn(async () => {
+    const record = await getConversationOr404(store, given)
+    const patch = { ...told, ...(Object.keys(own).length > 0 && { metadata: withApp(record, own) }) }
+    if (Object.keys(patch).length === 0) return record
+    const updated = await store.updateConversation(record.id, patch)
+    if (Object.keys(told).length === 0) return updated
+    // Live readers learn of it as of every change: from the log.
+    const conversation = await lifecycle.engine.open(record)
+    await conversation.append(
+      Object.entries(told).map(
+        ([key, value]) =>
+          ({ kind: 'ConversationStateUpdateEvent', source: 'environment', key, value }) as const,
+      ),
+    )
+    return updated
+  })
+}
+
+/**
+ * Its tasks are taken out first, so that it is not made again; its sandbox goes, in the background, with the last
+ * conversation in it. O(tasks + messages that wait). @throws HttpProblem 404; ColloquyError `unknown_conversation` when
+ * another process was faster.
+ */
+export async function deleteConversation(
+  { store, lifecycle, tasks, pending, inBackground }: ControlPlane,
+  given: string,
+): Promise<void> {
+  const record = await getConversationOr404(store, given)
+  await tasks.forget(record.id)
+  const existed = await lifecycle.engine.delete(record.id)
+  await pending.forget(record.id)
+  const { sandbox_id: sandboxId } = appOf(record)
+  if (sandboxId !== null) inBackground(tasks.release(sandboxId))
+  if (!existed) await getConversationOr404(store, record.id)
+}

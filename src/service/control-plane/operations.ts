@@ -1,0 +1,18 @@
+/** All operations of the control plane, under `/api/v1`. */
+
+import type { Operation } from '../http/operation.ts'
+import { conversationOperations } from './conversations/operations.ts'
+import { messageOperations } from './messages/operations.ts'
+import type { ControlPlane } from './control-plane.ts'
+import { sandboxOperations } from './sandboxes/operations.ts'
+import { specOperations } from './sandboxes/spec-operations.ts'
+import { startOperations } from './starts/operations.ts'
+
+/** All operations of the control plane but those that read events. */
+export const controlPlaneOperations = (plane: ControlPlane): Operation[] => [
+  ...conversationOperations(plane),
+  ...startOperations(plane),
+  ...messageOperations(plane),
+  ...sandboxOperations(plane),
+  ...specOperations(plane),
+]

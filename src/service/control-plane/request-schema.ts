@@ -1,0 +1,82 @@
+/** The bodies of the control plane's operations, as zod schemas. */
+
+import * as z from 'zod'
+import { integer } from '../../event/shape-schema.ts'
+import { bodyOf } from '../http/body-schema.ts'
+import { id, said, tags, text, title } from '../http/field-schema.ts'
+
+const PROVIDERS = [
+  'github',
+  'gitlab',
+  'bitbucket',
+  'bitbucket_data_center',
+  'forgejo',
+  'azure_devops',
+  'enterprise_sso',
+] as const
+
+const TRIGGERS = [
+  'resolver',
+  'gui',
+  'suggested_task',
+  'openhands_api',
+  'slack',
+  'microagent_management',
+  'jira',
+  'jira_dc',
+  'linear',
+  'bitbucket',
+  'automation',
+] as const
+
+/** What a conversation works on. */
+const repository = {
+  selected_repository: text(1, 500).nullable().optional(),
+  selected_branch: text(1, 500).nullable().optional(),
+  git_provider: z.enum(PROVIDERS).nullable().optional(),
+}
+
+const scalar = z.union([z.string(), z.number(), z.boolean()])
+
+/** How a conversation is started. */
+const start = z.strictObject({
+  sandbox_id: id.nullable().optional(),
+  conversation_id: id.nullable().optional(),
+  parent_conversation_id: id.nullable().optional(),
+  initial_message: z
+    .strictObject({ ...said, run: z.boolean().default(true).optional() })
+    .nullable()
+    .optional(),
+  title: title.nullable().optional(),
+  public: z.boolean().nullable().optional(),
+  tags: tags.optional(),
+  llm_model: text(1, 500).nullable().optional(),
+  trigger: z.enum(TRIGGERS).nullable().optional(),
+  pr_number: z.array(integer).max(1_000).optional(),
+  ...repository,
+  observability_metadata: z
+    .record(z.string(), z.union([scalar, z.array(scalar)]))
+    .nullable()
+    .optional(),
+  observability_tags: z.array(text(1, 256)).max(1_000).nullable().optional(),
+  observability_span_name: z
+    .string()
+    .regex(/^[A-Za-z0-9._:/-]{1,128}$/, 'Must be 1 to 128 letters, digits and . _ : / -')
+    .nullable()
+    .optional(),
+})
+export type StartRequest = z.input<typeof start>
+export const startBody = bodyOf(start, { optional: true })
+
+/** What may be changed of one. */
+const update = z.strictObject({
+  title: title.nullable().optional(),
+  public: z.boolean().nullable().optional(),
+  ...repository,
+})
+export type AppUpdate = z.input<typeof update>
+export const updateBody = bodyOf(update)
+
+export const sendBody = bodyOf(z.strictObject({ ...said, run: z.boolean().default(true).optional() }))
+
+export const pendingBody = bodyOf(z.strictObject(said))

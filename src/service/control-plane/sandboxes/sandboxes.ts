@@ -1,0 +1,212 @@
+/**
+ * The sandboxes of a service: their records outlive it, and their number stays within the limit by pausing the oldest.
+ */
+
+import { invalidArgument } from '../../../store/kit/query/check-value.ts'
+import type { Store } from '../../../store/contract/store.ts'
+import { HttpProblem } from '../../http/problem.ts'
+import { collection } from '../../records/collection.ts'
+import { serialQueue } from '../../async/serial.ts'
+import { NO_STATE, type SandboxProvider, type SandboxSpec, type SandboxState } from './provider.ts'
+
+/** What is kept of a sandbox; how it stands its provider knows. */
+export interface SandboxRecord {
+  readonly id: string
+  readonly sandbox_spec_id: string
+  readonly created_at: string
+}
+
+/** What clients read of a sandbox. */
+export interface SandboxInfo extends SandboxRecord, Omit<SandboxState, 'working_dir'> {
+  readonly created_by_user_id: null
+}
+
+/** How sandboxes are kept. */
+export interface SandboxesOptions {
+  readonly provider: SandboxProvider | null
+  /** How many may run; before one more does, the oldest are paused. */
+  readonly most: number
+}
+
+/**
+ * The sandboxes. What changes which of them run happens one after the other, so that there are never more than may be.
+ */
+export class Sandboxes {
+  readonly #provider: SandboxProvider | null
+  readonly #most: number
+  readonly #records
+  readonly #inTurn = serialQueue()
+  /** Those that were begun here, and not deleted. */
+  readonly #begun = new Set<string>()
+
+  constructor(store: Store, { provider, most }: SandboxesOptions) {
+    if (!Number.isSafeInteger(most) || most < 1)
+      invalidArgument('maxSandboxes', 'must be a whole number above 0')
+    this.#provider = provider
+    this.#most = most
+    this.#records = collection<SandboxRecord>(store, 'sandboxes')
+  }
+
+  /** Whether there is a provider to start any. */
+  get possible(): boolean {
+    return this.#provider !== null
+  }
+
+  /** In order; values of the environment that look like secrets are masked. */
+  get specs(): readonly SandboxSpec[] {
+    return (this.#provider?.specs ?? []).map((spec) => ({ ...spec, initial_env: masked(spec.initial_env) }))
+  }
+
+  /** The oldest first. */
+  async records(): Promise<readonly SandboxRecord[]> {
+    return [...(await this.#records.all()).values()]
+  }
+
+  async find(id: string): Promise<SandboxRecord | null> {
+    return (await this.#records.all()).get(id) ?? null
+  }
+
+  /** How one stands; MISSING for one that is not known, here or to the provider. */
+  async state(id: string): Promise<SandboxState> {
+    return (await this.states([id])).get(id) ?? NO_STATE
+  }
+
+  /** The same of several, each asked once. */
+  async states(ids: Iterable<string>): Promise<ReadonlyMap<string, SandboxState>> {
+    const wanted = new Set(ids)
+    if (wanted.size === 0) return new Map()
+    const known = await this.#records.all()
+    return new Map(
+      await Promise.all([...wanted].map(async (id) => [id, await this.#ask(known.get(id))] as const)),
+    )
+  }
+
+  /** What clients read of those with these ids, in their order; null for each that is missing. */
+  async infos(ids: readonly string[]): Promise<(SandboxInfo | null)[]> {
+    const known = await this.#records.all()
+    return Promise.all(
+      ids.map((id) => {
+        const record = known.get(id)
+        return record === undefined ? null : this.info(record)
+      }),
+    )
+  }
+
+  async info(record: SandboxRecord): Promise<SandboxInfo> {
+    const { working_dir: _dir, ...state } = await this.#ask(record)
+    return { ...record, created_by_user_id: null, ...state }
+  }
+
+  /**
+   * Begins one. O(sandboxes), each of which is asked how it stands, like a resume.
+   * @throws HttpProblem 409 without a provider, 404 for an unknown spec.
+   */
+  async start(specId: string | null, id: string = newId()): Promise<SandboxRecord> {
+    const provider = this.#required()
+    const spec = specId === null ? provider.specs[0] : provider.specs.find((one) => one.id === specId)
+    if (spec === undefined)
+      throw new HttpProblem(404, `Sandbox spec ${JSON.stringify(specId ?? '')} is not known.`)
+    return this.#inTurn(async () => {
+      const known = await this.find(id)
+      const record = known ?? { id, sandbox_spec_id: spec.id, created_at: new Date().toISOString() }
+      await this.#makeRoom(record)
+      if (known === null) await this.#records.put(id, record)
+      this.#begun.add(id)
+      await provider.start(id, record.sandbox_spec_id)
+      return record
+    })
+  }
+
+  /** Nothing for one that does not run. @throws HttpProblem 404. */
+  async pause(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#known(id)
+      await this.#provider?.pause(id)
+    })
+  }
+
+  /** Nothing for one that runs. @throws HttpProblem 404, 409 without a provider. */
+  async resume(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      const record = await this.#known(id)
+      const provider = this.#required()
+      if (isUp(await this.#ask(record))) return
+      await this.#makeRoom(record)
+      this.#begun.add(id)
+      await provider.resume(id, record.sandbox_spec_id)
+    })
+  }
+
+  /** Ends one, and takes its files away. @throws HttpProblem 404. */
+  async delete(id: string): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#known(id)
+      await this.#provider?.delete(id)
+      await this.#records.remove(id)
+      this.#begun.delete(id)
+    })
+  }
+
+  /** Ends those of this process whose record another service has deleted. */
+  async sweep(): Promise<void> {
+    await this.#inTurn(async () => {
+      const known = await this.#records.all()
+      for (const id of [...this.#begun].filter((id) => !known.has(id))) {
+        await this.#provider?.delete(id)
+        this.#begun.delete(id)
+      }
+    })
+  }
+
+  async #ask(record: SandboxRecord | undefined): Promise<SandboxState> {
+    if (record === undefined) return NO_STATE
+    return (await this.#provider?.state(record.id, record.sandbox_spec_id)) ?? NO_STATE
+  }
+
+  /** Whether anything runs in it; a working directory alone takes no place. */
+  #counts({ sandbox_spec_id: specId }: SandboxRecord): boolean {
+    return this.#provider?.specs.find(({ id }) => id === specId)?.command !== null
+  }
+
+  async #known(id: string): Promise<SandboxRecord> {
+    const record = await this.find(id)
+    if (record !== null) return record
+    throw new HttpProblem(404, `Sandbox ${JSON.stringify(id)} is not known.`)
+  }
+
+  #required(): SandboxProvider {
+    if (this.#provider !== null) return this.#provider
+    throw new HttpProblem(409, 'This service was made without sandboxes.')
+  }
+
+  /**
+   * Pauses the oldest of the others, until one more may run: first of those that run, so that no start is lost that
+   * need not be.
+   */
+  async #makeRoom(record: SandboxRecord): Promise<void> {
+    if (!this.#counts(record)) return
+    const others = (await this.records())
+      .filter((other) => other.id !== record.id && this.#counts(other))
+      .map(({ id }) => id)
+    const states = await this.states(others)
+    const of = (status: SandboxState['status']): string[] =>
+      others.filter((other) => states.get(other)?.status === status)
+    const up = [...of('RUNNING'), ...of('STARTING')]
+    for (const oldest of up.slice(0, Math.max(0, up.length - this.#most + 1))) {
+      await this.#provider?.pause(oldest)
+    }
+  }
+}
+
+/** An id of the control plane: 32 hexadecimal digits. */
+export const newId = (): string => crypto.randomUUID().replaceAll('-', '')
+
+const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || status === 'STARTING'
+
+const masked = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(env).map(([name, value]) => [
+      name,
+      /key|token|secret|passw|credential/i.test(name) ? '**********' : value,
+    ]),
+  )

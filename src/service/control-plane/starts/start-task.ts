@@ -1,0 +1,56 @@
+/** A start task: what was asked for, how far it has come, and what clients see of it. */
+
+import type { JsonObject } from '../../../event/shapes.ts'
+
+/** In order; the last two are ends. */
+export const TASK_STATUSES = [
+  'WORKING',
+  'WAITING_FOR_SANDBOX',
+  'PREPARING_REPOSITORY',
+  'RUNNING_SETUP_SCRIPT',
+  'SETTING_UP_GIT_HOOKS',
+  'SETTING_UP_SKILLS',
+  'STARTING_CONVERSATION',
+  'READY',
+  'ERROR',
+] as const
+
+export type TaskStatus = (typeof TASK_STATUSES)[number]
+
+/** What clients read of a task. */
+export interface StartTask {
+  readonly id: string
+  readonly created_by_user_id: null
+  readonly status: TaskStatus
+  /** Why it failed. */
+  readonly detail: string | null
+  /** Null until the conversation is there. */
+  readonly app_conversation_id: string | null
+  readonly sandbox_id: string | null
+  readonly agent_server_url: string | null
+  readonly request: JsonObject
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+/** What is kept of a task. */
+export interface KeptTask extends StartTask {
+  /** The id that the conversation will have, so that the process that goes on with the task makes no second one. */
+  readonly planned_id: string
+  /** Whether its sandbox is its own, to be started, and not one that was there. */
+  readonly makes_sandbox: boolean
+  /** The service that works on it. */
+  readonly owner: string
+}
+
+/** Whether it is over. */
+export const isOver = ({ status }: Pick<StartTask, 'status'>): boolean =>
+  status === 'READY' || status === 'ERROR'
+
+/** What clients read of it. */
+export const shown = ({
+  planned_id: _planned,
+  makes_sandbox: _makes,
+  owner: _owner,
+  ...task
+}: KeptTask): StartTask => task

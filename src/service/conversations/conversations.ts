@@ -1,0 +1,79 @@
+/** What all faces share: conversations by id, with those left running by a dead process recovered. */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import type { Engine } from '../../conversation/engine.ts'
+import type { Look } from '../../conversation/replica.ts'
+import type { LoggedEvent } from '../../conversation/logged-event.ts'
+import { hasCode } from '../../event/errors.ts'
+import type { Content, JsonObject, Message } from '../../event/shapes.ts'
+import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import { getConversationOr404 } from './find.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { infoOf } from './info.ts'
+import type { Runs } from './runs.ts'
+
+/** The conversations of a service, and their runs. */
+export interface Lifecycle {
+  readonly engine: Engine
+  readonly runs: Runs
+}
+
+/** A conversation as a request finds it. */
+export interface Found extends Look {
+  readonly conversation: Conversation
+}
+
+/**
+ * Finds a conversation by the id that a client wrote, or by its record, which is read once. One whose status is running
+ * while no process runs it was left by a process that died: it is taken over before a client sees it.
+ * @throws HttpProblem 404.
+ */
+export async function find(lifecycle: Lifecycle, given: string | ConversationRecord): Promise<Found> {
+  const { engine, runs } = lifecycle
+  const found = typeof given === 'string' ? await getConversationOr404(engine.store, given) : given
+  const conversation = await engine.open(found)
+  const { state, record } = await conversation.look(found)
+  if (state.header.status !== 'running' || runs.has(conversation.id)) return { conversation, state, record }
+  const isChanged = await runs.takeOver(conversation)
+  return { conversation, ...(isChanged ? await conversation.look() : { state, record }) }
+}
+
+/** The same, for callers that need no status. @throws HttpProblem 404. */
+export const open = async (lifecycle: Lifecycle, given: string | ConversationRecord): Promise<Conversation> =>
+  (await find(lifecycle, given)).conversation
+
+/** Whether an error says that there is no such conversation, or no more. */
+export const isUnknown = (error: unknown): boolean =>
+  hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
+
+/** What clients read of a conversation. @throws ColloquyError `unknown_conversation`. */
+export async function describe(conversation: Conversation): Promise<JsonObject> {
+  const { record, state } = await conversation.look()
+  return infoOf(record, state)
+}
+
+/** The position after which a run has to look at what was appended. */
+export const endOf = (events: readonly { readonly seq: number }[]): number => (events.at(-1)?.seq ?? -1) + 1
+
+/** A message of a client, as its schema has it. */
+interface Said {
+  readonly content: readonly object[]
+  readonly key?: string | undefined
+  readonly sender?: string | undefined
+}
+
+/** Appends it as a user's message, once for its key. @throws ColloquyError as `sendMessage` does. */
+export const sendUserMessage = (
+  conversation: Conversation,
+  { content, key, sender }: Said,
+): Promise<readonly LoggedEvent[]> =>
+  conversation.sendMessage(userMessageOf(content), {
+    ...(key !== undefined && { key }),
+    ...(sender !== undefined && { sender }),
+  })
+
+/** What a client said, which was checked by its schema, as a user's message. */
+export const userMessageOf = (content: readonly object[]): Message => ({
+  role: 'user',
+  content: content as readonly Content[],
+})

@@ -1,0 +1,56 @@
+/** Finds a conversation's record by the id as a client writes it: UUIDs with and without dashes. */
+
+import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import { isReservedId, SYSTEM_PREFIX } from '../../store/system-conversations.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { isLegalId } from '../../event/ids.ts'
+import { HttpProblem, invalid } from '../http/problem.ts'
+
+const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
+
+/** Words that stand in paths where an id may, and steps that no path keeps. */
+const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'count'])
+
+/**
+ * Refuses an id for a new conversation that is the service's own, or that no address could name. @throws HttpProblem
+ * 422.
+ */
+export function refuseReserved(id: string | null, field: string): void {
+  if (id === null) return
+  const why = isReservedId(id)
+    ? `ids that begin with ${SYSTEM_PREFIX} belong to system conversations`
+    : 'no address could name a conversation with this id'
+  if (!isReservedId(id) && !NOT_IN_PATHS.has(id)) return
+  throw invalid({ type: 'value_error', loc: ['body', field], msg: `Value error, ${why}`, input: id })
+}
+
+/** A text as it is, and a UUID then in its other forms, in small letters. */
+export function formsOf(id: string): string[] {
+  const parts = UUID.exec(id)
+  if (parts === null) return [id]
+  const dashed = parts.slice(1).join('-').toLowerCase()
+  return [...new Set([id, dashed.replaceAll('-', ''), dashed])]
+}
+
+/** An id as the control plane writes it: a UUID in small letters without dashes, any other as it is. */
+export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
+
+/** The record of a conversation, or null; also null for what can be no id, and for system conversations. */
+export async function findConversation(
+  store: Pick<Store, 'getConversation'>,
+  id: string,
+): Promise<ConversationRecord | null> {
+  if (!isLegalId(id) || isReservedId(id)) return null
+  for (const form of formsOf(id)) {
+    const found = await store.getConversation(form)
+    if (found !== null) return found
+  }
+  return null
+}
+
+/** The same, for callers that need it. @throws HttpProblem 404. */
+export async function getConversationOr404(store: Store, id: string): Promise<ConversationRecord> {
+  const found = await findConversation(store, id)
+  if (found !== null) return found
+  throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} is not known.`)
+}

@@ -1,0 +1,72 @@
+/** The look that a service takes now and then after runs of processes that died, and have left work to do. */
+
+import type { Engine } from '../../conversation/engine.ts'
+import { hasCode } from '../../event/errors.ts'
+import { isReservedId } from '../../store/system-conversations.ts'
+import type { Runs } from './runs.ts'
+
+/** A failure of the store alone, as a service's own log has it. */
+type OnFailure = (error: unknown) => void
+
+const PAGE = 100
+
+/** Looks after the runs of processes that died: when it starts, and then at an interval. */
+export class LostRuns {
+  readonly #engine: Engine
+  readonly #runs: Runs
+  readonly #interval: number
+  readonly #onFailure: OnFailure
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #looking: Promise<void> = Promise.resolve()
+  #closed = false
+
+  /** @param interval milliseconds between two looks */
+  constructor(engine: Engine, runs: Runs, interval: number, onFailure: OnFailure) {
+    this.#engine = engine
+    this.#runs = runs
+    this.#interval = interval
+    this.#onFailure = onFailure
+  }
+
+  /** Begins to look; what it finds is run in the background. */
+  start(): void {
+    if (this.#closed) return
+    this.#looking = this.look()
+      .catch((error: unknown) => {
+        if (!hasCode(error, 'closed') && !hasCode(error, 'store_closed')) this.#onFailure(error)
+      })
+      .finally(() => {
+        if (!this.#closed) this.#timer = setTimeout(() => this.start(), this.#interval)
+      })
+  }
+
+  /** Looks no more; resolves when nothing is under way. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#looking
+  }
+
+  /**
+   * Takes over every conversation whose lease has expired: those with work to do are run, for as long as there is room,
+   * and all others are recovered. O(leases that were not given back), and a fold of each that has expired.
+   */
+  async look(): Promise<void> {
+    const { store } = this.#engine
+    let page
+    let after: string | undefined
+    do {
+      page = await store.listLeases({ expired: true, limit: PAGE, ...(after !== undefined && { after }) })
+      for (const { conversationId: id } of page) {
+        if (this.#closed) return
+        if (isReservedId(id) || this.#runs.has(id)) continue
+        try {
+          await this.#runs.takeOver(await this.#engine.open(id), true)
+        } catch (error) {
+          if (!hasCode(error, 'unknown_conversation')) throw error
+        }
+      }
+      after = page.at(-1)?.conversationId
+    } while (page.length === PAGE)
+  }
+}

@@ -1,0 +1,267 @@
+/**
+ * Runs conversations in the background with the service's agent; the sender of a message learns when a run will look at
+ * it.
+ */
+
+import type { Conversation } from '../../conversation/conversation.ts'
+import type { RunOptions } from '../../conversation/run/loop.ts'
+import type { Step } from '../../conversation/run/step.ts'
+import { ColloquyError, hasCode } from '../../event/errors.ts'
+import { isQuarantined } from '../../event/quarantine.ts'
+import type { Lease } from '../../store/contract/lease.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { hasWork } from './has-work.ts'
+import { eventKindOf } from '../../log/entry.ts'
+import { HttpProblem } from '../http/problem.ts'
+
+/** Gives the step that runs a conversation. */
+export type Agent = (conversation: Conversation) => Step | Promise<Step>
+
+/** How the runs of a service are run. */
+export interface RunsOptions {
+  readonly store: Store
+  /** Null: nothing can be run. */
+  readonly agent: Agent | null
+  /** Options of every run; the iterations that a conversation was created with come before those that stand here. */
+  readonly options: Omit<RunOptions, 'signal'>
+  /** Most runs at once. */
+  readonly most: number
+  /** Called with a run that ended for want of the store, and not by its own log. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/** That a conversation be run, for messages that end before this position. */
+interface Wish {
+  from: number
+  done: Promise<void>
+}
+
+/** Milliseconds between two looks at a run of another process that has all but ended, and for room. */
+const PATIENCE = 100
+
+/** The runs of one service. That no two run one conversation, in whatever process, the store's lease sees to. */
+export class Runs {
+  readonly #options: RunsOptions
+  readonly #live = new Map<string, Promise<void>>()
+  readonly #waiting = new Map<string, Wish>()
+
+  constructor(options: RunsOptions) {
+    this.#options = options
+  }
+
+  /** Whether there is an agent to run anything. */
+  get possible(): boolean {
+    return this.#options.agent !== null
+  }
+
+  /** How many runs there are. */
+  get size(): number {
+    return this.#live.size
+  }
+
+  /** Whether a run of this service is live. */
+  has(id: string): boolean {
+    return this.#live.has(id)
+  }
+
+  /** Refuses what could not be run now. @throws HttpProblem 409 without an agent, 429 where there are too many runs. */
+  check(id: string): void {
+    if (!this.possible) {
+      throw new HttpProblem(409, 'This service was made without an agent, so it runs no conversation.')
+    }
+    if (this.has(id) || this.size < this.#options.most) return
+    throw new HttpProblem(429, `There are ${this.#options.most} runs already; try again when one has ended.`)
+  }
+
+  /**
+   * Begins a run; resolves when it has begun, or ended. @throws ColloquyError `already_running`; what `check` throws.
+   */
+  async start(conversation: Conversation): Promise<void> {
+    const { id } = conversation
+    this.check(id)
+    if (this.has(id)) throw alreadyRunning(id)
+    const over = new AbortController()
+    let asked = true
+    const ended = this.#run(conversation)
+    const live = ended
+      .catch((error: unknown) => {
+        // The caller that asked gets it, for as long as it waits.
+        if (!asked && !isExpected(error)) this.#options.onFailure(error)
+      })
+      .finally(() => {
+        this.#live.delete(id)
+        over.abort()
+      })
+    this.#live.set(id, live)
+    const begun = conversation.waitFor('running', { signal: over.signal })
+    begun.catch(() => undefined)
+    await Promise.race([ended, begun.catch(() => ended)])
+    asked = false
+  }
+
+  /**
+   * Sees to it that a conversation is run from now on: by the run that is live, or when that is ending already, by
+   * another one after it. So what was sent while a run ended is not left lying, unless it was paused since; where there
+   * are too many runs, it waits for room. Resolves when the run has begun, or need not, or has failed, which its own
+   * log or `onFailure` has; never rejects.
+   */
+  join(conversation: Conversation, from: number): Promise<void> {
+    const { id } = conversation
+    if (!this.possible) return Promise.resolve()
+    const waiting = this.#waiting.get(id)
+    if (waiting !== undefined) {
+      // A message after a pause asks for a run.
+      waiting.from = from
+      return waiting.done
+    }
+    const wish: Wish = { from, done: Promise.resolve() }
+    this.#waiting.set(id, wish)
+    wish.done = this.#join(conversation, wish)
+      .catch((error: unknown) => {
+        if (!isExpected(error)) this.#options.onFailure(error)
+      })
+      .finally(() => this.#waiting.delete(id))
+    return wish.done
+  }
+
+  /**
+   * Settles what a run of a process that died has left: where there is work to do that it was asked for, it is run on,
+   * else recovered, and its lease given back. Nothing while another process runs it, which is false; where there are
+   * too many runs, it is left for later. Resolves when the run has begun; a failure of the agent goes to `onFailure`.
+   * @param expired whether the store has said that the lease has expired; else this process's clock says it
+   * @throws ColloquyError `unknown_conversation`, and what the store throws.
+   */
+  async takeOver(conversation: Conversation, expired = false): Promise<boolean> {
+    const { id } = conversation
+    const { onFailure, store } = this.#options
+    const lease = await store.getLease(id)
+    if (lease !== null && !expired && lease.expiresAt > Date.now()) return false
+    // Without a lease it was no run of this library that left it so.
+    if (this.possible && lease !== null && hasWork(await conversation.state())) {
+      try {
+        await this.start(conversation)
+        return true
+      } catch (error) {
+        if (hasCode(error, 'already_running') || isFull(error)) return false
+        if (isExpected(error)) throw error
+        onFailure(error)
+      }
+    }
+    const { outcome } = await conversation.recover()
+    if (outcome === 'not_running' && lease !== null) await releaseExpired(store, lease)
+    return true
+  }
+
+  /** Resolves when the run that is live has ended, or after so many milliseconds. */
+  async ended(id: string, milliseconds: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, milliseconds)
+    void this.#live.get(id)?.then(resolve)
+    await promise
+    clearTimeout(timer)
+  }
+
+  /** Resolves when nothing is run any more. */
+  async settle(): Promise<void> {
+    while (this.#live.size + this.#waiting.size > 0) {
+      await Promise.all([...this.#live.values(), ...[...this.#waiting.values()].map(({ done }) => done)])
+    }
+  }
+
+  async #run(conversation: Conversation): Promise<void> {
+    const { agent, options } = this.#options
+    if (agent === null) return
+    const { metadata } = await conversation.record()
+    const own = metadata['max_iterations']
+    const step = await agent(conversation)
+    await conversation.run(step, { ...options, ...(typeof own === 'number' && { maxIterations: own }) })
+  }
+
+  async #join(conversation: Conversation, wish: Wish): Promise<void> {
+    const { id } = conversation
+    for (;;) {
+      const { from } = wish
+      try {
+        if (await wasPausedSince(conversation, from)) return
+        await this.start(conversation)
+        // That run may have ended before what was said meanwhile.
+        if (wish.from === from) return
+      } catch (error) {
+        if (!hasCode(error, 'already_running') && !isFull(error)) throw error
+        const { header } = await conversation.state()
+        if (!isFull(error) && header.status === 'running') {
+          // The run that is live has yet to look at what was said.
+          if (this.has(id) && wish.from === from) return
+          // That of another process may be dead; then its lease expires.
+          if (!this.has(id)) {
+            if ((await isTakenUp(conversation, from, expiryOf(error))) && wish.from === from) return
+            continue
+          }
+        }
+      }
+      await this.ended(id, PATIENCE)
+    }
+  }
+}
+
+/** Gives a lease back that a process which died has left, unless another took it meanwhile. */
+async function releaseExpired(store: Store, { conversationId, owner }: Lease): Promise<void> {
+  const taken = await store.acquireLease(conversationId, owner, 1_000)
+  if (taken !== null) await store.releaseLease(taken)
+}
+
+/** When the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 where that is not known. */
+const expiryOf = (error: unknown): number =>
+  hasCode(error, 'already_running') && typeof error.data['expiresAt'] === 'number'
+    ? error.data['expiresAt']
+    : 0
+
+/** Milliseconds between two looks at a lease of another process. */
+const SOON = 1_000
+const LATEST = 60_000
+
+/**
+ * Whether a run of another process goes on after a message: what it appends from a position of the log on shows that it
+ * lives. False when its status is running no more, and when its lease would have expired.
+ */
+async function isTakenUp(conversation: Conversation, from: number, expiresAt: number): Promise<boolean> {
+  const left = expiresAt - Date.now()
+  const due = new AbortController()
+  const timer = setTimeout(() => due.abort(), Math.min(Math.max(left, SOON), LATEST))
+  try {
+    for await (const item of conversation.subscribe({ after: from - 1, signal: due.signal })) {
+      if (item.type !== 'event' || isQuarantined(item.fact)) continue
+      const { fact } = item
+      if (fact.source === 'agent') return true
+      if (fact.kind === 'ConversationStateUpdateEvent' && fact.key === 'execution_status')
+        return fact.value === 'running'
+    }
+    return false
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Whether it was paused or interrupted, from a position of the log on. O(events from there). */
+async function wasPausedSince(conversation: Conversation, from: number): Promise<boolean> {
+  const { log } = await conversation.state()
+  for (let at = from; at < log.entries.length; at += 1) {
+    const entry = log.entries.get(at)
+    const kind = entry === undefined ? null : eventKindOf(entry)
+    if (kind === 'PauseEvent' || kind === 'InterruptEvent') return true
+  }
+  return false
+}
+
+/** Whether an end is no failure. */
+const isExpected = (error: unknown): boolean =>
+  hasCode(error, 'already_running') || hasCode(error, 'unknown_conversation') || hasCode(error, 'closed')
+
+const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
+
+const alreadyRunning = (conversationId: string): ColloquyError =>
+  new ColloquyError(
+    'already_running',
+    'The conversation is running already in this service; wait for that run, or interrupt it.',
+    { conversationId },
+  )

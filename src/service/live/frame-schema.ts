@@ -1,0 +1,11 @@
+/** The frames that a client may send over a socket: its key, and messages. */
+
+import * as z from 'zod'
+import { bodyOf } from '../http/body-schema.ts'
+import { sentMessage } from '../http/field-schema.ts'
+
+/** A message that comes over a socket. */
+export const socketMessage = bodyOf(z.strictObject(sentMessage))
+
+/** The first frame of a socket that carries no key in its head. */
+export const authFrame = bodyOf(z.strictObject({ type: z.literal('auth'), session_api_key: z.string() }))

@@ -1,0 +1,98 @@
+/**
+ * The bodies of the operations on profiles and settings as zod schemas; what is wrong with one is sent without what was
+ * given, which may be a secret.
+ */
+
+import * as z from 'zod'
+import { integer, json } from '../../event/shape-schema.ts'
+import { bodyOf } from '../http/body-schema.ts'
+import type { BodySpec } from '../http/operation.ts'
+import { text as storable } from '../http/field-schema.ts'
+
+/** How a profile may be called. */
+export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+
+const text = (most: number) => storable(0, most).nullable().optional()
+
+const count = integer.min(0).nullable().optional()
+const number = z.number().nullable().optional()
+
+/** What a model is asked with. */
+const llm = z.strictObject({
+  model: storable(1, 500),
+  api_key: text(10_000),
+  base_url: text(2_000),
+  api_version: text(100),
+  aws_access_key_id: text(1_000),
+  aws_secret_access_key: text(1_000),
+  aws_session_token: text(10_000),
+  aws_region_name: text(100),
+  usage_id: text(200),
+  temperature: number,
+  top_p: number,
+  top_k: number,
+  seed: integer.nullable().optional(),
+  timeout: number,
+  num_retries: count,
+  max_input_tokens: count,
+  max_output_tokens: count,
+  max_message_chars: count,
+  input_cost_per_token: number,
+  output_cost_per_token: number,
+  reasoning_effort: text(50),
+  reasoning_summary: text(50),
+  extended_thinking_budget: count,
+  prompt_cache_retention: text(50),
+  drop_params: z.boolean().nullable().optional(),
+  modify_params: z.boolean().nullable().optional(),
+  disable_vision: z.boolean().nullable().optional(),
+  caching_prompt: z.boolean().nullable().optional(),
+  native_tool_calling: z.boolean().nullable().optional(),
+  stream: z.boolean().nullable().optional(),
+  extra_headers: z.record(z.string(), z.string()).nullable().optional(),
+  litellm_extra_body: z.record(z.string(), json).nullable().optional(),
+})
+
+/** Nothing of what was given is said again. */
+function silent<B>(spec: BodySpec<B>): BodySpec<B> {
+  return {
+    ...spec,
+    read(value) {
+      const read = spec.read(value)
+      if ('value' in read) return read
+      return {
+        errors: read.errors.map(({ type, loc, msg }) => ({
+          type,
+          // An unknown field's name is the client's own text.
+          loc: loc.map((part, at) => (type === 'extra_forbidden' && at === loc.length - 1 ? '?' : part)),
+          msg,
+        })),
+      }
+    },
+  }
+}
+
+const profileName = z
+  .string()
+  .regex(PROFILE_NAME, 'Must begin with a letter or digit, and hold letters, digits and . _ - only.')
+
+export const saveProfileBody = silent(
+  bodyOf(z.strictObject({ llm, include_secrets: z.boolean().default(true).optional() })),
+)
+
+export const validateBody = silent(bodyOf(z.strictObject({ llm: llm.optional() }), { optional: true }))
+
+export const renameBody = silent(bodyOf(z.strictObject({ new_name: profileName })))
+
+const diff = z.record(z.string(), json).nullable().optional()
+
+export const settingsBody = silent(
+  bodyOf(
+    z.strictObject({
+      agent_settings_diff: diff,
+      conversation_settings_diff: diff,
+      misc_settings_diff: diff,
+      active_profile: profileName.nullable().optional(),
+    }),
+  ),
+)
