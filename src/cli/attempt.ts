@@ -1,25 +1,28 @@
-/** One thing that the user named, and the work on it, go in; the exit code comes out, and an error where it failed as one line. */
+/**
+ * Runs the work on one thing that the user named, so that its failure costs one line and an exit code, never the rest.
+ */
 
-import { ColloquyError } from '../index.ts'
+import { isColloquyError } from '../index.ts'
 import { hideLogins } from './db/address.ts'
 import { FileError, OldRuntime } from './failure.ts'
-import { ClosedPipe, type Io, writeAll } from './io.ts'
-import { jsonLine } from './json.ts'
-import type { Progress } from './progress.ts'
-import { hideSecrets, plain, safe } from './show/text.ts'
+import { ClosedPipe, type Io, writeAll } from './print/io.ts'
+import { jsonLine } from './print/json.ts'
+import type { Progress } from './print/progress.ts'
+import { hideSecrets, plain, safe } from './print/text.ts'
 
-/** What an answer is about. */
+/** What a result is about. */
 export interface About {
-  /** The name that people are told. */
+  /** The name that people are shown. */
   readonly name: string
-  /** How a JSON answer names it. */
+  /** How a JSON result names it. */
   readonly fields: Readonly<Record<string, string>>
   readonly json: boolean
 }
 
 /**
- * Does the work on one thing. An error is one line on standard error, one JSON object where answers are JSON, and exit code 1.
- * @throws ClosedPipe when nobody reads on.
+ * Does the work on one thing. An error is one line on standard error, one JSON object where results are JSON, and exit
+ * code 1.
+ * @throws ClosedPipe when the reader is gone.
  */
 export async function attempt(
   about: About,
@@ -37,9 +40,9 @@ export async function attempt(
   }
 }
 
-/** One that is about something else than what the answer is about says so. */
+/** One that is about something else than the result names that. */
 async function tell(error: unknown, { name, fields, json }: About, io: Io): Promise<void> {
-  const told = error instanceof FileError || error instanceof ColloquyError || error instanceof OldRuntime
+  const told = error instanceof FileError || isColloquyError(error) || error instanceof OldRuntime
   const code = told ? error.code : 'unexpected'
   const subject = error instanceof FileError ? error.subject : null
   const isOther = subject !== null && subject !== fields['file']
@@ -49,7 +52,7 @@ async function tell(error: unknown, { name, fields, json }: About, io: Io): Prom
   else await complain(io, `${safe(isOther ? name : (subject ?? name))}: ${message}`)
 }
 
-/** Tells of an error on standard error, after the name of what it is about, where it says that. */
+/** Writes an error to standard error, after the name of what it is about, where it has that. */
 export async function complainOf(error: unknown, io: Io): Promise<void> {
   if (error instanceof OldRuntime) await io.stderr.write(`colloquy ${explain(error)}\n`)
   else if (error instanceof FileError && error.subject !== null)
@@ -57,7 +60,7 @@ export async function complainOf(error: unknown, io: Io): Promise<void> {
   else await complain(io, explain(error))
 }
 
-/** Tells of something on standard error. */
+/** Writes something to standard error. */
 export async function complain(io: Io, message: string): Promise<void> {
   await io.stderr.write(`colloquy: ${message}\n`)
 }

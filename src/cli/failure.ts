@@ -1,4 +1,7 @@
-/** What keeps the command line from answering: a wrong command, a runtime that is too old, or a file that cannot be read. */
+/**
+ * What keeps a command from being carried out: a wrong command line, a runtime that is too old, or a file that cannot
+ * be read.
+ */
 
 import type { ErrorCode } from '../index.ts'
 
@@ -7,13 +10,15 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** A runtime that lacks what the command needs. The message goes on after the command's name: one line, and exit code 1. */
+/**
+ * A runtime that lacks what the command needs. The message goes on after the command's name: one line, and exit code 1.
+ */
 export class OldRuntime extends Error {
   override readonly name = 'OldRuntime'
   readonly code = 'old_runtime'
 }
 
-/** Why a file has no answer; the names are part of the `--json` contract. */
+/** Why a file has no result; the names are part of the `--json` contract. */
 export type FileErrorCode =
   | 'not_found'
   | 'unreadable'
@@ -33,7 +38,7 @@ export type FileErrorCode =
   | 'unwritable'
   | 'unexpected'
 
-/** A file without an answer: exit code 1, and the other files are still answered. */
+/** A file without a result: exit code 1, and the other files still have theirs. */
 export class FileError extends Error {
   override readonly name = 'FileError'
   readonly code: FileErrorCode | ErrorCode

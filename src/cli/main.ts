@@ -2,7 +2,7 @@
 /** The `colloquy` command: the process's arguments, streams and exit code, wired to `run`. */
 
 import type { Writable } from 'node:stream'
-import { ClosedPipe, type Sink } from './io.ts'
+import { ClosedPipe, type Sink } from './print/io.ts'
 import { run } from './run.ts'
 
 interface Terminal extends Writable {
@@ -11,7 +11,7 @@ interface Terminal extends Writable {
 }
 
 function sinkOf(stream: Terminal): Sink {
-  // An error also comes as an event, which would end the process if nobody listened; the write itself tells of it.
+  // An error also comes as an event, which would end the process without a listener; the write itself rejects with it.
   stream.on('error', () => {})
   return {
     isTTY: stream.isTTY === true,
@@ -48,7 +48,7 @@ function fail(error: unknown): void {
     process.stderr.write(`colloquy: unexpected error: ${message.split('\n', 1)[0]}\n`)
     process.exitCode = 1
   }
-  // Standard input may still be open, with nobody left to read for.
+  // Standard input may still be open, with no reader left.
   process.exit()
 }
 

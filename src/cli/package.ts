@@ -1,8 +1,8 @@
-/** The package's own description goes in; its version, and the oldest Node that it runs on, come out. */
+/** The package's own version, and the oldest Node that it runs on. */
 
 import { readFile } from 'node:fs/promises'
 
-/** What the command tells of its package. */
+/** What the command knows of its package. */
 export interface Package {
   readonly version: string
   /** As in 22.13. */

@@ -1,25 +1,25 @@
-/** Arguments and a world go in, what the command prints goes to that world, the exit code comes out. */
+/** The command as a function of its arguments and the world around it, so that tests run it as a shell would. */
 
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { answer, stateFor } from './answer.ts'
-import { parseRequest } from './args.ts'
+import { answer, stateFor } from './answer/answer.ts'
+import { parseRequest } from './args/args.ts'
 import { attempt, complain, complainOf } from './attempt.ts'
-import { condensed } from './condense.ts'
+import { condensed } from './answer/condense.ts'
 import { hideLogins } from './db/address.ts'
 import { exportConversation } from './export/export.ts'
 import { UsageError } from './failure.ts'
-import { listConversations } from './find/conversations.ts'
-import { searchEvents } from './find/search.ts'
-import { messagesOf } from './grammar.ts'
-import { helpPage } from './help.ts'
+import { listConversations } from './list/conversations.ts'
+import { searchEvents } from './list/search.ts'
+import { messagesOf } from './answer/grammar.ts'
+import { helpPage } from './args/help.ts'
 import { importFiles } from './import/import.ts'
-import { ClosedPipe, type Io, writeAll, writeLines } from './io.ts'
-import { jsonLine } from './json.ts'
+import { ClosedPipe, type Io, writeAll, writeLines } from './print/io.ts'
+import { jsonLine } from './print/json.ts'
 import { readPackage } from './package.ts'
-import { progressOn, type Progress } from './progress.ts'
-import { brokenNote, readRecording, type Recording, titleOf } from './recording.ts'
-import type { FileRequest, Request } from './request.ts'
+import { progressOn, type Progress } from './print/progress.ts'
+import { brokenNote, readRecording, type Recording, titleOf } from './input/recording.ts'
+import type { FileRequest, Request } from './args/request.ts'
 import { serveConversations } from './serve/serve.ts'
 import { showCheck } from './show/check.ts'
 import { showCondense } from './show/condense.ts'
@@ -29,11 +29,12 @@ import { CALLED } from './show/next.ts'
 import type { Page } from './show/page.ts'
 import { showReplay } from './show/replay.ts'
 import { showStuck } from './show/stuck.ts'
-import { paintFor } from './show/style.ts'
-import { plain, safe } from './show/text.ts'
+import { paintFor } from './print/style.ts'
+import { plain, safe } from './print/text.ts'
 import { showTree } from './show/tree.ts'
 import { showView } from './show/view.ts'
-import { answerStored } from './stored.ts'
+import { answerStored } from './answer/stored.ts'
+import { verdictOn } from './answer/verdict.ts'
 
 /** How wide a line is where there is no terminal, and at least. */
 const COLUMNS = { default: 100, least: 40 }
@@ -78,7 +79,10 @@ async function perform(request: Request, io: Io): Promise<number> {
   }
 }
 
-/** Answers the conversation of a database, or the files in the order given; the worst of the exit codes counts. */
+/**
+ * Carries the command out for the conversation of a database, or the files in the order given; the worst of the exit
+ * codes counts.
+ */
 async function answerFiles(request: FileRequest, io: Io): Promise<number> {
   if (request.stored !== null) {
     return answerStored(request, request.stored, io, (recording, progress) =>
@@ -96,11 +100,12 @@ async function answerFiles(request: FileRequest, io: Io): Promise<number> {
 async function answerFile(file: string, request: FileRequest, io: Io): Promise<number> {
   const progress = progressOn(file, io)
   return attempt({ name: file, fields: { file }, json: request.json }, io, progress, async () => {
-    const recording = await readRecording(file, io, progress, !(request.json && request.command === 'check'))
+    const { command, json, laws } = request
+    const recording = await readRecording(file, io, progress, !(json && command === 'check' && !laws))
     await writeAnswer(recording, request, io, progress)
     const note = brokenNote(recording)
     if (note !== null) await complain(io, `${safe(file)}: ${note}`)
-    return note !== null || (request.command === 'check' && recording.issues.length > 0) ? 1 : 0
+    return note !== null || (command === 'check' && verdictOn(recording, laws) > 0) ? 1 : 0
   })
 }
 
@@ -112,7 +117,7 @@ async function writeAnswer(
 ): Promise<void> {
   progress.step('working')
   if (request.json) {
-    // Everything that can fail happens before the first byte, so that no line holds half an answer and an error.
+    // Everything that can fail happens before the first byte, so that no line holds half a result and an error.
     const value = answer(recording, request)
     progress.done()
     await writeAll(io.stdout, jsonLine(value))
@@ -131,7 +136,7 @@ function show(io: Io, recording: Recording, request: FileRequest): Iterable<stri
   const { isTTY } = io.stdout
   switch (request.command) {
     case 'check':
-      return showCheck(page, recording)
+      return showCheck(page, recording, request.laws)
     case 'replay':
       return showReplay(page, recording, state)
     case 'view':

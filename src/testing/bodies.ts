@@ -1,4 +1,7 @@
-/** Arbitrary bodies of all 19 kinds: an event without id, time and parent, with any of the fields that its kind may carry. */
+/**
+ * Arbitrary bodies of all 19 kinds: an event without id, time and parent, with any of the fields that its kind may
+ * carry.
+ */
 
 import * as fc from 'fast-check'
 import type { EventKind } from '../event/kinds.ts'

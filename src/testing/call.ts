@@ -1,4 +1,6 @@
-/** Arbitrary tool calls, actions and observations: of published tools, of users' own, and arguments that are no JSON. */
+/**
+ * Arbitrary tool calls, actions and observations: of published tools, of users' own, and arguments that are no JSON.
+ */
 
 import * as fc from 'fast-check'
 import type { Action, MessageToolCall, Observation } from '../event/shapes.ts'

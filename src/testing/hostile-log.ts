@@ -1,4 +1,7 @@
-/** Hostile logs: any events that decode, in any order, with the collisions and contradictions that real and forged logs hold. */
+/**
+ * Hostile logs: any events that decode, in any order, with the collisions and contradictions that real and forged logs
+ * hold.
+ */
 
 import * as fc from 'fast-check'
 import { EVENT_KINDS } from '../event/kinds.ts'
@@ -9,6 +12,7 @@ import {
   answer,
   anyAnswer,
   anyResponse,
+  asked,
   broken,
   type Call,
   call,
@@ -16,6 +20,8 @@ import {
   head,
   kind,
   latest,
+  message,
+  reply,
   status,
   update,
 } from './hostile-sayings.ts'
@@ -47,17 +53,26 @@ const own = () =>
   weighed<Call['callId']>([3, always({ as: 'fresh' })], [2, always({ as: 'text', text: 'c0' })])
 const same = (body = BODIES.ActionEvent()) => call(always({ as: 'same' }), body, own())
 const fresh = (body = BODIES.ActionEvent()) => call(always({ as: 'fresh' }), body, own())
+/** Calls of a new reply, and of the latest one, that say what it was asked at. */
+const freshAt = (back: fc.Arbitrary<Ref>) =>
+  call(always({ as: 'fresh' }), BODIES.ActionEvent(), own(), asked(back))
+const sameAt = (back: fc.Arbitrary<Ref>) => call(always({ as: 'same' }), wordless(), own(), asked(back))
 const backTo = (max: number, summary = false): fc.Arbitrary<Ref> =>
   fc.nat(max).map((n) => ({ to: 'back', n, summary }))
 
 const error = () => answer(['AgentErrorEvent'])
 const several = (...steps: readonly fc.Arbitrary<Step>[]): fc.Arbitrary<readonly Step[]> => fc.tuple(...steps)
 
-/** A few steps that belong together, so that the rarer situations come up often enough; their placings still break them up. */
+/**
+ * A few steps that belong together, so that the rarer situations come up often enough; their placings still break them
+ * up.
+ */
 const phrase = (): fc.Arbitrary<readonly Step[]> => {
   const one = weighed(
     [7, kind('MessageEvent')],
     [5, call(anyResponse())],
+    [2, reply()],
+    [1, call(anyResponse(), BODIES.ActionEvent(), undefined, asked())],
     [6, anyAnswer()],
     [2, condensation()],
     [2, head()],
@@ -71,6 +86,24 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
   return weighed<readonly Step[]>(
     [20, one],
     [2, several(fresh(), same(), anyAnswer(), anyAnswer())],
+    [2, several(message(), message(), reply(asked(backTo(3))), reply(asked(backTo(4))))],
+    [
+      2,
+      several(freshAt(backTo(0)), message(), sameAt(backTo(2)), latest(), latest(), reply(asked(backTo(5)))),
+    ],
+    [1, several(message(), freshAt(backTo(1)), latest(), message(), sameAt(backTo(4)), latest())],
+    [2, several(message(), message(), condensation(backTo(4), 1), reply(asked(backTo(4))))],
+    [
+      1,
+      several(
+        freshAt(backTo(0)),
+        error(),
+        message(),
+        sameAt(backTo(3)),
+        condensation(backTo(2), 1),
+        latest(),
+      ),
+    ],
     [2, several(fresh(), same(), anyAnswer(), same(), anyAnswer(), condensation(backTo(4), 1))],
     [1, several(fresh(), error(), same(wordless()))],
     [1, several(fresh(), error(), same(wordy()))],
@@ -87,7 +120,8 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
 const phrases = (maxLength: number) => fc.array(phrase(), { maxLength, size: 'max' })
 
 /**
- * Any log: events that decode and lines that do not, in any order and anywhere in the tree. Mostly 0 to 40 facts, at most 120.
+ * Any log: events that decode and lines that do not, in any order and anywhere in the tree. Mostly 0 to 40 facts, at
+ * most 120.
  * @example
  * fc.assert(fc.property(hostileLog(), facts => replay(facts).log.entries.length === facts.length))
  */

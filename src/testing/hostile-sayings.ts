@@ -5,7 +5,7 @@ import type { EVENT_KINDS } from '../event/kinds.ts'
 import { STATUSES } from '../state/status.ts'
 import { BODIES } from './bodies.ts'
 import { back, placing, summaryBack, text } from './hostile-placing.ts'
-import type { Ref, Saying, Step } from './hostile-steps.ts'
+import type { Asked, Ref, Saying, Step } from './hostile-steps.ts'
 import { shape } from './shape.ts'
 import { anyText } from './text.ts'
 import { always, weighed } from './weighed.ts'
@@ -28,7 +28,41 @@ export const call = (
   response: fc.Arbitrary<Call['response']>,
   body = BODIES.ActionEvent(),
   callId = pooledCallId(),
-): fc.Arbitrary<Step> => say(shape({ say: always('call'), body, response, callId }))
+  after?: fc.Arbitrary<Asked>,
+): fc.Arbitrary<Step> =>
+  say(shape({ say: always('call'), body, response, callId, ...(after === undefined ? {} : { after }) }))
+
+/** What a reply was asked at: mostly a fact not far back, now and then one that is later, unknown, or no id at all. */
+export const asked = (place = back()): fc.Arbitrary<Asked> =>
+  weighed<Asked>(
+    [12, place],
+    [1, summaryBack()],
+    [2, always('later')],
+    [1, text('unknown', 'e1')],
+    [1, always(null)],
+    [1, always(7)],
+  )
+
+/** A message of the agent that says what it was asked at. */
+export const reply = (after = asked()): fc.Arbitrary<Step> =>
+  say(
+    shape({
+      say: always('reply'),
+      body: BODIES.MessageEvent().map((body) => ({ ...body, source: 'agent' as const })),
+      after,
+      interrupted: fc.nat(3).map((n) => n === 0),
+    }),
+  )
+
+/** A message that knows of no reply. */
+export const message = (): fc.Arbitrary<Step> =>
+  say(
+    BODIES.MessageEvent().chain((body) =>
+      fc
+        .constantFrom('user' as const, 'user' as const, 'environment' as const)
+        .map((source): Saying => ({ say: 'event', body: { ...body, source } })),
+    ),
+  )
 
 /** The response of the latest call, a new one, or one that others are of, too. */
 export const anyResponse = (): fc.Arbitrary<Call['response']> =>
@@ -47,7 +81,7 @@ const anyCall = () =>
     [1, back()],
   )
 
-/** An answer of one of these kinds. */
+/** A result of one of these kinds. */
 export const answer = (kinds: readonly AnswerKind[], which = anyCall()): fc.Arbitrary<Step> => {
   const body = fc
     .constantFrom(...kinds)
@@ -75,9 +109,9 @@ const ANSWERS: readonly AnswerKind[] = [
   'AgentErrorEvent',
 ]
 
-/** An answer of any kind, mostly to a call that is open. */
+/** A result of any kind, mostly of a pending call. */
 export const anyAnswer = () => answer(ANSWERS)
-/** An answer of any kind to the latest open call. */
+/** A result of any kind of the latest pending call. */
 export const latest = () => answer(ANSWERS, always({ to: 'open', n: 0 }))
 
 const anyListed = () => weighed<Ref>([6, back()], [1, summaryBack()], [1, text('unknown', 'e0', 'e1')])

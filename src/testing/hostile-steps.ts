@@ -1,13 +1,22 @@
-/** The steps that a hostile log is written from: plain records, each one fact, that name other facts by how far back they stand. */
+/**
+ * The steps that a hostile log is written from: plain records, each one fact, that name other facts by how far back
+ * they stand.
+ */
 
 import type { EventOf, Event } from '../event/types.ts'
 
-/** Points at a fact: so many back, the `n`th latest call, the `n`th latest call without an answer, or by a text of its own. */
+/** Points at a fact: so many back, the `n`th latest call, the `n`th latest pending call, or by a text of its own. */
 export type Ref =
   | { readonly to: 'back' | 'call' | 'open'; readonly n: number; readonly summary?: boolean }
   | { readonly to: 'text'; readonly text: string }
 
-/** Which id, parent and time a fact comes with. Nearly always the first of each: one oddity at a time shows where it hurts. */
+/** What a reply says of the event it was asked at: one that it points at, a later one, none, or what cannot be read. */
+export type Asked = Ref | 'later' | null | 7
+
+/**
+ * Which id, parent and time a fact comes with. Nearly always the first of each: one oddity at a time shows where it
+ * hurts.
+ */
 export interface Placing {
   readonly id: { readonly as: 'fresh' | 'absent' } | { readonly as: 'ref'; readonly ref: Ref }
   readonly parent:
@@ -25,6 +34,13 @@ export type Saying =
       /** The response of the latest call, a new one, or a text that others use too. */
       readonly response: { readonly as: 'same' | 'fresh' } | { readonly as: 'text'; readonly text: string }
       readonly callId: { readonly as: 'fresh' } | { readonly as: 'text'; readonly text: string }
+      readonly after?: Asked
+    }
+  | {
+      readonly say: 'reply'
+      readonly body: EventOf<'MessageEvent'>
+      readonly after: Asked
+      readonly interrupted: boolean
     }
   | {
       readonly say: 'answer'

@@ -1,10 +1,10 @@
-/** Writes a hostile log: steps go in, facts come out; the same steps always give the same facts, so that shrinking works. */
+/** Writes hostile logs from steps; the same steps always give the same log, so that shrinking works. */
 
 import { deriveEventId, ROOT } from '../event/ids.ts'
 import type { Fact, Quarantined } from '../event/quarantine.ts'
 import type { Event } from '../event/types.ts'
 import { frozen } from './event.ts'
-import type { Placing, Ref, Saying, Step } from './hostile-steps.ts'
+import type { Asked, Placing, Ref, Saying, Step } from './hostile-steps.ts'
 
 interface Written {
   readonly facts: Fact[]
@@ -50,6 +50,11 @@ function idOf(written: Written, ref: Ref): string {
   return ref.summary === true ? `${id}-summary` : id
 }
 
+function askedAt(written: Written, asked: Asked): string | null | 7 {
+  if (asked === 'later') return `e${written.facts.length + 1}`
+  return asked === null || asked === 7 ? asked : idOf(written, asked)
+}
+
 function placed(written: Written, placing: Placing): Pick<Event, 'id' | 'timestamp' | 'parent_id'> {
   const at = written.facts.length
   const { id, parent, time } = placing
@@ -87,13 +92,23 @@ function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken'
       return {
         ...body,
         tool_call_id: id,
-        tool_call: { ...body.tool_call, id },
+        tool_call: {
+          ...body.tool_call,
+          id,
+          ...(saying.after === undefined ? {} : { reply: { after: askedAt(written, saying.after) } }),
+        },
         llm_response_id:
           response.as === 'text'
             ? response.text
             : ((response.as === 'same' ? written.calls.at(-1)?.response : undefined) ??
               `r${written.facts.length}`),
       }
+    }
+    case 'reply': {
+      const { body, interrupted } = saying
+      const after = askedAt(written, saying.after)
+      const reply = interrupted ? { after, interrupted: true } : { after }
+      return { ...body, llm_message: { ...body.llm_message, reply } as typeof body.llm_message }
     }
     case 'answer': {
       const at = position(written, saying.call)

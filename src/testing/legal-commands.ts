@@ -16,10 +16,16 @@ export interface PlannedCall {
   readonly arguments: string
 }
 
-/** How a call is answered. */
+/** How a call is ended. */
 export type AnswerForm = 'result' | 'failure' | 'rejected' | 'blocked' | 'error'
 
-/** One thing that happens. A command that does not fit the moment is passed over, so any list of them makes a log. */
+/** What a user says while a model replies, and how many calls of the reply have come by then. */
+export interface Meanwhile {
+  readonly content: readonly Content[]
+  readonly at: number
+}
+
+/** One thing that happens. A command that does not fit the state is passed over, so any list of them makes a log. */
 export type Command =
   | {
       readonly do: 'say'
@@ -33,6 +39,8 @@ export type Command =
       readonly text: string | null
       readonly thinking: readonly ThinkingBlock[]
       readonly confirm: boolean
+      /** What a user says while the model replies: before the call with this number. */
+      readonly meanwhile: Meanwhile | null
     }
   | {
       readonly do: 'answer'
@@ -40,9 +48,9 @@ export type Command =
       readonly form: AnswerForm
       readonly content: readonly Content[]
     }
-  /** Answers all calls that are open, the latest first. */
+  /** Ends all pending calls, the latest first. */
   | { readonly do: 'settle'; readonly form: AnswerForm; readonly content: readonly Content[] }
-  | { readonly do: 'reply'; readonly content: readonly Content[] }
+  | { readonly do: 'reply'; readonly content: readonly Content[]; readonly meanwhile: Meanwhile | null }
   | { readonly do: 'finish' | 'approve' | 'pause' | 'interrupt' | 'resume' | 'error' }
   | {
       readonly do: 'condense'
@@ -61,6 +69,8 @@ export interface LegalPlan {
   readonly stamped: boolean
   /** Whether the provider begins its call ids anew with every reply. */
   readonly reusedCallIds: boolean
+  /** Whether each reply says what it was asked at. */
+  readonly recorded: boolean
   readonly commands: readonly Command[]
 }
 
@@ -76,6 +86,9 @@ const form = (): fc.Arbitrary<AnswerForm> =>
   fc.constantFrom('result', 'result', 'result', 'failure', 'rejected', 'blocked', 'error')
 
 const some = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary })
+
+const meanwhile = (): fc.Arbitrary<Meanwhile | null> =>
+  fc.oneof(some(4, fc.constant(null)), some(1, shape<Meanwhile>({ content: plainContent(), at: fc.nat(1) })))
 
 type Do<K extends Command['do']> = Extract<Command, { readonly do: K }>
 
@@ -95,6 +108,7 @@ function command(): fc.Arbitrary<Command> {
       some(1, fc.array(signedThinking(), { minLength: 1, maxLength: 2 })),
     ),
     confirm: fc.nat(3).map((n) => n === 0),
+    meanwhile: meanwhile(),
   })
   const answer = shape<Do<'answer'>>({
     do: fc.constant('answer'),
@@ -133,7 +147,10 @@ function command(): fc.Arbitrary<Command> {
     some(10, respond),
     some(12, answer),
     some(6, settle),
-    some(3, shape<Do<'reply'>>({ do: fc.constant('reply'), content: plainContent() })),
+    some(
+      3,
+      shape<Do<'reply'>>({ do: fc.constant('reply'), content: plainContent(), meanwhile: meanwhile() }),
+    ),
     some(
       8,
       simple.map((name) => ({ do: name })),
@@ -153,13 +170,14 @@ export interface LegalLength {
   readonly maxCommands?: number
 }
 
-/** Plans of legal logs: mostly up to 45 commands and sometimes up to 90, unless told otherwise. */
+/** Plans of legal logs: mostly up to 45 commands and sometimes up to 90, by default. */
 export function legalPlan({ minCommands = 0, maxCommands }: LegalLength = {}): fc.Arbitrary<LegalPlan> {
   const commands = (maxLength: number) =>
     fc.array(command(), { minLength: minCommands, maxLength, size: 'max' })
   return shape<LegalPlan>({
     stamped: fc.boolean(),
     reusedCallIds: fc.boolean(),
+    recorded: fc.nat(2).map((n) => n > 0),
     commands:
       maxCommands === undefined
         ? fc.oneof(some(9, commands(45)), some(1, commands(90)))

@@ -1,21 +1,21 @@
-/** A correct agent server in small: commands go in, the events that it would write come out. */
+/** A correct agent server in small: writes the events that one would for a list of commands. */
 
 import { ROOT } from '../event/ids.ts'
 import type { Event, EventOf } from '../event/types.ts'
 import { type Entry, type EventEntry, kindOf } from '../log/entry.ts'
-import { listOpenCalls } from '../log/open-calls.ts'
+import { listPendingCallsIn } from '../log/open-calls.ts'
 import { reduce } from '../state/reduce.ts'
 import { initialState, type State } from '../state/state.ts'
 import type { Status } from '../state/status.ts'
-import { cutPoints } from '../view/cut-points.ts'
-import { viewEvents } from '../view/view.ts'
+import { cutPointsIn } from '../view/cut-points.ts'
+import { viewEventsIn } from '../view/view.ts'
 import { frozen } from './event.ts'
-import type { AnswerForm, Command, LegalPlan } from './legal-commands.ts'
+import type { AnswerForm, Command, LegalPlan, Meanwhile } from './legal-commands.ts'
 
 type Do<K extends Command['do']> = Extract<Command, { readonly do: K }>
 type ActionEntry = EventEntry<EventOf<'ActionEvent'>>
 
-/** The events of a plan. Total: what a server would refuse at that moment is passed over. */
+/** The events of a plan. Total: what a server would refuse in that state is passed over. */
 export function writeLegalLog(plan: LegalPlan): readonly Event[] {
   const server = new Server(plan)
   for (const command of plan.commands) server.obey(command)
@@ -47,16 +47,7 @@ class Server {
       case 'go':
         return this.#go(command)
       case 'reply':
-        if (this.#mayRespond()) {
-          this.#write({
-            kind: 'MessageEvent',
-            source: 'agent',
-            llm_message: { role: 'assistant', content: command.content },
-            llm_response_id: `reply-${this.events.length}`,
-          })
-          this.#setStatus('finished')
-        }
-        return
+        return this.#reply(command)
       case 'finish':
         return this.#finish()
       case 'aside':
@@ -103,7 +94,7 @@ class Server {
   }
 
   #open(): ActionEntry[] {
-    return listOpenCalls(this.#state.branch.openCalls).map((call) => call.entry)
+    return listPendingCallsIn(this.#state.branch.pendingCalls).map((call) => call.entry)
   }
 
   #setStatus(value: Status): void {
@@ -136,7 +127,7 @@ class Server {
     })
   }
 
-  /** A model is only asked when every call is answered and there is something to answer to. */
+  /** A model is only asked when no call is pending and there is something to reply to. */
   #mayRespond(): boolean {
     const ready = this.#open().length === 0 && this.#state.branch.lastUserMessage !== null
     if (!ready || this.#is('paused', 'deleting')) return false
@@ -144,10 +135,34 @@ class Server {
     return true
   }
 
-  #respond({ calls, text, thinking, confirm }: Do<'respond'>): void {
+  /** What the events of a reply say that is asked for now. */
+  #asked(): { readonly reply?: { readonly after: string | null } } {
+    return this.#plan.recorded ? { reply: { after: this.#state.log.head?.id ?? null } } : {}
+  }
+
+  #hear({ content }: Meanwhile): void {
+    this.#write({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content } })
+  }
+
+  #reply({ content, meanwhile }: Do<'reply'>): void {
+    if (!this.#mayRespond()) return
+    const record = this.#asked()
+    if (meanwhile !== null) this.#hear(meanwhile)
+    this.#write({
+      kind: 'MessageEvent',
+      source: 'agent',
+      llm_message: { role: 'assistant', content, ...record },
+      llm_response_id: `reply-${this.events.length}`,
+    })
+    this.#setStatus(meanwhile === null ? 'finished' : 'running')
+  }
+
+  #respond({ calls, text, thinking, confirm, meanwhile }: Do<'respond'>): void {
     if (!this.#mayRespond()) return
     const response = `response-${this.events.length}`
+    const record = this.#asked()
     for (const [n, call] of calls.entries()) {
+      if (meanwhile?.at === n) this.#hear(meanwhile)
       const id = this.#plan.reusedCallIds ? `call_${n}` : `call_${this.events.length}`
       const words = n === 0 && text !== null ? [{ type: 'text' as const, text }] : []
       this.#write({
@@ -157,7 +172,7 @@ class Server {
         action: call.action,
         tool_name: call.tool,
         tool_call_id: id,
-        tool_call: { id, name: call.tool, arguments: call.arguments, origin: 'completion' },
+        tool_call: { id, name: call.tool, arguments: call.arguments, origin: 'completion', ...record },
         llm_response_id: response,
       })
     }
@@ -207,6 +222,7 @@ class Server {
       text: null,
       thinking: [],
       confirm: false,
+      meanwhile: null,
     })
     const [call] = this.#open()
     if (call?.event.tool_name !== 'finish') return
@@ -217,14 +233,14 @@ class Server {
   /** Forgets what lies between two cut points, but never the system prompt. */
   #condense({ from, to, summary, asked }: Do<'condense'>): void {
     const { view } = this.#state.branch
-    const points = cutPoints(view).filter((point) => point > 0)
+    const points = cutPointsIn(view).filter((point) => point > 0)
     const picked = [from, to]
       .map((n) => points[n % Math.max(1, points.length)] ?? 0)
       .toSorted((a, b) => a - b)
     const [start = 0, end = 0] = picked
     if (start === 0) return
     if (asked) this.#write({ kind: 'CondensationRequest' })
-    const ids = [...viewEvents(view)].slice(start, end).map((item) => item.id)
+    const ids = [...viewEventsIn(view)].slice(start, end).map((item) => item.id)
     this.#write({
       kind: 'Condensation',
       llm_response_id: `condenser-${this.events.length}`,

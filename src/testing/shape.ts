@@ -1,4 +1,4 @@
-/** Arbitraries of plain objects: what must be there and what may be there go in, objects with any part of the latter come out. */
+/** Arbitraries of plain objects with optional fields. */
 
 import * as fc from 'fast-check'
 

@@ -1,4 +1,7 @@
-/** Arbitrary reasoning: signed, unsigned and redacted thinking blocks, and the reasoning items of OpenAI's Responses grammar. */
+/**
+ * Arbitrary reasoning: signed, unsigned and redacted thinking blocks, and the reasoning items of OpenAI's Responses
+ * grammar.
+ */
 
 import * as fc from 'fast-check'
 import type { ReasoningItemModel, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'

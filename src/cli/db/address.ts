@@ -1,4 +1,4 @@
-/** What the user gave as `--db` goes in; which database that is, and how it may be spoken of, come out. */
+/** Parses `--db`; what is shown of an address never holds its password. */
 
 import { UsageError } from '../failure.ts'
 
@@ -10,7 +10,7 @@ export interface Address {
   /** The same, fit to be printed: without the password. */
   readonly label: string
   /** A text of a driver's making, without the password. */
-  readonly scrub: (text: string) => string
+  readonly withoutPassword: (text: string) => string
 }
 
 const POSTGRES = /^postgres(?:ql)?:\/\//i
@@ -20,15 +20,22 @@ const HIDDEN = '***'
 /** Parameters of a URL that are secrets. */
 const SECRET_PARAMETER = /([?&](?:password|sslpassword)=)([^&\n]*)/gi
 
-/** A login in any text, as where a URL was given in the place of something else. */
-const LOGIN = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^\n]*@/gi
+/**
+ * A password and what follows it in a line up to its last @, as where a URL was given in the place of something else.
+ */
+const PASSWORD = /(postgres(?:ql)?:\/\/[^\s:/@]*):[^]*$/i
 
 /** Whether a text is the URL of a database. */
 export const isDatabaseUrl = (text: string): boolean => POSTGRES.test(text)
 
 /** The text without the password of any URL in it. */
 export const hideLogins = (text: string): string =>
-  text.replaceAll(LOGIN, `$1:${HIDDEN}@`).replaceAll(SECRET_PARAMETER, `$1${HIDDEN}`)
+  text.split('\n').map(hideLogin).join('\n').replaceAll(SECRET_PARAMETER, `$1${HIDDEN}`)
+
+function hideLogin(line: string): string {
+  const end = line.lastIndexOf('@')
+  return end < 0 ? line : line.slice(0, end).replace(PASSWORD, `$1:${HIDDEN}`) + line.slice(end)
+}
 
 /**
  * The database that a text names.
@@ -39,7 +46,7 @@ export function addressOf(target: string): Address {
   if (SCHEME.test(target)) throw new UsageError('--db takes a file or a postgres:// URL')
   if (target === ':memory:')
     throw new UsageError('--db needs a file: a database in memory ends with the command')
-  return { kind: 'sqlite', target, label: target, scrub: (text) => text }
+  return { kind: 'sqlite', target, label: target, withoutPassword: (text) => text }
 }
 
 function postgresAddress(target: string): Address {
@@ -61,7 +68,7 @@ function postgresAddress(target: string): Address {
     kind: 'postgres',
     target,
     label,
-    scrub: (text) =>
+    withoutPassword: (text) =>
       hidden.reduce((clean, secret) => clean.replaceAll(secret, HIDDEN), text.replaceAll(target, label)),
   }
 }

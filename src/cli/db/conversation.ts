@@ -1,8 +1,8 @@
-/** A store and an id go in; the conversation's record, and its log in pieces, come out. */
+/** A stored conversation for a command: its record, and its log in batches. */
 
 import type { ConversationRecord, Store, StoredEvent } from '../../index.ts'
 import { FileError } from '../failure.ts'
-import { quoted } from '../show/text.ts'
+import { quoted } from '../print/text.ts'
 import { otherUuidForm } from './uuid.ts'
 
 /** How many events are read at a time: a body may be megabytes long. */

@@ -1,44 +1,45 @@
-/** A database's address goes in, a store over it comes out; no database is made by reading one. */
+/** Opens the store of an address; reading never creates a database. */
 
-import { ColloquyError, hasCode, type Store } from '../../index.ts'
+import { ColloquyError, hasCode, isColloquyError, type Store } from '../../index.ts'
 import { FileError } from '../failure.ts'
 import type { Address } from './address.ts'
+import { unreachable } from '../unreachable.ts'
 import { type Opened, openToRead, openToWrite, SHUT_FOLDER } from './sqlite.ts'
 
 /** What the store is for. */
 export interface Access {
   readonly write: boolean
-  /** Whether to be told of what other processes append. */
+  /** Whether to watch what other processes append. */
   readonly listen?: boolean
   /** Microseconds since 1970 that records are dated with; the present when left out. */
   readonly clock?: () => bigint
 }
 
 /**
- * Does some work on a store, closes it, and says whatever goes wrong without the password; what goes wrong with the database itself names
- * it.
+ * Does some work on a store, closes it, and says whatever goes wrong without the password; what goes wrong with the
+ * database itself names it.
  */
 export async function withStore<T>(
   address: Address,
   access: Access,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const { store, close, doubt } = await openStore(address, access).catch((error: unknown) => {
+  const { store, close, checkIntegrity } = await openStore(address, access).catch((error: unknown) => {
     throw error instanceof FileError ? about(address, error) : cleanError(error, address, access)
   })
   try {
     const result = await work(store)
-    await refuseDoubt()
+    await throwIfDamaged()
     return result
   } catch (error) {
-    if (error instanceof ColloquyError) await refuseDoubt()
+    if (isColloquyError(error)) await throwIfDamaged()
     throw cleanError(error, address, access)
   } finally {
     await close().catch(() => undefined)
   }
 
-  async function refuseDoubt(): Promise<void> {
-    const failure = await doubt?.()
+  async function throwIfDamaged(): Promise<void> {
+    const failure = await checkIntegrity?.()
     if (failure) throw about(address, failure)
   }
 }
@@ -46,10 +47,17 @@ export async function withStore<T>(
 async function openStore({ kind, target }: Address, access: Access): Promise<Opened> {
   const { write, clock, listen = false } = access
   const dated = clock === undefined ? {} : { clock }
-  if (kind === 'sqlite') return write ? openToWrite(target, dated) : openToRead(target, dated)
-  const { postgresStore } = await import('../../store/postgres/index.ts')
-  const store = postgresStore({ url: target, listen, ...dated })
-  return { store, close: () => store.close() }
+  switch (kind) {
+    case 'sqlite':
+      return write ? openToWrite(target, dated) : openToRead(target, dated)
+    case 'postgres': {
+      const { postgresStore } = await import('../../store/postgres/index.ts')
+      const store = postgresStore({ url: target, listen, ...dated })
+      return { store, close: () => store.close() }
+    }
+    default:
+      return unreachable(kind)
+  }
 }
 
 /** The error, about the database. */
@@ -64,30 +72,31 @@ const SHUT = [14, 264, 520, 1288, 1544]
 
 /** The error in words of the command: without secrets, and with advice that can be followed here. */
 function cleanError(error: unknown, address: Address, { write }: Access): unknown {
-  const { label, scrub } = address
+  const { label, withoutPassword } = address
   if (hasCode(error, 'store_read_only') && error.message.includes('must be migrated')) {
     const message = 'holds no conversations that this version can read'
     return about(address, { code: 'no_conversations', message })
   }
-  if (error instanceof ColloquyError) {
-    if (!error.code.startsWith('store_')) return new ColloquyError(error.code, said(error, scrub), error.data)
+  if (isColloquyError(error)) {
+    if (!error.code.startsWith('store_'))
+      return new ColloquyError(error.code, said(error, withoutPassword), error.data)
     // Its file is there and may be read: that was seen to before.
     if (!write && SHUT.some((code) => code === error.data['sqlite']))
       return about(address, { code: 'unreadable', message: SHUT_FOLDER })
-    return about(address, { code: error.code, message: said(error, scrub) })
+    return about(address, { code: error.code, message: said(error, withoutPassword) })
   }
   if (error instanceof FileError) return LACKS.includes(error.code) ? about(address, error) : error
   if (!(error instanceof Error) || ['ClosedPipe', 'UsageError', 'OldRuntime'].includes(error.name))
     return error
-  return new Error(scrub(error.message) || `${label} gives an error`)
+  return new Error(withoutPassword(error.message) || `${label} gives an error`)
 }
 
 /** A driver may have nothing to say where several addresses were tried; what kept it from each stands in the cause. */
-function said(error: ColloquyError, scrub: (text: string) => string): string {
+function said(error: ColloquyError, withoutPassword: (text: string) => string): string {
   const { cause, message } = error
   const reasons = cause instanceof AggregateError ? cause.errors.map(String) : []
   const tail = message.endsWith(': ') ? (reasons[0] ?? codeOf(cause)) : ''
-  return scrub(message + tail)
+  return withoutPassword(message + tail)
 }
 
 const codeOf = (cause: unknown): string =>

@@ -1,4 +1,6 @@
-/** The path of a SQLite file goes in; whether it may be used there comes out, told by what the file system permits. */
+/**
+ * Whether a SQLite file may be used where it is, asked of the file system before the driver fails in words of its own.
+ */
 
 import { access, constants, realpath, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-/** A SQLite file goes in; a store over it comes out, or in words of the command why it may not be used. */
+/** Opens a SQLite file, or says in the command's words why it cannot be used. */
 
 import { open, stat } from 'node:fs/promises'
 import type { DatabaseSync } from 'node:sqlite'
@@ -14,7 +14,7 @@ export interface Opened {
   /** Leaves nothing of its own beside the database. */
   readonly close: () => Promise<void>
   /** What is wrong with everything that was read, where that shows at the end only. */
-  readonly doubt?: () => Promise<FileError | null>
+  readonly checkIntegrity?: () => Promise<FileError | null>
 }
 
 /** Settings of the store beside the file. */
@@ -51,8 +51,8 @@ export async function openToRead(file: string, settings: Settings): Promise<Open
 }
 
 /**
- * A database in write-ahead mode that nobody writes just now, whose reader may make no files beside it: without them SQLite reads it as
- * one that cannot change. It can all the same, which is looked for at the end.
+ * A database in write-ahead mode that no process writes just now, whose reader may make no files beside it: without
+ * them SQLite reads it as one that cannot change. It can all the same, which is looked for at the end.
  */
 async function openStill(path: string, Driver: Driver, settings: Settings): Promise<Opened> {
   const before = await traceOf(path)
@@ -64,7 +64,7 @@ async function openStill(path: string, Driver: Driver, settings: Settings): Prom
       await store.close()
       database.close()
     },
-    doubt: async () =>
+    checkIntegrity: async () =>
       (await logSize(path)) === null && (await traceOf(path)) === before
         ? null
         : new FileError('unreadable', 'was changed while it was read; ask again'),
@@ -99,8 +99,9 @@ function openImmutable(path: string, Driver: Driver): DatabaseSync {
 }
 
 /**
- * A connection that only reads makes files that it cannot remove. One that may write does so when it is the last to close, and SQLite
- * knows whether it is. A log that was there before is left to whom it belongs, unless nothing stands in it.
+ * A connection that only reads makes files that it cannot remove. One that may write does so when it is the last to
+ * close, and SQLite knows whether it is. A log that was there before is left to whom it belongs, unless nothing stands
+ * in it.
  */
 async function tidy(path: string, before: bigint | null, Driver: Driver): Promise<void> {
   const log = await logSize(path)
@@ -113,7 +114,7 @@ async function tidy(path: string, before: bigint | null, Driver: Driver): Promis
       database.close()
     }
   } catch {
-    // Somebody else is at work, and closes later.
+    // Another process is at work, and closes later.
   }
 }
 
@@ -128,7 +129,7 @@ async function keepsLog(path: string): Promise<boolean> {
   }
 }
 
-/** What is another as soon as somebody has written. */
+/** What is another as soon as a process has written. */
 async function traceOf(path: string): Promise<string> {
   const { ino, size, mtimeNs } = await stat(path, { bigint: true })
   return [ino, size, mtimeNs].join()

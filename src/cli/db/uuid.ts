@@ -1,4 +1,4 @@
-/** UUIDs in either of their forms go in, one form comes out: agent servers write some with dashes and some without. */
+/** The two forms of a UUID as one: agent servers write ids with and without dashes. */
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 

@@ -1,20 +1,22 @@
-/** A stored conversation goes in; it is written to standard output, a file, a directory or a zip, as import reads it back. */
+/**
+ * Writes a stored conversation to standard output, a file, a directory or a zip, in the form that import reads back.
+ */
 
 import { mkdir, open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ConversationRecord, redactionRules, redactRecord, type Store } from '../../index.ts'
+import type { ConversationRecord, Store } from '../../index.ts'
+import { redactionRules, redactRecord, redactStored } from '../../context/redaction/index.ts'
 import { attempt } from '../attempt.ts'
 import { getConversation, readLog } from '../db/conversation.ts'
 import { withStore } from '../db/open.ts'
-import { type Io, writeLines } from '../io.ts'
-import { progressOn, type Progress } from '../progress.ts'
-import type { ExportRequest } from '../request.ts'
+import { type Io, writeLines } from '../print/io.ts'
+import { progressOn, type Progress } from '../print/progress.ts'
+import type { ExportRequest } from '../args/request.ts'
 import { heading, type Page } from '../show/page.ts'
-import { counted, safe } from '../show/text.ts'
+import { counted, safe } from '../print/text.ts'
 import { folderName } from './file-name.ts'
 import { conversationFiles } from './files.ts'
 import { shownTextOf, textOf } from './line.ts'
-import { redactedReads } from './redacted.ts'
 import { writeTo } from './target.ts'
 
 /** Where the log is read from. */
@@ -31,7 +33,13 @@ export async function exportConversation(request: ExportRequest, io: Io, page: P
       const rules = request.redact ? redactionRules() : null
       const stored = await getConversation(store, conversation)
       const found = rules === null ? stored : redactRecord(stored, rules)
-      const source = rules === null ? store : redactedReads(store, rules)
+      const source: Source =
+        rules === null
+          ? store
+          : {
+              read: async (...given) =>
+                (await store.read(...given)).map((event) => redactStored(event, rules)),
+            }
       if (output === null) await printLines(source, found, io)
       else await writeOutput(source, found, { ...request, output }, progress)
       return found

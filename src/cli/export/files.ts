@@ -1,10 +1,13 @@
-/** A stored conversation goes in, the files of its directory come out one by one, as agent servers lay it out. */
+/**
+ * The files of a conversation's directory as agent servers lay it out, one at a time, so that no log must fit in
+ * memory.
+ */
 
 import type { ConversationRecord, Store } from '../../index.ts'
 import { readLog } from '../db/conversation.ts'
-import { documentsOf } from '../documents.ts'
-import { ownDocument } from '../own-document.ts'
-import type { Progress } from '../progress.ts'
+import { documentsOf } from '../input/documents.ts'
+import { ownDocument } from '../input/colloquy-document.ts'
+import type { Progress } from '../print/progress.ts'
 import { eventFileName } from './file-name.ts'
 import { textOf } from './line.ts'
 
@@ -32,7 +35,7 @@ export async function* conversationFiles(
   for await (const events of readLog(store, record)) {
     for (const event of events) {
       const path = `events/${eventFileName(event.seq, event.id)}`
-      yield { path, text: textOf(event, 'file'), time: Number(event.time / 1000n) }
+      yield { path, text: textOf(event, 'file'), time: Number(BigInt(event.time) / 1000n) }
     }
     progress.tick((events.at(-1)?.seq ?? 0) + 1)
   }

@@ -1,9 +1,10 @@
-/** An entry of a stored log goes in, the text that import reads it back from comes out. */
+/** Entries of a stored log as the text that import reads back: quarantined lines as they were, byte for byte. */
 
-import { isQuarantined, type Quarantined, type StoredEvent } from '../../index.ts'
-import { wrap } from '../envelope.ts'
+import { isQuarantined, type StoredEvent } from '../../index.ts'
+import type { Quarantined } from '../../event/index.ts'
+import { wrap } from '../input/envelope.ts'
 import { decodePiece } from '../input/decode.ts'
-import { escapeActive } from '../json.ts'
+import { escapeActive } from '../print/json.ts'
 
 /** Where a text is written: among others, one on each line, or as a file of its own. */
 export type Form = 'line' | 'file'
@@ -13,8 +14,8 @@ export type Form = 'line' | 'file'
 const CONTROL = /[\u0000-\u001f]/
 
 /**
- * The text of an entry: an event as JSON, a line in quarantine as it was given, or wrapped where that would not give it back. One that
- * can be read by now is written as it was, so that it is tried again.
+ * The text of an entry: an event as JSON, a line in quarantine as it was given, or wrapped where that would not give it
+ * back. One that can be read by now is written as it was, so that it is tried again.
  */
 export function textOf({ fact, seq }: Pick<StoredEvent, 'fact' | 'seq'>, form: Form): string {
   if (!isQuarantined(fact)) return JSON.stringify(fact)

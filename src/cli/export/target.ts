@@ -1,11 +1,11 @@
-/** A path to write to goes in; a path beside it to write to first comes out, which takes its place once all is written. */
+/** Writes beside the target first, so that an export that fails leaves what was there before. */
 
 import { randomBytes } from 'node:crypto'
 import { link, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { FileError, fromWriting } from '../failure.ts'
 
-/** What an export writes into its directory; a directory with anything else in it is somebody's own. */
+/** What an export writes into its directory; a directory with anything else in it is not the export's own. */
 const WRITTEN: readonly string[] = ['meta.json', 'base_state.json', 'colloquy.json', 'events']
 
 /** Where to write. */
@@ -16,7 +16,8 @@ export interface Target {
 }
 
 /**
- * Writes a file or a directory under another name beside its own, and moves it into its place when all went well; else nothing is left.
+ * Writes a file or a directory under another name beside its own, and moves it into its place when all went well; else
+ * nothing is left.
  * @throws FileError `exists` for what would be overwritten, and what the file system says in words.
  */
 export async function writeTo(
@@ -59,7 +60,7 @@ async function placeFile(temporary: string, output: string, force: boolean): Pro
   const file = await open(temporary, 'r+')
   await file.sync().finally(() => file.close())
   if (force) return rename(temporary, output)
-  // Unlike a rename, a link does not replace what somebody wrote there meanwhile.
+  // Unlike a rename, a link does not replace what another process wrote there meanwhile.
   try {
     await link(temporary, output)
   } catch (error) {

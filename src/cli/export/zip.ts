@@ -1,8 +1,9 @@
 /**
- * Files go in one by one, a zip of them comes out; memory for one of them, and for the names of all.
+ * Writes a zip one file at a time; memory holds one file and the names of all.
  *
- * Written here because the libraries at hand do not scale with the number of files: yazl looks at all of them for each, and zip-stream and
- * zip.js hold ten kilobytes for each at the end. Reading, where the input is hostile, is left to a library.
+ * Written here because the libraries at hand do not scale with the number of files: yazl looks at all of them for
+ * each, and zip-stream and zip.js hold ten kilobytes for each at the end. Reading, where the input is hostile, is left
+ * to a library.
  */
 
 import { type FileHandle, open } from 'node:fs/promises'
@@ -182,7 +183,9 @@ function ending(count: number, start: number, end: number): Buffer {
   return Buffer.concat([large, locator, plain])
 }
 
-/** A time as zips have it: two seconds long, from 1980 to 2107; in UTC, so that it is the same wherever it is written. */
+/**
+ * A time as zips have it: two seconds long, from 1980 to 2107; in UTC, so that it is the same wherever it is written.
+ */
 function dosTime(time: number): number {
   const date = new Date(Math.min(Math.max(time, Date.UTC(1980)), Date.UTC(2107, 11, 31)))
   const days = ((date.getUTCFullYear() - 1980) << 9) | ((date.getUTCMonth() + 1) << 5) | date.getUTCDate()

@@ -1,14 +1,16 @@
-/** Pieces of a file go in, and are appended to a conversation's log from its beginning on; where the log then ends comes out. */
+/** Appends the pieces of a file to a conversation's log; done again, it adds nothing. */
 
-import { type Appended, type Fact, hasCode, isQuarantined, KINDS, type Store } from '../../index.ts'
+import { type Fact, hasCode, isQuarantined, type Store } from '../../index.ts'
+import type { AppendResult } from '../../store/kit/index.ts'
+import { KINDS } from '../../event/index.ts'
 import { FileError } from '../failure.ts'
 import { decodePiece } from '../input/decode.ts'
 import type { Piece } from '../input/piece.ts'
-import type { Progress } from '../progress.ts'
-import { noneIsJson } from '../recording.ts'
-import { quoted } from '../show/text.ts'
+import type { Progress } from '../print/progress.ts'
+import { noneIsJson } from '../input/recording.ts'
+import { quoted } from '../print/text.ts'
 import type { LogEnd } from './head.ts'
-import { noteRead, noteStored, type Report } from './report.ts'
+import { noteRead, noteStored, type ImportReport } from './report.ts'
 
 /** How much is appended at a time: so many facts, or so many bytes of them. */
 const BATCH = { facts: 200, bytes: 1 << 22 }
@@ -23,12 +25,13 @@ export interface Batch {
 }
 
 /**
- * The facts of a file in batches. The first comes only once a line of JSON was found, so that nothing is begun for a file of another kind.
+ * The facts of a file in batches. The first comes only once a line of JSON was found, so that nothing is begun for a
+ * file of another kind.
  * @throws FileError when there is no such line, or when an element of an array is no JSON.
  */
 export async function* batchesOf(
   pieces: AsyncIterable<readonly Piece[]>,
-  report: Report,
+  report: ImportReport,
 ): AsyncIterableIterator<Batch> {
   let batch: Batch = { facts: [], lines: [] }
   let bytes = 0
@@ -59,11 +62,14 @@ export async function* batchesOf(
   if (batch.facts.length > 0) yield batch
 }
 
-/** Copies the batches into the log. @throws FileError `other_log` where another event stands in the place of one of them. */
+/**
+ * Copies the batches into the log. @throws FileError `other_log` where another event stands in the place of one of
+ * them.
+ */
 export async function copyInto(
   store: Store,
   batches: AsyncIterable<Batch>,
-  report: Report,
+  report: ImportReport,
   start: LogEnd,
   progress: Progress,
 ): Promise<LogEnd> {
@@ -81,10 +87,10 @@ export async function copyInto(
 
 async function append(
   store: Store,
-  { conversation }: Report,
+  { conversation }: ImportReport,
   { facts, lines }: Batch,
   expected: number,
-): Promise<Appended> {
+): Promise<AppendResult> {
   try {
     return await store.append(conversation, facts, { mode: 'import', expected })
   } catch (error) {
@@ -109,10 +115,10 @@ async function append(
 const isTransient = (fact: Fact): boolean => !isQuarantined(fact) && !KINDS[fact.kind].stored
 
 /** Whether nothing so far was JSON. */
-const isHopeless = ({ broken, events }: Report, { facts }: Batch): boolean =>
+const isHopeless = ({ broken, events }: ImportReport, { facts }: Batch): boolean =>
   broken !== null && broken.count === events + facts.length
 
-function refuseHopeless(report: Report, batch: Batch): void {
+function refuseHopeless(report: ImportReport, batch: Batch): void {
   if (report.broken === null || !isHopeless(report, batch)) return
   throw new FileError('not_json', noneIsJson(report.broken, report.form))
 }

@@ -1,9 +1,9 @@
-/** HEAD as a conversation's documents have it goes in; the event that moves HEAD there is appended where the log replays to another. */
+/** Moves HEAD to where a conversation's documents have it, when its log alone would replay to another place. */
 
 import { createHash } from 'node:crypto'
 import { type Event, isQuarantined, type Store } from '../../index.ts'
-import { quoted } from '../show/text.ts'
-import type { Report } from './report.ts'
+import { quoted } from '../print/text.ts'
+import type { ImportReport } from './report.ts'
 
 /** The end of the log, as the last append of an import left it. */
 export interface LogEnd {
@@ -14,10 +14,13 @@ export interface LogEnd {
   readonly headId: string | null
 }
 
-/** The log alone decides where HEAD is (design D7), so what the documents say becomes a fact of the log; the same one each time. */
+/**
+ * The log alone decides where HEAD is (design D7), so what the documents say becomes a fact of the log; the same one
+ * each time.
+ */
 export async function moveHead(
   store: Store,
-  report: Report,
+  report: ImportReport,
   wanted: string | null | undefined,
   { length, version, headId }: LogEnd,
 ): Promise<void> {
@@ -41,7 +44,10 @@ export async function moveHead(
   }
 }
 
-/** The entry that HEAD means when it is sent to an event: itself, or the nearest above that is no state update; undefined for none. */
+/**
+ * The entry that HEAD means when it is sent to an event: itself, or the nearest above that is no state update;
+ * undefined for none.
+ */
 async function anchorOf(store: Store, id: string, wanted: string | null): Promise<string | null | undefined> {
   if (wanted === null) return null
   let event = await store.get(id, wanted)

@@ -1,29 +1,25 @@
-/** Files and a database go in, the files' conversations are copied into it, and what became of each is told. */
+/** Copies conversations from files into a database, and reports what became of each. */
 
-import {
-  type ConversationRecord,
-  hasCode,
-  type NewConversation,
-  parseInstant,
-  type Store,
-} from '../../index.ts'
+import { type ConversationRecord, hasCode, type Store } from '../../index.ts'
+import type { NewConversation } from '../../store/kit/index.ts'
+import { parseInstant } from '../../event/index.ts'
 import { attempt, complain } from '../attempt.ts'
 import { findConversation } from '../db/conversation.ts'
 import { withStore } from '../db/open.ts'
 import { FileError } from '../failure.ts'
 import { openInput, type Opened } from '../input/open.ts'
-import { type Io, writeAll, writeLines } from '../io.ts'
-import { jsonLine } from '../json.ts'
-import { progressOn, type Progress } from '../progress.ts'
-import { brokenNote } from '../recording.ts'
-import type { ImportRequest } from '../request.ts'
-import { importAnswer, showImport } from '../show/import.ts'
+import { type Io, writeAll, writeLines } from '../print/io.ts'
+import { jsonLine } from '../print/json.ts'
+import { progressOn, type Progress } from '../print/progress.ts'
+import { brokenNote } from '../input/recording.ts'
+import type { ImportRequest } from '../args/request.ts'
+import { importAnswer, showImport } from './show.ts'
 import type { Page } from '../show/page.ts'
-import { quoted, safe } from '../show/text.ts'
+import { quoted, safe } from '../print/text.ts'
 import { batchesOf, copyInto } from './copy.ts'
 import { moveHead } from './head.ts'
 import { type Plan, planImport } from './plan.ts'
-import { newReport, type Report } from './report.ts'
+import { newReport, type ImportReport } from './report.ts'
 
 /** Imports the files in the order given; the worst of their exit codes counts. */
 export async function importFiles(request: ImportRequest, io: Io, page: Page): Promise<number> {
@@ -37,7 +33,7 @@ async function importFile(file: string, request: ImportRequest, io: Io, page: Pa
   const about = { name: file, fields: { file }, json: request.json }
   return attempt(about, io, progress, async () => {
     const opened = await openInput(file, io)
-    const plan = planImport(file, opened.surroundings, request)
+    const plan = planImport(file, opened.sidecarFiles, request)
     const report = await withStore(request.db, { write: true }, (store) =>
       copyConversation(store, file, opened, plan, request, progress),
     )
@@ -57,7 +53,7 @@ async function copyConversation(
   plan: Plan,
   request: ImportRequest,
   progress: Progress,
-): Promise<Report> {
+): Promise<ImportReport> {
   const report = newReport(file, form, plan.id, plan.notes)
   const batches = batchesOf(pieces, report)[Symbol.asyncIterator]()
   try {
@@ -87,7 +83,7 @@ async function create(
   store: Store,
   { id, description }: Plan,
   { db }: ImportRequest,
-  report: Report,
+  report: ImportReport,
 ): Promise<ConversationRecord> {
   report.created = true
   const { createdAt, ...rest } = description
@@ -101,7 +97,8 @@ async function create(
   try {
     return await made({ ...rest, id })
   } catch (error) {
-    if (!hasCode(error, 'invalid_query') || !String(error.data['field']).startsWith('metadata')) throw error
+    if (!hasCode(error, 'invalid_argument') || !String(error.data['field']).startsWith('metadata'))
+      throw error
     report.notes.push(`its documents cannot be kept: ${error.message}`)
     return await made({ ...rest, id, metadata: {} })
   }

@@ -1,14 +1,14 @@
-/** A file that was opened, and what the user said of it, go in; the conversation that it becomes comes out. */
+/** Decides which conversation a file becomes: its id, its record and its sidecar files. */
 
 import { createHash } from 'node:crypto'
 import { basename, extname, resolve } from 'node:path'
-import { isLegalId, type JsonObject } from '../../index.ts'
+import { isLegalId, type JsonObject } from '../../event/index.ts'
 import { dashed } from '../db/uuid.ts'
-import { asObject, describeDocuments, type Description, headIn } from '../documents.ts'
-import type { DocumentName, Surroundings } from '../input/surroundings.ts'
-import { describeOwn } from '../own-document.ts'
-import type { ImportRequest } from '../request.ts'
-import { quoted } from '../show/text.ts'
+import { asObject, describeDocuments, type Description, headIn } from '../input/documents.ts'
+import type { DocumentName, SidecarFiles } from '../input/sidecar-files.ts'
+import { describeOwn } from '../input/colloquy-document.ts'
+import type { ImportRequest } from '../args/request.ts'
+import { quoted } from '../print/text.ts'
 
 /** What is to become of a file. */
 export interface Plan {
@@ -25,23 +25,23 @@ export interface Plan {
 /** What a file becomes. What the documents say of the id holds; then the user's word, then the name of the file. */
 export function planImport(
   file: string,
-  surroundings: Surroundings | null,
+  sidecarFiles: SidecarFiles | null,
   request: Pick<ImportRequest, 'conversation' | 'timeZone'>,
 ): Plan {
   const notes: string[] = []
-  const read = (name: DocumentName): JsonObject | null => parse(name, surroundings?.documents[name], notes)
+  const read = (name: DocumentName): JsonObject | null => parse(name, sidecarFiles?.documents[name], notes)
   const documents = { meta: read('meta.json'), baseState: read('base_state.json') }
   const own = read('colloquy.json')
   const ownSays = own === null ? null : describeOwn(own)
   if (own !== null && ownSays === null) notes.push('colloquy.json is of another version, and left out')
   const said = ownSays ?? describeDocuments(documents)
-  const id = said.id ?? request.conversation ?? nameId(surroundings?.folder ?? null, file)
+  const id = said.id ?? request.conversation ?? nameId(sidecarFiles?.folder ?? null, file)
   if (request.conversation !== null && dashed(request.conversation) !== dashed(id))
     notes.push(`its documents say that it is ${quoted(id)}: --conversation is not used`)
   const metaId = asObject(documents.meta)?.['id']
   if (typeof metaId === 'string' && dashed(metaId) !== id && ownSays === null)
     notes.push(`meta.json has the id ${quoted(metaId)}, base_state.json another, which holds`)
-  const ignored = surroundings?.ignored ?? []
+  const ignored = sidecarFiles?.ignored ?? []
   if (ignored.length > 0) notes.push(`left out: ${listed(ignored)}`)
   return {
     id,
@@ -58,20 +58,22 @@ function parse(name: string, bytes: Buffer | undefined, notes: string[]): JsonOb
     const value = asObject(JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, '')))
     if (value !== null) return value
   } catch {
-    // Told below.
+    // Reported below.
   }
   notes.push(`${name} is no JSON object, and left out`)
   return null
 }
 
-/** The id that a name gives, the same wherever the file lies: of the folder in an archive or on disk, else of the file. */
+/**
+ * The id that a name gives, the same wherever the file lies: of the folder in an archive or on disk, else of the file.
+ */
 function nameId(folder: string | null, file: string): string {
   const name = folder ?? basename(resolve(file), extname(file))
   if (isLegalId(name)) return dashed(name)
   return `import-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
 }
 
-/** How many names are told. */
+/** How many names are shown. */
 const LISTED = 5
 
 function listed(names: readonly string[]): string {

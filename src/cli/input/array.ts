@@ -1,7 +1,9 @@
-/** A stream of bytes that should be one JSON array goes in, the texts of its elements come out. */
+/**
+ * Splits a JSON array into the texts of its elements as it streams in, so that one bad element never costs the rest.
+ */
 
 import { FileError } from '../failure.ts'
-import { asBuffer, type Chunks, isBlank, isSpace, type Piece, Rest } from './piece.ts'
+import { asBuffer, type Chunks, isWhitespace, isSpace, type Piece, Rest } from './piece.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -46,7 +48,7 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
         const bytes = rest.take(chunk.subarray(from, at))
         from = at + 1
         if (byte === END) depth = -1
-        if (byte === END && count === 0 && isBlank(bytes)) continue
+        if (byte === END && count === 0 && isWhitespace(bytes)) continue
         count += 1
         pieces.push({ line: count, bytes })
       } else if (CLOSE.includes(byte)) {
@@ -60,7 +62,7 @@ export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]
   if (depth > 0) throw new FileError('not_json', `the array is cut short in element ${count + 1}`)
 }
 
-/** Says why a `.json` file whose first character opens no array has no answer. */
+/** Says why a `.json` file whose first character opens no array has no result. */
 export async function refuseOther(chunks: Chunks): Promise<never> {
   const parts: Buffer[] = []
   let length = 0

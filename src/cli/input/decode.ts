@@ -1,8 +1,9 @@
-/** One piece of a file goes in, the fact that it holds comes out, whatever the bytes are. */
+/** Decodes one piece of a file, whatever its bytes are: what is no event is quarantined. */
 
 import { isUtf8 } from 'node:buffer'
-import { type Fact, isQuarantined, type Loaded, loadLine, type Quarantined } from '../../index.ts'
-import { unwrap } from '../envelope.ts'
+import { type Fact, isQuarantined, loadLine } from '../../index.ts'
+import type { Loaded, Quarantined } from '../../event/index.ts'
+import { unwrap } from './envelope.ts'
 
 /** A fact, and whether its text could be read at all. */
 export interface Decoded extends Loaded {
@@ -17,12 +18,12 @@ const REPLACED = '\ufffd'
 export function decodePiece(bytes: Buffer): Decoded {
   const text = textOf(bytes)
   const kept = unwrap(text)
-  if (kept !== null) return { fact: kept, upcasts: [], broken: null }
+  if (kept !== null) return { fact: kept, upcasts: [], warnings: [], broken: null }
   const loaded = loadLine(text)
   const isJson = !(isQuarantined(loaded.fact) && loaded.fact.issues[0]?.type === 'json_invalid')
   if (!isJson) return { ...loaded, broken: 'not JSON' }
   if (isUtf8(bytes)) return { ...loaded, broken: null }
-  return { fact: notUtf8(text, loaded.fact), upcasts: [], broken: 'not UTF-8' }
+  return { fact: notUtf8(text, loaded.fact), upcasts: [], warnings: [], broken: 'not UTF-8' }
 }
 
 function textOf(bytes: Buffer): string {
@@ -32,7 +33,9 @@ function textOf(bytes: Buffer): string {
   return text.slice(from, to)
 }
 
-/** A line whose bytes are no text: quarantined, but still in its place in the tree where the damage left that readable. */
+/**
+ * A line whose bytes are no text: quarantined, but still in its place in the tree where the damage left that readable.
+ */
 function notUtf8(raw: string, fact: Fact): Quarantined {
   const kind = isQuarantined(fact) ? fact.event_kind : fact.kind
   const { id, parent_id } = fact

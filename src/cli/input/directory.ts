@@ -1,10 +1,10 @@
-/** A directory of event files goes in; their contents in the order of their numbers come out, and what stands beside them. */
+/** Reads a directory of event files in the order of their numbers, with the sidecar files beside them. */
 
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { FileError, fromFileSystem } from '../failure.ts'
 import type { Piece } from './piece.ts'
-import { type DocumentName, DOCUMENTS, eventNumber, isKnown, type Surroundings } from './surroundings.ts'
+import { type DocumentName, DOCUMENTS, eventNumber, isKnown, type SidecarFiles } from './sidecar-files.ts'
 
 /** How many files are read before the work goes on. */
 const BATCH = 64
@@ -17,7 +17,7 @@ interface EventFile {
 /** A directory about to be read. */
 export interface Directory {
   readonly pieces: AsyncIterable<Piece[]>
-  readonly surroundings: Surroundings
+  readonly sidecarFiles: SidecarFiles
 }
 
 /**
@@ -38,7 +38,7 @@ export async function openDirectory(directory: string): Promise<Directory> {
     )
   }
   const ignored = [...names, ...innerNames].filter((name) => !isKnown(name))
-  return { pieces: read(files), surroundings: { folder: folderOf(directory), documents, ignored } }
+  return { pieces: read(files), sidecarFiles: { folder: folderOf(directory), documents, ignored } }
 }
 
 /** The name of the conversation's folder: the one above for a bare `events`. */

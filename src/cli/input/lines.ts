@@ -1,6 +1,9 @@
-/** A stream of bytes goes in, its lines come out; blank ones count in the numbering and are left out. */
+/**
+ * Splits a stream of bytes into lines; blank ones are left out but counted, so that line numbers are those of an
+ * editor.
+ */
 
-import { asBuffer, type Chunks, isBlank, type Piece, Rest } from './piece.ts'
+import { asBuffer, type Chunks, isWhitespace, type Piece, Rest } from './piece.ts'
 
 /** The lines of a stream, as many at a time as one chunk ends. LF or CRLF; memory for one chunk and one line. */
 export async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]> {
@@ -14,11 +17,11 @@ export async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]
       const bytes = rest.take(chunk.subarray(from, at))
       from = at + 1
       line += 1
-      if (!isBlank(bytes)) pieces.push({ line, bytes })
+      if (!isWhitespace(bytes)) pieces.push({ line, bytes })
     }
     rest.add(chunk.subarray(from))
     if (pieces.length > 0) yield pieces
   }
   const last = rest.take(Buffer.alloc(0))
-  if (!isBlank(last)) yield [{ line: line + 1, bytes: last }]
+  if (!isWhitespace(last)) yield [{ line: line + 1, bytes: last }]
 }

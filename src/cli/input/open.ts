@@ -1,17 +1,17 @@
-/** A file name as the user typed it goes in, the pieces of JSON that it holds come out. */
+/** Opens what the user named, whatever it is: a file, a directory, a zip or standard input. */
 
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fromFileSystem } from '../failure.ts'
-import type { Io } from '../io.ts'
+import type { Io } from '../print/io.ts'
 import { refuseOther, splitArray } from './array.ts'
 import { openDirectory } from './directory.ts'
 import { splitLines } from './lines.ts'
 import { asBuffer, type Chunks, isSpace, type Piece } from './piece.ts'
-import type { Surroundings } from './surroundings.ts'
+import type { SidecarFiles } from './sidecar-files.ts'
 
-/** How a file is divided: told by its extension, else by its first characters. */
+/** How a file is divided: known by its extension, else by its first characters. */
 export type Form = 'lines' | 'array' | 'directory' | 'zip'
 
 /** A file about to be read. */
@@ -19,7 +19,7 @@ export interface Opened {
   readonly form: Form
   readonly pieces: AsyncIterable<Piece[]>
   /** What stands beside the events of a persisted conversation; null for a plain file. */
-  readonly surroundings: Surroundings | null
+  readonly sidecarFiles: SidecarFiles | null
 }
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
@@ -51,8 +51,8 @@ async function openText(extension: string, source: Chunks): Promise<Opened> {
   if (extension === '.json' && first !== OPEN_BRACKET) return refuseOther(chunks)
   const isArray = extension !== '.jsonl' && first === OPEN_BRACKET
   return isArray
-    ? { form: 'array', pieces: splitArray(chunks), surroundings: null }
-    : { form: 'lines', pieces: splitLines(chunks), surroundings: null }
+    ? { form: 'array', pieces: splitArray(chunks), sidecarFiles: null }
+    : { form: 'lines', pieces: splitLines(chunks), sidecarFiles: null }
 }
 
 async function isZip(name: string): Promise<boolean> {

@@ -17,7 +17,7 @@ const SPACES: readonly number[] = [0x20, 0x09, NEWLINE, 0x0d]
 export const isSpace = (byte: number): boolean => SPACES.includes(byte)
 
 /** Whether there is nothing but white space. */
-export const isBlank = (bytes: Uint8Array): boolean => bytes.every(isSpace)
+export const isWhitespace = (bytes: Uint8Array): boolean => bytes.every(isSpace)
 
 /** A view of the same memory with Buffer's methods. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>

@@ -1,4 +1,7 @@
-/** A zip of a conversation goes in; its event files in the order of their numbers come out, one after the other, and what stands beside them. */
+/**
+ * Reads a zip of a conversation one file at a time, in the order of the events' numbers; the input is taken as
+ * hostile.
+ */
 
 import { basename, dirname } from 'node:path/posix'
 import type { Readable } from 'node:stream'
@@ -6,12 +9,12 @@ import { crc32 } from 'node:zlib'
 import { Entry, openPromise, type ZipFile } from 'yauzl'
 import { FileError, fromFileSystem } from '../failure.ts'
 import type { Piece } from './piece.ts'
-import { type DocumentName, eventNumber, isDocument, isKnown, type Surroundings } from './surroundings.ts'
+import { type DocumentName, eventNumber, isDocument, isKnown, type SidecarFiles } from './sidecar-files.ts'
 
 /** A zip about to be read. Its file is closed once the pieces were read, or not wanted any more. */
 export interface Archive {
   readonly pieces: AsyncIterable<Piece[]>
-  readonly surroundings: Surroundings
+  readonly sidecarFiles: SidecarFiles
 }
 
 /** The most bytes that one file may unpack to: half of what the longest text of the engine takes. */
@@ -32,7 +35,8 @@ interface Member {
 }
 
 /**
- * Opens a zip: with `event_000000_<id>.json` at its root, or with a conversation's folder. Nothing is ever written under the names in it.
+ * Opens a zip: with `event_000000_<id>.json` at its root, or with a conversation's folder. Nothing is ever written
+ * under the names in it.
  * @throws FileError when it is none, is damaged, would unpack to too much, or holds several conversations.
  */
 export async function openZip(file: string): Promise<Archive> {
@@ -43,11 +47,11 @@ export async function openZip(file: string): Promise<Archive> {
     const entries = await entriesOf(zip)
     const events = entries.flatMap((entry) => memberOf(entry))
     const folder = oneFolder(events, entries)
-    const surroundings = await surroundingsIn(zip, folder, entries)
-    if (events.length === 0 && Object.keys(surroundings.documents).length === 0)
+    const sidecarFiles = await surroundingsIn(zip, folder, entries)
+    if (events.length === 0 && Object.keys(sidecarFiles.documents).length === 0)
       throw new FileError('no_events', 'the zip holds no event-NNNNN-<id>.json')
     const sorted = events.toSorted((a, b) => a.line - b.line || (a.name < b.name ? -1 : 1))
-    return { pieces: read(zip, sorted), surroundings }
+    return { pieces: read(zip, sorted), sidecarFiles }
   } catch (error) {
     zip.close()
     throw error
@@ -105,7 +109,7 @@ async function surroundingsIn(
   zip: ZipFile,
   folder: string,
   entries: readonly Entry[],
-): Promise<Surroundings> {
+): Promise<SidecarFiles> {
   const documents: Partial<Record<DocumentName, Buffer>> = {}
   const ignored: string[] = []
   for (const entry of entries) {

@@ -1,10 +1,10 @@
-/** An object with names as files have them goes in, the same with names as the library has them comes out. */
+/** Names of a configuration file as the library has them: `max_body_bytes` becomes `maxBodyBytes`. */
 
 type CamelName<Name> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelName<Rest>>}`
   : Name
 
-/** `max_body` is `maxBody`. */
+/** `max_body_bytes` is `maxBodyBytes`. */
 export type Camel<T> = {
   readonly [Name in keyof T as CamelName<Name>]: T[Name]
 }

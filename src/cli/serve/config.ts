@@ -1,11 +1,11 @@
-/** The file named by --config, and the environment, go in; what a service is made with comes out, or each thing that is wrong. */
+/** Reads the file of --config and the environment, and collects every mistake before the service starts. */
 
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { fromFileSystem } from '../failure.ts'
-import type { Io } from '../io.ts'
+import type { Io } from '../print/io.ts'
 import { type Camel, camelCased } from './camel.ts'
-import { checkSettings, type Settings } from './schema.ts'
+import { checkSettings, type Settings } from './config-schema.ts'
 
 /** What a service is made with, beside its database and address. */
 export interface Config {
@@ -14,8 +14,10 @@ export interface Config {
   /** Absolute; null where the file names none. */
   readonly sandboxDirectory: string | null
   readonly maxSandboxes: number | null
+  /** Where secrets are masked. */
+  readonly redact: NonNullable<Settings['redact']>
   /** In the library's names; what was left out is left out, and the library's default holds. */
-  readonly options: Camel<Pick<Settings, 'max_profiles' | 'max_body'>> & {
+  readonly options: Camel<Pick<Settings, 'max_profiles' | 'max_body_bytes' | 'cache_bytes'>> & {
     readonly live?: Camel<NonNullable<Settings['live']>>
     readonly editor?: Camel<Omit<Editor, 'token_env'>> & { readonly token: string }
     readonly webhooks: readonly (Camel<Omit<Webhook, 'secret' | 'secret_env'>> & {
@@ -46,10 +48,8 @@ export async function readConfig(
     return { problems: [`${file}: is no JSON${place}`] }
   }
   const checked = checkSettings(value)
-  if ('misfits' in checked) {
-    const told = checked.misfits.map(({ place, problem }) =>
-      place === '' ? problem : `${place}: ${problem}`,
-    )
+  if ('issues' in checked) {
+    const told = checked.issues.map(({ place, problem }) => (place === '' ? problem : `${place}: ${problem}`))
     return { problems: told.map((problem) => `${file}: ${problem}`) }
   }
   const problems: string[] = []
@@ -66,11 +66,21 @@ export async function readConfig(
 type ReadVariable = (place: string, name: string, least: number) => string
 
 function configOf(settings: Settings, folder: string, read: ReadVariable): Config {
-  const { sandbox_specs, sandbox_directory, max_sandboxes, webhooks = [], live, editor, ...rest } = settings
+  const {
+    sandbox_specs,
+    sandbox_directory,
+    max_sandboxes,
+    webhooks = [],
+    live,
+    editor,
+    redact,
+    ...rest
+  } = settings
   return {
     sandboxSpecs: sandbox_specs ?? null,
     sandboxDirectory: sandbox_directory === undefined ? null : resolve(folder, sandbox_directory),
     maxSandboxes: max_sandboxes ?? null,
+    redact: redact ?? [],
     options: {
       ...camelCased(rest),
       ...(live !== undefined && { live: camelCased(live) }),

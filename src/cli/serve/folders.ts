@@ -1,12 +1,13 @@
-/** A request goes in; the folders that a service works in come out. */
+/** The folders that a service works in. */
 
 import { stat } from 'node:fs/promises'
 import { join, parse, resolve } from 'node:path'
 import { FileError, fromFileSystem } from '../failure.ts'
-import type { ServeRequest } from '../request.ts'
+import type { ServeRequest } from '../args/request.ts'
 
 /**
- * Where sandboxes get their folders: beside the database file; for a database that is no file, in the workspace, or here.
+ * Where sandboxes get their folders: beside the database file; for a database that is no file, in the workspace, or
+ * here.
  * @returns an absolute path; nothing need be there yet.
  */
 export function sandboxFolder({ db, workspace }: Pick<ServeRequest, 'db' | 'workspace'>): string {

@@ -1,8 +1,8 @@
-/** Objects go in, lines of JSON on standard error come out, in their order; nobody waits for them. */
+/** Lines of JSON on standard error, in order; a slow terminal holds up no request. */
 
 import { explain } from '../attempt.ts'
-import type { Io } from '../io.ts'
-import { plain } from '../show/text.ts'
+import type { Io } from '../print/io.ts'
+import { plain } from '../print/text.ts'
 
 /** A start that came to nothing, and why. */
 interface FailedStart {
@@ -11,7 +11,7 @@ interface FailedStart {
   readonly detail: string | null
 }
 
-/** The log of a service. When nobody reads it any more, its lines are left out. */
+/** The log of a service. When its reader is gone, its lines are left out. */
 export interface ServiceLog {
   readonly write: (line: object) => void
   /** What has gone wrong in the service itself. */

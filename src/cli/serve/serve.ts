@@ -1,13 +1,14 @@
-/** A database and an address go in; a service runs there until it is asked to end, then the exit code comes out. */
+/** Runs a service over a database until it is asked to end, and gives back all that it holds before it exits. */
 
 import { resolve } from 'node:path'
-import { ColloquyError } from '../../index.ts'
+import { isColloquyError } from '../../index.ts'
+import { redactionRules } from '../../context/redaction/index.ts'
 import { complain, explain } from '../attempt.ts'
 import { withStore } from '../db/open.ts'
 import { FileError, UsageError } from '../failure.ts'
-import { type Io, writeLines } from '../io.ts'
-import type { ServeRequest } from '../request.ts'
-import { counted, safe } from '../show/text.ts'
+import { type Io, writeLines } from '../print/io.ts'
+import type { ServeRequest } from '../args/request.ts'
+import { counted, safe } from '../print/text.ts'
 import { type Config, readConfig } from './config.ts'
 import { checkWorkspace, sandboxFolder } from './folders.ts'
 import { logOn } from './log.ts'
@@ -20,7 +21,7 @@ const LEAST = 16
 
 /** Serves until it is asked to end. @throws UsageError, FileError, ColloquyError. */
 export async function serveConversations(request: ServeRequest, io: Io, version: string): Promise<number> {
-  const { db, host, port, workspace } = request
+  const { db, host, port, workspace, cacheBytes } = request
   const keys = keysOf(io)
   const secret = secretOf(io)
   const { directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
@@ -35,18 +36,23 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
   }
   const { sandboxSpecs, sandboxDirectory, maxSandboxes, options } = read.config
   const directory = sandboxDirectory ?? sandboxFolder(request)
+  const redact = request.redact ? ['stored', 'public'] : read.config.redact
+  const rules = redactionRules()
   const log = logOn(io)
   return withStore(db, { write: true, listen: true }, async (store) => {
     const provider = processSandboxes({ directory, ...(sandboxSpecs !== null && { specs: sandboxSpecs }) })
     const server = await serve({
       ...options,
+      ...(cacheBytes !== null && { cacheBytes }),
+      ...(redact.includes('stored') && { storedRedaction: rules }),
+      ...(redact.includes('public') && { publicRedaction: rules }),
       store,
       host,
       port,
       keys,
       version,
       agent: scriptedAgent(),
-      control: {
+      controlPlane: {
         provider,
         onStartFailed: log.notStarted,
         ...(maxSandboxes !== null && { maxSandboxes }),
@@ -56,13 +62,13 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
       log: log.write,
       onFailure: (error, _request, requestId) =>
         log.failed(error, requestId === '' ? {} : { request_id: requestId }),
-      callbacks: {
+      webhookDispatcher: {
         onFailure: (error, webhook, conversationId) =>
           webhook === '' ? log.failed(error, {}) : log.notTaken(error, webhook, conversationId),
       },
     }).catch((error: unknown) => {
       // The database has causes of its own.
-      if (error instanceof ColloquyError || !(error instanceof Error)) throw error
+      if (isColloquyError(error) || !(error instanceof Error)) throw error
       const listening = error.cause instanceof Error && 'syscall' in error.cause
       throw listening ? new FileError('unexpected', error.message) : error
     })
@@ -88,7 +94,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
   })
 }
 
-/** What whoever starts it should know. */
+/** What the user who starts it should know. */
 function told(facts: {
   readonly url: string
   readonly keys: number
@@ -108,14 +114,14 @@ function told(facts: {
     ...(workspace === null ? [] : [`  directories may be made in ${resolve(workspace)}`]),
     ...(webhooks === 0
       ? []
-      : [`  ${counted(webhooks, 'webhook')} ${webhooks === 1 ? 'is' : 'are'} told of what happens`]),
+      : [`  ${counted(webhooks, 'webhook')} ${webhooks === 1 ? 'is' : 'are'} sent what happens`]),
     facts.secret
       ? `  API keys of models are kept sealed with ${SECRET}`
       : `  API keys of models are not kept (${SECRET} seals them)`,
   ].map(safe)
 }
 
-/** @throws UsageError for a variable that is set and names no key: nobody wants to have been let in without. */
+/** @throws UsageError for a variable that is set and names no key: a service must not be open by mistake. */
 function keysOf({ env }: Io): string[] {
   const text = env[KEYS]
   if (text === undefined) return []

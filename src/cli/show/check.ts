@@ -1,34 +1,43 @@
-/** A recording goes in, what is wrong with its events as lines of text comes out. */
+/**
+ * Shows what is wrong with a recording: the lines that do not load, and what a correct server would not have written.
+ */
 
-import { type LineIssue, type Recording, titleOf } from '../recording.ts'
+import { type LineIssue, type Recording, titleOf } from '../input/recording.ts'
 import { heading, type Page } from './page.ts'
-import { logRepairs, REPAIR_WIDTH, upcastRepairs } from './repairs.ts'
-import { counted, fit, glimpse, pad, padStart, safe, width } from './text.ts'
+import { breachesOf, REPAIR_WIDTH, upcastRepairs } from './repairs.ts'
+import { counted, fit, glimpse, pad, padStart, safe, width } from '../print/text.ts'
 
-/** Shows the issues of a recording, then what replaying it would report. */
-export function* showCheck(page: Page, recording: Recording): IterableIterator<string> {
+/**
+ * Shows the issues of a recording, then what else there is to note; with `laws` by the numbers of the laws that are
+ * broken.
+ */
+export function* showCheck(page: Page, recording: Recording, laws: boolean): IterableIterator<string> {
   const { issues, state, lines } = recording
   const bad = new Set(issues.map((issue) => issue.line)).size
   const verdict =
-    bad === 0
-      ? page.paint('good', '✓ every event loads')
-      : page.paint('bad', `✗ ${bad.toLocaleString('en')} cannot be loaded`)
+    lines.length === 0
+      ? page.paint('warn', 'nothing to check: there is no event')
+      : bad === 0
+        ? page.paint('good', '✓ every event loads')
+        : page.paint('bad', `✗ ${bad.toLocaleString('en')} cannot be loaded`)
   yield `${heading(page, safe(titleOf(recording)), counted(state.log.entries.length, 'event'))}  ${verdict}`
   const lineColumns = String(lines.at(-1) ?? 0).length
   yield* issueRows(page, issues, lineColumns)
-  const notes = [...upcastRepairs(recording), ...logRepairs(recording, state)].filter(
-    (note) => note.what !== 'set aside',
-  )
-  for (const { line, what, detail } of notes.toSorted((a, b) => a.line - b.line)) {
-    const lead = `  note: line ${padStart(String(line), lineColumns)}  `
+  const breaches = breachesOf(recording).filter(({ code }) => code !== 'quarantined')
+  const notes = [
+    ...upcastRepairs(recording).map((note) => ({ ...note, law: null })),
+    ...breaches.map((note) => ({ ...note, law: laws ? note.law : null })),
+  ]
+  for (const { line, what, detail, law } of notes.toSorted((a, b) => a.line - b.line)) {
+    const lead = `  ${law === null ? 'note' : `law ${law}`}: line ${padStart(String(line), lineColumns)}  `
     yield page.paint(
-      'dim',
+      law === null ? 'dim' : 'bad',
       `${lead}${pad(what, REPAIR_WIDTH)}  ${fit(detail, page.columns - width(lead) - REPAIR_WIDTH - 2)}`,
     )
   }
 }
 
-/** One row for each issue; line and kind are told once for each event. */
+/** One row for each issue; line and kind are shown once for each event. */
 function* issueRows(page: Page, issues: readonly LineIssue[], lineColumns: number): IterableIterator<string> {
   const kinds = issues.slice(0, MEASURED).map((issue) => width(kindText(issue)))
   const locs = issues.slice(0, MEASURED).map((issue) => width(locText(issue)))

@@ -1,11 +1,11 @@
-/** The rows of a tree go in, fewer rows come out: a reply's calls with their answers become one row, state updates a remark. */
+/** The tree in few rows: a reply's calls and their results in one, state updates as remarks. */
 
-import { type ActionEvent, type Entry, isAnswer } from '../../index.ts'
+import { type ActionEvent, type Entry, isToolResult } from '../../index.ts'
 import { contentText, type Described, describeEntry } from './describe.ts'
 import { rails } from './tree.ts'
 import type { TreeRow } from './layout.ts'
 import { eventRow, type Page, shownId } from './page.ts'
-import { fit, glimpse, padStart } from './text.ts'
+import { fit, glimpse, padStart } from '../print/text.ts'
 
 /** Rows that are shown as one. */
 interface Group {
@@ -52,11 +52,11 @@ function groups(rows: Iterable<TreeRow>): Group[] {
   return out
 }
 
-/** Whether a row goes on with a reply: another call of it, or an answer. */
+/** Whether a row goes on with a reply: another call of it, or a result. */
 function joins({ entries, row: first }: Group, { entry, depth, forks }: TreeRow): boolean {
   const call = callOf(entries[0])
   if (call === null || forks || depth !== first.depth || entry.event === null) return false
-  return isAnswer(entry.event) || callOf(entry)?.llm_response_id === call.llm_response_id
+  return isToolResult(entry.event) || callOf(entry)?.llm_response_id === call.llm_response_id
 }
 
 const callOf = (entry: Entry | undefined): ActionEvent | null =>

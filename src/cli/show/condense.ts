@@ -1,10 +1,10 @@
-/** A state and its condensation go in; the view before and after it, as one list of what stays, goes and comes, comes out as lines of text. */
+/** Shows the view before and after a condensation as one list of what stays, goes and comes. */
 
 import { type State, viewEvents } from '../../index.ts'
-import type { Condensed } from '../condense.ts'
+import type { Condensed } from '../answer/condense.ts'
 import { describeEvent } from './describe.ts'
 import { eventRow, heading, idWidth, type Page } from './page.ts'
-import { counted, safe } from './text.ts'
+import { counted, safe } from '../print/text.ts'
 
 /** Why nothing is condensed, in words. */
 const WHY: Readonly<Record<string, string>> = {
@@ -27,9 +27,9 @@ export function* showCondense(
   const why = reason === 'request' ? 'as the log requests' : 'as it is too long'
   yield heading(page, safe(title), `the view: ${counted(before, 'event')} before, ${then} after, ${why}`)
   const gone = new Set(event.forgotten_event_ids)
-  const old = [...viewEvents(state.branch.view)]
+  const old = [...viewEvents(state)]
   const last = old.findLastIndex(({ id }) => gone.has(id))
-  const coming = [...viewEvents(after.branch.view)][event.summary_offset ?? 0]
+  const coming = [...viewEvents(after)][event.summary_offset ?? 0]
   const rows = coming === undefined ? old : old.toSpliced(last + 1, 0, coming)
   const idColumns = idWidth(
     page,

@@ -1,10 +1,11 @@
-/** A page of conversations goes in, lines of text come out: a table, and the command that prints the next page. */
+/** Shows a page of conversations as a table, with the command that prints the next page. */
 
-import type { ConversationRecord, Page as PageOf } from '../../index.ts'
-import type { ConversationsRequest } from '../request.ts'
+import type { ConversationRecord } from '../../index.ts'
+import type { Page as PageOf } from '../../store/kit/index.ts'
+import type { ConversationsRequest } from '../args/request.ts'
 import { commandLine } from './next.ts'
 import { heading, type Page, shownId } from './page.ts'
-import { counted, fit, glimpse, pad, padStart, safe, width } from './text.ts'
+import { counted, fit, glimpse, pad, padStart, safe, width } from '../print/text.ts'
 
 /** Shows a page to people. */
 export function* showConversations(

@@ -1,13 +1,13 @@
-/** The sample conversation goes in, a page that shows what colloquy makes of a log comes out. */
+/** Shows on one page what colloquy makes of a log, with the sample conversation. */
 
-import type { Recording } from '../recording.ts'
+import type { Recording } from '../input/recording.ts'
 import { showCompactTree } from './compact.ts'
 import { treeRows } from './layout.ts'
 import { heading, type Page } from './page.ts'
 import { repairRows, stateRows } from './replay.ts'
 import { repairsOf } from './repairs.ts'
 import { pendingRows, viewRows } from './view.ts'
-import { pad, width } from './text.ts'
+import { pad, width } from '../print/text.ts'
 
 /** Shows the demo. `command` is how colloquy is called here, `file` how the sample is reached from here. */
 export function* showDemo(
@@ -21,11 +21,11 @@ export function* showDemo(
   yield* stateRows(page, state)
   yield ''
   yield heading(page, 'Tree', '● leads to HEAD   ○ on a branch that was left   [a change of state]')
-  yield* showCompactTree(page, treeRows(state.log), lines, state.log.head)
+  yield* showCompactTree(page, treeRows(state), lines, state.log.head)
   yield ''
   yield heading(page, 'What the model sees')
   yield* viewRows(page, state, false)
-  yield page.paint('dim', '  pending, out of the view until answered:')
+  yield page.paint('dim', '  pending, out of the view until it has results:')
   yield* pendingRows(page, state, false)
   yield ''
   yield heading(page, 'What was repaired')
@@ -53,7 +53,7 @@ function* suggestions(
 }
 
 /** The id at the end of a branch that HEAD is not on. */
-function endOfOtherBranch({ state: { log } }: Recording): string {
-  for (const { isEnd, onHeadPath, entry } of treeRows(log)) if (isEnd && !onHeadPath) return entry.id ?? ''
-  return log.head?.id ?? ''
+function endOfOtherBranch({ state }: Recording): string {
+  for (const { isEnd, onHeadPath, entry } of treeRows(state)) if (isEnd && !onHeadPath) return entry.id ?? ''
+  return state.log.head?.id ?? ''
 }

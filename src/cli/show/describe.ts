@@ -1,20 +1,17 @@
-/** An event goes in, its part in the conversation and a glimpse of what it says come out. */
+/** One event in a few words: its part in the conversation, and a glimpse of what it says. */
 
-import {
-  type ActionEvent,
-  type Content,
-  type Entry,
-  type Event,
-  type Issue,
-  type JsonValue,
-  maskSecrets,
-  type MessageEvent,
-  type Observation,
-  type ObservationEvent,
-  type Quarantined,
-} from '../../index.ts'
-import type { Tone } from './style.ts'
-import { counted, glimpse } from './text.ts'
+import { type ActionEvent, type Entry, type Event, maskSecrets, type MessageEvent } from '../../index.ts'
+import type {
+  Content,
+  Issue,
+  JsonValue,
+  Observation,
+  ObservationEvent,
+  Quarantined,
+} from '../../event/index.ts'
+import { unreachable } from '../unreachable.ts'
+import type { Tone } from '../print/style.ts'
+import { counted, glimpse } from '../print/text.ts'
 
 /** An event in a few words. Every text is safe to print and on one line. */
 export interface Described {
@@ -27,12 +24,12 @@ export interface Described {
 }
 
 /** The longest role. */
-export const ROLE_WIDTH = 9
+export const ROLE_WIDTH = 11
 
 /** Describes the entry of a log, readable or not. */
 export function describeEntry(entry: Entry): Described {
   if (entry.event !== null) return describeEvent(entry.event)
-  return described('set aside', 'bad', entry.quarantined?.event_kind ?? '', reasonOf(entry.quarantined))
+  return described('quarantined', 'bad', entry.quarantined?.event_kind ?? '', reasonOf(entry.quarantined))
 }
 
 /** Why a line could not be read: the first issue, in words. */
@@ -46,7 +43,9 @@ export function reasonOf(quarantined: Quarantined | null): string {
 export const glimpseIssue = ({ loc, msg }: Issue): string =>
   glimpse(`${loc.length === 0 ? '' : `${loc.join('.')}: `}${msg}`)
 
-/** Describes an event. Secrets are masked before any text is cut, since half a secret can no longer be told from text. */
+/**
+ * Describes an event. Secrets are masked before any text is cut, since half a secret can no longer be known from text.
+ */
 export function describeEvent(given: Event): Described {
   const event = maskSecrets(given)
   switch (event.kind) {
@@ -125,7 +124,7 @@ function observation({ tool_name, observation }: ObservationEvent): Described {
     : described('result', 'tool', tool_name, text)
 }
 
-/** What a result says: of a command's output the last line, which tells how it ended. */
+/** What a result says: of a command's output the last line, which shows how it ended. */
 function outcome({ kind, content = [] }: Observation): string {
   const text = contentText(content)
   if (kind !== 'TerminalObservation') return text
@@ -167,7 +166,3 @@ function callText({ action, tool_call }: ActionEvent): string {
 
 const valueText = (value: JsonValue | undefined): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null)
-
-function unreachable(event: never): never {
-  throw new TypeError(`unknown kind ${String((event as Event).kind)}`)
-}

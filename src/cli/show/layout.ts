@@ -1,6 +1,7 @@
-/** A log goes in, its tree as rows from top to bottom comes out: where each entry stands, and the lines that lead to it. */
+/** The tree as rows from top to bottom, so that the line to HEAD goes straight down and side branches stay shallow. */
 
-import { type Entry, isOnPath, kindOf, type Log } from '../../index.ts'
+import type { Entry, State } from '../../index.ts'
+import { kindOf, pathTo } from '../../state/index.ts'
 
 /** An entry at its place on the page. */
 export interface TreeRow {
@@ -20,16 +21,17 @@ interface Shape {
   readonly children: ReadonlyMap<Entry | null, readonly Entry[]>
   /** Number of entries below and at each position. */
   readonly sizes: Int32Array
-  readonly head: Entry | null
+  /** The entries from the root to HEAD. */
+  readonly onHeadPath: ReadonlySet<Entry>
 }
 
 /**
  * The rows of the tree, a branch before the line that it leaves. A line goes straight down: only the entries of a side
  * branch stand further right, the line to HEAD never, and of two other branches the larger goes on. So the depth grows
- * with the logarithm of the number of events, not with their number. O(n log n) for `onHeadPath`.
+ * with the logarithm of the number of events, not with their number. O(n).
  */
-export function* treeRows(log: Log): IterableIterator<TreeRow> {
-  const shape = shapeOf(log)
+export function* treeRows(state: State): IterableIterator<TreeRow> {
+  const shape = shapeOf(state)
   const todo: { entry: Entry; depth: number; forks: boolean }[] = []
   /** Yields the remarks on an entry, or on the empty tree, and notes the branches below for later. */
   function* below(above: Entry | null, depth: number, onHeadPath: boolean): IterableIterator<TreeRow> {
@@ -54,23 +56,24 @@ export function* treeRows(log: Log): IterableIterator<TreeRow> {
   }
 }
 
-function shapeOf(log: Log): Shape {
+function shapeOf(state: State): Shape {
+  const { log } = state
   const children = new Map<Entry | null, Entry[]>()
   const sizes = new Int32Array(log.entries.length).fill(1)
   for (const entry of log.entries) {
-    if (!entry.stands) continue
+    if (!entry.inTree) continue
     const siblings = children.get(entry.parent)
     if (siblings === undefined) children.set(entry.parent, [entry])
     else siblings.push(entry)
   }
   // A parent always stands before its children.
-  for (const { seq, stands, parent } of log.entries.slice().toReversed()) {
-    if (stands && parent !== null) sizes[parent.seq] = (sizes[parent.seq] ?? 0) + (sizes[seq] ?? 0)
+  for (const { seq, inTree, parent } of log.entries.slice().toReversed()) {
+    if (inTree && parent !== null) sizes[parent.seq] = (sizes[parent.seq] ?? 0) + (sizes[seq] ?? 0)
   }
-  return { children, sizes, head: log.head }
+  return { children, sizes, onHeadPath: new Set(pathTo(state)) }
 }
 
-const leadsToHead = (entry: Entry, { head }: Shape): boolean => isOnPath(entry, head)
+const leadsToHead = (entry: Entry, { onHeadPath }: Shape): boolean => onHeadPath.has(entry)
 
 const isRemark = (entry: Entry, { children }: Shape): boolean =>
   kindOf(entry) === 'ConversationStateUpdateEvent' && !children.has(entry)

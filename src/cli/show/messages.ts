@@ -1,13 +1,13 @@
-/** What the model is sent goes in, lines of text come out: a transcript for the neutral format, indented JSON for a provider's. */
+/** Shows what the model is sent: a transcript for the neutral format, indented JSON for a provider's. */
 
 import { maskSecrets, type NeutralMessage } from '../../index.ts'
-import type { Format } from '../commands.ts'
-import { messagesIn } from '../grammar.ts'
-import { toJson } from '../json.ts'
+import type { Format } from '../args/commands.ts'
+import { messagesIn } from '../answer/grammar.ts'
+import { toJson } from '../print/json.ts'
 import { contentText } from './describe.ts'
 import { heading, type Page } from './page.ts'
-import type { Tone } from './style.ts'
-import { counted, fit, glimpse, hideSecrets, pad, safe, width } from './text.ts'
+import type { Tone } from '../print/style.ts'
+import { counted, fit, glimpse, hideSecrets, pad, safe, width } from '../print/text.ts'
 
 const ROLES: Readonly<Record<NeutralMessage['role'], Tone>> = {
   system: 'system',

@@ -1,8 +1,8 @@
 /** What every rendering needs to know of the place where it will be read, and the row that they share. */
 
 import { type Described, ROLE_WIDTH } from './describe.ts'
-import type { Paint } from './style.ts'
-import { fit, pad, safe, width } from './text.ts'
+import type { Paint } from '../print/style.ts'
+import { fit, pad, safe, width } from '../print/text.ts'
 
 /** Where text will be read. */
 export interface Page {

@@ -1,14 +1,15 @@
-/** A recording goes in, its state as lines of text comes out. */
+/** Shows the state of a recording. */
 
-import { EVENT_KINDS, leaves, listOpenCalls, maskSecrets, type State, type Status } from '../../index.ts'
-import { type Recording, titleOf } from '../recording.ts'
+import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } from '../../index.ts'
+import { listLeaves } from '../../state/index.ts'
+import { type Recording, titleOf } from '../input/recording.ts'
 import { describeEntry, describeEvent } from './describe.ts'
 import { heading, type Page, shownId } from './page.ts'
 import { REPAIR_WIDTH, type Repair, repairsOf } from './repairs.ts'
-import type { Tone } from './style.ts'
-import { counted, fit, glimpse, pad, padStart, safe } from './text.ts'
+import type { Tone } from '../print/style.ts'
+import { counted, fit, glimpse, pad, padStart, safe } from '../print/text.ts'
 
-/** How many repairs, and how many open calls, are listed. */
+/** How many repairs, and how many pending calls, are listed. */
 const LISTED = 12
 
 const STATUS_TONES: Readonly<Record<Status, Tone>> = {
@@ -36,7 +37,7 @@ export function* showReplay(page: Page, recording: Recording, state: State): Ite
   yield* repairRows(page, repairs)
 }
 
-/** Status, HEAD, counts and open calls, one line each. */
+/** Status, HEAD, counts and pending calls, one line each. */
 export function* stateRows(page: Page, state: State): IterableIterator<string> {
   const { log, branch } = state
   const header = maskSecrets(state.header)
@@ -49,9 +50,9 @@ export function* stateRows(page: Page, state: State): IterableIterator<string> {
   yield row('HEAD', headText(page, state, room))
   const count = log.entries.length.toLocaleString('en')
   yield row('events', log.entries.length === 0 ? 'none' : fit(`${count}: ${kindCounts(state)}`, room))
-  yield row('branches', String(leaves(log).length))
+  yield row('branches', String(listLeaves(state).length))
   yield row('view', counted(branch.view.length, 'event'))
-  const open = listOpenCalls(branch.openCalls)
+  const open = listPendingCalls(state)
   if (open.length === 0) yield row('pending', 'none')
   for (const [index, { entry }] of open.slice(0, LISTED).entries()) {
     const { subject, text } = describeEvent(entry.event)
@@ -76,7 +77,7 @@ const ORDER: readonly string[] = EVENT_KINDS
 function kindCounts({ log }: State): string {
   const counts = new Map<string, number>()
   for (const { event } of log.entries) {
-    const kind = event === null ? 'set aside' : event.kind
+    const kind = event === null ? 'quarantined' : event.kind
     counts.set(kind, (counts.get(kind) ?? 0) + 1)
   }
   return [...counts]

@@ -1,11 +1,12 @@
-/** A page of events goes in, lines of text come out: one for each, and the command that prints the next page. */
+/** Shows a page of events, one a line, with the command that prints the next page. */
 
-import { type EventPage, isQuarantined, type StoredEvent } from '../../index.ts'
-import type { SearchRequest } from '../request.ts'
+import { isQuarantined, type StoredEvent } from '../../index.ts'
+import type { EventPage } from '../../store/kit/index.ts'
+import type { SearchRequest } from '../args/request.ts'
 import { describeEvent } from './describe.ts'
 import { commandLine, instant } from './next.ts'
 import { eventRow, heading, idWidth, type Page } from './page.ts'
-import { counted, safe } from './text.ts'
+import { counted, safe } from '../print/text.ts'
 
 /** Shows a page to people. */
 export function* showSearch(
@@ -30,7 +31,7 @@ export function* showSearch(
 function* row(page: Page, { id, time, fact }: StoredEvent, idColumns: number): IterableIterator<string> {
   if (isQuarantined(fact)) return
   yield eventRow(page, {
-    lead: `  ${instant(time)}  `,
+    lead: `  ${instant(BigInt(time))}  `,
     gutter: '',
     described: describeEvent(fact),
     id,

@@ -1,10 +1,10 @@
-/** A state goes in, whether its branch is stuck, and the events that show it, come out as lines of text. */
+/** Shows whether a branch is stuck, and the events that prove it. */
 
 import { type State, viewEvents } from '../../index.ts'
-import { LOOPS } from '../answer.ts'
+import { LOOPS } from '../answer/answer.ts'
 import { describeEvent } from './describe.ts'
 import { eventRow, heading, idWidth, type Page } from './page.ts'
-import { fit, glimpse, safe } from './text.ts'
+import { fit, glimpse, safe } from '../print/text.ts'
 
 /** Shows what the detector says of a state. */
 export function* showStuck(page: Page, title: string, state: State): IterableIterator<string> {
@@ -17,14 +17,14 @@ export function* showStuck(page: Page, title: string, state: State): IterableIte
   }
   const nudge = LOOPS.nudge(state)
   if (nudge === null) return
-  yield `  ${page.paint('warn', 'The model is to be told:')}`
+  yield `  ${page.paint('warn', 'To be sent to the model:')}`
   for (const line of nudge.split('\n')) yield `    ${fit(glimpse(line), page.columns - 4)}`.trimEnd()
 }
 
-function* eventRows(page: Page, { branch }: State, ids: readonly string[]): IterableIterator<string> {
+function* eventRows(page: Page, state: State, ids: readonly string[]): IterableIterator<string> {
   const wanted = new Set(ids)
   const idColumns = idWidth(page, ids)
-  for (const { id, event } of viewEvents(branch.view)) {
+  for (const { id, event } of viewEvents(state)) {
     if (!wanted.has(id)) continue
     yield eventRow(page, { gutter: '  ', described: describeEvent(event), id, idColumns })
   }

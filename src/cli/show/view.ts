@@ -1,47 +1,44 @@
-/** A state goes in, its view as lines of text comes out: one line per event, units bracketed, places to cut marked. */
+/** Shows the view event by event, with its units bracketed and the places to cut marked. */
 
+import { findEvent, listPendingCalls, type State } from '../../index.ts'
 import {
   type BatchUnit,
   cutPoints,
-  findEntry,
   isPending,
-  listOpenCalls,
-  openCount,
-  pendingUnits,
-  type State,
+  listPendingBatches,
   type Unit,
-  unitItems,
+  unitEvents,
   type ViewItem,
-  droppedAnswers,
-} from '../../index.ts'
+  listDroppedResults,
+} from '../../state/index.ts'
 import { describeEvent } from './describe.ts'
 import { eventRow, heading, idWidth, type Page, shownId } from './page.ts'
-import { counted, padStart, safe } from './text.ts'
+import { counted, padStart, safe } from '../print/text.ts'
 
 const CUT = '✂'
 
 /** Shows the view of a state, what is pending, and what was left out. */
 export function* showView(page: Page, file: string, state: State): IterableIterator<string> {
   const { view } = state.branch
-  const dropped = droppedAnswers(state.branch)
+  const dropped = listDroppedResults(state)
   const at = state.log.head === null ? 'the empty HEAD' : shownId(state.log.head.id)
   yield heading(page, safe(file), `the view at ${at}: ${counted(view.length, 'event')}`)
   yield* viewRows(page, state, true)
   if (view.unhandledCondensationRequest) yield page.paint('warn', '  a condensation is requested')
-  if (openCount(state.branch.openCalls) > 0) {
+  if (listPendingCalls(state).length > 0) {
     yield ''
-    yield heading(page, 'Pending', 'out of the view until answered')
+    yield heading(page, 'Pending', 'out of the view until they have results')
     yield* pendingRows(page, state, true)
   }
   if (dropped.length > 0) {
     yield ''
-    yield heading(page, 'Left out', 'answers that answer nothing')
+    yield heading(page, 'Left out', 'results that end no call')
     const idColumns = idWidth(
       page,
       Array.from(dropped, ({ id }) => id),
     )
     for (const { id, reason } of dropped) {
-      const event = findEntry(state.log, id)?.event
+      const event = findEvent(state, id)?.event
       if (event === undefined || event === null) continue
       yield eventRow(page, {
         lead: '    ',
@@ -56,14 +53,15 @@ export function* showView(page: Page, file: string, state: State): IterableItera
 }
 
 /** The events of the view, with their positions and, if wanted, their ids. */
-export function* viewRows(page: Page, { branch: { view } }: State, ids: boolean): IterableIterator<string> {
+export function* viewRows(page: Page, state: State, ids: boolean): IterableIterator<string> {
+  const { view } = state.branch
   const units = [...view.units].filter((unit) => !isPending(unit))
-  const cuts = new Set(cutPoints(view))
+  const cuts = new Set(cutPoints(state))
   const numberColumns = String(view.length).length
   const idColumns = ids
     ? idWidth(
         page,
-        units.flatMap((unit) => Array.from(unitItems(unit), (item) => item.id)),
+        units.flatMap((unit) => Array.from(unitEvents(unit), (item) => item.id)),
       )
     : 0
   let at = 0
@@ -84,15 +82,11 @@ export function* viewRows(page: Page, { branch: { view } }: State, ids: boolean)
   else yield page.paint('dim', `${lead()}  end   ${CUT} marks where the view may be cut`)
 }
 
-/** The open calls of the branch and what belongs to them, forgotten ones too. */
-export function* pendingRows(
-  page: Page,
-  { branch: { view, openCalls } }: State,
-  ids: boolean,
-): IterableIterator<string> {
-  const open = listOpenCalls(openCalls)
-  const units = pendingUnits(view)
-  const shown = new Set(units.flatMap((unit) => Array.from(unitItems(unit), (item) => item.id)))
+/** The pending calls of the branch and what belongs to them, forgotten ones too. */
+export function* pendingRows(page: Page, state: State, ids: boolean): IterableIterator<string> {
+  const open = listPendingCalls(state)
+  const units = listPendingBatches(state)
+  const shown = new Set(units.flatMap((unit) => Array.from(unitEvents(unit), (item) => item.id)))
   const forgotten = open.filter(({ entry }) => !shown.has(entry.id))
   const idColumns = ids ? idWidth(page, [...shown, ...forgotten.map(({ entry }) => entry.id)]) : 0
   const waiting = new Set(open.map(({ entry }) => entry.id))
@@ -124,7 +118,7 @@ export function* pendingRows(
 
 /** The items of a unit, a batch with a bracket around it. */
 function bracketed(unit: Unit): { item: ViewItem; bracket: string }[] {
-  const items = [...unitItems(unit)]
+  const items = [...unitEvents(unit)]
   const last = items.length - 1
   const bracket = (index: number): string => {
     if (last === 0) return isBatch(unit) ? '╶ ' : '  '

@@ -16,6 +16,17 @@ const action: Event = {
   llm_response_id: 'r1',
 }
 
+/** The events of a reply with a record of it. */
+const recorded = (reply: object): Event[] => [
+  { ...action, tool_call: { ...action.tool_call, ...reply } },
+  {
+    kind: 'MessageEvent',
+    id: 'm',
+    source: 'agent',
+    llm_message: { role: 'assistant', content: [{ text: 'hi' }], ...reply },
+  },
+]
+
 /** Changes what a store gave away, where it can. */
 function spoil(value: unknown): void {
   try {
@@ -94,6 +105,26 @@ export const APPEND_IDS: readonly Check[] = [
       await rejects('id_conflict', () => store.append(id, [say('m', 'two')], { expected: 0 }), what)
       const later = () => store.append(id, [pause('new'), say('m', 'two')], { expected: 0 })
       await rejects('id_conflict', later, `${what}, behind a new event`)
+    },
+  },
+  {
+    name: 'append: an event that is yielded again with another record of its reply is the same event',
+    async run({ store }) {
+      const first = recorded({ reply: { after: 'p' } })
+      const id = await begin(store, 'c', [pause('p'), ...first])
+      for (const reply of [{}, { reply: { after: 'q', model: 'x' } }, { reply: null }]) {
+        equal(
+          (await store.append(id, recorded(reply))).version,
+          3,
+          `the version after ${JSON.stringify(reply)}`,
+        )
+      }
+      const kept = (await store.read(id)).map(({ fact }) => JSON.stringify(fact))
+      equal(
+        kept.map((text) => text.includes('"after":"p"')),
+        [false, true, true],
+        'the record that is stored',
+      )
     },
   },
   {

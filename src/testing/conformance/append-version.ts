@@ -1,7 +1,7 @@
 /** Checks of append: the expected version, alone and with several writers at once. */
 
 import { hasCode } from '../../event/errors.ts'
-import type { Store } from '../../store/store.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, idsOf, pause, pauses } from './facts.ts'
@@ -10,7 +10,10 @@ const WRITERS = 8
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0))
 
-/** Every writer expects the same version; gives the number of those who won, and fails on any other outcome than the two. */
+/**
+ * Every writer expects the same version; gives the number of those who won, and fails on any other outcome than the
+ * two.
+ */
 async function race(stores: readonly Store[], id: string, version: number): Promise<number> {
   const outcomes = await Promise.allSettled(
     Array.from({ length: WRITERS }, (_, i) =>
@@ -49,7 +52,7 @@ async function racesHaveOneWinner(stores: readonly Store[], id: string): Promise
   )
 }
 
-/** Every writer takes whatever version there is; nobody is lost, and nobody forks. */
+/** Every writer takes whatever version there is; none is lost, and none forks. */
 async function allLandInLine(stores: readonly Store[], id: string): Promise<void> {
   const rounds = 6
   await Promise.all(
@@ -101,11 +104,15 @@ export const APPEND_VERSION: readonly Check[] = [
     },
   },
   {
-    name: 'append: an expected version that is none is invalid_query',
+    name: 'append: an expected version that is none is invalid_argument',
     async run({ store }) {
       const id = await begin(store, 'c')
       for (const expected of [-1, 0.5, Number.NaN, 'some' as 'any']) {
-        await rejects('invalid_query', () => store.append(id, [pause('a')], { expected }), String(expected))
+        await rejects(
+          'invalid_argument',
+          () => store.append(id, [pause('a')], { expected }),
+          String(expected),
+        )
       }
     },
   },
@@ -133,13 +140,13 @@ export const APPEND_VERSION: readonly Check[] = [
       const id = await begin(store, 'c')
       const all = await Promise.all(Array.from({ length: WRITERS }, () => store.append(id, pauses(3))))
       for (const { events, version } of all) {
-        equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'what every one of them is told')
+        equal([version, events.map(({ seq }) => seq)], [3, [0, 1, 2]], 'what every one of them gets')
       }
       equal((await store.read(id)).length, 3, 'the length of the log')
     },
   },
   {
-    name: 'append: whoever reads meanwhile sees all of a batch or nothing',
+    name: 'append: a reader meanwhile sees all of a batch or nothing',
     async run({ store }) {
       const id = await begin(store, 'c')
       const looks = { left: 12 }
@@ -151,7 +158,7 @@ export const APPEND_VERSION: readonly Check[] = [
       }
       const look = async (): Promise<void> => {
         for (; looks.left > 0; looks.left -= 1) {
-          // A store in memory answers within one turn, and would leave the writer none.
+          // A store in memory is done within one turn, and would leave the writer none.
           await nextTurn()
           const events = await store.read(id)
           const { version = 0, headId = null } = (await store.getConversation(id)) ?? {}

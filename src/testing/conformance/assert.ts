@@ -1,4 +1,4 @@
-/** What a store gave and what it should have given go in; an error with both comes out where they differ. No test runner is needed. */
+/** Assertions of the kit, which need no test runner. */
 
 import { type ColloquyError, type ErrorCode, hasCode } from '../../event/errors.ts'
 

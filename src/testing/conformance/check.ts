@@ -1,6 +1,6 @@
 /** What one check of the kit is: a sentence about stores, and the trial that shows whether it is true of one. */
 
-import type { Store } from '../../store/store.ts'
+import type { Store } from '../../store/contract/store.ts'
 
 /** A store to try, empty when the trial begins; whatever a trial opens is closed after it. */
 export interface Trial {
@@ -8,7 +8,7 @@ export interface Trial {
   /** Opens the same data once more, as another process would, or the same one after a crash. */
   readonly reopen: () => Promise<Store>
   /** How long a hint may take, in milliseconds. */
-  readonly patience: number
+  readonly watchTimeout: number
 }
 
 /** One sentence of the contract, tried. */

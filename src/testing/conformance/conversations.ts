@@ -1,6 +1,6 @@
 /** Checks of conversation records: create, get, update, delete, and what an append changes in them. */
 
-import type { NewConversation } from '../../store/conversation-record.ts'
+import type { NewConversation } from '../../store/contract/conversation-record.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, leaf, pause, pauses } from './facts.ts'
@@ -89,7 +89,7 @@ export const CONVERSATIONS: readonly Check[] = [
     },
   },
   {
-    name: 'record: titles, tags and zones that cannot be kept are invalid_query, naming the field',
+    name: 'record: titles, tags and zones that cannot be kept are invalid_argument, naming the field',
     async run({ store }) {
       await store.createConversation({ id: 'c' })
       const wrong: readonly (readonly [field: string, value: unknown])[] = [
@@ -111,12 +111,16 @@ export const CONVERSATIONS: readonly Check[] = [
         const field = path.split('.')[0] as string
         const create = () => store.createConversation({ id: 'd', [field]: value })
         equal(
-          (await rejects('invalid_query', create, `${path} of a new one`)).data['field'],
+          (await rejects('invalid_argument', create, `${path} of a new one`)).data['field'],
           path,
           'the field',
         )
         const patch = () => store.updateConversation('c', { [field]: value })
-        equal((await rejects('invalid_query', patch, `${path} in a patch`)).data['field'], path, 'the field')
+        equal(
+          (await rejects('invalid_argument', patch, `${path} in a patch`)).data['field'],
+          path,
+          'the field',
+        )
       }
       equal(await store.getConversation('d'), null, 'what came of it')
     },

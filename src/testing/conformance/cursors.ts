@@ -1,7 +1,10 @@
-/** Checks of the cursor (laws C): pages partition what a query finds, while others append, and only the query's own cursor goes on. */
+/**
+ * Checks of the cursor (laws C): pages partition what a query finds, while others append, and only the query's own
+ * cursor goes on.
+ */
 
-import type { EventQuery } from '../../store/query.ts'
-import type { Store } from '../../store/store.ts'
+import type { EventPage, EventQuery } from '../../store/contract/query.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, idsOf, pause, pauses, say } from './facts.ts'
@@ -36,6 +39,45 @@ export const CURSORS: readonly Check[] = [
         const down = await searchAll(store, { conversationId: id, limit, order: 'timestamp_desc' })
         equal(idsOf(down), whole.toReversed(), `${limit} a page, downwards`)
       }
+    },
+  },
+  {
+    name: 'cursor: pages that are bounded in bytes partition the result too, hold one event at least, and none beyond the bound',
+    async run({ store }) {
+      const sizes = [10, 100, 40_000, 10, 90_000, 150_000, 10, 10, 70_000, 10]
+      const facts = sizes.map((size, i) => say(`p${i}`, 'x'.repeat(size)))
+      const id = await begin(store, 'c', facts)
+      const leafId = `p${sizes.length - 1}`
+      for (const order of ORDERS) {
+        for (const filter of [{}, { kinds: ['MessageEvent'] as const }, { text: 'x' }, { leafId }]) {
+          const query = { conversationId: id, order, ...filter }
+          const whole = idsOf(await searchAll(store, query))
+          equal(whole.length, sizes.length, 'events found')
+          for (const maxBytes of [1, 1_000, 100_000, 10_000_000]) {
+            const found: (string | null)[] = []
+            let cursor: string | null = null
+            do {
+              const page: EventPage = await store.search({
+                ...query,
+                maxBytes,
+                ...(cursor !== null && { cursor }),
+              })
+              const bytes = page.items.map(({ fact }) => JSON.stringify(fact).length)
+              const before = bytes.slice(0, -1).reduce((sum, each) => sum + each, 0)
+              holds(page.items.length > 0, `a page of at most ${maxBytes} bytes held nothing`)
+              holds(before < maxBytes + 2_000, `a page of at most ${maxBytes} bytes went on after ${before}`)
+              found.push(...idsOf(page.items))
+              cursor = page.next_page_id
+            } while (cursor !== null)
+            equal(found, whole, `pages of ${maxBytes} bytes, ${order}`)
+          }
+        }
+      }
+      await rejects(
+        'invalid_query',
+        () => store.search({ conversationId: id, maxBytes: 0 }).then(() => undefined),
+        'no bytes',
+      )
     },
   },
   {

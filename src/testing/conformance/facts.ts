@@ -1,10 +1,10 @@
-/** Small events for trials: an id and a few words go in, an event as a producer would write it comes out. */
+/** Small events for trials, as a producer would write them. */
 
 import { isQuarantined, type Fact } from '../../event/quarantine.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, MessageEvent, PauseEvent } from '../../event/types.ts'
-import type { Store } from '../../store/store.ts'
-import type { StoredEvent } from '../../store/stored-event.ts'
+import type { Store } from '../../store/contract/store.ts'
+import type { StoredEvent } from '../../store/contract/stored-event.ts'
 
 type Identity = Pick<Event, 'timestamp' | 'parent_id'>
 

@@ -1,6 +1,6 @@
-/** The conformance kit: a way to open a store goes in, named cases come out, which any test runner can run. */
+/** The conformance kit: named cases that hold any store to the contract, for any test runner. */
 
-import type { Store } from '../../store/store.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { APPEND_IDS } from './append-ids.ts'
 import { APPEND_IMPORT } from './append-import.ts'
 import { APPEND_TREE } from './append-tree.ts'
@@ -45,12 +45,12 @@ export interface ConformanceOptions {
   /** Opens a store that holds nothing, apart from all others that were opened. */
   open(): Promise<Store>
   /**
-   * Opens the data of an open or closed store once more, as another process would, or the same one after a crash. Left out by a store
-   * that forgets with its process: the cases that need it are then not in the list.
+   * Opens the data of an open or closed store once more, as another process would, or the same one after a crash. Left
+   * out by a store that forgets with its process: the cases that need it are then not in the list.
    */
   reopen?(store: Store): Promise<Store>
   /** How long a watch may take to wake, in milliseconds. Default: 20,000. */
-  readonly patience?: number
+  readonly watchTimeout?: number
   /** Cases that the store is known to fail, by their whole name, each with the reason. */
   readonly skip?: readonly { readonly case: string; readonly reason: string }[]
 }
@@ -61,13 +61,17 @@ export interface ConformanceCase {
   readonly name: string
   /** Why it is skipped; null when it is run. */
   readonly skipped: string | null
-  /** Tries it on a store of its own. Rejects, with what was wrong, when the sentence is not true of it; does nothing when skipped. */
+  /**
+   * Tries it on a store of its own. Rejects, with what was wrong, when the sentence is not true of it; does nothing
+   * when skipped.
+   */
   run(): Promise<void>
 }
 
 /**
- * The cases that a store must pass: every sentence of the contract in `Store`, the laws C and S, and what a store must be able to keep.
- * Each opens a store of its own and closes it. Run them one after the other; a case may take some seconds on a slow disk.
+ * The cases that a store must pass: every sentence of the contract in `Store`, the laws C and S, and what a store must
+ * be able to keep. Each opens a store of its own and closes it. Run them one after the other; a case may take some
+ * seconds on a slow disk.
  *
  * @throws an Error for a skip without reason, or of a case that there is not.
  *
@@ -101,7 +105,7 @@ async function tryOn(check: Check, options: ConformanceOptions): Promise<void> {
     const store = await open(options.open())
     await check.run({
       store,
-      patience: options.patience ?? 20_000,
+      watchTimeout: options.watchTimeout ?? 20_000,
       reopen: async () => {
         if (options.reopen === undefined) throw new Error(`${options.name} cannot be opened again`)
         return open(options.reopen(store))

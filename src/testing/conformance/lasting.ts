@@ -1,6 +1,6 @@
-/** Checks of the end and of a new start: what was acknowledged is there, what was closed answers no more. */
+/** Checks of the end and of a new start: what was acknowledged is there, what was closed is of no use any more. */
 
-import type { Store } from '../../store/store.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, leaf, pause, pauses, say } from './facts.ts'
@@ -115,7 +115,7 @@ export const LASTING: readonly Check[] = [
     },
   },
   {
-    name: 'close: calls that were made before it are answered',
+    name: 'close: calls that were made before it are carried out',
     async run({ store }) {
       await begin(store, 'c')
       const pending = Array.from({ length: 10 }, (_, i) => store.append('c', [pause(`p${i}`)]))

@@ -1,6 +1,7 @@
 /** Checks of run leases: who holds one, for how long, and which appends it keeps out. */
 
 import { equal, holds, rejects } from './assert.ts'
+import type { Lease } from '../../store/contract/lease.ts'
 import type { Check } from './check.ts'
 import { begin, idsOf, pause } from './facts.ts'
 
@@ -9,6 +10,12 @@ const SHORT = 30
 
 const after = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+/** Ids in the order of a list. By code points the last stands behind the one before it, by UTF-16 units before. */
+const IDS = ['B', 'a', 'a b', 'b', 'é', '\uffee', '\u{1f600}']
+
+const inOrder = (leases: readonly Lease[]): Lease[] =>
+  IDS.flatMap((id) => leases.find(({ conversationId }) => conversationId === id) ?? [])
 
 export const LEASES: readonly Check[] = [
   {
@@ -155,7 +162,7 @@ export const LEASES: readonly Check[] = [
       for (const owner of ['', 'a\u0000', '\ud800'])
         await rejects('invalid_id', () => store.acquireLease(id, owner, LONG), JSON.stringify(owner))
       for (const ttl of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-        await rejects('invalid_query', () => store.acquireLease(id, 'me', ttl), String(ttl))
+        await rejects('invalid_argument', () => store.acquireLease(id, 'me', ttl), String(ttl))
       }
       equal(await store.getLease('d'), null, 'the lease of an unknown conversation')
       const none = { conversationId: 'd', owner: 'me', generation: 1, expiresAt: 0 }
@@ -164,6 +171,61 @@ export const LEASES: readonly Check[] = [
         [false, false],
         'giving back none',
       )
+    },
+  },
+  {
+    name: 'lease: those that were not given back are listed in the order of ids, and of them those that have expired',
+    async run({ store }) {
+      const live: Lease[] = []
+      const expired: Lease[] = []
+      for (const [i, id] of ['b', 'B', 'a', 'a b', 'é', '\uffee', '\u{1f600}'].entries()) {
+        await begin(store, id)
+        const lease = await store.acquireLease(id, `owner ${i}`, i % 2 === 0 ? SHORT : LONG)
+        if (lease !== null) (i % 2 === 0 ? expired : live).push(lease)
+      }
+      await begin(store, 'never taken')
+      await begin(store, 'given back')
+      const back = await store.acquireLease('given back', 'me', LONG)
+      holds(back !== null && (await store.releaseLease(back)), 'a lease should be given back')
+      const gone = await begin(store, 'deleted')
+      await store.acquireLease(gone, 'me', SHORT)
+      await store.deleteConversation(gone)
+      await after(2 * SHORT)
+      equal(await store.listLeases(), inOrder([...live, ...expired]), 'all')
+      equal(await store.listLeases({ expired: false }), inOrder([...live, ...expired]), 'expired or not')
+      equal(await store.listLeases({ expired: true }), inOrder(expired), 'those that have expired')
+      for (const query of [{}, { expired: true }]) {
+        const paged: Lease[] = []
+        for (let page: Lease[] = [], last: string | undefined; ; last = page.at(-1)?.conversationId) {
+          page = await store.listLeases({ ...query, limit: 2, ...(last !== undefined && { after: last }) })
+          paged.push(...page)
+          if (page.length < 2) break
+        }
+        equal(paged, await store.listLeases(query), 'in pages of two')
+      }
+      const taken = await store.acquireLease('b', 'another', LONG)
+      equal(
+        (await store.listLeases({ after: 'a b', limit: 1 }))[0],
+        taken,
+        'one that has expired and was taken over',
+      )
+      equal(
+        (await store.listLeases({ expired: true })).map(({ conversationId }) => conversationId),
+        ['a', 'é', '\u{1f600}'],
+        'those that have expired by then',
+      )
+    },
+  },
+  {
+    name: 'lease: a list that cannot be asked for is invalid_argument',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      await store.acquireLease(id, 'me', LONG)
+      for (const limit of [0, -1, 0.5, 101, Number.NaN])
+        await rejects('invalid_argument', () => store.listLeases({ limit }), `limit ${limit}`)
+      for (const place of ['', 'a\u0000', '\ud800'])
+        await rejects('invalid_argument', () => store.listLeases({ after: place }), JSON.stringify(place))
+      equal((await store.listLeases({ after: 'a', limit: 100 })).length, 1, 'the most that a page holds')
     },
   },
 ]

@@ -4,9 +4,9 @@ import type {
   ConversationFilter,
   ConversationOrder,
   ConversationRecord,
-} from '../../store/conversation-record.ts'
-import { compareIds } from '../../store/record.ts'
-import type { Store } from '../../store/store.ts'
+} from '../../store/contract/conversation-record.ts'
+import { compareIds } from '../../store/kit/record.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, pause } from './facts.ts'
@@ -126,7 +126,7 @@ export const LISTS: readonly Check[] = [
       for (const [i, [filter, fits]] of filters.entries()) {
         for (const [other, fitsToo] of [[{}, () => true] as const, ...filters.slice(i + 1, i + 8)]) {
           const both = { ...filter, ...other }
-          // Two wishes for one field: the latter stands.
+          // Two values for one field: the latter counts.
           const expected = records.filter(
             (record) => fitsToo(record) && (Object.keys(other)[0] === Object.keys(filter)[0] || fits(record)),
           )

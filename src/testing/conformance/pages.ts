@@ -1,15 +1,17 @@
-/** Queries go in; all their pages come out, checked one by one, and beside them what a naive reading of the query gives. */
+/** Reads all pages of a query, checked one by one beside a naive reading of it. */
 
 import { isQuarantined } from '../../event/quarantine.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { parseInstant } from '../../event/time.ts'
-import { foldText, messageText } from '../../store/message-text.ts'
-import type { EventFilter, EventQuery, Page } from '../../store/query.ts'
-import type { Store } from '../../store/store.ts'
-import type { StoredEvent } from '../../store/stored-event.ts'
+import { foldText, messageText } from '../../store/kit/query/message-text.ts'
+import type { EventFilter, EventQuery, Page } from '../../store/contract/query.ts'
+import type { Store } from '../../store/contract/store.ts'
+import type { StoredEvent } from '../../store/contract/stored-event.ts'
 import { holds } from './assert.ts'
 
-/** All items of a list, page after page; fails when a page is empty or short before the last, or the list does not end. */
+/**
+ * All items of a list, page after page; fails when a page is empty or short before the last, or the list does not end.
+ */
 export async function allPages<T>(
   limit: number,
   page: (cursor: { readonly cursor?: string }) => Promise<Page<T>>,
@@ -44,8 +46,9 @@ export function searchNaively(log: readonly StoredEvent[], filter: EventFilter):
   const path = leafId === undefined ? null : pathOf(log, leafId)
   return log
     .filter((event) => {
-      const { fact, stands, time } = event
-      if (isQuarantined(fact) || !stands) return false
+      const { fact, inTree } = event
+      const time = BigInt(event.time)
+      if (isQuarantined(fact) || !inTree) return false
       return (
         (kinds === undefined || kinds.includes(fact.kind)) &&
         !excludeKinds.includes(fact.kind) &&
@@ -56,12 +59,12 @@ export function searchNaively(log: readonly StoredEvent[], filter: EventFilter):
         (path === null || path.has(event))
       )
     })
-    .toSorted((a, b) => (a.time === b.time ? a.seq - b.seq : a.time < b.time ? -1 : 1))
+    .toSorted((a, b) => (a.time === b.time ? a.seq - b.seq : BigInt(a.time) < BigInt(b.time) ? -1 : 1))
 }
 
 /** The events from one up to its root; none for an id that nothing in the tree has. */
 export function pathOf(log: readonly StoredEvent[], leafId: string): Set<StoredEvent> {
-  const byId = new Map(log.flatMap((event) => (event.stands && event.id !== null ? [[event.id, event]] : [])))
+  const byId = new Map(log.flatMap((event) => (event.inTree && event.id !== null ? [[event.id, event]] : [])))
   const path = new Set<StoredEvent>()
   for (let at = byId.get(leafId); at !== undefined; at = byId.get(at.parentId ?? '')) path.add(at)
   return path

@@ -1,7 +1,7 @@
 /** Checks of the leaf filter: only what lies on the path to an event, however the tree branches (law T). */
 
 import type { Fact } from '../../event/quarantine.ts'
-import type { Store } from '../../store/store.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { equal } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, idsOf, leaf, pause, pauses, say, update } from './facts.ts'

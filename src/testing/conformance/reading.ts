@@ -1,10 +1,38 @@
 /** Checks of read, get and getMany. */
 
+import { parseInstant } from '../../event/time.ts'
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, idsOf, pause, pauses, say } from './facts.ts'
 
 export const READING: readonly Check[] = [
+  {
+    name: 'read: what a store gives can be sent as JSON, and says the same there, to the ends of the calendar',
+    async run({ store }) {
+      const times = [
+        '0000-01-01T00:00:00.000001+23:59',
+        '2255-06-06T00:00:00.000001Z',
+        '9999-12-31T23:59:59.999999-23:59',
+      ]
+      const id = await begin(store, 'c')
+      const given = times.map((timestamp, at) => pause(`p${at}`, { timestamp }))
+      const appended = await store.append(id, given, { mode: 'import' })
+      const page = await store.search({ conversationId: id })
+      const found = [
+        page,
+        appended.events,
+        await store.read(id),
+        await store.get(id, 'p1'),
+        await store.getMany(id, ['p2']),
+      ]
+      equal(JSON.parse(JSON.stringify(found)), found, 'as JSON')
+      equal(
+        page.items.map(({ time }) => time),
+        times.map((timestamp) => String(parseInstant(timestamp))),
+        'times, to the microsecond',
+      )
+    },
+  },
   {
     name: 'read: forward and backward, from anywhere, at most so many',
     async run({ store }) {
@@ -51,7 +79,7 @@ export const READING: readonly Check[] = [
     },
   },
   {
-    name: 'read: positions, limits and directions that are none are invalid_query',
+    name: 'read: positions, limits and directions that are none are invalid_argument',
     async run({ store }) {
       const id = await begin(store, 'c', pauses(3))
       const wrong = [
@@ -63,7 +91,7 @@ export const READING: readonly Check[] = [
         { direction: 'up' as 'forward' },
       ]
       for (const options of wrong) {
-        await rejects('invalid_query', () => store.read(id, options), JSON.stringify(options))
+        await rejects('invalid_argument', () => store.read(id, options), JSON.stringify(options))
       }
     },
   },

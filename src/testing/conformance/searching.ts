@@ -3,9 +3,9 @@
 import * as fc from 'fast-check'
 import { EVENT_KINDS, type EventKind } from '../../event/kinds.ts'
 import type { Source } from '../../event/shapes.ts'
-import type { EventFilter } from '../../store/query.ts'
-import { formatInstant } from '../../store/record.ts'
-import type { StoredEvent } from '../../store/stored-event.ts'
+import type { EventFilter } from '../../store/contract/query.ts'
+import { formatInstant } from '../../store/kit/record.ts'
+import type { StoredEvent } from '../../store/contract/stored-event.ts'
 import { hostileLog } from '../hostile-log.ts'
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
@@ -52,7 +52,7 @@ function filterOf(conversationId: string, wish: Wish, log: readonly StoredEvent[
   const { kinds, exclude, source, text, gte, lt, leaf } = wish
   const entry = (at: number): StoredEvent | undefined => log[at % Math.max(1, log.length)]
   const instant = ([at, shift]: readonly [number, number]): string =>
-    formatInstant((entry(at)?.time ?? 0n) + BigInt(shift))
+    formatInstant(BigInt(entry(at)?.time ?? 0) + BigInt(shift))
   return {
     conversationId,
     ...(kinds !== null && { kinds }),

@@ -1,7 +1,7 @@
-/** Checks of snapshots: bytes that stand beside a log, come out as they went in, and go with it. */
+/** Cases for snapshots: they are given back byte for byte, and go when their conversation goes. */
 
-import type { SnapshotPart } from '../../store/snapshot.ts'
-import type { Store } from '../../store/store.ts'
+import type { SnapshotPart } from '../../store/contract/snapshot.ts'
+import type { Store } from '../../store/contract/store.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, pause, pauses } from './facts.ts'
@@ -11,7 +11,7 @@ const part = (number: number, ...bytes: readonly number[]): SnapshotPart => ({
   bytes: Uint8Array.from(bytes),
 })
 
-/** So many parts that all hold the same byte: parts of several saves are told apart by it. */
+/** So many parts that all hold the same byte: parts of several saves differ in it. */
 const marked = (mark: number, count: number): SnapshotPart[] =>
   Array.from({ length: count }, (_, i) => ({ part: i, bytes: new Uint8Array(500).fill(mark) }))
 
@@ -29,7 +29,7 @@ async function has(store: Store, id: string, expected: readonly SnapshotPart[], 
   }
 }
 
-/** Saves complete snapshots by two hands at once, and looks at each moment whether what is there is one of them. */
+/** Saves complete snapshots by two stores at once, and looks again and again whether what is there is one of them. */
 async function neverMixes(one: Store, two: Store): Promise<void> {
   const id = await begin(one, 'c')
   const counts = [3, 7, 5, 2, 6, 4]
@@ -111,7 +111,7 @@ export const SNAPSHOTS: readonly Check[] = [
     },
   },
   {
-    name: 'snapshot: nobody can change it through what went in or came out, which are plain bytes',
+    name: 'snapshot: it cannot be changed through what went in or came out, which are plain bytes',
     async run({ store }) {
       const id = await begin(store, 'c')
       const given = part(0, 1, 2, 3)
@@ -131,7 +131,7 @@ export const SNAPSHOTS: readonly Check[] = [
       const id = await begin(store, 'c', pauses(3))
       const lease = await store.acquireLease(id, 'me', 60_000)
       const before = [await store.getConversation(id), await store.read(id)]
-      // A clock may tell no more than milliseconds, and a later updatedAt must show.
+      // A clock may give no more than milliseconds, and a later updatedAt must show.
       await new Promise((resolve) => setTimeout(resolve, 5))
       await store.saveSnapshot(id, [part(0, 1), part(1, 1)])
       await store.saveSnapshot(id, [part(0, 2)], { complete: true })
@@ -201,7 +201,7 @@ export const SNAPSHOTS: readonly Check[] = [
     },
   },
   {
-    name: 'snapshot: part numbers that are none are invalid_query, and nothing is written',
+    name: 'snapshot: part numbers that are none are invalid_argument, and nothing is written',
     async run({ store }) {
       const id = await begin(store, 'c')
       await store.saveSnapshot(id, [part(0, 1)])
@@ -214,17 +214,17 @@ export const SNAPSHOTS: readonly Check[] = [
       ]
       for (const parts of wrong) {
         const save = () => store.saveSnapshot(id, [part(0, 2), ...parts], { complete: true })
-        await rejects('invalid_query', save, `part ${String(parts[0]?.part)} of ${parts.length}`)
+        await rejects('invalid_argument', save, `part ${String(parts[0]?.part)} of ${parts.length}`)
       }
       await has(store, id, [part(0, 1)], 'after them all')
     },
   },
   {
-    name: 'snapshot: of complete ones saved at once one is there, whole, at every moment',
+    name: 'snapshot: of complete ones saved at once one is there, whole, at any time',
     run: ({ store }) => neverMixes(store, store),
   },
   {
-    name: 'snapshot: of complete ones saved by two processes at once one is there, whole, at every moment',
+    name: 'snapshot: of complete ones saved by two processes at once one is there, whole, at any time',
     reopens: true,
     run: async ({ store, reopen }) => neverMixes(store, await reopen()),
   },

@@ -1,18 +1,18 @@
-/** Checks of watch: whoever watches is woken after an append, some time, wherever it was made. */
+/** Checks of watch: a watch is woken after an append, some time, wherever it was made. */
 
-import type { Store, Unwatch } from '../../store/store.ts'
+import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { equal } from './assert.ts'
 import type { Check } from './check.ts'
 import { begin, pause } from './facts.ts'
 
-/** Calls back with what ends the wait; fails when nobody ends it in time. */
+/** Calls back with what ends the wait; fails when nothing ends it in time. */
 function wait(
-  patience: number,
+  watchTimeout: number,
   what: string,
   start: (end: (error?: unknown) => void) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${what}, after ${patience} ms`)), patience)
+    const timer = setTimeout(() => reject(new Error(`${what}, after ${watchTimeout} ms`)), watchTimeout)
     start((error) => {
       clearTimeout(timer)
       if (error === undefined) resolve()
@@ -22,11 +22,11 @@ function wait(
 }
 
 /** Watches, appends by another hand, and waits until the watch has led to every event. */
-async function isWoken(patience: number, watching: Store, writing: Store): Promise<void> {
+async function isWoken(watchTimeout: number, watching: Store, writing: Store): Promise<void> {
   const id = await begin(writing, 'c')
   const ids = ['a', 'b', 'd']
   const ends: Unwatch[] = []
-  const woken = wait(patience, 'the watch did not lead to every event', (end) => {
+  const woken = wait(watchTimeout, 'the watch did not lead to every event', (end) => {
     const wake = (): void => {
       watching.read(id).then((events) => events.length === ids.length && end(), end)
     }
@@ -38,20 +38,20 @@ async function isWoken(patience: number, watching: Store, writing: Store): Promi
 
 export const WATCHING: readonly Check[] = [
   {
-    name: 'watch: an append wakes whoever watches the conversation',
-    run: ({ store, patience }) => isWoken(patience, store, store),
+    name: 'watch: an append wakes the watches of the conversation',
+    run: ({ store, watchTimeout }) => isWoken(watchTimeout, store, store),
   },
   {
     name: 'watch: an append in another process wakes as well',
     reopens: true,
-    run: async ({ store, reopen, patience }) => isWoken(patience, store, await reopen()),
+    run: async ({ store, reopen, watchTimeout }) => isWoken(watchTimeout, store, await reopen()),
   },
   {
     name: 'watch: several watches, of a conversation that is yet to be, each ended by itself',
-    async run({ store, patience }) {
+    async run({ store, watchTimeout }) {
       let woken = 0
       const endFirst = store.watch('é 😀', () => (woken += 1))
-      const second = wait(patience, 'the second watch was not woken', (end) => {
+      const second = wait(watchTimeout, 'the second watch was not woken', (end) => {
         const endSecond = store.watch('é 😀', () => {
           end()
           endSecond()

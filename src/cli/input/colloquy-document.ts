@@ -1,6 +1,7 @@
-/** A record goes in, the document that keeps what agent servers' documents have no place for comes out; and back. */
+/** The document in which an export keeps what the documents of agent servers have no place for. */
 
-import { canonicalJson, type ConversationRecord, isLegalId, type JsonObject, parseInstant } from '../index.ts'
+import type { ConversationRecord } from '../../index.ts'
+import { canonicalJson, isLegalId, type JsonObject, parseInstant } from '../../event/index.ts'
 import { asObject, type Description, describeDocuments, tagsIn, titleIn } from './documents.ts'
 
 /** Raised when a field changes its meaning. */

@@ -1,12 +1,14 @@
-/** What became of an imported file goes in; lines of text come out, or the JSON object that tells it. */
+/** Shows what became of an imported file, as text or as JSON. */
 
-import { maskSecrets, UPCASTERS } from '../../index.ts'
-import type { RepairCode, Report } from '../import/report.ts'
-import { glimpseIssue } from './describe.ts'
-import { heading, type Page } from './page.ts'
-import { repairRows } from './replay.ts'
-import type { Repair } from './repairs.ts'
-import { counted, glimpse, safe } from './text.ts'
+import { maskSecrets } from '../../index.ts'
+import { UPCASTERS } from '../../event/index.ts'
+import type { LineIssue } from '../input/recording.ts'
+import type { RepairCode, ImportReport } from './report.ts'
+import { glimpseIssue } from '../show/describe.ts'
+import { heading, type Page } from '../show/page.ts'
+import { repairRows } from '../show/replay.ts'
+import type { Repair } from '../show/repairs.ts'
+import { counted, glimpse, safe } from '../print/text.ts'
 
 const REPAIRS: Readonly<Record<RepairCode, { readonly what: string; readonly detail: string }>> = {
   duplicate_id: { what: 'repeated id', detail: 'kept beside the tree' },
@@ -14,8 +16,10 @@ const REPAIRS: Readonly<Record<RepairCode, { readonly what: string; readonly det
   unreadable_timestamp: { what: 'unreadable time', detail: 'has the time of the event before it' },
 }
 
+const plainIssue = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => ({ line, kind, loc, msg, type })
+
 /** The report as one JSON object, with every secret masked. */
-export function importAnswer(report: Report): Readonly<Record<string, unknown>> {
+export function importAnswer(report: ImportReport): Readonly<Record<string, unknown>> {
   const { file, conversation, created, events, added, skipped, quarantined, head, notes } = report
   return maskSecrets({
     file,
@@ -27,13 +31,8 @@ export function importAnswer(report: Report): Readonly<Record<string, unknown>> 
     skipped,
     upcasts: Array.from(report.upcasts, ([name, { count, line }]) => ({ name, count, line })),
     quarantined,
-    issues: report.issues.map(({ line, kind, issue: { loc, msg, type } }) => ({
-      line,
-      kind,
-      loc,
-      msg,
-      type,
-    })),
+    issues: report.issues.map(plainIssue),
+    warnings: report.warnings.map(plainIssue),
     repairs: Array.from(report.repairs, ([code, { count, line }]) => ({ code, count, line })),
     head: head ?? null,
     notes,
@@ -41,10 +40,11 @@ export function importAnswer(report: Report): Readonly<Record<string, unknown>> 
 }
 
 /** How many events of the file were there already. */
-const present = ({ events, added, head }: Report): number => events - added + (head?.added === true ? 1 : 0)
+const present = ({ events, added, head }: ImportReport): number =>
+  events - added + (head?.added === true ? 1 : 0)
 
 /** Shows the report to people. */
-export function* showImport(page: Page, report: Report, database: string): IterableIterator<string> {
+export function* showImport(page: Page, report: ImportReport, database: string): IterableIterator<string> {
   const { file, conversation, created, events, added, head, notes, skipped } = report
   const there = present(report)
   const counts = [
@@ -65,17 +65,17 @@ export function* showImport(page: Page, report: Report, database: string): Itera
   for (const note of notes) yield `  ${page.paint('warn', 'note')}: ${glimpse(note)}`
 }
 
-function repairs({ upcasts, issues, repairs, quarantined }: Report): Repair[] {
+function repairs({ upcasts, issues, warnings, repairs, quarantined }: ImportReport): Repair[] {
   const lines = new Set<number>()
   const aside = issues.flatMap(({ line, issue }): Repair[] => {
     if (lines.has(line)) return []
     lines.add(line)
-    return [{ line, what: 'set aside', detail: glimpseIssue(issue) }]
+    return [{ line, what: 'quarantined', detail: glimpseIssue(issue) }]
   })
   const more = quarantined - aside.length
   const last = aside.at(-1)
   if (more > 0 && last !== undefined)
-    aside.push({ line: last.line, what: 'set aside', detail: `and ${counted(more, 'more line')}` })
+    aside.push({ line: last.line, what: 'quarantined', detail: `and ${counted(more, 'more line')}` })
   const older = Array.from(upcasts, ([name, { line, count }]): Repair => {
     const about = UPCASTERS.find((upcaster) => upcaster.name === name)?.description ?? ''
     return { line, what: 'older shape', detail: `${name}${times(count)}: ${about}` }
@@ -84,7 +84,8 @@ function repairs({ upcasts, issues, repairs, quarantined }: Report): Repair[] {
     const { what, detail } = REPAIRS[code]
     return { line, what, detail: count === 1 ? detail : `${times(count).trim()}: ${detail}` }
   })
-  return [...older, ...aside, ...righted].toSorted((a, b) => a.line - b.line)
+  const odd = warnings.map(({ line, issue }): Repair => ({ line, what: 'odd', detail: glimpseIssue(issue) }))
+  return [...older, ...aside, ...odd, ...righted].toSorted((a, b) => a.line - b.line)
 }
 
 const times = (count: number): string => (count === 1 ? '' : ` on ${counted(count, 'line')}`)

@@ -1,14 +1,9 @@
-/** The documents of a persisted conversation go in, what they say of its record comes out; and back. */
+/** Reads and writes the documents that agent servers keep beside a conversation's events. */
 
-import {
-  type ConversationRecord,
-  isLegalId,
-  type JsonObject,
-  type JsonValue,
-  type NewConversation,
-  parseInstant,
-} from '../index.ts'
-import { dashed, undashed } from './db/uuid.ts'
+import type { ConversationRecord } from '../../index.ts'
+import { isLegalId, type JsonObject, type JsonValue, parseInstant } from '../../event/index.ts'
+import type { NewConversation } from '../../store/kit/index.ts'
+import { dashed, undashed } from '../db/uuid.ts'
 
 /** What a record is made of, and when it was; `id` is null where nothing says it. */
 export type Description = Required<Omit<NewConversation, 'id'>> & {
@@ -59,8 +54,8 @@ export function headIn({ baseState }: Documents): string | null | undefined {
 }
 
 /**
- * The documents of a record as an export writes them: as they were kept, with what has changed since, and what an agent server needs to
- * find it.
+ * The documents of a record as an export writes them: as they were kept, with what has changed since, and what an agent
+ * server needs to find it.
  */
 export function documentsOf(record: ConversationRecord): { meta: JsonObject; baseState: JsonObject } {
   const kept = keptDocuments(record)

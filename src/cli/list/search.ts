@@ -1,17 +1,17 @@
-/** A search goes in; one page of a stored conversation's events is printed. */
+/** Prints one page of a stored conversation's events. */
 
 import { hasCode, maskSecrets, type Store, type StoredEvent } from '../../index.ts'
 import { attempt } from '../attempt.ts'
 import { getConversation } from '../db/conversation.ts'
 import { withStore } from '../db/open.ts'
 import { FileError } from '../failure.ts'
-import { type Io, writeAll, writeLines } from '../io.ts'
-import { jsonLine } from '../json.ts'
-import { progressOn } from '../progress.ts'
-import type { SearchRequest } from '../request.ts'
+import { type Io, writeAll, writeLines } from '../print/io.ts'
+import { jsonLine } from '../print/json.ts'
+import { progressOn } from '../print/progress.ts'
+import type { SearchRequest } from '../args/request.ts'
 import type { Page } from '../show/page.ts'
 import { showSearch } from '../show/search.ts'
-import { quoted } from '../show/text.ts'
+import { quoted } from '../print/text.ts'
 
 /** Prints one page. Resolves to the exit code. */
 export async function searchEvents(request: SearchRequest, io: Io, page: Page): Promise<number> {
@@ -33,7 +33,7 @@ async function findEvents(store: Store, request: SearchRequest) {
   const { filter, descending, limit, page } = request
   const { id } = await getConversation(store, request.conversation)
   const { leafId } = filter
-  // The store finds nothing above an event that is not there; whoever typed its id wants to know.
+  // The store finds nothing above an event that is not there; the user who typed its id wants to know.
   if (leafId !== undefined && (await store.get(id, leafId).catch(noSuchId)) === null)
     throw new FileError('unknown_event', `no event ${quoted(leafId)} in this conversation`)
   return store.search({

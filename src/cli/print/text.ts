@@ -1,4 +1,4 @@
-/** Text from anywhere goes in, text that is safe on a terminal and has a known width comes out. */
+/** Text that is safe on a terminal and of known width, wherever it came from. */
 
 // Characters that move the cursor, change colours, hide or reorder what follows: none of them may reach a terminal.
 const UNSAFE =
@@ -25,7 +25,9 @@ function picture(char: string): string {
   return code === 0x7f ? '\u2421' : '\ufffd'
 }
 
-/** The text with every character that could drive a terminal replaced by a picture of it; line ends are controls too. */
+/**
+ * The text with every character that could drive a terminal replaced by a picture of it; line ends are controls too.
+ */
 export function safe(text: string): string {
   return PRINTABLE_ASCII.test(text) ? text : text.replace(UNSAFE, picture)
 }

@@ -1,13 +1,16 @@
 /** What stands beside the event files of a persisted conversation, and which names are which. */
 
-/** The documents of a conversation: those of agent servers, and the one in which this program keeps what has no place in them. */
+/**
+ * The documents of a conversation: those of agent servers, and the one in which this program keeps what has no place in
+ * them.
+ */
 export const DOCUMENTS = ['meta.json', 'base_state.json', 'colloquy.json'] as const
 
 /** The name of a document. */
 export type DocumentName = (typeof DOCUMENTS)[number]
 
 /** What is known of a conversation beside its events. */
-export interface Surroundings {
+export interface SidecarFiles {
   /** The name of its folder, which agent servers call by the conversation's id; null where there is none. */
   readonly folder: string | null
   /** The bytes of the documents that are there. */

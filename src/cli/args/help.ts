@@ -1,4 +1,4 @@
-/** The help pages: the table of commands goes in, lines of text come out. */
+/** The help pages, made from the table of commands, so that no option is left out. */
 
 import { type CommandFacts, type CommandName, COMMANDS } from './commands.ts'
 

@@ -1,4 +1,4 @@
-/** A word and those that are known go in, the one that was probably meant comes out. */
+/** The known word that a mistyped one probably meant. */
 
 /** How many letters may be wrong, left out or too many: more in longer words, and never most of them. */
 const allowed = (word: string): number => Math.min(2, Math.floor(word.length / 3))

@@ -1,8 +1,8 @@
-/** The words of a command line go in; options that are known, with the values they need, and what is left come out. */
+/** Splits the words of a command line into options with their values and operands. */
 
 import { parseArgs } from 'node:util'
 import { type CommandName, COMMANDS, type Flag } from './commands.ts'
-import { UsageError } from './failure.ts'
+import { UsageError } from '../failure.ts'
 
 const OPTIONS = {
   json: { type: 'boolean' },
@@ -26,10 +26,12 @@ const OPTIONS = {
   host: { type: 'string' },
   port: { type: 'string' },
   workspace: { type: 'string' },
+  memory: { type: 'string' },
   config: { type: 'string' },
   'max-events': { type: 'string' },
   summary: { type: 'string' },
   budget: { type: 'string' },
+  laws: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'V' },
 } as const satisfies Record<Flag | 'help' | 'version', { type: 'boolean' | 'string'; short?: string }>
@@ -69,7 +71,7 @@ export function readOptions(argv: readonly string[]): { options: Given; words: s
   return { options, words }
 }
 
-/** No option begins with a digit: `-5` is a number, which whoever reads it may refuse in better words. */
+/** No option begins with a digit: `-5` is a number, which the command that reads it may refuse in better words. */
 const isOptionLike = (value: string): boolean => /^-(?!\d)/.test(value)
 
 const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)

@@ -1,21 +1,21 @@
-/** A file name, or a record in a store, goes in; the conversation that was recorded there comes out, folded and with line numbers. */
+/** A recorded conversation, folded, with the line of each event: what all commands that show something start from. */
 
 import {
   type ConversationRecord,
   type Fact,
   initialState,
-  type Issue,
   isQuarantined,
   reduce,
   type State,
   type Store,
-} from '../index.ts'
-import { readLog } from './db/conversation.ts'
-import { FileError } from './failure.ts'
-import { decodePiece } from './input/decode.ts'
-import { type Form, openInput } from './input/open.ts'
-import type { Io } from './io.ts'
-import type { Progress } from './progress.ts'
+} from '../../index.ts'
+import { decodeEvent, type Issue } from '../../event/index.ts'
+import { readLog } from '../db/conversation.ts'
+import { FileError } from '../failure.ts'
+import { decodePiece } from './decode.ts'
+import { type Form, openInput } from './open.ts'
+import type { Io } from '../print/io.ts'
+import type { Progress } from '../print/progress.ts'
 
 /** An issue and the line it is about. */
 export interface LineIssue {
@@ -47,20 +47,23 @@ export interface Recording {
   readonly conversation: string | null
   /** How the text of a file is divided; null for a database. */
   readonly form: Form | null
-  /** The fold of the log; of no events where nobody asked for it. */
+  /** The fold of the log; of no events where it is not asked for. */
   readonly state: State
   /** The line number of each position of the log; for a database the position plus 1. */
   readonly lines: readonly number[]
   /** How many lines could not be read as events. */
   readonly quarantined: number
   readonly issues: readonly LineIssue[]
+  /** What is wrong with events that load all the same. */
+  readonly warnings: readonly LineIssue[]
   readonly broken: Broken | null
   readonly upcasts: ReadonlyMap<string, Upcasts>
 }
 
 /**
- * Reads and folds one file, a chunk at a time. Without the fold no event is kept, so that a file may be larger than memory.
- * @throws FileError when the file has no answer.
+ * Reads and folds one file, a chunk at a time. Without the fold no event is kept, so that a file may be larger than
+ * memory.
+ * @throws FileError when the file has no result.
  */
 export async function readRecording(
   file: string,
@@ -71,13 +74,14 @@ export async function readRecording(
   const { form, pieces } = await openInput(file, io)
   const lines: number[] = []
   const issues: LineIssue[] = []
+  const warnings: LineIssue[] = []
   const upcasts = new Map<string, Upcasts>()
   let broken: Broken | null = null
   let quarantined = 0
   let state = initialState()
   for await (const batch of pieces) {
     for (const { line, bytes } of batch) {
-      const { fact, upcasts: names, broken: why } = decodePiece(bytes)
+      const { fact, upcasts: names, warnings: odd, broken: why } = decodePiece(bytes)
       if (fold) state = reduce(state, fact)
       lines.push(line)
       for (const name of names) count(upcasts, name, line)
@@ -86,15 +90,18 @@ export async function readRecording(
         throw new FileError('not_json', `element ${line} is not JSON`)
       if (isQuarantined(fact)) quarantined += 1
       issues.push(...issuesOf(fact, line))
+      warnings.push(...warningsOf(fact, odd, line))
     }
     progress.tick(lines.length)
   }
   if (broken !== null && broken.count === lines.length)
     throw new FileError('not_json', noneIsJson(broken, form))
-  return { file, conversation: null, form, state, lines, quarantined, issues, broken, upcasts }
+  return { file, conversation: null, form, state, lines, quarantined, issues, warnings, broken, upcasts }
 }
 
-/** Reads and folds the log of a stored conversation, some events at a time. Its facts are taken as the store has them. */
+/**
+ * Reads and folds the log of a stored conversation, some events at a time. Its facts are taken as the store has them.
+ */
 export async function readStored(
   store: Store,
   record: ConversationRecord,
@@ -104,6 +111,7 @@ export async function readStored(
 ): Promise<Recording> {
   const lines: number[] = []
   const issues: LineIssue[] = []
+  const warnings: LineIssue[] = []
   let quarantined = 0
   let state = initialState({ conversationId: record.id })
   for await (const events of readLog(store, record)) {
@@ -112,14 +120,17 @@ export async function readStored(
       lines.push(seq + 1)
       if (isQuarantined(fact)) quarantined += 1
       issues.push(...issuesOf(fact, seq + 1))
+      // A store's facts were decoded when they came; what was odd about them then is not kept.
+      const decoded = isQuarantined(fact) ? null : decodeEvent(fact)
+      warnings.push(...warningsOf(fact, decoded?.ok === true ? decoded.warnings : [], seq + 1))
     }
     progress.tick(lines.length)
   }
-  const read = { lines, quarantined, issues, broken: null, upcasts: new Map() }
+  const read = { lines, quarantined, issues, warnings, broken: null, upcasts: new Map() }
   return { file, conversation: record.id, form: null, state, ...read }
 }
 
-/** How an answer names what it is about. */
+/** How a result names what it is about. */
 export const nameOf = ({
   file,
   conversation,
@@ -135,6 +146,10 @@ export function issuesOf(fact: Fact, line: number): LineIssue[] {
   if (!isQuarantined(fact)) return []
   return fact.issues.map((issue) => ({ line, kind: fact.event_kind ?? null, issue }))
 }
+
+/** What is wrong with an event that loads all the same. */
+export const warningsOf = (fact: Fact, warnings: readonly Issue[], line: number): LineIssue[] =>
+  isQuarantined(fact) ? [] : warnings.map((issue) => ({ line, kind: fact.kind, issue }))
 
 /** What there is to say of broken pieces after one more piece; `why` is null for a sound one. */
 export function noteBroken(before: Broken | null, line: number, why: string | null): Broken | null {
@@ -155,7 +170,7 @@ export function noneIsJson(broken: Broken, form: Form): string {
     : `none of its ${broken.count} ${what}s is JSON`
 }
 
-/** What a user is told of text that is no JSON; null when there is none. */
+/** What a user reads of text that is no JSON; null when there is none. */
 export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>): string | null {
   if (broken === null) return null
   const cut = broken.isLast && form === 'lines' && broken.why === 'not JSON' ? ' (truncated last line?)' : ''
@@ -167,5 +182,5 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
       : form === 'array'
         ? `element ${broken.line}`
         : `line ${broken.line}`
-  return `${what} is ${broken.why}${cut}${others}; kept aside, the rest is answered`
+  return `${what} is ${broken.why}${cut}${others}; quarantined, the rest is read`
 }

@@ -1,4 +1,6 @@
-/** The table of commands: what each one is called, takes and tells. */
+/** The table of commands: what each one is called, takes and prints. */
+
+import { MAX_PAGE_SIZE } from '../../store/kit/index.ts'
 
 /** The commands that read conversations, from files or from a database. */
 export type FileCommand = 'check' | 'replay' | 'view' | 'messages' | 'tree' | 'stuck' | 'condense'
@@ -32,10 +34,12 @@ export type Flag =
   | 'host'
   | 'port'
   | 'workspace'
+  | 'memory'
   | 'config'
   | 'max-events'
   | 'summary'
   | 'budget'
+  | 'laws'
 
 /** What `messages` can write. */
 export const FORMATS = ['neutral', 'openai-chat', 'openai-responses', 'anthropic', 'ai-sdk'] as const
@@ -77,12 +81,14 @@ const fileCommand = (about: string, options: string, flags: readonly Flag[], mor
 export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
   check: fileCommand(
     'say which events load, and what is wrong with the others',
-    '[--json]',
-    [],
-    ['Exits with 1 when there is an issue.'],
+    '[--laws] [--json]',
+    ['laws'],
+    [
+      'Exits with 1 when there is an issue: a line that does not load. Everything else that no correct server writes is a note: what a replay repairs, results that end no call on any branch, payloads that do not fit their kind, and numbers and keys that JSON loses. With --laws such a note names the law of properties/laws.md that it breaks, and is an error too.',
+    ],
   ),
   replay: fileCommand(
-    'fold the log into its state: status, HEAD, open calls, what was repaired',
+    'fold the log into its state: status, HEAD, pending calls, what was repaired',
     '[--at EVENT_ID] [--json]',
     ['at'],
     [
@@ -115,7 +121,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     [
       'Since the last message of a user: the same call with the same result 4 times, the same call failing 4 times, 3 messages without a call, or two steps by turns, 6 in a row.',
       'With --leaf, the branch that ends at that event.',
-      'The nudge is what to tell the model once the same call has failed 3 times.',
+      'The nudge is what to send the model once the same call has failed 3 times.',
       'The exit code is 0 whether it is stuck or not; --json says which.',
     ],
   ),
@@ -179,7 +185,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     more: [
       'In order of time: from --since on, and before --until (ISO 8601, in UTC where they name no zone).',
       'SOURCE is agent, user, environment or hook; TEXT is a part of a message, in any case of its letters.',
-      'With --leaf, only events on the path to that one. N is 1 to 100; CURSOR is the next_page_id of a page.',
+      `With --leaf, only events on the path to that one. N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
       'With --json, one object {"items","next_page_id"} on one line.',
     ],
   },
@@ -189,22 +195,27 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     reads: ['database'],
     flags: ['json', 'db', 'limit', 'page'],
     more: [
-      'N is 1 to 100; CURSOR is the next_page_id of a page.',
+      `N is 1 to ${MAX_PAGE_SIZE}; CURSOR is the next_page_id of a page.`,
       'With --json, one object {"items","next_page_id"} on one line.',
     ],
   },
   serve: {
-    synopsis: ['[--db FILE_OR_URL] [--host HOST] [--port PORT]', '[--workspace DIR] [--config FILE]'],
+    synopsis: [
+      '[--db FILE_OR_URL] [--host HOST] [--port PORT]',
+      '[--workspace DIR] [--memory MIB] [--redact] [--config FILE]',
+    ],
     about: 'serve conversations over HTTP and WebSocket',
     reads: ['database'],
-    flags: ['db', 'host', 'port', 'workspace', 'config'],
+    flags: ['db', 'host', 'port', 'workspace', 'memory', 'redact', 'config'],
     more: [
       'Without --db, the conversations are kept in colloquy.db, here; a database file that is not there is made.',
       'HOST is 127.0.0.1 and PORT 8000 unless others are given; PORT 0 is any that is free.',
       'With COLLOQUY_SESSION_API_KEYS (keys, with commas between) set, a key is asked for in X-Session-API-Key; without, no other machine is let in, and HOST must be an address of this machine alone.',
       'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes beside it, for a postgres:// URL in colloquy-sandboxes, in DIR or else here. The first sandbox makes that folder; what runs in a sandbox may do what the service may, and ends with it; its files stay.',
+      'Idle conversations may take MIB mebibytes of memory, roughly: 256 unless another number, or cache_bytes in FILE, is given.',
+      'With --redact, API keys, tokens, passwords and private keys are masked in what is written of conversations from then on, which agents then see masked as well, and in what anybody may read of public ones, whenever it was written; redact in FILE names one of the two alone ("stored", "public").',
       'DIR must be there; with it, directories may be made below it (/api/file/create_directory).',
-      'FILE is JSON: sandbox_specs, sandbox_directory (looked for from where FILE is), max_sandboxes, webhooks, max_profiles, editor, max_body, live. Of a sandbox spec: id, command, initial_env, working_dir, health; the first is the default, and without any it is a working directory in which nothing runs. Of a webhook: url, secret_env (a variable that holds the secret; or secret itself), id, from, kinds, headers, batch, batch_bytes, concurrency, timeout, retry, max_retry. Of the editor: port, token_env, base_path. Of live: per_conversation, in_all, kept, patience, beat. Times are in milliseconds.',
+      'FILE is JSON: sandbox_specs, sandbox_directory (looked for from where FILE is), max_sandboxes, webhooks, max_profiles, editor, max_body_bytes, cache_bytes, redact, live. Of a sandbox spec: id, command, initial_env, working_dir, health; the first is the default, and without any it is a working directory in which nothing runs. Of a webhook: url, secret_env (a variable that holds the secret; or secret itself), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
       'With COLLOQUY_SECRET (16 characters or more) set, API keys of models are kept, sealed with it; without, profiles and settings that hold one are refused.',
       'Agents that are asked to run repeat what the user said: createService of colloquy/service takes your own.',
       'Prints its URL; a line of JSON for each request goes to standard error. Ends on SIGINT and SIGTERM, when what is under way is done.',

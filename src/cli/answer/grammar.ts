@@ -1,8 +1,6 @@
-/** A state, a budget and the name of a format go in, what the model is sent comes out, in that format. */
+/** The messages of a state in the format that the user named, within a budget where one is given. */
 
 import {
-  estimateTokens,
-  fitToBudget,
   type NeutralMessage,
   type State,
   toAiSdk,
@@ -10,9 +8,10 @@ import {
   toMessages,
   toOpenAIChat,
   toOpenAIResponses,
-} from '../index.ts'
-import type { Format } from './commands.ts'
-import { FileError } from './failure.ts'
+} from '../../index.ts'
+import { estimateTokens, fitToBudget } from '../../context/index.ts'
+import type { Format } from '../args/commands.ts'
+import { FileError } from '../failure.ts'
 
 /** What is sent of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
 export function messagesOf(state: State, budget?: number): readonly NeutralMessage[] {
@@ -22,7 +21,10 @@ export function messagesOf(state: State, budget?: number): readonly NeutralMessa
   throw new FileError('over_budget', fit.reason.message)
 }
 
-/** What the model is sent, as the `messages` command answers it. @throws ColloquyError `empty_view` in a provider's grammar. */
+/**
+ * What the model is sent, as the `messages` command gives it. @throws ColloquyError `empty_view` in a provider's
+ * grammar.
+ */
 export function messagesIn(
   format: Format,
   messages: readonly NeutralMessage[],
@@ -35,7 +37,7 @@ export function messagesIn(
     case 'openai-responses':
       return { messages: toOpenAIResponses(messages) }
     case 'anthropic':
-      // The grammar leaves the system prompt out where there is none; an answer has the same fields always.
+      // The grammar leaves the system prompt out where there is none; a result has the same fields always.
       return { messages: { system: [], ...toAnthropic(messages) } }
     case 'ai-sdk':
       return { messages: toAiSdk(messages) }

@@ -1,8 +1,9 @@
 /** What the user asks for, once the command line is understood. */
 
-import type { EventFilter, EventKind } from '../index.ts'
+import type { EventKind } from '../../index.ts'
+import type { EventFilter } from '../../store/kit/index.ts'
 import type { CommandName, FileCommand, Format, Layout } from './commands.ts'
-import type { Address } from './db/address.ts'
+import type { Address } from '../db/address.ts'
 
 /** A conversation in a database. */
 export interface Stored {
@@ -20,6 +21,8 @@ export interface FileRequest {
   /** The event to look from, given by `--at` or `--leaf`; null for HEAD. */
   readonly event: string | null
   readonly format: Format
+  /** For `check`: whether a broken law is an error. */
+  readonly laws: boolean
   /** For `messages`: how many tokens they may take. */
   readonly budget?: number
   /** For `condense`: always there. */
@@ -84,6 +87,10 @@ export interface ServeRequest {
   readonly port: number
   /** The folder that directories may be made in; null for none. */
   readonly workspace: string | null
+  /** Bytes that idle conversations may take in memory; null for what the file says, or the default. */
+  readonly cacheBytes: number | null
+  /** Whether secrets are masked in what is written, and in what anybody may read. */
+  readonly redact: boolean
   /** The file with what else there is to say; null for none. */
   readonly config: string | null
 }

@@ -1,6 +1,6 @@
-/** A value goes in, JSON text that is fit to be printed comes out: no secret in it, nothing that drives a terminal. */
+/** JSON that is fit to be printed: without secrets, and without bytes that drive a terminal. */
 
-import { hideSecrets } from './show/text.ts'
+import { hideSecrets } from './text.ts'
 
 // What a terminal or a line reader may act upon, and JSON.stringify leaves as it is.
 const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
@@ -19,7 +19,7 @@ export const escapeActive = (json: string): string =>
 const hide = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? hideSecrets(value) : value
 
-/** An answer as JSON without line ends, piece by piece: an answer can be longer than the longest string. */
+/** A result as JSON without line ends, piece by piece: it can be longer than the longest string. */
 function* jsonPieces(value: unknown): IterableIterator<string> {
   if (Array.isArray(value)) {
     let before = '['

@@ -1,16 +1,10 @@
-/** A state and what the user asks of its condensation go in; the event that would be appended, the reason and the state after it come out. */
+/** What `condense` works out: the event that would be appended, the reason, and the state after it. */
 
-import {
-  type Condensation,
-  condensationOf,
-  deriveEventId,
-  planCondensation,
-  reduce,
-  type RefusalReason,
-  type State,
-} from '../index.ts'
-import { PLACEHOLDER_SUMMARY } from './commands.ts'
-import type { FileRequest } from './request.ts'
+import { reduce, type State } from '../../index.ts'
+import { type Condensation, deriveEventId } from '../../event/index.ts'
+import { condensationOf, planCondensation, type RefusalReason } from '../../context/index.ts'
+import { PLACEHOLDER_SUMMARY } from '../args/commands.ts'
+import type { FileRequest } from '../args/request.ts'
 
 /** What became of a view. */
 export interface Condensed {

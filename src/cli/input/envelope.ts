@@ -1,8 +1,8 @@
-/** A line in quarantine that cannot be written as it was goes in, a line that keeps it comes out; and back. */
+/** The line that carries a quarantined line which could not stand in a file as it was. */
 
-import { isLegalId, type Issue, type Quarantined } from '../index.ts'
+import { isLegalId, type Issue, type Quarantined } from '../../event/index.ts'
 
-/** The kind of a line that keeps another. No event has it, so that whoever does not know it sets it aside. */
+/** The kind of a line that keeps another. No event has it, so that a reader that does not know it quarantines it. */
 const KIND = 'colloquy.quarantined'
 
 const START = `{"kind":${JSON.stringify(KIND)},`

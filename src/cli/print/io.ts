@@ -2,7 +2,7 @@
 
 /** Where text goes. */
 export interface Sink {
-  /** Resolves once the text is taken; rejects with {@link ClosedPipe} when nobody reads any more. */
+  /** Resolves once the text is taken; rejects with {@link ClosedPipe} when the reader is gone. */
   write(text: string): Promise<void>
   readonly isTTY: boolean
   /** Width in columns; undefined where there is no terminal. */
@@ -15,7 +15,9 @@ export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Calls back when the command is asked to end, as by Ctrl-C; at most once. Without it, it ends when its work does. */
+  /**
+   * Calls back when the command is asked to end, as by Ctrl-C; at most once. Without it, it ends when its work does.
+   */
   readonly onStop?: (stop: () => void) => void
 }
 

@@ -1,12 +1,13 @@
-/** A database goes in; one page of its conversations is printed, without a service's own records. */
+/** Prints one page of a database's conversations, without system conversations. */
 
-import { type ConversationRecord, listUserConversations } from '../../index.ts'
+import type { ConversationRecord } from '../../index.ts'
+import { listUserConversations } from '../../store/kit/index.ts'
 import { attempt } from '../attempt.ts'
 import { withStore } from '../db/open.ts'
-import { type Io, writeAll, writeLines } from '../io.ts'
-import { jsonLine } from '../json.ts'
-import { progressOn } from '../progress.ts'
-import type { ConversationsRequest } from '../request.ts'
+import { type Io, writeAll, writeLines } from '../print/io.ts'
+import { jsonLine } from '../print/json.ts'
+import { progressOn } from '../print/progress.ts'
+import type { ConversationsRequest } from '../args/request.ts'
 import { showConversations } from '../show/conversations.ts'
 import type { Page } from '../show/page.ts'
 

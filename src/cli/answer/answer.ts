@@ -1,37 +1,44 @@
-/** A recorded conversation and a request go in, the JSON object that answers it comes out. */
+/** The JSON of `--json`: one object for each request about a recorded conversation. */
 
 import {
-  cutPoints,
-  kindOf,
-  leaves,
-  listOpenCalls,
+  listPendingCalls,
   maskSecrets,
   pathTo,
   type State,
   stateAt,
   switchTo,
   viewEvents,
-  droppedAnswers,
-  stuckDetector,
-} from '../index.ts'
-import type { FileCommand } from './commands.ts'
+} from '../../index.ts'
+import { cutPoints, kindOf, listLeaves, listDroppedResults } from '../../state/index.ts'
+import { stuckDetector } from '../../context/index.ts'
+import type { FileCommand } from '../args/commands.ts'
 import { condensed } from './condense.ts'
 import { messagesIn, messagesOf } from './grammar.ts'
-import { nameOf, type Recording } from './recording.ts'
-import type { FileRequest } from './request.ts'
+import { type LineIssue, nameOf, type Recording } from '../input/recording.ts'
+import { breachesOf } from '../show/repairs.ts'
+import type { FileRequest } from '../args/request.ts'
 
 type Answer = Readonly<Record<string, unknown>>
 
 /** By the published thresholds. */
 export const LOOPS = stuckDetector()
 
-/** The answer to each command, as the table of the `--json` contract has it. */
+const plainIssue = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => ({ line, kind, loc, msg, type })
+
+/** The result of each command, as the table of the `--json` contract has it. */
 const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: FileRequest) => Answer>> = {
-  check: ({ lines, quarantined, issues }) => ({
-    events: lines.length,
-    valid: lines.length - quarantined,
-    issues: issues.map(({ line, kind, issue: { loc, msg, type } }) => ({ line, kind, loc, msg, type })),
-  }),
+  check: (recording, { laws }) => {
+    const { lines, quarantined, issues, warnings } = recording
+    return {
+      events: lines.length,
+      valid: lines.length - quarantined,
+      issues: issues.map(plainIssue),
+      warnings: warnings.map(plainIssue),
+      ...(laws && {
+        laws: breachesOf(recording).map(({ law, line, code, detail }) => ({ law, line, code, detail })),
+      }),
+    }
+  },
 
   replay: (recording, request) => {
     const state = stateFor(recording.state, request)
@@ -41,7 +48,7 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
       head: state.log.head?.id ?? null,
       error: state.header.error,
       pending: pendingIds(state),
-      branches: leaves(state.log).length,
+      branches: listLeaves(state).length,
       quarantined: quarantinedCount(state),
     }
   },
@@ -50,11 +57,11 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
     const state = stateFor(recording.state, request)
     const { view } = state.branch
     return {
-      view: Array.from(viewEvents(view), (item) => item.id),
+      view: Array.from(viewEvents(state), (item) => item.id),
       pending: pendingIds(state),
-      dropped: droppedAnswers(state.branch),
+      dropped: listDroppedResults(state),
       unhandled_condensation_request: view.unhandledCondensationRequest,
-      cut_points: cutPoints(view),
+      cut_points: cutPoints(state),
     }
   },
 
@@ -68,13 +75,14 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
       condensation: event,
       reason,
       view_before: state.branch.view.length,
-      view: Array.from(viewEvents(after.branch.view), (item) => item.id),
+      view: Array.from(viewEvents(after), (item) => item.id),
     }
   },
 
-  tree: ({ state: { log } }) => {
-    const onHeadPath = new Set(pathTo(log.head))
-    const standing = [...log.entries].filter((entry) => entry.stands)
+  tree: ({ state }) => {
+    const { log } = state
+    const onHeadPath = new Set(pathTo(state))
+    const standing = [...log.entries].filter((entry) => entry.inTree)
     return {
       roots: standing.filter((entry) => entry.parent === null).map((entry) => entry.id),
       events: standing.map((entry) => ({
@@ -99,7 +107,7 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
   },
 }
 
-/** The answer to a request about one conversation, with every secret masked. */
+/** The result of a request about one conversation, with every secret masked. */
 export function answer(recording: Recording, request: FileRequest): Answer {
   return maskSecrets({ ...nameOf(recording), ...ANSWERS[request.command](recording, request) })
 }
@@ -110,9 +118,8 @@ export function stateFor(state: State, { command, event }: Pick<FileRequest, 'co
   return command === 'replay' ? stateAt(state, event) : switchTo(state, event)
 }
 
-/** The ids of the branch's open calls, in log order. */
-const pendingIds = (state: State): string[] =>
-  listOpenCalls(state.branch.openCalls).map((call) => call.entry.id)
+/** The ids of the branch's pending calls, in log order. */
+const pendingIds = (state: State): string[] => listPendingCalls(state).map((call) => call.entry.id)
 
 /** How many lines of the log could not be read as events. */
 function quarantinedCount({ log }: State): number {

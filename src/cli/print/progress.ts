@@ -1,9 +1,9 @@
-/** Tells an impatient user how far the work is: on standard error, on a terminal only, and after the first second. */
+/** Shows an impatient user how far the work is: on standard error, on a terminal only, and after the first second. */
 
 import type { Io } from './io.ts'
-import { fit, safe } from './show/text.ts'
+import { fit, safe } from './text.ts'
 
-/** Told of the work as it goes on. */
+/** Called with the work as it goes on. */
 export interface Progress {
   /** So many events are read. */
   tick(events: number): void

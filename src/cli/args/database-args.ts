@@ -1,9 +1,11 @@
-/** The options of a command over a database go in, its checked request comes out. */
+/** Checks the options of commands that work on a database. */
 
-import { EVENT_KINDS, isInstant, isLegalId, type Source } from '../index.ts'
+import { EVENT_KINDS } from '../../index.ts'
+import { isLegalId, parseInstant, SOURCES } from '../../event/index.ts'
+import { MAX_PAGE_SIZE } from '../../store/kit/index.ts'
 import { type DatabaseCommand, LAYOUTS } from './commands.ts'
-import { type Address, addressOf } from './db/address.ts'
-import { UsageError } from './failure.ts'
+import { type Address, addressOf } from '../db/address.ts'
+import { UsageError } from '../failure.ts'
 import { choiceOf, type Given, valueOf } from './options.ts'
 import type {
   ConversationsRequest,
@@ -15,11 +17,6 @@ import type {
   ServeRequest,
   Stored,
 } from './request.ts'
-
-const SOURCES: readonly Source[] = ['agent', 'user', 'environment', 'hook']
-
-/** The largest page that a store gives. */
-const MOST = 100
 
 /** @throws UsageError */
 export function importRequest(files: readonly string[], options: Given): ImportRequest {
@@ -72,7 +69,7 @@ export function conversationsRequest(words: readonly string[], options: Given): 
   return { command: 'conversations', db: databaseOf('conversations', options), ...pageOf(options) }
 }
 
-/** Where a service keeps its conversations unless it is told otherwise. */
+/** Where a service keeps its conversations by default. */
 const OWN_FILE = 'colloquy.db'
 
 /** @throws UsageError */
@@ -81,12 +78,17 @@ export function serveRequest(words: readonly string[], options: Given): ServeReq
   const port = valueOf(options, 'port') ?? '8000'
   if (!(/^\d{1,5}$/.test(port) && Number(port) <= 65_535))
     throw new UsageError('--port must be a number from 0 to 65535')
+  const memory = valueOf(options, 'memory')
+  if (memory !== null && !/^[1-9]\d{0,6}$/.test(memory))
+    throw new UsageError('--memory must be a number of mebibytes from 1 to 9999999')
   return {
     command: 'serve',
     db: addressOf(valueOf(options, 'db') ?? OWN_FILE),
     host: valueOf(options, 'host') ?? '127.0.0.1',
     port: Number(port),
     workspace: valueOf(options, 'workspace'),
+    cacheBytes: memory === null ? null : Number(memory) * 2 ** 20,
+    redact: options.has('redact'),
     config: valueOf(options, 'config'),
   }
 }
@@ -113,8 +115,8 @@ function refuseWords(command: DatabaseCommand, words: readonly string[]): void {
 function pageOf(options: Given): PageRequest {
   const text = valueOf(options, 'limit')
   const limit = text === null ? null : Number(text)
-  if (limit !== null && !(/^\d+$/.test(text ?? '') && limit >= 1 && limit <= MOST))
-    throw new UsageError(`--limit must be a number from 1 to ${MOST}`)
+  if (limit !== null && !(/^\d+$/.test(text ?? '') && limit >= 1 && limit <= MAX_PAGE_SIZE))
+    throw new UsageError(`--limit must be a number from 1 to ${MAX_PAGE_SIZE}`)
   return { limit, page: valueOf(options, 'page'), json: options.has('json') }
 }
 
@@ -144,7 +146,7 @@ function timeOf(options: Given, name: 'since' | 'until'): string | null {
   const text = valueOf(options, name)
   // People write days; a day begins at midnight.
   const time = text !== null && /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00` : text
-  if (time === null || isInstant(time)) return time
+  if (time === null || parseInstant(time) !== undefined) return time
   throw new UsageError(`--${name} must be a date and time in ISO 8601, as in 2026-01-31T10:00:00.5+01:00`)
 }
 

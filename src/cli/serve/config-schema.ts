@@ -1,9 +1,10 @@
-/** The file that a service is configured with, as a zod schema: its value goes in, the settings come out, or what is wrong and where. */
+/** What a service can be configured with, as a zod schema; a mistake in the file is reported with its place. */
 
 import * as z from 'zod'
-import { EVENT_KINDS, isLegalId } from '../../index.ts'
+import { EVENT_KINDS } from '../../index.ts'
+import { isLegalId } from '../../event/index.ts'
 
-/** Most milliseconds that a timer can wait, and nobody needs more of anything else. */
+/** Most milliseconds that a timer can wait, and no other option needs more. */
 const MOST = 2 ** 31 - 1
 
 /** Most bytes of a body: it is read as one text. */
@@ -60,12 +61,12 @@ const webhook = z
         z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be on one line, in Latin letters'),
       )
       .exactOptional(),
-    batch: count.exactOptional(),
-    batch_bytes: count.exactOptional(),
+    max_batch_events: count.exactOptional(),
+    max_batch_bytes: count.exactOptional(),
     concurrency: count.exactOptional(),
     timeout: count.exactOptional(),
-    retry: count.exactOptional(),
-    max_retry: count.exactOptional(),
+    retry_delay: count.exactOptional(),
+    max_retry_delay: count.exactOptional(),
   })
   .refine(
     ({ secret, secret_env }) => (secret === undefined) !== (secret_env === undefined),
@@ -93,14 +94,16 @@ const settings = z.strictObject({
   editor: z
     .strictObject({ port: whole(65_535), token_env: variable, base_path: string.exactOptional() })
     .exactOptional(),
-  max_body: whole(MOST_BODY).exactOptional(),
+  max_body_bytes: whole(MOST_BODY).exactOptional(),
+  cache_bytes: whole().exactOptional(),
+  redact: z.array(z.enum(['stored', 'public'])).exactOptional(),
   live: z
     .strictObject({
-      per_conversation: whole().exactOptional(),
-      in_all: whole().exactOptional(),
-      kept: whole().exactOptional(),
-      patience: count.exactOptional(),
-      beat: count.exactOptional(),
+      max_per_conversation: whole().exactOptional(),
+      max_total: whole().exactOptional(),
+      buffer_chars: whole().exactOptional(),
+      write_timeout: count.exactOptional(),
+      heartbeat_interval: count.exactOptional(),
     })
     .exactOptional(),
 })
@@ -109,7 +112,7 @@ const settings = z.strictObject({
 export type Settings = z.output<typeof settings>
 
 /** What is wrong at one place. */
-export interface Misfit {
+export interface ConfigIssue {
   /** As in `webhooks[0].url`; empty for the whole. */
   readonly place: string
   readonly problem: string
@@ -118,12 +121,12 @@ export interface Misfit {
 /** Checks a value. O(size). */
 export function checkSettings(
   value: unknown,
-): { readonly settings: Settings } | { readonly misfits: Misfit[] } {
+): { readonly settings: Settings } | { readonly issues: ConfigIssue[] } {
   const { success, data, error } = settings.safeParse(value, { reportInput: true })
-  return success ? { settings: data } : { misfits: error.issues.flatMap((issue) => misfitsOf(issue)) }
+  return success ? { settings: data } : { issues: error.issues.flatMap((issue) => configIssuesOf(issue)) }
 }
 
-function misfitsOf(issue: z.core.$ZodIssue): Misfit[] {
+function configIssuesOf(issue: z.core.$ZodIssue): ConfigIssue[] {
   const place = placeOf(issue.path)
   switch (issue.code) {
     case 'unrecognized_keys': {

@@ -1,7 +1,7 @@
-/** Command line arguments go in, one checked request comes out. */
+/** Parses and checks the command line; a mistake is reported before anything is opened. */
 
 import { type CommandName, COMMANDS, type FileCommand, FORMATS, isCommand } from './commands.ts'
-import { addressOf, isDatabaseUrl } from './db/address.ts'
+import { addressOf, isDatabaseUrl } from '../db/address.ts'
 import {
   conversationsRequest,
   exportRequest,
@@ -9,7 +9,7 @@ import {
   searchRequest,
   serveRequest,
 } from './database-args.ts'
-import { UsageError } from './failure.ts'
+import { UsageError } from '../failure.ts'
 import { nearest } from './nearest.ts'
 import { checkFlags, choiceOf, type Given, readOptions, valueOf, wholeOf } from './options.ts'
 import type { FileRequest, Request } from './request.ts'
@@ -23,7 +23,7 @@ export function parseRequest(argv: readonly string[]): Request {
   const [name, ...rest] = words
   if (options.has('version')) return { command: 'version' }
   if (name === undefined) {
-    if (options.has('help')) return { command: 'help', topic: null }
+    if (options.size === 0 || options.has('help')) return { command: 'help', topic: null }
     throw new UsageError('no command given')
   }
   if (words.some(isDatabaseUrl)) throw new UsageError('a database is named with --db')
@@ -72,6 +72,7 @@ function fileRequest(command: FileCommand, files: readonly string[], options: Gi
     files,
     stored: db === null || conversation === null ? null : { db: addressOf(db), conversation },
     json: options.has('json'),
+    laws: options.has('laws'),
     event: valueOf(options, 'at') ?? valueOf(options, 'leaf'),
     format: choiceOf(options, 'format', FORMATS) ?? 'neutral',
     ...(budget !== null && { budget }),
