@@ -1,4 +1,4 @@
-/** P6 to P10 and I1 to I6: runs, beside everything that can happen to them. */
+/** P6 to P11, I1 to I6, and M12, M13 and M15 of what is sent: runs, beside everything that can happen to them. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -8,16 +8,17 @@ import { play } from './execution/play.ts'
 import { ALL_SITUATIONS, type Situation, situationsOf } from './execution/situations.ts'
 import { RUNS } from './run.ts'
 import { Tally } from './tally.ts'
+import type { SentOccurrence } from './wire/sent.ts'
 
 describe('P and I, execution', () => {
-  it('P6 to P10 and I1 to I6 hold, whatever happens in whatever order', async () => {
-    const tally = new Tally<Situation>()
+  it('P6 to P11, I1 to I6, M12, M13 and M15 hold, whatever happens in whatever order', async () => {
+    const tally = new Tally<Situation | SentOccurrence>()
     const property = fc.asyncProperty(fc.scheduler(), plan, async (scheduler, plan) => {
       const story = await play(scheduler, plan)
-      tally.count(situationsOf(story))
-      checkStory(story, plan)
+      tally.count([...situationsOf(story), ...checkStory(story, plan)])
     })
     await fc.assert(property, { numRuns: RUNS })
     tally.require(ALL_SITUATIONS)
+    tally.require(['signed_parts_stood', 'signed_parts_left_out', 'stood_again_after_a_change'])
   })
 })

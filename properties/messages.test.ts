@@ -1,19 +1,27 @@
 /** M: what the model is sent. */
 
 import { describe, it } from 'vitest'
-import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { hostileLog } from '../src/testing/index.ts'
 import type { Situation } from '../test/model/notes.ts'
 import { situationsOf } from '../test/model/situations.ts'
+import type { Fact } from '../src/event/quarantine.ts'
 import { checkGrammars, checkNeutral, checkThinking, checkWords } from './checks/messages.ts'
-import { always, alwaysOnLogs } from './run.ts'
+import { always, alwaysOnLegal } from './run.ts'
 import { Tally } from './tally.ts'
 
+function checkSent(facts: readonly Fact[]): void {
+  checkNeutral(facts)
+  checkWords(facts)
+  checkThinking(facts)
+  checkGrammars(facts)
+}
+
 describe('M, messages', () => {
-  it('M1 to M4, M6, M8 and M9: each grammar is total and valid on hostile logs', () => {
+  it('M1 to M10: each grammar is total and valid on hostile logs, and says what the log says', () => {
     const tally = new Tally<Situation>()
     always(hostileLog(), (facts) => {
       tally.count(situationsOf(facts))
-      checkGrammars(facts)
+      checkSent(facts)
     })
     tally.require([
       'open_batch',
@@ -31,19 +39,7 @@ describe('M, messages', () => {
     ])
   })
 
-  it('M1 to M4, M6, M8 and M9: each grammar is total and valid on legal logs', () => {
-    always(legalLog(), checkGrammars)
-  })
-
-  it('M5 signed thinking survives byte for byte', () => {
-    alwaysOnLogs(checkThinking)
-  })
-
-  it('M7 one message a unit, answers directly behind their calls', () => {
-    alwaysOnLogs(checkNeutral)
-  })
-
-  it('M10 what is sent is what the log says', () => {
-    alwaysOnLogs(checkWords)
+  it('M1 to M10: the same of legal logs', () => {
+    alwaysOnLegal(checkSent)
   })
 })

@@ -1,14 +1,14 @@
 /** P: calls and their answers. */
 
 import { describe, it } from 'vitest'
-import { droppedAnswers } from '../src/state/dropped.ts'
+import { listDroppedResultsIn } from '../src/state/dropped.ts'
 import { replay } from '../src/state/reduce.ts'
-import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { hostileLog } from '../src/testing/index.ts'
 import type { Situation } from '../test/model/notes.ts'
 import { situationsOf } from '../test/model/situations.ts'
 import { same } from './checks/law.ts'
 import { checkPairing } from './checks/pairing.ts'
-import { always } from './run.ts'
+import { always, alwaysOnLegal } from './run.ts'
 import { Tally } from './tally.ts'
 
 describe('P, pairing', () => {
@@ -28,8 +28,8 @@ describe('P, pairing', () => {
       'two_open_calls_of_one_id',
       'reused_response_id',
       'empty_response_id',
-      'duplicate_answer',
-      'orphan_answer',
+      'duplicate_result',
+      'orphan_result',
       'foreign_answer',
       'answer_by_call_id',
       'late_answer',
@@ -37,10 +37,11 @@ describe('P, pairing', () => {
   })
 
   it('P1 to P5 hold on legal logs, and P4: no answer of theirs is left out', () => {
-    always(legalLog(), (events) => {
+    alwaysOnLegal((events) => {
       checkPairing(events)
       const state = replay(events)
-      for (const entry of state.log.entries) same('P4', 'answers left out', droppedAnswers(entry.branch), [])
+      for (const entry of state.log.entries)
+        same('P4', 'answers left out', listDroppedResultsIn(entry.branch), [])
     })
   })
 })

@@ -55,7 +55,7 @@ export const CASES: readonly Pinned[] = [
     view: ['u'],
     cuts: [0, 1],
     open: ['a'],
-    dropped: ['o orphan_answer'],
+    dropped: ['o orphan_result'],
   },
   {
     title: 'W4 a user message between call and result: the batch comes back at its own place',
@@ -68,14 +68,14 @@ export const CASES: readonly Pinned[] = [
     facts: [user('u'), result('o', 'z', 'nothing')],
     view: ['u'],
     cuts: [0, 1],
-    dropped: ['o orphan_answer'],
+    dropped: ['o orphan_result'],
   },
   {
     title: 'W6 a second answer: the first wins',
     facts: [call('a', 'c', 'r'), result('o1', 'c', 'a'), result('o2', 'c', 'a')],
     view: ['a', 'o1'],
     cuts: [0, 2],
-    dropped: ['o2 duplicate_answer'],
+    dropped: ['o2 duplicate_result'],
   },
   {
     title: 'W7 an answered call, then another of the same response: two batches, so one can be condensed',
@@ -219,7 +219,7 @@ export const CASES: readonly Pinned[] = [
     ],
     view: ['u'],
     open: ['a2'],
-    dropped: ['o orphan_answer'],
+    dropped: ['o orphan_result'],
   },
   {
     title:
@@ -246,7 +246,7 @@ export const CASES: readonly Pinned[] = [
     facts: [user('u'), call('a', 'c', 'r'), condensation('k', ['a'], 1), result('o', 'c', 'a')],
     view: ['u', 'k-summary'],
     open: [],
-    dropped: ['o orphan_answer'],
+    dropped: ['o orphan_result'],
   },
   {
     title: 'R2 an image may have a field named text that is no text; reduce threw',

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { type RedactionRules, redactionRules } from '../src/context/redaction/rules.ts'
 import { loadLine } from '../src/event/load.ts'
-import { anyEvent, hostileLog, legalLog } from '../src/testing/index.ts'
+import { anyEvent, hostileLog } from '../src/testing/index.ts'
 import type { Situation } from '../test/model/notes.ts'
 import { situationsOf } from '../test/model/situations.ts'
 import { checkGrammars, checkNeutral, checkThinking, checkWords } from './checks/messages.ts'
@@ -19,7 +19,7 @@ import {
 import { hold } from './checks/law.ts'
 import { GREEDY } from './greedy-rules.ts'
 import { eventWith, hiddenSecret } from './hidden-secrets.ts'
-import { always, RUNS } from './run.ts'
+import { always, alwaysOnLegal, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 const greedy = () => fc.nat(GREEDY.length - 1)
@@ -89,7 +89,7 @@ describe('X, redaction', () => {
 
   it('X8: a legal log without secrets comes back as it is', () => {
     const rules = redactionRules({ secrets: ['nobody would write this'], builtIn: true, fields: [] })
-    always(legalLog(), (facts) => {
+    alwaysOnLegal((facts) => {
       hold('X8', redacted(facts, rules) === facts, 'a copy of a log without secrets')
     })
   })

@@ -1,14 +1,14 @@
 /** Pinned logs: cases that an engine of this kind once got wrong, and counterexamples that the laws found in this one. */
 
 import { describe, expect, it } from 'vitest'
-import { listOpenCalls } from '../src/log/open-calls.ts'
-import { pathTo } from '../src/log/ancestry.ts'
+import { listPendingCallsIn } from '../src/log/open-calls.ts'
+import { pathToEntry } from '../src/log/ancestry.ts'
 import { toMessages } from '../src/messages/neutral.ts'
 import { encodeState } from '../src/state/encode.ts'
-import { droppedAnswers } from '../src/state/dropped.ts'
+import { listDroppedResultsIn } from '../src/state/dropped.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
-import { cutPoints } from '../src/view/cut-points.ts'
-import { viewEvents } from '../src/view/view.ts'
+import { cutPointsIn } from '../src/view/cut-points.ts'
+import { viewEventsIn } from '../src/view/view.ts'
 import { LOG_CHECKS } from './checks/all.ts'
 import { call, condensation, pause, type Pinned, result, thought, update, user } from './pinned.ts'
 import { CASES } from './pinned-logs.ts'
@@ -29,10 +29,11 @@ describe('pinned logs', () => {
   it.each(CASES)('$title', ({ facts, view, cuts, open, dropped, head, status }) => {
     const state = replay(facts)
     const { branch } = state
-    expect([...viewEvents(branch.view)].map((item) => item.id)).toEqual(view)
-    if (cuts !== undefined) expect(cutPoints(branch.view)).toEqual(cuts)
-    if (open !== undefined) expect(listOpenCalls(branch.openCalls).map((each) => each.entry.id)).toEqual(open)
-    expect(droppedAnswers(branch).map(({ id, reason }) => `${id} ${reason}`)).toEqual(dropped ?? [])
+    expect([...viewEventsIn(branch.view)].map((item) => item.id)).toEqual(view)
+    if (cuts !== undefined) expect(cutPointsIn(branch.view)).toEqual(cuts)
+    if (open !== undefined)
+      expect(listPendingCallsIn(branch.pendingCalls).map((each) => each.entry.id)).toEqual(open)
+    expect(listDroppedResultsIn(branch).map(({ id, reason }) => `${id} ${reason}`)).toEqual(dropped ?? [])
     if (head !== undefined) expect(state.log.head?.id ?? null).toBe(head)
     if (status !== undefined) expect(state.header.status).toBe(status)
     for (const check of LOG_CHECKS) check(facts)
@@ -51,7 +52,7 @@ describe('pinned logs', () => {
   it('W21 a summary is the same value each time, and bears its condensation’s time', () => {
     const facts = [user('u', { timestamp: '2026-01-01T00:00:00Z' }), condensation('k', [], 0)]
     const [one, two] = [replay(facts), replay(facts)].map(
-      (state) => [...viewEvents(state.branch.view)][0]?.event,
+      (state) => [...viewEventsIn(state.branch.view)][0]?.event,
     )
     expect(one).toEqual(two)
     expect(one).toMatchObject({ id: 'k-summary', timestamp: '2026-01-01T00:00:00Z', source: 'environment' })
@@ -59,13 +60,13 @@ describe('pinned logs', () => {
 
   it('W23 hundreds of steps in one loop, or of loops in a row: neither depth nor speed', () => {
     const whole = replay([...loop(400), condensation('k', ['a0'], 0)])
-    expect([...viewEvents(whole.branch.view)].map((item) => item.id)).toEqual(['k-summary'])
+    expect([...viewEventsIn(whole.branch.view)].map((item) => item.id)).toEqual(['k-summary'])
     const first = replay([...loops(400), condensation('k', ['a0'], 0)])
     expect(first.branch.view.length).toBe(799)
   })
 
   it('W47 the path to nothing is empty', () => {
-    expect(pathTo(replay([user('u'), update('h', 'leaf_event_id', null)]).log.head)).toEqual([])
+    expect(pathToEntry(replay([user('u'), update('h', 'leaf_event_id', null)]).log.head)).toEqual([])
   })
 
   it('R6 an action that is a duplicate in one version of the log, and none in another, was no new reply in either', () => {

@@ -1,16 +1,23 @@
 /** L: loops. */
 
 import { describe, it } from 'vitest'
-import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { hostileLog } from '../src/testing/index.ts'
 import { loopyLog } from '../test/context/loopy-log.ts'
 import { checkLoops, checkThoughtless } from './checks/stuck.ts'
-import { always, RUNS } from './run.ts'
+import { always, alwaysOnLegal, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
 describe('L, loops', () => {
-  it('L1 to L3 what is found is what the naive reading finds, for every prefix of logs full of loops', () => {
+  it('L4 thoughts, summaries and reasons of refusals change nothing, and L1 to L3: what is found is what the naive reading finds, for every prefix of logs full of loops', () => {
     const tally = new Tally<string>()
-    always(loopyLog(), (facts) => tally.count(checkLoops(facts)))
+    always(
+      loopyLog(),
+      (facts) => {
+        tally.count(checkLoops(facts))
+        checkThoughtless(facts)
+      },
+      RUNS / 2,
+    )
     tally.require(['action_observation', 'action_error', 'monologue', 'alternating_pattern', 'nudge'])
   })
 
@@ -19,10 +26,6 @@ describe('L, loops', () => {
   })
 
   it('L1 to L3 on legal logs', () => {
-    always(legalLog(), (facts) => void checkLoops(facts), RUNS / 4)
-  })
-
-  it('L4 thoughts, summaries and reasons of refusals change nothing', () => {
-    always(loopyLog(), checkThoughtless)
+    alwaysOnLegal((facts) => void checkLoops(facts))
   })
 })

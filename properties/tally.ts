@@ -2,8 +2,11 @@
 
 import { RUNS } from './run.ts'
 
-/** Below this many runs a share of one in twenty is luck. */
+/** Below this many runs it is luck what occurs. */
 const ENOUGH = 400
+
+/** One run of so many meets each situation at least. */
+const ONE_IN = 40
 
 /** A count by name. */
 export class Tally<S extends string> {
@@ -16,12 +19,12 @@ export class Tally<S extends string> {
     for (const name of new Set(occurred)) this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
   }
 
-  /** @throws Error when one of the situations occurred in fewer than one run of twenty. */
+  /** @throws Error when one of the situations occurred in fewer than one run of forty. */
   require(situations: readonly S[]): void {
     if (RUNS < ENOUGH) return
     const rare = situations.flatMap((name) => {
-      const share = (this.#counts.get(name) ?? 0) / this.#runs
-      return share < 1 / 20 ? [`${name} in ${(share * 100).toFixed(1)} % of the runs`] : []
+      const count = this.#counts.get(name) ?? 0
+      return count < this.#runs / ONE_IN ? [`${name} in ${count} of ${this.#runs} runs`] : []
     })
     if (rare.length > 0) throw new Error(`too rare to be tested: ${rare.join(', ')}`)
   }

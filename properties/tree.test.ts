@@ -2,13 +2,13 @@
 
 import { describe, it } from 'vitest'
 import { replay } from '../src/state/reduce.ts'
-import { listReports } from '../src/log/log.ts'
-import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { listWarningsIn } from '../src/log/log.ts'
+import { hostileLog } from '../src/testing/index.ts'
 import type { Situation } from '../test/model/notes.ts'
 import { situationsOf } from '../test/model/situations.ts'
 import { same } from './checks/law.ts'
 import { checkTree } from './checks/tree.ts'
-import { always } from './run.ts'
+import { always, alwaysOnLegal } from './run.ts'
 import { Tally } from './tally.ts'
 
 describe('T, tree', () => {
@@ -39,14 +39,15 @@ describe('T, tree', () => {
       'second_reply',
       'confirmation_answered',
       'error_kept',
+      'cut_off',
       'finished',
     ])
   })
 
   it('T1 to T8 hold on legal logs, and T6: a replay has nothing to report of them', () => {
-    always(legalLog(), (events) => {
+    alwaysOnLegal((events) => {
       checkTree(events)
-      same('T6', 'reports', listReports(replay(events).log), [])
+      same('T6', 'reports', listWarningsIn(replay(events).log), [])
     })
   })
 })

@@ -1,15 +1,15 @@
 /** What happens across the cut at which a snapshot was taken: the states of a log and a cut go in, the situations that really occurred come out. */
 
-import { hasResponse, findEntry } from '../../src/log/log.ts'
-import { openCount } from '../../src/log/open-calls.ts'
-import { droppedAnswers } from '../../src/state/dropped.ts'
-import type { Moment, State } from '../../src/state/state.ts'
+import { hasResponse, findEventIn } from '../../src/log/log.ts'
+import { pendingCallCount } from '../../src/log/open-calls.ts'
+import { listDroppedResultsIn } from '../../src/state/dropped.ts'
+import type { Checkpoint, State } from '../../src/state/state.ts'
 import { loopStarts } from '../../src/view/loops.ts'
 import type { Unit } from '../../src/view/unit.ts'
 
 /** What a fact after the cut does to what stood before it. */
 export type Across =
-  | 'not_held'
+  | 'evicted'
   | 'folded_on'
   | 'batch_answered'
   | 'batch_joined'
@@ -33,11 +33,11 @@ export function across(states: readonly State[], cut: number, length: number): S
 }
 
 function noteFact(before: State, after: State, cut: number, note: (situation: Across) => void): void {
-  const entry = after.log.entries.last() as Moment
+  const entry = after.log.entries.last() as Checkpoint
   const { event, branch } = entry
   const isOld = (seq: number | undefined) => seq !== undefined && seq < cut
-  if (!entry.stands) {
-    if (entry.id !== null && isOld(findEntry(before.log, entry.id)?.seq)) note('duplicate_id')
+  if (!entry.inTree) {
+    if (entry.id !== null && isOld(findEventIn(before.log, entry.id)?.seq)) note('duplicate_id')
     return
   }
   const { parent } = entry
@@ -47,18 +47,18 @@ function noteFact(before: State, after: State, cut: number, note: (situation: Ac
   if (units.some((unit) => takes(unit, entry, isOld)))
     note(event?.kind === 'ActionEvent' ? 'batch_joined' : 'batch_answered')
   const starts = [...loopStarts(units).entries()]
-  if (starts.some(([index, start]) => isOld(units[start]?.rank) && !isOld(units[index]?.rank)))
+  if (starts.some(([index, start]) => isOld(units[start]?.first) && !isOld(units[index]?.first)))
     note('thinking_loop')
-  const was = (parent as Moment | null)?.branch
+  const was = (parent as Checkpoint | null)?.branch
   if (was === undefined) return
   if (event?.kind === 'Condensation') {
-    const left = new Set(units.map((unit) => unit.rank))
-    if ([...was.view.units].some((unit) => isOld(unit.rank) && !left.has(unit.rank))) note('condensed')
+    const left = new Set(units.map((unit) => unit.first))
+    if ([...was.view.units].some((unit) => isOld(unit.first) && !left.has(unit.first))) note('condensed')
   }
   const last = branch.dropped.last()
   if (last?.entry === entry) {
-    if (openCount(branch.openCalls) < openCount(was.openCalls)) note('late_answer')
-    const isSecond = droppedAnswers(branch).at(-1)?.reason === 'duplicate_answer'
+    if (pendingCallCount(branch.pendingCalls) < pendingCallCount(was.pendingCalls)) note('late_answer')
+    const isSecond = listDroppedResultsIn(branch).at(-1)?.reason === 'duplicate_result'
     if (isSecond) note(last.reason === null ? 'second_answer_by_call_id' : 'second_answer')
   }
   if (
@@ -71,9 +71,9 @@ function noteFact(before: State, after: State, cut: number, note: (situation: Ac
 }
 
 /** Whether an entry went into a batch that began before the cut. */
-function takes(unit: Unit, entry: Moment, isOld: (seq: number) => boolean): boolean {
-  if (unit.type !== 'batch' || !isOld(unit.rank)) return false
+function takes(unit: Unit, entry: Checkpoint, isOld: (seq: number) => boolean): boolean {
+  if (unit.type !== 'batch' || !isOld(unit.first)) return false
   if (unit.calls.last() === entry) return true
-  const last = unit.answers.last()
+  const last = unit.results.last()
   return last?.entry === entry && isOld(last.call.seq)
 }

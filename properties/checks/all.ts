@@ -4,6 +4,7 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import { checkCondensing, checkFit } from './context.ts'
 import { checkGrammars, checkNeutral, checkPrefix, checkThinking, checkWords } from './messages.ts'
 import { checkPairing } from './pairing.ts'
+import { checkWire } from './prefix.ts'
 import { checkReplay } from './replay.ts'
 import { checkShown } from './secrets.ts'
 import { checkMarks, checkMasked, checkStable } from './sent.ts'
@@ -13,6 +14,7 @@ import { checkUnits, checkViews } from './view.ts'
 
 /** Every law about a log holds, or a LawBroken is thrown. */
 export const LOG_CHECKS: readonly ((facts: readonly Fact[]) => void)[] = [
+  checkWire,
   checkTree,
   checkViews,
   checkPairing,

@@ -14,6 +14,7 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { hold } from './law.ts'
+import { isBlank } from '../../test/validators/json.ts'
 
 /** What the summariser does when it is asked once more. */
 export type Act = 'summary' | 'long' | 'blank' | 'nothing' | 'throw'
@@ -51,7 +52,7 @@ export async function condenserDecisions(facts: readonly Fact[], acts: readonly 
           break
         }
         const { event } = decision
-        hold('K2', (event.summary ?? '').trim() !== '', 'a condensation without a summary')
+        hold('K2', !isBlank(event.summary ?? ''), 'a condensation without a summary')
         const after = reduce(state, event)
         hold(
           'K2',

@@ -10,9 +10,9 @@ import { estimateTokens } from '../../src/context/estimate.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { cutPoints } from '../../src/view/cut-points.ts'
-import { isPending, unitItems, type ViewItem } from '../../src/view/unit.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { cutPointsIn } from '../../src/view/cut-points.ts'
+import { isPending, unitEvents, type ViewItem } from '../../src/view/unit.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 import { readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'
 import { readTree } from '../../test/model/tree.ts'
@@ -103,9 +103,9 @@ const planText = (plan: ReturnType<typeof planCondensation>): string =>
 /** K1: what is listed stands in the view, whole and between cut points, and is nothing that stays. */
 function checkPlan(state: State, plan: CondensationPlan): void {
   const { view, systemPrompt } = state.branch
-  const items = [...viewEvents(view)]
+  const items = [...viewEventsIn(view)]
   const listed = new Set(plan.forgottenIds)
-  const points = new Set(cutPoints(view))
+  const points = new Set(cutPointsIn(view))
   hold('K1', listed.size >= 2, 'a condensation that shortens nothing')
   same(
     'K1',
@@ -127,8 +127,8 @@ const isUser = ({ event }: ViewItem): boolean => event.kind === 'MessageEvent' &
 /** K1 and K2: exactly that is gone, the summary stands behind it, what waits still waits, and the view is shorter. */
 function checkApplied(before: State, after: State, event: Condensation & { readonly id: string }): void {
   const listed = new Set(event.forgotten_event_ids)
-  const was = [...viewEvents(before.branch.view)].map(({ id }) => id)
-  const is = [...viewEvents(after.branch.view)].map(({ id }) => id)
+  const was = [...viewEventsIn(before.branch.view)].map(({ id }) => id)
+  const is = [...viewEventsIn(after.branch.view)].map(({ id }) => id)
   const last = was.findLastIndex((id) => listed.has(id))
   const head = was.slice(0, last).filter((id) => !listed.has(id))
   same('K1', 'the view after a condensation', is, [...head, `${event.id}-summary`, ...was.slice(last + 1)])
@@ -143,7 +143,7 @@ const pendingOf = ({ branch: { view } }: State): object[] =>
 
 /** K5: the summariser is given every forgotten event, and summaries word for word. */
 function checkRequest(plan: CondensationPlan): void {
-  const items = plan.units.flatMap((unit) => [...unitItems(unit)])
+  const items = plan.units.flatMap((unit) => [...unitEvents(unit)])
   const summaries = items.flatMap(({ event }) =>
     event.kind === 'CondensationSummaryEvent' ? [event.summary] : [],
   )
@@ -185,7 +185,7 @@ function noteWhat(state: State, plan: CondensationPlan, met: Met): void {
     )
     .filter((unit) => !gone.has(unit))
   if (between.some(isPending)) met('pending_in_between')
-  const items = between.filter((unit) => !isPending(unit)).flatMap((unit) => [...unitItems(unit)])
+  const items = between.filter((unit) => !isPending(unit)).flatMap((unit) => [...unitEvents(unit)])
   if (items.some(isUser)) met('around_last_user_message')
   if (items.some(({ id }) => id === state.branch.systemPrompt?.id)) met('around_system_prompt')
   if (plan.units.some((unit) => unit.type === 'batch' && unit.thinking)) met('loop_forgotten')
@@ -210,7 +210,7 @@ function checkAfter(facts: readonly Fact[], state: State): void {
 export function checkFit(facts: readonly Fact[], met: Met = () => undefined): void {
   for (const state of branchesOf(facts).slice(0, 3)) {
     const all = estimateTokens(toMessages(state))
-    const points = cutPoints(state.branch.view)
+    const points = cutPointsIn(state.branch.view)
     for (const budget of [all, all - 1, Math.floor(all / 2), Math.floor(all / 8), 0]) {
       if (budget < 0) continue
       const fit = total('K4', 'fitToBudget', () => fitToBudget(state, estimateTokens, budget))
@@ -236,11 +236,11 @@ export function checkFit(facts: readonly Fact[], met: Met = () => undefined): vo
 
 /** The state with the events before a cut taken out, read naively: one condensation that lists them. */
 function cutAt(state: State, cut: number): State {
-  const items = [...viewEvents(state.branch.view)]
+  const items = [...viewEventsIn(state.branch.view)]
   const ids = items.map(({ id }) => id)
   const lastUser = items.findLast(isUser)?.id
   // A derived summary may bear the id of an event, be it one that waits outside of the view.
-  const all = [...state.branch.view.units].flatMap((unit) => Array.from(unitItems(unit), ({ id }) => id))
+  const all = [...state.branch.view.units].flatMap((unit) => Array.from(unitEvents(unit), ({ id }) => id))
   const stays = new Set([
     lastUser,
     state.branch.systemPrompt?.id,
@@ -257,7 +257,7 @@ function cutAt(state: State, cut: number): State {
 
 /** Of these ids those whose whole unit or loop may go. */
 function wholeUnits(state: State, stays: ReadonlySet<string | undefined>, ids: readonly string[]): string[] {
-  const points = cutPoints(state.branch.view)
+  const points = cutPointsIn(state.branch.view)
   return points.flatMap((from, index) => {
     const part = ids.slice(from, points[index + 1])
     return part.some((id) => stays.has(id)) ? [] : part

@@ -1,11 +1,11 @@
 /** Brings a branch of the engine and a naive reading of it into one form: text that can be compared. */
 
-import { listOpenCalls } from '../../src/log/open-calls.ts'
-import { activatedSkills, type Branch } from '../../src/state/branch.ts'
-import { droppedAnswers } from '../../src/state/dropped.ts'
-import { cutPoints } from '../../src/view/cut-points.ts'
+import { listPendingCallsIn } from '../../src/log/open-calls.ts'
+import { activatedSkillsIn, type Branch } from '../../src/state/branch.ts'
+import { listDroppedResultsIn } from '../../src/state/dropped.ts'
+import { cutPointsIn } from '../../src/view/cut-points.ts'
 import { isPending, type Unit } from '../../src/view/unit.ts'
-import { pendingUnits, viewEvents } from '../../src/view/view.ts'
+import { listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import type { BranchReading } from '../../test/model/branch.ts'
 import { cutPointsOf, pendingOf, viewOf } from '../../test/model/naive.ts'
 import { pending, type Unit as NaiveUnit } from '../../test/model/unit.ts'
@@ -19,16 +19,16 @@ export function describeBranch(branch: Branch): string {
   const { view } = branch
   const text = JSON.stringify({
     units: [...view.units].map(describeUnit),
-    events: [...viewEvents(view)].map((item) => item.id),
+    events: [...viewEventsIn(view)].map((item) => item.id),
     length: view.length,
-    pending: pendingUnits(view).map(describeUnit),
-    cutPoints: cutPoints(view),
+    pending: listPendingBatchesIn(view).map(describeUnit),
+    cutPointsIn: cutPointsIn(view),
     unhandled: view.unhandledCondensationRequest,
-    open: listOpenCalls(branch.openCalls).map((call) => call.entry.seq),
+    open: listPendingCallsIn(branch.pendingCalls).map((call) => call.entry.seq),
     systemPrompt: branch.systemPrompt?.seq ?? null,
     lastUserMessage: branch.lastUserMessage?.seq ?? null,
-    skills: activatedSkills(branch),
-    dropped: droppedAnswers(branch),
+    skills: activatedSkillsIn(branch),
+    dropped: listDroppedResultsIn(branch),
   })
   described.set(branch, text)
   return text
@@ -41,7 +41,7 @@ export function describeUnit(unit: Unit): object {
   return {
     response: unit.responseId,
     calls: [...unit.calls].map((call) => call.seq),
-    answers: [...unit.answers].map((answer) => [answer.entry.seq, answer.call.seq]),
+    results: [...unit.results].map((answer) => [answer.entry.seq, answer.call.seq]),
     pending: isPending(unit),
   }
 }
@@ -55,7 +55,7 @@ export function describeReading(reading: BranchReading): string {
     events: view.map((item) => item.id),
     length: view.length,
     pending: pendingOf(units).map(describeNaive),
-    cutPoints: cutPointsOf(units),
+    cutPointsIn: cutPointsOf(units),
     unhandled: reading.unhandled,
     open: reading.open,
     systemPrompt: reading.systemPrompt,
@@ -70,7 +70,7 @@ function describeNaive(unit: NaiveUnit): object {
   return {
     response: unit.response,
     calls: unit.calls.map((call) => call.at),
-    answers: unit.answers.map((answer) => [answer.at, answer.call]),
+    results: unit.results.map((answer) => [answer.at, answer.call]),
     pending: pending(unit),
   }
 }

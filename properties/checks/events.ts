@@ -8,7 +8,7 @@ import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 import { hold, same, total } from './law.ts'
 
 /** E1 and E5: an event survives the way to text and back, by every road. */
@@ -109,8 +109,8 @@ export function checkBadLines(facts: readonly Fact[], bad: readonly string[]): v
   same(
     'E3',
     'the view',
-    [...viewEvents(with_.branch.view)].map((item) => item.id),
-    [...viewEvents(without.branch.view)].map((item) => item.id),
+    [...viewEventsIn(with_.branch.view)].map((item) => item.id),
+    [...viewEventsIn(without.branch.view)].map((item) => item.id),
   )
   same('E3', 'the header', with_.header, without.header)
   same(

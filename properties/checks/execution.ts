@@ -1,32 +1,40 @@
-/** I, and P6 to P10: runs. A story goes in; a LawBroken comes out when something was done twice, unasked, too late or not at all. */
+/** I, and P6 to P11: runs. A story goes in; a LawBroken comes out when something was done twice, unasked, too late or not at all. */
 
+import { replyOf } from '../../src/event/reply.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
-import { isOnPath } from '../../src/log/ancestry.ts'
-import { openCount } from '../../src/log/open-calls.ts'
+import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { NEVER_STARTED } from '../../src/conversation/lost-calls.ts'
+import { listPendingCallsIn, pendingCallCount } from '../../src/log/open-calls.ts'
+import { renderMessage } from '../../src/messages/render-message.ts'
 import { isAnswered } from '../../src/state/branch.ts'
 import { encodeState } from '../../src/state/encode.ts'
+import { isReply } from '../../src/state/final-reply.ts'
 import { replay } from '../../src/state/reduce.ts'
-import type { Moment as Entry, State } from '../../src/state/state.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import type { Checkpoint as Entry, State } from '../../src/state/state.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 import { FORBIDDEN } from '../execution/cast.ts'
 import type { Plan } from '../execution/plan.ts'
 import { isCautious } from '../execution/play.ts'
 import type { Begin, RunStory, Story } from '../execution/story.ts'
+import type { SentOccurrence } from '../wire/sent.ts'
 import { hold, same } from './law.ts'
 import { checkPairing } from './pairing.ts'
+import { checkRequests } from './requests.ts'
 import { checkTree } from './tree.ts'
 
-/** All laws about a story that was played by a plan. */
-export function checkStory(story: Story, plan: Plan): void {
+/** All laws about a story that was played by a plan. Gives what occurred in its requests. */
+export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   hold('I1', !story.endless, 'there is no end to it')
   const now = replay(story.facts, { conversationId: 'c' })
   checkSettled(story)
   checkOnce(story, now)
   checkConsent(story, plan, now)
+  checkWords(story, now)
   checkAsks(story)
   checkPauses(story)
   checkInterrupts(story, now)
+  checkTextSoFar(story, now)
   checkHeard(story)
   checkLeases(story, now)
   checkLastWord(story, now)
@@ -35,6 +43,7 @@ export function checkStory(story: Story, plan: Plan): void {
   checkEnd(story, now)
   checkTree(story.facts)
   checkPairing(story.facts)
+  return checkRequests(story, plan, now)
 }
 
 const asks = ({ begins }: Story): Begin[] => begins.filter(({ executes }) => executes.length === 0)
@@ -43,10 +52,14 @@ const lengthOf = ({ log }: State): number => log.entries.length
 const entries = ({ log }: State): Entry[] => [...log.entries]
 
 /** The call of the step that yielded an event; undefined when it comes from elsewhere. */
-function yielder(story: Story, { id }: Entry): Begin | undefined {
-  const no = /^(\d+)\.\w+$/.exec(id ?? '')?.[1]
+function yielder(story: Story, { id, event }: Entry): Begin | undefined {
+  const streamed = event !== null && isCutOff(event) ? / (\d+), so far/.exec(JSON.stringify(event)) : null
+  const no = (streamed ?? /^(\d+)\.\w+$/.exec(id ?? ''))?.[1]
   return no === undefined ? undefined : story.begins[Number(no) - 1]
 }
+
+/** Whether an event is the text so far of a reply that was stopped. */
+const isCutOff = (event: Event): boolean => replyOf(event)?.interrupted === true
 
 /** The header before an event of the log. */
 const headerBefore = (now: State, seq: number): State['header'] =>
@@ -158,6 +171,26 @@ function checkConsent(story: Story, plan: Plan, now: State): void {
   }
 }
 
+/** P11: what a model is told to have had no effect, nothing has begun. */
+function checkWords(story: Story, now: State): void {
+  for (const { seq, event, branch } of entries(now)) {
+    if (event?.kind !== 'AgentErrorEvent' || event.error !== NEVER_STARTED) continue
+    const open = new Set(listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry.id))
+    const before = now.log.entries.get(seq - 1)?.branch.pendingCalls ?? null
+    for (const { entry } of listPendingCallsIn(before)) {
+      if (open.has(entry.id)) continue
+      const begun = executions(story).find(
+        ({ executes, state }) => executes.includes(entry.id) && lengthOf(state) <= seq,
+      )
+      hold(
+        'P11',
+        begun === undefined,
+        `call ${entry.id} was executed by step ${begun?.no ?? 0}, and is said never to have been`,
+      )
+    }
+  }
+}
+
 function wantsConsent(
   plan: Plan,
   policy: unknown,
@@ -176,9 +209,20 @@ function checkAsks(story: Story): void {
   for (const { no, state, executes } of story.begins) {
     const { status } = state.header
     hold('I3', status === 'running', `step ${no} began in status ${status}`)
-    if (executes.length === 0) hold('P8', isAnswered(state.branch), `step ${no} asked while calls were open`)
-    else
-      hold('P8', openCount(state.branch.openCalls) >= executes.length, `step ${no} executes what is answered`)
+    if (executes.length === 0) {
+      hold('P8', isAnswered(state.branch), `step ${no} asked while calls were open`)
+      const said = [...viewEventsIn(state.branch.view)].filter(
+        ({ event }) => event.kind !== 'MessageEvent' || renderMessage(event) !== null,
+      )
+      const last = said.findLast(({ event }) => event.kind !== 'SystemPromptEvent')
+      const word = last !== undefined && isReply(last.event)
+      hold('P8', !word, `step ${no} asked again behind the last word, ${last?.id ?? ''}`)
+    } else
+      hold(
+        'P8',
+        pendingCallCount(state.branch.pendingCalls) >= executes.length,
+        `step ${no} executes what is answered`,
+      )
   }
 }
 
@@ -221,7 +265,8 @@ function checkInterrupts(story: Story, now: State): void {
   for (const { seq, event } of all) {
     if (event?.kind !== 'InterruptEvent') continue
     const late = all.find((entry) => {
-      const begin = entry.seq > seq ? yielder(story, entry) : undefined
+      const isLate = entry.seq > seq && entry.event !== null && !isCutOff(entry.event)
+      const begin = isLate ? yielder(story, entry) : undefined
       return begin !== undefined && lengthOf(begin.state) <= seq
     })
     hold(
@@ -232,8 +277,29 @@ function checkInterrupts(story: Story, now: State): void {
     let first = seq
     while (all[first - 1]?.event?.kind === 'AgentErrorEvent') first -= 1
     if (headerBefore(now, first).status !== 'running') continue
-    const left = openCount(all[seq]?.branch.openCalls ?? null)
+    const left = pendingCallCount(all[seq]?.branch.pendingCalls ?? null)
     hold('P9', left === 0, `${left} calls are open after the interrupt at ${seq}`)
+  }
+}
+
+/** I4: the text so far of a step stands once, behind the interrupt that stopped it, and nothing else comes of that step. */
+function checkTextSoFar(story: Story, now: State): void {
+  const all = entries(now)
+  for (const begin of story.begins) {
+    const own = all.filter((entry) => yielder(story, entry) === begin)
+    const cut = own.filter(({ event }) => event !== null && isCutOff(event))
+    const from = lengthOf(begin.state)
+    const stop = all.findIndex(({ seq, event }) => seq >= from && event?.kind === 'InterruptEvent')
+    if (cut.length > 0) {
+      hold('I4', own.length === 1, `step ${begin.no} was stopped and said more than its text so far`)
+      const [{ seq, event, header }] = cut as [Entry]
+      hold('I4', stop >= 0 && stop < seq, `the text of step ${begin.no} is kept without an interrupt`)
+      same('I4', 'the status after a text so far', header.status, headerBefore(now, seq).status)
+      same('I4', 'what it was asked at', replyOf(event as Event)?.after, begin.state.log.head?.id ?? null)
+    }
+    if (!begin.silent || begin.streamed === null || stop < 0) continue
+    const lost = story.runs[begin.run]?.dead === true || story.ranOut.length > 0
+    hold('I4', lost || cut.length === 1, `the text that step ${begin.no} had streamed is not kept`)
   }
 }
 
@@ -272,18 +338,24 @@ function checkLeases(story: Story, now: State): void {
 /** I2: whoever had the last word had read every message. */
 function checkLastWord(story: Story, now: State): void {
   if (now.header.status !== 'finished') return
-  const path = entries(now).filter((entry) => isOnPath(entry, now.log.head))
+  const path = entries(now).filter((entry) => isOnPathIn(entry, now.log.head))
   const said = path.filter(
-    ({ event, ...entry }) => event !== null && isWord(event) && yielder(story, entry as Entry) !== undefined,
+    (entry) => entry.event !== null && isWord(entry.event) && yielder(story, entry) !== undefined,
   )
   const last = said.at(-1)
   const begin = last === undefined ? undefined : yielder(story, last)
   const read = new Set(
-    begin === undefined ? [] : [...viewEvents(begin.state.branch.view)].map(({ id }) => id),
+    begin === undefined ? [] : [...viewEventsIn(begin.state.branch.view)].map(({ id }) => id),
   )
-  for (const { id, event } of path) {
-    if (event?.kind !== 'MessageEvent' || event.source !== 'user' || id === null) continue
-    const blocked = story.blockedPrompts.has(id)
+  const forgotten = new Set(
+    path.flatMap(({ event }) => (event?.kind === 'Condensation' ? (event.forgotten_event_ids ?? []) : [])),
+  )
+  for (const { id, event, seq } of path) {
+    if (event?.kind !== 'MessageEvent' || event.source === 'agent' || id === null) continue
+    // What comes from the environment when all is over wakes nobody, and nor does what says nothing.
+    if (event.source !== 'user' && seq > (last?.seq ?? -1)) continue
+    if (renderMessage(event) === null) continue
+    const blocked = story.blockedPrompts.has(id) || forgotten.has(id)
     hold(
       'I2',
       blocked || read.has(id),
@@ -293,13 +365,14 @@ function checkLastWord(story: Story, now: State): void {
 }
 
 const isWord = (event: Event): boolean =>
-  (event.kind === 'MessageEvent' && event.source === 'agent') || event.kind === 'ActionEvent'
+  (event.kind === 'MessageEvent' && event.source === 'agent' && !isCutOff(event)) ||
+  event.kind === 'ActionEvent'
 
 /** I6: hooks see what they guard before it happens, and what they block does not. */
 function checkHooks(story: Story, plan: Plan, now: State): void {
   if (plan.hooks === null) return
   for (const { no, state } of asks(story)) {
-    for (const { id, event } of viewEvents(state.branch.view)) {
+    for (const { id, event } of viewEventsIn(state.branch.view)) {
       if (event.kind !== 'MessageEvent' || event.source === 'agent') continue
       if (event.source === 'user')
         hold('I6', story.shown.has(id), `step ${no} asked with message ${id}, of which no hook was told`)

@@ -3,17 +3,18 @@
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Content, RedactedThinkingBlock, ThinkingBlock } from '../../src/event/shapes.ts'
-import type { AnswerEvent } from '../../src/event/types.ts'
+import type { ToolResultEvent } from '../../src/event/types.ts'
 import type { Entry } from '../../src/log/entry.ts'
-import { toAiSdk } from '../../src/messages/ai-sdk.ts'
-import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
-import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { switchTo } from '../../src/state/at.ts'
+import type { Branch } from '../../src/state/branch.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { branchOf, type State } from '../../src/state/state.ts'
+import { branchOf, type Checkpoint, type State } from '../../src/state/state.ts'
 import { type BatchUnit, isPending, type Unit } from '../../src/view/unit.ts'
 import { validateAiSdk } from '../../test/validators/ai-sdk.ts'
 import { validateAnthropic } from '../../test/validators/anthropic.ts'
@@ -21,6 +22,7 @@ import { validateOpenAiChat } from '../../test/validators/openai-chat.ts'
 import { validateOpenAiResponses } from '../../test/validators/openai-responses.ts'
 import type { Violation } from '../../test/validators/rule.ts'
 import { hold, same, total } from './law.ts'
+import { isBlank } from '../../test/validators/json.ts'
 
 interface Grammar {
   readonly law: string
@@ -40,12 +42,12 @@ export const GRAMMARS: readonly Grammar[] = [
 /** The states whose messages are looked at: that at HEAD, and from each branch of the tree. */
 export function branchesOf(facts: readonly Fact[]): State[] {
   const state = replay(facts)
-  const ends = [...state.log.entries].filter((entry) => entry.stands && isEnd(state, entry))
+  const ends = [...state.log.entries].filter((entry) => entry.inTree && isEnd(state, entry))
   return [state, ...ends.slice(-6).map((entry) => switchTo(state, entry.id ?? ''))]
 }
 
 const isEnd = (state: State, entry: Entry): boolean =>
-  ![...state.log.entries].some((other) => other.stands && other.parent?.seq === entry.seq)
+  ![...state.log.entries].some((other) => other.inTree && other.parent?.seq === entry.seq)
 
 /** M1 to M4 and M6: every grammar is total, and passes its validator. */
 export function checkGrammars(facts: readonly Fact[]): void {
@@ -196,9 +198,9 @@ function checkReply(messages: readonly NeutralMessage[], reply: NeutralMessage, 
   const at = messages.indexOf(reply) + 1
   const behind = messages.slice(at, at + calls.length)
   const answered = behind.map((message) => (message.role === 'tool' ? message.tool_call_id : message.role))
-  const should = [...batch.answers].map((answer) => answer.call.event.tool_call_id)
+  const should = [...batch.results].map((answer) => answer.call.event.tool_call_id)
   same('M7', 'results directly behind a reply', answered, should)
-  for (const [index, { entry }] of [...batch.answers].entries()) {
+  for (const [index, { entry }] of [...batch.results].entries()) {
     const message = behind[index]
     const failed = entry.event.kind !== 'ObservationEvent' || entry.event.observation.is_error === true
     hold('M7', message?.role === 'tool' && message.is_error === failed, 'a result that tells failure wrong')
@@ -213,7 +215,7 @@ export function checkWords(facts: readonly Fact[]): void {
     const told = messages.flatMap((message) => (message.role === 'user' ? message.content : []))
     same('M10', 'what the user says', told.filter(hasWords), units.flatMap(userParts).filter(hasWords))
     const results = messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
-    const answers = units.flatMap((unit) => (unit.type === 'batch' ? [...unit.answers] : []))
+    const answers = units.flatMap((unit) => (unit.type === 'batch' ? [...unit.results] : []))
     same(
       'M10',
       'results',
@@ -236,16 +238,16 @@ function userParts(unit: Unit): readonly Content[] {
   if (event.kind !== 'MessageEvent' || !['user', 'system'].includes(event.llm_message.role)) return []
   const parts = [...(event.llm_message.content ?? []), ...(event.extended_content ?? [])]
   const speaks = parts.some((part) =>
-    'image_urls' in part ? part.image_urls.length > 0 : part.text.trim() !== '',
+    'image_urls' in part ? part.image_urls.length > 0 : !isBlank(part.text),
   )
   return speaks ? parts : []
 }
 
-function resultParts(answer: AnswerEvent): readonly Content[] {
+function resultParts(answer: ToolResultEvent): readonly Content[] {
   if (answer.kind === 'AgentErrorEvent') return [{ text: answer.error }]
   if (answer.kind === 'UserRejectObservation') {
     const reason = answer.rejection_reason ?? 'User rejected the action'
-    return [{ text: `Action rejected: ${reason.trim() === '' ? 'User rejected the action' : reason}` }]
+    return [{ text: `Action rejected: ${isBlank(reason) ? 'User rejected the action' : reason}` }]
   }
   const { content = [], is_error = false } = answer.observation
   const led = is_error ? [{ text: '[An error occurred during execution.]' }, ...content] : content
@@ -264,18 +266,35 @@ export function checkPrefix(facts: readonly Fact[]): void {
       event.kind === 'SystemPromptEvent'
     )
       continue
-    const before = { ...state, branch: branchOf(parent) }
     const after = { ...state, branch: branchOf(entry) }
+    // A reply that came in before messages of the view stands behind what was sent of the units up to its place.
+    const before = upTo(placeOf(branchOf(parent), entry), { ...state, branch: branchOf(parent) })
     if (changesInside(before.branch.view.units, after.branch.view.units)) continue
     const [was, is] = [toMessages(before), toMessages(after)]
     same('V5', `messages after position ${entry.seq}`, parts(is).slice(0, parts(was).length), parts(was))
     // A request that holds nothing but a system prompt is opened by a fixed sentence, which no real message has to keep.
     if (!was.some((message) => message.role !== 'system')) continue
     for (const { name, write } of GRAMMARS) {
-      const [sent, sends] = [write(was), write(is)].map(leaves)
-      same('V5', `${name} after position ${entry.seq}`, sends?.slice(0, sent?.length), sent)
+      const [sent = [], sends] = [write(was), write(is)].map(listLeavesIn)
+      // What only keeps a reply from ending the list gives way to what comes.
+      if (sent.at(-1)?.includes('[Go on.]') === true) sent.pop()
+      same('V5', `${name} after position ${entry.seq}`, sends?.slice(0, sent.length), sent)
     }
   }
+}
+
+/** Where an entry brought a unit in, or how many units there are. */
+function placeOf({ view: { units } }: Branch, entry: Checkpoint): number {
+  const now = entry.branch.view.units
+  if (now.length === units.length) return units.length
+  for (let index = 0; index < units.length; index += 1) if (units.get(index) !== now.get(index)) return index
+  return units.length
+}
+
+/** The state with the units up to a place alone. */
+function upTo(place: number, state: State): State {
+  const { branch } = state
+  return { ...state, branch: { ...branch, view: { ...branch.view, units: branch.view.units.prefix(place) } } }
 }
 
 type Units = State['branch']['view']['units']
@@ -300,7 +319,7 @@ const parts = (messages: readonly NeutralMessage[]): string[] =>
   )
 
 /** The content parts of a provider's request, as `role part` in order. */
-function leaves(request: unknown): string[] {
+function listLeavesIn(request: unknown): string[] {
   const { system, instructions, messages, input } = request as Readonly<Record<string, unknown>>
   const list = (Array.isArray(request) ? request : (messages ?? input)) as readonly Readonly<
     Record<string, unknown>

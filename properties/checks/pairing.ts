@@ -1,12 +1,12 @@
 /** P: calls and answers. Facts go in; a LawBroken comes out when a view holds a call without its one answer, or an answer twice. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
-import { isOnPath } from '../../src/log/ancestry.ts'
-import { listOpenCalls } from '../../src/log/open-calls.ts'
-import { droppedAnswers } from '../../src/state/dropped.ts'
+import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { listPendingCallsIn } from '../../src/log/open-calls.ts'
+import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import type { State } from '../../src/state/state.ts'
 import { type BatchUnit, isPending } from '../../src/view/unit.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 import { readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'
 import { readTree } from '../../test/model/tree.ts'
@@ -19,9 +19,9 @@ export function checkPairing(facts: readonly Fact[]): void {
   for (const [length, state] of statesOf(facts).entries()) {
     const { branch } = state
     const { open, dropped } = readBranch(nodes.slice(0, length), headAt(nodes, length))
-    const seqs = listOpenCalls(branch.openCalls).map((call) => call.entry.seq)
+    const seqs = listPendingCallsIn(branch.pendingCalls).map((call) => call.entry.seq)
     same('P3', `open calls after ${length} facts`, seqs, open)
-    same('P4', `answers left out after ${length} facts`, droppedAnswers(branch), dropped)
+    same('P4', `answers left out after ${length} facts`, listDroppedResultsIn(branch), dropped)
     checkBatches(state, length)
   }
 }
@@ -29,27 +29,27 @@ export function checkPairing(facts: readonly Fact[]): void {
 function checkBatches({ branch, log }: State, length: number): void {
   const batches = [...branch.view.units].filter((unit): unit is BatchUnit => unit.type === 'batch')
   const used = new Set<number>()
-  const out = new Set(droppedAnswers(branch).map((each) => each.id))
-  const open = new Set(listOpenCalls(branch.openCalls).map((call) => call.entry.seq))
+  const out = new Set(listDroppedResultsIn(branch).map((each) => each.id))
+  const open = new Set(listPendingCallsIn(branch.pendingCalls).map((call) => call.entry.seq))
   for (const batch of batches) {
     const calls = new Set([...batch.calls].map((call) => call.seq))
     const answered = new Set<number>()
-    for (const { entry, call } of batch.answers) {
+    for (const { entry, call } of batch.results) {
       hold('P2', !used.has(entry.seq), `answer ${entry.seq} is used twice after ${length} facts`)
       hold('P2', !out.has(entry.id), `answer ${entry.seq} is used and reported as left out`)
       used.add(entry.seq)
       hold('P1', calls.has(call.seq), `answer ${entry.seq} stands in a batch without its call`)
       hold('P1', !answered.has(call.seq), `call ${call.seq} has two answers after ${length} facts`)
       answered.add(call.seq)
-      hold('P5', isOnPath(call, entry.parent), `answer ${entry.seq} went to a call on another branch`)
-      hold('P5', isOnPath(entry, log.head), `answer ${entry.seq} is on another branch`)
+      hold('P5', isOnPathIn(call, entry.parent), `answer ${entry.seq} went to a call on another branch`)
+      hold('P5', isOnPathIn(entry, log.head), `answer ${entry.seq} is on another branch`)
     }
     for (const seq of calls) {
       hold('P1', answered.has(seq) !== open.has(seq), `call ${seq} is both answered and open, or neither`)
     }
     same('P1', 'pending', isPending(batch), answered.size < calls.size)
   }
-  for (const item of viewEvents(branch.view)) {
+  for (const item of viewEventsIn(branch.view)) {
     const isCall = item.event.kind === 'ActionEvent'
     hold('P1', !isCall || !('seq' in item) || !open.has(item.seq as number), `open call ${item.id} is shown`)
   }

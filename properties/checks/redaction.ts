@@ -6,17 +6,19 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import { isObject } from '../../src/event/json.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
-import type { Event } from '../../src/event/types.ts'
-import { listReports } from '../../src/log/log.ts'
-import { listOpenCalls } from '../../src/log/open-calls.ts'
-import { leaves } from '../../src/state/at.ts'
+import { replyOf } from '../../src/event/reply.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
+import { listWarningsIn } from '../../src/log/log.ts'
+import { listPendingCallsIn } from '../../src/log/open-calls.ts'
+import { listLeavesIn } from '../../src/state/at.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { cutPoints } from '../../src/view/cut-points.ts'
-import { isPending, unitItems } from '../../src/view/unit.ts'
+import { cutPointsIn } from '../../src/view/cut-points.ts'
+import { isPending, unitEvents } from '../../src/view/unit.ts'
 import type { Hidden } from '../hidden-secrets.ts'
 import { hold, same, total } from './law.ts'
 import { branchesOf } from './messages.ts'
+import { isBlank } from '../../test/validators/json.ts'
 
 /** X5, X6 and X8: the redacted fact is one, redacting is done once and for all, and changes no input. */
 export function checkRedacted(fact: Fact, rules: RedactionRules): void {
@@ -32,6 +34,52 @@ export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   const decoded = decodeEvent(redacted)
   hold('X6', decoded.ok, () => `the redacted event is none: ${JSON.stringify([decoded, redacted])}`)
   checkKept(fact as object as JsonValue, redacted as object as JsonValue)
+  if (!isQuarantined(fact)) checkUnsigned(fact, redacted)
+}
+
+/** What a model's reply says, in an event of it. */
+const saidIn = (event: Event): readonly unknown[] => {
+  if (event.kind === 'MessageEvent') return event.source === 'agent' ? [event.llm_message] : []
+  if (event.kind !== 'ActionEvent') return []
+  const { thought, reasoning_content, thinking_blocks, responses_reasoning_item, tool_name, tool_call } =
+    event
+  return [thought, reasoning_content, thinking_blocks, responses_reasoning_item, tool_name, tool_call]
+}
+
+/** X6: once anything is masked that a reply says, nothing in it is signed or sealed. */
+function checkUnsigned(before: Event, after: Event): void {
+  if (JSON.stringify(saidIn(before)) === JSON.stringify(saidIn(after))) return
+  hold('X6', !isSignedReply(after), () => `a masked reply is signed: ${JSON.stringify(after)}`)
+}
+
+/** Whether an event of a reply holds what a provider has signed, sealed, or given in parts. */
+function isSignedReply(event: Event): boolean {
+  if (event.kind !== 'ActionEvent' && event.kind !== 'MessageEvent') return false
+  const { thinking_blocks, responses_reasoning_item } =
+    event.kind === 'ActionEvent' ? event : event.llm_message
+  const isThinkingSigned = (thinking_blocks ?? []).some((block) => isSigned(block as object as JsonObject))
+  return (
+    isThinkingSigned ||
+    (responses_reasoning_item?.encrypted_content ?? null) !== null ||
+    replyOf(event)?.parts !== undefined
+  )
+}
+
+const isCall = (fact: Fact | undefined): fact is ActionEvent =>
+  fact !== undefined && !isQuarantined(fact) && fact.kind === 'ActionEvent'
+
+/** X6, for all events of a reply together. */
+function checkRepliesUnsigned(before: readonly Fact[], after: readonly Fact[]): void {
+  const masked = new Set<string>()
+  for (const [i, fact] of before.entries()) {
+    const now = after[i]
+    if (!isCall(fact) || !isCall(now) || fact.llm_response_id === '') continue
+    if (JSON.stringify(saidIn(fact)) !== JSON.stringify(saidIn(now))) masked.add(fact.llm_response_id)
+  }
+  for (const fact of after) {
+    if (!isCall(fact) || !masked.has(fact.llm_response_id)) continue
+    hold('X6', !isSignedReply(fact), () => `another event of the reply is masked: ${JSON.stringify(fact)}`)
+  }
 }
 
 /** Where a secret may stay: an id may hold anything. */
@@ -50,6 +98,10 @@ function checkKept(before: JsonValue, after: JsonValue): void {
 
 function walkBoth(before: JsonValue, after: JsonValue): void {
   if (typeof before !== 'object' || before === null || typeof after !== 'object' || after === null) return
+  if ('parts' in before && !('parts' in after)) {
+    const { parts: _, ...kept } = before as JsonObject
+    return walkBoth(kept, after)
+  }
   same('X6', 'the number of parts', Object.keys(after).length, Object.keys(before).length)
   // A key may be redacted; its place is what it was, unless it looked like a number.
   const inOrder = Object.values(after) as readonly JsonValue[]
@@ -57,8 +109,8 @@ function walkBoth(before: JsonValue, after: JsonValue): void {
   for (const [i, [key, value]] of Object.entries(before).entries()) {
     const now = (isOrdered || Array.isArray(before) ? inOrder[i] : null) ?? null
     const isText = typeof value === 'string' && typeof now === 'string'
-    if (isText) same('X6', 'whether a text says anything', now.trim() !== '', value.trim() !== '')
-    if (isText && value.trim() === '') same('X6', 'white space', now, value)
+    if (isText) same('X6', 'whether a text says anything', isBlank(now), isBlank(value))
+    if (isText && isBlank(value)) same('X6', 'white space', now, value)
     if (key === 'tool_name' && (value === 'finish' || value === 'think')) same('X6', key, now, value)
     if (key === 'arguments' && isText && parses(value))
       hold('X6', parses(now), `arguments that were JSON: ${now}`)
@@ -105,6 +157,7 @@ export const redacted = (facts: readonly Fact[], rules: RedactionRules): readonl
 export function checkRedactedLog(facts: readonly Fact[], rules: RedactionRules): readonly Fact[] {
   const after = redacted(facts, rules)
   for (const fact of facts) checkRedacted(fact, rules)
+  checkRepliesUnsigned(facts, after)
   checkSameShape(facts, after)
   return after
 }
@@ -123,16 +176,16 @@ export function checkSecretGone(fact: Fact, secret: string, rules: RedactionRule
 }
 
 function shapeOf(state: State): unknown {
-  const { status, error, inFlight, confirmationPolicy, grants } = state.header
+  const { status, error, inFlight, confirmationPolicy, callStatuses } = state.header
   return {
-    status: [status, error?.event_id, inFlight, confirmationPolicy?.['kind'], grants],
+    status: [status, error?.event_id, inFlight, confirmationPolicy?.['kind'], callStatuses],
     head: state.log.head?.id,
-    leaves: leaves(state.log).map(({ id }) => id),
-    reports: listReports(state.log).map(({ seq, id, code }) => [seq, id, code]),
+    listLeavesIn: listLeavesIn(state.log).map(({ id }) => id),
+    warnings: listWarningsIn(state.log).map(({ seq, id, code }) => [seq, id, code]),
     entries: [...state.log.entries].map((entry) => [
       entry.id,
       entry.parent?.seq,
-      entry.stands,
+      entry.inTree,
       entry.canBeHead,
       entry.header.status,
     ]),
@@ -145,15 +198,15 @@ function branchShape({ branch }: State): unknown {
   return {
     length: view.length,
     request: view.unhandledCondensationRequest,
-    cuts: cutPoints(view),
+    cuts: cutPointsIn(view),
     units: [...view.units].map((unit) => [
       unit.type,
       unit.rank,
       isPending(unit),
       unit.type === 'batch' ? [unit.responseId, unit.thinking, unit.onlyErrors] : null,
-      [...unitItems(unit)].map(({ id, event }) => [id, event.kind]),
+      [...unitEvents(unit)].map(({ id, event }) => [id, event.kind]),
     ]),
-    open: listOpenCalls(branch.openCalls).map(({ entry }) => entry.id),
+    open: listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry.id),
     system: branch.systemPrompt?.id,
     user: branch.lastUserMessage?.id,
     dropped: [...branch.dropped].map(({ entry, reason }) => [entry.id, reason]),

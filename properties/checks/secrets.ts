@@ -6,7 +6,7 @@ import { loadLine } from '../../src/event/load.ts'
 import { maskSecrets } from '../../src/event/mask.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { listReports } from '../../src/log/log.ts'
+import { listWarningsIn } from '../../src/log/log.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { switchTo } from '../../src/state/at.ts'
@@ -21,7 +21,7 @@ const MARK = 'gAAAA-secret-'
 export function checkShown(facts: readonly Fact[]): void {
   const state = replay(facts)
   unseen('X3', 'the encoded state', encodeState(state))
-  unseen('X3', 'the reports', JSON.stringify(listReports(state.log)))
+  unseen('X3', 'the reports', JSON.stringify(listWarningsIn(state.log)))
   unseen(
     'X3',
     'the message of an error',

@@ -2,10 +2,11 @@
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { cacheBreakpoints } from '../../src/context/cache-breakpoints.ts'
-import { observationMasking } from '../../src/context/masking.ts'
+import { estimateTokens } from '../../src/context/estimate.ts'
+import { type MaskingOptions, observationMasking } from '../../src/context/masking.ts'
 import { stablePrefix } from '../../src/context/stable-prefix.ts'
 import type { Content } from '../../src/event/shapes.ts'
-import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { branchOf } from '../../src/state/state.ts'
@@ -34,28 +35,38 @@ export function checkStable(facts: readonly Fact[]): void {
   }
 }
 
-/** K7: masking keeps every call answered in every grammar, is done once and for all, and touches old results only. */
-export function checkMasked(facts: readonly Fact[]): void {
+/** What happened while masks were held against the law. */
+export type Masked = 'masked' | 'waited' | 'masked_again' | 'kept_the_latest'
+
+/** Few tokens and many, none kept and some, and the placeholder that stands there by default. */
+const MASKS: readonly (MaskingOptions & { readonly keepLast: number; readonly stride: number })[] = [
+  { keepLast: 0, stride: 0, placeholder: '' },
+  { keepLast: 2, stride: 1, placeholder: '-' },
+  { keepLast: 1, stride: 6, placeholder: '-' },
+  { keepLast: 0, stride: 16, placeholder: '' },
+  { keepLast: 1, stride: 1 },
+]
+
+/** K7: masking keeps every call answered in every grammar, touches old results only, and each time saves a stride. */
+export function checkMasked(facts: readonly Fact[], met: (happened: Masked) => void = () => undefined): void {
   for (const state of branchesOf(facts).slice(0, 3)) {
     const messages = toMessages(state)
     const text = JSON.stringify(messages)
-    for (const [keepLast, stride] of [
-      [0, 1],
-      [2, 1],
-      [1, 3],
-    ] as const) {
-      const mask = observationMasking({ keepLast, stride })
+    for (const options of MASKS) {
+      const mask = observationMasking(options)
       const masked = total('K7', 'masking', () => mask(messages))
       same('K7', 'messages after they were masked', messages, text)
       same('K7', 'what is masked twice', mask(masked), masked)
       same('K7', 'all but results', masked.map(withoutResult), messages.map(withoutResult))
-      const kept = Math.min(keepLast, results(messages).length)
+      const kept = Math.min(options.keepLast, results(messages).length)
       same(
         'K7',
         'the last results',
         results(masked).slice(-kept || Infinity),
         results(messages).slice(-kept || Infinity),
       )
+      if (kept > 0) met('kept_the_latest')
+      checkStrides(messages, options, met)
       if (masked.length === 0) continue
       for (const { name, write, judge } of GRAMMARS) {
         const [violation] = judge(total('K7', name, () => write(masked)))
@@ -63,6 +74,45 @@ export function checkMasked(facts: readonly Fact[]): void {
       }
     }
   }
+}
+
+/** K7: as messages are added, what is masked stays masked; a change saves a stride, and what is left less than one. */
+function checkStrides(
+  messages: readonly NeutralMessage[],
+  options: (typeof MASKS)[number],
+  met: (happened: Masked) => void,
+): void {
+  const { keepLast, stride } = options
+  const mask = observationMasking(options)
+  const most = observationMasking({ ...options, keepLast: 0, stride: 0 })
+  /** What masking a result saves. */
+  const saves = (at: number): number => {
+    const whole = messages.slice(at, at + 1)
+    return estimateTokens(whole) - estimateTokens(most(whole))
+  }
+  const places = messages.flatMap(({ role }, at) => (role === 'tool' ? [at] : []))
+  const all = messages.map((_, at) => (messages[at]?.role === 'tool' ? saves(at) : 0))
+  const sum = (at: readonly number[]): number => at.reduce((before, place) => before + (all[place] ?? 0), 0)
+  let before: readonly number[] = []
+  let changes = 0
+  for (let length = 1; length <= messages.length; length += 1) {
+    const masked = mask(messages.slice(0, length))
+    const now = places.filter((at) => at < length && masked[at] !== messages[at])
+    same('K7', 'what was masked is masked still', now.slice(0, before.length), before)
+    if (now.length > before.length) {
+      changes += 1
+      const saved = sum(now.slice(before.length))
+      hold('K7', saved >= stride, `the past was changed for ${saved} tokens of ${stride}`)
+      met(changes > 1 ? 'masked_again' : 'masked')
+    }
+    const old = places.filter((at) => at < length).slice(0, -keepLast || undefined)
+    const waits = old.filter((at) => (all[at] ?? 0) > 0 && !now.includes(at))
+    hold('K7', waits.length === 0 || sum(waits) < stride, `${sum(waits)} tokens wait for ${stride}`)
+    if (waits.length > 0) met('waited')
+    before = now
+  }
+  const tokens = estimateTokens(messages)
+  hold('K7', changes * stride <= tokens, `${changes} changes by ${stride} in ${tokens} tokens`)
 }
 
 const results = (messages: readonly NeutralMessage[]): NeutralMessage[] =>

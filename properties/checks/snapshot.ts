@@ -3,23 +3,23 @@
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { isOnPath, pathTo } from '../../src/log/ancestry.ts'
+import { isOnPathIn, pathToEntry } from '../../src/log/ancestry.ts'
 import { kindOf } from '../../src/log/entry.ts'
-import { findEntry, listReports } from '../../src/log/log.ts'
-import { listOpenCalls } from '../../src/log/open-calls.ts'
-import { leaves, stateAt, switchTo } from '../../src/state/at.ts'
+import { findEventIn, listWarningsIn } from '../../src/log/log.ts'
+import { listPendingCallsIn } from '../../src/log/open-calls.ts'
+import { listLeavesIn, stateAt, switchTo } from '../../src/state/at.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import {
   canReduce,
-  compact,
+  evict,
   decodeSnapshot,
   encodeParts,
-  isHeld,
+  isEvicted,
   type SnapshotPart,
 } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
-import { pendingUnits, viewEvents } from '../../src/view/view.ts'
+import { listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import { type Across, across } from './across.ts'
 import { describeBranch, describeUnit } from './describe.ts'
 import { hold, same, total } from './law.ts'
@@ -40,14 +40,19 @@ export function describeState(state: State): string {
     state: encodeState(state),
     branch: describeBranch(branch),
     header: state.header,
-    view: [...viewEvents(branch.view)].map((item) => item.event),
-    pending: pendingUnits(branch.view).map(describeUnit),
-    open: listOpenCalls(branch.openCalls).map(({ entry, batch }) => [entry.seq, entry.event, batch]),
+    view: [...viewEventsIn(branch.view)].map((item) => item.event),
+    pending: listPendingBatchesIn(branch.view).map(describeUnit),
+    open: listPendingCallsIn(branch.pendingCalls).map(({ entry, rank, first }) => [
+      entry.seq,
+      entry.event,
+      rank,
+      first,
+    ]),
     prompt: branch.systemPrompt?.event,
     lastUserMessage: branch.lastUserMessage?.event,
     head: [log.head?.seq, log.head?.id],
-    leaves: leaves(log).map((entry) => entry.seq),
-    reports: listReports(log),
+    listLeavesIn: listLeavesIn(log).map((entry) => entry.seq),
+    warnings: listWarningsIn(log),
     messages: toMessages(state),
     closed: toMessages(state, { pending: { close: 'closed' } }),
     kinds: [...log.entries].map(kindOf),
@@ -70,7 +75,7 @@ export function checkSnapshots(
     const at = states[cut] as State
     const parts = total('R8', `encodeSnapshot after ${cut} facts`, () => encodeParts(at, 0, SIZE))
     const opened = open(parts, at, `the snapshot after ${cut} facts`)
-    const compacted = total('R7', `compact after ${cut} facts`, () => compact(at))
+    const compacted = total('R7', `compact after ${cut} facts`, () => evict(at))
     same('R7', `the state compacted after ${cut} facts`, describeState(compacted), describeState(at))
     checkLetGo(at, opened)
     const end = foldOn(facts, states, opened, met)
@@ -108,11 +113,11 @@ function foldOn(facts: readonly Fact[], states: readonly State[], from: State, m
     const wanted = states[at + 1] as State
     const fine = total('R7', 'canReduce', () => canReduce(state, fact))
     if (!fine) {
-      met('not_held')
+      met('evicted')
       hold('R7', needsMore(state, wanted), `canReduce gave up at position ${at} for no reason`)
       hold(
         'R7',
-        throwsNotHeld(() => reduce(state, fact)),
+        throwsEvicted(() => reduce(state, fact)),
         `reduce went on at position ${at} all the same`,
       )
       break
@@ -132,7 +137,7 @@ const glance = ({ header, branch, log }: State) => [header, log.head?.seq, descr
 function needsMore(shorter: State, { log }: State): boolean {
   return [log.entries.last()?.parent, log.head].some((entry) => {
     const known = entry === null || entry === undefined ? undefined : shorter.log.entries.get(entry.seq)
-    return known !== undefined && !isHeld(known)
+    return known !== undefined && throwsEvicted(() => known.branch)
   })
 }
 
@@ -157,7 +162,7 @@ function checkChain(
   const whole = encodeParts(states[length] as State, 0, SIZE)
   hold('R8', isEqual([...all.values()], whole), `parts since ${since} are not those of the whole`)
   const opened = open([...all.values()].toReversed(), states[length] as State, 'the snapshot written on')
-  foldOn(facts, states, compact(opened), () => undefined)
+  foldOn(facts, states, evict(opened), () => undefined)
 }
 
 /** What a compacted state does not hold it says so of; what it holds is what it was. */
@@ -166,32 +171,32 @@ function checkLetGo(whole: State, state: State): void {
   for (const [seq, entry] of [...state.log.entries].entries()) {
     hold('R7', state.log.entries.get(seq) === entry, `entry ${seq}, asked for twice, is two objects`)
     const before = real[seq]
-    const facts = [entry.canBeHead, entry.depth, entry.jump?.seq, entry.above?.seq, entry.reports]
+    const facts = [entry.canBeHead, entry.depth, entry.jump?.seq, entry.above?.seq, entry.warnings]
     same('R7', `entry ${seq}`, facts, [
       before?.canBeHead,
       before?.depth,
       before?.jump?.seq,
       before?.above?.seq,
-      before?.reports,
+      before?.warnings,
     ])
     if (entry.event !== null) same('R7', `body ${seq}`, entry.event, before?.event)
     const other = state.log.entries.get((seq * 7) % real.length)
-    if (other !== undefined && other.stands && entry.stands) {
-      const isAbove = pathTo(entry).includes(other)
-      same('R7', `${other.seq} above ${seq}`, isOnPath(other, entry), isAbove)
+    if (other !== undefined && other.inTree && entry.inTree) {
+      const isAbove = pathToEntry(entry).includes(other)
+      same('R7', `${other.seq} above ${seq}`, isOnPathIn(other, entry), isAbove)
     }
     const { id } = entry
     if (id === null) continue
-    same('R7', `position of ${id}`, findEntry(state.log, id)?.seq, findEntry(whole.log, id)?.seq)
-    if (!entry.stands) continue
+    same('R7', `position of ${id}`, findEventIn(state.log, id)?.seq, findEventIn(whole.log, id)?.seq)
+    if (!entry.inTree) continue
     checkLook(
-      isHeld(entry),
+      !throwsEvicted(() => entry.branch),
       `switchTo ${id}`,
       () => switchTo(state, id),
       () => switchTo(whole, id),
     )
     checkLook(
-      null,
+      !isEvicted(state, id),
       `stateAt ${id}`,
       () => stateAt(state, id),
       () => stateAt(whole, id),
@@ -199,19 +204,19 @@ function checkLetGo(whole: State, state: State): void {
   }
 }
 
-/** Held true: it must give the state; false: it must say so; null: either. */
-function checkLook(held: boolean | null, what: string, look: () => State, expected: () => State): void {
-  if (throwsNotHeld(look)) return hold('R7', held !== true, `${what} says that it is not held`)
-  hold('R7', held !== false, `${what} gives a state that is not held`)
+/** Held true: it must give the state; false: it must say so. */
+function checkLook(held: boolean, what: string, look: () => State, expected: () => State): void {
+  if (throwsEvicted(look)) return hold('R7', !held, `${what} says that it is not held`)
+  hold('R7', held, `${what} gives a state that is not held`)
   same('R7', what, describeState(look()), describeState(expected()))
 }
 
-function throwsNotHeld(run: () => unknown): boolean {
+function throwsEvicted(run: () => unknown): boolean {
   try {
     run()
     return false
   } catch (error) {
-    if (hasCode(error, 'not_held')) return true
+    if (hasCode(error, 'evicted')) return true
     throw error
   }
 }

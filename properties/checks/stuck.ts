@@ -6,7 +6,7 @@ import { stuckDetector } from '../../src/context/stuck/detector.ts'
 import { nudgeMessage } from '../../src/context/stuck/nudge.ts'
 import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
 import { reduce } from '../../src/state/reduce.ts'
-import { compact } from '../../src/state/snapshot.ts'
+import { evict } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
 import { readLoops } from '../../test/model/stuck.ts'
 import { hold, same, total } from './law.ts'
@@ -39,7 +39,7 @@ export function checkLoops(facts: readonly Fact[]): Set<string> {
       if (text !== null) found.add('nudge')
     }
     const { verdict, nudge } = DETECTORS[0] as (typeof DETECTORS)[0]
-    const small = compact(state)
+    const small = evict(state)
     same(
       'L2',
       `compacted after ${length} facts`,

@@ -1,10 +1,10 @@
 /** T: the tree, HEAD, and what depends on the log as a whole. Facts go in; a LawBroken comes out when the engine reads them otherwise. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
-import { isOnPath, pathTo } from '../../src/log/ancestry.ts'
+import { isOnPathIn, pathToEntry } from '../../src/log/ancestry.ts'
 import type { Entry } from '../../src/log/entry.ts'
-import { listReports } from '../../src/log/log.ts'
-import { entryOf, leaves, stateAt, switchTo } from '../../src/state/at.ts'
+import { listWarningsIn } from '../../src/log/log.ts'
+import { entryOf, listLeavesIn, stateAt, switchTo } from '../../src/state/at.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
@@ -28,8 +28,8 @@ export function checkTree(facts: readonly Fact[]): void {
   same(
     'T6',
     'reports',
-    listReports(state.log).map((report) => `${report.seq} ${report.code}`),
-    nodes.flatMap((node) => node.reports.map((code) => `${node.at} ${code}`)),
+    listWarningsIn(state.log).map((report) => `${report.seq} ${report.code}`),
+    nodes.flatMap((node) => node.warnings.map((code) => `${node.at} ${code}`)),
   )
   for (const entry of state.log.entries) checkEntry(state, nodes, entry)
   const name = 'c-1'
@@ -42,7 +42,7 @@ export function checkTree(facts: readonly Fact[]): void {
   )
   checkLeaves(state, nodes)
   for (const node of nodes) {
-    if (node.stands && node.id !== null) checkStateAt(states, nodes, node, node.id)
+    if (node.inTree && node.id !== null) checkStateAt(states, nodes, node, node.id)
   }
   hold(
     'T4',
@@ -60,13 +60,13 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
   const node = nodes[entry.seq] as Node
   const here = {
     id: entry.id,
-    stands: entry.stands,
+    inTree: entry.inTree,
     parent: entry.parent?.seq ?? null,
     timestamp: entry.timestamp,
   }
-  const { id, stands, parent, timestamp } = node
-  same('T3', `position ${entry.seq}`, here, { id, stands, parent, timestamp })
-  const path = pathTo(entry)
+  const { id, inTree, parent, timestamp } = node
+  same('T3', `position ${entry.seq}`, here, { id, inTree, parent, timestamp })
+  const path = pathToEntry(entry)
   hold('T1', new Set(path).size === path.length && path[0]?.parent === null, `path to position ${entry.seq}`)
   const expected = pathOf(nodes, node.at)
   same(
@@ -76,11 +76,11 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
     expected,
   )
   for (const other of state.log.entries) {
-    if (!other.stands || !entry.stands) continue
+    if (!other.inTree || !entry.inTree) continue
     same(
       'T1',
       `${other.seq} on the path to ${entry.seq}`,
-      isOnPath(other, entry),
+      isOnPathIn(other, entry),
       expected.includes(other.seq),
     )
   }
@@ -88,14 +88,14 @@ function checkEntry(state: State, nodes: readonly Node[], entry: Entry): void {
 
 /** The leaves are the real events that no other real event stands below. */
 function checkLeaves(state: State, nodes: readonly Node[]): void {
-  const real = nodes.filter((node) => node.stands && node.kind !== 'ConversationStateUpdateEvent')
+  const real = nodes.filter((node) => node.inTree && node.kind !== 'ConversationStateUpdateEvent')
   const ends = real.filter(({ at }) =>
     real.every((other) => other.at === at || !pathOf(nodes, other.at).includes(at)),
   )
   same(
     'T7',
     'leaves',
-    leaves(state.log).map((entry) => entry.seq),
+    listLeavesIn(state.log).map((entry) => entry.seq),
     ends.map((node) => node.at),
   )
 }

@@ -1,29 +1,31 @@
 /** V: the view. Facts go in; a LawBroken comes out when incremental, rebuilt and naive views differ, or a rule of units is broken. */
 
 import type { Fact } from '../../src/event/quarantine.ts'
+import { askedAfter } from '../../src/event/reply.ts'
 import type { Condensation } from '../../src/event/types.ts'
-import { pathTo } from '../../src/log/ancestry.ts'
+import { pathToEntry } from '../../src/log/ancestry.ts'
 import type { Entry } from '../../src/log/entry.ts'
 import { logPrefix } from '../../src/log/log.ts'
 import { stateAt, switchTo } from '../../src/state/at.ts'
 import { type Branch, emptyBranch, foldBranch } from '../../src/state/branch.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
-import { cutPoints } from '../../src/view/cut-points.ts'
+import { cutPointsIn } from '../../src/view/cut-points.ts'
 import { loopStarts } from '../../src/view/loops.ts'
-import { isPending, type Unit, unitItems, type ViewItem } from '../../src/view/unit.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { isPending, type Unit, unitEvents, type ViewItem } from '../../src/view/unit.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 import { readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'
 import { readTree, realAt } from '../../test/model/tree.ts'
 import { describeBranch, describeReading, describeUnit } from './describe.ts'
 import { hold, same, total } from './law.ts'
 import { statesOf } from './replay.ts'
+import { isBlank } from '../../test/validators/json.ts'
 
 /** V1: incremental = rebuilt = naive, for every prefix of every branch. */
 export function checkViews(facts: readonly Fact[]): void {
   const nodes = readTree(facts)
-  const expected = nodes.map((node) => describeReading(readBranch(nodes, node.stands ? node.at : null)))
+  const expected = nodes.map((node) => describeReading(readBranch(nodes, node.inTree ? node.at : null)))
   const empty = describeReading(readBranch([], null))
   const naive = (at: number | null) => (at === null ? empty : (expected[at] ?? empty))
 
@@ -33,7 +35,7 @@ export function checkViews(facts: readonly Fact[]): void {
     const rebuilt = replay(facts.slice(0, length))
     same('V1', `the rebuilt view after ${length} facts`, describeBranch(rebuilt.branch), naive(head))
     for (const node of nodes.slice(0, length)) {
-      if (!node.stands || node.id === null) continue
+      if (!node.inTree || node.id === null) continue
       const at = total('V1', 'stateAt', () => stateAt(state, node.id ?? ''))
       same(
         'V1',
@@ -48,7 +50,7 @@ export function checkViews(facts: readonly Fact[]): void {
   }
   const state = replay(facts)
   for (const entry of state.log.entries) {
-    if (!entry.stands) continue
+    if (!entry.inTree) continue
     same(
       'V1',
       `the path to ${entry.seq}, folded again`,
@@ -61,7 +63,7 @@ export function checkViews(facts: readonly Fact[]): void {
 /** The branch part of a path, folded from its root and nothing else. */
 function refolded(state: State, entry: Entry): Branch {
   let branch = emptyBranch()
-  for (const each of pathTo(entry)) {
+  for (const each of pathToEntry(entry)) {
     branch = foldBranch(branch, each, logPrefix(state.log, each.seq, null))
   }
   return branch
@@ -71,7 +73,7 @@ function refolded(state: State, entry: Entry): Branch {
 export function checkUnits(facts: readonly Fact[]): void {
   const state = replay(facts)
   for (const entry of state.log.entries) {
-    if (!entry.stands) continue
+    if (!entry.inTree) continue
     const before = branchOf(entry.parent)
     const after = branchOf(entry)
     if (entry.event?.kind === 'Condensation') checkCondensation(before, after, entry.event)
@@ -81,7 +83,7 @@ export function checkUnits(facts: readonly Fact[]): void {
 }
 
 const textOf = (unit: Unit): string => JSON.stringify(describeUnit(unit))
-const idsOf = (unit: Unit): string[] => [...unitItems(unit)].map((item) => item.id)
+const idsOf = (unit: Unit): string[] => [...unitEvents(unit)].map((item) => item.id)
 
 /** V2: whole units only, each for a reason, and at most one summary comes. */
 function checkCondensation(before: Branch, after: Branch, event: Condensation): void {
@@ -94,7 +96,7 @@ function checkCondensation(before: Branch, after: Branch, event: Condensation): 
   )
   const kept = units.filter((_, i) => !gone[i]).map(textOf)
   const now = [...after.view.units].map(textOf)
-  const wants = (event.summary_offset ?? null) !== null && (event.summary ?? '').trim() !== ''
+  const wants = (event.summary_offset ?? null) !== null && !isBlank(event.summary ?? '')
   same('V2', 'units after a condensation', now.length, kept.length + (wants ? 1 : 0))
   const added = now.findIndex((text, index) => text !== kept[index])
   same('V2', 'units that stay', wants ? now.toSpliced(added < 0 ? kept.length : added, 1) : now, kept)
@@ -104,7 +106,7 @@ function checkCondensation(before: Branch, after: Branch, event: Condensation): 
 
 const listOf = (branch: Branch): string => JSON.stringify(JSON.parse(describeBranch(branch)).open)
 
-/** V4: any other event puts a unit at the end, or changes one batch. */
+/** V4: any other event puts a unit at the end, a reply before what it did not know, or changes one batch. */
 function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
   const old = [...before.view.units].map(textOf)
   const now = [...after.view.units].map(textOf)
@@ -113,21 +115,33 @@ function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
     hold('V4', now.length - old.length <= 1, `position ${entry.seq} brought several units`)
     return
   }
+  const behind = (from: number) => before.view.units.slice(from)
+  if (now.length > old.length) {
+    same('V4', `units around position ${entry.seq}`, now.toSpliced(changed, 1), old)
+    hold('V4', mayPass(entry, behind(changed)), `position ${entry.seq} stands before what it may not pass`)
+    return
+  }
   same('V4', `units after position ${entry.seq}`, now.toSpliced(changed, 1), old.toSpliced(changed, 1))
   const unit = before.view.units.get(changed) as Unit
-  const isLast = changed === old.length - 1
-  const open = isPending(unit) || (isLast && unit.type === 'batch' && unit.onlyErrors)
+  const isAtPlace = changed === old.length - 1 || mayPass(entry, behind(changed + 1))
+  const open = isPending(unit) || (isAtPlace && unit.type === 'batch' && unit.onlyErrors)
   hold('V4', open, `position ${entry.seq} changed a unit that was closed`)
 }
+
+/** Whether an event is a reply that may stand before these units: messages that are no replies themselves. */
+const mayPass = ({ event }: Entry, units: readonly Unit[]): boolean =>
+  event !== null &&
+  askedAfter(event) !== undefined &&
+  units.every((unit) => unit.type === 'message' && askedAfter(unit.item.event) === undefined)
 
 /** V3: between two cut points a condensation takes out exactly what it lists; anywhere else it takes out more. */
 function checkCuts(state: State): void {
   const { view } = state.branch
-  const items = [...viewEvents(view)]
+  const items = [...viewEventsIn(view)]
   const ids = items.map((item) => item.id)
   // A stored event may bear the id of a derived summary: then a list of ids cannot name the one without the other.
   if (new Set(ids).size !== ids.length) return
-  const points = cutPoints(view)
+  const points = cutPointsIn(view)
   same('V3', 'ends', [points[0], points.at(-1)], [0, items.length])
   hold(
     'V3',
@@ -161,5 +175,5 @@ function without(state: State, ids: readonly string[]): string[] {
     forgotten_event_ids: ids,
     id: 'forget!',
   })
-  return [...viewEvents(forget.branch.view)].map((item: ViewItem) => item.id)
+  return [...viewEventsIn(forget.branch.view)].map((item: ViewItem) => item.id)
 }

@@ -1,10 +1,16 @@
 /** The model and the tools of a story: what a plan says they do goes in, the step of a run comes out. */
 
+import type { ReplyRecord } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { Step, StepInput, Yielded } from '../../src/conversation/run/step.ts'
+import { type Made, type Part, recordOf, replyParts, type WireGrammar } from '../wire/reply.ts'
+import { sendState } from '../wire/sent.ts'
 import type { Cues, Fate, Machine } from './machine.ts'
 import type { Plan, Reply, Tool } from './plan.ts'
 import type { Begin, Story } from './story.ts'
+
+/** What a store that redacts lets no agent say. */
+export const SECRET = 'the reply'
 
 /** The text that a hook lets nobody say. */
 export const FORBIDDEN = 'forbidden'
@@ -16,20 +22,19 @@ const message = (id: string, text: string): Event => ({
   llm_message: { role: 'assistant', content: [{ type: 'text', text }] },
 })
 
-/** The call of a tool, as one of the calls of a response. */
-function call(id: string, tool: Tool, response: string): Event {
-  return {
-    kind: 'ActionEvent',
-    id,
-    thought: [],
-    tool_name: tool,
-    tool_call_id: `call-${id}`,
-    tool_call: { id: `call-${id}`, name: tool, arguments: '{}', origin: 'completion' },
-    llm_response_id: response,
-    action: tool === 'odd' ? null : { kind: `${tool}Action` },
-    security_risk: tool === 'risky' ? 'HIGH' : 'LOW',
-  }
-}
+/** What a step streams before it says anything. */
+export const soFar = (no: number): string => `${SECRET} ${no}, so far`
+
+/** The call of a tool, as the one who has read it knows it. */
+const known = (event: Event, tool: Tool, response: string): Event =>
+  event.kind !== 'ActionEvent'
+    ? event
+    : {
+        ...event,
+        llm_response_id: response,
+        action: tool === 'odd' ? null : { kind: `${tool}Action` },
+        security_risk: tool === 'risky' ? 'HIGH' : 'LOW',
+      }
 
 const result = (id: string, of: { id: string; tool: string; call: string }): Event => ({
   kind: 'ObservationEvent',
@@ -47,6 +52,7 @@ export class Cast {
   readonly #fate: Fate
   readonly #cues: Cues
   readonly #story: Story
+  readonly #grammar: WireGrammar
   readonly #replies: Reply[]
   readonly #outcomes: Plan['outcomes'][number][]
   #steps = 0
@@ -55,6 +61,7 @@ export class Cast {
     this.#fate = fate
     this.#cues = cues
     this.#story = story
+    this.#grammar = plan.grammar
     this.#replies = [...plan.replies]
     this.#outcomes = [...plan.outcomes]
   }
@@ -70,6 +77,10 @@ export class Cast {
         engine: machine.no,
         state,
         executes: approved.map(({ id }) => id),
+        sent: approved.length > 0 ? null : sendState(this.#grammar, state),
+        given: null,
+        streamed: null,
+        silent: false,
         end: Infinity,
       }
       this.#story.begins.push(begin)
@@ -88,31 +99,61 @@ export class Cast {
     }
   }
 
-  async *#reply(machine: Machine, { no }: Begin): AsyncGenerator<Yielded> {
-    const reply = this.#replies.shift() ?? { say: 'text', pieces: 1 }
+  async *#reply(machine: Machine, begin: Begin): AsyncGenerator<Yielded> {
+    const { no } = begin
+    const reply = this.#replies.shift() ?? { say: 'text', pieces: 1, thoughts: [] }
+    if (reply.say !== 'error' && reply.say !== 'nothing') {
+      begin.silent = reply.say === 'silence'
+      yield { kind: 'StreamingDeltaEvent', source: 'agent', content: soFar(no) }
+      begin.streamed = soFar(no)
+      await machine.point(`step ${no} streams`)
+    }
     if (reply.say === 'error') throw new RangeError('the model is gone')
     if (reply.say === 'silence') await forever()
     if (reply.say === 'lingers') {
-      yield message(`${no}.0`, `reply ${no}`)
+      yield message(`${no}.0`, `${SECRET} ${no}`)
       await forever()
     }
     if (reply.say === 'text') {
       for (let piece = 0; piece < reply.pieces; piece += 1) {
-        yield message(`${no}.${piece}`, `reply ${no}`)
+        if (piece > 0) yield message(`${no}.${piece}`, `${SECRET} ${no}`)
+        else yield this.#read(begin, [...reply.thoughts, 'say'], []).events
         await machine.point(`step ${no} goes on`)
       }
     }
     if (reply.say !== 'calls') return
-    const calls = reply.tools.map((tool, n) =>
-      call(`${no}.${n}`, tool, reply.two && n > 0 ? `response-${no}-b` : `response-${no}`),
+    const { tools, split, two } = reply
+    // What is yielded in pieces may be cut off behind any of them: only what it thought in front is signed then.
+    const isWhole = !split && !two
+    const thoughts: readonly Part[] = isWhole ? reply.thoughts : ['think']
+    const read = this.#read(begin, [...thoughts, ...tools.map((): Part => 'call')], tools, isWhole)
+    const calls = read.events.map((event, at) =>
+      known(event, tools[at] ?? 'safe', two && at > 0 ? `response-${no}-b` : `response-${no}`),
     )
-    if (!reply.split) yield calls
+    if (!split) yield calls
     else {
       for (const each of calls) {
         yield each
         await machine.point(`step ${no} goes on`)
       }
     }
+  }
+
+  /** A provider's reply to what it was sent, and the events and the record that a reader makes of it; in pieces, it keeps no order. */
+  #read(
+    begin: Begin,
+    parts: readonly Part[],
+    tools: readonly Tool[],
+    isWhole = true,
+  ): { readonly made: Made; readonly events: readonly Event[] } {
+    const { no, sent } = begin
+    if (sent === null) throw new Error(`step ${no} was not asked`)
+    const script = { no, word: `${SECRET} ${no}`, tool: (at: number): string => tools[at] ?? 'safe' }
+    const made = replyParts(this.#grammar, sent.seen, parts, script)
+    const record: ReplyRecord = recordOf(this.#grammar, made, sent.request) ?? {}
+    const { own: _, parts: __, ...about } = record
+    begin.given = made
+    return { made, events: made.events(isWhole ? record : about) }
   }
 
   async *#execute(machine: Machine, { no }: Begin, { approved }: StepInput): AsyncGenerator<Yielded> {
@@ -124,6 +165,6 @@ export class Cast {
       yield result(`${no}.${n}`, { id, tool: event.tool_name, call: event.tool_call_id })
       if (outcome === 'error') throw new TypeError('the tool is broken')
     }
-    if (outcome === 'and_reply') yield message(`${no}.r`, `reply ${no}`)
+    if (outcome === 'and_reply') yield message(`${no}.r`, `${SECRET} ${no}`)
   }
 }

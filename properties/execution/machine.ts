@@ -1,7 +1,7 @@
 /** A machine on which an engine runs: a store goes in; the same store comes out, of which every call takes its time, until the machine dies. */
 
 import type * as fc from 'fast-check'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import type { Cue } from './plan.ts'
 
 /** Calls of a store that resolve at once and answer to nobody. */

@@ -1,15 +1,22 @@
 /** What users, models, tools and machines do while a conversation runs: arbitrary plans come out, to be played in any order of events. */
 
 import * as fc from 'fast-check'
+import { type Part, type WireGrammar, WIRES } from '../wire/reply.ts'
 
 /** A tool that a model calls. `odd` is one that nobody has: its action cannot be read. */
 export type Tool = 'safe' | 'risky' | 'finish' | 'odd'
 
-/** What a model replies when it is asked. */
+/** What a model replies when it is asked; `thoughts` stand before its last word, or before its calls. */
 export type Reply =
-  | { readonly say: 'text'; readonly pieces: number }
+  | { readonly say: 'text'; readonly pieces: number; readonly thoughts: readonly Part[] }
   /** `split`: each call is yielded by itself. `two`: the calls belong to two LLM responses. */
-  | { readonly say: 'calls'; readonly tools: readonly Tool[]; readonly split: boolean; readonly two: boolean }
+  | {
+      readonly say: 'calls'
+      readonly tools: readonly Tool[]
+      readonly split: boolean
+      readonly two: boolean
+      readonly thoughts: readonly Part[]
+    }
   /** `lingers`: a last word, and then nothing ever ends. */
   | { readonly say: 'nothing' | 'error' | 'silence' | 'lingers' }
 
@@ -20,6 +27,17 @@ export type Outcome = 'results' | 'nothing' | 'error' | 'and_reply' | 'silence'
 export interface Command {
   readonly do:
     | 'send'
+    /** A message of the environment, and one of a user that says nothing. */
+    | 'note'
+    | 'blank'
+    /** Another system prompt. */
+    | 'prompt'
+    /** A condensation of all that the view holds before the last message of a user. */
+    | 'condense'
+    /** HEAD moves back to a message. */
+    | 'back'
+    /** A fork of the conversation, all of it or up to an event. */
+    | 'fork'
     | 'pause'
     | 'interrupt'
     | 'resume'
@@ -68,6 +86,8 @@ export interface HookPlan {
 }
 
 export interface Plan {
+  /** The grammar in which the model is asked. */
+  readonly grammar: WireGrammar
   readonly replies: readonly Reply[]
   readonly outcomes: readonly Outcome[]
   /** What several users do, each one after the other. */
@@ -77,13 +97,23 @@ export interface Plan {
   /** Whether the runs themselves want consent for risky calls. */
   readonly cautious: boolean
   readonly hooks: HookPlan | null
+  /** Whether the store takes secrets out of what agents say. */
+  readonly redacts: boolean
   readonly maxIterations: number
 }
+
+const thoughts = fc.array(fc.constantFrom<Part>('think', 'think', 'redacted', 'say', 'blank'), {
+  maxLength: 3,
+})
 
 const reply = fc.oneof(
   {
     weight: 3,
-    arbitrary: fc.record({ say: fc.constant('text' as const), pieces: fc.integer({ min: 1, max: 2 }) }),
+    arbitrary: fc.record({
+      say: fc.constant('text' as const),
+      pieces: fc.integer({ min: 1, max: 2 }),
+      thoughts,
+    }),
   },
   {
     weight: 7,
@@ -99,6 +129,7 @@ const reply = fc.oneof(
       ),
       split: fc.boolean(),
       two: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+      thoughts,
     }),
   },
   {
@@ -130,7 +161,12 @@ const command = fc.record<Command>({
       ),
     },
     { weight: 4, arbitrary: fc.constantFrom('reject' as const, 'policy' as const) },
+    {
+      weight: 4,
+      arbitrary: fc.constantFrom('note' as const, 'blank' as const, 'prompt' as const, 'condense' as const),
+    },
     { weight: 1, arbitrary: fc.constantFrom('expire' as const, 'recover' as const, 'beat' as const) },
+    { weight: 2, arbitrary: fc.constantFrom('back' as const, 'fork' as const) },
   ),
   on: fc.integer({ min: 0, max: 1 }),
   n: fc.nat(7),
@@ -155,6 +191,15 @@ const habit = fc.oneof(
       chain(['pause', 'asking'], ['resume', 'quiet'], ['run', 'now']),
       chain(['turn', 'quiet'], ['pause', 'asking'], ['resume', 'quiet'], ['run', 'now']),
       chain(['turn', 'quiet'], ['pause', 'asking'], ['run', 'quiet']),
+      chain(['send', 'asking'], ['condense', 'now']),
+      chain(['turn', 'quiet'], ['send', 'asking'], ['condense', 'now']),
+      chain(
+        ['turn', 'quiet'],
+        ['send', 'asking'],
+        ['condense', 'asking'],
+        ['send', 'asking'],
+        ['condense', 'now'],
+      ),
       chain(['crash', 'asking'], ['expire', 'now'], ['recover', 'now'], ['turn', 'quiet']),
       chain(['turn', 'quiet'], ['crash', 'asking'], ['take_over', 'now'], ['reject', 'executing']),
       chain(['crash', 'executing'], ['expire', 'now'], ['recover', 'now'], ['turn', 'quiet']),
@@ -182,7 +227,12 @@ const habit = fc.oneof(
     arbitrary: fc.oneof(
       chain(['turn', 'quiet'], ['pause', 'now']),
       chain(['turn', 'quiet'], ['send', 'asking']),
+      chain(['back', 'quiet'], ['turn', 'now'], ['fork', 'quiet']),
       chain(['send', 'asking'], ['policy', 'asking']),
+      chain(['turn', 'quiet'], ['note', 'asking'], ['note', 'asking']),
+      chain(['blank', 'asking'], ['prompt', 'asking']),
+      chain(['turn', 'quiet'], ['prompt', 'asking'], ['blank', 'asking']),
+      chain(['turn', 'quiet'], ['send', 'asking'], ['condense', 'now'], ['interrupt', 'asking']),
       chain(['reject', 'quiet'], ['turn', 'now']),
       chain(['crash', 'executing'], ['take_over', 'now']),
       chain(['take_over', 'executing'], ['turn', 'quiet']),
@@ -211,6 +261,7 @@ const user = fc
 
 /** Any plan. */
 export const plan: fc.Arbitrary<Plan> = fc.record({
+  grammar: fc.constantFrom(...(Object.keys(WIRES) as WireGrammar[])),
   replies: fc.array(reply, { minLength: 2, maxLength: 8, size: 'max' }),
   outcomes: fc.array(outcome, { maxLength: 6, size: 'max' }),
   users: fc.oneof(
@@ -228,5 +279,6 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
     }),
     { freq: 2 },
   ),
+  redacts: fc.integer({ min: 0, max: 4 }).map((n) => n === 0),
   maxIterations: fc.constantFrom(2, 2, 500),
 })

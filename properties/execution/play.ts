@@ -5,13 +5,17 @@ import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Hook } from '../../src/conversation/run/hooks.ts'
 import type { RunOptions } from '../../src/conversation/run/loop.ts'
-import { ColloquyError } from '../../src/event/errors.ts'
+import { isColloquyError } from '../../src/event/errors.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import { openCallsOf } from '../../src/conversation/decide.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { Appended } from '../../src/store/append.ts'
+import { redactingStore } from '../../src/context/redaction/store.ts'
+import { redactionRules } from '../../src/context/redaction/rules.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { AppendResult } from '../../src/store/contract/append.ts'
 import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
-import { Cast, FORBIDDEN } from './cast.ts'
+import { Cast, FORBIDDEN, SECRET } from './cast.ts'
 import { Cues, Fate, Machine, Timers } from './machine.ts'
 import type { Command, Plan } from './plan.ts'
 import { newStory, type RunStory, type Story } from './story.ts'
@@ -66,7 +70,7 @@ class Stage {
   readonly #cast: Cast
   readonly #processes: Process[] = []
   #clock = 1_000_000n
-  readonly #store = memoryStore({ clock: () => this.#clock })
+  readonly #store: Store
   #engines = 0
   #denials = 0
   #length = 0
@@ -77,6 +81,8 @@ class Stage {
     this.#plan = plan
     this.#cast = new Cast(fate, this.#cues, this.story, plan)
     this.#denials = plan.hooks?.denials ?? 0
+    const store = memoryStore({ clock: () => this.#clock })
+    this.#store = plan.redacts ? redactingStore(store, redactionRules({ secrets: [SECRET] })) : store
   }
 
   async play(): Promise<void> {
@@ -85,6 +91,7 @@ class Stage {
     await this.#during(async () => {
       this.#processes.push(await this.#start(), await this.#start())
       for (const { conversation } of this.#processes) await conversation.state()
+      await this.#do(command('prompt', 0))
       await this.#do(command('policy', 0, this.#plan.policy))
       await this.#do(command('send', 0, 1))
     })
@@ -120,10 +127,10 @@ class Stage {
 
   async #start(): Promise<Process> {
     const no = (this.#engines += 1)
-    const machine = new Machine(no, this.#fate, this.#store, (call, [, owner], result) => {
+    const machine = new Machine(no, this.#fate, this.#store, (call, [id, owner], result) => {
       const { leases } = this.story
       if (call === 'releaseLease') this.#cues.give('released')
-      if (call === 'append') this.#length = (result as Appended).version
+      if (call === 'append' && id === ID) this.#length = (result as AppendResult).version
       if (call !== 'acquireLease' || result === null) return
       this.#cues.give('leased')
       if (leases.some((known) => known.owner === owner)) return
@@ -195,7 +202,7 @@ class Stage {
         }
       }
     } catch (error) {
-      if (!(error instanceof ColloquyError)) throw error
+      if (!isColloquyError(error)) throw error
       note([], error.code)
     }
   }
@@ -203,6 +210,41 @@ class Stage {
   /** The wishes that append something. */
   async #ask(conversation: Conversation, { do: wish, n }: Command): Promise<readonly LoggedEvent[]> {
     if (wish === 'send') return conversation.sendMessage(n < 3 ? FORBIDDEN : `message ${this.#fate.tick()}`)
+    if (wish === 'note' || wish === 'blank') {
+      const source = wish === 'note' ? 'environment' : 'user'
+      const text = wish === 'note' ? `note ${this.#fate.tick()}` : ' '
+      return conversation.append([
+        { kind: 'MessageEvent', source, llm_message: { role: 'user', content: [{ type: 'text', text }] } },
+      ])
+    }
+    if (wish === 'prompt') {
+      const text = `prompt ${this.#fate.tick()}`
+      return conversation.append([
+        { kind: 'SystemPromptEvent', system_prompt: { type: 'text', text }, tools: [] },
+      ])
+    }
+    if (wish === 'condense') {
+      const { view, lastUserMessage } = (await conversation.state()).branch
+      const ids = [...viewEventsIn(view)].map(({ id }) => id)
+      const end = ids.indexOf(lastUserMessage?.id ?? '')
+      return conversation.append([
+        {
+          kind: 'Condensation',
+          llm_response_id: 'condenser',
+          forgotten_event_ids: ids.slice(0, Math.max(0, end)),
+          ...(n % 2 === 0 ? { summary: 'what was said before', summary_offset: 0 } : {}),
+        },
+      ])
+    }
+    if (wish === 'back' || wish === 'fork') {
+      const shown = [...viewEventsIn((await conversation.state()).branch.view)]
+      const places = wish === 'fork' ? shown : shown.filter(({ event }) => event.kind === 'MessageEvent')
+      const from = places.at(-1 - n)?.id ?? null
+      if (wish === 'back') return from === null ? [] : conversation.navigate(from)
+      const fork = await conversation.fork(from === null ? {} : { from })
+      this.story.forks.push(await fork.state())
+      return []
+    }
     if (wish === 'pause') return conversation.pause()
     if (wish === 'interrupt') return conversation.interrupt()
     if (wish === 'resume') return conversation.resume()
@@ -236,7 +278,7 @@ class Stage {
       })
       run.outcome = status
     } catch (error) {
-      run.outcome = error instanceof ColloquyError ? error.code : 'threw'
+      run.outcome = isColloquyError(error) ? error.code : 'threw'
       run.error = error
     }
     run.end = this.#fate.tick()

@@ -1,6 +1,9 @@
 /** Which hostile situations really occurred in a story. */
 
+import { askedAfter, replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
+import { isFinishCall } from '../../src/conversation/turn.ts'
+import { isReply } from '../../src/state/final-reply.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Begin, Done, Story } from './story.ts'
 
@@ -17,6 +20,13 @@ const SITUATIONS = [
   'message_while_asking',
   'message_while_executing',
   'message_before_the_last_word',
+  'note_while_asking',
+  'blank_while_asking',
+  'prompt_while_asking',
+  'condensed_while_asking',
+  'asked_at_forgotten',
+  'text_so_far_kept',
+  'redacted',
   'policy_while_running',
   'waited_for_consent',
   'consent_while_running',
@@ -80,6 +90,17 @@ export function situationsOf(story: Story): Situation[] {
   const started = updates('started_actions').flatMap(({ value }) => value as string[])
   const listed = (key: string): string[] => updates(key).flatMap(({ value }) => value as string[])
 
+  /** Where replies stand in the log, and where what they were asked at. */
+  const replies = events.flatMap(({ seq, event }) => {
+    const after = askedAfter(event)
+    if (after === undefined) return []
+    const isLast = isReply(event) || isFinishCall(event)
+    return [{ seq, after: events.find(({ event: { id } }) => id === after)?.seq ?? -1, isLast }]
+  })
+  const spoken = events.flatMap(({ seq, event }) =>
+    event.kind === 'MessageEvent' && event.source === 'user' ? [seq] : [],
+  )
+
   note('paused_while_asking', during('pause', false).length > 0)
   note('paused_while_executing', during('pause', true).length > 0)
   note('paused_by_another_process', elsewhere('pause'))
@@ -99,7 +120,33 @@ export function situationsOf(story: Story): Situation[] {
   note('message_while_executing', during('send', true).length > 0)
   note(
     'message_before_the_last_word',
-    has((event) => event.id?.startsWith('repeat-') === true),
+    replies.some(({ seq, after, isLast }) => isLast && spoken.some((at) => after < at && at < seq)),
+  )
+  note('note_while_asking', during('note', false).length > 0)
+  note('blank_while_asking', during('blank', false).length > 0)
+  note('prompt_while_asking', during('prompt', false).length > 0)
+  note('condensed_while_asking', during('condense', false).length > 0)
+  note(
+    'asked_at_forgotten',
+    replies.some(({ seq, after }) =>
+      events.some(
+        ({ seq: at, event }) =>
+          event.kind === 'Condensation' &&
+          after < at &&
+          at < seq &&
+          event.forgotten_event_ids?.includes(
+            events.find(({ seq: place }) => place === after)?.event.id ?? '',
+          ) === true,
+      ),
+    ),
+  )
+  note(
+    'text_so_far_kept',
+    has((event) => replyOf(event)?.interrupted === true),
+  )
+  note(
+    'redacted',
+    has((event) => JSON.stringify(event).includes('[redacted]')),
   )
   note('policy_while_running', granted('policy').some(isLive))
   note(

@@ -3,14 +3,15 @@
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { State } from '../../src/state/state.ts'
 import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
+import type { Given, Sent } from '../wire/sent.ts'
 import type { Command } from './plan.ts'
 
 /** A moment: each is later than all before, whatever happened in it. */
-export type Moment = number
+export type Checkpoint = number
 
 /** The step was called: to ask the model, or to execute calls. */
 export interface Begin {
-  readonly at: Moment
+  readonly at: Checkpoint
   /** Number of the call of the step; ids of what it yields begin with it. */
   readonly no: number
   readonly run: number
@@ -18,15 +19,23 @@ export interface Begin {
   readonly state: State
   /** Ids of the actions to execute; none when the model is asked. */
   readonly executes: readonly string[]
+  /** What the model was sent, when it was asked. */
+  readonly sent: Sent | null
+  /** The reply that it gave, when a provider has signed it: the name of its record, and how many parts of it are signed. */
+  given: (Pick<Given, 'signed'> & { readonly model: string }) | null
+  /** The text that it streamed before it yielded anything, once that was taken. */
+  streamed: string | null
+  /** Whether it never ends by itself. */
+  silent: boolean
   /** When it ended, by itself or left behind. */
-  end: Moment
+  end: Checkpoint
 }
 
 /** A user's wish was granted, or refused. */
 export interface Done {
   readonly command: Command
-  readonly begun: Moment
-  readonly at: Moment
+  readonly begun: Checkpoint
+  readonly at: Checkpoint
   readonly engine: number
   /** What was appended. */
   readonly events: readonly LoggedEvent[]
@@ -38,8 +47,8 @@ export interface Done {
 export interface RunStory {
   readonly no: number
   readonly engine: number
-  readonly begun: Moment
-  end: Moment
+  readonly begun: Checkpoint
+  end: Checkpoint
   /** The status it ended with, or the code of the error that it ended with; null while it lasts. */
   outcome: string | null
   /** What it threw, when that was no error of ours. */
@@ -61,11 +70,13 @@ export interface Story {
   facts: readonly Fact[]
   /** What the engines that live at the end believe the state to be. */
   states: State[]
+  /** States of forks when they were made. */
+  readonly forks: State[]
   /** When leases ran out, when processes died, and when an engine was first given a lease under a name, at which length of the log. */
-  readonly ranOut: Moment[]
-  readonly deaths: Moment[]
+  readonly ranOut: Checkpoint[]
+  readonly deaths: Checkpoint[]
   readonly leases: {
-    readonly at: Moment
+    readonly at: Checkpoint
     readonly engine: number
     readonly owner: unknown
     readonly length: number
@@ -86,6 +97,7 @@ export const newStory = (): Story => ({
   runs: [],
   facts: [],
   states: [],
+  forks: [],
   ranOut: [],
   deaths: [],
   leases: [],

@@ -42,8 +42,8 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'a request is overheard',
     file: 'context/condenser/plan.ts',
-    find: "const triggers: Trigger[] = view.unhandledCondensationRequest ? ['request'] : []",
-    replace: 'const triggers: Trigger[] = []',
+    find: "const triggers: CondensationTrigger[] = view.unhandledCondensationRequest ? ['request'] : []",
+    replace: 'const triggers: CondensationTrigger[] = []',
   },
   {
     name: 'earlier summaries are lost on the summariser',
@@ -54,7 +54,7 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'the summariser is not told results',
     file: 'context/condenser/event-text.ts',
-    find: 'for (const answer of unit.answers) events.push(ofAnswer(answer))',
+    find: 'for (const answer of unit.results) events.push(ofAnswer(answer))',
     replace: '',
   },
   {
@@ -84,8 +84,26 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'the last results are masked',
     file: 'context/masking.ts',
-    find: 'return left < 0 ? message : masked(message, placeholder)',
-    replace: 'return left < -1 ? message : masked(message, placeholder)',
+    find: 'if ((left -= 1) < 0) break',
+    replace: 'if ((left -= 1) < -1) break',
+  },
+  {
+    name: 'a mask moves with each result',
+    file: 'context/masking.ts',
+    find: 'if (saved < stride) continue',
+    replace: 'if (saved < 1) continue',
+  },
+  {
+    name: 'a mask goes back when results are added',
+    file: 'context/masking.ts',
+    find: 'for (const old of waiting) out[old.at] = old.mask',
+    replace: 'for (const old of waiting.slice(left % 2)) out[old.at] = old.mask',
+  },
+  {
+    name: 'results that save nothing are masked',
+    file: 'context/masking.ts',
+    find: 'if (saves <= 0) continue',
+    replace: '',
   },
   {
     name: 'a message that grew is stable',

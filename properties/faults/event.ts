@@ -43,9 +43,8 @@ export const EVENT_FAULTS: readonly Fault[] = [
   {
     name: 'a line in quarantine is trimmed',
     file: 'event/load.ts',
-    find: 'return parsed.ok ? load(parsed.value, () => text) : keep(text, [parsed.issue], undefined)',
-    replace:
-      'return parsed.ok ? load(parsed.value, () => text) : keep(text.trim(), [parsed.issue], undefined)',
+    find: 'if (!parsed.ok) return keep(text, [parsed.issue], undefined)',
+    replace: 'if (!parsed.ok) return keep(text.trim(), [parsed.issue], undefined)',
   },
   {
     name: 'nulls are left out',

@@ -5,8 +5,8 @@ import type { Fault } from './fault.ts'
 export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a pause before the run began is undone by it',
-    file: 'conversation/run/ends.ts',
-    find: "if ((status === 'paused' || status === 'error') && isPausedFrom(state, run.from)) return []",
+    file: 'conversation/run/start-and-stop.ts',
+    find: "if ((status === 'paused' || status === 'error') && isPausedSince(state, run.from)) return []",
     replace: '',
   },
   {
@@ -17,14 +17,14 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a pause is undone by a reply of two responses',
-    file: 'conversation/run/take.ts',
+    file: 'conversation/run/append-output.ts',
     find: "if (before === 'paused' && status === 'running') return",
     replace: "if (before === 'stuck' && status === 'running') return",
   },
   {
     name: 'what a step yields after an interrupt is appended',
     file: 'conversation/run/context.ts',
-    find: '(signal.aborted ? [] : decide(state))',
+    find: '(signal.aborted && !whenAborted ? [] : decide(state))',
     replace: 'decide(state)',
   },
   {
@@ -36,9 +36,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'an interrupt leaves calls open',
     file: 'conversation/decide.ts',
-    find: "return [...errorAnswers(calls, INTERRUPTED), { kind: 'InterruptEvent', source: 'user' }]",
-    replace:
-      "return [...errorAnswers(calls.slice(1), INTERRUPTED), { kind: 'InterruptEvent', source: 'user' }]",
+    find: "return [...lostAnswers(state, calls), { kind: 'InterruptEvent', source: 'user' }]",
+    replace: "return [...lostAnswers(state, calls.slice(1)), { kind: 'InterruptEvent', source: 'user' }]",
   },
   {
     name: 'an interrupt beside a pause is not heard',
@@ -85,19 +84,61 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a message that came while the model was thinking is forgotten',
-    file: 'conversation/run/take.ts',
-    find: 'return found.toReversed()',
-    replace: 'return []',
+    file: 'conversation/run/append-output.ts',
+    find: 'checkEvents(kept).map((event) => stampAfter(event, after))',
+    replace: 'checkEvents(kept)',
+  },
+  {
+    name: 'a reply was asked at what came while the model was thinking',
+    file: 'conversation/run/append-output.ts',
+    find: 'stampAfter(event, after))',
+    replace: 'stampAfter(event, run.replica.state.log.head?.id ?? after))',
+  },
+  {
+    name: 'only the first reply of a run says what it was asked at',
+    file: 'conversation/run/append-output.ts',
+    find: 'map((event) => stampAfter(event, after))',
+    replace: 'map((event) => (run.iterations > 1 ? event : stampAfter(event, after)))',
   },
   {
     name: 'a message before a finish call is forgotten',
-    file: 'conversation/run/take.ts',
-    find: 'events.some((event) => isReply(event) || isFinishCall(event))',
-    replace: 'events.some((event) => isReply(event))',
+    file: 'conversation/run/append-output.ts',
+    find: 'map((event) => stampAfter(event, after))',
+    replace: 'map((event) => (isFinishCall(event) ? event : stampAfter(event, after)))',
+  },
+  {
+    name: 'a system prompt keeps a turn from its end',
+    file: 'conversation/turn.ts',
+    find: '(unit !== undefined && renderMessage(unit.item.event) !== null)',
+    replace: 'unit !== undefined',
+  },
+  {
+    name: 'the text so far is not kept',
+    file: 'conversation/run/call-step.ts',
+    find: 'if (signal.aborted) await keepTextSoFar',
+    replace: 'if (signal.aborted && state === null) await keepTextSoFar',
+  },
+  {
+    name: 'text that was yielded is kept again',
+    file: 'conversation/run/call-step.ts',
+    find: 'for (const event of taken.events) hear(streamed, event)',
+    replace: 'void kept',
+  },
+  {
+    name: 'text that was cut off does not say what it was asked at',
+    file: 'conversation/run/text-so-far.ts',
+    find: 'reply: { after, interrupted: true }',
+    replace: 'reply: { interrupted: true }',
+  },
+  {
+    name: 'text that was cut off ends the turn',
+    file: 'state/final-reply.ts',
+    find: ' && replyOf(event)?.interrupted !== true',
+    replace: '',
   },
   {
     name: 'a finish ends what is not over',
-    file: 'conversation/run/take.ts',
+    file: 'conversation/run/append-output.ts',
     find: "before !== 'finished' && status === 'finished' && guarded",
     replace: "before !== 'finished' && status === 'finished' && guarded && before === 'paused'",
   },
@@ -110,8 +151,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'what a hook blocks is shown to the model',
     file: 'conversation/run/prompts.ts',
-    find: 'forgotten_event_ids: [id, ...repeats]',
-    replace: 'forgotten_event_ids: repeats',
+    find: 'forgotten_event_ids: [id],',
+    replace: 'forgotten_event_ids: [],',
   },
   {
     name: 'a call that a hook blocks is not answered',
@@ -152,8 +193,13 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a recovery leaves a call open',
     file: 'conversation/decide.ts',
-    find: "...errorAnswers(calls, INTERRUPTED),\n    { kind: 'ConversationErrorEvent', source: 'environment', code: 'RunLost', detail },",
-    replace:
-      "...errorAnswers(calls.slice(1), INTERRUPTED),\n    { kind: 'ConversationErrorEvent', source: 'environment', code: 'RunLost', detail },",
+    find: '[...lostAnswers(state, openCallsOf(state), unstarted), ...lost]',
+    replace: '[...lostAnswers(state, openCallsOf(state).slice(1), unstarted), ...lost]',
+  },
+  {
+    name: 'a call that was begun is said never to have been started',
+    file: 'conversation/lost-calls.ts',
+    find: "grant === undefined ? unstarted.has(id) : grant === 'held'",
+    replace: "unstarted.has(id) || grant === 'held'",
   },
 ]

@@ -1,4 +1,4 @@
-/** Deliberate faults in src/log/: each breaks at least one law. */
+/** Deliberate faults in src/log/ and the rule of the tree: each breaks at least one law. */
 
 import type { Fault } from './fault.ts'
 
@@ -6,20 +6,20 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'HEAD follows a state update',
     file: 'log/place.ts',
-    find: "const canBeHead = stands && kind !== 'ConversationStateUpdateEvent'",
-    replace: 'const canBeHead = stands',
+    find: 'const canBeHead = inTree && canKindBeHead(kind)',
+    replace: 'const canBeHead = inTree',
   },
   {
     name: 'an unknown parent makes a root',
     file: 'log/place.ts',
-    find: 'parent = found ?? (asked === ROOT ? null : log.head)',
-    replace: 'parent = found ?? (asked === null ? log.head : null)',
+    find: 'parent = found === undefined ? log.head : found',
+    replace: 'parent = found ?? null',
   },
   {
     name: 'a second event under a known id stands in the tree',
     file: 'log/place.ts',
-    find: 'const stands = id !== null && twin === undefined',
-    replace: 'const stands = id !== null',
+    find: 'const inTree = id !== null && existing === undefined',
+    replace: 'const inTree = id !== null',
   },
   {
     name: 'an unreadable timestamp is taken as it is',
@@ -36,20 +36,20 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'an unknown parent is not reported',
     file: 'log/place.ts',
-    find: 'if (asked !== null && asked !== ROOT && found === undefined) {',
-    replace: 'if (asked !== null && asked !== ROOT && found === undefined && log.head === null) {',
+    find: 'if (found === undefined) {',
+    replace: 'if (found === undefined && log.head === null) {',
   },
   {
     name: 'HEAD cannot be emptied',
-    file: 'log/head.ts',
-    find: 'if (event.value === null) return { head: null, moved: true, report: null }',
-    replace: 'if (event.value === null) return stay',
+    file: 'event/tree-rule.ts',
+    find: "if (event.value === null) return { head: null, move: 'made' }",
+    replace: "if (event.value === null) return { head, move: 'none' }",
   },
   {
     name: 'HEAD sent to a state update stays where it was',
-    file: 'log/head.ts',
-    find: 'if (target !== undefined) return { head: anchorOf(target), moved: true, report: null }',
-    replace: 'if (target?.canBeHead === true) return { head: target, moved: true, report: null }',
+    file: 'event/tree-rule.ts',
+    find: 'return target === undefined',
+    replace: 'return target?.canBeHead !== true',
   },
   {
     name: 'ancestry jumps too far',
@@ -60,14 +60,14 @@ export const LOG_FAULTS: readonly Fault[] = [
   {
     name: 'a response of a duplicate counts in another version',
     file: 'log/entry.ts',
-    find: "return entry.stands && event.kind === 'ActionEvent' ? event.llm_response_id : null",
+    find: "return entry.inTree && event.kind === 'ActionEvent' ? event.llm_response_id : null",
     replace: "return event.kind === 'ActionEvent' ? event.llm_response_id : null",
   },
   {
     name: 'the index believes what another version wrote',
     file: 'log/log.ts',
-    find: 'return entry !== undefined && entry.stands && entry.id === id',
-    replace: 'return entry !== undefined && entry.stands',
+    find: 'return entry !== undefined && entry.inTree && entry.id === id',
+    replace: 'return entry !== undefined && entry.inTree',
   },
   {
     name: 'the id index knows one position per id',
@@ -97,12 +97,12 @@ export const LOG_FAULTS: readonly Fault[] = [
     name: 'an answer that names a call elsewhere goes by its call id',
     file: 'log/pairing.ts',
     find: 'if (named === undefined) return latest',
-    replace: 'if (named === undefined || !isOnPath(named, answer.parent)) return latest',
+    replace: 'if (named === undefined || !isOnPathIn(named, answer.parent)) return latest',
   },
   {
     name: 'an orphan is told as a duplicate',
     file: 'state/dropped.ts',
-    find: "reason: reason ?? (isSecond ? 'duplicate_answer' : 'orphan_answer')",
-    replace: "reason: reason ?? 'duplicate_answer'",
+    find: "reason: reason ?? (isSecond ? 'duplicate_result' : 'orphan_result')",
+    replace: "reason: reason ?? 'duplicate_result'",
   },
 ]

@@ -42,8 +42,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'a history may begin with the assistant',
     file: 'messages/turns.ts',
-    find: "if (turns[0]?.role !== 'user') turns.unshift({ role: 'user', pieces: [textPiece(OPENING)], name: null })",
-    replace: '',
+    find: 'if (last === undefined) turns.push(userTurn(OPENING))',
+    replace: 'if (last === undefined) turns.push()',
   },
   {
     name: 'lone surrogates are sent',
@@ -54,8 +54,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'blank texts are sent',
     file: 'messages/pieces.ts',
-    find: 'if (!isBlank(part.text)) pieces.push(textPiece(part.text, cache))',
-    replace: 'pieces.push(textPiece(part.text, cache))',
+    find: 'if (!isWhitespace(part.text)) pieces.push(textPiece(part.text, cache, part))',
+    replace: 'pieces.push(textPiece(part.text, cache, part))',
   },
   {
     name: 'a result is told under its own call id',
@@ -66,7 +66,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   },
   {
     name: 'what a message was extended with is left out',
-    file: 'messages/said.ts',
+    file: 'messages/render-message.ts',
     find: '...(extended_content ?? []),',
     replace: '',
   },
@@ -93,5 +93,47 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
     file: 'messages/neutral.ts',
     find: '} else for (const part of said.message.content) open.push(part)',
     replace: '}',
+  },
+  {
+    name: 'no signed part is ever sent',
+    file: 'messages/prefix.ts',
+    find: 'if (isProven || turn.bound === 0) return isProven',
+    replace: 'if (turn.bound === 0) return isProven',
+  },
+  {
+    name: 'after one change no signed part is sent ever again',
+    file: 'messages/prefix.ts',
+    find: "else if (typeof prefix === 'string' && (made ?? grammar) === grammar) isProven = true",
+    replace: '',
+  },
+  {
+    name: 'signed parts are sent behind a changed prefix',
+    file: 'messages/prefix.ts',
+    find: "if (typeof prefix === 'string' && prefix !== nameOf(digest)) return 'prefix'",
+    replace: '',
+  },
+  {
+    name: 'the parts of a reply are sent in another order',
+    file: 'messages/turns.ts',
+    find: 'const refs = ownOrder(message, counts, limits) ?? limits.order(message, counts)',
+    replace: 'const refs = limits.order(message, counts)',
+  },
+  {
+    name: 'words between two thoughts are trimmed',
+    file: 'messages/anthropic/write.ts',
+    find: 'const exact = keeps && place < bound',
+    replace: 'const exact = keeps && place > bound',
+  },
+  {
+    name: 'what is thought of tools that have changed is sent',
+    file: 'messages/prefix.ts',
+    find: "if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'",
+    replace: '',
+  },
+  {
+    name: 'a change within a reply goes unnoticed',
+    file: 'messages/prefix.ts',
+    find: "if (typeof own === 'string' && own !== nameOf(ownDigestOf(message, refs.slice(0, bound)))) return 'own'",
+    replace: '',
   },
 ]

@@ -5,13 +5,13 @@ import type { Fault } from './fault.ts'
 export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'ids are redacted',
-    file: 'context/redaction/shapes.ts',
+    file: 'context/redaction/event-fields.ts',
     find: "  parent_id: 'keep',",
     replace: '',
   },
   {
     name: 'a state update of HEAD is redacted',
-    file: 'context/redaction/shapes.ts',
+    file: 'context/redaction/event-fields.ts',
     find: "    leaf_event_id: { value: 'keep' },",
     replace: '',
   },
@@ -23,7 +23,7 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'white space is a secret',
-    file: 'context/redaction/text.ts',
+    file: 'context/redaction/redact-text.ts',
     find: 'if (!hasText(text) || isMask(text)) return text\n  // Patterns',
     replace: 'if (isMask(text)) return text\n  // Patterns',
   },
@@ -35,7 +35,7 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'what masks bring about is left',
-    file: 'context/redaction/text.ts',
+    file: 'context/redaction/redact-text.ts',
     find: '    now = masked\n',
     replace: '    return masked\n',
   },
@@ -46,11 +46,28 @@ export const REDACTION_FAULTS: readonly Fault[] = [
     replace: "signature: block['signature'] ?? null }",
   },
   {
-    name: 'only the block with the secret is no longer signed',
-    file: 'context/redaction/thinking.ts',
-    find: '    if (!isObject(block)) return block\n    const { thinking, data } = block',
-    replace:
-      '    if (!isObject(block) || texts[i] === null) return block\n    const { thinking, data } = block',
+    name: 'a reply counts as masked only where all that it says is',
+    file: 'context/redaction/unsign.ts',
+    find: 'SAID.some((field) =>',
+    replace: 'SAID.every((field) =>',
+  },
+  {
+    name: 'a reply stays signed when something else in it is masked',
+    file: 'context/redaction/redact.ts',
+    find: 'return changed !== body && isMasked(body, changed) ?',
+    replace: 'return changed === body && isMasked(body, changed) ?',
+  },
+  {
+    name: 'only the event with the secret is no longer signed',
+    file: 'context/redaction/redact.ts',
+    find: 'if (!masked.has(responseOf(fact))) return fact',
+    replace: 'if (masked.size > 0) return fact',
+  },
+  {
+    name: 'parts of a masked reply stay',
+    file: 'context/redaction/unsign.ts',
+    find: 'return { ...holder, reply: kept }',
+    replace: 'return holder',
   },
   {
     name: 'thinking with a secret is left out',
@@ -60,7 +77,7 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'arguments may become other than JSON',
-    file: 'context/redaction/text.ts',
+    file: 'context/redaction/redact-text.ts',
     find: 'if (isJson() && !parses(masked)) break',
     replace: '',
   },
@@ -133,14 +150,14 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'a published tool’s own words are redacted',
     file: 'context/redaction/redact.ts',
-    find: 'for (const { loc, type } of decoded.issues) left.add(',
-    replace: 'for (const { loc, type } of decoded.issues.slice(decoded.issues.length)) left.add(',
+    find: 'for (const { loc, type } of decoded.ok ? decoded.warnings : decoded.issues) {',
+    replace: 'for (const { loc, type } of decoded.ok ? [] : decoded.issues) {',
   },
   {
     name: 'derived ids follow the redacted body',
     file: 'context/redaction/redact.ts',
     find: 'id: deriveEventId(conversationId, from + i, fact) }',
-    replace: 'id: deriveEventId(conversationId, from + i, redacted) }',
+    replace: 'id: deriveEventId(conversationId, from + i, said) }',
   },
   {
     name: 'a copy is made of what holds no secret',
@@ -157,7 +174,7 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   },
   {
     name: 'patterns open what is sealed',
-    file: 'context/redaction/text.ts',
+    file: 'context/redaction/redact-text.ts',
     find: 'const hits = findSecrets(text, literalFinders)',
     replace: "const hits = findSecrets(text, [...literalFinders])\n  if (text !== '') return `${text}!`",
   },

@@ -9,8 +9,8 @@ import { buildCorpus } from './corpus.ts'
 import type { Fault } from './fault.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const COPIED = ['src', 'properties', 'test/model', 'test/validators']
-const PATIENCE_MS = 60_000
+const COPIED = ['src', 'properties', 'test/model', 'test/providers', 'test/validators']
+const PATIENCE_MS = 600_000
 
 const run = promisify(execFile)
 
@@ -41,12 +41,16 @@ export function openBench(copies: number): Bench {
       const file = join(folder, 'src', fault?.file ?? '')
       if (fault !== undefined) writeFileSync(file, mutated(fault))
       try {
-        const { stdout } = await run(process.execPath, [join(folder, 'properties/faults', child), corpus], {
-          cwd: folder,
-          timeout: PATIENCE_MS,
-          // Most of a child's time goes into reading the code, and all but one file of it is what it was.
-          env: { ...process.env, NODE_COMPILE_CACHE: join(home, 'cache') },
-        })
+        const { stdout } = await run(
+          process.execPath,
+          [join(folder, 'properties/faults', child), corpus, fault?.file ?? ''],
+          {
+            cwd: folder,
+            timeout: PATIENCE_MS,
+            // Most of a child's time goes into reading the code, and all but one file of it is what it was.
+            env: { ...process.env, NODE_COMPILE_CACHE: join(home, 'cache') },
+          },
+        )
         return stdout.trim()
       } finally {
         if (fault !== undefined) cpSync(join(ROOT, 'src', fault.file), file)

@@ -6,14 +6,14 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'a forgotten call cannot be answered',
     file: 'state/branch.ts',
-    find: 'return { ...branch, openCalls, dropped }',
+    find: 'return { ...branch, pendingCalls, dropped }',
     replace: 'return { ...branch, dropped }',
   },
   {
     name: "messages of the environment count as the user's",
     file: 'state/branch.ts',
-    find: "lastUserMessage: event.source === 'user' ? entry : branch.lastUserMessage,",
-    replace: "lastUserMessage: event.source !== 'agent' ? entry : branch.lastUserMessage,",
+    find: "lastUserMessage: source === 'user' ? entry : branch.lastUserMessage,",
+    replace: "lastUserMessage: source !== 'agent' ? entry : branch.lastUserMessage,",
   },
   {
     name: 'an error outlives its status',
@@ -35,33 +35,33 @@ export const STATE_FAULTS: readonly Fault[] = [
   },
   {
     name: 'an image that has a text field speaks',
-    file: 'state/last-word.ts',
+    file: 'state/final-reply.ts',
     find: "!('image_urls' in part) && hasText(part.text)",
     replace: "'text' in part && hasText(part.text)",
   },
   {
     name: 'a failed finish ends the run',
-    file: 'state/last-word.ts',
+    file: 'state/final-reply.ts',
     find: ' && event.observation.is_error !== true',
     replace: '',
   },
   {
     name: 'the state at an event has the whole log',
     file: 'state/at.ts',
-    find: 'log: logPrefix(state.log, entry.seq + 1, anchorOf(entry) as Moment | null),',
-    replace: 'log: logPrefix(state.log, state.log.entries.length, anchorOf(entry) as Moment | null),',
+    find: 'log: logPrefix(state.log, entry.seq + 1, anchorOf(entry) as Checkpoint | null),',
+    replace: 'log: logPrefix(state.log, state.log.entries.length, anchorOf(entry) as Checkpoint | null),',
   },
   {
     name: 'a duplicate moves the status',
     file: 'state/reduce.ts',
-    find: 'if (event === null || id === null || !entry.stands) return state.header',
+    find: 'if (event === null || id === null || !entry.inTree) return state.header',
     replace: 'if (event === null || id === null) return state.header',
   },
   {
     name: 'a moved HEAD keeps its branch',
     file: 'state/reduce.ts',
     find: 'const branch = branchOf(head)',
-    replace: 'const branch = head === moment ? moment.branch : state.branch',
+    replace: 'const branch = head === checkpoint ? checkpoint.branch : state.branch',
   },
   {
     name: 'the oldest system prompt is sent',

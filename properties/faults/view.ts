@@ -12,7 +12,7 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a batch takes the same call id twice',
     file: 'view/batch.ts',
-    find: 'return !hasCall(log, tool_call_id, batch.rank, (seq) => holds(batch.calls, seq))',
+    find: 'return !hasCall(log, tool_call_id, batch.first, (seq) => holds(batch.calls, seq))',
     replace: 'return true',
   },
   {
@@ -30,8 +30,8 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a joined call forgets its thinking',
     file: 'view/batch.ts',
-    find: 'thinking: last.thinking || thinking,',
-    replace: 'thinking: last.thinking,',
+    find: 'thinking: before.thinking || thinking,',
+    replace: 'thinking: before.thinking,',
   },
   {
     name: 'a result counts as an error',
@@ -61,7 +61,7 @@ export const VIEW_FAULTS: readonly Fault[] = [
     name: 'an offset counts pending batches',
     file: 'view/condense.ts',
     find: 'isPending(unit) ? 0 : eventCount(unit) - (hits[index] ?? 0)',
-    replace: '(unit.type === "message" ? 1 : unit.calls.length + unit.answers.length) - (hits[index] ?? 0)',
+    replace: '(unit.type === "message" ? 1 : unit.calls.length + unit.results.length) - (hits[index] ?? 0)',
   },
   {
     name: 'a blank summary is inserted',
@@ -90,13 +90,67 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a pending batch is shown',
     file: 'view/view.ts',
-    find: 'if (!isPending(unit)) yield* unitItems(unit)',
-    replace: 'yield* unitItems(unit)',
+    find: 'if (!isPending(unit)) yield* unitEvents(unit)',
+    replace: 'yield* unitEvents(unit)',
   },
   {
     name: 'answers stand before their calls',
     file: 'view/unit.ts',
     find: 'yield* unit.calls',
-    replace: 'if (unit.answers.length === 0) yield* unit.calls',
+    replace: 'if (unit.results.length === 0) yield* unit.calls',
+  },
+  {
+    name: 'a reply stands behind what it never saw',
+    file: 'view/reply-place.ts',
+    find: 'if (!isSummary) place = at\n',
+    replace: '\n',
+  },
+  {
+    name: 'replies overtake each other',
+    file: 'view/reply-place.ts',
+    find: "unit.type === 'message' && askedAfter(unit.item.event) === undefined",
+    replace: "unit.type === 'message'",
+  },
+  {
+    name: 'a reply passes what it saw',
+    file: 'view/reply-place.ts',
+    find: 'unit.first <= asked',
+    replace: 'unit.first < asked',
+  },
+  {
+    name: 'a summary stops a reply',
+    file: 'view/reply-place.ts',
+    find: 'if (!isSummary && unit.first',
+    replace: 'if (isSummary || unit.first',
+  },
+  {
+    name: 'a reply was asked at a state update',
+    file: 'view/reply-place.ts',
+    find: 'entry?.canBeHead === true',
+    replace: 'entry !== undefined',
+  },
+  {
+    name: 'what was asked for at an empty HEAD stands at the end',
+    file: 'view/reply-place.ts',
+    find: 'if (after === null) return -1',
+    replace: 'if (after === null) return null',
+  },
+  {
+    name: 'a placed reply has a rank of its own',
+    file: 'view/unit.ts',
+    find: 'rank: index === units.length ? first : (units.get(index - 1)?.rank ?? -1),',
+    replace: 'rank: first,',
+  },
+  {
+    name: 'batches of one rank are one',
+    file: 'view/view.ts',
+    find: 'unit.rank === rank ? unit.first < first : unit.rank < rank',
+    replace: 'unit.rank < rank',
+  },
+  {
+    name: 'a call joins the last batch, not that of its place',
+    file: 'view/batch.ts',
+    find: 'const before = view.units.get(index - 1)',
+    replace: 'const before = view.units.get(view.units.length - 1)',
   },
 ]

@@ -1,0 +1,242 @@
+/** M12, M13 and M15: a scripted conversation with a provider that binds its reasoning; LawBroken when a request holds what it would refuse. */
+
+import { observationMasking } from '../../src/context/masking.ts'
+import { redact } from '../../src/context/redaction/redact.ts'
+import { redactionRules } from '../../src/context/redaction/rules.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
+import { initialState, type State } from '../../src/state/state.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
+import { type Part, recordOf, replyParts, type WireGrammar, WIRES } from '../wire/reply.ts'
+import { checkSent, type Given, send, type SentOccurrence } from '../wire/sent.ts'
+
+/** What is done next. */
+export type Deed =
+  | { readonly do: 'user' | 'blank' | 'environment' | 'snapshot' | 'reopen' }
+  /** The model is asked; `meanwhile` users speak while it replies, `late` ones before the results are in. */
+  | {
+      readonly do: 'ask'
+      readonly parts: readonly Part[]
+      readonly meanwhile: number
+      readonly late: number
+    }
+  /** HEAD moves back by some events of the branch. */
+  | { readonly do: 'back'; readonly by: number }
+  /** These change the past on purpose. */
+  | { readonly do: 'system' | 'append' | 'redact' | 'clip' | 'tools' }
+  /** From now on old results are masked, by strides of so many tokens. */
+  | { readonly do: 'mask'; readonly stride: number }
+  | { readonly do: 'condense'; readonly events: number }
+
+/** What occurred, for the tally. */
+export type Occurrence =
+  | SentOccurrence
+  | 'steered'
+  | 'thought_between_words'
+  | 'another_branch'
+  | 'stood_behind_masks'
+  | 'mask_moved'
+
+/** A reply, and the calls before it whose results were masked in its request. */
+interface Masked extends Given {
+  readonly masked: readonly string[]
+}
+
+/** A conversation played by deeds, its model behind a stand-in. */
+export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurrence[] {
+  const { limits } = WIRES[grammar]
+  const occurred: Occurrence[] = []
+  const given = new Map<string, Masked>()
+  /** The number of the latest reply, which is the one that redaction changes. */
+  let latest = 0
+  let tools: { name: string }[] = [{ name: 'ls' }]
+  let options: MessageOptions = { system: 'append' }
+  let mask = observationMasking({ stride: Infinity })
+  let facts: Event[] = []
+  let state: State = initialState()
+  const put = (event: Event): void => {
+    facts.push(event)
+    state = reduce(state, event)
+  }
+  const next = (): string => `e${facts.length}`
+  const say = (source: 'user' | 'environment', text: string): void =>
+    put({ kind: 'MessageEvent', id: next(), source, llm_message: { role: 'user', content: [{ text }] } })
+  const changed = (): void => {
+    for (const [name, reply] of given) given.set(name, { ...reply, isIntact: false })
+  }
+  put({ kind: 'SystemPromptEvent', id: next(), system_prompt: { text: 'Be brief.' }, tools: [] })
+  say('user', 'hello')
+
+  const ask = (deed: Extract<Deed, { do: 'ask' }>): void => {
+    const whole = toMessages(state, options)
+    const sent = send(grammar, mask(whole), tools)
+    occurred.push(...checkSent(grammar, sent, standing(whole, sent.messages)))
+    latest = facts.length
+    const script = { no: latest, word: `word number ${latest}`, tool: () => 'ls' }
+    const reply = replyParts(grammar, sent.seen, deed.parts, script)
+    const after = state.log.head?.id ?? null
+    given.set(reply.model, {
+      seen: sent.seen,
+      signed: reply.signed,
+      masked: maskedCalls(whole, sent.messages),
+      isIntact: true,
+    })
+    for (let n = 0; n < deed.meanwhile; n += 1) say('user', `by the way ${facts.length}`)
+    if (deed.meanwhile > 0) occurred.push('steered')
+    if (reply.isMixed) occurred.push('thought_between_words')
+    for (const event of reply.events({ ...recordOf(grammar, reply, sent.request), after })) put(event)
+    for (let n = 0; n < deed.late; n += 1) say('user', `wait ${facts.length}`)
+    for (const { event_id, call, text } of reply.calls)
+      put({
+        kind: 'ObservationEvent',
+        id: next(),
+        tool_name: 'ls',
+        tool_call_id: call,
+        action_id: event_id,
+        observation: { kind: 'X', content: [{ text }] },
+      })
+  }
+
+  /** The replies that were given; where another result before one is masked than was, its past has changed. */
+  const standing = (
+    whole: readonly NeutralMessage[],
+    messages: readonly NeutralMessage[],
+  ): ReadonlyMap<string, Given> => {
+    const now = new Map<string, Given>(given)
+    for (const [at, message] of messages.entries()) {
+      const model = message.role === 'assistant' ? (message.reply?.model ?? '') : ''
+      const reply = given.get(model)
+      if (reply?.isIntact !== true) continue
+      const isMoved = String(maskedCalls(whole.slice(0, at), messages)) !== String(reply.masked)
+      if (isMoved) now.set(model, { ...reply, isIntact: false })
+      if (isMoved) occurred.push('mask_moved')
+      else if (reply.signed > 0 && reply.masked.length > 0) occurred.push('stood_behind_masks')
+    }
+    return now
+  }
+
+  for (const deed of deeds) {
+    switch (deed.do) {
+      case 'user':
+      case 'environment':
+        say(deed.do, `and ${facts.length}`)
+        break
+      case 'blank':
+        say('user', ' \u0085')
+        break
+      case 'snapshot': {
+        const opened = decodeSnapshot(encodeSnapshot(state), '')
+        if (opened !== null) state = opened
+        break
+      }
+      case 'reopen':
+        state = replay(facts)
+        break
+      case 'ask':
+        ask(deed)
+        break
+      case 'back': {
+        const events = [...viewEventsIn(state.branch.view)].filter(
+          ({ event }) => event.kind === 'MessageEvent',
+        )
+        const target = events.at(-1 - deed.by)
+        if (target === undefined) break
+        // A snapshot may have evicted what stood there.
+        state = replay(facts)
+        occurred.push('another_branch')
+        put({ kind: 'ConversationStateUpdateEvent', id: next(), key: 'leaf_event_id', value: target.id })
+        break
+      }
+      case 'system':
+      case 'append':
+        if (deed.do === 'system' || options.system === 'replace' || !limits.appends) {
+          options = { ...options, system: 'replace' }
+          changed()
+        }
+        put({
+          kind: 'SystemPromptEvent',
+          id: next(),
+          system_prompt: { text: `Now ${facts.length}.` },
+          tools: [],
+        })
+        break
+      case 'redact': {
+        const rules = redactionRules({ patterns: [new RegExp(`word number ${latest}\\b`)] })
+        facts = facts.map((fact) => redact(fact, rules))
+        state = replay(facts)
+        changed()
+        break
+      }
+      case 'clip':
+        options = { ...options, maxResultLength: 3 }
+        changed()
+        break
+      case 'mask':
+        mask = observationMasking({ keepLast: 1, stride: deed.stride, placeholder: '' })
+        break
+      case 'tools':
+        tools = [...tools, { name: `t${tools.length}` }]
+        changed()
+        break
+      case 'condense': {
+        // A prompt that is forgotten is sent as long as it is the latest, and then another takes its place in front.
+        const ids = [...viewEventsIn(state.branch.view)]
+          .slice(0, deed.events)
+          .filter(({ event }) => event.kind !== 'SystemPromptEvent')
+          .map(({ id }) => id)
+        put({
+          kind: 'Condensation',
+          id: next(),
+          forgotten_event_ids: ids,
+          summary: 'so far',
+          summary_offset: 0,
+          llm_response_id: next(),
+        })
+        changed()
+        break
+      }
+    }
+  }
+  ask({ do: 'ask', parts: ['say'], meanwhile: 0, late: 0 })
+  return occurred
+}
+
+/** The calls whose results are another message now. */
+const maskedCalls = (whole: readonly NeutralMessage[], masked: readonly NeutralMessage[]): string[] =>
+  whole.flatMap((message, at) =>
+    message.role === 'tool' && message !== masked[at] ? [message.tool_call_id] : [],
+  )
+
+const asks = (...parts: Part[]): Deed => ({ do: 'ask', parts, meanwhile: 1, late: 0 })
+
+/** A conversation in which whatever may go wrong with signed parts does. */
+const SCRIPT: readonly Deed[] = [
+  asks('think', 'say', 'think', 'call'),
+  asks('think', 'call', 'call'),
+  { do: 'append' },
+  asks('think', 'blank', 'redacted', 'say'),
+  { do: 'back', by: 1 },
+  asks('redacted', 'call'),
+  { do: 'system' },
+  asks('think', 'call'),
+  asks('think'),
+  { do: 'condense', events: 4 },
+  asks('think', 'call'),
+  { do: 'tools' },
+  asks('redacted', 'say', 'redacted', 'call'),
+  { do: 'redact' },
+  asks('think'),
+]
+
+let isPlayed = false
+
+/** M12, M13 and M15 of one script in all grammars; once, as it reads no log. */
+export function checkWire(): void {
+  if (isPlayed) return
+  isPlayed = true
+  for (const grammar of ['anthropic', 'ai-sdk', 'openai-responses', 'openai-chat'] as const)
+    playWire(grammar, SCRIPT)
+}

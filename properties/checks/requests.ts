@@ -1,0 +1,55 @@
+/** M12, M13 and M15 of what the run loop sends: every request of a story, what forks of it would send, and what a snapshot would. */
+
+import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
+import type { State } from '../../src/state/state.ts'
+import type { Plan } from '../execution/plan.ts'
+import type { Story } from '../execution/story.ts'
+import { WIRES } from '../wire/reply.ts'
+import { checkSent, type Given, sendState, type Sent, type SentOccurrence } from '../wire/sent.ts'
+import { hold, same } from './law.ts'
+
+/** All requests of a story that was played by a plan, the log of which this is the state of. Gives what occurred. */
+export function checkRequests(story: Story, plan: Plan, now: State): SentOccurrence[] {
+  const { grammar } = plan
+  const changes = changesOf(now, plan)
+  const found: SentOccurrence[] = []
+  /** A request made when the log was so long, behind the replies that were given before the step of that number. */
+  const check = (sent: Sent, length: number, no: number): void => {
+    const given = new Map<string, Given>()
+    for (const { no: asked, sent: request, given: reply, state } of story.begins) {
+      if (request === null || reply === null || asked >= no) continue
+      const from = state.log.entries.length
+      const isIntact = !plan.redacts && !changes.some((seq) => seq >= from && seq < length)
+      given.set(reply.model, { seen: request.seen, signed: reply.signed, isIntact })
+    }
+    found.push(...checkSent(grammar, sent, given))
+  }
+  for (const { sent, state, no } of story.begins) {
+    if (sent !== null) check(sent, state.log.entries.length, no)
+  }
+  for (const fork of story.forks) {
+    if (fork.branch.view.length > 0) check(sendState(grammar, fork), Infinity, Infinity)
+  }
+  const opened = decodeSnapshot(encodeSnapshot(now), 'c')
+  hold('R7', opened !== null, 'the snapshot of the last state opens as nothing')
+  if (now.branch.view.length === 0) return found
+  const last = sendState(grammar, now)
+  check(last, Infinity, Infinity)
+  same('R7', 'what a snapshot sends', sendState(grammar, opened).request, last.request)
+  return found
+}
+
+/**
+ * Where the past was changed on purpose: by what a user condensed, and by a system prompt where the latest stands in front, or a forgotten
+ * one did.
+ */
+function changesOf({ log }: State, { grammar }: Plan): number[] {
+  const condensed = [...log.entries].flatMap(({ seq, event }) =>
+    event?.kind === 'Condensation' && event.llm_response_id === 'condenser' ? [seq] : [],
+  )
+  const [first = Infinity] = condensed
+  const prompts = [...log.entries].flatMap(({ seq, event }) =>
+    event?.kind === 'SystemPromptEvent' && (seq > first || !WIRES[grammar].limits.appends) ? [seq] : [],
+  )
+  return [...condensed, ...prompts]
+}

@@ -1,0 +1,61 @@
+/** M12, M13, M15: what is bound to what stands before it. */
+
+import * as fc from 'fast-check'
+import { describe, it } from 'vitest'
+import { type Deed, type Occurrence, playWire } from './checks/prefix.ts'
+import { always, RUNS } from './run.ts'
+import { Tally } from './tally.ts'
+import { type Part, type WireGrammar, WIRES } from './wire/reply.ts'
+
+const part = fc.constantFrom<Part>('think', 'think', 'redacted', 'say', 'blank', 'call', 'call')
+
+const ask: fc.Arbitrary<Deed> = fc.record({
+  do: fc.constant('ask' as const),
+  parts: fc.array(part, { minLength: 1, maxLength: 5 }),
+  meanwhile: fc.constantFrom(0, 0, 1, 2),
+  late: fc.constantFrom(0, 0, 1),
+})
+
+const harmless: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 6, arbitrary: ask },
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom<Deed>(
+      { do: 'user' },
+      { do: 'blank' },
+      { do: 'environment' },
+      { do: 'snapshot' },
+      { do: 'reopen' },
+    ),
+  },
+  { weight: 1, arbitrary: fc.constant<Deed>({ do: 'append' }) },
+  { weight: 2, arbitrary: fc.nat(4).map((by): Deed => ({ do: 'back', by })) },
+)
+
+const onPurpose: fc.Arbitrary<Deed> = fc.oneof(
+  fc.constantFrom<Deed>({ do: 'system' }, { do: 'redact' }, { do: 'clip' }, { do: 'tools' }),
+  fc.nat(6).map((events): Deed => ({ do: 'condense', events: events + 1 })),
+)
+
+const mask = fc.nat(9).map((stride): Deed => ({ do: 'mask', stride }))
+
+const deeds = fc.array(
+  fc.oneof(
+    { weight: 16, arbitrary: harmless },
+    { weight: 2, arbitrary: onPurpose },
+    { weight: 3, arbitrary: mask },
+  ),
+  { minLength: 3, maxLength: 14 },
+)
+
+describe('M12, M13 and M15: a reply goes back behind what it saw, whole, or without what is bound to it', () => {
+  it.each(Object.keys(WIRES) as WireGrammar[])('%s', (grammar) => {
+    const tally = new Tally<Occurrence>()
+    always(deeds, (plan) => tally.count(playWire(grammar, plan)), RUNS / 2)
+    const signs: readonly Occurrence[] =
+      grammar === 'openai-chat'
+        ? []
+        : ['signed_parts_stood', 'signed_parts_left_out', 'stood_again_after_a_change', 'stood_behind_masks']
+    tally.require([...signs, 'steered', 'another_branch', 'mask_moved'])
+  })
+})

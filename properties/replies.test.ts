@@ -1,0 +1,115 @@
+/** M11: a reply that was read is written as it came, whole or streamed in any cut of chunks. */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Event } from '../src/event/types.ts'
+import type { NeutralMessage } from '../src/messages/message.ts'
+import { toMessages } from '../src/messages/neutral.ts'
+import type { ReadOptions } from '../src/messages/reply-events.ts'
+import { reduce, replay } from '../src/state/reduce.ts'
+import { decodeEvent } from '../src/event/decode.ts'
+import { jsonValue } from '../src/testing/json.ts'
+import { GRAMMARS } from '../test/messages/grammars.ts'
+import { always, RUNS } from './run.ts'
+import { type ReplyWire, type Occurrence, REPLY_WIRES } from './replies/wires.ts'
+import { Tally } from './tally.ts'
+
+const BEFORE: readonly Event[] = [
+  { kind: 'SystemPromptEvent', id: 'p', system_prompt: { text: 'Be brief.' }, tools: [] },
+  {
+    kind: 'MessageEvent',
+    id: 'u',
+    source: 'user',
+    llm_message: { role: 'user', content: [{ text: 'Hi.' }] },
+  },
+]
+
+const TOOLS = [{ name: 'ls' }, { name: 'file_editor', action_type: 'EditAction' }]
+
+/** What a reader is told of the request that it was asked with. */
+function asked({ write }: ReplyWire): ReadOptions {
+  const state = replay(BEFORE)
+  return { state, request: write(toMessages(state)), tools: TOOLS }
+}
+
+/** The state behind the reply, its events decoded from their JSON as a store gives them. */
+function behind(events: readonly Event[]) {
+  let state = replay(BEFORE)
+  for (const [at, event] of events.entries()) {
+    const decoded = decodeEvent(JSON.parse(JSON.stringify({ id: `r${at}`, ...event })))
+    if (!decoded.ok) throw new Error(`no legal event: ${JSON.stringify(decoded.issues)}`)
+    state = reduce(state, decoded.event)
+  }
+  return state
+}
+
+/** What the grammars' rules have against a history, but for the rules that the provider broke itself. */
+const violations = (messages: readonly NeutralMessage[], allowed: readonly string[]) =>
+  Object.values(GRAMMARS)
+    .flatMap(({ write, validate }) => validate(write(messages)))
+    .filter(({ rule }) => !allowed.includes(rule))
+
+const closing = { pending: { close: 'It was not run.' } } as const
+
+describe.each(Object.entries(REPLY_WIRES))('M11: a reply of %s', (_, wire) => {
+  it('is written as it came, and legal in all grammars', () => {
+    const tally = new Tally<Occurrence>()
+    always(wire.reply, (reply) => {
+      const options = asked(wire)
+      const { events } = wire.read(reply, options)
+      const messages = toMessages(behind(events), closing)
+      const written = wire.replyIn(wire.write(messages))
+      const expected = wire.expected(reply)
+      expect(written.slice(0, expected.length)).toEqual(expected)
+      expect(violations(messages, wire.allowed(reply))).toEqual([])
+      tally.count(wire.occurred(reply))
+    })
+    tally.require(wire.occurs)
+  })
+
+  it('is the same whole and in any cut of a stream, and its deltas are its words', () => {
+    always(
+      fc.tuple(wire.reply, fc.infiniteStream(fc.integer({ min: 1, max: 6 }))),
+      ([reply, cuts]) => {
+        const collector = wire.collect(asked(wire))
+        const stream = wire.stream(reply, () => cuts.next().value as number)
+        const deltas = stream.flatMap((event) => collector.push(JSON.parse(JSON.stringify(event)) as object))
+        expect(collector.end()).toEqual(wire.read(reply, asked(wire)))
+        expect(deltas.map(({ content }) => content ?? '').join('')).toBe(wire.words(reply))
+      },
+      RUNS / 2,
+    )
+  })
+
+  it('that breaks off gives no events, and the words that had come', () => {
+    always(
+      fc.tuple(wire.reply, fc.nat()),
+      ([reply, nat]) => {
+        const collector = wire.collect({})
+        const stream = wire.stream(reply, () => 3)
+        for (const event of stream.slice(0, nat % (stream.length - wire.ends))) collector.push(event)
+        const { events, outcome } = collector.end()
+        expect(events).toEqual([])
+        expect(outcome.type).toBe('broken_off')
+        if (outcome.type === 'broken_off') expect(wire.words(reply).startsWith(outcome.text)).toBe(true)
+      },
+      RUNS / 4,
+    )
+  })
+
+  it('of any shape is read without an error, and gives legal events', () => {
+    always(
+      fc.tuple(wire.reply, fc.array(jsonValue(), { maxLength: 4 }), fc.nat()),
+      ([reply, values, nat]) => {
+        const broken = wire.garble(reply, values, nat)
+        const { events } = wire.read(broken as never, asked(wire))
+        const messages = toMessages(behind(events), closing)
+        for (const { write, validate } of Object.values(GRAMMARS))
+          expect(validate(write(messages))).toEqual([])
+        const collector = wire.collect({})
+        for (const value of [...values, ...wire.stream(reply, () => 2)]) collector.push(value as object)
+        collector.end()
+      },
+    )
+  })
+})

@@ -1,0 +1,207 @@
+/** Replies of providers that bind their reasoning, each part signed behind what the provider has seen and said, as a reader gives them. */
+
+import type { Grammar, ReplyRecord } from '../../src/event/reply.ts'
+import type { Event } from '../../src/event/types.ts'
+import { LIMITS as AI_SDK } from '../../src/messages/ai-sdk/limits.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
+import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/limits.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { LIMITS as CHAT } from '../../src/messages/openai-chat/limits.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/limits.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import { ownDigest } from '../../src/messages/own-digest.ts'
+import { requestRecord } from '../../src/messages/prefix.ts'
+import type { Limits } from '../../src/messages/turns.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { type Seen, sign } from '../../test/providers/stand-in.ts'
+
+/** A part of a reply, in the order in which the provider gives them. */
+export type Part = 'think' | 'redacted' | 'say' | 'blank' | 'call'
+
+interface Wire {
+  readonly limits: Limits
+  readonly write: (messages: readonly NeutralMessage[], options: { tools: readonly object[] }) => object
+}
+
+/** The grammars, and what a reply of their providers is made of. */
+export const WIRES: Readonly<Record<Exclude<Grammar, 'google'>, Wire>> = {
+  anthropic: { limits: ANTHROPIC, write: toAnthropic },
+  'ai-sdk': { limits: AI_SDK, write: toAiSdk },
+  'openai-responses': { limits: RESPONSES, write: toOpenAIResponses },
+  'openai-chat': { limits: CHAT, write: toOpenAIChat },
+}
+
+/** The grammars that a story is told in. */
+export type WireGrammar = keyof typeof WIRES
+
+/** What a reply says, beside the parts that it is made of. */
+export interface Script {
+  /** Its number; the ids of its events begin with it. */
+  readonly no: number
+  /** The words of its texts and thoughts. */
+  readonly word: string
+  /** The tool of a call. */
+  readonly tool: (at: number) => string
+}
+
+/** A reply of a provider. */
+export interface Made {
+  /** The name that its record is known by. */
+  readonly model: string
+  readonly parts: readonly { readonly [kind: string]: number }[]
+  readonly events: (reply: ReplyRecord) => Event[]
+  readonly calls: readonly { readonly event_id: string; readonly call: string; readonly text: string }[]
+  readonly signed: number
+  readonly isMixed: boolean
+}
+
+/** A reply of a provider, its parts signed as they come, and the events that a reader makes of it. */
+export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[], script: Script): Made {
+  const { no: n, word, tool } = script
+  const isResponses = grammar === 'openai-responses'
+  const parts = legalParts(grammar, wanted)
+  const blocks = [...seen.blocks]
+  const thinking: ({ thinking: string; signature: string } | { data: string })[] = []
+  const texts: { text: string }[] = []
+  const reasoning: { id: string; encrypted_content: string; summary: string[] }[] = []
+  const calls: { id: string; item: string; args: string; reasoning: (typeof reasoning)[number] | null }[] = []
+  const refs: { readonly [kind: string]: number }[] = []
+  const said = (body: object, token: string | null = null, role = 'assistant'): void =>
+    void blocks.push({ role, body: JSON.stringify(body), token })
+  for (const [at, part] of parts.entries()) {
+    const name = `${n}-${at}`
+    if (part === 'think' && isResponses) {
+      const item = {
+        type: 'reasoning',
+        id: `rs_${name}`,
+        summary: [{ type: 'summary_text', text: `thought of ${word}` }],
+      }
+      const token = sign({ ...seen, blocks }, JSON.stringify(item))
+      said(item, token)
+      refs.push({ reasoning: reasoning.length })
+      reasoning.push({ id: item.id, encrypted_content: token, summary: [`thought of ${word}`] })
+    } else if (part === 'think' || part === 'redacted') {
+      const isOpen = part === 'think'
+      const text = isOpen && at % 2 === 0 ? `thought of ${word}` : ''
+      const isSdk = grammar === 'ai-sdk'
+      const body = isSdk
+        ? { type: 'reasoning', text }
+        : isOpen
+          ? { type: 'thinking', thinking: text }
+          : { type: 'redacted_thinking' }
+      const token = sign(
+        { ...seen, blocks },
+        JSON.stringify(isSdk && !isOpen ? { type: 'reasoning', text: '' } : body),
+      )
+      said(isSdk && !isOpen ? { type: 'reasoning', text: '' } : body, token)
+      refs.push({ thinking: thinking.length })
+      thinking.push(isOpen ? { thinking: text, signature: token } : { data: token })
+    } else if (part === 'call') {
+      const last = reasoning.find((item) => !calls.some((call) => call.reasoning === item)) ?? null
+      const call = {
+        id: `call-${n}.${calls.length}`,
+        item: `fc_${name}`,
+        args: `{"n": ${n}}`,
+        reasoning: last,
+      }
+      if (isResponses)
+        said(
+          {
+            type: 'function_call',
+            id: call.item,
+            call_id: call.id,
+            name: tool(calls.length),
+            arguments: call.args,
+          },
+          null,
+          'function_call',
+        )
+      refs.push({ call: calls.length })
+      calls.push(call)
+    } else {
+      const text = part === 'say' ? `${word} ` : ' '
+      said(isResponses ? { type: 'message', role: 'assistant', content: text } : { type: 'text', text })
+      refs.push({ text: texts.length })
+      texts.push({ text })
+    }
+  }
+  const signed = thinking.length + reasoning.length
+  const isMixed = parts.some((part, at) => at > 0 && part === 'think' && parts.slice(0, at).includes('say'))
+  const events = (reply: ReplyRecord): Event[] => {
+    if (calls.length === 0)
+      return [
+        {
+          kind: 'MessageEvent',
+          id: `${n}.0`,
+          source: 'agent',
+          llm_message: recorded(
+            {
+              role: 'assistant',
+              content: texts,
+              thinking_blocks: thinking,
+              responses_reasoning_item: reasoning[0] ?? null,
+            },
+            reply,
+          ),
+        },
+      ]
+    return calls.map(({ id, item, args, reasoning: own }, at) => ({
+      kind: 'ActionEvent',
+      id: `${n}.${at}`,
+      thought: at === 0 ? texts : [],
+      thinking_blocks: at === 0 ? thinking : [],
+      responses_reasoning_item: own,
+      tool_name: tool(at),
+      tool_call_id: id,
+      tool_call: recorded(
+        {
+          id,
+          name: tool(at),
+          arguments: args,
+          origin: 'completion',
+          responses_item_id: isResponses ? item : null,
+        },
+        at === 0 ? reply : reply.after === undefined ? {} : { after: reply.after },
+      ),
+      llm_response_id: `response-${n}`,
+      action: { kind: 'X' },
+    }))
+  }
+  const answered = calls.map(({ id }, at) => ({ event_id: `${n}.${at}`, call: id, text: `result ${n}` }))
+  return { model: `r${n}`, parts: refs, events, calls: answered, signed, isMixed }
+}
+
+/** What a provider would really reply: calls last, words at the end, and in Responses no more reasoning than what can carry it. */
+function legalParts(grammar: string, wanted: readonly Part[]): Part[] {
+  const calls = wanted.filter((part) => part === 'call')
+  const others = wanted.filter((part) => part !== 'call')
+  const end: Part[] = calls.length > 0 ? [] : ['say']
+  if (grammar === 'openai-chat') return [...others.filter((part) => part === 'say'), ...calls, ...end]
+  if (grammar !== 'openai-responses') return [...others, ...end, ...calls]
+  const thoughts = others.filter((part) => part === 'think').slice(0, Math.max(1, calls.length))
+  const says = others.filter((part) => part === 'say')
+  if (calls.length === 0)
+    return [...thoughts.slice(0, 1), ...says.slice(0, 1), ...end.slice(says.length > 0 ? 1 : 0)]
+  return [
+    ...thoughts.flatMap((thought, at): Part[] => [thought, ...says.slice(at, at + 1), 'call']),
+    ...calls.slice(thoughts.length),
+  ]
+}
+
+/** What holds the record of a reply, with it. */
+const recorded = <T extends object>(holder: T, reply: ReplyRecord): T => ({ ...holder, reply })
+
+/** The record of a reply as a reader keeps it; null where the request was not proved. */
+export function recordOf(grammar: WireGrammar, made: Made, request: object): ReplyRecord | null {
+  const found = requestRecord(request)
+  if (found === null) return null
+  const { leftOut: _, ...kept } = found
+  const about: ReplyRecord = { ...kept, model: made.model, parts: made.parts }
+  const [message] = toMessages(replay(made.events(about)), { pending: { close: '' } }).filter(
+    ({ role }) => role === 'assistant',
+  )
+  return { ...about, own: message?.role === 'assistant' ? ownDigest(message, WIRES[grammar].limits) : '' }
+}

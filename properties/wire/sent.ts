@@ -1,0 +1,80 @@
+/** M12, M13 and M15 of one request: what a provider that binds its reasoning would say of it, and what the replies in it were asked at. */
+
+import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { requestRecord } from '../../src/messages/prefix.ts'
+import type { State } from '../../src/state/state.ts'
+import { refusals, see, type Seen } from '../../test/providers/stand-in.ts'
+import { hold, same } from '../checks/law.ts'
+import { type WireGrammar, WIRES } from './reply.ts'
+
+/** A request as it is sent. */
+export interface Sent {
+  readonly messages: readonly NeutralMessage[]
+  readonly request: object
+  readonly seen: Seen
+}
+
+/** A reply that was given: what its request held, how many signed parts it has, and whether nothing has changed the past on purpose since. */
+export interface Given {
+  readonly seen: Seen
+  readonly signed: number
+  readonly isIntact: boolean
+}
+
+/** What occurred, for the tally. */
+export type SentOccurrence = 'signed_parts_stood' | 'signed_parts_left_out' | 'stood_again_after_a_change'
+
+/** The tools of every request of a story. */
+const TOOLS: readonly object[] = [{ name: 'safe' }, { name: 'risky' }, { name: 'finish' }]
+
+/** How a story is sent: later system prompts stand where they came, where the grammar takes that. */
+const optionsOf = (grammar: WireGrammar): MessageOptions =>
+  WIRES[grammar].limits.appends ? { system: 'append' } : {}
+
+/** The messages as they are sent with these tools. */
+export function send(
+  grammar: WireGrammar,
+  messages: readonly NeutralMessage[],
+  tools: readonly object[] = TOOLS,
+): Sent {
+  const request = WIRES[grammar].write(messages, { tools })
+  return { messages, request, seen: see(grammar, request, tools) }
+}
+
+/** What a state of a story gives to send. */
+export const sendState = (grammar: WireGrammar, state: State): Sent =>
+  send(grammar, toMessages(state, optionsOf(grammar)))
+
+/** M12, and for the replies that nothing has changed since, by the name of their record: M13 and M15. */
+export function checkSent(
+  grammar: WireGrammar,
+  { seen, messages, request }: Sent,
+  given: ReadonlyMap<string, Given>,
+): SentOccurrence[] {
+  const occurred: SentOccurrence[] = []
+  same('M12', `${grammar}: what the provider refuses`, refusals(seen), [])
+  const left = new Set(requestRecord(request)?.leftOut.map(({ message }) => message))
+  for (const [at, message] of messages.entries()) {
+    const reply = message.role === 'assistant' ? given.get(message.reply?.model ?? '') : undefined
+    if (reply === undefined) continue
+    if (left.has(at)) occurred.push('signed_parts_left_out')
+    if (!reply.isIntact) continue
+    hold('M13', !left.has(at), `${grammar}: a reply lost its signed parts, and nothing had changed`)
+    const before = reply.seen.blocks.length
+    same(
+      'M15',
+      `${grammar}: what stands before a reply`,
+      [seen.front, seen.blocks.slice(0, before)],
+      [reply.seen.front, reply.seen.blocks],
+    )
+    const behind = seen.blocks.slice(before)
+    const end = behind.findIndex(({ role }) => role !== 'assistant' && role !== 'function_call')
+    const sent = (end < 0 ? behind : behind.slice(0, end)).filter(({ token }) => token !== null)
+    same('M13', `${grammar}: signed parts sent`, sent.length, reply.signed)
+    if (reply.signed === 0) continue
+    occurred.push('signed_parts_stood')
+    if ([...given.values()].some(({ isIntact }) => !isIntact)) occurred.push('stood_again_after_a_change')
+  }
+  return occurred
+}
