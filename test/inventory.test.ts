@@ -87,7 +87,7 @@ describe('the inventory', () => {
   })
 
   it('names the rule of each difference', () => {
-    const rule = /\b(U\d|D\d+|section \d|issue [23])\b/
+    const rule = /\b(U\d|D\d+|section \d|law [A-Z]\d+)\b/
     expect(
       withVerdict('different')
         .filter((each) => !rule.test(each.why ?? ''))

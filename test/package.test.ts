@@ -17,7 +17,8 @@ let packed: { readonly filename: string; readonly files: readonly { readonly pat
 const npm = (args: readonly string[], cwd: string) => run('npm', [...args], { cwd, maxBuffer: 1 << 26 })
 
 const CHECK = `
-  import { initialState, reduce, decodeEvent } from 'colloquy'
+  import { initialState, reduce } from 'colloquy'
+  import { decodeEvent } from 'colloquy/events'
   import { shellHook } from 'colloquy/shell'
   import { createRequire } from 'node:module'
   const hook = shellHook({ on: 'Stop', command: 'cat >&2; exit 2' })
@@ -58,7 +59,8 @@ describe('the packed package', () => {
     expect(paths).toContain('dist/cli/sample.jsonl')
     expect(
       paths.filter(
-        (path) => !/^(dist\/|LICENSE|README\.md|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(path),
+        (path) =>
+          !/^(dist\/|LICENSE|README\.md|docs\/|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(path),
       ),
     ).toEqual([])
   })

@@ -36,7 +36,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 describe('the core as a browser bundle', () => {
   it('names no module of Node', () => {
     expect(code.length).toBeGreaterThan(10_000)
-    expect(code).not.toMatch(/node:|require\(|child_process/)
+    expect(code).not.toMatch(/['"`]node:|require\(|child_process/)
   })
 
   it('leaves to an entry of its own what runs commands', async () => {
@@ -77,7 +77,7 @@ describe('the core as a browser bundle', () => {
 
   // Bounds against accidents (a namespace import of the schema library costs more), not measurements.
   it('stays small enough to send', () => {
-    expect(gzipSync(code).length).toBeLessThan(110_000)
+    expect(gzipSync(code).length).toBeLessThan(124_000)
   })
 
   it('is smaller for whoever takes only what folds a log, writes messages and keeps both in memory', async () => {
@@ -92,7 +92,7 @@ describe('the core as a browser bundle', () => {
         .filter((name) => name !== '' && !name.startsWith('type ')),
     )
     expect(names).toEqual(
-      expect.arrayContaining(['decodeEvent', 'replay', 'stateAt', 'toAnthropic', 'memoryStore']),
+      expect.arrayContaining(['loadLine', 'replay', 'stateAt', 'toAnthropic', 'memoryStore']),
     )
     const input = join(folder, 'part.ts')
     writeFileSync(input, `export { ${names.join(', ')} } from ${JSON.stringify(INDEX)}`)

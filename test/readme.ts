@@ -14,8 +14,8 @@ export interface Block {
 }
 
 /** The blocks in one language, in order. */
-export function blocks(language: string): Block[] {
-  return README.split(/^#+ (?=.*\n\n)/m).flatMap((section) => {
+export function blocks(language: string, text = README): Block[] {
+  return text.split(/^#+ (?=.*\n\n)/m).flatMap((section) => {
     const heading = section.split('\n', 1)[0] ?? ''
     const found = section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\``, 'gm'))
     return [...found].map((match) => ({ heading, code: match[1] ?? '' }))
@@ -61,3 +61,19 @@ export function project(): Project {
   link('@types/node', 'node_modules/@types/node')
   return { folder, write, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
+
+/** What the checks of samples call. */
+export const SAME = `
+  import { inspect, isDeepStrictEqual } from 'node:util'
+  export function $same(actual, expected) {
+    if (!isDeepStrictEqual(actual, expected)) throw new Error(inspect(actual) + ' is not ' + inspect(expected))
+  }
+`
+
+/** A line that is an expression and a value: whatever begins a statement of another sort is none. */
+export const SHOWN =
+  /^(?!(?:const|let|import|export|for|if|else|return|await|yield|type)\b)([^/\s}].*?) \/\/ (.+)$/gm
+
+/** The sample with a check in place of each line that shows a value. */
+export const checked = (code: string): string =>
+  `import { $same } from './same.js'\n${code.replaceAll(SHOWN, '$$same($1, $2)')}`

@@ -2,12 +2,38 @@
 
 import { defineConfig } from 'vitest/config'
 
+/** Files that start processes, or look at what belongs to a whole process: each runs in a process of its own. */
+const ALONE = [
+  'test/*.test.ts',
+  'test/cli/**/*.test.ts',
+  'test/service/**/*.test.ts',
+  'test/conversation/{hooks-shell,hooks-shell-start,kill}.test.ts',
+  'test/store/*{crash,processes}.test.ts',
+  'test/validators/*.test.ts',
+  'properties/{execution,faults/faults}.test.ts',
+]
+
+/** What ends a test that hangs; a busy machine makes none fail. */
+const LIMITS = { testTimeout: 600_000, hookTimeout: 600_000 }
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts', 'properties/**/*.test.ts'],
     globalSetup: ['test/postgres/setup.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // On two processors the default is one worker, which leaves half the machine idle.
+    maxWorkers: 2,
     reporters: ['default', ['json', { outputFile: 'node_modules/.cache/colloquy/tests.json' }]],
+    projects: [
+      { test: { ...LIMITS, name: 'alone', include: ALONE } },
+      // All others share processes: reading src/ again for each costs more than most of them do.
+      {
+        test: {
+          ...LIMITS,
+          name: 'shared',
+          include: ['test/**/*.test.ts', 'properties/**/*.test.ts'],
+          exclude: ALONE,
+          isolate: false,
+        },
+      },
+    ],
   },
 })

@@ -1,13 +1,17 @@
 /** The command line's arguments: what makes sense, what does not, and the help pages. */
 
 import { describe, expect, it } from 'vitest'
-import { parseRequest } from '../../src/cli/args.ts'
-import { COMMANDS } from '../../src/cli/commands.ts'
+import { parseRequest } from '../../src/cli/args/args.ts'
+import { COMMANDS } from '../../src/cli/args/commands.ts'
 import { colloquy, SAMPLE } from './world.ts'
 
 describe('a command that makes no sense', () => {
   it.each([
-    { argv: [], says: 'no command given' },
+    { argv: ['--json'], says: 'no command given' },
+    {
+      argv: ['check', '--db', 'mysql://h/d', '--conversation', 'c'],
+      says: '--db takes a file or a postgres:// URL',
+    },
     { argv: ['frobnicate'], says: "unknown command 'frobnicate'" },
     { argv: ['chek', SAMPLE], says: "unknown command 'chek': did you mean check?" },
     { argv: ['help', 'mesages'], says: "unknown command 'mesages': did you mean messages?" },
@@ -17,6 +21,7 @@ describe('a command that makes no sense', () => {
       says: '--limit must be a number from 1 to 100',
     },
     { argv: ['serve', '--port', '-5'], says: '--port must be a number from 0 to 65535' },
+    { argv: ['serve', '--memory', '0'], says: '--memory must be a number of mebibytes from 1 to 9999999' },
     { argv: ['toString', SAMPLE], says: "unknown command 'toString'" },
     { argv: ['check'], says: 'check needs a FILE, or - for standard input' },
     { argv: ['check', '--json'], says: 'check needs a FILE' },
@@ -53,6 +58,7 @@ describe('a request', () => {
       files: ['a', '--at', '-'],
       stored: null,
       json: true,
+      laws: false,
       event: '-1',
       format: 'neutral',
     })
@@ -64,6 +70,7 @@ describe('a request', () => {
       files: ['-'],
       stored: null,
       json: false,
+      laws: false,
       event: null,
       format: 'neutral',
     })
@@ -95,6 +102,7 @@ describe('help', () => {
 
   it('wins over a missing file', async () => {
     expect((await colloquy(['check', '-h'])).code).toBe(0)
+    expect(await colloquy([])).toEqual(await colloquy(['--help']))
   })
 })
 

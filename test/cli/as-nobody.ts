@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { withStore } from '../../src/cli/db/open.ts'
-import type { Sink } from '../../src/cli/io.ts'
+import type { Sink } from '../../src/cli/print/io.ts'
 import { run } from '../../src/cli/run.ts'
 
 const NOBODY = 65_534

@@ -1,7 +1,8 @@
 /** What a condensation would forget, and messages within a budget. */
 
 import { describe, expect, it } from 'vitest'
-import { type Condensation, loadLine, reduce, replay, viewEvents } from '../../src/index.ts'
+import type { Condensation } from '../../src/event/index.ts'
+import { loadLine, reduce, replay, viewEvents } from '../../src/index.ts'
 import { readFileSync } from 'node:fs'
 import { type Answer, answered, answers, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
 
@@ -91,9 +92,9 @@ describe('condense', () => {
         .map((line) => loadLine(line).fact),
     )
     const { condensation, view, view_before } = all[0]
-    expect([...viewEvents(state.branch.view)]).toHaveLength(view_before)
+    expect([...viewEvents(state)]).toHaveLength(view_before)
     const after = reduce(state, condensation as Condensation)
-    expect([...viewEvents(after.branch.view)].map(({ id }) => id)).toEqual(view)
+    expect([...viewEvents(after)].map(({ id }) => id)).toEqual(view)
   })
 
   it('looks from another branch', async () => {

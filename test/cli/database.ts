@@ -29,8 +29,8 @@ export async function kept(store: Store, id: string): Promise<Kept> {
   return { record, log: log.map(entry) }
 }
 
-function entry({ seq, id, parentId, stands, time, fact }: StoredEvent): object {
-  return { seq, id, parentId, stands, time, fact: factOf(fact) }
+function entry({ seq, id, parentId, inTree, time, fact }: StoredEvent): object {
+  return { seq, id, parentId, inTree, time, fact: factOf(fact) }
 }
 
 function factOf(fact: Fact): object {

@@ -2,8 +2,10 @@
 
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { width } from '../../src/cli/show/text.ts'
-import { droppedAnswers, isQuarantined, type Loaded, loadLine, replay } from '../../src/index.ts'
+import { width } from '../../src/cli/print/text.ts'
+import type { Loaded } from '../../src/event/index.ts'
+import { isQuarantined, loadLine, replay } from '../../src/index.ts'
+import { listDroppedResults } from '../../src/state/index.ts'
 import { type Answer, answers, colloquy, SAMPLE } from './world.ts'
 
 describe('the demo', () => {
@@ -41,8 +43,8 @@ describe('the demo', () => {
       'error',
       'pause',
       'summary',
-      'second answer',
-      'set aside',
+      'second result',
+      'quarantined',
       'older shape',
     ]) {
       expect(out).toContain(words)
@@ -103,7 +105,7 @@ describe('the sample conversation', () => {
     }
     const state = replay(facts)
     expect(state.header.status).toBe('waiting_for_confirmation')
-    expect(droppedAnswers(state.branch)).toMatchObject([{ reason: 'duplicate_answer' }])
+    expect(listDroppedResults(state)).toMatchObject([{ reason: 'duplicate_result' }])
   })
 
   it('carries its thinking, signed, to the provider that signed it', async () => {

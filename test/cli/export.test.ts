@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { eventFileName } from '../../src/cli/export/file-name.ts'
-import { LAYOUTS } from '../../src/cli/commands.ts'
+import { LAYOUTS } from '../../src/cli/args/commands.ts'
 import { fill, inFile, kept } from './database.ts'
 import { called, colloquy, folder, lines, said } from './world.ts'
 import { type Fact, loadValue } from '../../src/index.ts'

@@ -5,24 +5,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { LAYOUTS, type Layout } from '../../src/cli/commands.ts'
-import {
-  type Fact,
-  isQuarantined,
-  KINDS,
-  loadLine,
-  type NewConversation,
-  type Store,
-} from '../../src/index.ts'
+import { LAYOUTS, type Layout } from '../../src/cli/args/commands.ts'
+import { KINDS } from '../../src/event/index.ts'
+import { type Fact, isQuarantined, loadLine, type Store } from '../../src/index.ts'
+import type { NewConversation } from '../../src/store/kit/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { hostileLog, jsonObject } from '../../src/testing/index.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { linesOf, recordedLogs } from '../recorded.ts'
+import { RUNS } from '../../properties/run.ts'
 import { kept } from './database.ts'
 import { colloquy } from './world.ts'
-
-const RUNS = Number(process.env['COLLOQUY_RUNS'] ?? 1000) / 40
 
 let folder = ''
 let from: Store
@@ -157,7 +151,7 @@ describe('export, then import', () => {
   it.each(LAYOUTS)('gives hostile logs back: %s', async (layout) => {
     await fc.assert(
       fc.asyncProperty(hostileLog(), about, (log, record) => travel(log, layout, record)),
-      { numRuns: Math.max(5, Math.round(RUNS)) },
+      { numRuns: Math.max(5, Math.round(RUNS / 40)) },
     )
   })
 
@@ -167,7 +161,7 @@ describe('export, then import', () => {
       const events = oddId.map((id): Fact => ({ kind: 'PauseEvent', id }))
       await fc.assert(
         fc.asyncProperty(fc.array(fc.oneof(line, events), { maxLength: 12 }), (log) => travel(log, layout)),
-        { numRuns: Math.max(5, Math.round(RUNS)) },
+        { numRuns: Math.max(5, Math.round(RUNS / 40)) },
       )
     },
   )
@@ -176,7 +170,7 @@ describe('export, then import', () => {
     const to = { db: postgres.url, open: () => postgresStore({ url: postgres.url, listen: false }) }
     await fc.assert(
       fc.asyncProperty(hostileLog(), about, (log, record) => travel(log, layout, record, to)),
-      { numRuns: Math.max(3, Math.round(RUNS / 10)) },
+      { numRuns: Math.max(3, Math.round(RUNS / 400)) },
     )
   })
 

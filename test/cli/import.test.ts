@@ -104,7 +104,7 @@ describe('a file', () => {
     })
   })
 
-  it('tells what was upcast, set aside and put right, and what no store keeps', async () => {
+  it('tells what was upcast, quarantined and repaired, and what no store keeps', async () => {
     const events = [
       said('m', 'hi', { activated_microagents: ['x'] }),
       { id: 'x', kind: 'Odd' },
@@ -134,7 +134,7 @@ describe('a file', () => {
     for (const words of [
       '5 there already',
       'older shape',
-      'set aside',
+      'quarantined',
       'unknown parent',
       'repeated id',
       'unreadable time',
@@ -157,7 +157,7 @@ describe('a file', () => {
     const { record, log } = await conversation(at('x.db'), 'a')
     expect(record.timeZone).toBe('Europe/Berlin')
     expect(log).toMatchObject([
-      { time: BigInt(Date.UTC(2026, 6, 1, 10)) * 1000n, fact: { timestamp: '2026-07-01T12:00:00' } },
+      { time: String(Date.UTC(2026, 6, 1, 10) * 1000), fact: { timestamp: '2026-07-01T12:00:00' } },
     ])
     expect(await imported(argv)).toMatchObject({ code: 0, report: { added: 0 } })
     expect(await imported([...argv, '--timezone', 'Asia/Tokyo'])).toMatchObject({

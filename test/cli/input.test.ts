@@ -139,7 +139,7 @@ describe('what is no JSON', () => {
     ['a line in the middle', `${A}\noops\n${B}\n`, 'line 2 is not JSON; '],
     ['two lines', `${A}\noops\n\noops`, 'line 2 is not JSON, nor is 1 other; '],
     ['many lines', `oops\noops\noops\n${A}`, 'line 1 is not JSON, nor are 2 others; '],
-  ])('%s is set aside and told once, and the rest answered', async (_, text, says) => {
+  ])('%s is quarantined and told once, and the rest answered', async (_, text, says) => {
     const file = folder({ 'a.jsonl': text })('a.jsonl')
     for (const argv of [
       ['replay', file, '--json'],

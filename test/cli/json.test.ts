@@ -13,7 +13,7 @@ describe('check', () => {
     const { code, all, err } = await answers(['check', at('a.jsonl')])
     expect({ code, err }).toEqual({ code: 1, err: '' })
     const [answer] = all
-    expect(Object.keys(answer)).toEqual(['file', 'events', 'valid', 'issues'])
+    expect(Object.keys(answer)).toEqual(['file', 'events', 'valid', 'issues', 'warnings'])
     expect(answer).toMatchObject({ file: at('a.jsonl'), events: 3, valid: 1 })
     for (const issue of answer.issues)
       expect(Object.keys(issue)).toEqual(['line', 'kind', 'loc', 'msg', 'type'])
@@ -40,8 +40,64 @@ describe('check', () => {
     const { code, all } = await answers(['check', at('a.jsonl')])
     expect({ code, all }).toEqual({
       code: 0,
-      all: [{ file: at('a.jsonl'), events: 4, valid: 4, issues: [] }],
+      all: [{ file: at('a.jsonl'), events: 4, valid: 4, issues: [], warnings: [] }],
     })
+  })
+})
+
+describe('check --laws', () => {
+  const call = called('a', 'ls')
+  const wrong: readonly (readonly [string, readonly object[] | string, readonly unknown[]])[] = [
+    [
+      'a second result',
+      [call, answered('o', 'a', 'x'), answered('o2', 'a', 'y')],
+      ['P4', 3, 'duplicate_result'],
+    ],
+    ['a stray result', [answered('o', 'a', 'x')], ['P4', 1, 'orphan_result']],
+    [
+      'a second result on another branch than that of HEAD',
+      [call, answered('o', 'a', 'x'), answered('o2', 'a', 'y'), said('m', 'x', { parent_id: '__root__' })],
+      ['P4', 3, 'duplicate_result'],
+    ],
+    ['a repeated id', [PAUSE, PAUSE], ['T6', 2, 'duplicate_id']],
+    ['an unknown parent', [{ ...PAUSE, parent_id: 'nobody' }], ['T6', 1, 'unknown_parent']],
+    ['a line that does not load', [{ id: 'x', kind: 'Odd' }], ['T6', 1, 'quarantined']],
+    [
+      'a payload that drifts',
+      [called('a', 'ls', { action: { kind: 'TerminalAction' } })],
+      ['E7', 1, 'missing'],
+    ],
+    ['a key that stands twice', '{"id":"p","id":"q","kind":"PauseEvent"}', ['E8', 1, 'duplicate_key']],
+    [
+      'a number that changes',
+      '{"kind":"ConversationStateUpdateEvent","key":"k","value":1234567890123456789}',
+      ['E8', 1, 'number_changed'],
+    ],
+  ]
+
+  it.each(wrong)(
+    'exits with 1 for %s, and names its law; without it that is a note',
+    async (_, log, [law, line, code]) => {
+      const file = folder({ 'a.jsonl': typeof log === 'string' ? log : lines(...log) })('a.jsonl')
+      const told = await answers<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
+      expect(told.code).toBe(1)
+      expect(told.all[0].laws).toContainEqual({ law, line, code, detail: expect.any(String) })
+      const shown = await colloquy(['check', '--laws', file])
+      expect(shown.code).toBe(1)
+      const isIssue = code === 'quarantined'
+      if (!isIssue) expect(shown.out).toContain(`law ${String(law)}: line ${String(line)}`)
+      const plain = await colloquy(['check', file])
+      expect(plain.code).toBe(isIssue ? 1 : 0)
+      if (!isIssue) expect(plain.out).toContain(`note: line ${String(line)}`)
+    },
+  )
+
+  it('exits with 0 for what a correct server writes, in whatever shape', async () => {
+    const old = said('m', 'hi', { activated_microagents: ['a'] })
+    const file = folder({ 'a.jsonl': lines(old, call, answered('o', 'a', 'x')) })('a.jsonl')
+    const { code, all } = await answers<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
+    expect([code, all.map(({ laws }) => laws)]).toEqual([0, [[]]])
+    expect((await colloquy(['replay', '--laws', file])).code).toBe(2)
   })
 })
 
@@ -142,8 +198,8 @@ describe('view', () => {
         view: ['c-summary', 'a', 'o'],
         pending: ['b'],
         dropped: [
-          { id: 'o2', reason: 'duplicate_answer' },
-          { id: 'o3', reason: 'orphan_answer' },
+          { id: 'o2', reason: 'duplicate_result' },
+          { id: 'o3', reason: 'orphan_result' },
         ],
         unhandled_condensation_request: true,
         cut_points: [0, 1, 3],

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { sandboxFolder } from '../../src/cli/serve/folders.ts'
-import { checkSettings } from '../../src/cli/serve/schema.ts'
+import { checkSettings } from '../../src/cli/serve/config-schema.ts'
 import { blocks } from '../readme.ts'
 import { Receiver, SECRET as HOOK_SECRET } from '../service/receiver.ts'
 import { processesIn, server as answering, until } from '../service/sandbox-commands.ts'
@@ -110,7 +110,13 @@ describe('colloquy serve, configured', () => {
     const receiver = await new Receiver().start()
     onTestFinished(() => receiver.stop())
     receiver.answers.push(500)
-    const webhook = { url: receiver.url, secret_env: 'HOOK', id: 'hook', kinds: ['MessageEvent'], retry: 10 }
+    const webhook = {
+      url: receiver.url,
+      secret_env: 'HOOK',
+      id: 'hook',
+      kinds: ['MessageEvent'],
+      retry_delay: 10,
+    }
     const place = folder({ 'c.json': JSON.stringify({ webhooks: [webhook] }) })
     const server = await served(['--db', place('x.db'), '--config', place('c.json')], {
       env: { HOOK: HOOK_SECRET },
@@ -120,13 +126,13 @@ describe('colloquy serve, configured', () => {
     await until(() => receiver.events('c').length > 0)
     const { out, log } = await server.stop('SIGTERM')
     expect(receiver.forged).toBe(0)
-    expect(out).toContain('1 webhook is told of what happens\n')
+    expect(out).toContain('1 webhook is sent what happens\n')
     expect(log.filter(({ level }) => level !== 'info')).toMatchObject([
       {
         level: 'warn',
         message: 'webhook not taken',
         webhook: 'hook',
-        reason: expect.stringMatching(/^\/\w.* was not taken: the receiver answered 500$/),
+        reason: expect.stringMatching(/^\/\w.* was not taken: the receiver responded with 500$/),
       },
     ])
     expect(out + JSON.stringify(log)).not.toContain(HOOK_SECRET)
@@ -154,8 +160,9 @@ describe('colloquy serve, configured', () => {
     const file = {
       editor: { port: 8443, token_env: 'TOKEN', base_path: 'code' },
       max_profiles: 1,
-      max_body: 1_000,
-      live: { in_all: 1 },
+      max_body_bytes: 1_000,
+      cache_bytes: 1,
+      live: { max_total: 1 },
     }
     const place = folder({ 'c.json': JSON.stringify(file), 'work/a.txt': '' })
     const args = ['--db', place('x.db'), '--config', place('c.json'), '--workspace', place('work')]
@@ -173,6 +180,7 @@ describe('colloquy serve, configured', () => {
     expect(await post('/api/profiles/two', { llm: { model: 'm' } })).toBe(409)
     expect(await post('/api/conversations', { title: 'x'.repeat(1_000) })).toBe(413)
     expect(await post('/api/conversations', { conversation_id: 'c' })).toBe(201)
+    expect(await inMemory(first.url)).toBe('1')
     const stream = `${first.url}/api/conversations/c/events/stream`
     const held = await fetch(stream)
     expect([held.status, (await fetch(stream)).status]).toEqual([200, 429])
@@ -182,10 +190,54 @@ describe('colloquy serve, configured', () => {
     expect(readFileSync(place('x.db'), 'latin1')).not.toContain('sk-the-api-key')
     const second = await served(args, { env: { ...env, [SECRET]: 'another secret than before' } })
     expect((await fetch(`${second.url}/api/profiles/one`)).status).toBe(409)
-    const third = await served(args, { env })
+    const third = await served([...args, '--memory', '16'], { env })
+    expect(await inMemory(third.url)).toBe('3')
     expect((await fetch(`${third.url}/api/profiles/one`)).status).toBe(200)
   })
 })
+
+const sendJson = async (url: string, method: string, body: object): Promise<number> =>
+  (await fetch(url, { method, body: JSON.stringify(body) })).status
+const texts = async (url: string): Promise<readonly [own: string, shared: string]> => [
+  await (await fetch(`${url}/api/conversations/c/events/search`)).text(),
+  await (await fetch(`${url}/api/shared-events/search?conversation_id=c`)).text(),
+]
+
+describe('a service that redacts', () => {
+  const TOKEN = 'sk-ant-REALKEY0123456789abcdef'
+  const said = { content: [{ type: 'text', text: `The key is ${TOKEN}.` }] }
+  it.each([
+    [['--redact'], '{}', true],
+    [[], '{"redact":["stored"]}', true],
+    [[], '{"redact":["public"]}', false],
+  ])('with %j and %s masks what it should', async (flags, file, stored) => {
+    const place = folder({ 'c.json': file })
+    const args = ['--db', place('x.db'), '--config', place('c.json'), ...flags]
+    const { url, stop } = await served(args, {})
+    const api = `${url}/api/conversations`
+    expect(await sendJson(api, 'POST', { conversation_id: 'c', title: `On ${TOKEN}` })).toBe(201)
+    expect(await sendJson(`${api}/c/events`, 'POST', said)).toBeLessThan(300)
+    expect(await sendJson(`${url}/api/v1/app-conversations/c`, 'PATCH', { public: true })).toBe(200)
+    const [own, shared] = await texts(url)
+    expect([own.includes('REALKEY'), own.includes('The key is')]).toEqual([!stored, true])
+    expect(shared).not.toContain('REALKEY')
+    expect(shared).toContain('The key is [redacted].')
+    await stop('SIGTERM')
+    for (const end of ['', '-wal'])
+      if (existsSync(place(`x.db${end}`)))
+        if (stored) expect(readFileSync(place(`x.db${end}`), 'latin1')).not.toContain('REALKEY')
+  })
+})
+
+/** How many of three conversations stay in memory. */
+const inMemory = async (url: string): Promise<string | undefined> => {
+  for (const id of ['c', 'd', 'e']) {
+    await fetch(`${url}/api/conversations`, { method: 'POST', body: `{"conversation_id":"${id}"}` })
+    expect((await fetch(`${url}/api/conversations/${id}`)).status).toBe(200)
+  }
+  const measures = await (await fetch(`${url}/metrics`)).text()
+  return /^colloquy_conversations_in_memory (\d+)$/m.exec(measures)?.[1]
+}
 
 it.each([
   ['x.db', null, 'x-sandboxes'],
@@ -201,9 +253,7 @@ it('the help page names every field of the file', async () => {
   const wrong = { x: 0, live: { x: 0 }, editor: { x: 0 }, webhooks: [{ x: 0 }], sandbox_specs: [{ x: 0 }] }
   const checked = checkSettings(wrong)
   const lists =
-    'misfits' in checked
-      ? checked.misfits.flatMap(({ problem }) => /.* are (.*)/.exec(problem)?.[1] ?? [])
-      : []
+    'issues' in checked ? checked.issues.flatMap(({ problem }) => /.* are (.*)/.exec(problem)?.[1] ?? []) : []
   expect(lists).toHaveLength(5)
   const { out } = await colloquy(['serve', '--help'])
   const words = new Set(out.match(/\w+/g))
@@ -223,23 +273,26 @@ const hook = (more: object): object => ({ webhooks: [{ ...HOOK, ...more }] })
 
 describe('a file that is refused', () => {
   it.each<[says: string, file: object | string]>([
-    ['is no JSON (line 2 column 3)', '{\n  max_body: 1 }'],
+    ['is no JSON (line 2 column 3)', '{\n  max_body_bytes: 1 }'],
     ['is no JSON', ''],
     ['must be an object', '[]'],
     ['must be an object', 'null'],
     ['port: unknown field; those that are known are sandbox_specs, sandbox_directory, ', { port: 80 }],
-    ['max_body: must be a whole number from 1 to 268435456', { max_body: 0 }],
-    ['max_body: must be a whole number from 1 to 268435456', { max_body: '1 MB' }],
+    ['max_body_bytes: must be a whole number from 1 to 268435456', { max_body_bytes: 0 }],
+    ['max_body_bytes: must be a whole number from 1 to 268435456', { max_body_bytes: '1 MB' }],
     ['max_profiles: must be a whole number above 0', { max_profiles: 1.5 }],
     ['max_profiles: must be a whole number above 0', { max_profiles: null }],
     ['max_sandboxes: must be a whole number above 0', { max_sandboxes: -1 }],
     ['sandbox_directory: must not be empty', { sandbox_directory: '' }],
     ['sandbox_directory: must be a text', { sandbox_directory: 1 }],
     [
-      'live.inAll: unknown field; those that are known in live are per_conversation, in_all, kept, patience, beat',
+      'live.inAll: unknown field; those that are known in live are max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval',
       { live: { inAll: 1 } },
     ],
-    ['live.beat: must be a whole number from 1 to 2147483647', { live: { beat: 2 ** 31 } }],
+    [
+      'live.heartbeat_interval: must be a whole number from 1 to 2147483647',
+      { live: { heartbeat_interval: 2 ** 31 } },
+    ],
     ['live: must be an object', { live: 4 }],
     ['editor.port: is missing', { editor: { token_env: 'T' } }],
     ['editor.port: must be a whole number from 1 to 65535', { editor: { port: 65_536, token_env: 'T' } }],
@@ -312,8 +365,14 @@ describe('a file that is refused', () => {
       'webhooks[0].batchBytes: unknown field; those that are known in webhooks[0] are url, ',
       hook({ batchBytes: 1 }),
     ],
-    ['webhooks[0].batch: must be a whole number from 1 to 2147483647', hook({ batch: 0 })],
-    ['webhooks[0].max_retry: must be a whole number from 1 to 2147483647', hook({ max_retry: 1e12 })],
+    [
+      'webhooks[0].max_batch_events: must be a whole number from 1 to 2147483647',
+      hook({ max_batch_events: 0 }),
+    ],
+    [
+      'webhooks[0].max_retry_delay: must be a whole number from 1 to 2147483647',
+      hook({ max_retry_delay: 1e12 }),
+    ],
     ['webhooks[0].id: must be 1 to 200 printable characters', hook({ id: '' })],
     [
       'webhooks: must not hold two with one id; without an id, the url is it',
@@ -331,11 +390,13 @@ describe('a file that is refused', () => {
   })
 
   it('is told all that is wrong with it, a line for each', async () => {
-    const place = folder({ 'c.json': JSON.stringify({ a: 1, b: 2, max_body: 0, ...hook({ batch: 0 }) }) })
+    const place = folder({
+      'c.json': JSON.stringify({ a: 1, b: 2, max_body_bytes: 0, ...hook({ max_batch_events: 0 }) }),
+    })
     const { code, err } = await colloquy(['serve', '--config', place('c.json')])
     expect(code).toBe(1)
     expect(err.match(/c\.json: (\S+): /g)).toEqual(
-      ['webhooks[0].batch', 'max_body', 'a', 'b'].map((field) => `c.json: ${field}: `),
+      ['webhooks[0].max_batch_events', 'max_body_bytes', 'a', 'b'].map((field) => `c.json: ${field}: `),
     )
   })
 })

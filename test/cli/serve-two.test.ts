@@ -38,7 +38,7 @@ function heard(url: string): readonly string[] {
 it('hear of each other, run a conversation once, and tell a webhook of each event once', async () => {
   const place = folder({
     'config.json': JSON.stringify({
-      webhooks: [{ url: receiver.url, secret: SECRET, retry: 20, max_retry: 40 }],
+      webhooks: [{ url: receiver.url, secret: SECRET, retry_delay: 20, max_retry_delay: 40 }],
     }),
   })
   const start = () => served(['--db', database.url, '--config', place('config.json')])

@@ -2,9 +2,9 @@
 
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { FORMATS } from '../../src/cli/commands.ts'
-import { progressOn } from '../../src/cli/progress.ts'
-import { width } from '../../src/cli/show/text.ts'
+import { FORMATS } from '../../src/cli/args/commands.ts'
+import { progressOn } from '../../src/cli/print/progress.ts'
+import { width } from '../../src/cli/print/text.ts'
 import { answered, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
 
 const ESCAPE = '\u001b'
@@ -129,14 +129,14 @@ describe('tree', () => {
     ])
     expect(out.split('\n').map((line) => line.replace(/ +(.)$/, ' $1'))).toEqual([
       'log.jsonl  7 events, 3 branches',
-      '  6 ○ user      a new root d',
-      '  7 · state     leaf_event_id  c v',
+      '  6 ○ user        a new root d',
+      '  7 · state       leaf_event_id  c v',
       '',
-      '  1 ● user      first a',
-      '  2 ├─○ user      left alone b',
-      '  3 │ · state     leaf_event_id  a u',
-      '  4 │ ○ pause     the run is paused x',
-      '  5 ● user      second try ◀ HEAD c',
+      '  1 ● user        first a',
+      '  2 ├─○ user        left alone b',
+      '  3 │ · state       leaf_event_id  a u',
+      '  4 │ ○ pause       the run is paused x',
+      '  5 ● user        second try ◀ HEAD c',
       '  ● leads to HEAD   ○ on another branch   · state update',
       '',
     ])
@@ -191,18 +191,18 @@ describe('view', () => {
     ])
     expect(out.split('\n').map((line) => line.replace(/ +(\S+)$/, ' $1'))).toEqual([
       'log.jsonl  the view at c: 5 events',
-      '  ✂ 0   user      do it m',
-      '  ✂ 1 ┌ call      terminal  ls a',
-      '    2 │ call      terminal  pwd b',
-      '    3 │ result    terminal  files oa',
-      '    4 └ result    terminal  / ob',
+      '  ✂ 0   user        do it m',
+      '  ✂ 1 ┌ call        terminal  ls a',
+      '    2 │ call        terminal  pwd b',
+      '    3 │ result      terminal  files oa',
+      '    4 └ result      terminal  / ob',
       '  ✂ 5   end   ✂ marks where the view may be cut',
       '',
-      'Pending  out of the view until answered',
-      '    ╶ call      terminal  sleep ◌ waiting c',
+      'Pending  out of the view until they have results',
+      '    ╶ call        terminal  sleep ◌ waiting c',
       '',
-      'Left out  answers that answer nothing',
-      '      result    terminal  late duplicate_answer again',
+      'Left out  results that end no call',
+      '      result      terminal  late duplicate_result again',
       '',
     ])
   })
@@ -223,13 +223,13 @@ describe('replay', () => {
       { id: 'u', key: 'leaf_event_id', value: 'nobody', kind: 'ConversationStateUpdateEvent' },
     ])
     for (const row of [
-      /line 1 {2}older shape {6}early\.activated_microagents: /,
-      /line 2 {2}repeated id {6}left out of the tree: line 1 has the id m already/,
-      /line 3 {2}unknown parent {3}/,
-      /line 3 {2}unreadable time {2}/,
-      /line 4 {2}set aside {8}kind: Unknown kind/,
-      /line 5 {2}stray answer {5}/,
-      /line 6 {2}HEAD not moved {3}/,
+      /line 1 {2}older shape +early\.activated_microagents: /,
+      /line 2 {2}repeated id +left out of the tree: line 1 has the id m already/,
+      /line 3 {2}unknown parent +/,
+      /line 3 {2}unreadable time +/,
+      /line 4 {2}quarantined +kind: Unknown kind/,
+      /line 5 {2}stray result +/,
+      /line 6 {2}HEAD not moved +/,
     ]) {
       expect(out).toMatch(row)
     }
@@ -240,7 +240,7 @@ describe('replay', () => {
       'replay',
       Array.from({ length: 40 }, () => ({ kind: 'Odd' })),
     )
-    expect(out.match(/set aside {8}/g)).toHaveLength(12)
+    expect(out.match(/quarantined +/g)).toHaveLength(12)
     expect(out).toContain('and 28 more')
   })
 
@@ -252,6 +252,7 @@ describe('replay', () => {
 describe('check', () => {
   it('tells good from bad, and notes what replaying would repair', async () => {
     expect(await shown('check', [said('a', 'x')])).toBe('log.jsonl  1 event  ✓ every event loads\n')
+    expect((await colloquy(['check', '-'])).out).toBe('-  0 events  nothing to check: there is no event\n')
     const out = await shown('check', [said('a', 'x'), said('a', 'y'), { kind: 'PauseEvent', extra: 1 }])
     expect(out).toContain('3 events  ✗ 1 cannot be loaded')
     expect(out).toMatch(/line 3 {2}PauseEvent {2}extra {2}Unknown field/)

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { FORMATS } from '../../src/cli/commands.ts'
+import { FORMATS } from '../../src/cli/args/commands.ts'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { recordedLogs } from '../recorded.ts'
@@ -138,7 +138,7 @@ describe('search', () => {
   it('gives people a row for each event, and the command for the next page, which works', async () => {
     const argv = [...(await filled()), '--text', 'hello', '--kind', 'MessageEvent', '--desc', '--limit', '1']
     const { out } = await colloquy(argv)
-    expect(out).toContain('2026-01-02 00:00:00  user      it’s HELLO again')
+    expect(out).toContain('2026-01-02 00:00:00  user        it’s HELLO again')
     const command = out.trimEnd().split('\n').at(-1)?.trim() ?? ''
     expect(command).toMatch(/^npm run -s colloquy -- search --db /)
     const next = await colloquy(command.split(' ').slice(5))
@@ -318,11 +318,11 @@ describe('the password of a URL', () => {
   })
 
   it('is taken out of what a driver says', () => {
-    const { label, scrub } = addressOf('postgres://me:pass%20word@h/db?password=other')
+    const { label, withoutPassword } = addressOf('postgres://me:pass%20word@h/db?password=other')
     expect(label).toBe('postgres://me:***@h/db?password=***')
-    expect(scrub('no: postgres://me:pass%20word@h/db?password=other, "pass word", pass%20word, other')).toBe(
-      `no: ${label}, "***", ***, ***`,
-    )
+    expect(
+      withoutPassword('no: postgres://me:pass%20word@h/db?password=other, "pass word", pass%20word, other'),
+    ).toBe(`no: ${label}, "***", ***, ***`)
     expect(addressOf('postgres://me@h/db').label).toBe('postgres://me@h/db')
     expect(addressOf('postgres:///db').label).toBe('postgres:///db')
   })

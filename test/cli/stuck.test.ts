@@ -95,11 +95,11 @@ describe('stuck for people', () => {
     expect(rows[7]).toMatch(/^ {2}result +terminal {2}one file +o3$/)
   })
 
-  it('says what is to be told to the model, on the width of the page', async () => {
+  it('shows what is to be sent to the model, on the width of the page', async () => {
     const { out } = await colloquy(['stuck', fileOf(user, ...failing(3, 'e\u001b[2J'.repeat(90)))], {
       columns: 72,
     })
-    expect(out).toContain('not stuck\n  The model is to be told:\n    [Repeated error]')
+    expect(out).toContain('not stuck\n  To be sent to the model:\n    [Repeated error]')
     expect(out).not.toContain('\u001b')
     for (const line of out.split('\n').slice(1)) expect(line.length).toBeLessThanOrEqual(72)
   })

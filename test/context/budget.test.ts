@@ -9,7 +9,7 @@ import type { Event } from '../../src/event/types.ts'
 import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { compact } from '../../src/state/snapshot.ts'
+import { evict } from '../../src/state/snapshot.ts'
 import { action, agent, batch, image, pair, system, text, user } from '../build.ts'
 
 const agents = (count: number): Event[] => Array.from({ length: count }, (_, at) => agent(`m${at}`))
@@ -135,7 +135,7 @@ describe('a budget', () => {
   it('cuts a compacted state alike, and changes no state', () => {
     const state = replay(agents(20))
     const before = JSON.stringify(toMessages(state))
-    expect(fitToBudget(compact(state), tens, 50)).toEqual(fitToBudget(state, tens, 50))
+    expect(fitToBudget(evict(state), tens, 50)).toEqual(fitToBudget(state, tens, 50))
     expect(JSON.stringify(toMessages(state))).toBe(before)
   })
 })

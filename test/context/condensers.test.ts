@@ -24,10 +24,10 @@ const agents = (count: number, from = 0): Event[] =>
   Array.from({ length: count }, (_, at) => agent(`m${from + at}`))
 
 /** A rolling condenser over a summariser that gives these answers in turn, and what it was asked. */
-function rolling(answers: readonly (string | Error)[], options: Partial<RollingOptions> = {}) {
+function rolling(results: readonly (string | Error)[], options: Partial<RollingOptions> = {}) {
   const asked: SummaryRequest[] = []
   const summarise: Summarise = async (given) => {
-    const answer = answers[Math.min(asked.push(given), answers.length) - 1]
+    const answer = results[Math.min(asked.push(given), results.length) - 1]
     if (answer instanceof Error) throw answer
     return answer ?? ''
   }

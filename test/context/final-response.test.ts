@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { finalResponse } from '../../src/context/final-response.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { compact } from '../../src/state/snapshot.ts'
+import { evict } from '../../src/state/snapshot.ts'
 import {
   action,
   type ActionOptions,
@@ -72,8 +72,8 @@ describe('V1 the final response', () => {
 
   it('is read from a compacted state, and refused where it was let go', () => {
     const log = [user('u'), agent('a', 'One'), pause('p')]
-    expect(finalResponse(compact(replay(log)))).toBe('One')
-    const forgotten = compact(replay([...log, condensation('c', ['a'])]))
-    expect(() => finalResponse(forgotten)).toThrow(expect.objectContaining({ code: 'not_held' }))
+    expect(finalResponse(evict(replay(log)))).toBe('One')
+    const forgotten = evict(replay([...log, condensation('c', ['a'])]))
+    expect(() => finalResponse(forgotten)).toThrow(expect.objectContaining({ code: 'evicted' }))
   })
 })

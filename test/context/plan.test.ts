@@ -8,8 +8,8 @@ import { condensationOf, type CondensationPlan, planCondensation } from '../../s
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
-import { compact, decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { evict, decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 import { agent, batch, condensation, pair, request, system, user } from '../build.ts'
 
 const agents = (count: number): Event[] => Array.from({ length: count }, (_, at) => agent(`m${at}`))
@@ -88,7 +88,7 @@ describe('minimum progress', () => {
       planned([], { minimumProgress })
       expect.unreachable()
     } catch (error) {
-      expect(hasCode(error, 'invalid_query')).toBe(true)
+      expect(hasCode(error, 'invalid_argument')).toBe(true)
     }
   })
 
@@ -235,7 +235,7 @@ describe('a plan', () => {
     const plan = planFor(log, { maxEvents: 8 })
     expect(plan.forgottenIds).toEqual(['m0', 'm1', 'm2', 'a1', 'o1', 'a2', 'o2'])
     const after = reduce(replay(log), { ...condensationOf(plan, 'so far'), id: 'c' })
-    expect([...viewEvents(after.branch.view)].map(({ id }) => id)).toEqual([
+    expect([...viewEventsIn(after.branch.view)].map(({ id }) => id)).toEqual([
       's',
       'u',
       'v',
@@ -267,9 +267,9 @@ describe('a plan', () => {
     expect(plan.forgottenIds).toEqual(['a', 'b', 'c'])
     const state = replay(log)
     const after = reduce(state, { ...condensationOf(plan, 'so far'), id: 'c1' })
-    expect(after.branch.openCalls).toEqual(state.branch.openCalls)
+    expect(after.branch.pendingCalls).toEqual(state.branch.pendingCalls)
     const answered = reduce(after, answer)
-    expect([...viewEvents(answered.branch.view)].map(({ id }) => id)).toEqual([
+    expect([...viewEventsIn(answered.branch.view)].map(({ id }) => id)).toEqual([
       'u',
       'c1-summary',
       'aw',
@@ -300,7 +300,7 @@ describe('a plan', () => {
   it('is the same for a state from a snapshot, and for a compacted one', () => {
     const state = replay([system('s'), user('u'), ...agents(30), request('q')], { conversationId: 'c' })
     const opened = decodeSnapshot(encodeSnapshot(state), 'c')
-    for (const other of [opened, compact(state)]) {
+    for (const other of [opened, evict(state)]) {
       const plan = other === null ? null : planCondensation(other)
       expect(plan).toMatchObject({
         type: 'plan',

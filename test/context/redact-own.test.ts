@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { secretFields } from '../../src/context/redaction/field-names.ts'
 import { OVERLAP, PIECE } from '../../src/context/redaction/own-patterns.ts'
-import { MAX_ROUNDS } from '../../src/context/redaction/text.ts'
+import { MAX_ROUNDS } from '../../src/context/redaction/redact-text.ts'
 import { BARE, MASK, said } from './redact-said.ts'
 
 const own = (text: string, ...patterns: RegExp[]): string => said(text, { ...BARE, patterns })

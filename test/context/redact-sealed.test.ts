@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { redactLog } from '../../src/context/redaction/redact.ts'
 import { maskSecrets } from '../../src/event/mask.ts'
 import type { Event } from '../../src/event/types.ts'
-import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, redacted, RULES, S } from './redact-events.ts'
 import { MASK } from './redact-said.ts'
@@ -20,9 +20,9 @@ describe('what providers sign and seal', () => {
   const secret = { type: 'thinking', thinking: `say ${S}`, signature: 'sig/1' }
   const sealed = { type: 'redacted_thinking', data: 'gAAAA' }
 
-  it('thinking without secrets stays, signature and all', () => {
-    const event = action({ thinking_blocks: [signed, sealed], thought: [{ text: S }] })
-    expect(redacted(event)).toEqual({ ...event, thought: [{ text: MASK }] })
+  it('thinking stays, signature and all, where a secret stands in what its reply does not say', () => {
+    const event = action({ thinking_blocks: [signed, sealed], action: { kind: 'X', said: S } })
+    expect(redacted(event)).toEqual({ ...event, action: { kind: 'X', said: MASK } })
   })
 
   it('one block with a secret takes the signatures of all, and their number stays', () => {
@@ -68,15 +68,16 @@ describe('what providers sign and seal', () => {
 
   it('encrypted_content goes to the provider, at any depth it stays, and every rendering masks it', () => {
     const item = { id: 'rs_1', summary: [S], encrypted_content: 'AKIAAAAAAAAAAAAAAAAA' }
+    const kept = { ...item, summary: ['plain'] }
     const text = JSON.stringify({
       output: [{ ...item, password: 'x', encrypted_content: ['AKIAAAAAAAAAAAAAAAAA'] }],
     })
     const event = redacted(
-      action({ responses_reasoning_item: item, action: { kind: 'X', deep: [item] } }),
+      action({ responses_reasoning_item: kept, action: { kind: 'X', deep: [item] } }),
     ) as object as Event
     const log = redacted({ kind: 'LLMCompletionLogEvent', filename: 'f', log_data: text })
-    const kept = { ...item, summary: [MASK] }
-    expect(event).toMatchObject({ responses_reasoning_item: kept, action: { deep: [kept] } })
+    const masked = { ...item, summary: [MASK] }
+    expect(event).toMatchObject({ responses_reasoning_item: kept, action: { deep: [masked] } })
     expect(JSON.parse(log['log_data'] as string)).toEqual({
       output: [{ id: 'rs_1', summary: [MASK], encrypted_content: ['AKIAAAAAAAAAAAAAAAAA'], password: MASK }],
     })

@@ -4,7 +4,6 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
-import { hmacSha256 } from '../../src/context/redaction/sha256.ts'
 import { MAX_DECODINGS } from '../../src/context/redaction/views.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { BARE, MASK, said } from './redact-said.ts'
@@ -160,11 +159,10 @@ describe('masks', () => {
   })
 
   it('hash as HMAC-SHA-256 does', () => {
-    for (const length of [0, 1, 31, 55, 56, 63, 64, 65, 119, 120, 1000]) {
+    for (const length of [1, 31, 55, 56, 63, 64, 65, 119, 120, 1000]) {
       const [key, text] = ['k'.repeat(length), 'ä€😀'.repeat(length).slice(0, length)]
-      expect(hmacSha256(Buffer.from(key))(text)).toBe(
-        createHmac('sha256', key).update(text.toWellFormed()).digest('hex'),
-      )
+      const digest = createHmac('sha256', key).update(text.toWellFormed()).digest('hex')
+      expect(redactionRules({ key }).mask(text)).toBe(`[redacted:${digest.slice(0, 16)}]`)
     }
   })
 })

@@ -5,7 +5,7 @@ import { cacheBreakpoints } from '../../src/context/cache-breakpoints.ts'
 import { observationMasking } from '../../src/context/masking.ts'
 import { stablePrefix } from '../../src/context/stable-prefix.ts'
 import type { Event } from '../../src/event/types.ts'
-import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
@@ -25,32 +25,47 @@ const calls = (count: number): Event[] => [
 ]
 
 const maskedIn = (messages: readonly NeutralMessage[]): number =>
-  messages.filter((message) => message.role === 'tool' && JSON.stringify(message).includes('[An old result'))
+  messages.filter((message) => message.role === 'tool' && !JSON.stringify(message).includes('a long result'))
     .length
+
+/** 1,600 tokens for each result, and none for what stands in place of one by default. */
+const dear = ([message]: readonly NeutralMessage[]): number =>
+  JSON.stringify(message).includes('[An old') ? 0 : 1_600
+
+/** Each of the long results takes 25 tokens more than a placeholder of one character. */
+const short = { placeholder: '-' }
 
 describe('masking', () => {
   it.each([
-    [0, 0],
-    [19, 0],
-    [20, 10],
-    [21, 10],
-    [29, 10],
-    [30, 20],
-  ])('of %i results hides %i: the last ten stay, and it goes by tens', (results, hidden) => {
-    expect(maskedIn(observationMasking()(sent(...calls(results))))).toBe(hidden)
+    [1_000, 0, 4, 0],
+    [300, 0, 2, 0],
+    [300, 0, 3, 3],
+    [300, 0, 5, 3],
+    [300, 0, 6, 6],
+    [300, 2, 4, 0],
+    [300, 2, 5, 3],
+    [300, 2, 7, 3],
+    [300, 2, 8, 6],
+  ])('within %i tokens, keeping %i, hides of %i results %i', (budget, keepLast, results, hidden) => {
+    const masked = observationMasking({ budget, keepLast, ...short })(sent(...calls(results)))
+    expect(maskedIn(masked)).toBe(hidden)
   })
 
-  it.each([
-    [2, 1, 1, 0],
-    [2, 1, 2, 0],
-    [2, 1, 3, 1],
-    [0, 1, 3, 3],
-    [1, 2, 2, 0],
-    [1, 2, 3, 2],
-    [1, 2, 4, 2],
-    [1, 2, 5, 4],
-  ])('that keeps %i and goes by %i hides of %i results %i', (keepLast, stride, results, hidden) => {
-    expect(maskedIn(observationMasking({ keepLast, stride })(sent(...calls(results))))).toBe(hidden)
+  it('keeps ten, and saves a quarter of 128,000 tokens each time, unless told otherwise', () => {
+    const log = sent(...calls(30))
+    expect(maskedIn(observationMasking({ count: dear })(log))).toBe(20)
+    expect(maskedIn(observationMasking({ count: dear })(sent(...calls(29))))).toBe(0)
+    expect(maskedIn(observationMasking({ count: dear, stride: 1_600 })(log.slice(0, -2)))).toBe(19)
+  })
+
+  it('counts each result twice, however many there are', () => {
+    let counts = 0
+    const mask = observationMasking({
+      budget: 1_000,
+      count: (messages) => ((counts += 1), messages[0]?.content[0] === undefined ? 0 : 40),
+    })
+    mask(sent(...calls(500)))
+    expect(counts).toBe(980)
   })
 
   it('hides the oldest, keeps what they answer and whether they failed', () => {
@@ -69,16 +84,17 @@ describe('masking', () => {
     expect(last).toEqual(sent(...log)[4])
   })
 
-  it('leaves results alone that are no longer than the placeholder, but never an image', () => {
+  it('leaves results alone that take no more tokens than the placeholder, but never an image', () => {
     const call = action('a')
     const result = (content: Parameters<typeof observe>[2]) =>
       observationMasking({ keepLast: 0, stride: 1, placeholder: '12345' })(
         sent(call, observe('o', call, content)),
       )[1]
     expect(result('1234')?.content).toEqual([text('1234')])
-    expect(result('abcde')?.content).toEqual([text('abcde')])
-    expect(result('abcdef')?.content).toEqual([text('12345')])
-    expect(result([text('abc'), text('def')])?.content).toEqual([text('12345')])
+    expect(result('nineteen letters')?.content).toEqual([text('nineteen letters')])
+    expect(result('1234567')?.content).toEqual([text('12345')])
+    expect(result([text('abcdef'), text('abcdef')])?.content).toEqual([text('abcdef'), text('abcdef')])
+    expect(result([text('12345'), text('12345')])?.content).toEqual([text('12345')])
     expect(result([image('https://example.org/a.png')])?.content).toEqual([text('12345')])
   })
 
@@ -90,8 +106,10 @@ describe('masking', () => {
   })
 
   it('needs numbers', () => {
-    for (const wrong of [{ keepLast: -1 }, { stride: 0 }, { stride: 1.5 }])
+    for (const wrong of [{ keepLast: -1 }, { keepLast: 1.5 }, { stride: -1 }, { budget: 0 }, { budget: NaN }])
       expect(() => observationMasking(wrong)).toThrow(/must be/)
+    const mask = observationMasking({ keepLast: 0, count: () => NaN })
+    expect(() => mask(sent(...calls(1)))).toThrow('the count of tokens must be')
   })
 })
 

@@ -7,7 +7,7 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step, StepInput, Yielded } from '../../src/conversation/run/step.ts'
 import type { Event } from '../../src/event/types.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { action, agent, fail, user } from '../build.ts'
 
 const { nudge, reason } = stuckDetector()

@@ -5,7 +5,7 @@ import { stuckDetector } from '../../src/context/stuck/detector.ts'
 import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { compact, decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
+import { evict, decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
 import {
   action,
   type ActionOptions,
@@ -287,7 +287,7 @@ describe('a loop', () => {
       const state = replay([user('u'), condensation('c', ['u']), ...log], { conversationId: 'c' })
       const expected = find(state)
       expect(expected).not.toBe(null)
-      expect(find(compact(state))).toEqual(expected)
+      expect(find(evict(state))).toEqual(expected)
       expect(find(decodeSnapshot(encodeSnapshot(state), 'c') as typeof state)).toEqual(expected)
     }
   })
@@ -367,7 +367,9 @@ describe('thresholds', () => {
     const make = () => stuckDetector({ monologue: value as number })
     if (value === null) expect(make().thresholds.monologue).toBe(3)
     else
-      expect(make).toThrow(expect.objectContaining({ code: 'invalid_query', data: { field: 'monologue' } }))
+      expect(make).toThrow(
+        expect.objectContaining({ code: 'invalid_argument', data: { field: 'monologue' } }),
+      )
   })
 
   it('bound what is read: words between the steps take place too', () => {

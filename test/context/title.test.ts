@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { fallbackTitle, titleInput } from '../../src/context/title.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { compact } from '../../src/state/snapshot.ts'
+import { evict } from '../../src/state/snapshot.ts'
 import { agent, condensation, image, moveHead, pause, system, text, user } from '../build.ts'
 
 const input = (...events: Parameters<typeof replay>[0][]) =>
@@ -55,9 +55,9 @@ describe('the text that a title is made from', () => {
     const log = [user('u', 'First'), user('v', 'Second')]
     const forgotten = replay([...log, condensation('c', ['u']), pause('p')])
     expect(titleInput(forgotten)).toBe('First')
-    expect(() => titleInput(compact(forgotten))).toThrow(expect.objectContaining({ code: 'not_held' }))
+    expect(() => titleInput(evict(forgotten))).toThrow(expect.objectContaining({ code: 'evicted' }))
     const held = replay([pause('p'), ...log, condensation('c', ['v'])])
-    expect(titleInput(compact(held))).toBe('First')
+    expect(titleInput(evict(held))).toBe('First')
   })
 })
 

@@ -1,13 +1,13 @@
 /** What is still to be done: group O. */
 
 import { describe, expect, it } from 'vitest'
-import { unmatchedActions } from '../../src/context/unmatched.ts'
+import { listRunnableCalls } from '../../src/context/unmatched.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { compact } from '../../src/state/snapshot.ts'
+import { evict } from '../../src/state/snapshot.ts'
 import { action, condensation, fail, observe, reject, user } from '../build.ts'
 
-const ids = (...events: Event[]) => unmatchedActions(replay(events)).map(({ id }) => id)
+const ids = (...events: Event[]) => listRunnableCalls(replay(events)).map(({ id }) => id)
 const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((id) => action(id)) as [
   ReturnType<typeof action>,
   ReturnType<typeof action>,
@@ -33,5 +33,5 @@ describe('group O: unmatched actions', () => {
 
 it('what was forgotten, or let go, is still to be done', () => {
   const state = replay([user('u'), a, b, condensation('x', ['a'])])
-  expect(unmatchedActions(compact(state)).map(({ event }) => event)).toEqual([a, b])
+  expect(listRunnableCalls(evict(state)).map(({ event }) => event)).toEqual([a, b])
 })

@@ -1,12 +1,12 @@
 /** What a conversation has cost: case V11 as far as a log tells it, and updates of any shape. */
 
 import { describe, expect, it } from 'vitest'
-import { type Usage, usageOfState, usageTotals } from '../../src/context/usage.ts'
+import { type Usage, usageTotals, usageOfEvents } from '../../src/context/usage.ts'
 import type { JsonValue } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { initialState } from '../../src/state/state.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { compact } from '../../src/state/snapshot.ts'
+import { evict } from '../../src/state/snapshot.ts'
 import { moveHead, pause, update, user } from '../build.ts'
 
 const metrics = (cost: JsonValue, tokens: JsonValue = {}, model: JsonValue = 'm'): JsonValue => ({
@@ -23,7 +23,7 @@ const costs = ({ cost, by_id }: Usage) => [
 
 /** The cache hit rate of one usage. */
 const rateOf = (prompt_tokens: number, cache_read_tokens: number) =>
-  usageTotals([stats({ a: metrics(0, { prompt_tokens, cache_read_tokens }) })]).cache_hit_rate
+  usageOfEvents([stats({ a: metrics(0, { prompt_tokens, cache_read_tokens }) })]).cache_hit_rate
 
 describe('usage', () => {
   it('V11 sums the usages', () => {
@@ -36,7 +36,7 @@ describe('usage', () => {
       context_window: 1000,
     })
     const condenser = metrics(0.25, { prompt_tokens: 20, completion_tokens: 2, context_window: 400 }, 'small')
-    const usage = usageTotals([stats({ agent, condenser })])
+    const usage = usageOfEvents([stats({ agent, condenser })])
     expect({ ...usage, by_id: [...usage.by_id] }).toEqual({
       cost: 0.75,
       prompt_tokens: 120,
@@ -55,12 +55,12 @@ describe('usage', () => {
 
   it('takes the latest update of each usage', () => {
     const log = [stats({ a: metrics(1), b: metrics(2) }), stats({ a: metrics(3) }), stats({})]
-    expect(costs(usageTotals(log))).toEqual([5, { a: 3, b: 2 }])
+    expect(costs(usageOfEvents(log))).toEqual([5, { a: 3, b: 2 }])
   })
 
   it('is nothing before the first update', () => {
-    expect(usageTotals([])).toMatchObject({ cost: 0, prompt_tokens: 0, cache_hit_rate: null })
-    expect(costs(usageOfState(initialState()))).toEqual([0, {}])
+    expect(usageOfEvents([])).toMatchObject({ cost: 0, prompt_tokens: 0, cache_hit_rate: null })
+    expect(costs(usageTotals(initialState()))).toEqual([0, {}])
   })
 
   it('reads a cache that stands beside the prompt', () => {
@@ -80,7 +80,7 @@ describe('usage', () => {
     { usage_to_metrics: { a: metrics('1', { prompt_tokens: '1', completion_tokens: -1 }) } },
     { usage_to_metrics: { a: metrics(-1, [1]), b: metrics(null, null) } },
   ])('counts %j as nothing', (value) => {
-    const usage = usageTotals([update('s', 'stats', value), { kind: 'ConversationStateUpdateEvent' }])
+    const usage = usageOfEvents([update('s', 'stats', value), { kind: 'ConversationStateUpdateEvent' }])
     expect({ ...usage, by_id: null }).toEqual({
       cost: 0,
       prompt_tokens: 0,
@@ -98,9 +98,9 @@ describe('usage', () => {
     const value = JSON.parse(
       `{"__proto__":${JSON.stringify(metrics(1))},"constructor":${JSON.stringify(metrics(2))}}`,
     )
-    expect(usageTotals([stats(value as JsonValue)])).toMatchObject({ cost: 3 })
+    expect(usageOfEvents([stats(value as JsonValue)])).toMatchObject({ cost: 3 })
     const huge = metrics(1e308, { prompt_tokens: 1e308, cache_read_tokens: 1e308 })
-    const usage = usageTotals([stats({ a: huge, b: huge })])
+    const usage = usageOfEvents([stats({ a: huge, b: huge })])
     expect(usage).toMatchObject({
       cost: Number.MAX_VALUE,
       prompt_tokens: Number.MAX_VALUE,
@@ -110,25 +110,25 @@ describe('usage', () => {
 
   it('reads nothing but `stats`', () => {
     const other = update('s', 'full_state', { stats: { usage_to_metrics: { a: metrics(1) } } })
-    expect(costs(usageTotals([other, pause('p'), user('u')]))).toEqual([0, {}])
+    expect(costs(usageOfEvents([other, pause('p'), user('u')]))).toEqual([0, {}])
   })
 })
 
 describe('usage of a state', () => {
   it('is that of the whole log, whatever branch HEAD is on', () => {
     const log = [user('u'), stats({ a: metrics(1) }), user('v'), stats({ a: metrics(2) }), moveHead('h', 'u')]
-    expect(costs(usageOfState(replay(log)))).toEqual([2, { a: 2 }])
+    expect(costs(usageTotals(replay(log)))).toEqual([2, { a: 2 }])
   })
 
   it('leaves out a second event under a known id', () => {
     const first = update('same', 'stats', { usage_to_metrics: { a: metrics(1) } })
     const second = update('same', 'stats', { usage_to_metrics: { a: metrics(2) } })
-    expect(costs(usageOfState(replay([first, second])))).toEqual([1, { a: 1 }])
+    expect(costs(usageTotals(replay([first, second])))).toEqual([1, { a: 1 }])
   })
 
   it('is refused where updates were let go', () => {
-    const state = compact(replay([user('u'), stats({ a: metrics(1) })]))
-    expect(() => usageOfState(state)).toThrow(expect.objectContaining({ code: 'not_held' }))
-    expect(costs(usageOfState(compact(replay([user('u')]))))).toEqual([0, {}])
+    const state = evict(replay([user('u'), stats({ a: metrics(1) })]))
+    expect(() => usageTotals(state)).toThrow(expect.objectContaining({ code: 'evicted' }))
+    expect(costs(usageTotals(evict(replay([user('u')]))))).toEqual([0, {}])
   })
 })

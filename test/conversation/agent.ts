@@ -13,8 +13,8 @@ import type {
   HookExecutionEvent,
   MessageEvent,
 } from '../../src/event/types.ts'
-import { pathTo } from '../../src/log/ancestry.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { pathToEntry } from '../../src/log/ancestry.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 
 const engines: Engine[] = []
 afterEach(() => Promise.all(engines.splice(0).map((engine) => engine.close())))
@@ -76,7 +76,7 @@ export function agent(calls: readonly ActionEvent[] = []): {
 /** HEAD's branch from its root. */
 export async function branch(conversation: Conversation): Promise<Event[]> {
   const { log } = await conversation.state()
-  return (log.head === null ? [] : pathTo(log.head)).map(({ event }) => event as Event)
+  return (log.head === null ? [] : pathToEntry(log.head)).map(({ event }) => event as Event)
 }
 
 /** What hooks have left on HEAD's branch. */

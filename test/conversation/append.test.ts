@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { type LoggedEvent, toLogged } from '../../src/conversation/logged-event.ts'
 import { action, moveHead, pause, user } from '../build.ts'
 import { idsOf, nameless, parties, party } from './engines.ts'
@@ -32,6 +32,22 @@ describe.each(PLACES.names)('over %s', (name) => {
     const [root] = await conversation.append(nameless(user('again')))
     expect(root?.fact.parent_id).toBe('__root__')
     await end()
+  })
+
+  it('a page of its history is what the other methods give, in pages that end, and can be sent on as it is', async () => {
+    const { conversation, end } = await party(await PLACES.make(name))
+    const events = await conversation.append([user('a', 'one'), pause('p'), user('b', 'two')])
+    const [first, second] = [events[0], events[2]]
+    const query = { kinds: ['MessageEvent'], order: 'timestamp_desc', limit: 1 } as const
+    const latest = await conversation.search(query)
+    expect(latest.items).toEqual([second])
+    expect(JSON.parse(JSON.stringify(latest))).toEqual(latest)
+    const cursor = latest.next_page_id as string
+    expect(await conversation.search({ ...query, cursor })).toEqual({ items: [first], next_page_id: null })
+    expect((await conversation.search()).items).toEqual(events)
+    await expect(conversation.search({ limit: 0 })).rejects.toMatchObject({ code: 'invalid_query' })
+    await end()
+    await expect(conversation.search()).rejects.toMatchObject({ code: 'closed' })
   })
 
   it('an append that was made is known by its ids, whatever was left out and wherever HEAD is now', async () => {
@@ -249,7 +265,7 @@ describe('an append', () => {
       store: memoryStore(),
       clock: () => 1_000_000n,
       newId: () => `n${(n += 1)}`,
-      memory: Number.POSITIVE_INFINITY,
+      cacheBytes: Number.POSITIVE_INFINITY,
     })
     const conversation = await engine.create()
     expect(conversation.id).toBe('n1')

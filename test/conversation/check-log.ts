@@ -2,10 +2,10 @@
 
 import { expect } from 'vitest'
 import { openCallsOf } from '../../src/conversation/decide.ts'
-import { isAnswer } from '../../src/event/kinds.ts'
+import { isToolResult } from '../../src/event/kinds.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { findEntry, listReports } from '../../src/log/log.ts'
+import { findEventIn, listWarningsIn } from '../../src/log/log.ts'
 import { reduce } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 
@@ -20,7 +20,7 @@ export function checkLog(facts: readonly Fact[], conversationId = 'c'): State {
     state = reduce(state, fact)
     checkEvent(before, fact as Event, facts[i + 1] as Event | undefined, facts[i + 2] as Event | undefined)
   }
-  expect(listReports(state.log)).toEqual([])
+  expect(listWarningsIn(state.log)).toEqual([])
   return state
 }
 
@@ -33,8 +33,8 @@ function checkEvent(state: State, event: Event, next?: Event, afterNext?: Event)
     if (header.status === 'running') expect(open).toEqual([])
   }
   if (event.kind === 'UserRejectObservation') expect(open).toContain(event.action_id)
-  if (isAnswer(event)) {
-    const parent = findEntry(log, event.parent_id ?? '') ?? null
+  if (isToolResult(event)) {
+    const parent = findEventIn(log, event.parent_id ?? '') ?? null
     if (parent !== log.head && parent !== null) {
       const back = next?.kind === 'ConversationErrorEvent' ? afterNext : next
       expect(back).toMatchObject({ key: 'leaf_event_id', value: log.head?.id ?? null })
@@ -44,7 +44,7 @@ function checkEvent(state: State, event: Event, next?: Event, afterNext?: Event)
   if (event.key === 'leaf_event_id') expect(event.value).not.toBe(log.head?.id ?? null)
   if (event.key === 'execution_status' && event.value === 'idle') expect(header.status).not.toBe('idle')
   if (event.key === 'approved_actions') {
-    const granted = header.grants
+    const granted = header.callStatuses
       .filter(({ grant }) => grant === 'approved')
       .map(({ action_id }) => action_id)
     for (const id of event.value as string[]) {

@@ -21,9 +21,9 @@ import {
 } from '../../src/conversation/decide.ts'
 import type { Event } from '../../src/event/types.ts'
 import { anchorOf } from '../../src/log/entry.ts'
-import { findEntry } from '../../src/log/log.ts'
+import { findEventIn } from '../../src/log/log.ts'
 import { switchTo } from '../../src/state/at.ts'
-import { compact } from '../../src/state/snapshot.ts'
+import { evict } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
 import { carryOut, hostileState, ids, kinds } from './states.ts'
 
@@ -49,7 +49,7 @@ const chosen = <T>(from: readonly T[], choice: readonly boolean[]): T[] =>
 const property = (check: (state: State, choice: readonly boolean[]) => void): void => {
   fc.assert(
     fc.property(situation(), ([{ state }, choice]) => check(state, choice)),
-    { numRuns: RUNS },
+    { numRuns: RUNS / 4 },
   )
 }
 
@@ -123,9 +123,9 @@ describe('on hostile states', () => {
       const able = open.filter(isExecutable)
       const asked = chosen(able, choice)
       const after = carryOut(state, decideApprove(state, ids(asked)))
-      const granted = new Map(after.header.grants.map(({ action_id, grant }) => [action_id, grant]))
+      const granted = new Map(after.header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
       for (const { id } of asked) expect(granted.get(id)).toBe('approved')
-      for (const { action_id, grant } of state.header.grants) {
+      for (const { action_id, grant } of state.header.callStatuses) {
         // A grant of a call that is answered meanwhile may be dropped.
         if (!ids(asked).includes(action_id) && ids(open).includes(action_id))
           expect(granted.get(action_id)).toBe(grant)
@@ -164,7 +164,9 @@ describe('on hostile states', () => {
       const left = open.filter((call) => !asked.includes(call))
       expect(ids(openCallsOf(after))).toEqual(ids(left))
       const approved = new Set(
-        state.header.grants.filter(({ grant }) => grant === 'approved').map(({ action_id }) => action_id),
+        state.header.callStatuses
+          .filter(({ grant }) => grant === 'approved')
+          .map(({ action_id }) => action_id),
       )
       const settled = asked.length > 0 && left.every((call) => approved.has(call.id) || !isExecutable(call))
       const waits = state.header.status === 'waiting_for_confirmation'
@@ -204,7 +206,7 @@ describe('on hostile states', () => {
   it('navigating goes to every event and to none, and shows what stands there', () => {
     property((state) => {
       for (const entry of [...state.log.entries, null]) {
-        if (entry !== null && (entry.id === null || !entry.stands)) continue
+        if (entry !== null && (entry.id === null || !entry.inTree)) continue
         const id = entry?.id ?? null
         const after = carryOut(state, decideNavigate(state, id))
         expect(after.log.head?.seq).toBe(anchorOf(entry)?.seq)
@@ -233,7 +235,7 @@ describe('on hostile states', () => {
     property((state) => {
       const said: ('root' | 'elsewhere' | 'head')[] = []
       for (const { id, event, parent, seq } of state.log.entries) {
-        if (id === null || findEntry(state.log, id)?.seq !== seq) continue
+        if (id === null || findEventIn(state.log, id)?.seq !== seq) continue
         if (event?.kind !== 'MessageEvent' || event.source !== 'user') {
           expect(codeOf(() => decideEdit(state, id, userMessage('other')))).toBe('unknown_event')
           continue
@@ -243,7 +245,7 @@ describe('on hostile states', () => {
         const head = after.log.head
         expect(head?.seq).toBe(after.log.entries.length - 1)
         expect(head?.parent?.seq).toBe(before?.seq)
-        expect(findEntry(after.log, id)?.event).toBe(event)
+        expect(findEventIn(after.log, id)?.event).toBe(event)
         said.push(before === null ? 'root' : before === state.log.head ? 'head' : 'elsewhere')
       }
       tally.count(said)
@@ -258,7 +260,7 @@ describe('on hostile states', () => {
       expect(after.header.confirmationPolicy).toEqual(policy)
       expect(decidePolicy(after, { threshold: 'HIGH', kind: 'ConfirmRisky' })).toEqual([])
       expect(after.header.status).toBe(state.header.status)
-      expect(after.header.grants).toBe(state.header.grants)
+      expect(after.header.callStatuses).toBe(state.header.callStatuses)
       expect(after.header.inFlight).toBe(state.header.inFlight)
     })
   })
@@ -266,9 +268,9 @@ describe('on hostile states', () => {
   it('each says the same of a state that let go of what it does not need, or that it does not hold it', () => {
     const tally = new Tally<'held' | 'not held'>()
     property((state, choice) => {
-      const small = compact(state)
+      const small = evict(state)
       const asked = ids(chosen(openCallsOf(state), choice))
-      const some = [...state.log.entries].flatMap(({ id, stands }) => (stands && id !== null ? [id] : []))
+      const some = [...state.log.entries].flatMap(({ id, inTree }) => (inTree && id !== null ? [id] : []))
       const decisions: ((state: State) => Event[])[] = [
         decidePause,
         decideResume,
@@ -284,7 +286,7 @@ describe('on hostile states', () => {
       ]
       const said = decisions.map((decide) => {
         const answer = outcome(decide, small)
-        if (answer === 'not_held') return 'not held' as const
+        if (answer === 'evicted') return 'not held' as const
         expect(answer).toBe(outcome(decide, state))
         return 'held' as const
       })

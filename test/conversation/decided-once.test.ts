@@ -16,7 +16,7 @@ import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
-import { compact } from '../../src/state/snapshot.ts'
+import { evict } from '../../src/state/snapshot.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { action, fail, moveHead, observe, pause, status, system, update, user } from '../build.ts'
 import { carryOut, ids, kinds } from './states.ts'
@@ -55,7 +55,7 @@ describe('found once', () => {
         update('h', 'started_actions', ['b']),
         waiting,
       )
-      expect(state.header.grants).toEqual([{ action_id: 'b', grant: 'started' }])
+      expect(state.header.callStatuses).toEqual([{ action_id: 'b', grant: 'started' }])
     }
     const silent = folded(
       action('a'),
@@ -63,7 +63,7 @@ describe('found once', () => {
       update('g', 'approved_actions', ['a']),
       update('f', 'full_state', {}),
     )
-    expect(silent.header.grants).toEqual([{ action_id: 'a', grant: 'approved' }])
+    expect(silent.header.callStatuses).toEqual([{ action_id: 'a', grant: 'approved' }])
   })
 
   it('calls with one id in one reply are answered each', () => {
@@ -114,14 +114,14 @@ describe('found once', () => {
   })
 
   it('a message that was let go is asked for, not denied', () => {
-    const state = compact(folded(user('u'), moveHead('m', null), user('v')))
+    const state = evict(folded(user('u'), moveHead('m', null), user('v')))
     let thrown: unknown
     try {
       decideEdit(state, 'u', userMessage('w'))
     } catch (error) {
       thrown = error
     }
-    expect(hasCode(thrown, 'not_held')).toBe(true)
+    expect(hasCode(thrown, 'evicted')).toBe(true)
     expect(encodeState(state)).toContain('"u"')
   })
 })

@@ -20,15 +20,15 @@ const some = <T>(list: readonly T[], pick: Pick): T[] => list.filter(() => pick(
 
 /** Every call of the log, answered or not. */
 const callsOf = (state: State): (ActionEvent & { id: string })[] =>
-  [...state.log.entries].flatMap(({ event, id, stands }) =>
-    event?.kind === 'ActionEvent' && stands && id !== null ? [{ ...event, id }] : [],
+  [...state.log.entries].flatMap(({ event, id, inTree }) =>
+    event?.kind === 'ActionEvent' && inTree && id !== null ? [{ ...event, id }] : [],
   )
 
 type Deed = (conversation: Conversation, state: State, pick: Pick, name: string) => Promise<Outcome>
 
 const DEEDS: Readonly<Record<string, Deed>> = {
   say: (conversation) => conversation.sendMessage('go on'),
-  sayOnce: (conversation, _, pick) => conversation.sendMessage('once', { key: `k${pick(4)}` }),
+  sendOnce: (conversation, _, pick) => conversation.sendMessage('once', { key: `k${pick(4)}` }),
   call: (conversation, _, pick, name) => {
     const calls = Array.from({ length: 1 + pick(3) }, (__, i) =>
       action(`${name}.${i}`, { response: `reply-${name}`, call: pick(3) === 0 ? 'c' : `call-${name}.${i}` }),

@@ -33,7 +33,7 @@ let count = 0
 const newId = (): string => `${life}.${(count += 1)}`
 
 // Now and then with nothing kept in memory, so that what it works on comes from the store's snapshot.
-const engine = createEngine({ store, memory: Number(seed) % 2 === 0 ? 0 : 2 ** 26 })
+const engine = createEngine({ store, cacheBytes: Number(seed) % 2 === 0 ? 0 : 2 ** 26 })
 await engine.create({ id: 'c' }).catch((error: unknown) => {
   if (!hasCode(error, 'conversation_exists')) throw error
 })
@@ -85,7 +85,7 @@ async function* step({ approved }: StepInput): AsyncGenerator<Yielded> {
 
 async function doOneThing(): Promise<void> {
   const state = await conversation.state()
-  const ids = [...state.log.entries].flatMap(({ id, stands }) => (stands && id !== null ? [id] : []))
+  const ids = [...state.log.entries].flatMap(({ id, inTree }) => (inTree && id !== null ? [id] : []))
   const some = ids[pick(Math.max(1, ids.length))]
   switch (pick(9)) {
     case 0:

@@ -3,7 +3,7 @@
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Event } from '../../src/event/types.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import type { Place } from './stores.ts'
 
 /** One engine, its store and its side of the conversation `c`. */

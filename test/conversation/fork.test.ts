@@ -10,18 +10,18 @@ import { planFork } from '../../src/conversation/fork.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import { anchorOf, eventKindOf } from '../../src/log/entry.ts'
-import { listOpenCalls } from '../../src/log/open-calls.ts'
+import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { stateAt, switchTo } from '../../src/state/at.ts'
-import { activatedSkills } from '../../src/state/branch.ts'
+import { activatedSkillsIn } from '../../src/state/branch.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { Store } from '../../src/store/store.ts'
-import type { StoredEvent } from '../../src/store/stored-event.ts'
-import { cutPoints } from '../../src/view/cut-points.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
+import { cutPointsIn } from '../../src/view/cut-points.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 import { action, moveHead, observe, status, system, update, user } from '../build.ts'
 import { hostileState } from './states.ts'
 import { logOf, places, wrapStore } from './stores.ts'
@@ -34,12 +34,12 @@ const idsOf = (log: readonly StoredEvent[]): (string | null)[] => log.map(({ id 
 /** What HEAD's branch says, by ids. */
 const saying = (state: State) => ({
   head: state.log.head?.id ?? null,
-  view: [...viewEvents(state.branch.view)].map(({ id }) => id),
-  cutPoints: cutPoints(state.branch.view),
+  view: [...viewEventsIn(state.branch.view)].map(({ id }) => id),
+  cutPointsIn: cutPointsIn(state.branch.view),
   asked: state.branch.view.unhandledCondensationRequest,
-  open: listOpenCalls(state.branch.openCalls).map(({ entry }) => entry.id),
+  open: listPendingCallsIn(state.branch.pendingCalls).map(({ entry }) => entry.id),
   prompt: state.branch.systemPrompt?.id ?? null,
-  skills: activatedSkills(state.branch),
+  skills: activatedSkillsIn(state.branch),
   messages: toMessages(state),
 })
 
@@ -58,12 +58,12 @@ async function check(
   expect(saying(state)).toEqual(saying(seen))
   const live = await fork.state()
   expect(encodeState(live)).toBe(encodeState(state))
-  const open = listOpenCalls(state.branch.openCalls)
+  const open = listPendingCallsIn(state.branch.pendingCalls)
   expect(state.header.status).toBe(open.length > 0 ? 'waiting_for_confirmation' : 'idle')
   expect(state.header.confirmationPolicy).toEqual(seen.header.confirmationPolicy)
-  expect(state.header.grants.filter(({ grant }) => grant !== 'started')).toEqual([])
-  const copied = idsOf(log.filter(({ stands, id }) => stands && idsOf(source).includes(id)))
-  expect(copied).toEqual(idsOf(source.filter(({ stands, id }) => stands && copied.includes(id))))
+  expect(state.header.callStatuses.filter(({ grant }) => grant !== 'started')).toEqual([])
+  const copied = idsOf(log.filter(({ inTree, id }) => inTree && idsOf(source).includes(id)))
+  expect(copied).toEqual(idsOf(source.filter(({ inTree, id }) => inTree && copied.includes(id))))
 }
 
 type Situation =
@@ -93,7 +93,7 @@ describe.each(PLACES.names)('over %s', (name) => {
         const said: Situation[] = []
         if (kept.some(isQuarantined)) said.push('quarantined')
         if (before.some(({ fact, id }) => fact.id === undefined && id !== null)) said.push('derived id')
-        if (before.some(({ stands, id }) => !stands && id !== null)) said.push('duplicate')
+        if (before.some(({ inTree, id }) => !inTree && id !== null)) said.push('duplicate')
         if (state.log.head === null) said.push('empty HEAD')
         if (state.header.confirmationPolicy !== null) said.push('policy')
 
@@ -101,19 +101,19 @@ describe.each(PLACES.names)('over %s', (name) => {
         await check(store, whole, state, before)
         const copy = await logOf(store, whole.id)
         expect(
-          copy.slice(0, -1).map(({ id, stands, parentId, time }) => ({ id, stands, parentId, time })),
-        ).toEqual(before.map(({ id, stands, parentId, time }) => ({ id, stands, parentId, time })))
+          copy.slice(0, -1).map(({ id, inTree, parentId, time }) => ({ id, inTree, parentId, time })),
+        ).toEqual(before.map(({ id, inTree, parentId, time }) => ({ id, inTree, parentId, time })))
         expect(copy.slice(0, -1).map(({ fact }) => ({ ...fact, id: null }))).toEqual(
           before.map(({ fact }) => ({ ...fact, id: null })),
         )
 
-        const real = [...state.log.entries].filter(({ stands, id }) => stands && id !== null)
+        const real = [...state.log.entries].filter(({ inTree, id }) => inTree && id !== null)
         // Over a database each fork costs some milliseconds, so only some places are tried of each log.
         const tried = real.filter((_, i) => name === 'memory' || (i + seed) % 7 === 0)
         for (const entry of tried) {
           const seen = switchTo(state, entry.id)
           if (anchorOf(entry) !== entry) said.push('from an update')
-          if (listOpenCalls(seen.branch.openCalls).length > 0) said.push('waits')
+          if (listPendingCallsIn(seen.branch.pendingCalls).length > 0) said.push('waits')
           await check(store, await source.fork({ from: entry.id as string }), seen, before)
         }
         expect(await logOf(store, source.id)).toEqual(before)
@@ -153,11 +153,11 @@ describe.each(PLACES.names)('over %s', (name) => {
     await (await two.open('fork')).approve(['b'])
     await (await two.open('fork')).append(user('v'))
     expect(await logOf(stores[0] as Store, 'source')).toEqual(before)
-    expect((await source.state()).header).toMatchObject({ status: 'running', grants: [] })
+    expect((await source.state()).header).toMatchObject({ status: 'running', callStatuses: [] })
     await source.sendMessage('on')
     expect((await fork.state()).header).toMatchObject({
       status: 'idle',
-      grants: [{ action_id: 'b', grant: 'approved' }],
+      callStatuses: [{ action_id: 'b', grant: 'approved' }],
     })
     expect((await fork.state()).branch.lastUserMessage?.id).toBe('v')
     // A fork of a fork, and the same ids in all three.

@@ -107,7 +107,7 @@ describe('options', () => {
   ])('that are none are refused: %s %j', (field, wrong) => {
     const options = { on: 'Stop', command: 'true', ...wrong } as ShellHookOptions
     expect(() => shellHook(options)).toThrow(
-      expect.objectContaining({ code: 'invalid_query', data: { field } }),
+      expect.objectContaining({ code: 'invalid_argument', data: { field } }),
     )
   })
 })

@@ -252,6 +252,6 @@ describe('an interrupt', () => {
     expect((await verdict).events).toEqual([])
     // An unhandled rejection would fail the test run.
     fails.reject(new Error('too late'))
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise((resolve) => setImmediate(resolve))
   })
 })

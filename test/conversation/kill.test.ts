@@ -9,18 +9,18 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { openCallsOf } from '../../src/conversation/decide.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
-import { listReports } from '../../src/log/log.ts'
+import { listWarningsIn } from '../../src/log/log.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { toLogged } from '../../src/conversation/logged-event.ts'
-import type { StoredEvent } from '../../src/store/stored-event.ts'
+import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
 import { logOf, places } from './stores.ts'
 
 /** How often a process is killed over each store; the whole proof takes 100 and more. */
-const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 8)
+const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 4)
 
 const PLACES = places()
 const running = new Set<ChildProcess>()
@@ -93,13 +93,13 @@ function checkTold(log: readonly StoredEvent[], { lines }: Told): void {
   }
   // That a call begins stands in the log before it does; and it never begins again, unless a user agreed to it since.
   for (const [id, times] of Map.groupBy(executed, (each) => each)) {
-    expect(times.length, id).toBeLessThanOrEqual(grants(log, 'started_actions', id))
-    expect(times.length, id).toBeLessThanOrEqual(1 + grants(log, 'approved_actions', id))
+    expect(times.length, id).toBeLessThanOrEqual(callStatuses(log, 'started_actions', id))
+    expect(times.length, id).toBeLessThanOrEqual(1 + callStatuses(log, 'approved_actions', id))
   }
 }
 
 /** How many updates with a key name an action. */
-const grants = (log: readonly StoredEvent[], key: string, id: string): number =>
+const callStatuses = (log: readonly StoredEvent[], key: string, id: string): number =>
   log.filter(({ fact }) => {
     const isGrant = !isQuarantined(fact) && fact.kind === 'ConversationStateUpdateEvent' && fact.key === key
     return isGrant && Array.isArray(fact.value) && fact.value.includes(id)
@@ -115,7 +115,7 @@ async function checkForks(store: Store, source: readonly StoredEvent[], { lines 
     const claim = told.get(id)
     if (claim === undefined && log.length === 0) continue
     const state = replayed(log, id)
-    expect(listReports(state.log)).toEqual([])
+    expect(listWarningsIn(state.log)).toEqual([])
     expect(last).toMatchObject({
       key: 'execution_status',
       value: openCallsOf(state).length > 0 ? 'waiting_for_confirmation' : 'idle',
@@ -166,7 +166,7 @@ describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s', (name
           const folded = replayed(before)
           expect(encodeState(found)).toBe(encodeState(folded))
           expect(toMessages(found)).toEqual(toMessages(folded))
-          expect(listReports(folded.log)).toEqual([])
+          expect(listWarningsIn(folded.log)).toEqual([])
           expect((await store.getConversation('c'))?.headId ?? null).toBe(folded.log.head?.id ?? null)
           expect([...folded.log.entries].map(({ parent }) => parent?.id ?? null)).toEqual(
             before.map(({ parentId }) => parentId),

@@ -5,13 +5,13 @@ import { describe, expect, it } from 'vitest'
 import { describeBranch } from '../../properties/checks/describe.ts'
 import { RUNS } from '../../properties/run.ts'
 import { Tally } from '../../properties/tally.ts'
-import { placeLateAnswers } from '../../src/conversation/late-answers.ts'
-import type { ActionEvent, AnswerEvent, Event } from '../../src/event/types.ts'
-import { isOnPath } from '../../src/log/ancestry.ts'
-import { findEntry } from '../../src/log/log.ts'
-import { openCallOf, openCount } from '../../src/log/open-calls.ts'
-import { leaves } from '../../src/state/at.ts'
-import { droppedAnswers } from '../../src/state/dropped.ts'
+import { attachLateResults } from '../../src/conversation/late-results.ts'
+import type { ActionEvent, ToolResultEvent, Event } from '../../src/event/types.ts'
+import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { findEventIn } from '../../src/log/log.ts'
+import { openCallOf, pendingCallCount } from '../../src/log/open-calls.ts'
+import { listLeavesIn } from '../../src/state/at.ts'
+import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
 import { STATUSES } from '../../src/state/status.ts'
@@ -21,7 +21,7 @@ import { carryOut, counter, hostileState } from './states.ts'
 const folded = (...events: readonly Event[]): State => replay(events, { conversationId: 'c' })
 
 /** Answers to a call: by its action, by an action that is unknown, and by its call id alone. */
-const answersTo = (call: ActionEvent): AnswerEvent[] => [
+const answersTo = (call: ActionEvent): ToolResultEvent[] => [
   observe('answer', call),
   reject('answer', call),
   { ...observe('answer', call), action_id: 'unknown' },
@@ -36,7 +36,7 @@ const standing = ({ header, log, branch }: State) => ({
   error: header.error === null ? null : [header.error.code, header.error.detail],
   inFlight: header.inFlight,
   policy: header.confirmationPolicy,
-  grants: header.grants,
+  callStatuses: header.callStatuses,
   branch: describeBranch(branch),
 })
 
@@ -46,17 +46,17 @@ describe('on hostile states', () => {
     fc.assert(
       fc.property(hostileState(), ({ state }) => {
         const said: ('late' | 'here' | 'answered' | 'several leaves' | 'restores')[] = []
-        const tips = leaves(state.log)
+        const tips = listLeavesIn(state.log)
         for (const entry of state.log.entries) {
-          if (entry.event?.kind !== 'ActionEvent' || !entry.stands || entry.id === null) continue
+          if (entry.event?.kind !== 'ActionEvent' || !entry.inTree || entry.id === null) continue
           const call = { ...entry.event, id: entry.id }
           const open = tips.filter(
-            (tip) => openCallOf(branchOf(tip).openCalls, call.tool_call_id, entry.seq) !== undefined,
+            (tip) => openCallOf(branchOf(tip).pendingCalls, call.tool_call_id, entry.seq) !== undefined,
           )
           for (const [form, answer] of answersTo(call).entries()) {
-            const placed = placeLateAnswers(state, [answer])
+            const placed = attachLateResults(state, [answer])
             const byAction = form !== 2 && form !== 3
-            if (byAction && isOnPath(entry, state.log.head)) {
+            if (byAction && isOnPathIn(entry, state.log.head)) {
               expect(placed).toEqual([answer])
               said.push('here')
               continue
@@ -66,19 +66,21 @@ describe('on hostile states', () => {
             said.push('late')
             if (placed.length > 2) said.push('restores')
             expect(standing(after)).toEqual(standing(state))
-            const stands = findEntry(after.log, 'answer')
-            expect(stands?.parent?.id).toBe(placed[0]?.parent_id)
-            const there = branchOf(stands ?? null)
-            const before = branchOf(findEntry(state.log, placed[0]?.parent_id ?? '') ?? null)
-            const reason = droppedAnswers(there).find(({ id }) => id === 'answer')?.reason
+            const inTree = findEventIn(after.log, 'answer')
+            expect(inTree?.parent?.id).toBe(placed[0]?.parent_id)
+            const there = branchOf(inTree ?? null)
+            const before = branchOf(findEventIn(state.log, placed[0]?.parent_id ?? '') ?? null)
+            const reason = listDroppedResultsIn(there).find(({ id }) => id === 'answer')?.reason
             const answers = !byAction || open.length > 0
             if (!answers) said.push('answered')
-            if (byAction) expect(openCallOf(there.openCalls, call.tool_call_id, entry.seq)).toBeUndefined()
-            expect(openCount(there.openCalls)).toBe(openCount(before.openCalls) - (answers ? 1 : 0))
+            if (byAction) expect(openCallOf(there.pendingCalls, call.tool_call_id, entry.seq)).toBeUndefined()
+            expect(pendingCallCount(there.pendingCalls)).toBe(
+              pendingCallCount(before.pendingCalls) - (answers ? 1 : 0),
+            )
             // A call that was forgotten is answered, and its answer stays out of the view.
-            expect(answers ? [undefined, 'orphan_answer'] : ['duplicate_answer']).toContain(reason)
+            expect(answers ? [undefined, 'orphan_result'] : ['duplicate_result']).toContain(reason)
             if (open.length > 1) said.push('several leaves')
-            expect(placeLateAnswers(after, [answer])).toEqual([answer])
+            expect(attachLateResults(after, [answer])).toEqual([answer])
           }
         }
         tally.count(said)
@@ -92,8 +94,8 @@ describe('on hostile states', () => {
     const tally = new Tally<'late'>()
     fc.assert(
       fc.property(hostileState(), ({ state }) => {
-        const calls = [...state.log.entries].flatMap(({ event, id, stands }) =>
-          event?.kind === 'ActionEvent' && stands && id !== null ? [{ ...event, id }] : [],
+        const calls = [...state.log.entries].flatMap(({ event, id, inTree }) =>
+          event?.kind === 'ActionEvent' && inTree && id !== null ? [{ ...event, id }] : [],
         )
         const newId = counter('batch')
         // Nothing here has an id, so that HEAD may have to go back to an event that has none yet.
@@ -102,7 +104,7 @@ describe('on hostile states', () => {
           const { id: _b, ...message } = user('y')
           return [message, answer]
         })
-        const placed = placeLateAnswers(state, batch)
+        const placed = attachLateResults(state, batch)
         const late = placed.length > batch.length
         tally.count(late ? ['late'] : [])
         if (!late) expect(placed).toEqual(batch)
@@ -126,20 +128,20 @@ describe('found once', () => {
 
   it('a parent of null asks for HEAD as no parent does', () => {
     const answer = observe('o', call, 'done', { parent_id: null })
-    expect(placeLateAnswers(folded(...left), [answer])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
+    expect(attachLateResults(folded(...left), [answer])[0]).toMatchObject({ id: 'o', parent_id: 'a' })
   })
 
   it('HEAD goes back to a message of the same batch that had no id', () => {
     const { id: _, ...message } = user('said')
     const state = folded(...left)
-    const after = carryOut(state, placeLateAnswers(state, [message, observe('o', call)]))
+    const after = carryOut(state, attachLateResults(state, [message, observe('o', call)]))
     expect(after.log.head?.event).toMatchObject({ llm_message: message.llm_message })
   })
 
   it('the error of a conversation outlives the finish of another branch', () => {
     const finish = action('f', { tool: 'finish' })
     const state = folded(user('u'), finish, moveHead('m', 'u'), trouble('e', 'Broken'))
-    const after = carryOut(state, placeLateAnswers(state, [observe('o', finish)]))
+    const after = carryOut(state, attachLateResults(state, [observe('o', finish)]))
     expect(after.header).toMatchObject({
       status: 'error',
       error: { code: 'Broken', detail: 'detail of Broken' },
@@ -157,9 +159,9 @@ describe('found once', () => {
       update('g', 'approved_actions', ['b']),
       update('h', 'held_actions', ['d']),
     )
-    const after = carryOut(state, placeLateAnswers(state, [observe('o', call)]))
+    const after = carryOut(state, attachLateResults(state, [observe('o', call)]))
     expect(after.header).toEqual(state.header)
-    expect(after.header.grants).toEqual([
+    expect(after.header.callStatuses).toEqual([
       { action_id: 'b', grant: 'approved' },
       { action_id: 'd', grant: 'held' },
     ])
@@ -177,7 +179,7 @@ describe('found once', () => {
       status('s', name),
     )
     for (const answer of [observe('o', call), reject('o', call), fail('o', call), observe('o', finish)]) {
-      const after = carryOut(state, placeLateAnswers(state, [answer]))
+      const after = carryOut(state, attachLateResults(state, [answer]))
       expect(after.header.status).toBe(name)
       expect(after.log.head?.id).toBe('open')
     }
@@ -185,25 +187,25 @@ describe('found once', () => {
 
   it('of the branches on which a call is open the latest is answered', () => {
     const twice = [user('u'), call, user('v'), moveHead('m', 'a'), user('w'), moveHead('n', 'u')]
-    const [placed] = placeLateAnswers(folded(...twice), [observe('o', call)])
+    const [placed] = attachLateResults(folded(...twice), [observe('o', call)])
     expect(placed?.parent_id).toBe('w')
     // Said of the one that is left, it goes to that one.
     const state = folded(...twice)
-    const after = carryOut(state, placeLateAnswers(state, [observe('o', call)]))
-    expect(placeLateAnswers(after, [observe('p', call)])[0]?.parent_id).toBe('v')
+    const after = carryOut(state, attachLateResults(state, [observe('o', call)]))
+    expect(attachLateResults(after, [observe('p', call)])[0]?.parent_id).toBe('v')
   })
 
   it('a call id used on several branches is answered on HEAD first, then on the latest', () => {
     const again = action('b', { call: 'call-a' })
     const state = folded(...left, again)
-    expect(placeLateAnswers(state, [fail('e', call)])).toEqual([fail('e', call)])
-    expect(placeLateAnswers(state, [observe('o', call)])[0]?.parent_id).toBe('a')
+    expect(attachLateResults(state, [fail('e', call)])).toEqual([fail('e', call)])
+    expect(attachLateResults(state, [observe('o', call)])[0]?.parent_id).toBe('a')
     const answered = folded(...left, again, observe('o1', again))
-    expect(placeLateAnswers(answered, [fail('e', call)])[0]?.parent_id).toBe('a')
+    expect(attachLateResults(answered, [fail('e', call)])[0]?.parent_id).toBe('a')
   })
 
   it('an answer to nothing stays where it is said', () => {
     const stray = { ...observe('o', call), action_id: 'nothing', tool_call_id: 'nothing' }
-    expect(placeLateAnswers(folded(...left), [stray])).toEqual([stray])
+    expect(attachLateResults(folded(...left), [stray])).toEqual([stray])
   })
 })

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { action, fail, observe, pause, status, system, user } from '../build.ts'
 import { parties, party } from './engines.ts'
 import { places, wrapStore } from './stores.ts'
@@ -238,10 +238,10 @@ describe.each(PLACES.names)('over %s', (name) => {
   it('two hundred conversations in no memory to speak of stay what they are', async () => {
     const place = await PLACES.make(name)
     const store = place.open()
-    for (const memory of [0, 1, 20_000]) {
-      const engine = createEngine({ store, memory })
+    for (const cacheBytes of [0, 1, 20_000]) {
+      const engine = createEngine({ store, cacheBytes })
       const count = name === 'memory' ? 200 : 60
-      const own = (n: number): string => `m${memory}-${n}`
+      const own = (n: number): string => `m${cacheBytes}-${n}`
       await Promise.all(Array.from({ length: count }, (_, n) => engine.create({ id: own(n) })))
       for (let turn = 0; turn < 3; turn += 1) {
         await Promise.all(
@@ -251,7 +251,7 @@ describe.each(PLACES.names)('over %s', (name) => {
             await conversation.reject([`a${turn}`])
           }),
         )
-        expect(engine.size).toBeLessThan(memory < 2 ? 1 : count)
+        expect(engine.size).toBeLessThan(cacheBytes === 0 ? 1 : count)
       }
       for (let n = 0; n < count; n += 13) {
         const facts = (await store.read(own(n))).map(({ fact }) => fact)

@@ -80,7 +80,7 @@ describe.each(PLACES.names)('over %s, two engines', (name) => {
       const [, no] = await Promise.all([settled(one.conversation.approve(ids)), two.conversation.reject(ids)])
       expect(no.filter(({ fact }) => 'kind' in fact && fact.kind === 'UserRejectObservation').length).toBe(2)
       const { branch, header } = await one.conversation.state()
-      expect(branch.openCalls).toBeNull()
+      expect(branch.pendingCalls).toBeNull()
       expect(header.status).toBe('idle')
       const turns = await Promise.all([
         one.conversation.pause(),

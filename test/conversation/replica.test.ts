@@ -1,13 +1,14 @@
 /** A replica that folds the whole log again, since a decision asks for what was let go: nobody misses what came meanwhile, and it weighs what it takes. */
 
 import { expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
 import { decideNavigate } from '../../src/conversation/decide.ts'
 import { Replica } from '../../src/conversation/replica.ts'
 import { encodeSnapshot } from '../../src/state/snapshot.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import { pause } from '../build.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { pause, user } from '../build.ts'
 import { counter } from './states.ts'
 import { wrapStore } from './stores.ts'
 
@@ -65,4 +66,31 @@ it('weighs what the state takes once all of it is held again', async () => {
   await replica.commit((state) => (void state.log.entries.get(3)?.branch, []))
   expect(replica.state.log.entries.get(3)?.event).not.toBeNull()
   expect(replica.bytes).toBeGreaterThan(3 * small)
+})
+
+it.each([
+  ['none stays where none may', 0, true, true],
+  ['the last used stays, though it takes more than all may', 10_000, false, true],
+  ['all stay that fit', 1_000_000, false, false],
+])('of idle conversations %s', async (_, cacheBytes, reopensOne, reopensBoth) => {
+  let opens = 0
+  const inner = memoryStore()
+  const store = wrapStore(inner, {
+    async loadSnapshot(id) {
+      opens += 1
+      return inner.loadSnapshot(id)
+    },
+  })
+  const engine = createEngine({ store, cacheBytes })
+  const [a, b] = [await engine.create({ id: 'a' }), await engine.create({ id: 'b' })]
+  for (const each of [a, b]) await each.append(user('u', 'x'.repeat(100_000)))
+  const opensDuring = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = opens
+    for (let turn = 0; turn < 5; turn += 1) await work()
+    return opens - before
+  }
+  await a.state()
+  expect(await opensDuring(() => a.state())).toBe(reopensOne ? 5 : 0)
+  expect(await opensDuring(() => b.state().then(() => a.state()))).toBe(reopensBoth ? 10 : 0)
+  await engine.close()
 })

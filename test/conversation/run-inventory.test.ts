@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Hook } from '../../src/conversation/run/hooks.ts'
 import type { StepInput } from '../../src/conversation/run/step.ts'

@@ -5,7 +5,7 @@ import { createEngine, type Engine, type EngineOptions } from '../../src/convers
 import type { RunOptions } from '../../src/conversation/run/loop.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import type { Status } from '../../src/state/status.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { agent, branch } from './agent.ts'
 
 let engine: Engine | null = null
@@ -30,6 +30,7 @@ describe('a run', () => {
     ['hooks.0.tools', { hooks: [{ ...hook, tools: ['terminal'] }] }],
     ['policy', { policy: { kind: 'AlwaysConfirm' } }],
     ['stuck', { stuck: true }],
+    ['onPrefix', { onPrefix: 'log' }],
     ['maxIterations', { maxIterations: Number.NaN }],
     ['maxIterations', { maxIterations: -1 }],
     ['leaseTtl', { leaseTtl: 0 }],
@@ -38,7 +39,7 @@ describe('a run', () => {
     await conversation.sendMessage('Hello')
     const { step, ...options } = { step: agent().step, ...given }
     const running = conversation.run(step as Step, options as RunOptions)
-    await expect(running).rejects.toMatchObject({ code: 'invalid_query', data: { field } })
+    await expect(running).rejects.toMatchObject({ code: 'invalid_argument', data: { field } })
     expect(await branch(conversation)).toHaveLength(1)
     expect(await conversation.run(agent().step, { hooks: [], maxIterations: 1 })).toMatchObject({
       status: 'finished',
@@ -50,7 +51,7 @@ it('an engine refuses what is no store', () => {
   for (const store of [undefined, null, {}, 'file.db']) {
     const options = { store } as unknown as EngineOptions
     expect(() => createEngine(options)).toThrow(
-      expect.objectContaining({ code: 'invalid_query', data: { field: 'store' } }),
+      expect.objectContaining({ code: 'invalid_argument', data: { field: 'store' } }),
     )
   }
 })
@@ -65,7 +66,7 @@ it('nobody waits for a status that there is none of', async () => {
 it('a confirmation policy is an object or null', async () => {
   const conversation = await begin()
   await expect(conversation.setConfirmationPolicy('AlwaysConfirm' as never)).rejects.toMatchObject({
-    code: 'invalid_query',
+    code: 'invalid_argument',
   })
   expect(await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })).toHaveLength(1)
 })

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { user } from '../build.ts'
 import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
 import { wrapStore } from './stores.ts'
@@ -66,6 +66,7 @@ describe('a lease', () => {
     expect(second.executed).toEqual([])
     expect((await logOf(other)).slice(3)).toEqual([
       'started_actions ["a"]',
+      'failed RunLost',
       '= running',
       'error a',
       'agent: ok',

@@ -5,8 +5,8 @@ import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Step, StepInput } from '../../src/conversation/run/step.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
 import type { EventEntry } from '../../src/log/entry.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { Store } from '../../src/store/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 
 /** The agent's text. */
 export const says = (text: string): Event => ({

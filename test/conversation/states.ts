@@ -5,9 +5,9 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import { openCallsOf } from '../../src/conversation/decide.ts'
-import { grantUpdate, headUpdate, policyUpdate, statusUpdate } from '../../src/conversation/updates.ts'
-import { findEntry } from '../../src/log/log.ts'
-import type { Grant } from '../../src/state/grants.ts'
+import { grantUpdate, headUpdate, policyUpdate, statusUpdate } from '../../src/conversation/state-updates.ts'
+import { findEventIn } from '../../src/log/log.ts'
+import type { CallStatus } from '../../src/state/call-status.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { STATUSES } from '../../src/state/status.ts'
@@ -40,16 +40,16 @@ export function carryOut(state: State, events: readonly Event[], newId = counter
     if (event.kind === 'ConversationStateUpdateEvent' && event.key === 'leaf_event_id')
       named.push(event.value as string | null)
     for (const id of named) {
-      if (id !== null && id !== '__root__' && findEntry(now.log, id) === undefined)
+      if (id !== null && id !== '__root__' && findEventIn(now.log, id) === undefined)
         throw new Error(`names ${id}, which is nothing`)
     }
     now = reduce(now, decoded.event)
-    if (now.log.entries.last()?.reports.length !== 0) throw new Error('was put right by the fold')
+    if (now.log.entries.last()?.warnings.length !== 0) throw new Error('was put right by the fold')
   }
   return now
 }
 
-const GRANTS: readonly Grant[] = ['approved', 'held', 'started']
+const GRANTS: readonly CallStatus[] = ['approved', 'held', 'started']
 
 /** A hostile log, with a status, grants to some open calls and a policy at its end now and then. */
 export function hostileState(): fc.Arbitrary<{ readonly facts: readonly Fact[]; readonly state: State }> {
@@ -58,19 +58,19 @@ export function hostileState(): fc.Arbitrary<{ readonly facts: readonly Fact[]; 
     fc.constantFrom(...STATUSES, 'running', 'paused', 'waiting_for_confirmation', 'waiting_for_confirmation'),
     { freq: 3 },
   )
-  const leaves = fc.nat(9).map((n) => n === 0)
-  const grants = fc.array(fc.constantFrom<Grant | null>(...GRANTS, null, null), { maxLength: 6 })
+  const listLeavesIn = fc.nat(9).map((n) => n === 0)
+  const callStatuses = fc.array(fc.constantFrom<CallStatus | null>(...GRANTS, null, null), { maxLength: 6 })
   const policy = fc.option(fc.constantFrom('AlwaysConfirm', 'NeverConfirm'), { freq: 2 })
   return fc
-    .tuple(hostileLog(), status, grants, policy, leaves)
-    .map(([log, status, grants, policy, leaves]) => {
+    .tuple(hostileLog(), status, callStatuses, policy, listLeavesIn)
+    .map(([log, status, callStatuses, policy, listLeavesIn]) => {
       const facts: Fact[] = [...log]
-      if (leaves) facts.push({ ...headUpdate(null), id: 'left' })
+      if (listLeavesIn) facts.push({ ...headUpdate(null), id: 'left' })
       if (policy !== null) facts.push({ ...policyUpdate({ kind: policy }), id: 'policy' })
       if (status !== null) facts.push({ ...statusUpdate(status), id: 'status' })
       const open = openCallsOf(replay(facts, { conversationId: 'c' }))
       for (const grant of GRANTS) {
-        const ids = open.flatMap(({ id }, i) => (grants[i] === grant ? [id] : []))
+        const ids = open.flatMap(({ id }, i) => (callStatuses[i] === grant ? [id] : []))
         if (ids.length > 0) facts.push({ ...grantUpdate(grant, ids), id: `grant-${grant}` })
       }
       return { facts, state: replay(facts, { conversationId: 'c' }) }

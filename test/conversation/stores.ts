@@ -1,10 +1,10 @@
 /** The stores that the tests of live conversations run over: places by name, each of which any number of stores may be opened on. */
 
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import type { Store } from '../../src/store/store.ts'
-import type { StoredEvent } from '../../src/store/stored-event.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 

@@ -9,8 +9,8 @@ import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { SubscriptionItem } from '../../src/conversation/subscribe.ts'
 import type { Event } from '../../src/event/types.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { Store } from '../../src/store/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { folder, openStore } from '../store/sqlite-drivers.ts'
 import { places } from './stores.ts'
 
@@ -45,6 +45,20 @@ const seqs = (items: readonly SubscriptionItem[]): number[] =>
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i)
 const isCaughtUp = (items: readonly SubscriptionItem[]): boolean => items.at(-1)?.type === 'caught_up'
 
+/** Subscriptions that are counted when they have caught up: what is appended or published then is live. */
+function catchingUp(count = 1) {
+  const all = Promise.withResolvers<void>()
+  let left = count
+  return {
+    done: all.promise,
+    until:
+      (isEnough: (items: readonly SubscriptionItem[]) => boolean) => (items: readonly SubscriptionItem[]) => {
+        if (isCaughtUp(items) && (left -= 1) === 0) all.resolve()
+        return isEnough(items)
+      },
+  }
+}
+
 async function fresh(events: number): Promise<{ engine: Engine; conversation: Conversation }> {
   const engine = createEngine({ store: memoryStore() })
   const conversation = await engine.create({ id: 'c' })
@@ -58,7 +72,9 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
     const stores = [place.open(), place.open(), place.open()]
     const engines = stores.map((store) => createEngine({ store }))
     const [first, second, reading] = engines as [Engine, Engine, Engine]
-    await first.create({ id: 'c' })
+    const begun = await first.create({ id: 'c' })
+    // Who begins within a log begins within one that is there.
+    await begun.append(range(0, 10).map((n) => pause(`first${n}`)))
     const total = 400
     const writing = [first, second].map(async (engine, writer) => {
       const conversation = await engine.open('c')
@@ -119,7 +135,7 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
     expect(ids).toEqual(range(0, 5).flatMap((n) => range(0, 450).map((i) => `${n}.${i}`)))
     expect(seqs(await collect(conversation, { after: 2_000 }, isCaughtUp))).toEqual(range(2_001, 2_250))
     // Where it was let go HEAD was no event of the view, and its body went with the others.
-    const rested = (await conversation.state()).log.index.skeleton?.length ?? 0
+    const rested = (await conversation.state()).log.index.columns?.length ?? 0
     expect(rested).toBeGreaterThan(0)
     const [head] = await collect(conversation, { after: rested - 2 }, (items) => items.length === 1)
     expect(head).toMatchObject({ type: 'event', seq: rested - 1, fact: { kind: 'PauseEvent' } })
@@ -131,8 +147,13 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
 describe('a subscription', () => {
   it('says once that it has caught up, at the end of what there was', async () => {
     const { engine, conversation } = await fresh(3)
-    const reading = collect(conversation, {}, (items) => seqs(items).length === 5)
-    await sleep(5)
+    const live = catchingUp()
+    const reading = collect(
+      conversation,
+      {},
+      live.until((items) => seqs(items).length === 5),
+    )
+    await live.done
     await conversation.append([pause('x'), pause('y')])
     const items = await reading
     expect(
@@ -145,15 +166,16 @@ describe('a subscription', () => {
     await engine.close()
   })
 
-  it('catches up at once with an empty log, and beyond the end of one', async () => {
+  it('catches up at once with an empty log; ahead of one it starts over, and says so (law B3)', async () => {
     const { engine, conversation } = await fresh(0)
     expect(await collect(conversation, {}, isCaughtUp)).toEqual([{ type: 'caught_up', seq: -1 }])
-    const ahead = collect(conversation, { after: 1 }, (items) => seqs(items).length === 1)
-    await sleep(1)
-    await conversation.append(range(0, 3).map((n) => pause(`e${n}`)))
-    expect((await ahead).map((item) => [item.type, 'seq' in item ? item.seq : null])).toEqual([
+    await conversation.append(range(0, 2).map((n) => pause(`e${n}`)))
+    const ahead = await collect(conversation, { after: 2 }, isCaughtUp)
+    expect(ahead.map((item) => [item.type, 'seq' in item ? item.seq : null])).toEqual([
+      ['reset', null],
+      ['event', 0],
+      ['event', 1],
       ['caught_up', 1],
-      ['event', 2],
     ])
     await engine.close()
   })
@@ -161,8 +183,13 @@ describe('a subscription', () => {
   it('gives deltas live only, each before what was appended after it', async () => {
     const { engine, conversation } = await fresh(1)
     conversation.publish(delta('nobody hears this'))
-    const reading = collect(conversation, { after: 0 }, (items) => seqs(items).length === 2)
-    await sleep(2)
+    const live = catchingUp()
+    const reading = collect(
+      conversation,
+      { after: 0 },
+      live.until((items) => seqs(items).length === 2),
+    )
+    await live.done
     conversation.publish(delta('He'))
     conversation.publish(delta('llo'))
     await conversation.append(pause('a'))
@@ -184,13 +211,14 @@ describe('a subscription', () => {
   it('tells a reader that is too slow how many deltas it missed, and never leaves out an event', async () => {
     const { engine, conversation } = await fresh(0)
     const gate = Promise.withResolvers<void>()
+    const live = catchingUp()
     const reading = collect(
       conversation,
       { deltas: 10 },
-      (items) => seqs(items).length === 300,
+      live.until((items) => seqs(items).length === 300),
       () => gate.promise,
     )
-    await sleep(2)
+    await live.done
     for (let n = 0; n < 300; n += 1) {
       for (let i = 0; i < 3; i += 1) conversation.publish(delta(`${n}.${i}`))
       // The writer never waits for the reader.
@@ -209,14 +237,16 @@ describe('a subscription', () => {
   it('ends when its signal is aborted, when it is left, when the engine closes; fails when the conversation is deleted', async () => {
     const { engine, conversation } = await fresh(2)
     const stop = new AbortController()
-    const aborted = collect(conversation, { signal: stop.signal }, () => false)
-    const closed = collect(conversation, {}, () => false)
+    const live = catchingUp(3)
+    const never = live.until(() => false)
+    const aborted = collect(conversation, { signal: stop.signal }, never)
+    const closed = collect(conversation, {}, never)
     const other = await engine.create({ id: 'd' })
-    const deleted = collect(other, {}, () => false).then(
+    const deleted = collect(other, {}, never).then(
       () => 'ended',
       (error: Error) => error.message,
     )
-    await sleep(2)
+    await live.done
     stop.abort()
     expect(seqs(await aborted)).toEqual([0, 1])
     await other.delete()
@@ -229,7 +259,7 @@ describe('a subscription', () => {
   it.each([-2, 1.5, Number.NaN])('refuses position %s', async (after) => {
     const { engine, conversation } = await fresh(1)
     await expect(collect(conversation, { after }, isCaughtUp)).rejects.toMatchObject({
-      code: 'invalid_query',
+      code: 'invalid_argument',
     })
     await engine.close()
   })
@@ -251,8 +281,10 @@ describe('a subscription', () => {
     const engine = createEngine({ store })
     const conversation = await engine.create()
     await conversation.append(pause('a'))
-    const both = [1, 2].map(() => collect(conversation, {}, (items) => seqs(items).length === 2))
-    await sleep(2)
+    const live = catchingUp(2)
+    const isEnough = live.until((items) => seqs(items).length === 2)
+    const both = [1, 2].map(() => collect(conversation, {}, isEnough))
+    await live.done
     expect(watches).toBe(1)
     await conversation.append(pause('b'))
     await Promise.all(both)

@@ -1,6 +1,7 @@
 /** Random events of every kind, and random nonsense, for the properties of this folder. */
 
 import * as fc from 'fast-check'
+import { character } from '../../src/testing/text.ts'
 import { SAMPLES } from './samples.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -32,7 +33,7 @@ function biting(): fc.Arbitrary<string> {
       '\ud800',
       'a\u0000b',
     ),
-    fc.string({ unit: 'binary', maxLength: 8 }),
+    fc.string({ unit: character(), maxLength: 8 }),
   )
 }
 
@@ -49,8 +50,8 @@ export const anyEvent: fc.Arbitrary<Fields> = fc.constantFrom(...SAMPLES).chain(
       keys: fc.subarray(optional),
       richer: fc.boolean(),
       id: fc.constantFrom('a', '日本', 'x'.repeat(200), '😀'.repeat(200)),
-      text: fc.string({ unit: 'binary' }),
-      parent: fc.option(fc.string({ unit: 'binary' })),
+      text: fc.string({ unit: character() }),
+      parent: fc.option(fc.string({ unit: character() })),
       json: anyJson,
     })
     .map(({ keys, richer, id, text, parent, json }) => {

@@ -190,7 +190,7 @@ describe('nested shapes', () => {
       llm_message: { role: 'user', content: [{ image_urls: [], ...own }], tool_calls: [call], ...own },
       critic_result: { score: 1, ...own },
     }
-    expect(decodeEvent(value)).toEqual({ ok: true, event: value })
+    expect(decodeEvent(value)).toEqual({ ok: true, event: value, warnings: [] })
     expect(action({ tool_call: call, action: { kind: 'Own', ...own } }).ok).toBe(true)
     const tools = [{ description: '', action_type: 'A', ...own }]
     expect(decodeEvent({ ...sampleOf('SystemPromptEvent').minimal, tools }).ok).toBe(true)
@@ -257,7 +257,11 @@ describe('numbers and lists', () => {
   it('a number is finite, and 0 has no sign', () => {
     expect(complaints(update('[1e999]'))).toEqual(['value.0 finite_number'])
     const zero = update('[-0]')
-    expect(zero).toStrictEqual({ ok: true, event: { kind: 'ConversationStateUpdateEvent', value: [0] } })
+    expect(zero).toStrictEqual({
+      ok: true,
+      event: { kind: 'ConversationStateUpdateEvent', value: [0] },
+      warnings: [],
+    })
   })
 })
 

@@ -2,9 +2,10 @@
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
-import { EVENT_KINDS, isAnswer, isEventKind, KINDS } from '../../src/event/kinds.ts'
+import { EVENT_KINDS, isToolResult, isEventKind, KINDS } from '../../src/event/kinds.ts'
 import type { KindFacts } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
+import { codeOf, kindFrom } from '../../src/log/columnar/chunk-form.ts'
 import { SAMPLES } from './samples.ts'
 
 const facts: Readonly<Record<string, KindFacts>> = KINDS
@@ -45,7 +46,11 @@ describe('the table of kinds', () => {
   it('knows which part a kind plays in the view', () => {
     expect(withUnit('message')).toEqual(['CondensationSummaryEvent', 'MessageEvent', 'SystemPromptEvent'])
     expect(withUnit('call')).toEqual(['ActionEvent'])
-    expect(withUnit('answer')).toEqual(['AgentErrorEvent', 'ObservationEvent', 'UserRejectObservation'])
+    expect([withUnit('condensation'), withUnit('condensation_request')]).toEqual([
+      ['Condensation'],
+      ['CondensationRequest'],
+    ])
+    expect(withUnit('result')).toEqual(['AgentErrorEvent', 'ObservationEvent', 'UserRejectObservation'])
   })
 
   it('knows what is not searched, not stored, and what moves the status', () => {
@@ -62,6 +67,33 @@ describe('the table of kinds', () => {
       'InterruptEvent',
       'PauseEvent',
     ])
+  })
+
+  it('gives each kind its code in snapshots, for ever: what is added gets a new one, and no other changes', () => {
+    expect(Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KINDS[kind].code]))).toEqual({
+      ServerErrorEvent: 1,
+      ACPToolCallEvent: 2,
+      Condensation: 3,
+      CondensationRequest: 4,
+      CondensationSummaryEvent: 5,
+      ConversationErrorEvent: 6,
+      ConversationStateUpdateEvent: 7,
+      HookExecutionEvent: 8,
+      LLMCompletionLogEvent: 9,
+      ActionEvent: 10,
+      MessageEvent: 11,
+      AgentErrorEvent: 12,
+      ObservationEvent: 13,
+      UserRejectObservation: 14,
+      SystemPromptEvent: 15,
+      StreamingDeltaEvent: 16,
+      TokenEvent: 17,
+      InterruptEvent: 18,
+      PauseEvent: 19,
+    })
+    const codes = EVENT_KINDS.map((kind) => codeOf(kind))
+    expect(new Set([...codes, codeOf(null), codeOf('Later')]).size).toBe(EVENT_KINDS.length + 2)
+    expect(codes.map(kindFrom)).toEqual(EVENT_KINDS)
   })
 
   it('has a sample for every kind', () => {
@@ -90,6 +122,6 @@ describe('isEventKind', () => {
 describe('isAnswer', () => {
   it.each(SAMPLES)('tells of $kind', ({ kind, minimal }) => {
     const decoded = decodeEvent(minimal)
-    expect(decoded.ok && isAnswer(decoded.event as Event)).toBe(facts[kind]?.unit === 'answer')
+    expect(decoded.ok && isToolResult(decoded.event as Event)).toBe(facts[kind]?.unit === 'result')
   })
 })

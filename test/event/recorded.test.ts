@@ -46,12 +46,12 @@ describe(`recorded logs (${logs.length === 0 ? 'none at hand, nothing is checked
   it.each(whole)('$file: every line loads, as text and as a value', (log) => {
     const odd = new Set<string>()
     for (const line of linesOf(log)) {
-      const { fact, upcasts } = loadLine(line)
+      const { fact, upcasts, warnings } = loadLine(line)
       expect(isQuarantined(fact) ? fact.issues : []).toEqual([])
       for (const name of upcasts) odd.add(name)
-      expect(loadValue(JSON.parse(line))).toEqual({ fact, upcasts })
+      expect(loadValue(JSON.parse(line))).toEqual({ fact, upcasts, warnings })
       const event = fact as Event
-      expect(decodeLine(encodeEvent(event))).toEqual({ ok: true, event })
+      expect(decodeLine(encodeEvent(event))).toEqual({ ok: true, event, warnings })
       expect(isInstant(event.timestamp ?? '')).toBe(true)
       if (upcasts.length === 0) expect(JSON.parse(encodeEvent(event))).toEqual(JSON.parse(line))
     }

@@ -8,9 +8,9 @@ import { loadValue } from '../../src/event/load.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { Content, Message } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
-import { toAiSdk } from '../../src/messages/ai-sdk.ts'
-import { toAnthropic } from '../../src/messages/anthropic.ts'
-import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { action, agent, image, observe, pair, system, text, user } from '../build.ts'
 import { fold, say, told, words } from './look.ts'
 
@@ -150,6 +150,7 @@ describe('group M: chat', () => {
       ['assistant', 'string'],
       ['tool', 'string'],
       ['assistant', 'string'],
+      ['user', 'list'],
     ])
   })
 

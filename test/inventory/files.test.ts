@@ -80,7 +80,7 @@ describe('group S: event files', () => {
     writeFileSync(join(folder, 'notes.json'), JSON.stringify(user('m1')))
     const { state } = await readFolder()
     expect(ids(state)).toEqual(['m0'])
-    expect((await openDirectory(folder)).surroundings.ignored).toEqual(['notes.json'])
+    expect((await openDirectory(folder)).sidecarFiles.ignored).toEqual(['notes.json'])
   })
 
   it('S4 a corrupt file', async () => {
@@ -96,6 +96,6 @@ describe('group S: event files', () => {
     for (const number of ['0', '1']) write(number.padStart(5, '0'), `m${number}`)
     const { state } = await readFolder()
     expect(ids(state)).toEqual(['m0', 'm1'])
-    expect(Object.keys((await openDirectory(folder)).surroundings.documents)).toEqual([])
+    expect(Object.keys((await openDirectory(folder)).sidecarFiles.documents)).toEqual([])
   })
 })

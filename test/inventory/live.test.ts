@@ -7,9 +7,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { activatedSkills } from '../../src/state/branch.ts'
+import { activatedSkillsIn } from '../../src/state/branch.ts'
 import { encodeState } from '../../src/state/encode.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { action, moveHead, observe, pause, status, system, user, users } from '../build.ts'
 import { ids, open } from './look.ts'
@@ -149,7 +149,7 @@ describe('group S: what is kept', () => {
     const again = store()
     const { header, branch } = await (await createEngine({ store: again }).open('c')).state()
     expect(header).toMatchObject({ status: 'paused', confirmationPolicy: { kind: 'AlwaysConfirm' } })
-    expect(activatedSkills(branch)).toEqual(['git'])
+    expect(activatedSkillsIn(branch)).toEqual(['git'])
     await again.close()
   })
 

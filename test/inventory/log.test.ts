@@ -5,8 +5,8 @@ import { loadLine } from '../../src/event/load.ts'
 import type { Event } from '../../src/event/types.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
-import { pathTo } from '../../src/log/ancestry.ts'
-import { findEntry, listReports } from '../../src/log/log.ts'
+import { pathToEntry } from '../../src/log/ancestry.ts'
+import { findEventIn, listWarningsIn } from '../../src/log/log.ts'
 import { stateAt, switchTo } from '../../src/state/at.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState } from '../../src/state/state.ts'
@@ -34,11 +34,11 @@ describe('group A: the log', () => {
   it('A2 the same id twice', () => {
     const state = fold(user('m', 'first'), user('m', 'second'), user('n'))
     expect(reports(state)).toEqual(['m duplicate_id'])
-    expect(listReports(state.log)[0]?.message).toBe('id "m" already stands at position 0')
+    expect(listWarningsIn(state.log)[0]?.message).toBe('id "m" already stands at position 0')
     expect(ids(state)).toEqual(['m', 'n'])
     expect(entry(state, 'm').seq).toBe(0)
     expect(state.log.entries.length).toBe(3)
-    expect(state.log.entries.get(1)).toMatchObject({ stands: false, parent: null })
+    expect(state.log.entries.get(1)).toMatchObject({ inTree: false, parent: null })
     expect(parent(state, 'n')).toBe('m')
   })
 
@@ -49,7 +49,7 @@ describe('group A: the log', () => {
     expect(reports(one)).toEqual([])
     expect(reports(other)).toEqual([])
     expect([entry(one, 'x').seq, entry(other, 'x').seq]).toEqual([1, 2])
-    expect(findEntry(one.log, 'y')).toBeUndefined()
+    expect(findEventIn(one.log, 'y')).toBeUndefined()
   })
 
   it('A4 positions counted from the end', () => {
@@ -65,8 +65,8 @@ describe('group A: the log', () => {
 
   it('A5 the position of an id', () => {
     const state = fold(...users('a', 'b', 'c'))
-    expect(['a', 'b', 'c'].map((id) => findEntry(state.log, id)?.seq)).toEqual([0, 1, 2])
-    expect(findEntry(state.log, 'nope')).toBeUndefined()
+    expect(['a', 'b', 'c'].map((id) => findEventIn(state.log, id)?.seq)).toEqual([0, 1, 2])
+    expect(findEventIn(state.log, 'nope')).toBeUndefined()
     const error = thrownBy(() => stateAt(state, 'nope'))
     expect(hasCode(error, 'unknown_event')).toBe(true)
     expect(String(error)).toContain('nope')
@@ -93,7 +93,7 @@ describe('group A: the log', () => {
     expect(first?.id).toBe('a')
     expect(before.log.entries.get(0)).toBe(first)
     expect(after.log.entries.get(0)).toBe(first)
-    expect(findEntry(after.log, 'a')).toBe(first)
+    expect(findEventIn(after.log, 'a')).toBe(first)
   })
 
   it('A20 reading in order and by position gives the same objects', () => {
@@ -130,13 +130,13 @@ describe('group A: the log', () => {
   it('A24 whether an event is in the log', () => {
     const state = fold(user('a'))
     const { event } = entry(state, 'a')
-    expect(findEntry(state.log, event?.id ?? '')).toBe(entry(state, 'a'))
-    expect(findEntry(state.log, 'absent')).toBeUndefined()
+    expect(findEventIn(state.log, event?.id ?? '')).toBe(entry(state, 'a'))
+    expect(findEventIn(state.log, 'absent')).toBeUndefined()
   })
 
   it('A25 the path in a tree', () => {
     const state = fold(user('a'), user('b'), user('c'), user('d', 'd', { parent_id: 'a' }), user('e'))
-    expect(pathTo(null)).toEqual([])
+    expect(pathToEntry(null)).toEqual([])
     expect(['a', 'c', 'e'].map((id) => path(state, id))).toEqual([['a'], ['a', 'b', 'c'], ['a', 'd', 'e']])
   })
 

@@ -4,17 +4,17 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import { encodeEvent } from '../../src/event/encode.ts'
 import { loadLine } from '../../src/event/load.ts'
 import type { Event } from '../../src/event/types.ts'
-import { pathTo } from '../../src/log/ancestry.ts'
+import { pathToEntry } from '../../src/log/ancestry.ts'
 import type { Entry } from '../../src/log/entry.ts'
-import { findEntry, listReports } from '../../src/log/log.ts'
-import { listOpenCalls } from '../../src/log/open-calls.ts'
+import { findEventIn, listWarningsIn } from '../../src/log/log.ts'
+import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { droppedAnswers } from '../../src/state/dropped.ts'
+import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { cutPoints } from '../../src/view/cut-points.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { cutPointsIn } from '../../src/view/cut-points.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 
 /** The event as the engine reads it. @throws Error when it is no event, so that a test cannot pass on one. */
 export function read(event: unknown): Event {
@@ -38,32 +38,32 @@ export function reopen(state: State): State {
 }
 
 /** Ids of the view's events, in order. */
-export const ids = (state: State): string[] => [...viewEvents(state.branch.view)].map((item) => item.id)
+export const ids = (state: State): string[] => [...viewEventsIn(state.branch.view)].map((item) => item.id)
 
 /** Where the view may be cut. */
-export const cuts = (state: State): number[] => cutPoints(state.branch.view)
+export const cuts = (state: State): number[] => cutPointsIn(state.branch.view)
 
 /** Whether a condensation is asked for and did not come yet. */
 export const wanted = (state: State): boolean => state.branch.view.unhandledCondensationRequest
 
 /** Ids of the calls on the branch that wait for an answer. */
 export const open = (state: State): string[] =>
-  listOpenCalls(state.branch.openCalls).map((call) => call.entry.id)
+  listPendingCallsIn(state.branch.pendingCalls).map((call) => call.entry.id)
 
 /** Answers on the branch that answer nothing, as `id reason`. */
 export const dropped = (state: State): string[] =>
-  droppedAnswers(state.branch).map(({ id, reason }) => `${id} ${reason}`)
+  listDroppedResultsIn(state.branch).map(({ id, reason }) => `${id} ${reason}`)
 
 /** What the replay put right, as `id code`. */
 export const reports = (state: State): string[] =>
-  listReports(state.log).map(({ id, code }) => `${id} ${code}`)
+  listWarningsIn(state.log).map(({ id, code }) => `${id} ${code}`)
 
 /** The id of HEAD. */
 export const head = (state: State): string | null => state.log.head?.id ?? null
 
 /** The entry with an id. @throws Error when none stands in the tree. */
 export function entry(state: State, id: string): Entry {
-  const found = findEntry(state.log, id)
+  const found = findEventIn(state.log, id)
   if (found === undefined) throw new Error(`no entry ${id}`)
   return found
 }
@@ -73,11 +73,11 @@ export const parent = (state: State, id: string): string | null => entry(state, 
 
 /** Ids from the root down to an event, by default HEAD. */
 export const path = (state: State, id: string | null = head(state)): (string | null)[] =>
-  pathTo(id === null ? null : entry(state, id)).map((at) => at.id)
+  pathToEntry(id === null ? null : entry(state, id)).map((at) => at.id)
 
 /** The events of the path to an id, for a log of their own. */
 export const pathEvents = (state: State, id: string): Event[] =>
-  pathTo(entry(state, id)).flatMap((at) => (at.event === null ? [] : [at.event]))
+  pathToEntry(entry(state, id)).flatMap((at) => (at.event === null ? [] : [at.event]))
 
 /** Every fact of the log that is an event, in log order. */
 export const logEvents = (state: State): Event[] =>

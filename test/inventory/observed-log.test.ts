@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
 import { encodeEvent } from '../../src/event/encode.ts'
 import type { Event } from '../../src/event/types.ts'
-import { toAnthropic } from '../../src/messages/anthropic.ts'
-import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
-import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { switchTo } from '../../src/state/at.ts'
 import {
   action,

@@ -3,12 +3,12 @@
 import { describe, expect, it } from 'vitest'
 import { loadLine } from '../../src/event/load.ts'
 import type { Event } from '../../src/event/types.ts'
-import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { switchTo } from '../../src/state/at.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 import {
   action,
   agent,
@@ -70,7 +70,7 @@ describe('cases W1 to W9: what stands in the view', () => {
   it('W3 a result before its call', () => {
     const state = fold(u, observe('o', a1), a1)
     expect(ids(state)).toEqual(['u'])
-    expect(dropped(state)).toEqual(['o orphan_answer'])
+    expect(dropped(state)).toEqual(['o orphan_result'])
     expect(open(state)).toEqual(['a1'])
     expect(cuts(state)).toEqual([0, 1])
   })
@@ -90,7 +90,7 @@ describe('cases W1 to W9: what stands in the view', () => {
   it('W6 a second result', () => {
     const state = then(fold(a1), observe('o1', a1), observe('o2', a1))
     expect(ids(state)).toEqual(['a1', 'o1'])
-    expect(dropped(state)).toEqual(['o2 duplicate_answer'])
+    expect(dropped(state)).toEqual(['o2 duplicate_result'])
     expect(cuts(state)).toEqual([0, 2])
   })
 
@@ -207,8 +207,8 @@ describe('cases W18 to W25: condensations and logs out of order', () => {
       source: 'agent',
       summary: 'S',
     }
-    expect([...viewEvents(state.branch.view)].map((item) => item.event)).toEqual([expected])
-    expect([...viewEvents(reopen(state).branch.view)].map((item) => item.event)).toEqual([expected])
+    expect([...viewEventsIn(state.branch.view)].map((item) => item.event)).toEqual([expected])
+    expect([...viewEventsIn(reopen(state).branch.view)].map((item) => item.event)).toEqual([expected])
   })
 
   it('W22 a pause inside a thinking loop', () => {
@@ -243,7 +243,7 @@ describe('cases W18 to W25: condensations and logs out of order', () => {
     const state = fold(user('x', 'first'), user('x', 'second'))
     expect(reports(state)).toEqual(['x duplicate_id'])
     expect(state.log.entries.length).toBe(2)
-    expect([...viewEvents(state.branch.view)].map((item) => item.event)).toEqual([user('x', 'first')])
+    expect([...viewEventsIn(state.branch.view)].map((item) => item.event)).toEqual([user('x', 'first')])
   })
 
   it('W25d an empty record in the middle', () => {

@@ -1,7 +1,7 @@
 /** Group O of the inventory: which calls of a branch wait for an answer. */
 
 import { describe, expect, it } from 'vitest'
-import { listOpenCalls } from '../../src/log/open-calls.ts'
+import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { action, fail, observe, reject } from '../build.ts'
 import { fold, open } from './look.ts'
 
@@ -32,7 +32,7 @@ describe('group O: open calls', () => {
     const dead = action('a', { action: null })
     const state = fold(dead)
     expect(open(state)).toEqual(['a'])
-    expect(listOpenCalls(state.branch.openCalls).map((one) => one.entry.event.action)).toEqual([null])
+    expect(listPendingCallsIn(state.branch.pendingCalls).map((one) => one.entry.event.action)).toEqual([null])
     expect(open(fold(dead, fail('e', dead)))).toEqual([])
   })
 })

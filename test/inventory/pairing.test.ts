@@ -10,7 +10,7 @@ describe('group H: one answer to a call', () => {
   it('H1 an error, then a result', () => {
     const state = fold(call, fail('e', call), observe('o', call))
     expect(ids(state)).toEqual(['a', 'e'])
-    expect(dropped(state)).toEqual(['o duplicate_answer'])
+    expect(dropped(state)).toEqual(['o duplicate_result'])
   })
 
   it('H2 a result alone', () => {
@@ -30,7 +30,7 @@ describe('group H: one answer to a call', () => {
   it('H4 two results', () => {
     const state = fold(call, observe('o1', call), observe('o2', call))
     expect(ids(state)).toEqual(['a', 'o1'])
-    expect(dropped(state)).toEqual(['o2 duplicate_answer'])
+    expect(dropped(state)).toEqual(['o2 duplicate_result'])
     expect(cuts(state)).toEqual([0, 2])
   })
 })
@@ -72,14 +72,14 @@ describe('group I: calls and answers', () => {
   it('I5 an answer without a call', () => {
     const state = fold(...pair('1'), observe('extra', ghost))
     expect(ids(state)).toEqual(['a1', 'o1'])
-    expect(dropped(state)).toEqual(['extra orphan_answer'])
+    expect(dropped(state)).toEqual(['extra orphan_result'])
   })
 
   it('I6 one of each among two pairs', () => {
     const state = fold(...pair('1'), action('a3'), ...pair('2'), observe('o4', ghost))
     expect(ids(state)).toEqual(['a1', 'o1', 'a2', 'o2'])
     expect(open(state)).toEqual(['a3'])
-    expect(dropped(state)).toEqual(['o4 orphan_answer'])
+    expect(dropped(state)).toEqual(['o4 orphan_result'])
   })
 
   it('I7 a rejection answers', () => {

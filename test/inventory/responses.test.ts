@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
 import type { Event } from '../../src/event/types.ts'
-import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { action, type ActionOptions, agent, image, observe, pair, system, text, user } from '../build.ts'
 import { fold, say, told } from './look.ts'
 

@@ -7,7 +7,7 @@ import type { Hook } from '../../src/conversation/run/hooks.ts'
 import type { RunOptions } from '../../src/conversation/run/loop.ts'
 import type { StepInput, Yielded } from '../../src/conversation/run/step.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { action, agent, fail, observe, pause, status, user } from '../build.ts'
 
 async function conversation(...events: readonly Event[]): Promise<Conversation> {
@@ -109,7 +109,7 @@ describe('group P: runs', () => {
     const { step, executed } = worker([])
     await made.run(step, { signal: AbortSignal.abort() })
     expect(executed).toEqual([])
-    expect((await made.state()).header.grants).toEqual([{ action_id: 'a', grant: 'approved' }])
+    expect((await made.state()).header.callStatuses).toEqual([{ action_id: 'a', grant: 'approved' }])
   })
 })
 
@@ -155,10 +155,10 @@ describe('group Q: batches', () => {
       user(`u-${call.id}`),
     ])
     await made.run(step, { hooks: [guard((id) => id === 'b')] })
-    const answers = [...(await made.state()).log.entries].flatMap(({ event }) =>
+    const results = [...(await made.state()).log.entries].flatMap(({ event }) =>
       event !== null && 'action_id' in event && event.kind !== 'HookExecutionEvent' ? [event.action_id] : [],
     )
-    expect(answers).toEqual(['b', 'a', 'd'])
+    expect(results).toEqual(['b', 'a', 'd'])
   })
 
   it('Q6 a blocked finish does not finish', async () => {
@@ -194,7 +194,7 @@ describe('group W: runs', () => {
     const made = await conversation()
     const { step, executed } = worker(reply('work', 'finish', 'danger'))
     expect((await made.run(step)).status).toBe('finished')
-    expect((await made.state()).branch.openCalls).toBeNull()
+    expect((await made.state()).branch.pendingCalls).toBeNull()
     await made.sendMessage('on')
     await made.run(step)
     expect(executed.flat()).toEqual(['work', 'finish'])

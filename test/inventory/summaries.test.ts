@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { summaryId } from '../../src/view/condense.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 import { condensation, user, users } from '../build.ts'
 import { fold, ids } from './look.ts'
 
@@ -26,7 +26,7 @@ const THREE: readonly Event[] = [
 
 /** The summary texts of the view, in order. */
 const summaries = (...events: readonly Event[]): string[] =>
-  [...viewEvents(fold(...events).branch.view)].flatMap(({ event }) =>
+  [...viewEventsIn(fold(...events).branch.view)].flatMap(({ event }) =>
     event.kind === 'CondensationSummaryEvent' ? [event.summary] : [],
   )
 
@@ -105,7 +105,7 @@ describe('group E: several summaries', () => {
   })
 
   it('E12 each summary names its condensation', () => {
-    const view = [...viewEvents(fold(...TWO).branch.view)]
+    const view = [...viewEventsIn(fold(...TWO).branch.view)]
     const byId = new Map(
       view.map(({ id, event }) => [id, event.kind === 'CondensationSummaryEvent' ? event.summary : null]),
     )

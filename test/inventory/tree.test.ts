@@ -5,7 +5,7 @@ import { decodeLine } from '../../src/event/decode.ts'
 import { encodeEvent } from '../../src/event/encode.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
-import { leaves, switchTo } from '../../src/state/at.ts'
+import { listLeavesIn, switchTo } from '../../src/state/at.ts'
 import { reduce } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { action, condensation, moveHead, pause, status, trouble, user, users } from '../build.ts'
@@ -85,7 +85,7 @@ describe('group B: the tree', () => {
     expect(ids(left)).toEqual([])
     const state = then(left, user('m1'))
     expect(parent(state, 'm1')).toBeNull()
-    expect(leaves(state.log).map((leaf) => leaf.id)).toEqual(['m0', 'm1'])
+    expect(listLeavesIn(state.log).map((leaf) => leaf.id)).toEqual(['m0', 'm1'])
   })
 
   it('B8 the empty HEAD after writing and reading', () => {
@@ -176,7 +176,7 @@ describe('group B: the tree', () => {
     expect(encodeEvent(user('m'))).not.toContain('parent_id')
     expect(encodeEvent(child)).toContain('"parent_id":"m"')
     for (const event of [user('m'), child])
-      expect(decodeLine(encodeEvent(event))).toEqual({ ok: true, event })
+      expect(decodeLine(encodeEvent(event))).toEqual({ ok: true, event, warnings: [] })
   })
 
   it('B18 a copy of the path to an abandoned leaf', () => {

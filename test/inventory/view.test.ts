@@ -8,7 +8,7 @@ import { switchTo } from '../../src/state/at.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
-import { pendingUnits, viewEvents } from '../../src/view/view.ts'
+import { listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import { action, condensation, observe, pause, request, status, user, users } from '../build.ts'
 import { dropped, fold, ids, open, read, reopen, wanted } from './look.ts'
 
@@ -46,7 +46,7 @@ describe('group D: the view', () => {
   it('D5 messages around a condensation', () => {
     const state = fold(...users('m0', 'm1'), condensation('C', ['m0']), ...users('m2', 'm3'))
     expect(ids(state)).toEqual(['m1', 'm2', 'm3'])
-    expect([...viewEvents(state.branch.view)].map((item) => item.event.kind)).not.toContain('Condensation')
+    expect([...viewEventsIn(state.branch.view)].map((item) => item.event.kind)).not.toContain('Condensation')
   })
 
   it('D6 a request', () => {
@@ -94,18 +94,18 @@ describe('group D: the view', () => {
 
   it('D11 the first event of a view', () => {
     const message = read(user('m'))
-    const [item] = viewEvents(replay([message]).branch.view)
+    const [item] = viewEventsIn(replay([message]).branch.view)
     expect(item?.event).toBe(message)
 
     const call = action('a', { thinking: true })
     const waiting = fold(call)
     expect(ids(waiting)).toEqual([])
-    expect(pendingUnits(waiting.branch.view)).toHaveLength(1)
+    expect(listPendingBatchesIn(waiting.branch.view)).toHaveLength(1)
     expect(open(waiting)).toEqual(['a'])
 
     const orphan = fold(observe('o', call))
     expect(ids(orphan)).toEqual([])
-    expect(dropped(orphan)).toEqual(['o orphan_answer'])
+    expect(dropped(orphan)).toEqual(['o orphan_result'])
   })
 
   it('D12 a message leaves the request as it was', () => {

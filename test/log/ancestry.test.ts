@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isOnPath, jumpFrom, pathTo } from '../../src/log/ancestry.ts'
+import { isOnPathIn, jumpFrom, pathToEntry } from '../../src/log/ancestry.ts'
 import type { Entry } from '../../src/log/entry.ts'
 
 function tree(parents: readonly number[]): Entry[] {
@@ -18,13 +18,13 @@ function tree(parents: readonly number[]): Entry[] {
       event: null,
       quarantined: null,
       timestamp: null,
-      stands: true,
+      inTree: true,
       canBeHead: true,
       parent,
       depth,
       jump: jumpFrom(parent),
       above: null,
-      reports: [],
+      warnings: [],
     })
   }
   return entries
@@ -36,12 +36,12 @@ describe('ancestry', () => {
       fc.property(fc.array(fc.nat(1_000), { minLength: 1, maxLength: 120 }), (parents) => {
         const entries = tree(parents)
         for (const entry of entries) {
-          const path = pathTo(entry)
+          const path = pathToEntry(entry)
           expect(path.at(-1)).toBe(entry)
           expect(path[0]?.parent).toBeNull()
           expect(path.map((one) => one.depth)).toEqual(path.map((_, index) => index))
           const onPath = new Set(path)
-          for (const other of entries) expect(isOnPath(other, entry)).toBe(onPath.has(other))
+          for (const other of entries) expect(isOnPathIn(other, entry)).toBe(onPath.has(other))
         }
       }),
       { numRuns: 60 },
@@ -49,8 +49,8 @@ describe('ancestry', () => {
   })
 
   it('of the empty HEAD is empty', () => {
-    expect(pathTo(null)).toEqual([])
-    expect(isOnPath(tree([0])[0] as Entry, null)).toBe(false)
+    expect(pathToEntry(null)).toEqual([])
+    expect(isOnPathIn(tree([0])[0] as Entry, null)).toBe(false)
   })
 
   it('takes few steps in a path of 100,000', () => {

@@ -6,17 +6,17 @@ import type { ActionEvent } from '../../src/event/types.ts'
 import type { EventEntry } from '../../src/log/entry.ts'
 import {
   latestOpenCall,
-  listOpenCalls,
-  type OpenCall,
+  listPendingCallsIn,
+  type PendingCall,
   openCallOf,
-  type OpenCalls,
-  openCount,
+  type PendingCallIndex,
+  pendingCallCount,
   withOpenCall,
   withoutOpenCall,
 } from '../../src/log/open-calls.ts'
 import { work } from '../../src/log/work.ts'
 
-function call(seq: number, toolCallId: string): OpenCall {
+function call(seq: number, toolCallId: string): PendingCall {
   const event: ActionEvent = {
     kind: 'ActionEvent',
     id: `a${seq}`,
@@ -27,7 +27,7 @@ function call(seq: number, toolCallId: string): OpenCall {
     llm_response_id: 'r',
   }
   const entry = { seq, id: `a${seq}`, event } as EventEntry<ActionEvent>
-  return { entry, batch: seq }
+  return { entry, rank: seq, first: seq }
 }
 
 describe('open calls', () => {
@@ -37,12 +37,12 @@ describe('open calls', () => {
     })
     fc.assert(
       fc.property(steps, (list) => {
-        let calls: OpenCalls = null
-        let model: OpenCall[] = []
-        const kept: [OpenCalls, OpenCall[]][] = []
+        let calls: PendingCallIndex = null
+        let model: PendingCall[] = []
+        const kept: [PendingCallIndex, PendingCall[]][] = []
         for (const [seq, { id, drop }] of list.entries()) {
           if (drop % 3 === 0 && model.length > 0) {
-            const gone = model[drop % model.length] as OpenCall
+            const gone = model[drop % model.length] as PendingCall
             calls = withoutOpenCall(calls, gone)
             model = model.filter((one) => one !== gone)
           } else {
@@ -53,8 +53,8 @@ describe('open calls', () => {
           kept.push([calls, model])
         }
         for (const [version, expected] of kept) {
-          expect(listOpenCalls(version)).toEqual(expected)
-          expect(openCount(version)).toBe(expected.length)
+          expect(listPendingCallsIn(version)).toEqual(expected)
+          expect(pendingCallCount(version)).toBe(expected.length)
           for (const id of ['a', 'b', '', 'c1', 'never']) {
             expect(latestOpenCall(version, id)).toBe(
               expected.findLast((one) => one.entry.event.tool_call_id === id),
@@ -70,7 +70,7 @@ describe('open calls', () => {
   })
 
   it('stay balanced when calls come in order under one id', () => {
-    let calls: OpenCalls = null
+    let calls: PendingCallIndex = null
     for (let seq = 0; seq < 20_000; seq += 1) calls = withOpenCall(calls, call(seq, 'same'))
     const before = work.probes
     for (let seq = 0; seq < 1_000; seq += 1) openCallOf(calls, 'same', seq * 20)

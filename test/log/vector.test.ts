@@ -26,11 +26,11 @@ let serial = 0
 /** A vector that makes its leaves when asked; a leaf is kept, and written to by nobody. */
 function madeOnDemand(length: number): Version {
   const model = Array.from({ length }, (_, index) => -index)
-  const leaves = new Map<number, readonly number[]>()
+  const listLeavesIn = new Map<number, readonly number[]>()
   const vector = Vector.lazy(length, (start) => {
     expect(start % 32).toBe(0)
-    const leaf = leaves.get(start) ?? Object.freeze(model.slice(start, start + 32))
-    leaves.set(start, leaf)
+    const leaf = listLeavesIn.get(start) ?? Object.freeze(model.slice(start, start + 32))
+    listLeavesIn.set(start, leaf)
     return leaf
   })
   return { vector, model }

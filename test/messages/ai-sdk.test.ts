@@ -5,7 +5,8 @@ import { MockLanguageModelV4 } from 'ai/test'
 import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
-import { type AiSdkMessage, toAiSdk } from '../../src/messages/ai-sdk.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
+import type { AiSdkMessage } from '../../src/messages/ai-sdk/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, pair, system, text, user } from '../build.ts'
@@ -162,16 +163,17 @@ describe('reasoning', () => {
     })
   })
 
-  it('that is signed is parted by a word of the user from a reply that does not begin with such', () => {
+  it('signed or not: a reply that another one follows, or nothing, has a word of the user behind it', () => {
     const unsigned = says('hi', { reasoning_content: 'hm' })
-    expect(roles(agent('a'), unsigned)).toEqual(['user', 'assistant', 'assistant'])
-    expect(roles(signed('a'), signed('b'))).toEqual(['user', 'assistant', 'assistant'])
+    expect(roles(agent('a'), unsigned)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
     expect(roles(unsigned, signed('a'), signed('b'))).toEqual([
       'user',
       'assistant',
       'user',
       'assistant',
+      'user',
       'assistant',
+      'user',
     ])
   })
 

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import type { RedactedThinkingBlock, ThinkingBlock } from '../../src/event/shapes.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'
-import { type AnthropicRequest, toAnthropic } from '../../src/messages/anthropic.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import type { AnthropicRequest } from '../../src/messages/anthropic/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, pair, reject, system, text, user } from '../build.ts'
@@ -62,12 +63,12 @@ describe('Anthropic Messages', () => {
     expect(write(system('s', ' ', { dynamic_context: text('D') }), user('u')).system).toEqual([text('D')])
   })
 
-  it('merges messages of one role', () => {
+  it('merges messages of one role, and parts two replies by a word of the user', () => {
     const [call, result] = pair('1', { call: 'c' })
     const named = user('w', 'w', { llm_message: { role: 'user', content: [text('w')], name: 'eve' } })
     expect(
       messages(user('u'), named, agent('a'), agent('b'), call, result, user('v')).map(({ role }) => role),
-    ).toEqual(['user', 'assistant', 'user'])
+    ).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant', 'user'])
   })
 
   it('W50 leaves out blank text and cuts white space behind what the assistant says', () => {
@@ -79,6 +80,7 @@ describe('Anthropic Messages', () => {
     ).toEqual([
       { role: 'user', content: [text(' u ')] },
       { role: 'assistant', content: [text('one'), text(' two')] },
+      { role: 'user', content: [text('[Go on.]')] },
     ])
   })
 
@@ -141,21 +143,19 @@ describe('thinking', () => {
       signed('t'),
       text('[No answer was given.]'),
     ])
-    expect(messages(user('u'), thinks('a', ' ', signed('t')), agent('b'))[1]?.content).toEqual([
-      signed('t'),
-      text('[No answer was given.]'),
-      text('b'),
-    ])
   })
 
-  it('behind a reply without thinking is parted from it by a word of the user', () => {
+  it('and every reply that another one follows, or nothing, has a word of the user behind it', () => {
     expect(
       messages(user('u'), agent('a'), thinks('b', 'b', signed('t')), thinks('c', 'c', signed('t'))),
     ).toEqual([
       { role: 'user', content: [text('u')] },
       { role: 'assistant', content: [text('a')] },
       { role: 'user', content: [text('[Go on.]')] },
-      { role: 'assistant', content: [signed('t'), text('b'), signed('t'), text('c')] },
+      { role: 'assistant', content: [signed('t'), text('b')] },
+      { role: 'user', content: [text('[Go on.]')] },
+      { role: 'assistant', content: [signed('t'), text('c')] },
+      { role: 'user', content: [text('[Go on.]')] },
     ])
   })
 })
@@ -216,6 +216,7 @@ describe('results', () => {
         ],
       },
       { role: 'assistant', content: [text('[An image that cannot be shown here.]')] },
+      { role: 'user', content: [text('[Go on.]')] },
     ])
   })
 })

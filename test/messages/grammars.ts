@@ -1,10 +1,10 @@
 /** The four grammars as a table: how each is written, and who judges it. */
 
-import { toAiSdk } from '../../src/messages/ai-sdk.ts'
-import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
-import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
-import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { validateAiSdk } from '../validators/ai-sdk.ts'
 import { validateAnthropic } from '../validators/anthropic.ts'
 import { validateOpenAiChat } from '../validators/openai-chat.ts'

@@ -4,12 +4,12 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
-import { toAiSdk } from '../../src/messages/ai-sdk.ts'
-import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { isImage, type MessageOptions, type NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
-import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { isWellFormed } from '../../src/messages/text.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
@@ -56,7 +56,9 @@ const anyLog = (): fc.Arbitrary<readonly Fact[]> =>
     { weight: 1, arbitrary: legalLog() },
   )
 
-const RUNS = 400
+const RUNS = 150
+/** How many logs are looked at for what they hold. */
+const LOOKS = 400
 
 /** How many cases `look` tells apart. */
 const CASES = 13
@@ -152,7 +154,7 @@ describe.each(Object.keys(GRAMMARS) as GrammarName[])('%s', (name) => {
           state = next
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
     expect(grown).toBeGreaterThan(500)
   })
@@ -182,8 +184,12 @@ function partsOf(request: unknown): unknown[][] {
   })
 }
 
-/** Every message of the first stands in the second; the last may have more parts there. */
+/**
+ * Every message of the first stands in the second; the last may have more parts there, and a word that stands at the end only so that a
+ * reply does not end the list gives way to what comes.
+ */
 function expectPrefix(shorter: readonly unknown[][], longer: readonly unknown[][]): void {
+  if (JSON.stringify(shorter.at(-1)).includes('[Go on.]')) return expectPrefix(shorter.slice(0, -1), longer)
   const end = shorter.length - 1
   expect(longer.slice(0, end)).toEqual(shorter.slice(0, end))
   const last = shorter[end] ?? []
@@ -215,7 +221,7 @@ describe('thinking', () => {
         )
         expect(sent).toEqual(sendable)
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     )
   })
 })
@@ -238,10 +244,11 @@ describe('arguments', () => {
         expect(responses).toEqual(chat)
         expect(chat).toHaveLength(given.length)
         for (const [at, sent] of chat.entries()) {
-          if (sent !== given[at]) expect(Object.keys(JSON.parse(sent))).toEqual(['_raw'])
+          if (sent !== given[at])
+            expect(Object.keys(JSON.parse(sent))).toEqual(given[at]?.trim() === '' ? [] : ['_raw'])
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     )
   })
 })
@@ -267,7 +274,7 @@ describe('ids', () => {
           first.add(id)
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     )
   })
 })
@@ -280,9 +287,9 @@ describe('the logs of this file', () => {
         const state = replay(log)
         look(state, toMessages(state, { pending: { close: 'closed' } }))
       }),
-      { numRuns: RUNS, seed: 7 },
+      { numRuns: LOOKS, seed: 7 },
     )
-    expect([...seen].filter(([, times]) => times < RUNS / 20)).toEqual([])
+    expect([...seen].filter(([, times]) => times < LOOKS / 20)).toEqual([])
     expect(seen.size).toBe(CASES)
   })
 })

@@ -1,4 +1,4 @@
-/** The content that results show of observations, kind by kind (inventory section 3.2). */
+/** The content that results show of observations, kind by kind (group M of the inventory). */
 
 import { describe, expect, it } from 'vitest'
 import type { Content, Observation } from '../../src/event/shapes.ts'

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { type ChatMessage, toOpenAIChat } from '../../src/messages/openai-chat.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import type { ChatMessage } from '../../src/messages/openai-chat/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, pair, system, text, user } from '../build.ts'
 import { validateOpenAiChat } from '../validators/openai-chat.ts'
@@ -32,6 +33,9 @@ const toolCall = (id: string) => ({
 const tool = (id: string, words: string) =>
   ({ role: 'tool', content: [text(words)], tool_call_id: id, name: 'ls', is_error: false }) as const
 
+/** What stands behind a reply that another one follows, or nothing. */
+const goOn = { role: 'user', content: [text('[Go on.]')] }
+
 describe('group M: Chat Completions', () => {
   it('M4 M5 a call with and without words', () => {
     const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{"path": "."}', thought: 'look' })
@@ -53,6 +57,7 @@ describe('group M: Chat Completions', () => {
     expect(write(user('u', [text('a'), text(''), text('b')]), agent('v', [text('c'), text('d')]))).toEqual([
       { role: 'user', content: [text('a'), text('b')] },
       { role: 'assistant', content: 'c\nd' },
+      goOn,
     ])
   })
 
@@ -75,7 +80,7 @@ describe('a history that does not begin with the user', () => {
   const opening = { role: 'user', content: [text('[The conversation begins here.]')] }
 
   it('is opened', () => {
-    expect(write(agent('a'))).toEqual([opening, { role: 'assistant', content: 'a' }])
+    expect(write(agent('a'))).toEqual([opening, { role: 'assistant', content: 'a' }, goOn])
     expect(write(system('s'), ...pair('1')).map(({ role }) => role)).toEqual([
       'system',
       'user',
@@ -171,10 +176,17 @@ describe('what the provider refuses', () => {
     })
   })
 
-  it.each(['', '[]', 'null', '{"a":', 'ls'])('arguments %j are wrapped', (args) => {
+  it.each(['[]', 'null', '{"a":', 'ls'])('arguments %j are wrapped', (args) => {
     const [call, result] = pair('1', { args })
     const [, reply] = write(user('u'), call, result)
     expect(reply).toMatchObject({ tool_calls: [{ function: { arguments: JSON.stringify({ _raw: args }) } }] })
+  })
+
+  it.each(['', ' \n'])('arguments %j are none', (args) => {
+    const [call, result] = pair('1', { args })
+    expect(write(user('u'), call, result)[1]).toMatchObject({
+      tool_calls: [{ function: { arguments: '{}' } }],
+    })
   })
 
   it("a user's name is sent when it fits", () => {

@@ -5,7 +5,8 @@ import { hasCode } from '../../src/event/errors.ts'
 import type { ReasoningItemModel } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { type ResponsesRequest, toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import type { ResponsesRequest } from '../../src/messages/openai-responses/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, type ActionOptions, agent, image, observe, pair, system, text, user } from '../build.ts'
 import { validateOpenAiResponses } from '../validators/openai-responses.ts'
@@ -49,9 +50,12 @@ const one = (said: string) => [{ type: 'function_call_output', call_id: 'call-a'
 
 const rs = (id: string | null): ReasoningItemModel => ({ id, encrypted_content: `secret of ${id}` })
 
-/** Ids of reasoning items and types of the others, in order. */
+/** Ids of reasoning items and types of the others, in order; the user's messages left out. */
 const order = (...events: readonly Event[]) =>
-  input(...events).map((item) => (item.type === 'reasoning' ? item.id : item.type))
+  input(...events).flatMap((item) => {
+    if (item.type === 'message' && item.role === 'user') return []
+    return [item.type === 'reasoning' ? item.id : item.type]
+  })
 
 describe('group N: Responses', () => {
   it('N1 a call with both ids, and its result', () => {
@@ -187,7 +191,10 @@ describe('reasoning items', () => {
     const other = call('a', 'fc_1', { id: 'other', summary: [] })
     const lost = input(other, observe('oa', other))
     expect(lost[0]).not.toHaveProperty('id')
-    const own = call('a', 'fc_1', { id: 'rs_1', summary: [] })
+    const bare = call('a', 'fc_1', { id: 'rs_1', summary: [] })
+    expect(order(bare, observe('oa', bare))).toEqual(['function_call', 'function_call_output'])
+    expect(input(bare, observe('oa', bare))[0]).not.toHaveProperty('id')
+    const own = call('a', 'fc_1', { ...rs('rs_1'), summary: [] })
     const kept = input(own, observe('oa', own))
     expect(kept.map((item) => 'id' in item && item.id)).toEqual(['rs_1', 'fc_1', false])
   })
@@ -199,10 +206,11 @@ describe('reasoning items', () => {
 
   it('never hold text without bytes', () => {
     expect(order(says('hello', { id: 'rs_1', encrypted_content: '\ud800' }))).toEqual(['message'])
-    expect(input(says('hello', { id: 'rs_1', summary: ['\ud800'] }))[0]).toEqual({
+    expect(input(says('hello', { ...rs('rs_1'), summary: ['\ud800'] }))[0]).toEqual({
       type: 'reasoning',
       id: 'rs_1',
       summary: [{ type: 'summary_text', text: '\ufffd' }],
+      encrypted_content: rs('rs_1').encrypted_content,
     })
   })
 })

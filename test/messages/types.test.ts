@@ -16,11 +16,11 @@ import type {
 } from 'openai/resources/responses/responses'
 import { expect, it } from 'vitest'
 import type { Message, MessageToolCall } from '../../src/event/shapes.ts'
-import { toAiSdk } from '../../src/messages/ai-sdk.ts'
-import { toAnthropic } from '../../src/messages/anthropic.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { NeutralMessage, NeutralToolCall } from '../../src/messages/message.ts'
-import { toOpenAIChat } from '../../src/messages/openai-chat.ts'
-import { toOpenAIResponses } from '../../src/messages/openai-responses.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 
 const HELLO: NeutralMessage[] = [
   { role: 'system', content: [{ text: 'be brief' }] },

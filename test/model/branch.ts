@@ -1,10 +1,11 @@
-/** A naive reading of one branch (U1 to U7, U9): nodes and a path go in, units, open calls and the like come out. */
+/** A naive reading of one branch (U1 to U7, U9, U10): nodes and a path go in, units, open calls and the like come out. */
 
-import type { ActionEvent, AnswerEvent } from '../../src/event/types.ts'
+import type { ActionEvent, ToolResultEvent, Event } from '../../src/event/types.ts'
 import { condensed } from './condense.ts'
 import { type Note, silent } from './notes.ts'
 import { named, type Node, pathOf } from './tree.ts'
-import { type Item, pending, type Unit } from './unit.ts'
+import { held, type Item, pending, type Unit } from './unit.ts'
+import { isBlank } from '../validators/json.ts'
 
 /** What a branch says. Numbers are positions in the log. */
 export interface BranchReading {
@@ -36,22 +37,25 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
     switch (event.kind) {
       case 'SystemPromptEvent':
         systemPrompt = here
-        units = [...units, { type: 'message', item }]
+        units = withMessage(units, item, [])
         break
       case 'CondensationSummaryEvent':
-        units = [...units, { type: 'message', item }]
+        units = withMessage(units, item, [])
         break
       case 'MessageEvent':
         if (event.source === 'user') lastUserMessage = here
         for (const name of event.activated_skills ?? []) {
           if (!skills.includes(name)) skills.push(name)
         }
-        units = [...units, { type: 'message', item }]
+        units = withMessage(units, item, passedBy(units, nodes, item, note))
         break
-      case 'ActionEvent':
-        units = withCall(units, item, event, note)
+      case 'ActionEvent': {
+        const passed = passedBy(units, nodes, item, note)
+        const before = units.slice(0, units.length - passed.length)
+        units = [...withCall(before, passed, item, event, note), ...passed]
         open = [...open, here]
         break
+      }
       case 'ObservationEvent':
       case 'UserRejectObservation':
       case 'AgentErrorEvent': {
@@ -67,12 +71,12 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
         )
         if (index < 0) {
           note('late_answer')
-          dropped.push({ id, reason: 'orphan_answer' })
+          dropped.push({ id, reason: 'orphan_result' })
           break
         }
         units = units.map((unit, i) =>
           i === index && unit.type === 'batch'
-            ? { ...unit, answers: [...unit.answers, { ...item, call }] }
+            ? { ...unit, results: [...unit.results, { ...item, call }] }
             : unit,
         )
         break
@@ -92,7 +96,13 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
 }
 
 /** U2: into the last unit, or a batch of its own. */
-function withCall(units: Unit[], item: Item, event: ActionEvent, note: Note): Unit[] {
+function withCall(
+  units: Unit[],
+  passed: readonly Unit[],
+  item: Item,
+  event: ActionEvent,
+  note: Note,
+): Unit[] {
   const last = units.at(-1)
   const sameResponse =
     last?.type === 'batch' &&
@@ -103,22 +113,79 @@ function withCall(units: Unit[], item: Item, event: ActionEvent, note: Note): Un
     )
   if (last?.type === 'batch' && sameResponse) {
     const waits = pending(last)
-    const onlyErrors = last.answers.every((answer) => answer.event.kind === 'AgentErrorEvent')
+    const onlyErrors = last.results.every((answer) => answer.event.kind === 'AgentErrorEvent')
     if (waits || (onlyErrors && !bringsThought(event))) {
       note('batch_of_many')
-      if (waits && last.answers.length > 0) note('interleaved_batch')
+      if (waits && last.results.length > 0) note('interleaved_batch')
+      if (passed.length > 0) note('rejoined_before_messages')
       if (!waits) note('rejoined_after_errors')
       return [...units.slice(0, -1), { ...last, calls: [...last.calls, item] }]
     }
     if (onlyErrors) note('not_rejoined_for_thought')
   }
-  return [...units, { type: 'batch', response: event.llm_response_id, calls: [item], answers: [] }]
+  const rank = rankOf(units, item, passed)
+  return [...units, { type: 'batch', rank, response: event.llm_response_id, calls: [item], results: [] }]
+}
+
+/** A message at the end, or before what it passes. */
+function withMessage(units: readonly Unit[], item: Item, passed: readonly Unit[]): Unit[] {
+  const before = units.slice(0, units.length - passed.length)
+  return [...before, { type: 'message', rank: rankOf(before, item, passed), item }, ...passed]
+}
+
+const rankOf = (before: readonly Unit[], item: Item, passed: readonly Unit[]): number =>
+  passed.length === 0 ? (item.at ?? -1) : (before.at(-1)?.rank ?? -1)
+
+/** U10: the units at the end that a reply stands before, since they came after its model was asked. */
+function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, note: Note): readonly Unit[] {
+  const here = item.at ?? 0
+  const after = afterOf(item.event)
+  if (after === undefined) return []
+  const place = after === null ? null : named(nodes.slice(0, here), after)
+  const isUpdate = place !== null && nodes[place]?.kind === 'ConversationStateUpdateEvent'
+  if (after !== null && (place === null || isUpdate)) {
+    note(nodes.some((node) => node.id === after && node.at > here) ? 'asked_at_later' : 'asked_at_nothing')
+    return []
+  }
+  const asked = place ?? -1
+  if (place !== null) {
+    if (!pathOf(nodes, here).includes(place)) note('asked_on_another_branch')
+    else if (!units.some((unit) => held(unit).some(({ at }) => at === place))) note('asked_at_forgotten')
+  }
+  const stops = units.findLastIndex(
+    (unit) =>
+      unit.type === 'batch' ||
+      afterOf(unit.item.event) !== undefined ||
+      (unit.item.at !== null && unit.item.at <= asked),
+  )
+  const later = units.slice(stops + 1)
+  if (later.length > 1_024) return []
+  const first = later.findIndex((unit) => unit.type === 'message' && unit.item.at !== null)
+  if (first < 0) return []
+  note('reply_placed')
+  if (later.slice(first).some((unit) => unit.type === 'message' && unit.item.at === null)) {
+    note('reply_before_summary')
+  }
+  return later.slice(first)
+}
+
+/** What a reply says of when it was asked for; undefined for nothing that can be read. */
+function afterOf(event: Event): string | null | undefined {
+  const said =
+    event.kind === 'ActionEvent'
+      ? (event.tool_call as { reply?: unknown }).reply
+      : event.kind === 'MessageEvent' && event.source === 'agent'
+        ? (event.llm_message as { reply?: unknown }).reply
+        : null
+  if (typeof said !== 'object' || said === null || Array.isArray(said)) return undefined
+  const { after } = said as { after?: unknown }
+  return typeof after === 'string' || after === null ? after : undefined
 }
 
 function bringsThought(event: ActionEvent): boolean {
-  const thought = event.thought.some((part) => part.text.trim() !== '')
+  const thought = event.thought.some((part) => !isBlank(part.text))
   const reasoning =
-    (event.reasoning_content ?? '').trim() !== '' || (event.responses_reasoning_item ?? null) !== null
+    !isBlank(event.reasoning_content ?? '') || (event.responses_reasoning_item ?? null) !== null
   return thought || reasoning || (event.thinking_blocks ?? []).length > 0
 }
 
@@ -127,20 +194,20 @@ function callFor(
   nodes: readonly Node[],
   path: readonly number[],
   node: Node,
-  answer: AnswerEvent,
+  answer: ToolResultEvent,
   open: readonly number[],
   note: Note,
-): number | 'duplicate_answer' | 'orphan_answer' {
+): number | 'duplicate_result' | 'orphan_result' {
   const actionId = answer.kind === 'AgentErrorEvent' ? null : answer.action_id
   const target = actionId === null ? null : named(nodes.slice(0, node.at), actionId)
   if (target !== null) {
     const isCall = nodes[target]?.event?.kind === 'ActionEvent'
-    if (!isCall) return 'orphan_answer'
+    if (!isCall) return 'orphan_result'
     if (!path.includes(target)) {
       note('foreign_answer')
-      return 'orphan_answer'
+      return 'orphan_result'
     }
-    return open.includes(target) ? target : 'duplicate_answer'
+    return open.includes(target) ? target : 'duplicate_result'
   }
   const calls = path.filter((at) => {
     const event = nodes[at]?.event
@@ -153,5 +220,5 @@ function callFor(
     note('answer_by_call_id')
     return latest
   }
-  return calls.length > 0 ? 'duplicate_answer' : 'orphan_answer'
+  return calls.length > 0 ? 'duplicate_result' : 'orphan_result'
 }

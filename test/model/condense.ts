@@ -3,6 +3,7 @@
 import type { Condensation, CondensationSummaryEvent } from '../../src/event/types.ts'
 import type { Note } from './notes.ts'
 import { held, type Item, pending, shown, type Unit, wholes } from './unit.ts'
+import { isBlank } from '../validators/json.ts'
 
 /** A condensation at its place: the id and the timestamp that the log gives it. */
 export interface PlacedCondensation {
@@ -19,21 +20,22 @@ export function condensed(units: readonly Unit[], placed: PlacedCondensation, no
   const gone = units.map((_, index) => names.some((name, j) => name === names[index] && hit[j]))
   noteCuts(units, names, hit, listed, note)
 
-  const summary = summaryOf(placed)
   // The place is found while everything is still there: right behind unit number `after`, -1 for the front.
+  const summary = summaryOf(placed)
   const after = summary === null ? null : placeAfter(units, names, listed, placed.event, note)
   const out: Unit[] = []
-  if (summary !== null && after === -1) out.push(summary)
+  const put = (item: Item) => out.push({ type: 'message', rank: out.at(-1)?.rank ?? -1, item })
+  if (summary !== null && after === -1) put(summary)
   for (const [index, unit] of units.entries()) {
     if (!gone[index]) out.push(unit)
-    if (summary !== null && after === index) out.push(summary)
+    if (summary !== null && after === index) put(summary)
   }
   return out
 }
 
-/** The unit of the summary; null when there is no offset or nothing to read. */
-function summaryOf({ id, timestamp, event }: PlacedCondensation): Unit | null {
-  if ((event.summary_offset ?? null) === null || (event.summary ?? '').trim() === '') return null
+/** The summary; null when there is no offset or nothing to read. */
+function summaryOf({ id, timestamp, event }: PlacedCondensation): Item | null {
+  if ((event.summary_offset ?? null) === null || isBlank(event.summary ?? '')) return null
   const summary: CondensationSummaryEvent = {
     kind: 'CondensationSummaryEvent',
     id: `${id}-summary`,
@@ -41,7 +43,7 @@ function summaryOf({ id, timestamp, event }: PlacedCondensation): Unit | null {
     source: event.source ?? 'environment',
     summary: event.summary ?? '',
   }
-  return { type: 'message', item: { id: `${id}-summary`, at: null, event: summary } }
+  return { id: `${id}-summary`, at: null, event: summary }
 }
 
 /** Index of the unit that the summary stands right behind: so a pending batch at the border comes after it. */

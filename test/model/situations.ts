@@ -18,7 +18,7 @@ export function situationsOf(facts: readonly Fact[]): Set<Situation> {
   for (const [at, fact] of facts.entries()) {
     const node = nodes[at] as Node
     noteTree(nodes, node, fact, note)
-    if (!node.stands) continue
+    if (!node.inTree) continue
     const branch = readBranch(nodes, at, note)
     noteBranch(nodes, node, branch, note)
     for (const item of viewOf(branch.units)) seen.add(item.event)
@@ -29,28 +29,28 @@ export function situationsOf(facts: readonly Fact[]): Set<Situation> {
 }
 
 function noteTree(nodes: readonly Node[], node: Node, fact: Fact, note: Note): void {
-  const { at, reports, stands, parent } = node
-  if (reports.includes('duplicate_id')) note('duplicate_id')
-  if (reports.includes('unreadable_timestamp')) note('unreadable_timestamp')
-  if (reports.includes('head_ignored')) note('head_ignored')
-  if (reports.includes('quarantined')) note(stands ? 'quarantined_stands' : 'quarantined_out')
+  const { at, warnings, inTree, parent } = node
+  if (warnings.includes('duplicate_id')) note('duplicate_id')
+  if (warnings.includes('unreadable_timestamp')) note('unreadable_timestamp')
+  if (warnings.includes('head_ignored')) note('head_ignored')
+  if (warnings.includes('quarantined')) note(inTree ? 'quarantined_stands' : 'quarantined_out')
   if (fact.id === undefined && node.id !== null) note('absent_id')
   const before = nodes[at - 1]?.head ?? null
-  if (reports.includes('unknown_parent')) {
-    const later = nodes.slice(at + 1).some((each) => each.stands && each.id === fact.parent_id)
+  if (warnings.includes('unknown_parent')) {
+    const later = nodes.slice(at + 1).some((each) => each.inTree && each.id === fact.parent_id)
     note(fact.parent_id === node.id ? 'self_parent' : later ? 'later_parent' : 'unknown_parent')
   }
-  if (stands && parent === null && nodes.slice(0, at).some((each) => each.stands)) note('second_root')
-  if (stands && parent !== before) note('stamped_off_head')
+  if (inTree && parent === null && nodes.slice(0, at).some((each) => each.inTree)) note('second_root')
+  if (inTree && parent !== before) note('stamped_off_head')
   if (parent !== null && nodes[parent]?.kind === 'ConversationStateUpdateEvent') note('parent_is_update')
-  const sibling = (each: Node) => each.stands && each.parent === parent && isReal(each)
-  if (stands && isReal(node) && nodes.slice(0, at).some(sibling)) note('fork')
+  const sibling = (each: Node) => each.inTree && each.parent === parent && isReal(each)
+  if (inTree && isReal(node) && nodes.slice(0, at).some(sibling)) note('fork')
   if (node.moved) {
     const value = node.event?.kind === 'ConversationStateUpdateEvent' ? node.event.value : null
     note(node.head === null && value === null ? 'head_emptied' : 'head_moved')
     if (
       typeof value === 'string' &&
-      node.head !== nodes.findIndex((each) => each.stands && each.id === value)
+      node.head !== nodes.findIndex((each) => each.inTree && each.id === value)
     ) {
       note('head_to_update')
     }

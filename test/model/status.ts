@@ -4,6 +4,7 @@ import type { Event } from '../../src/event/types.ts'
 import { readBranch } from './branch.ts'
 import { type Note, silent } from './notes.ts'
 import type { Node } from './tree.ts'
+import { isBlank } from '../validators/json.ts'
 
 const EIGHT = [
   'idle',
@@ -29,7 +30,7 @@ export function readStatus(nodes: readonly Node[], length: number, note: Note = 
   /** Position at which the status last became paused. */
   let pausedAt = -1
   for (const node of nodes.slice(0, length)) {
-    if (!node.stands || node.event === null) continue
+    if (!node.inTree || node.event === null) continue
     const before = status
     status = row(nodes, node, node.event, before, pausedAt, note) ?? before
     if (node.event.kind === 'ConversationErrorEvent' && status === 'error') {
@@ -94,16 +95,19 @@ function row(
   }
   if (event.kind === 'MessageEvent' && event.source === 'agent') {
     const speaks = (event.llm_message.content ?? []).some(
-      (part) => !('image_urls' in part) && part.text.trim() !== '',
+      (part) => !('image_urls' in part) && !isBlank(part.text),
     )
     const calls = (event.llm_message.tool_calls ?? []).length > 0
-    return speaks && !calls && is('idle', 'running', 'error', 'stuck') ? 'finished' : null
+    const { reply } = event.llm_message as { reply?: { interrupted?: unknown } | null }
+    const cut = reply?.interrupted === true && !Array.isArray(reply)
+    if (cut) note('cut_off')
+    return speaks && !calls && !cut && is('idle', 'running', 'error', 'stuck') ? 'finished' : null
   }
-  const answers =
+  const results =
     event.kind === 'ObservationEvent' ||
     event.kind === 'UserRejectObservation' ||
     event.kind === 'AgentErrorEvent'
-  if (answers && is('waiting_for_confirmation') && !open(node.at)) {
+  if (results && is('waiting_for_confirmation') && !open(node.at)) {
     note('confirmation_answered')
     const byUser = event.kind === 'UserRejectObservation' && (event.rejection_source ?? 'user') === 'user'
     return byUser ? 'idle' : 'running'
@@ -117,14 +121,14 @@ const one = (value: unknown): string | null =>
 /** Position of the first action of an LLM response in the whole log. */
 const firstOf = (nodes: readonly Node[], response: string): number =>
   nodes.find(
-    ({ stands, event }) => stands && event?.kind === 'ActionEvent' && event.llm_response_id === response,
+    ({ inTree, event }) => inTree && event?.kind === 'ActionEvent' && event.llm_response_id === response,
   )?.at ?? -1
 
 /** The LLM responses whose first action in the log stands behind `from`, up to and with position `to`, in order. */
 function newResponses(nodes: readonly Node[], from: number, to: number): string[] {
   const found: string[] = []
-  for (const { at, stands, event } of nodes.slice(0, to + 1)) {
-    if (!stands || event?.kind !== 'ActionEvent' || at <= from) continue
+  for (const { at, inTree, event } of nodes.slice(0, to + 1)) {
+    if (!inTree || event?.kind !== 'ActionEvent' || at <= from) continue
     if (firstOf(nodes, event.llm_response_id) === at) found.push(event.llm_response_id)
   }
   return found

@@ -27,11 +27,9 @@ export function readLoops(facts: readonly Fact[], thresholds: StuckThresholds): 
   const size = 10 * Math.max(action_observation, action_error + 1, monologue, alternating_pattern)
 
   let start = 0
-  let place = -1
   for (const [index, unit] of all.entries()) {
-    place = Math.max(place, held(unit)[0]?.at ?? -1)
     const isUsers = unit.type === 'message' && sourceOf(unit.item) === 'user'
-    if (isUsers || pending(unit) || place < (lastUserMessage ?? -1)) start = index + 1
+    if (isUsers || pending(unit) || unit.rank < (lastUserMessage ?? -1)) start = index + 1
   }
   const units = all.slice(Math.max(start, all.length - size))
   const steps = units.filter((unit): unit is Batch => unit.type === 'batch')
@@ -67,7 +65,7 @@ const stuck = (pattern: keyof StuckThresholds, proof: readonly Unit[]): LoopRead
 
 const sourceOf = ({ event }: Item): string | null => (event.kind === 'MessageEvent' ? event.source : null)
 const isAgents = (unit: Unit): boolean => unit.type === 'message' && sourceOf(unit.item) === 'agent'
-const failed = (step: Batch): boolean => step.answers.every(({ event }) => event.kind === 'AgentErrorEvent')
+const failed = (step: Batch): boolean => step.results.every(({ event }) => event.kind === 'AgentErrorEvent')
 
 function isNudge(unit: Unit): boolean {
   if (unit.type !== 'message' || unit.item.event.kind !== 'MessageEvent') return false
@@ -87,7 +85,7 @@ function calls(one: Batch, other: Batch): boolean {
 /** The same with what came of it. */
 function whole(one: Batch, other: Batch): boolean {
   const read = (step: Batch) =>
-    step.answers.map(({ event, call }) => [
+    step.results.map(({ event, call }) => [
       deed(step.calls.find(({ at }) => at === call)?.event as Event),
       outcome(event),
     ])

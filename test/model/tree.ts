@@ -13,14 +13,14 @@ export interface Node {
   readonly kind: string | null
   readonly timestamp: string | null
   /** Whether it is part of the tree. */
-  readonly stands: boolean
+  readonly inTree: boolean
   readonly parent: number | null
   /** HEAD once the fact is appended. */
   readonly head: number | null
   /** Whether the fact moved HEAD by asking for it. */
   readonly moved: boolean
   /** Codes of what a replay has to report of it. */
-  readonly reports: readonly string[]
+  readonly warnings: readonly string[]
 }
 
 /** Reads all facts of a log. Every node depends on earlier facts only, so a prefix of the result reads the prefix. */
@@ -30,22 +30,22 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
     const event = isQuarantined(fact) ? null : fact
     const kind = isQuarantined(fact) ? (fact.event_kind ?? null) : fact.kind
     const id = fact.id ?? (event === null ? null : deriveEventId(conversationId, at, event))
-    const reports: string[] = []
-    if (event === null) reports.push('quarantined')
+    const warnings: string[] = []
+    if (event === null) warnings.push('quarantined')
 
     const twin = id !== null && named(nodes, id) !== null
-    if (twin) reports.push('duplicate_id')
-    const stands = id !== null && !twin
+    if (twin) warnings.push('duplicate_id')
+    const inTree = id !== null && !twin
 
     let timestamp = nodes.at(-1)?.timestamp ?? null
     if (event?.timestamp !== undefined) {
       if (isInstant(event.timestamp)) timestamp = event.timestamp
-      else reports.push('unreadable_timestamp')
+      else warnings.push('unreadable_timestamp')
     }
 
     const headBefore = nodes.at(-1)?.head ?? null
     let parent: number | null = null
-    if (stands) {
+    if (inTree) {
       const asked = fact.parent_id ?? null
       if (asked === null) parent = headBefore
       else if (asked === '__root__') parent = null
@@ -53,15 +53,15 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
         parent = named(nodes, asked)
         if (parent === null) {
           parent = headBefore
-          reports.push('unknown_parent')
+          warnings.push('unknown_parent')
         }
       }
     }
 
     let head = headBefore
     let moved = false
-    if (stands && kind !== 'ConversationStateUpdateEvent') head = at
-    if (stands && event?.kind === 'ConversationStateUpdateEvent' && event.key === 'leaf_event_id') {
+    if (inTree && kind !== 'ConversationStateUpdateEvent') head = at
+    if (inTree && event?.kind === 'ConversationStateUpdateEvent' && event.key === 'leaf_event_id') {
       const target = typeof event.value === 'string' ? named(nodes, event.value) : null
       if (event.value === null) {
         head = null
@@ -69,16 +69,16 @@ export function readTree(facts: readonly Fact[], conversationId = ''): Node[] {
       } else if (target !== null) {
         head = realAt(nodes, target)
         moved = true
-      } else reports.push('head_ignored')
+      } else warnings.push('head_ignored')
     }
-    nodes.push({ at, id, event, kind, timestamp, stands, parent, head, moved, reports })
+    nodes.push({ at, id, event, kind, timestamp, inTree, parent, head, moved, warnings })
   }
   return nodes
 }
 
 /** Position of the node of the tree with an id, or null. */
 export function named(nodes: readonly Node[], id: string): number | null {
-  return nodes.find((node) => node.stands && node.id === id)?.at ?? null
+  return nodes.find((node) => node.inTree && node.id === id)?.at ?? null
 }
 
 /** The node itself, or for a state update the event before it on its branch (D7). */

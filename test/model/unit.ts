@@ -14,23 +14,24 @@ export interface Answer extends Item {
   readonly call: number
 }
 
-/** A message, or one LLM response with its calls and answers. */
+/** A message, or one LLM response with its calls and answers; `rank` is its position, or that of what it was put behind. */
 export type Unit =
-  | { readonly type: 'message'; readonly item: Item }
+  | { readonly type: 'message'; readonly rank: number; readonly item: Item }
   | {
       readonly type: 'batch'
+      readonly rank: number
       readonly response: string
       readonly calls: readonly Item[]
-      readonly answers: readonly Answer[]
+      readonly results: readonly Answer[]
     }
 
 /** Every event that a unit holds (U9): the calls first, then the answers. */
 export const held = (unit: Unit): readonly Item[] =>
-  unit.type === 'message' ? [unit.item] : [...unit.calls, ...unit.answers]
+  unit.type === 'message' ? [unit.item] : [...unit.calls, ...unit.results]
 
 /** Whether a call of the batch has no answer (U4). */
 export const pending = (unit: Unit): boolean =>
-  unit.type === 'batch' && unit.calls.some((call) => !unit.answers.some((answer) => answer.call === call.at))
+  unit.type === 'batch' && unit.calls.some((call) => !unit.results.some((answer) => answer.call === call.at))
 
 /** What a unit brings to the view's events (U4, U9). */
 export const shown = (unit: Unit): readonly Item[] => (pending(unit) ? [] : held(unit))

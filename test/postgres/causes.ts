@@ -194,7 +194,7 @@ export const CAUSES: readonly Cause[] = [
       // The append takes the row, then waits for what becomes of this id; the other waits for the row, and more patiently.
       await rival.query(`SET deadlock_timeout = '60s'`)
       await rival.query('BEGIN')
-      await rival.query(`INSERT INTO colloquy.events (conversation_id, seq, lane, time, real, stamped, id, body)
+      await rival.query(`INSERT INTO colloquy.events (conversation_id, seq, lane, time, can_be_head, stamped, id, body)
         VALUES ('c', 99, 0, 0, false, false, 'b', '{}')`)
       return () => rival.query('ROLLBACK')
     },

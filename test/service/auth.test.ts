@@ -1,11 +1,11 @@
 /** Who may ask: session keys, API keys in their windows and organizations, cookies, and pages of other sites. */
 
 import { describe, expect, it } from 'vitest'
-import { identifier } from '../../src/service/auth.ts'
-import { apiKeys } from '../../src/service/keys/keys.ts'
+import { identifier } from '../../src/service/auth/caller.ts'
+import { apiKeys } from '../../src/service/auth/api-keys.ts'
 import { HttpProblem } from '../../src/service/http/problem.ts'
-import { ledger } from '../../src/service/ledger.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { collection } from '../../src/service/records/collection.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Answer, type Client, clientOver, STORES } from './client.ts'
 
 const OWN = '/api/v1/conversation/c/events/count'
@@ -176,7 +176,7 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
     const { body } = await create(client, { name: 'n' })
     expect(await asks(client, { 'X-Session-API-Key': body.key })).toBe(200)
     await client.service.keys.remove(body.id)
-    const uses = ledger<object>(client.engine.store, 'api-key-uses')
+    const uses = collection<object>(client.engine.store, 'api-key-uses')
     expect([...(await uses.all())]).toEqual([])
   })
 

@@ -3,10 +3,10 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { Callbacks } from '../../src/service/callbacks/callbacks.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { user } from '../build.ts'
 import { mortal } from './mortal-store.ts'
 import { Receiver, SECRET } from './receiver.ts'
@@ -79,7 +79,7 @@ it.each<[string, () => Store]>([
     const begin = () => {
       const own = mortal(store)
       const mine = createEngine({ store: own.store })
-      const callbacks = new Callbacks(
+      const callbacks = new WebhookDispatcher(
         mine,
         [
           {
@@ -87,13 +87,13 @@ it.each<[string, () => Store]>([
             url: receiver.url,
             secret: SECRET,
             from: 'start',
-            batch: 3,
+            maxBatchEvents: 3,
             timeout: 40,
-            retry: 5,
-            maxRetry: 20,
+            retryDelay: 5,
+            maxRetryDelay: 20,
           },
         ],
-        { poll: 3, sweep: 10, lease: 60 },
+        { pollInterval: 3, sweepInterval: 10, leaseTtl: 60 },
       )
       callbacks.start()
       return {

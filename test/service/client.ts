@@ -1,10 +1,10 @@
 /** A service and requests go in; statuses and bodies come out, each of them checked against the served document. */
 
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { type ApiDocument, readDocument } from './document.ts'
 
 /** What came back. */

@@ -3,18 +3,18 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { appOf } from '../../src/service/control/app-metadata.ts'
-import { isOver, type KeptTask } from '../../src/service/control/start-task.ts'
-import { ledger, ledgerId } from '../../src/service/ledger.ts'
+import { appOf } from '../../src/service/control-plane/conversations/metadata.ts'
+import { isOver, type KeptTask } from '../../src/service/control-plane/starts/start-task.ts'
+import { collection, systemConversationId } from '../../src/service/records/collection.ts'
 import { createService } from '../../src/service/index.ts'
 import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import { userConversations } from '../../src/store/own-records.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { userConversations } from '../../src/store/system-conversations.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import type { ConversationRecord } from '../../src/store/conversation-record.ts'
-import type { Store } from '../../src/store/store.ts'
-import type { SandboxProvider } from '../../src/service/control/sandbox.ts'
+import type { ConversationRecord } from '../../src/store/contract/conversation-record.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import type { SandboxProvider } from '../../src/service/control-plane/sandboxes/provider.ts'
 import { mortal } from './mortal-store.ts'
 import { folder, until } from './sandbox-commands.ts'
 
@@ -117,11 +117,11 @@ const serviceOver = (real: Store, directory: string, most: number) => {
     run: { leaseTtl: 100 },
     maxRuns: 2,
     onFailure: (error) => void (life.isDead() || failures.push(error)),
-    control: {
-      provider: counting(processSandboxes({ directory, specs: SPECS, grace: 100 })),
+    controlPlane: {
+      provider: counting(processSandboxes({ directory, specs: SPECS, killTimeout: 100 })),
       maxSandboxes: most,
-      patience: 2_000,
-      stale: 30,
+      sandboxTimeout: 2_000,
+      staleAfter: 30,
     },
   })
   return {
@@ -138,7 +138,7 @@ const serviceOver = (real: Store, directory: string, most: number) => {
       return { status: response.status, body: (await response.json()) as Record<string, unknown> }
     },
     async end() {
-      await service.control.close()
+      await service.controlPlane.close()
       await engine.close()
       await service.runs.settle()
     },
@@ -146,8 +146,8 @@ const serviceOver = (real: Store, directory: string, most: number) => {
 }
 
 const STORES: readonly (readonly [string, () => Store, number])[] = [
-  ['memory', () => memoryStore(), 40],
-  ['sqlite', () => sqliteStore({ file: ':memory:' }), 20],
+  ['memory', () => memoryStore(), 14],
+  ['sqlite', () => sqliteStore({ file: ':memory:' }), 8],
 ]
 
 const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0 }
@@ -158,14 +158,14 @@ it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
     const real = make()
     const begin = async () => {
       const world = serviceOver(real, place.path, 2)
-      await world.service.control.start()
+      await world.service.controlPlane.start()
       return world
     }
     const worlds = [await begin(), await begin()] as const as [
       Awaited<ReturnType<typeof begin>>,
       Awaited<ReturnType<typeof begin>>,
     ]
-    const tasks = ledger<KeptTask>(real, 'start-tasks')
+    const tasks = collection<KeptTask>(real, 'start-tasks')
     const said = new Map<string, Said[]>()
     const of = (id: string): Said[] => said.get(id) ?? said.set(id, []).get(id) ?? []
     const started: { readonly task: string; readonly conversation: string }[] = []
@@ -185,7 +185,7 @@ it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
         const isBroken = order.do === 'start in' && order.sandbox < 2
         const id = isBroken ? null : (IDS[order.at] ?? null)
         const text = `first ${(texts += 1)}`
-        const boxes = await world.service.control.sandboxes.records()
+        const boxes = await world.service.controlPlane.sandboxes.records()
         const broken = isBroken
           ? (await world.send('POST', '/api/v1/sandboxes?sandbox_spec_id=broken')).body['id']
           : null
@@ -209,7 +209,7 @@ it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
         return
       }
       if ('sandbox' in order) {
-        const box = (await world.service.control.sandboxes.records())[order.sandbox]?.id ?? 'none'
+        const box = (await world.service.controlPlane.sandboxes.records())[order.sandbox]?.id ?? 'none'
         const path = `/api/v1/sandboxes/${box}`
         const { status } = await (order.do === 'end'
           ? world.send('DELETE', path)
@@ -260,15 +260,15 @@ it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
     // All is well again, and there is room for all.
     await Promise.all(worlds.map((world) => world.end()))
     const last = serviceOver(real, place.path, 1_000)
-    const { sandboxes } = last.service.control
-    await last.service.control.start()
+    const { sandboxes } = last.service.controlPlane
+    await last.service.controlPlane.start()
     for (const { id } of await sandboxes.records()) await last.send('POST', `/api/v1/sandboxes/${id}/resume`)
     const all = await until(async () => {
       const now = [...(await tasks.all()).values()]
       return now.every(isOver) ? now : null
     })
     for (const { id } of await sandboxes.records()) await last.send('POST', `/api/v1/sandboxes/${id}/resume`)
-    const waiting = ledger<{ readonly conversation_id: string }>(real, 'pending-messages')
+    const waiting = collection<{ readonly conversation_id: string }>(real, 'pending-messages')
     const records: ConversationRecord[] = []
     for await (const record of userConversations(real)) records.push(record)
     const up = new Set<string>()
@@ -294,7 +294,9 @@ it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
     }
     // What has ended never changes again, and what was taken out never comes back.
     const history = new Map<string, KeptTask | null>()
-    for (const { fact } of await real.read(ledgerId('start-tasks'), { limit: 1_000 }).catch(() => [])) {
+    for (const { fact } of await real
+      .read(systemConversationId('start-tasks'), { limit: 1_000 })
+      .catch(() => [])) {
       const { id, record } = ('value' in fact ? fact.value : null) as unknown as {
         readonly id: string
         readonly record: KeptTask | null
@@ -318,7 +320,7 @@ it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
         ({ task, conversation }) =>
           conversation === id && all.some((one) => one.id === task && one.status === 'ERROR'),
       )
-      const conversation = await last.service.control.lifecycle.engine.open(id)
+      const conversation = await last.service.controlPlane.lifecycle.engine.open(id)
       const { status, users, agents } = await until(async () => {
         const { header, log } = await conversation.state()
         if (['idle', 'running'].includes(header.status) && issued.length > 0) {

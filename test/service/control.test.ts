@@ -5,9 +5,9 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { createService, type ServiceOptions } from '../../src/service/index.ts'
 import { processSandboxes, type ProcessSandboxesOptions } from '../../src/service/node/process-sandboxes.ts'
-import { ledger, ledgerId } from '../../src/service/ledger.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { Store } from '../../src/store/store.ts'
+import { collection, systemConversationId } from '../../src/service/records/collection.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { type Answer, type Client, clientOver, type Query, STORES } from './client.ts'
 import { gate } from './gate.ts'
 import { folder, processesIn, server, until } from './sandbox-commands.ts'
@@ -58,20 +58,20 @@ async function begin(
   const provider =
     place === null
       ? null
-      : processSandboxes({ directory: place.path, grace: 200, healthInterval: 50, ...rest })
+      : processSandboxes({ directory: place.path, killTimeout: 200, healthInterval: 50, ...rest })
   client = await clientOver(store, {
     agent: scriptedAgent(),
     ...options,
-    control: {
+    controlPlane: {
       ...(provider !== null && { provider }),
       ...(most !== undefined && { maxSandboxes: most }),
-      patience: 10_000,
+      sandboxTimeout: 10_000,
     },
   })
   const { service, engine } = client
-  await service.control.start()
+  await service.controlPlane.start()
   ends.push(async () => {
-    await service.control.close()
+    await service.controlPlane.close()
     await engine.close()
     await service.runs.settle()
     if (place !== null) {
@@ -164,13 +164,13 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     const store = make()
     await begin(store)
     const { id, app_conversation_id: made } = await start({ initial_message: say('Once') })
-    const records = ledger<Record<string, unknown>>(store, 'start-tasks')
+    const records = collection<Record<string, unknown>>(store, 'start-tasks')
     const kept = (await records.all()).get(id) as Record<string, unknown>
     const left = { ...kept, owner: 'gone', updated_at: '2020-01-01T00:00:00.000Z', app_conversation_id: null }
     // As if the service had ended right after it made the conversation, and another before it did anything.
     await records.put(id, { ...left, status: 'STARTING_CONVERSATION' })
     await records.put('t2', { ...left, id: 't2', planned_id: 'planned', status: 'WORKING' })
-    await client.service.control.tasks.takeOver()
+    await client.service.controlPlane.tasks.takeOver()
     await until(async () => (await task(id)).status === 'READY' && (await task('t2')).status === 'READY')
     expect([await said(made ?? ''), await said('planned')]).toEqual([['Once'], ['Once']])
     expect((await client.get(`${BASE}/count`)).body).toBe(2)
@@ -182,7 +182,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     const createConversation: Store['createConversation'] = async (given) => {
       if (given?.id !== ID) return real.createConversation(given)
       // As if another service had made it, and deleted it again, while this one was held.
-      await client.service.control.tasks.forget(ID)
+      await client.service.controlPlane.tasks.forget(ID)
       const record = await real.createConversation(given)
       made += 1
       return record
@@ -198,7 +198,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     )
     expect((await client.post(BASE, { conversation_id: ID })).status).toBe(200)
     await until(async () => made === 1 && (await real.getConversation(ID)) === null)
-    expect((await ledger<object>(real, 'start-tasks').all()).size).toBe(0)
+    expect((await collection<object>(real, 'start-tasks').all()).size).toBe(0)
   })
 
   it('knows a UUID in each of its forms, and gives it out once', async () => {
@@ -239,7 +239,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     const store = make()
     await begin(store)
     const { id } = await start()
-    const records = ledger<Record<string, unknown>>(store, 'start-tasks')
+    const records = collection<Record<string, unknown>>(store, 'start-tasks')
     const kept = (await records.all()).get(id) as Record<string, unknown>
     await records.put('t2', {
       ...kept,
@@ -248,7 +248,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
       owner: 'other',
       updated_at: new Date().toISOString(),
     })
-    await client.service.control.tasks.takeOver()
+    await client.service.controlPlane.tasks.takeOver()
     expect((await task('t2')).status).toBe('WORKING')
   })
 
@@ -279,7 +279,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
 })
 
 describe.each(Object.entries(STORES))('finding, over %s', (_, make) => {
-  it("counts what it finds, page by page, whatever the filter; the service's own records are no conversations", async () => {
+  it('counts what it finds, page by page, whatever the filter; system conversations are not among them', async () => {
     const store = make()
     await begin(store)
     const parent = (await start({ title: '100% sure_thing' })).app_conversation_id ?? ''
@@ -521,7 +521,7 @@ describe('sandboxes', () => {
       return Object.fromEntries(items.map((one) => [one.id, one.status]))
     }
     // Begun at once, they have come one after the other all the same.
-    const order = (await client.service.control.sandboxes.records()).map(({ id }) => id)
+    const order = (await client.service.controlPlane.sandboxes.records()).map(({ id }) => id)
     expect(new Set(order)).toEqual(new Set(ids))
     const [a = '', b = '', c = '', d = ''] = order
     expect(await statuses()).toEqual({ [a]: 'PAUSED', [b]: 'PAUSED', [c]: 'RUNNING', [d]: 'RUNNING' })
@@ -543,7 +543,7 @@ describe('sandboxes', () => {
       return boxes.map((box) => box?.status)
     }
     expect(await statuses()).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
-    await first.service.control.close()
+    await first.service.controlPlane.close()
     await begin(store, specs)
     expect(await statuses()).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
     for (const task of tasks) {
@@ -567,10 +567,10 @@ describe('sandboxes', () => {
     const store = memoryStore()
     const { service } = await begin(store, { specs: SPECS })
     const id = await startSandbox('idle')
-    expect((await service.control.sandboxes.state(id)).status).toBe('RUNNING')
-    await ledger<object>(store, 'sandboxes').remove(id)
-    await service.control.sandboxes.sweep()
-    expect(await service.control.sandboxes.state(id)).toMatchObject({ status: 'MISSING' })
+    expect((await service.controlPlane.sandboxes.state(id)).status).toBe('RUNNING')
+    await collection<object>(store, 'sandboxes').remove(id)
+    await service.controlPlane.sandboxes.sweep()
+    expect(await service.controlPlane.sandboxes.state(id)).toMatchObject({ status: 'MISSING' })
     expect(processesIn(id)).toEqual([])
   })
 
@@ -632,8 +632,8 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     await client.post(`${SANDBOXES}/${box}/pause`)
     expect((await client.post(path(ID), say('old'))).status).toBe(201)
     await send('DELETE', `/api/conversations/${ID}`)
-    await client.service.control.pending.deliverAll()
-    await until(async () => (await ledger<object>(store, 'pending-messages').all()).size === 0)
+    await client.service.controlPlane.pending.deliverAll()
+    await until(async () => (await collection<object>(store, 'pending-messages').all()).size === 0)
     await start({ conversation_id: ID })
     expect((await client.post(path(ID), say('new'))).status).toBe(201)
     await until(async () => (await said(ID)).length > 0)
@@ -651,9 +651,9 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     })
     await start({ conversation_id: ID })
     expect((await client.post(path(ID), say('Hello'))).status).toBe(201)
-    const waiting = ledger<object>(store, 'pending-messages')
+    const waiting = collection<object>(store, 'pending-messages')
     const [kept] = await until(async () => {
-      for (const { fact } of await store.read(ledgerId('pending-messages'))) {
+      for (const { fact } of await store.read(systemConversationId('pending-messages'))) {
         if ('value' in fact) return [(fact.value as unknown as { record: object & { id: string } }).record]
       }
       return null
@@ -668,7 +668,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
       expect(await isHeld()).toBe(held)
       // As if the service had ended between the saying and the taking out.
       await waiting.put(kept?.id ?? '', kept ?? {})
-      await client.service.control.pending.deliverAll()
+      await client.service.controlPlane.pending.deliverAll()
       await until(async () => (await waiting.all()).size === 0)
       expect([asked, await said(ID)]).toEqual([1, ['Hello']])
     }
@@ -678,7 +678,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     const store = make()
     await begin(store)
     await start({ conversation_id: ID })
-    const waiting = ledger<object>(store, 'pending-messages')
+    const waiting = collection<object>(store, 'pending-messages')
     const kept = {
       id: 'p1',
       conversation_id: ID,
@@ -688,14 +688,14 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     await waiting.put('p1', kept)
     const engine = createEngine({ store })
     const again = createService({ engine, agent: scriptedAgent() })
-    await again.control.start()
+    await again.controlPlane.start()
     await until(async () => (await waiting.all()).size === 0)
     // As if the first had ended between the saying and the taking out.
     await waiting.put('p1', kept)
-    await again.control.pending.deliverAll()
+    await again.controlPlane.pending.deliverAll()
     await until(async () => (await waiting.all()).size === 0)
     expect(await said(ID)).toEqual(['left'])
-    await again.control.close()
+    await again.controlPlane.close()
     await engine.close()
   })
 })

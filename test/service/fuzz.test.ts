@@ -9,7 +9,7 @@ import { createService, type Service } from '../../src/service/index.ts'
 import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { directoryWorkspace } from '../../src/service/node/workspace.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { action, agent, user } from '../build.ts'
 import { type ApiDocument, type DocumentedOperation, operationAt, readDocument } from './document.ts'
@@ -20,7 +20,7 @@ const KEY = 'the-key-of-the-fuzz'
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND'] as const
 
 /** Requests to each operation. */
-const RUNS = 60
+const RUNS = 25
 /** How long is waited before a request counts as not answered, in milliseconds. */
 const PATIENCE = 20_000
 
@@ -48,14 +48,18 @@ const served = (store: () => ReturnType<typeof memoryStore>) => {
   const service: Service = createService({
     engine,
     keys: [KEY],
-    maxBody: 2 ** 20,
+    maxBodyBytes: 2 ** 20,
     agent: scriptedAgent(),
     secret: 'what seals the keys of the fuzz, long enough',
     askLlm: async () => undefined,
     workspace: directoryWorkspace(join(place.path, 'files')),
     editor: { port: 8001, token: 'of-the-editor' },
-    control: {
-      provider: processSandboxes({ directory: join(place.path, 'sandboxes'), specs: SPECS, grace: 100 }),
+    controlPlane: {
+      provider: processSandboxes({
+        directory: join(place.path, 'sandboxes'),
+        specs: SPECS,
+        killTimeout: 100,
+      }),
       maxSandboxes: 3,
     },
     onFailure: (error) => failures.push(error),
@@ -98,7 +102,7 @@ describe.each([
 
   beforeAll(async () => {
     document = await readDocument(service)
-    const { id } = await service.control.sandboxes.start('sleeper')
+    const { id } = await service.controlPlane.sandboxes.start('sleeper')
     knownAs.set('sandbox_id', ['seeded', id])
   })
   /** What an operation before has deleted is there again. */
@@ -110,7 +114,7 @@ describe.each([
         await conversation.append([user('u1'), agent('g1'), action('a1')])
       }
     }
-    const { sandboxes } = service.control
+    const { sandboxes } = service.controlPlane
     if (path.includes('{sandbox_id}') && (await sandboxes.find('seeded')) === null) {
       await sandboxes.start('folder', 'seeded')
     }
@@ -125,7 +129,7 @@ describe.each([
     expect(saved.status).toBeLessThan(300)
   }
   afterAll(async () => {
-    await service.control.close()
+    await service.controlPlane.close()
     await engine.close()
     await service.runs.settle()
     await engine.store.close()

@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
 import type { Event } from '../../src/event/types.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver, STORES } from './client.ts'
 import { gate } from './gate.ts'
 

@@ -1,14 +1,14 @@
-/** One reader over a feed that is behind or ahead of it: whichever reads first, nothing is given twice and nothing left out. */
+/** Readers of one conversation: each is given everything once, and what is given to all of them is written once. */
 
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { loadLine } from '../../src/event/load.ts'
-import { Feed } from '../../src/service/live/feed.ts'
 import type { Frame } from '../../src/service/live/frame.ts'
+import { FrameCache } from '../../src/service/live/frame-cache.ts'
 import { session } from '../../src/service/live/session.ts'
 import type { StartValues } from '../../src/service/live/start.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { failoverStore } from '../conversation/failover-store.ts'
 import { note, notes } from './live-world.ts'
 
 let engine: Engine
@@ -17,97 +17,134 @@ const stop = new AbortController()
 afterEach(() => engine.close())
 
 const NOTHING: StartValues = { after: null, after_event_id: null, resend_mode: null, after_timestamp: null }
+const ALL: StartValues = { ...NOTHING, resend_mode: 'all' }
 
-/** A conversation that lets nobody read on before it is told to. */
-function held(conversation: Conversation): {
-  readonly conversation: Conversation
-  readonly open: () => void
-} {
-  const gate = Promise.withResolvers<void>()
-  const proxy = new Proxy(conversation, {
-    get(target, name) {
-      if (name === 'subscribe') {
-        return async function* (...args: Parameters<Conversation['subscribe']>) {
-          await gate.promise
-          yield* target.subscribe(...args)
-        }
-      }
-      const value: unknown = Reflect.get(target, name)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-  return { conversation: proxy, open: gate.resolve }
-}
-
-/** What is given up to a position, as positions and types. */
-async function until(frames: AsyncGenerator<Frame, void>, position: number): Promise<string[]> {
-  const all: string[] = []
-  for await (const frame of frames) {
-    if (frame.type !== 'state') all.push(`${frame.type} ${frame.position}`)
-    if (frame.type === 'event' && frame.position === position) return all
+/** What is given up to the first frame that fits. */
+async function until(
+  frames: AsyncGenerator<Frame, void>,
+  fits: (frame: Frame) => boolean,
+): Promise<readonly Frame[]> {
+  const all: Frame[] = []
+  for (;;) {
+    const { value } = await frames.next()
+    if (value === undefined) return all
+    all.push(value)
+    if (fits(value)) return all
   }
-  return all
 }
 
-describe('a reader and its feed', () => {
+const isEvent =
+  (position: number) =>
+  (frame: Frame): boolean =>
+    frame.type === 'event' && frame.position === position
+
+/** As types and positions, but for the full state. */
+const placesOf = (frames: readonly Frame[]): string[] =>
+  frames.filter(({ type }) => type !== 'state').map(({ type, position }) => `${type} ${position}`)
+
+describe('a reader', () => {
   it.each([
     ['nothing of the log', NOTHING, 5],
     ['the log after a position', { ...NOTHING, after: 1 }, 2],
-    ['the log after the end', { ...NOTHING, after: 4 }, 5],
-    ['the whole log', { ...NOTHING, resend_mode: 'all' as const }, 0],
-  ])('a feed that has yet to read what the reader has: %s', async (_, start, from) => {
+    ['the log after its end', { ...NOTHING, after: 4 }, 5],
+    ['the whole log', ALL, 0],
+  ])('is given %s, and all that is appended after it had asked', async (_, start, from) => {
     engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
-    await conversation.append(notes(0, 2))
-    const late = held(conversation)
-    const feed = new Feed(late.conversation, 1_000_000)
-    await feed.start()
-    await conversation.append(notes(2, 3))
-    const frames = await session({ engine, conversation, feed, signal: stop.signal }, start)
-    const given = until(frames, 6)
-    // The reader is behind the feed's own place, or before it, when the feed begins to read.
-    await new Promise((resolve) => setImmediate(resolve))
-    late.open()
+    await conversation.append(notes(0, 5))
+    const cache = new FrameCache(1_000_000)
+    const frames = await session({ engine, conversation, cache, signal: stop.signal }, start)
+    // Nothing was read yet.
     await conversation.append([note('n5'), note('n6')])
+    const given = placesOf(await until(frames, isEvent(6)))
     const events = Array.from({ length: 7 - from }, (__, i) => `event ${from + i}`)
-    const marker = from === 5 ? 0 : events.indexOf('event 4') + 1
-    expect(await given).toEqual(events.toSpliced(marker, 0, 'caught_up 4'))
-    feed.stop()
+    expect(given.filter((place) => place.startsWith('event'))).toEqual(events)
+    expect(given.filter((place) => place.startsWith('caught_up')).length).toBeLessThanOrEqual(1)
+    await frames.return()
   })
 
-  it('a line that is no event is passed over, and is no reason to wait', async () => {
+  it('passes over a line that is no event', async () => {
     engine = createEngine({ store: memoryStore() })
     const { id } = await engine.create()
     await engine.store.append(id, [note('n0'), loadLine('{"kind":"NewsEvent"}').fact], { mode: 'import' })
     const conversation = await engine.open(id)
-    const feed = new Feed(conversation, 1_000_000)
-    await feed.start()
-    const all = { ...NOTHING, resend_mode: 'all' as const }
-    const frames = await session({ engine, conversation, feed, signal: stop.signal }, all)
-    const given = until(frames, 3)
-    await new Promise((resolve) => setImmediate(resolve))
+    const cache = new FrameCache(1_000_000)
+    const frames = await session({ engine, conversation, cache, signal: stop.signal }, ALL)
+    const before = await until(frames, ({ type }) => type === 'caught_up')
     await engine.store.append(id, [loadLine('{"kind":"OtherEvent"}').fact, note('n3')], { mode: 'import' })
-    expect(await given).toEqual(['event 0', 'caught_up 1', 'event 3'])
-    feed.stop()
+    const after = await until(frames, isEvent(3))
+    expect(placesOf([...before, ...after])).toEqual(['event 0', 'caught_up 1', 'event 3'])
+    await frames.return()
+  })
+
+  it('is told when the log has no longer what it was given, and is given the log anew (law B3)', async () => {
+    const { store, failOver } = await failoverStore()
+    engine = createEngine({ store })
+    const conversation = await engine.open('c')
+    await conversation.append(notes(0, 4))
+    const cache = new FrameCache(1_000_000)
+    const frames = await session({ engine, conversation, cache, signal: stop.signal }, ALL)
+    await until(frames, ({ type }) => type === 'caught_up')
+    await failOver(2, false)
+    await store.append('c', [note('other')])
+    const given = await until(frames, ({ type }) => type === 'caught_up')
+    expect(given.map(({ type, position }) => `${type} ${position}`)).toEqual([
+      'reset -1',
+      'state -1',
+      'event 0',
+      'event 1',
+      'event 2',
+      'caught_up 2',
+    ])
+    expect(given[1]?.text('event')).toContain('"event_count":3')
+    await frames.return()
   })
 })
 
-describe('a feed', () => {
-  it.each([
-    ['characters', 5_000, 100, 'x'.repeat(500)],
-    ['frames', 2 ** 40, 5_000, 'x'],
-  ])('keeps the latest within a bound of %s', async (_, bytes, count, text) => {
+const logged = (seq: number, text: string) => {
+  const event = note(`n${seq}`, text)
+  return { type: 'event' as const, seq, id: `n${seq}`, parentId: null, fact: event }
+}
+
+describe('frames', () => {
+  it('are written once for all readers, of events and of deltas', async () => {
     engine = createEngine({ store: memoryStore() })
     const conversation = await engine.create()
-    const feed = new Feed(conversation, bytes)
-    await feed.start()
-    await conversation.append(notes(0, count, text))
-    await expect.poll(() => feed.position).toBe(count - 1)
-    const kept = Array.from({ length: feed.next - feed.first }, (_none, at) => feed.at(feed.first + at))
-    expect(kept.at(-1)?.position).toBe(count - 1)
-    expect(kept.length).toBeLessThanOrEqual(4_096)
-    expect(kept.reduce((sum, entry) => sum + (entry?.frame?.size ?? 0), 0)).toBeLessThanOrEqual(bytes)
-    expect(feed.first).toBeGreaterThan(0)
-    feed.stop()
+    const cache = new FrameCache(1_000_000)
+    const open = () => session({ engine, conversation, cache, signal: stop.signal }, ALL)
+    const readers = await Promise.all([open(), open(), open()])
+    for (const frames of readers) await until(frames, ({ type }) => type === 'caught_up')
+    conversation.publish({ kind: 'StreamingDeltaEvent', content: 'Hel' })
+    await conversation.append(note('n0'))
+    const given = await Promise.all(readers.map((frames) => until(frames, isEvent(0))))
+    for (const [delta, event] of given) {
+      expect([delta?.type, event?.type]).toEqual(['delta', 'event'])
+      expect(delta).toBe(given[0]?.[0])
+      expect(event).toBe(given[0]?.[1])
+    }
+    for (const frames of readers) await frames.return()
+  })
+
+  it('are kept within a bound, the latest of them, and the last one however long it is', () => {
+    const cache = new FrameCache(10_000)
+    const items = Array.from({ length: 100 }, (_, seq) => logged(seq, 'x'.repeat(500)))
+    const frames = items.map((item) => cache.event(item))
+    expect(cache.size).toBeLessThanOrEqual(10_000)
+    const kept = items.filter((item, at) => cache.event(item) === frames[at])
+    // The first look at one that was evicted puts it in the place of others, so that only these tell.
+    expect(kept.length).toBeLessThan(20)
+    expect(cache.event(items.at(-1) as (typeof items)[0])?.position).toBe(99)
+    const long = logged(100, 'x'.repeat(50_000))
+    expect(cache.event(long)).toBe(cache.event(long))
+    cache.event(logged(101, 'x'))
+    expect(cache.size).toBeLessThan(10_000)
+  })
+
+  it('are those of an event at its own place: a fork holds the same event', () => {
+    const cache = new FrameCache(10_000)
+    const item = logged(3, 'x')
+    expect(cache.event(item)?.position).toBe(3)
+    expect(cache.event({ ...item, seq: 5 })?.position).toBe(5)
+    expect(cache.event({ ...item, seq: 5, fact: note('n3', 'y') })?.text('event')).toContain('"y"')
   })
 })

@@ -9,8 +9,8 @@ import type { Event } from '../../src/event/types.ts'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.ts'
 import { listen, type Listening } from '../../src/service/node/server.ts'
 import { createSockets, type SocketOptions, type Sockets } from '../../src/service/node/sockets.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { Store } from '../../src/store/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 
 /** What a world is made of. */
@@ -68,13 +68,13 @@ export async function world(options: WorldOptions = {}): Promise<World> {
   const failures: unknown[] = []
   const onFailure = (error: unknown): void => void failures.push(error)
   const service = createService({ engine, onFailure, ...rest })
-  const sockets = createSockets(service, { grace: 1_000, ...socketOptions })
+  const sockets = createSockets(service, { closeTimeout: 1_000, ...socketOptions })
   const server = await listen({
     fetch: service.fetch,
     port: 0,
     upgrade: sockets.upgrade,
-    closing: sockets.close,
-    grace: 2_000,
+    onShutdown: sockets.close,
+    shutdownTimeout: 2_000,
   })
   const clients = new Set<Client>()
   return {

@@ -1,7 +1,7 @@
 /** A store goes in, the store of a process that can be held and killed comes out: what was asked before is done, later the rest, or never. */
 
 import { ColloquyError } from '../../src/event/errors.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 
 /** A store, and the death of whoever uses it. */
 export interface Mortal {

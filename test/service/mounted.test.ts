@@ -3,15 +3,19 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { createContext, runInContext } from 'node:vm'
 import { Hono } from 'hono'
 import { rolldown } from 'rolldown'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
+import { writeProbe } from '../../src/service/observe/readiness.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { createService, scriptedAgent, type Service } from '../../src/service/index.ts'
 import { VERSION } from '../../src/service/version.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { Store } from '../../src/store/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 
 type Handler = (request: Request) => Response | Promise<Response>
 
@@ -111,12 +115,64 @@ describe('the service is ready', () => {
     }
     expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
     broken = true
-    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not answer.' }])
+    expect(await ask('/ready')).toEqual([503, { detail: 'The store does not respond.' }])
     broken = false
     expect(await ask('/ready')).toEqual([200, { status: 'ready' }])
     live.close()
     expect(await ask('/ready')).toEqual([503, { detail: 'The service is going away.' }])
     expect(await ask('/health')).toEqual([200, { status: 'ok' }])
+  })
+})
+
+describe('a full store', () => {
+  it('is not ready to be written to, is asked now and then, and is ready again when there is room', async () => {
+    const store = memoryStore()
+    let full = false
+    let writes = 0
+    const saveSnapshot: Store['saveSnapshot'] = async (...given) => {
+      writes += 1
+      if (full) throw new ColloquyError('store_full', 'The disk is full.')
+      return store.saveSnapshot(...given)
+    }
+    let time = 0
+    const canWrite = writeProbe({ ...store, saveSnapshot }, () => time)
+    expect([await canWrite(), await canWrite(), writes]).toEqual([true, true, 2])
+    full = true
+    expect(await canWrite()).toBe(true)
+    time = 5_000
+    expect([await canWrite(), await canWrite(), writes]).toEqual([false, false, 3])
+    full = false
+    time = 10_000
+    expect([await canWrite(), writes]).toEqual([true, 4])
+    full = true
+    const engine = createEngine({ store: { ...store, saveSnapshot } })
+    onTestFinished(() => engine.close())
+    const service = createService({ engine })
+    const response = await service.fetch(new Request('http://localhost/ready'))
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      { detail: 'The store is full: nothing can be written.' },
+    ])
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+  })
+
+  it('is told by a database that has no room left', async () => {
+    const database = new DatabaseSync(':memory:')
+    const store = sqliteStore({ database })
+    const engine = createEngine({ store })
+    onTestFinished(() => engine.close().then(() => store.close()))
+    await store.createConversation({ id: 'c' })
+    const { page_count: pages } = database.prepare('PRAGMA page_count').get() as {
+      readonly page_count: number
+    }
+    database.exec(`PRAGMA max_page_count = ${pages}`)
+    const ask = async (path: string) =>
+      createService({ engine }).fetch(new Request(`http://localhost${path}`))
+    expect((await ask('/ready')).status).toBe(503)
+    database.exec('PRAGMA max_page_count = 1000000')
+    expect((await ask('/ready')).status).toBe(200)
+    // What the probe writes is no event, and no conversation that anybody is shown.
+    expect(await (await ask('/api/conversations/count')).json()).toBe(1)
   })
 })
 

@@ -2,16 +2,20 @@
 
 import { type Context, propagation, trace, type Tracer, type TracerProvider } from '@opentelemetry/api'
 import { afterEach, describe, expect, it } from 'vitest'
-import { memoryStore } from '../../src/store/memory.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import type { Event } from '../../src/event/types.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { type LeftOut, requestRecord } from '../../src/messages/prefix.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { createMetrics } from '../../src/service/observe/metrics.ts'
-import type { LogLine } from '../../src/service/observe/observe.ts'
+import type { RequestLogLine } from '../../src/service/observe/observe.ts'
 import { tracing } from '../../src/service/observe/tracing.ts'
 import { clientOver } from './client.ts'
 import { world } from './live-world.ts'
 
 describe('the log', () => {
   it('has a line for each request, with the id that the answer carries', async () => {
-    const lines: LogLine[] = []
+    const lines: RequestLogLine[] = []
     const client = await clientOver(memoryStore(), { log: (line) => lines.push(line), keys: ['the-key'] })
     lines.length = 0
     const one = await client.send('/api/shared-events/search?conversation_id=private-search-text')
@@ -43,37 +47,30 @@ describe('the log', () => {
   })
 
   it('has a line for each socket when it closes, with the id that the upgrade answers', async () => {
-    const lines: LogLine[] = []
+    const lines: RequestLogLine[] = []
     const here = await world({ log: (line) => lines.push(line), keys: ['the-key'] })
     await here.conversation()
     const upgraded: unknown[] = []
-    const codes: number[] = []
-    for (const [headers, code] of [
-      [{ 'x-session-api-key': 'the-key', 'x-request-id': 'mine-2' }, 1_000],
-      [{ 'x-session-api-key': 'wrong-key' }, 4_001],
-    ] as const) {
-      const { socket, closed } = here.connect('c', { headers })
-      socket.once('upgrade', (response) => upgraded.push(response.headers['x-request-id']))
-      socket.once('message', () => socket.close(code))
-      codes.push((await closed).code)
-    }
+    const wrong = here.connect('c', { headers: { 'x-session-api-key': 'wrong-key' } })
+    await expect(wrong.raw).rejects.toThrow('401')
+    const { socket, closed } = here.connect('c', {
+      headers: { 'x-session-api-key': 'the-key', 'x-request-id': 'mine-2' },
+    })
+    socket.once('upgrade', (response) => upgraded.push(response.headers['x-request-id']))
+    socket.once('message', () => socket.close(1_000))
+    await closed
     await expect.poll(() => lines.length).toBe(2)
-    expect(lines).toMatchObject(
-      codes.map((code, at) => ({
-        message: 'socket',
-        path: '/sockets/events/c',
-        status: 101,
-        close_code: code,
-        request_id: upgraded[at],
-      })),
-    )
+    expect(lines).toMatchObject([
+      { message: 'socket', path: '/sockets/events/c', status: 401 },
+      { message: 'socket', path: '/sockets/events/c', status: 101, close_code: 1_000, request_id: 'mine-2' },
+    ])
     expect(upgraded[0]).toBe('mine-2')
     expect(JSON.stringify(lines)).not.toMatch(/the-key|wrong-key/)
     await here.end()
   })
 
   it('ties a failure to its request, and tells the client nothing of it', async () => {
-    const lines: LogLine[] = []
+    const lines: RequestLogLine[] = []
     const failures: [unknown, string][] = []
     const store = { ...memoryStore(), search: () => Promise.reject(new Error('the disk is on fire')) }
     const { service } = await clientOver(store, {
@@ -91,6 +88,21 @@ describe('the log', () => {
     })
     expect(failures).toEqual([[new Error('the disk is on fire'), response.headers.get('x-request-id')]])
   })
+})
+
+/** Replies with signed parts, on the record of its request. */
+const step: Step = function* ({ messages, onPrefix, after }) {
+  const { leftOut: _, ...record } = requestRecord(toAnthropic(messages, { onPrefix })) ?? { leftOut: [] }
+  const thinking_blocks = [1, 2].map((n) => ({ thinking: `thought ${n}`, signature: `signed ${n}` }))
+  const reply = { ...record, after }
+  const llm_message = { role: 'assistant', content: [{ text: 'Well.' }], thinking_blocks, reply } as const
+  yield { kind: 'MessageEvent', source: 'agent', llm_message }
+}
+
+const prompt = (text: string): Event => ({
+  kind: 'SystemPromptEvent',
+  system_prompt: { text },
+  tools: [],
 })
 
 describe('the measures', () => {
@@ -112,6 +124,28 @@ describe('the measures', () => {
     expect(body).toContain('colloquy_http_requests_in_flight 1\n')
     for (const line of body.trim().split('\n'))
       expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{[^}]*\})? [\d.e+-]+)$/)
+  })
+
+  it('count the signed parts that requests leave out, by reason, and the caller hears of them too', async () => {
+    const heard: LeftOut[] = []
+    const run = { onPrefix: (left: LeftOut) => void heard.push(left) }
+    const { engine, get, service } = await clientOver(memoryStore(), { agent: () => step, run })
+    const conversation = await engine.create()
+    const say = async (...events: Event[]): Promise<string> => {
+      for (const event of events) await conversation.append(event)
+      await conversation.sendMessage('Go on.')
+      await service.runs.start(conversation)
+      await service.runs.settle()
+      const { body } = await get<string>('/metrics')
+      return (body.match(/^colloquy_signed_parts_left_out_total.*$/gm) ?? []).join(' ')
+    }
+    expect(await say(prompt('Be brief.'))).toBe('')
+    expect(await say()).toBe('')
+    expect(await say(prompt('Be kind.'))).toBe('colloquy_signed_parts_left_out_total{reason="prefix"} 4')
+    expect(await say()).toBe('colloquy_signed_parts_left_out_total{reason="prefix"} 8')
+    expect(heard.map(({ reason, parts }) => [reason, parts])).toEqual(heard.map(() => ['prefix', 2]))
+    expect(heard).toHaveLength(4)
+    await engine.close()
   })
 
   it('are written as the format wants them, and cannot grow without end', () => {

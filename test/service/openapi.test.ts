@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { clientOver } from './client.ts'
 import type { Schema } from './document.ts'
 

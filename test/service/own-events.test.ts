@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { agent, user } from '../build.ts'
 import { type Client, clientOver, STORES } from './client.ts'
 

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Page } from '../../src/store/query.ts'
-import { type Paging, pageOf } from '../../src/service/control/page.ts'
+import type { Page } from '../../src/store/contract/query.ts'
+import { type Paging, pageOf } from '../../src/service/control-plane/page.ts'
 
 interface Row {
   readonly key: string

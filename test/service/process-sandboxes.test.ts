@@ -2,9 +2,10 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { SandboxState } from '../../src/service/control/sandbox.ts'
+import type { SandboxState } from '../../src/service/control-plane/sandboxes/provider.ts'
 import {
   processSandboxes,
   type ProcessSandboxes,
@@ -17,7 +18,7 @@ let sandboxes: ProcessSandboxes
 const children: ChildProcess[] = []
 
 const begin = (options: Partial<ProcessSandboxesOptions>): ProcessSandboxes =>
-  (sandboxes = processSandboxes({ directory: place.path, healthInterval: 30, grace: 300, ...options }))
+  (sandboxes = processSandboxes({ directory: place.path, healthInterval: 30, killTimeout: 300, ...options }))
 
 const sh = (script: string): readonly string[] => ['/bin/sh', '-c', script]
 
@@ -76,8 +77,6 @@ describe('a sandbox', () => {
     await until(isHeld)
     expect((await sandboxes.state('a', 's'))?.status).toBe('PAUSED')
     const held = statSync(ticks).size
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(statSync(ticks).size).toBe(held)
     const pids = processesIn(place.path).map(({ pid }) => pid)
     await sandboxes.pause('a')
     await sandboxes.resume('a', 's')
@@ -140,12 +139,16 @@ describe('a sandbox', () => {
 
   it('that is held is asked to end, and heard', async () => {
     begin({
-      grace: 10_000,
-      specs: [{ id: 's', command: sh(`trap 'echo bye > bye; exit 0' TERM; while :; do sleep 0.01; done`) }],
+      killTimeout: 10_000,
+      specs: [
+        {
+          id: 's',
+          command: sh(`trap 'echo bye > bye; exit 0' TERM; touch ready; while :; do sleep 0.01; done`),
+        },
+      ],
     })
     await sandboxes.start('a', 's')
-    await until(() => running().length > 0)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await until(() => existsSync(join(place.path, 'a/workspace/ready')))
     await sandboxes.pause('a')
     await sandboxes.close()
     expect(existsSync(join(place.path, 'a/workspace/bye'))).toBe(true)
@@ -171,7 +174,7 @@ describe('a sandbox', () => {
     await sandboxes.start('a', 's')
     const { status_detail: detail } = await reaches('ERROR')
     expect(detail).toMatch(
-      /did not answer \/alive within 150 ms: it cannot be reached \(ECONNREFUSED\).*waiting/s,
+      /did not serve \/alive within 150 ms: it cannot be reached \(ECONNREFUSED\).*waiting/s,
     )
     await until(() => running().length === 0)
   })
@@ -181,16 +184,18 @@ describe('a sandbox', () => {
     await sandboxes.start('a', 's')
     const { exposed_urls: urls } = await reaches('RUNNING')
     await fetch(`${urls?.[0]?.url}/sick`)
-    expect((await reaches('ERROR')).status_detail).toMatch(/no more: it answers 500/)
+    expect((await reaches('ERROR')).status_detail).toMatch(/no more: it responds with 500/)
     await sandboxes.resume('a', 's')
     await reaches('RUNNING')
     expect(running()).toHaveLength(1)
   })
 
   it('leaves no process when its command ends, and none that left its group', async () => {
-    begin({ specs: [{ id: 's', command: sh('env -i sleep 1000 & setsid sleep 1000 & echo up; sleep 0.2') }] })
+    const command = sh('mkfifo end; env -i sleep 1000 & setsid sleep 1000 & read line < end')
+    begin({ specs: [{ id: 's', command }] })
     await sandboxes.start('a', 's')
     await until(() => running().length >= 3)
+    await writeFile(join(place.path, 'a/workspace/end'), 'now\n')
     await reaches('ERROR')
     await until(() => running().length === 0)
   })
@@ -255,19 +260,19 @@ await sandboxes.start('a', 's')
 await sandboxes.start('b', 's')
 await sandboxes.pause('b')
 console.log('up')
-if (process.argv[2] === 'exit') setTimeout(() => process.exit(0), 300)
-else setInterval(() => undefined, 1000)
+process.stdin.once('data', () => process.exit(0))
 `
   it.each([['SIGKILL'], ['SIGTERM'], ['SIGINT'], ['exit']] as const)(
     'when the service is ended by %s',
     async (how) => {
       const child = spawn(process.execPath, ['--input-type=module', '-e', script, place.path, how], {
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: ['pipe', 'pipe', 'inherit'],
       })
       children.push(child)
       await new Promise((resolve) => child.stdout.once('data', resolve))
       await until(() => running().length >= 5)
-      if (how !== 'exit') child.kill(how)
+      if (how === 'exit') child.stdin.write('now')
+      else child.kill(how)
       await until(() => child.exitCode !== null || child.signalCode !== null)
       await until(() => running().length === 0)
     },
@@ -275,7 +280,7 @@ else setInterval(() => undefined, 1000)
 
   it('also when the watchdog was ended before', async () => {
     const child = spawn(process.execPath, ['--input-type=module', '-e', script, place.path, 'stay'], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'inherit'],
     })
     children.push(child)
     await new Promise((resolve) => child.stdout.once('data', resolve))

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { directoryWorkspace } from '../../src/service/node/workspace.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'
 
 const SHARED = '0123456789abcdef0123456789abcdef'
@@ -96,7 +96,7 @@ const BODIES: readonly Row[] = [
   invalid(
     'a body nested too deep',
     post(C, '['.repeat(1_000) + ']'.repeat(1_000)),
-    ['body', ...Array.from({ length: 8 }, () => 0)],
+    ['body', ...Array.from({ length: 10 }, () => 0), '…'],
     'value_error',
   ),
   [
@@ -176,7 +176,7 @@ describe('is refused', () => {
     const store = memoryStore()
     client = await clientOver(store, {
       keys: ['the-key'],
-      maxBody: MOST,
+      maxBodyBytes: MOST,
       workspace: directoryWorkspace(root),
     })
     await store.createConversation({ id: SHARED, public: true })

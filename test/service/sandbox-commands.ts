@@ -56,7 +56,7 @@ export function childrenOf(parent: number, name: string): number[] {
 }
 
 /** Waits until something is true, and gives it. */
-export async function until<T>(look: () => T | Promise<T>, patience = 20_000): Promise<NonNullable<T>> {
+export async function until<T>(look: () => T | Promise<T>, patience = 300_000): Promise<NonNullable<T>> {
   const end = performance.now() + patience
   for (;;) {
     const found = await look()

@@ -69,7 +69,7 @@ describe('closing', () => {
         order.push('answered')
         return new Response('slow')
       },
-      async closing() {
+      async onShutdown() {
         order.push('closing')
         stream.open()
       },
@@ -96,9 +96,9 @@ describe('closing', () => {
   it('cuts off who does not come to an end, once it has waited', async () => {
     const server = await start({
       fetch: () => new Promise<never>(() => undefined),
-      closing: () => new Promise<never>(() => undefined),
+      onShutdown: () => new Promise<never>(() => undefined),
       upgrade: (_request, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'),
-      grace: 30,
+      shutdownTimeout: 30,
     })
     const waiting = dial(server, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     const upgraded = dial(server, `GET / HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
@@ -119,7 +119,7 @@ describe('what is no request', () => {
       'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
       400,
     ],
-    ['no host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['no host in HTTP/1.1', 'GET / HTTP/1.1\r\n\r\n', 400],
     ['a host that is none', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400],
   ])('is answered: %s', async (_what, text, status) => {
     const server = await start()
@@ -127,10 +127,52 @@ describe('what is no request', () => {
     expect(await said).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect((await fetch(server.url)).status).toBe(200)
   })
+})
 
-  it('is a socket where none are served', async () => {
-    const { said } = dial(await start(), `GET /sockets HTTP/1.1\r\nHost: localhost\r\n${UPGRADE}`)
-    expect(await said).toMatch(/^HTTP\/1\.1 404 [^]*\{"detail":"Not Found"\}$/)
+it.each([true, false])('HTTP/1.0 without a host is answered, to this machine only: %s', async (onlyLocal) => {
+  const server = await start({ onlyLocal })
+  const { said } = dial(server, 'GET /health HTTP/1.0\r\n\r\n')
+  expect(await said).toMatch(/^HTTP\/1\.[01] 200 /)
+})
+
+const echo = async (request: Request): Promise<Response> => {
+  const { pathname } = new URL(request.url)
+  const names = [...request.headers.keys()].toSorted().join()
+  return new Response(`${request.method} ${pathname} ${names} ${await request.text()}|`)
+}
+
+describe('a request that offers another protocol', () => {
+  /** What curl and Java's HttpClient send of themselves over plain HTTP/1.1. */
+  const OFFER = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
+  it.each<[string, Partial<ListenOptions>]>([
+    ['where sockets are served', { upgrade: (_request, socket) => void socket.destroy() }],
+    ['where none are', {}],
+  ])('is answered as any other, again and again on one connection: %s', async (_where, options) => {
+    const server = await start({ fetch: echo, ...options })
+    const head = `Host: localhost\r\n${OFFER}`
+    const { socket, said } = dial(server, `GET /a HTTP/1.1\r\n${head}X-A: \xe9\r\n\r\n`)
+    await new Promise((resolve) => socket.once('data', resolve))
+    socket.write(`POST /b HTTP/1.1\r\n${head}Content-Length: 5\r\n\r\nhel`)
+    socket.write('lo')
+    await new Promise((resolve) => socket.once('data', resolve))
+    socket.write(`POST /c HTTP/1.1\r\n${head}Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n`)
+    await new Promise((resolve) => socket.once('data', resolve))
+    socket.write('GET /d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    const bodies = [...(await said).matchAll(/(GET|POST) (\/\w) [^|]*\|/g)].map(([text]) => text.split(' '))
+    expect(bodies.map(([method, path, , text]) => [method, path, text])).toEqual([
+      ['GET', '/a', '|'],
+      ['POST', '/b', 'hello|'],
+      ['POST', '/c', 'hi|'],
+      ['GET', '/d', '|'],
+    ])
+  })
+
+  it('ends with the server as any other', async () => {
+    const server = await start({ upgrade: (_request, socket) => void socket.destroy(), fetch: echo })
+    const { socket, said } = dial(server, `GET /a HTTP/1.1\r\nHost: localhost\r\n${OFFER}\r\n`)
+    await new Promise((resolve) => socket.once('data', resolve))
+    await server.close()
+    expect(await said).toContain('GET /a')
   })
 })
 

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { directoryWorkspace } from '../../src/service/node/workspace.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { type Client, clientOver } from './client.ts'
 import { folder } from './sandbox-commands.ts'
 

@@ -1,27 +1,27 @@
 /** Snapshots: their parts, what they hold and let go, what spoils them; the laws R7 to R9 hold the rest. */
 
 import { describe, expect, it } from 'vitest'
-import { hashText } from '../../src/event/hash.ts'
+import { hashText } from '../../src/event/short-hash.ts'
 import type { Event } from '../../src/event/types.ts'
-import { isOnPath } from '../../src/log/ancestry.ts'
-import { findEntry, listReports } from '../../src/log/log.ts'
-import { seal, unseal } from '../../src/log/skeleton/sealed.ts'
-import { leaves, stateAt, switchTo } from '../../src/state/at.ts'
-import { droppedAnswers } from '../../src/state/dropped.ts'
+import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { findEventIn, listWarningsIn } from '../../src/log/log.ts'
+import { seal, unseal } from '../../src/log/columnar/sealed.ts'
+import { listLeavesIn, stateAt, switchTo } from '../../src/state/at.ts'
+import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import {
   canReduce,
-  compact,
+  evict,
   decodeSnapshot,
   encodeParts,
   encodeSnapshot,
-  isHeld,
+  isEvicted,
   type SnapshotPart,
 } from '../../src/state/snapshot.ts'
 import { CHUNK_LABEL, CHUNK_SIZE, FOLD_VERSION, HEAD_LABEL } from '../../src/state/snapshot/version.ts'
 import type { State } from '../../src/state/state.ts'
-import { viewEvents } from '../../src/view/view.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 
 const pause = (id: string, more: Partial<Event> = {}): Event => ({ kind: 'PauseEvent', id, ...more }) as Event
 const message = (id: string, text: string): Event => ({
@@ -92,30 +92,35 @@ describe('what a snapshot holds', () => {
   const whole = replay(LOG)
   const states: readonly [string, State][] = [
     ['opened', opened(encodeSnapshot(whole))],
-    ['compacted', compact(whole)],
+    ['compacted', evict(whole)],
   ]
 
   it.each(states)('%s: the state, and of bodies those of the view and the open calls', (_, state) => {
     expect(encodeState(state)).toBe(encodeState(whole))
-    expect([...viewEvents(state.branch.view)].map((item) => item.event)).toEqual(
-      [...viewEvents(whole.branch.view)].map((item) => item.event),
+    expect([...viewEventsIn(state.branch.view)].map((item) => item.event)).toEqual(
+      [...viewEventsIn(whole.branch.view)].map((item) => item.event),
     )
     const held = [...state.log.entries].filter((entry) => entry.event !== null).map((entry) => entry.id)
     expect(held).toEqual(['a1', 'o1', 'm2', 'a2'])
     expect(Object.isFrozen(state.header)).toBe(true)
-    expect(droppedAnswers(state.branch)).toEqual([{ id: 'o2', reason: 'duplicate_answer' }])
-    expect(listReports(state.log)).toEqual(listReports(whole.log))
-    expect(leaves(state.log).map((entry) => entry.id)).toEqual(['p1', 'a2'])
+    expect(listDroppedResultsIn(state.branch)).toEqual([{ id: 'o2', reason: 'duplicate_result' }])
+    expect(listWarningsIn(state.log)).toEqual(listWarningsIn(whole.log))
+    expect(listLeavesIn(state.log).map((entry) => entry.id)).toEqual(['p1', 'a2'])
   })
 
   it.each(states)('%s: what was let go says so, and nothing goes on from there', (_, state) => {
-    const [m1, c1, a2] = ['m1', 'c1', 'a2'].map((id) => findEntry(state.log, id))
-    expect([m1, c1, a2].map((entry) => entry !== undefined && isHeld(entry))).toEqual([false, false, true])
-    expect(codeOf(() => stateAt(state, 'c1'))).toBe('not_held')
-    expect(codeOf(() => switchTo(state, 'p1'))).toBe('not_held')
+    expect(['m1', 'c1', 'a2', 'nowhere'].map((id) => isEvicted(state, id))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+    expect(['m1', 'a2'].map((id) => isEvicted(whole, id))).toEqual([false, false])
+    expect(codeOf(() => stateAt(state, 'c1'))).toBe('evicted')
+    expect(codeOf(() => switchTo(state, 'p1'))).toBe('evicted')
     expect(codeOf(() => stateAt(state, 'nowhere'))).toBe('unknown_event')
     expect(canReduce(state, pause('p2', { parent_id: 'm1' }))).toBe(false)
-    expect(codeOf(() => reduce(state, pause('p2', { parent_id: 'm1' })))).toBe('not_held')
+    expect(codeOf(() => reduce(state, pause('p2', { parent_id: 'm1' })))).toBe('evicted')
     const move: Event = { kind: 'ConversationStateUpdateEvent', id: 'u2', key: 'leaf_event_id', value: 'p1' }
     expect(canReduce(state, move)).toBe(false)
     expect(canReduce(whole, move)).toBe(true)
@@ -136,21 +141,21 @@ describe('what a snapshot holds', () => {
       now = reduce(now, fact)
     }
     expect(encodeState(now)).toBe(encodeState(replay([...LOG, ...facts])))
-    expect(encodeState(compact(now))).toBe(encodeState(now))
-    const [m1, o3] = ['m1', 'o3'].map((id) => findEntry(now.log, id))
-    expect(m1 !== undefined && o3 !== undefined && isOnPath(m1, o3)).toBe(true)
+    expect(encodeState(evict(now))).toBe(encodeState(now))
+    const [m1, o3] = ['m1', 'o3'].map((id) => findEventIn(now.log, id))
+    expect(m1 !== undefined && o3 !== undefined && isOnPathIn(m1, o3)).toBe(true)
   })
 
   it('changes nothing of the state that was compacted', () => {
     const before = encodeState(whole)
-    compact(whole)
+    evict(whole)
     expect(encodeState(whole)).toBe(before)
     expect(stateAt(whole, 'm1').log.entries.length).toBe(1)
   })
 
   it('of an empty log it is empty', () => {
     const empty = replay([], { conversationId: 'c' })
-    expect(compact(empty)).toBe(empty)
+    expect(evict(empty)).toBe(empty)
     const state = opened(encodeSnapshot(empty), 'c')
     expect(encodeState(reduce(state, pause('p')))).toBe(encodeState(reduce(empty, pause('p'))))
   })
@@ -214,13 +219,13 @@ describe('the parts', () => {
     const again = encodeSnapshot(opened(whole))
     expect(again).toEqual(whole)
     expect(again[1]?.bytes).toBe(whole[1]?.bytes)
-    expect(compact(compact(state)).log.index.skeleton?.chunks[0]?.bytes).toEqual(whole[1]?.bytes)
+    expect(evict(evict(state)).log.index.columns?.chunks[0]?.bytes).toEqual(whole[1]?.bytes)
   })
 
   it('that are there already are taken over when bodies are let go again', () => {
-    const small = compact(state)
-    const again = compact(reduce(small, pause('more')))
-    const [before, after] = [small, again].map((each) => each.log.index.skeleton?.chunks ?? [])
+    const small = evict(state)
+    const again = evict(reduce(small, pause('more')))
+    const [before, after] = [small, again].map((each) => each.log.index.columns?.chunks ?? [])
     expect(before?.map((chunk, at) => chunk === after?.[at])).toEqual([true, true, false])
   })
 
@@ -308,6 +313,6 @@ describe('the version of the fold', () => {
   it('is raised when the fold or the form of a part changes: then write the new pair here', () => {
     const bytes = encodeParts(replay(LOG), 0, 4).map((part) => [...part.bytes].join())
     const print = hashText([encodeState(replay(LOG)), ...bytes].join('\n'))
-    expect([FOLD_VERSION, print]).toEqual([1, '08fa24dc10530990'])
+    expect([FOLD_VERSION, print]).toEqual([2, 'e8481ea8e85223cf'])
   })
 })

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { withDefaults } from '../../src/event/defaults.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { ownFact, sameBody, stampedBody } from '../../src/store/body.ts'
+import { ownFact, sameBody, stampedBody } from '../../src/store/kit/append/body.ts'
 import { anyEvent } from '../../src/testing/index.ts'
 
 const reversed = <T>(value: T): T =>

@@ -1,6 +1,9 @@
-/** Stores that are broken on purpose where they keep snapshots, each with one fault; the kit must find every one of them. */
+/**
+ * Stores that are broken on purpose where they keep snapshots, each with one fault; the kit must find every one of
+ * them.
+ */
 
-import type { SnapshotPart } from '../../src/store/snapshot.ts'
+import type { SnapshotPart } from '../../src/store/contract/snapshot.ts'
 import { altered, type Fault, nextTurn } from './broken.ts'
 
 /** One fault each, and the case of the kit that must find it. */
@@ -12,7 +15,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   ],
   [
     'writes a snapshot part by part',
-    'snapshot: of complete ones saved at once one is there, whole, at every moment',
+    'snapshot: of complete ones saved at once one is there, whole, at any time',
     () =>
       altered((inner) => ({
         async saveSnapshot(id, parts, options = {}) {
@@ -52,7 +55,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   ],
   [
     'hands out its own bytes',
-    'snapshot: nobody can change it through what went in or came out, which are plain bytes',
+    'snapshot: it cannot be changed through what went in or came out, which are plain bytes',
     () => {
       const loaded = new Map<string, SnapshotPart[]>()
       return altered((inner) => ({

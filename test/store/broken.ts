@@ -1,14 +1,17 @@
-/** Stores broken on purpose, each a memory store with one fault that real stores had; the kit must find every one of them. */
+/**
+ * Stores broken on purpose, each a memory store with one fault that real stores had; the kit must find every one of
+ * them.
+ */
 
 import { ColloquyError } from '../../src/event/errors.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
-import type { AppendOptions } from '../../src/store/append.ts'
-import { checkEventFilter, checkEventQuery } from '../../src/store/checked-query.ts'
-import { decodeCursor, encodeCursor } from '../../src/store/cursor.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { EventFilter, EventPage, EventQuery } from '../../src/store/query.ts'
-import type { Store } from '../../src/store/store.ts'
-import type { StoredEvent } from '../../src/store/stored-event.ts'
+import type { AppendOptions } from '../../src/store/contract/append.ts'
+import { checkEventFilter, checkEventQuery } from '../../src/store/kit/query/event-query.ts'
+import { decodeCursor, encodeCursor } from '../../src/store/kit/query/cursor.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { EventFilter, EventPage, EventQuery } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
 
 /** A memory store with some methods replaced. */
 export const altered = (change: (inner: Store) => Partial<Store>): Store => {
@@ -34,7 +37,10 @@ export async function all(store: Store, query: EventQuery): Promise<StoredEvent[
   return found
 }
 
-/** Reads the end of the log, then writes there: of two at once, the second writes over the first, which was acknowledged. */
+/**
+ * Reads the end of the log, then writes there: of two at once, the second writes over the first, which was
+ * acknowledged.
+ */
 export const lostUpdate = (): Store =>
   altered((inner) => ({
     async append(id, facts, options) {
@@ -48,8 +54,8 @@ export const lostUpdate = (): Store =>
         id: fact.id ?? null,
         fact,
         parentId: before.headId,
-        stands: true,
-        time: 0n,
+        inTree: true,
+        time: '0',
       }))
       return { events, version: before.version + facts.length, headId: events.at(-1)?.id ?? null }
     },
@@ -150,7 +156,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'lets readers see part of a batch',
-    'append: whoever reads meanwhile sees all of a batch or nothing',
+    'append: a reader meanwhile sees all of a batch or nothing',
     () =>
       altered((inner) => ({
         async append(id, facts, options = {}) {
@@ -278,6 +284,11 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
   [
+    'lists leases that live as expired',
+    'lease: those that were not given back are listed in the order of ids, and of them those that have expired',
+    () => altered((inner) => ({ listLeases: (query) => inner.listLeases({ ...query, expired: false }) })),
+  ],
+  [
     'begins its generations anew',
     'lease: given back it is gone, the next one has a higher generation, an old one gives nothing back',
     () => {
@@ -326,7 +337,7 @@ export const FAULTS: readonly Fault[] = [
   ],
   [
     'forgets who waits',
-    'watch: an append wakes whoever watches the conversation',
+    'watch: an append wakes the watches of the conversation',
     () => altered(() => ({ watch: () => () => undefined })),
   ],
 ]

@@ -1,21 +1,21 @@
 /** Checked queries: what is left out, what is said twice, and the field that a refusal names. */
 
 import { describe, expect, it } from 'vitest'
-import { ColloquyError } from '../../src/event/errors.ts'
+import { isColloquyError } from '../../src/event/errors.ts'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
 import {
   checkConversationFilter,
   checkConversationQuery,
   conversationCursor,
-} from '../../src/store/checked-list.ts'
+} from '../../src/store/kit/query/conversation-query.ts'
 import {
   checkEventFilter,
   checkEventQuery,
   checkReadOptions,
   eventCursor,
-} from '../../src/store/checked-query.ts'
-import { encodeCursor } from '../../src/store/cursor.ts'
-import { newRecord } from '../../src/store/record.ts'
+} from '../../src/store/kit/query/event-query.ts'
+import { encodeCursor } from '../../src/store/kit/query/cursor.ts'
+import { newRecord } from '../../src/store/kit/record.ts'
 
 const conversationId = 'c'
 
@@ -24,7 +24,7 @@ function refusal(check: () => unknown): readonly unknown[] {
   try {
     check()
   } catch (error) {
-    if (error instanceof ColloquyError) return [error.code, error.data['field'] ?? error.data['reason']]
+    if (isColloquyError(error)) return [error.code, error.data['field'] ?? error.data['reason']]
   }
   return []
 }
@@ -152,7 +152,7 @@ describe('read options', () => {
     ['limit', { limit: 0 }],
     ['direction', { direction: 'up' }],
   ])('refuse a wrong %s', (field, wrong) => {
-    expect(refusal(() => checkReadOptions(wrong as object))).toEqual(['invalid_query', field])
+    expect(refusal(() => checkReadOptions(wrong as object))).toEqual(['invalid_argument', field])
   })
 })
 

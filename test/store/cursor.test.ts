@@ -3,9 +3,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
-import { fromBase64Url, toBase64Url } from '../../src/store/base64url.ts'
-import { type CursorFault, decodeCursor, encodeCursor, scopeOf, seal } from '../../src/store/cursor.ts'
-import { hashText } from '../../src/event/hash.ts'
+import {
+  decodeCursor,
+  encodeCursor,
+  fromBase64Url,
+  scopeOf,
+  seal,
+  toBase64Url,
+  type CursorFault,
+} from '../../src/store/kit/query/cursor.ts'
+import { hashText } from '../../src/event/short-hash.ts'
 
 const wellFormed = (): fc.Arbitrary<string> => fc.string({ unit: 'grapheme', maxLength: 20 })
 const ascii = (): fc.Arbitrary<string> => fc.string({ unit: 'binary-ascii' })

@@ -1,8 +1,11 @@
-/** The kit finds what is wrong with a store: adapters broken on purpose fail it, in the cases that matter and hardly in others. */
+/**
+ * The kit finds what is wrong with a store: adapters broken on purpose fail it, in the cases that matter and hardly in
+ * others.
+ */
 
 import { describe, expect, it } from 'vitest'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { Store } from '../../src/store/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { checkOutside, FAULTS, lostUpdate, offsetCursor, textTimes } from './broken.ts'
 import { SNAPSHOT_FAULTS } from './broken-snapshots.ts'
@@ -17,7 +20,11 @@ const LONG = [
 /** The cases that a store fails. */
 async function failing(make: () => Store): Promise<string[]> {
   const failed: string[] = []
-  for (const { name, run } of storeConformance({ name: 'broken', open: async () => make(), patience: 100 })) {
+  for (const { name, run } of storeConformance({
+    name: 'broken',
+    open: async () => make(),
+    watchTimeout: 100,
+  })) {
     if (LONG.includes(name)) continue
     await run().catch(() => failed.push(name))
   }
@@ -30,8 +37,8 @@ describe('a store broken on purpose', () => {
       'append: of many writers with one expected version exactly one wins',
       'append: writers who expect no version all land, in one line',
       'record: patches and appends at once lose nothing of each other',
-      'watch: an append wakes whoever watches the conversation',
-      'close: calls that were made before it are answered',
+      'watch: an append wakes the watches of the conversation',
+      'close: calls that were made before it are carried out',
     ])
   })
 
@@ -44,6 +51,7 @@ describe('a store broken on purpose', () => {
 
   it('that pages by offset fails where others append meanwhile', async () => {
     expect(await failing(offsetCursor)).toEqual([
+      'cursor: pages that are bounded in bytes partition the result too, hold one event at least, and none beyond the bound',
       'cursor: appending while paging repeats and skips nothing that was there, both ways, with any filter',
     ])
   })
@@ -62,7 +70,7 @@ describe('a store broken on purpose', () => {
   })
 
   it.each([...FAULTS, ...SNAPSHOT_FAULTS])('that %s fails: %s', async (_, finder, make) => {
-    const cases = storeConformance({ name: 'broken', open: async () => make(), patience: 100 })
+    const cases = storeConformance({ name: 'broken', open: async () => make(), watchTimeout: 100 })
     const found = cases.find(({ name }) => name === finder)
     await expect(found?.run()).rejects.toThrow(finder)
   })

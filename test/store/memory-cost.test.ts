@@ -2,13 +2,20 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkEventQuery, type CheckedEventQuery } from '../../src/store/checked-query.ts'
-import { compareRows, lookupIn, type MemoryLog, newLog, type Row, write } from '../../src/store/memory/log.ts'
+import { checkEventQuery, type CheckedEventQuery } from '../../src/store/kit/query/event-query.ts'
+import {
+  compareRows,
+  contextIn,
+  type MemoryLog,
+  newLog,
+  type Row,
+  write,
+} from '../../src/store/memory/log.ts'
 import { countLog, searchLog } from '../../src/store/memory/search.ts'
 import { firstFrom, insertSorted, merge, type Walk } from '../../src/store/memory/sorted.ts'
-import { decideAppend } from '../../src/store/placement.ts'
-import { formatInstant } from '../../src/store/record.ts'
-import type { EventQuery } from '../../src/store/query.ts'
+import { decideAppend } from '../../src/store/kit/append/decide-append.ts'
+import { formatInstant } from '../../src/store/kit/record.ts'
+import type { EventQuery } from '../../src/store/contract/query.ts'
 import type { Event } from '../../src/event/types.ts'
 
 const LENGTH = 50_000
@@ -31,7 +38,7 @@ function longLog(): MemoryLog {
     }
   }
   const facts = Array.from({ length: LENGTH }, (_, i) => event(i))
-  write(log, decideAppend(lookupIn(log, { conversationId: 'c', timeZone: null, lease: null }), facts))
+  write(log, decideAppend(contextIn(log, { conversationId: 'c', timeZone: null, lease: null }), facts))
   return log
 }
 
@@ -96,7 +103,21 @@ describe('a page', () => {
 })
 
 /** A row as far as its order goes. */
-const row = (time: bigint, seq: number): Row => ({ event: { time, seq } as Row['event'], spot: null })
+const row = (time: bigint, seq: number): Row => ({ event: { seq } as Row['event'], time, node: null })
+
+/** Comparisons for each item when so many lists of one item are merged. */
+const perItem = (length: number): number => {
+  let compared = 0
+  const walks = Array.from({ length }, (_, n) => ({
+    list: [(n * 7919) % length],
+    at: 0,
+    end: 1,
+    step: 1 as const,
+  }))
+  const items = [...merge(walks, (a, b) => ((compared += 1), a - b))]
+  expect(items).toHaveLength(length)
+  return compared / length
+}
 
 describe('sorted lists', () => {
   it('keep what is put in, in order, equals as they came', () => {
@@ -122,6 +143,10 @@ describe('sorted lists', () => {
         expect([...merge(walks, (a, b) => (down ? b - a : a - b))]).toEqual(expected)
       }),
     )
+  })
+
+  it('are merged at a cost that hardly grows with their number', () => {
+    expect(perItem(10_000) / perItem(100)).toBeLessThan(3)
   })
 
   it('find the first that is not before', () => {

@@ -1,8 +1,8 @@
 /** The memory store passes the whole kit, and skips nothing. */
 
 import { describe, expect, it } from 'vitest'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { Store } from '../../src/store/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { handle } from './broken.ts'
 

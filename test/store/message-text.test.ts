@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
-import { foldText, messageText } from '../../src/store/message-text.ts'
+import { foldText, messageText } from '../../src/store/kit/query/message-text.ts'
 import { anyEvent } from '../../src/testing/index.ts'
 
 const text = (): fc.Arbitrary<string> => fc.string({ unit: 'binary' })

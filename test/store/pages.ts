@@ -1,7 +1,7 @@
 /** A query goes in, all of its pages come out, with their cursors. */
 
-import type { EventPage, EventQuery } from '../../src/store/query.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { EventPage, EventQuery } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 
 /** All pages of a query, as the store gives them: two stores that give the same ones agree on items, order and cursors. */
 export async function pages(store: Store, asked: EventQuery): Promise<EventPage[]> {

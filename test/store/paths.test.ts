@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seeded } from '../../bench/workload.ts'
 import type { Event } from '../../src/event/types.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import type { EventFilter } from '../../src/store/query.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { EventFilter } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { folder, openStore } from './sqlite-drivers.ts'
 import { pages } from './pages.ts'
@@ -94,9 +94,9 @@ describe('a search along a path', () => {
       await store.createConversation({ id: name })
       for (let at = 0; at < log.length; at += 100) await store.append(name, log.slice(at, at + 100))
     }
-    const leaves = [log.at(-1), log.at(-2), log[Math.floor(log.length * 0.6)], log[5]]
+    const listLeavesIn = [log.at(-1), log.at(-2), log[Math.floor(log.length * 0.6)], log[5]]
     let full = 0
-    for (const leaf of leaves) {
+    for (const leaf of listLeavesIn) {
       for (const filter of FILTERS) {
         for (const order of ['timestamp', 'timestamp_desc'] as const) {
           for (const limit of [17, 100]) {

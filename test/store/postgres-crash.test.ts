@@ -8,13 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { run, until } from '../postgres/bystander.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
 
 /** How often a writer is killed; the server a third as often. */
-const KILLS = Number(process.env.COLLOQUY_KILLS ?? 8)
+const KILLS = Number(process.env.COLLOQUY_KILLS ?? 4)
 
 let server: TestServer
 

@@ -7,7 +7,7 @@ import { inspect } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type PostgresClient, postgresStore } from '../../src/store/postgres/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { session, until, waiting } from '../postgres/bystander.ts'
 import { CAUSES, holdRow, pause } from '../postgres/causes.ts'
 import { APP, place, type Place, settle } from '../postgres/place.ts'
@@ -138,7 +138,7 @@ describe('a store that is opened', () => {
       const store = opened(at.url)
       store.watch('c', () => undefined)
       const calls = [store.createConversation({ id: 'c' }), store.read('c'), store.listConversations()]
-      for (const call of calls) await fails(call, code, says)
+      await Promise.all(calls.map((call) => fails(call, code, says)))
       await end()
       await store.createConversation({ id: 'c' })
       await wakes(store, at)

@@ -1,16 +1,22 @@
 /** A schema of any version becomes one of today's, once and whole, whoever else is at it; one of tomorrow's is left alone. */
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { type Migration, migrate } from '../../src/store/postgres/migrate.ts'
-import { MIGRATIONS } from '../../src/store/postgres/schema/migrations.ts'
+import { migrate } from '../../src/store/postgres/migrate.ts'
+import { FUNCTIONS } from '../../src/store/postgres/schema/functions.ts'
+import { type Migration, MIGRATIONS } from '../../src/store/postgres/schema/migrations.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { cut, run, session, until, urlOf, waiting } from '../postgres/bystander.ts'
 import { otherProcess } from '../postgres/process.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
+import { expectFrozen, expectRevision, oldDatabase, versionsOf } from './frozen.ts'
 
 const LATEST = MIGRATIONS.length
+
+/** The hash of each step that was published, and of the functions of each revision. */
+const PUBLISHED = ['2855ae98df4e3b2c', 'c4f85b1fb99a8d65']
+const REVISIONS = ['32adee79369099b6']
 
 /** Where a step that is being taken waits, if it is told to. */
 const GATE = 7
@@ -151,48 +157,92 @@ describe('migrations', () => {
     await store.createConversation({ id: 'c' })
   })
 
-  it.each(MIGRATIONS.map((_, version) => version))(
+  it('stay as they were published, and the functions are of their revision', () => {
+    expectFrozen(
+      'postgres',
+      MIGRATIONS.map((step) => step('s')),
+      PUBLISHED,
+    )
+    expectRevision(FUNCTIONS.make('s'), FUNCTIONS.revision, REVISIONS)
+  })
+
+  it.each(versionsOf('postgres'))(
     'bring a schema of version %i to the latest, with what is in it',
     async (version) => {
-      const client = new pg.Pool({ connectionString: url })
-      client.on('error', () => undefined)
+      const client = await session(url)
       onTestFinished(() => client.end())
-      if (version > 0) {
-        await migrate(client, 'colloquy', MIGRATIONS.slice(0, version))
-        expect(await versionOf()).toBe(version)
-        await looker.query(`INSERT INTO colloquy.conversations (conversation_id, public, tags, metadata, created_at, updated_at)
-        VALUES ('old', false, '{}', '{}', 1, 1)`)
-      } else {
-        // What a killed process may have left that made it by hand.
-        await client.query('CREATE SCHEMA colloquy')
-      }
+      await client.query(oldDatabase('postgres', version))
+      expect(await versionOf()).toBe(version)
+      await client.query(`INSERT INTO colloquy.conversations (conversation_id, public, tags, metadata, created_at, updated_at)
+      VALUES ('old', false, '{}', '{"old":1}', 1, 1), ('gone', false, '{}', '{}', 1, 1)`)
+      await client.query(`INSERT INTO colloquy.events
+        (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, kind, source, body)
+        VALUES ('old', 0, 0, 7, 7, true, false, 'a', 'PauseEvent', 'user', '{"kind":"PauseEvent","id":"a"}');
+        INSERT INTO colloquy.lanes (conversation_id, lane, last_seq) VALUES ('old', 0, 0);
+        UPDATE colloquy.conversations SET version = 1, last_time = 7, max_time = 7, kinds = '{PauseEvent user}', tip_lane = 0, tip_end = 0,
+        head_seq = 0, head_lane = 0, head_max_time = 7, head_id = 'a' WHERE conversation_id = 'old'`)
+
       const stores = [opened(), opened(), opened()]
       const found = await Promise.all(stores.map((store) => store.getConversation('old')))
-      expect(found.map((one) => one?.version)).toEqual(stores.map(() => (version > 0 ? 0 : undefined)))
+      expect(found).toMatchObject(stores.map(() => ({ metadata: { old: 1 }, version: 1, headId: 'a' })))
       expect(await versionOf()).toBe(LATEST)
       expect(await things('colloquy')).toEqual(await thingsOfNew())
+      const [store = opened()] = stores
+      expect(await store.read('old')).toMatchObject([{ seq: 0, fact: { kind: 'PauseEvent', id: 'a' } }])
+      const parts = [{ part: 0, bytes: new Uint8Array([0, 255]) }]
+      await store.saveSnapshot('old', parts)
+      await store.saveSnapshot('gone', parts)
+      expect(await store.deleteConversation('gone')).toBe(true)
+      expect([await store.loadSnapshot('old'), await store.loadSnapshot('gone')]).toEqual([parts, []])
+      expect((await store.append('old', [{ kind: 'PauseEvent', id: 'b' }])).events[0]?.parentId).toBe('a')
     },
   )
+
+  it('make what is there by hand their own', async () => {
+    await run(url, 'CREATE SCHEMA colloquy')
+    expect(await opened().getConversation('old')).toBeNull()
+    expect(await things('colloquy')).toEqual(await thingsOfNew())
+  })
+
+  it('make the functions of an earlier revision anew, and leave those of a later one', async () => {
+    await opened().createConversation({ id: 'c' })
+    const replaced = async (revision: number): Promise<boolean> => {
+      await run(
+        url,
+        `CREATE OR REPLACE FUNCTION colloquy.delete_conversation(p_conversation text) RETURNS boolean LANGUAGE sql
+        AS 'SELECT false'`,
+        `UPDATE colloquy.schema_version SET functions = ${revision}`,
+      )
+      const isMended = await opened().deleteConversation('c')
+      const rows = await run(url, 'SELECT functions FROM colloquy.schema_version')
+      expect(rows).toEqual([{ functions: Math.max(revision, FUNCTIONS.revision) }])
+      return isMended
+    }
+    expect(await replaced(FUNCTIONS.revision + 1)).toBe(false)
+    expect(await replaced(FUNCTIONS.revision - 1)).toBe(true)
+    expect(await versionOf()).toBe(LATEST)
+  })
 
   it('are done in order, from where a schema is, and all or none', async () => {
     const client = await session(url)
     onTestFinished(() => client.end())
+    const NONE = { revision: 0, make: () => '' }
     const steps: readonly Migration[] = [
       (schema) => `CREATE TABLE ${schema}.one (a integer);`,
       (schema) => `ALTER TABLE ${schema}.one ADD COLUMN b integer; CREATE TABLE ${schema}.two (a integer);`,
       (schema) => `CREATE TABLE ${schema}.three (a integer); CREATE TABLE ${schema}.one (a integer);`,
     ]
-    await migrate(client, 'mine', steps.slice(0, 1))
+    await migrate(client, 'mine', steps.slice(0, 1), NONE)
     await client.query('INSERT INTO mine.one VALUES (1)')
-    await migrate(client, 'mine', steps.slice(0, 2))
-    await migrate(client, 'mine', steps.slice(0, 2))
+    await migrate(client, 'mine', steps.slice(0, 2), NONE)
+    await migrate(client, 'mine', steps.slice(0, 2), NONE)
     expect(await versionOf('mine')).toBe(2)
     expect((await client.query('SELECT a, b FROM mine.one')).rows).toEqual([{ a: 1, b: null }])
     const before = await things('mine')
-    await expect(migrate(client, 'mine', steps)).rejects.toMatchObject({ code: '42P07' })
+    await expect(migrate(client, 'mine', steps, NONE)).rejects.toMatchObject({ code: '42P07' })
     expect(await versionOf('mine')).toBe(2)
     expect(await things('mine')).toEqual(before)
-    await expect(migrate(client, 'fresh', steps)).rejects.toMatchObject({ code: '42P07' })
+    await expect(migrate(client, 'fresh', steps, NONE)).rejects.toMatchObject({ code: '42P07' })
     expect(await things('fresh')).toEqual([])
   })
 })

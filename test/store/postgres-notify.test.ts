@@ -3,7 +3,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { HeldClient, PostgresPool } from '../../src/store/postgres/driver.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { run, session, until } from '../postgres/bystander.ts'
 import { otherProcess } from '../postgres/process.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
@@ -82,9 +83,14 @@ describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
     const other = await otherProcess(server.url, schema)
     await other.tell('echo')
     let last = ''
+    let at = -1
     store.watch('c', () => {
       void store.read('c', { direction: 'backward', limit: 1 }).then(
-        ([event]) => (last = event?.id ?? ''),
+        ([event]) => {
+          // Reads go over several connections: one that began earlier may be the later to come.
+          if (event !== undefined && event.seq > at)
+            ({ seq: at, id: last } = { ...event, id: event.id ?? '' })
+        },
         () => null,
       )
     })
@@ -108,6 +114,85 @@ describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
     await until(() => last === 'missed')
     await play('second')
     expect(await listeners(looker)).toHaveLength(1)
+  })
+})
+
+/** A pool whose looks at versions, and whose lending of a client to listen, wait for whoever tests to let them on. */
+class SlowPool implements PostgresPool {
+  readonly #pool: pg.Pool
+  readonly totalCount = 4
+  /** What goes on with each look whose answer is there, in order. */
+  readonly looks: (() => void)[] = []
+  readonly lent = Promise.withResolvers<void>()
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool
+  }
+
+  async query(text: string, values: unknown[] = []): Promise<{ readonly rows: unknown[] }> {
+    const answer = await this.#pool.query(text, values)
+    if (text.includes('conversation_id AS id, version')) {
+      await new Promise<void>((resolve) => this.looks.push(resolve))
+    }
+    return answer
+  }
+
+  async connect(): Promise<HeldClient> {
+    await this.lent.promise
+    return this.#pool.connect()
+  }
+
+  /** Lets on a look, which is the next one; waits for it when it has yet to come. */
+  async look(): Promise<void> {
+    await until(() => this.looks.length > 0)
+    this.looks.shift()?.()
+  }
+}
+
+/** A store over a slow pool, and another one, which writes. */
+const start = async (listen: boolean) => {
+  const schema = `notify_${(schemas += 1)}`
+  const pool = new SlowPool(pooled(4))
+  const other = opened({ client: pooled(2), schema, listen: false })
+  for (const id of ['c', 'd']) await other.createConversation({ id })
+  return { pool, other, store: opened({ client: pool, schema, listen }) }
+}
+
+/** Counts how often a conversation was woken for. */
+const woken = (store: Store, id: string): { count: number } => {
+  const wakes = { count: 0 }
+  store.watch(id, () => (wakes.count += 1))
+  return wakes
+}
+
+describe('a look that is under way', () => {
+  it('does not stand for the first one of a watch that began meanwhile', async () => {
+    const { pool, store } = await start(false)
+    const first = woken(store, 'c')
+    await until(() => pool.looks.length === 1)
+    const second = woken(store, 'd')
+    await pool.look()
+    await until(() => first.count === 1)
+    await pool.look()
+    await until(() => second.count === 1)
+  })
+
+  it('does not stand for the one when listening has begun: what came in between was not heard', async () => {
+    const { pool, other, store } = await start(true)
+    const wakes = woken(store, 'c')
+    await pool.look()
+    await until(() => wakes.count === 1)
+    woken(store, 'd')
+    await until(() => pool.looks.length === 1)
+    await other.append('c', [{ kind: 'PauseEvent', id: 'a' }])
+    pool.lent.resolve()
+    const looker = await session(server.url)
+    onTestFinished(() => looker.end())
+    await until(async () => (await listeners(looker)).length > 0)
+    // Its answer was there before the append.
+    await pool.look()
+    await pool.look()
+    await until(() => wakes.count === 2)
   })
 })
 

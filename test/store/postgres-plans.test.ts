@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import type { EventQuery } from '../../src/store/query.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { EventQuery } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { run, until } from '../postgres/bystander.ts'
 import { type Explainer, explainer, type Plan, type PlanNode } from '../postgres/plans.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
@@ -70,7 +70,7 @@ const MANY = [
   `INSERT INTO colloquy.conversations (conversation_id, public, tags, metadata, created_at, updated_at)
   SELECT 't' || i, false, '{}', '{}', i, i FROM generate_series(1, ${OTHERS}) i`,
   `INSERT INTO colloquy.events
-    (conversation_id, seq, lane, time, clock, real, stamped, id, kind, source, body)
+    (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, kind, source, body)
   SELECT 't' || i, 0, 0, i, i, true, true, 'e0', 'PauseEvent', 'user', '{"kind":"PauseEvent"}'
   FROM generate_series(1, ${OTHERS}) i`,
   `INSERT INTO colloquy.lanes (conversation_id, lane, last_seq) SELECT 't' || i, 0, 0 FROM generate_series(1, ${OTHERS}) i`,
@@ -146,6 +146,7 @@ function* everything(): Generator<readonly [name: string, call: () => Promise<un
   yield ['updateConversation', () => store.updateConversation('c', { title: id })]
   yield ['acquireLease', () => store.acquireLease('c', 'me', 1_000)]
   yield ['getLease', () => store.getLease('c')]
+  yield ['listLeases', () => store.listLeases({ expired: true })]
   yield ['releaseLease', () => release()]
   yield ['saveSnapshot', () => store.saveSnapshot('c', [{ part: 0, bytes: new Uint8Array(9) }])]
   yield ['loadSnapshot', () => store.loadSnapshot('c')]

@@ -7,7 +7,7 @@ import {
   type PostgresStoreOptions,
   postgresStore,
 } from '../../src/store/postgres/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { type Pooler, startPooler } from '../postgres/pooler.ts'

@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
-import { memoryStore } from '../../src/store/memory.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import type { EventQuery } from '../../src/store/query.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { EventQuery } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 import { pages } from './pages.ts'
 
@@ -54,7 +54,7 @@ const run: fc.Arbitrary<Run> = fc.record({
 })
 
 /** The events, in the order of their times, each with its parent, and the last of each branch. */
-function makeLog(given: readonly Run[]): { readonly log: Event[]; readonly leaves: string[] } {
+function makeLog(given: readonly Run[]): { readonly log: Event[]; readonly listLeavesIn: string[] } {
   const branches: string[][] = [[]]
   const log: Event[] = []
   const add = (event: object): string => {
@@ -73,13 +73,13 @@ function makeLog(given: readonly Run[]): { readonly log: Event[]; readonly leave
       const source = log.length % 5 === 0 ? 'user' : 'environment'
       path.push(add({ kind, source, ...(parent_id !== undefined && { parent_id }) }))
       if (at !== update) continue
-      const stands = (branches[updateOf % branches.length] as string[]).at(-1 - updateAbove) ?? path.at(-1)
-      const said = add({ kind: 'ConversationStateUpdateEvent', key: 'title', value: 'x', parent_id: stands })
+      const inTree = (branches[updateOf % branches.length] as string[]).at(-1 - updateAbove) ?? path.at(-1)
+      const said = add({ kind: 'ConversationStateUpdateEvent', key: 'title', value: 'x', parent_id: inTree })
       // An event may hang on a state update as well.
       if (log.length % 2 === 0) path.push(add({ kind: 'PauseEvent', source: 'agent', parent_id: said }))
     }
   }
-  return { log, leaves: branches.flatMap((path) => path.at(-1) ?? []) }
+  return { log, listLeavesIn: branches.flatMap((path) => path.at(-1) ?? []) }
 }
 
 const FILTERS: readonly Omit<EventQuery, 'conversationId'>[] = [
@@ -100,12 +100,12 @@ it('goes along every branch, whatever lies in between', async () => {
       fc.integer({ min: 1, max: 100 }),
       async (given, limit) => {
         const id = `runs ${(runs += 1)}`
-        const { log, leaves } = makeLog(given)
+        const { log, listLeavesIn } = makeLog(given)
         for (const store of [memory, postgres]) {
           await store.createConversation({ id })
           await store.append(id, log, { mode: 'import' })
         }
-        for (const leafId of leaves) {
+        for (const leafId of listLeavesIn) {
           for (const order of ['timestamp', 'timestamp_desc'] as const) {
             for (const filter of FILTERS) {
               const query = { conversationId: id, leafId, order, limit: limit < 50 ? 100 : limit, ...filter }

@@ -3,7 +3,6 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { LATEST, MIGRATIONS } from '../../src/store/postgres/schema/migrations.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
 let database: PooledDatabase
@@ -77,33 +76,6 @@ describe('a save that is under way', () => {
     } finally {
       client.release()
     }
-    await store.close()
-  })
-})
-
-describe('a schema of the first version', () => {
-  it('is brought to the last with all that it keeps, and then takes snapshots', async () => {
-    const first = MIGRATIONS[0] as (schema: string) => string
-    await pool.query(`CREATE SCHEMA old; CREATE TABLE old.schema_version (
-      one boolean PRIMARY KEY DEFAULT true CHECK (one), version integer NOT NULL);
-      INSERT INTO old.schema_version (version) VALUES (1); ${first('old')}
-      INSERT INTO old.conversations (conversation_id, public, tags, metadata, created_at, updated_at)
-      VALUES ('c', false, '{}', '{"old":1}', 7, 7), ('gone', false, '{}', '{}', 7, 7)`)
-    const body = JSON.stringify({ kind: 'PauseEvent', id: 'a' })
-    const append = `SELECT old.append_one('c', NULL, NULL, NULL, false, NULL, 'a', 7, 'PauseEvent', 'user', NULL, $1)`
-    await pool.query(append, [body])
-
-    const store = postgresStore({ client: pool, schema: 'old' })
-    expect(await store.getConversation('c')).toMatchObject({ metadata: { old: 1 }, version: 1, headId: 'a' })
-    expect(await store.read('c')).toMatchObject([{ seq: 0, fact: { kind: 'PauseEvent', id: 'a' } }])
-    expect(await store.loadSnapshot('c')).toEqual([])
-    await store.saveSnapshot('c', [part(0, 0, 255)])
-    await store.saveSnapshot('gone', [part(0, 1)])
-    expect(await store.deleteConversation('gone')).toBe(true)
-    expect(await store.loadSnapshot('gone')).toEqual([])
-    expect(await store.loadSnapshot('c')).toEqual([part(0, 0, 255)])
-    expect((await store.append('c', [{ kind: 'PauseEvent', id: 'b' }])).events[0]?.parentId).toBe('a')
-    expect((await pool.query('SELECT version FROM old.schema_version')).rows).toEqual([{ version: LATEST }])
     await store.close()
   })
 })

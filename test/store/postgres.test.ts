@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 

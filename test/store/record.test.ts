@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import { parseInstant } from '../../src/event/time.ts'
-import { checkLease, nextLease } from '../../src/store/lease.ts'
+import { checkLease, nextLease } from '../../src/store/kit/leases.ts'
 import {
   compareIds,
   formatInstant,
@@ -12,7 +12,7 @@ import {
   microsNow,
   newRecord,
   patchRecord,
-} from '../../src/store/record.ts'
+} from '../../src/store/kit/record.ts'
 
 describe('a record', () => {
   it('is a frozen copy of what was given', () => {
@@ -89,8 +89,8 @@ const codeOf = (owner: string, ttl: number): string | null => {
   } catch (error) {
     return hasCode(error, 'invalid_id')
       ? 'invalid_id'
-      : hasCode(error, 'invalid_query')
-        ? 'invalid_query'
+      : hasCode(error, 'invalid_argument')
+        ? 'invalid_argument'
         : 'other'
   }
   return null
@@ -112,8 +112,8 @@ describe('a lease', () => {
       null,
       'invalid_id',
       'invalid_id',
-      'invalid_query',
-      'invalid_query',
+      'invalid_argument',
+      'invalid_argument',
     ])
   })
 })

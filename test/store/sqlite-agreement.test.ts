@@ -5,9 +5,9 @@ import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { EVENT_KINDS } from '../../src/event/kinds.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
-import { memoryStore } from '../../src/store/memory.ts'
-import type { EventQuery } from '../../src/store/query.ts'
-import type { Store } from '../../src/store/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { EventQuery } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
 import { DRIVERS, folder, openStore } from './sqlite-drivers.ts'
 import { pages } from './pages.ts'
@@ -102,7 +102,7 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
         await Promise.all(stores.map((store) => store.close()))
         seen.runs += 1
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     )
     expect(seen.deep).toBeGreaterThan(seen.runs / 2)
     expect(seen.paths).toBeGreaterThan(seen.runs / 4)

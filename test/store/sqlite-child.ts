@@ -3,7 +3,7 @@
 import { writeSync } from 'node:fs'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { type Driver, openStore } from './sqlite-drivers.ts'
 
 const [driver, file, work, name = '', count = '0'] = process.argv.slice(2)

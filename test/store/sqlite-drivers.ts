@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type SqliteDatabase, sqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 
 /** The names of the drivers. */
 export const DRIVERS = ['node:sqlite', 'better-sqlite3'] as const

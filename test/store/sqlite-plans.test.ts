@@ -1,12 +1,12 @@
 /** No page sorts or walks more of an index than it shows: the plans of every statement that reads, with every driver (law C). */
 
 import { describe, expect, it } from 'vitest'
-import type { CheckedConversationQuery } from '../../src/store/checked-list.ts'
+import type { CheckedConversationQuery } from '../../src/store/kit/query/conversation-query.ts'
 import type { Connection } from '../../src/store/sqlite/connection.ts'
 import { listSql, placeOf } from '../../src/store/sqlite/list.ts'
 import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts'
 import { setUp } from '../../src/store/sqlite/open.ts'
-import { countSql, glanceSql, pageSql, type RangeForm } from '../../src/store/sqlite/range-sql.ts'
+import { countSql, scanNextSql, pageSql, type RangeForm } from '../../src/store/sqlite/range-sql.ts'
 import { BACKWARD, BY_ID, FORWARD } from '../../src/store/sqlite/read.ts'
 import { PARTS } from '../../src/store/sqlite/snapshots.ts'
 import { DRIVERS, openDatabase } from './sqlite-drivers.ts'
@@ -56,8 +56,8 @@ describe.each(DRIVERS)('plans with %s', (driver) => {
     ])
   })
 
-  it.each([false, true])('a glance, descending %s', (descending) => {
-    expect(plan(connection, glanceSql(descending))).toEqual([
+  it.each([false, true])('a scanNext, descending %s', (descending) => {
+    expect(plan(connection, scanNextSql(descending))).toEqual([
       `SEARCH colloquy_event USING INDEX colloquy_event_time (conversation_id=? AND ${descending ? DOWN : UP})`,
       'SCAN found',
       'SEARCH event USING INTEGER PRIMARY KEY (rowid=?)',

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseInstant } from '../../src/event/time.ts'
-import { instantIn, isTimeZone } from '../../src/store/zone.ts'
+import { instantIn, isTimeZone } from '../../src/store/kit/query/time-zone.ts'
 
 const ZONES = [
   'UTC',

@@ -10,8 +10,8 @@ export const blockRules: readonly Rule<View>[] = [
     id: 'text-nonblank',
     rule: 'Every text block, inside of results too, has more than white space.',
     source: 'errors: "messages: text content blocks must be non-empty", "… must contain non-whitespace text"',
-    *check({ leaves }) {
-      for (const { path, type, body } of leaves) {
+    *check({ listLeavesIn }) {
+      for (const { path, type, body } of listLeavesIn) {
         if (type === 'text' && typeof body['text'] === 'string' && isBlank(body['text'])) {
           yield { path, message: 'blank text' }
         }
@@ -120,8 +120,8 @@ export const blockRules: readonly Rule<View>[] = [
     rule: 'An image is base64 data of a jpeg, png, gif or webp, or an https URL.',
     source:
       'SDK type Base64ImageSource; errors: "image.source.base64: image cannot be empty", "Invalid media type"; https inferred',
-    *check({ leaves }) {
-      for (const { path, type, body } of leaves) {
+    *check({ listLeavesIn }) {
+      for (const { path, type, body } of listLeavesIn) {
         if (type !== 'image') continue
         const fault = sourceFault(asObject(body['source']))
         if (fault !== undefined) yield { path: `${path}.source`, message: fault }

@@ -34,7 +34,7 @@ export interface View {
   readonly calls: readonly Block[]
   readonly results: readonly Result[]
   /** Every text and image block, at the top and inside of tool results. */
-  readonly leaves: readonly Block[]
+  readonly listLeavesIn: readonly Block[]
   readonly turns: readonly Turn[]
 }
 
@@ -83,10 +83,10 @@ export function viewOf(request: unknown, target: Target): View {
   })
   const blocks = messages.flatMap((message) => message.blocks)
   const results = messages.flatMap(resultsOf)
-  const leaves = [...blocks, ...results.flatMap(({ inner }) => inner)].filter(isLeaf)
+  const listLeavesIn = [...blocks, ...results.flatMap(({ inner }) => inner)].filter(isLeaf)
   const calls = messages.flatMap(callsOf)
   const system = blocksOf(body['system'], 'system')
-  return { request, target, messages, system, calls, results, leaves, turns: turnsIn(messages) }
+  return { request, target, messages, system, calls, results, listLeavesIn, turns: turnsIn(messages) }
 }
 
 export function isThinking({ type }: Block): boolean {

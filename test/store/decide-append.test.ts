@@ -4,18 +4,23 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isQuarantined, type Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import type { LogTip, Lookup } from '../../src/store/lookup.ts'
-import { EMPTY_TIP } from '../../src/store/lookup.ts'
-import { type LaneParent, pathPieces, type Spot } from '../../src/store/path.ts'
-import { askedIds, decideAppend, isFact, type Placement } from '../../src/store/placement.ts'
-import type { StoredEvent } from '../../src/store/stored-event.ts'
+import type { LogTip, AppendContext } from '../../src/store/kit/append/append-context.ts'
+import { EMPTY_TIP } from '../../src/store/kit/append/append-context.ts'
+import { type LaneOrigin, pathSegments, type TreeNode } from '../../src/store/kit/append/lanes.ts'
+import {
+  idsToLoad,
+  decideAppend,
+  isFact,
+  type AppendDecision,
+} from '../../src/store/kit/append/decide-append.ts'
+import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
 import { hostileLog } from '../../src/testing/index.ts'
 
 /** A log kept in the plainest way. */
 class Plain {
   readonly events: StoredEvent[] = []
-  readonly spots = new Map<string, Spot>()
-  readonly lanes = new Map<number, { parent: LaneParent | null; end: number }>()
+  readonly nodes = new Map<string, TreeNode>()
+  readonly lanes = new Map<number, { parent: LaneOrigin | null; end: number }>()
   tip: LogTip = EMPTY_TIP
   readonly asked: { ids: string[]; lanes: number[]; positions: number[] } = {
     ids: [],
@@ -23,22 +28,22 @@ class Plain {
     positions: [],
   }
 
-  lookup(): Lookup {
+  context(): AppendContext {
     return {
       conversationId: 'c',
       timeZone: null,
       tip: this.tip,
       lease: null,
-      find: (id) => (this.asked.ids.push(id), this.spots.get(id)),
+      find: (id) => (this.asked.ids.push(id), this.nodes.get(id)),
       laneEnd: (lane) => (this.asked.lanes.push(lane), this.lanes.get(lane)?.end ?? -1),
       at: (seq) => (this.asked.positions.push(seq), this.events[seq] as StoredEvent),
     }
   }
 
-  write({ added, opened, left, tip }: Placement): void {
-    for (const { event, spot } of added) {
+  write({ added, opened, left, tip }: AppendDecision): void {
+    for (const { event, node } of added) {
       this.events.push(event)
-      if (spot !== null) this.spots.set(spot.id, spot)
+      if (node !== null) this.nodes.set(node.id, node)
     }
     for (const { lane, parent, end } of opened) this.lanes.set(lane, { parent, end })
     for (const { lane, end } of left) (this.lanes.get(lane) as { end: number }).end = end
@@ -67,18 +72,18 @@ function importAll(
 }
 
 describe('a decision', () => {
-  it("asks for what it announced, upwards from what is not real, and never for the end of the tip's lane", () => {
+  it("asks for what it announced, upwards from what is not canBeHead, and never for the end of the tip's lane", () => {
     fc.assert(
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         importAll(storable(facts), sizes, (log, batch) => {
-          const announced = askedIds(batch)
+          const announced = idsToLoad(batch)
           for (const id of announced) {
             for (
-              let spot = log.spots.get(id);
-              spot !== undefined && !spot.real;
-              spot = log.spots.get(spot.parentId ?? '')
+              let node = log.nodes.get(id);
+              node !== undefined && !node.canBeHead;
+              node = log.nodes.get(node.parentId ?? '')
             ) {
-              if (spot.parentId !== null) announced.add(spot.parentId)
+              if (node.parentId !== null) announced.add(node.parentId)
             }
           }
           const derived = /^derived-/
@@ -86,7 +91,7 @@ describe('a decision', () => {
           const { added } = runImport(log, batch)
           expect(log.asked.ids.filter((id) => !announced.has(id) && !derived.test(id))).toEqual([])
           expect(log.asked.lanes).not.toContain(lane?.lane)
-          const known = new Set([...announced].map((id) => log.spots.get(id)?.lane))
+          const known = new Set([...announced].map((id) => log.nodes.get(id)?.lane))
           expect(log.asked.lanes.filter((each) => !known.has(each) && each !== head?.lane)).toEqual([])
           expect(added.length).toBe(batch.length)
         })
@@ -98,10 +103,10 @@ describe('a decision', () => {
     fc.assert(
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         const log = importAll(storable(facts), sizes, runImport)
-        const again = decideAppend(log.lookup(), storable(facts), { mode: 'import', expected: 'none' })
+        const again = decideAppend(log.context(), storable(facts), { mode: 'import', expected: 'none' })
         expect(again).toEqual({ events: log.events, added: [], opened: [], left: [], tip: log.tip })
-        const live = log.events.flatMap(({ fact, stands }) => (stands && fact.id !== undefined ? [fact] : []))
-        expect(decideAppend(log.lookup(), live, { expected: 0 }).added).toEqual([])
+        const live = log.events.flatMap(({ fact, inTree }) => (inTree && fact.id !== undefined ? [fact] : []))
+        expect(decideAppend(log.context(), live, { expected: 0 }).added).toEqual([])
       }),
     )
   })
@@ -111,7 +116,7 @@ describe('a decision', () => {
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         const [parts, whole] = [importAll(storable(facts), sizes, runImport), new Plain()]
         runImport(whole, storable(facts))
-        expect([parts.events, parts.spots, parts.tip]).toEqual([whole.events, whole.spots, whole.tip])
+        expect([parts.events, parts.nodes, parts.tip]).toEqual([whole.events, whole.nodes, whole.tip])
         const open = (log: Plain) =>
           [...log.lanes].map(([lane, { parent, end }]) => [
             lane,
@@ -125,46 +130,46 @@ describe('a decision', () => {
 
   it('gives frozen events, whatever it was given', () => {
     const given: Event = { kind: 'ConversationStateUpdateEvent', id: 'u', key: 'k', value: { a: [1] } }
-    const [event] = decideAppend(new Plain().lookup(), [given]).events
+    const [event] = decideAppend(new Plain().context(), [given]).events
     expect(Object.isFrozen(event)).toBe(true)
     expect(Object.isFrozen((event?.fact as typeof given | undefined)?.value)).toBe(true)
   })
 })
 
 describe('lanes', () => {
-  it('are chains, as few as may be, and give every path in pieces', () => {
+  it('are chains, as few as may be, and give every path in segments', () => {
     let branched = 0
     let pieced = 0
     fc.assert(
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         const log = importAll(storable(facts), sizes, runImport)
         const entered = new Set<string>()
-        for (const spot of log.spots.values()) {
-          const parent = spot.parentId === null ? null : (log.spots.get(spot.parentId) as Spot)
-          const goesOn = parent !== null && spot.real && !entered.has(parent.id)
+        for (const node of log.nodes.values()) {
+          const parent = node.parentId === null ? null : (log.nodes.get(node.parentId) as TreeNode)
+          const goesOn = parent !== null && node.canBeHead && !entered.has(parent.id)
           if (goesOn) entered.add(parent.id)
-          expect(spot.lane).toBe(goesOn ? parent.lane : spot.seq)
+          expect(node.lane).toBe(goesOn ? parent.lane : node.seq)
           if (!goesOn) {
-            const from = parent && { lane: parent.lane, seq: parent.seq, clock: parent.clock }
-            expect(log.lanes.get(spot.seq)?.parent).toEqual(from)
+            const from = parent && { lane: parent.lane, seq: parent.seq, maxTime: parent.maxTime }
+            expect(log.lanes.get(node.seq)?.parent).toEqual(from)
             branched += from === null ? 0 : 1
           }
         }
-        for (const spot of log.spots.values()) {
-          const pieces = pathPieces(spot, (lane) => log.lanes.get(lane)?.parent ?? null)
-          const byPieces = [...log.spots.values()].filter(({ lane, seq }) =>
-            pieces.some((piece) => piece.lane === lane && seq <= piece.upTo),
+        for (const node of log.nodes.values()) {
+          const segments = pathSegments(node, (lane) => log.lanes.get(lane)?.parent ?? null)
+          const bySegments = [...log.nodes.values()].filter(({ lane, seq }) =>
+            segments.some((segment) => segment.lane === lane && seq <= segment.upTo),
           )
-          const byParents: Spot[] = []
-          for (let at: Spot | undefined = spot; at !== undefined; at = log.spots.get(at.parentId ?? ''))
+          const byParents: TreeNode[] = []
+          for (let at: TreeNode | undefined = node; at !== undefined; at = log.nodes.get(at.parentId ?? ''))
             byParents.push(at)
-          expect(byPieces).toEqual(byParents.toReversed())
-          expect(new Set(pieces.map(({ lane }) => lane)).size).toBe(pieces.length)
+          expect(bySegments).toEqual(byParents.toReversed())
+          expect(new Set(segments.map(({ lane }) => lane)).size).toBe(segments.length)
           for (const { seq, lane } of byParents) {
-            const until = pieces.find((piece) => piece.lane === lane)?.until as bigint
-            expect((log.events[seq] as StoredEvent).time <= until).toBe(true)
+            const until = segments.find((segment) => segment.lane === lane)?.until as bigint
+            expect(BigInt((log.events[seq] as StoredEvent).time) <= until).toBe(true)
           }
-          pieced += pieces.length > 2 ? 1 : 0
+          pieced += segments.length > 2 ? 1 : 0
         }
       }),
     )
@@ -177,7 +182,7 @@ describe('lanes', () => {
       fc.property(hostileLog(), batches(), (facts, sizes) => {
         const log = importAll(storable(facts), sizes, runImport)
         const ends = new Map<number, number>()
-        for (const { lane, seq } of log.spots.values()) ends.set(lane, seq)
+        for (const { lane, seq } of log.nodes.values()) ends.set(lane, seq)
         const { lane: tip } = log.tip
         expect(tip?.end).toBe(tip === null ? undefined : ends.get(tip.lane))
         for (const [lane, { end }] of log.lanes) if (lane !== tip?.lane) expect(end).toBe(ends.get(lane))
@@ -186,12 +191,12 @@ describe('lanes', () => {
   })
 })
 
-function runImport(log: Plain, batch: readonly Fact[]): Placement {
+function runImport(log: Plain, batch: readonly Fact[]): AppendDecision {
   log.asked.ids.length = 0
   log.asked.lanes.length = 0
-  const placement = decideAppend(log.lookup(), batch, { mode: 'import', expected: log.tip.version })
-  log.write(placement)
-  return placement
+  const decision = decideAppend(log.context(), batch, { mode: 'import', expected: log.tip.version })
+  log.write(decision)
+  return decision
 }
 
 describe('what is no event', () => {
@@ -202,7 +207,7 @@ describe('what is no event', () => {
     (given) => {
       expect(isFact(given)).toBe(false)
       const refused = { code: 'invalid_event', message: expect.any(String) as string }
-      const append = (): unknown => decideAppend(new Plain().lookup(), [given as Fact])
+      const append = (): unknown => decideAppend(new Plain().context(), [given as Fact])
       expect(append).toThrow(expect.objectContaining(refused))
       try {
         append()

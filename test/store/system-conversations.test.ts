@@ -1,13 +1,17 @@
-/** A service's own records among the conversations of its users: no page shows one, every page is full, and the last one says so. */
+/** System conversations among the conversations of its users: no page shows one, every page is full, and the last one says so. */
 
 import { describe, expect, it } from 'vitest'
-import { memoryStore } from '../../src/store/memory.ts'
-import { isReservedId, listUserConversations, userConversations } from '../../src/store/own-records.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import {
+  isReservedId,
+  listUserConversations,
+  userConversations,
+} from '../../src/store/system-conversations.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 
 const STORES = { memory: () => memoryStore(), sqlite: () => sqliteStore({ file: ':memory:' }) }
 
-/** Conversations and own records, in turns of all kinds. */
+/** Users' conversations and system conversations, in turns of all kinds. */
 const PATTERNS = [
   '',
   'o',
@@ -23,7 +27,7 @@ const PATTERNS = [
 ]
 
 describe.each(Object.entries(STORES))('lists over %s', (_, make) => {
-  it.each(PATTERNS)('leave out the own records of %j', async (pattern) => {
+  it.each(PATTERNS)('leave out the system conversations of %j', async (pattern) => {
     const store = make()
     for (const [at, kind] of [...pattern].entries()) {
       await store.createConversation({ id: kind === 'o' ? `colloquy:${at}` : `u${at}` })

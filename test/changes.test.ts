@@ -1,0 +1,166 @@
+/** The architecture page tells the truth: every path on it exists, and for each kind of change the compiler names the files it says. */
+
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const PAGE = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
+
+/** A change of types that somebody begins with: a file of src, what stands in it, and what shall. */
+type Edit = readonly [file: string, find: string, replace: string]
+
+/** By the first words of a row of the table; a change that begins with no type has none. */
+const EDITS: Readonly<Record<string, readonly Edit[]>> = {
+  'a kind of event': [
+    [
+      'event/kinds.ts',
+      '} as const satisfies Readonly<Record<string, KindFacts>>',
+      "  GoalEvent: { code: 20, defaultSource: 'agent', unit: 'message', searchable: true, stored: true, movesStatus: true },\n} as const satisfies Readonly<Record<string, KindFacts>>",
+    ],
+    [
+      'event/types.ts',
+      'export type Event =\n',
+      "export interface GoalEvent extends EventBase {\n  readonly kind: 'GoalEvent'\n  readonly source?: Source\n  readonly goal: string\n}\n\nexport type Event =\n  | GoalEvent\n",
+    ],
+  ],
+  'a status, or a rule of one': [['state/status.ts', "  | 'deleting'\n", "  | 'deleting'\n  | 'asleep'\n"]],
+  'a grammar': [
+    ['cli/args/commands.ts', "'anthropic', 'ai-sdk'] as const", "'anthropic', 'ai-sdk', 'gemini'] as const"],
+  ],
+  'a filter of events': [
+    [
+      'store/kit/query/event-query.ts',
+      'export interface CheckedEventFilter {\n',
+      'export interface CheckedEventFilter {\n  readonly tool: string | null\n',
+    ],
+  ],
+  'a store': [['cli/db/address.ts', "'sqlite' | 'postgres'", "'sqlite' | 'postgres' | 'mysql'"]],
+  'a rendering': [
+    [
+      'event/shapes.ts',
+      "'user' | 'system' | 'assistant' | 'tool'",
+      "'user' | 'system' | 'assistant' | 'tool' | 'developer'",
+    ],
+  ],
+  'a redaction pattern': [
+    [
+      'context/redaction/built-in.ts',
+      'const FORMS = [\n',
+      "const FORMS = [\n  { name: 'gitlab', pattern: /glpat-/g },\n",
+    ],
+  ],
+  'a threshold': [
+    [
+      'context/stuck/thresholds.ts',
+      'export interface StuckThresholds {\n',
+      'export interface StuckThresholds {\n  readonly silence: number\n',
+    ],
+  ],
+}
+
+interface Row {
+  readonly change: string
+  /** All files to touch, and those of them that the compiler names. */
+  readonly files: readonly string[]
+  readonly named: readonly string[]
+}
+
+/** The paths in code spans of a text, without what follows a name in them. */
+const pathsIn = (text: string): string[] =>
+  Array.from(
+    text.matchAll(/`((?:src|test|properties|docs|bench)\/[\w./-]+)`/g),
+    (match) => match[1] as string,
+  )
+
+const ROWS: readonly Row[] = (PAGE.split('## To add')[1] ?? '')
+  .split('\n')
+  .filter((line) => line.startsWith('| ') && !/^\| (?:To add|-)/.test(line))
+  .map((line) => {
+    const [, change = '', named = '', others = ''] = line.split('|')
+    return { change: change.trim(), files: pathsIn(named + others), named: pathsIn(named) }
+  })
+
+/** The changes that are made together, each group in a copy of the sources; a kind touches so much that it has its own. */
+const GROUPS = [['a kind of event'], Object.keys(EDITS).filter((change) => change !== 'a kind of event')]
+
+/** The files of `src` that the compiler names, by group. */
+const found = GROUPS.map(() => new Set<string>())
+let folder = ''
+
+beforeAll(() => {
+  mkdirSync(join(ROOT, 'node_modules/.cache'), { recursive: true })
+  folder = mkdtempSync(join(ROOT, 'node_modules/.cache/colloquy-changes-'))
+  const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8')) as {
+    compilerOptions: object
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*/src'] }))
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
+  for (const [at, changes] of GROUPS.entries()) {
+    cpSync(join(ROOT, 'src'), join(folder, `${at}/src`), { recursive: true })
+    for (const [file, find, replace] of changes.flatMap((change) => EDITS[change] ?? [])) {
+      const path = join(folder, `${at}/src`, file)
+      const text = readFileSync(path, 'utf8')
+      expect(text.split(find), `${file} must hold once: ${find}`).toHaveLength(2)
+      writeFileSync(
+        path,
+        text.replace(find, () => replace),
+      )
+    }
+  }
+  const tsc = join(ROOT, 'node_modules/.bin/tsc')
+  const { stdout, error } = spawnSync(tsc, ['--noEmit', '--pretty', 'false', '-p', folder], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  if (error !== undefined) throw error
+  for (const [, path = ''] of stdout.matchAll(/^([^\s(][^(]*)\(\d+,\d+\): error /gm)) {
+    const [at = '', ...rest] = relative(folder, resolve(ROOT, path)).split('/')
+    found[Number(at)]?.add(rest.join('/'))
+  }
+}, 600_000)
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('docs/architecture.md', () => {
+  it('names nothing that is not there', () => {
+    const paths = pathsIn(PAGE)
+    expect(paths.length).toBeGreaterThan(60)
+    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+  })
+
+  it('has a row for each of twelve kinds of change', () => {
+    expect(ROWS.map(({ change }) => change)).toEqual([
+      'a kind of event',
+      'a status, or a rule of one',
+      'a grammar',
+      'a page limit',
+      'a filter of events',
+      'a store',
+      'a rendering',
+      'a redaction pattern',
+      'an endpoint',
+      'an option',
+      'a column',
+      'a threshold',
+    ])
+    for (const { change, files } of ROWS) expect([change, files.length > 0]).toEqual([change, true])
+    expect(Object.keys(EDITS).filter((change) => !ROWS.some((row) => row.change === change))).toEqual([])
+  })
+
+  it('says of no file twice that the compiler names it, so that it can be told for which change', () => {
+    const named = ROWS.filter(({ change }) => !GROUPS[0]?.includes(change)).flatMap((row) => row.named)
+    expect(named.filter((file, at) => named.indexOf(file) !== at)).toEqual([])
+  })
+
+  it.each(GROUPS.map((changes, at) => ({ changes, at })))(
+    '$changes: the compiler names what it says',
+    ({ changes, at }) => {
+      const named = ROWS.filter(({ change }) => changes.includes(change)).flatMap((row) => row.named)
+      expect([...(found[at] ?? [])].toSorted()).toEqual(named.toSorted())
+      // A change without a type edit has nothing that a compiler could name.
+      for (const row of ROWS) expect(row.named.length > 0).toBe(EDITS[row.change] !== undefined)
+    },
+  )
+})

@@ -1,0 +1,277 @@
+/** What the next process finds and does after one has died in a run: it waits for the lease, says truthfully what became of the calls, and goes on (laws P, I). */
+
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../../src/conversation/lost-calls.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
+import { isQuarantined } from '../../src/event/quarantine.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { mortal } from '../service/mortal-store.ts'
+import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
+
+const TTL = 1_000_000
+
+/** A memory store whose clock can be put forward. */
+function timed(): { store: Store; expire: () => void } {
+  let clock = 1_000_000n
+  const store = memoryStore({ clock: () => clock })
+  return { store, expire: () => void (clock += BigInt(TTL) * 2_000n) }
+}
+
+const factsOf = async (store: Store): Promise<Event[]> =>
+  (await store.read('c')).flatMap(({ fact }) => (isQuarantined(fact) ? [] : [fact]))
+
+const BAD = call('bad', 'nothing', { action: null })
+
+const isCareful = ({ tool_name }: ActionEvent): boolean => tool_name === 'rm'
+
+/** A run that dies with the n-th call of its store, or is over before; what it executed, and whether it died. */
+async function die(
+  store: Store,
+  calls: number,
+): Promise<{ readonly executed: readonly string[]; readonly died: boolean }> {
+  const { store: dying, dieAfter, isDead } = mortal(store)
+  const { conversation } = await begun('hello', dying)
+  const { step, executed } = script([[call('a')], [call('b'), call('careful', 'rm'), BAD]])
+  dieAfter(calls)
+  const run = conversation.run(step, { policy: isCareful, leaseTtl: TTL })
+  await run.catch((error: unknown) => {
+    if (!isDead()) throw error
+  })
+  return { executed, died: isDead() }
+}
+
+describe('a run that died', () => {
+  const WAYS = {
+    'recover()': async (store: Store) => {
+      const conversation = await createEngine({ store }).open('c')
+      return (await conversation.recover()).outcome
+    },
+    'recoverAll()': async (store: Store) => {
+      const [recovery] = await createEngine({ store }).recoverAll()
+      return recovery?.outcome
+    },
+    'run()': async (store: Store) => {
+      const conversation = await createEngine({ store }).open('c')
+      const { status: ended } = await conversation.run(script([]).step)
+      expect(ended).toMatch(/^(finished|waiting_for_confirmation)$/)
+      return 'ran'
+    },
+  }
+
+  it.each(Object.entries(WAYS))(
+    'at whatever point, has its calls told what is true of them by %s',
+    async (way, settle) => {
+      const told = new Map<string, number>()
+      for (let calls = 1; ; calls += 1) {
+        const { store, expire } = timed()
+        const { executed, died } = await die(store, calls)
+        const before = await factsOf(store)
+        expire()
+        const wasRunning = (await status(await createEngine({ store }).open('c'))) === 'running'
+        const came = await settle(store)
+        if (came !== 'ran') expect(came === 'recovered').toBe(wasRunning)
+        if (way !== 'recover()' || wasRunning) expect(await store.listLeases()).toEqual([])
+        const after = await factsOf(store)
+        const begunOf = new Set(
+          after.flatMap((event) =>
+            event.kind === 'ConversationStateUpdateEvent' && event.key === 'started_actions'
+              ? (event.value as string[])
+              : [],
+          ),
+        )
+        for (const event of after.slice(before.length)) {
+          if (event.kind !== 'AgentErrorEvent') continue
+          const { tool_call_id: id, error } = event
+          told.set(error, (told.get(error) ?? 0) + 1)
+          if (id === 'bad') expect(error).toBe(NOT_EXECUTABLE)
+          else expect(error).toBe(begunOf.has(id) ? INTERRUPTED : NEVER_STARTED)
+          if (executed.includes(id)) expect(error).toBe(INTERRUPTED)
+        }
+        const { header } = await (await createEngine({ store }).open('c')).state()
+        if (came === 'recovered') expect(header.error?.code).toBe('RunLost')
+        if (!died) break
+        expect(calls).toBeLessThan(200)
+      }
+      expect([...told.keys()].toSorted()).toEqual([INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE].toSorted())
+    },
+  )
+
+  it('has the calls executed that a user approved once more, and is told in the log', async () => {
+    const { store, expire } = timed()
+    const { store: dying, dieAfter } = mortal(store)
+    const { conversation } = await begun('hello', dying)
+    const { step } = script([[call('a')]], async function* () {
+      dieAfter(0)
+      yield []
+      throw new Error('nobody hears of it')
+    })
+    await expect(conversation.run(step, { leaseTtl: TTL })).rejects.toThrow('dead')
+    expire()
+    const next = await createEngine({ store }).open('c')
+    await next.approve(['a'])
+    const { step: again, executed } = script([])
+    expect((await next.run(again)).status).toBe('finished')
+    expect(executed).toEqual(['a'])
+    expect(await logOf(next)).toContain('failed RunLost')
+  })
+
+  it('of a writer without a lease leaves calls of which nothing is known', async () => {
+    const { conversation } = await begun()
+    await conversation.append(call('a'))
+    await conversation.recover()
+    const { log } = await conversation.state()
+    const told = [...log.entries].flatMap(({ event }) =>
+      event?.kind === 'AgentErrorEvent' ? event.error : [],
+    )
+    expect(told).toEqual([INTERRUPTED])
+  })
+
+  it('gives each of two calls with one id the words that are its own', async () => {
+    const { store, expire } = timed()
+    const { store: dying, dieAfter } = mortal(store)
+    const { conversation } = await begun('hello', dying)
+    const twins: readonly ActionEvent[] = [
+      call('first', 'work', { tool_call_id: 'same' }),
+      call('second', 'rm', { tool_call_id: 'same', llm_response_id: 'r2' }),
+    ]
+    const { step } = script([twins], async function* ({ approved }) {
+      dieAfter(0)
+      yield approved.map(result)
+    })
+    await expect(conversation.run(step, { leaseTtl: TTL, policy: isCareful })).rejects.toThrow('dead')
+    expire()
+    const next = await createEngine({ store }).open('c')
+    await next.recover()
+    const { branch } = await next.state()
+    const told = [...branch.view.units].flatMap((unit) =>
+      unit.type === 'batch'
+        ? [...unit.results].map(({ entry }) =>
+            entry.event.kind === 'AgentErrorEvent' ? entry.event.error : '',
+          )
+        : [],
+    )
+    expect(told).toEqual([INTERRUPTED, NEVER_STARTED])
+  })
+})
+
+describe('a run that finds another', () => {
+  it('is told whose lease it is and until when', async () => {
+    const { store } = timed()
+    const { conversation } = await begun('hello', store)
+    const lease = await store.acquireLease('c', 'another', TTL)
+    const { step } = script([])
+    await expect(conversation.run(step)).rejects.toMatchObject({
+      code: 'already_running',
+      message: expect.stringContaining(
+        `another holds its lease until ${new Date(lease?.expiresAt ?? 0).toISOString()}`,
+      ),
+      data: { conversationId: 'c', owner: 'another', expiresAt: lease?.expiresAt },
+    })
+  })
+
+  it('waits for the lease of a process that died, and runs then', async () => {
+    const { store, expire } = timed()
+    await die(store, 12)
+    const { conversation } = { conversation: await createEngine({ store }).open('c') }
+    await conversation.sendMessage('Are you there?')
+    const { step, asked } = script([])
+    const running = conversation.run(step, { wait: true })
+    expect(asked).toHaveLength(0)
+    expire()
+    expect((await running).status).toBe('finished')
+    expect(JSON.stringify(asked[0]?.messages)).toContain('Are you there?')
+  })
+
+  it('waits for the end of a run that lives, and has nothing left to ask then', async () => {
+    const { conversation, store } = await begun()
+    const other = await createEngine({ store }).open('c')
+    const thinking = gate()
+    const first = script([
+      async function* () {
+        await thinking.pass()
+        yield says('done')
+      },
+    ])
+    const running = conversation.run(first.step)
+    await thinking.reached
+    const second = script([])
+    const waiting = other.run(second.step, { wait: true })
+    thinking.open()
+    expect((await running).status).toBe('finished')
+    expect(await waiting).toEqual({ status: 'finished', iterations: 0 })
+    expect(second.asked).toEqual([])
+  })
+
+  it('waits no longer when its signal is aborted, or its engine closed', async () => {
+    for (const way of ['abort', 'close']) {
+      const { conversation, engine, store } = await begun()
+      await store.acquireLease('c', 'another', TTL)
+      const quit = new AbortController()
+      const { step, asked } = script([])
+      const waiting = conversation.run(step, { wait: true, signal: quit.signal })
+      await conversation.state()
+      if (way === 'abort') quit.abort()
+      else await engine.close()
+      expect(await waiting).toEqual({ status: 'idle', iterations: 0 })
+      expect(asked).toEqual([])
+    }
+  })
+})
+
+describe('recoverAll()', () => {
+  it('says what it did with each conversation, and leaves those whose lease holds', async () => {
+    const { store, expire } = timed()
+    const engine = createEngine({ store })
+    for (const id of ['dead', 'done', 'colloquy:own', 'broken']) {
+      const conversation = await engine.create({ id })
+      if (id === 'dead' || id === 'broken') await conversation.append(call('a'))
+      await store.acquireLease(id, 'another', TTL)
+    }
+    expire()
+    const live = await engine.create({ id: 'live' })
+    await live.append(call('a'))
+    await store.acquireLease('live', 'another', TTL)
+    await engine.close()
+    const failing = createEngine({
+      store: {
+        ...store,
+        loadSnapshot: async (id) => {
+          if (id === 'broken') throw new Error('The disk is broken.')
+          return store.loadSnapshot(id)
+        },
+      },
+    })
+    expect(await failing.recoverAll()).toMatchObject([
+      { conversationId: 'broken', outcome: 'failed', error: new Error('The disk is broken.') },
+      { conversationId: 'dead', outcome: 'recovered', events: [{}, {}] },
+      { conversationId: 'done', outcome: 'not_running', events: [] },
+    ])
+    expect((await store.listLeases()).map(({ conversationId }) => conversationId)).toEqual([
+      'broken',
+      'colloquy:own',
+      'live',
+    ])
+    await failing.close()
+  })
+})
+
+describe('waitFor', () => {
+  it('keeps the process alive until its time is out', async () => {
+    const src = join(import.meta.dirname, '../../src/index.ts')
+    const code = `
+      import { createEngine, memoryStore } from ${JSON.stringify(src)}
+      const conversation = await createEngine({ store: memoryStore() }).create()
+      try {
+        await conversation.waitFor('finished', { signal: AbortSignal.timeout(50) })
+      } catch (error) {
+        console.log(error.name)
+      }`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code])
+    expect(stdout).toBe('TimeoutError\n')
+  })
+})

@@ -1,0 +1,87 @@
+/** Listeners hear every piece of news once, whatever the others do: throw, leave, send others away, bring new ones. */
+
+import fc from 'fast-check'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { Listeners } from '../../src/conversation/listeners.ts'
+
+/** What the listeners threw, which reaches the process and nobody else. */
+const thrown: unknown[] = []
+const note = (error: unknown): void => void thrown.push(error)
+let others: NodeJS.UnhandledRejectionListener[] = []
+
+beforeEach(() => {
+  others = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection').on('unhandledRejection', note)
+})
+
+afterEach(() => {
+  process.off('unhandledRejection', note)
+  for (const other of others) process.on('unhandledRejection', other)
+})
+
+/** What a listener does when it hears something: at most one of these. */
+const deed = fc.oneof(
+  fc.constant({ does: 'nothing' as const }),
+  fc.constant({ does: 'throw' as const }),
+  fc.record({ does: fc.constant('remove' as const), which: fc.nat(7) }),
+  fc.constant({ does: 'add' as const }),
+)
+
+it('hear each piece of news once and in order, and what one throws is lost on none', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(deed, { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (deeds, pieces) => {
+        thrown.length = 0
+        const listeners = new Listeners<number>()
+        const heard: string[] = []
+        const removals: (() => void)[] = []
+        deeds.forEach((each, n) => {
+          const listener = (news: number): void => {
+            heard.push(`${n} ${news}`)
+            if (each.does === 'throw') throw new Error(`${n} ${news}`)
+            if (each.does === 'remove') removals[each.which]?.()
+            if (each.does === 'add') listeners.add((later) => heard.push(`${n}+${news} ${later}`))
+          }
+          removals.push(listeners.add(listener))
+        })
+        const expected: string[] = []
+        const errors: string[] = []
+        const known: { name: string; deed?: (typeof deeds)[number] }[] = deeds.map((each, n) => ({
+          name: `${n}`,
+          deed: each,
+        }))
+        const removed = new Set<string>()
+        for (let news = 0; news < pieces; news += 1) {
+          for (const { name, deed: does } of known.slice()) {
+            if (removed.has(name)) continue
+            expected.push(`${name} ${news}`)
+            if (does?.does === 'throw') errors.push(`${name} ${news}`)
+            if (does?.does === 'remove') removed.add(`${does.which}`)
+            if (does?.does === 'add') known.push({ name: `${name}+${news}` })
+          }
+          listeners.tell(news)
+        }
+        expect(heard).toEqual(expected)
+        // A rejection is known to be unhandled once the microtasks are done.
+        await new Promise((resolve) => setImmediate(resolve))
+        expect(thrown.map((error) => (error as Error).message)).toEqual(errors)
+      },
+    ),
+  )
+})
+
+it('added twice hears twice, and is removed once for each', () => {
+  const listeners = new Listeners<string>()
+  const heard: string[] = []
+  const listener = (news: string): void => void heard.push(news)
+  const [first, second] = [listeners.add(listener), listeners.add(listener)]
+  listeners.tell('both')
+  first()
+  first()
+  listeners.tell('one')
+  second()
+  listeners.tell('none')
+  expect(heard).toEqual(['both', 'both', 'one'])
+})

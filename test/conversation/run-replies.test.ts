@@ -1,0 +1,218 @@
+/** What the run loop records of replies: what they were asked at, and the text so far of one that was stopped (laws I2 and I4). */
+
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { replyOf } from '../../src/event/reply.ts'
+import type { Event } from '../../src/event/types.ts'
+import { begun, call, gate, logOf, says, script } from './script.ts'
+
+const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
+
+const aside = (text: string, source: 'user' | 'environment' = 'environment'): Event => ({
+  kind: 'MessageEvent',
+  source,
+  llm_message: { role: 'user', content: [{ type: 'text', text }] },
+})
+
+const PROMPT: Event = {
+  kind: 'SystemPromptEvent',
+  system_prompt: { type: 'text', text: 'Be brief.' },
+  tools: [],
+}
+
+/** What the model would be sent now, each message as its role and text. */
+const sent = async (conversation: Conversation): Promise<string[]> =>
+  (await conversation.messages()).map(
+    ({ role, content }) => `${role}: ${content.map((part) => ('text' in part ? part.text : '')).join(' + ')}`,
+  )
+
+describe('what a reply was asked at', () => {
+  it.each([
+    ['nothing came between', false, 1],
+    ['a user spoke meanwhile', true, 2],
+  ])('is what the step put in right before it: %s', async (_, speaks, iterations) => {
+    const { conversation } = await begun('first')
+    const result = await conversation.run(async function* ({ after }) {
+      if (after === (await conversation.state()).log.entries.get(0)?.id) {
+        if (speaks) await conversation.sendMessage('second')
+        yield [aside('nudge'), says('done')]
+      } else yield says('read')
+    })
+    expect(result).toMatchObject({ status: 'finished', iterations })
+  })
+
+  it('is written into each of its events, unless the step says it itself', async () => {
+    const { conversation } = await begun('first')
+    const { step, asked } = script([
+      async function* ({ after }) {
+        yield call('a')
+        await conversation.sendMessage('second')
+        yield call('b')
+        expect(after).toBe((await conversation.state()).branch.lastUserMessage?.parent?.parent?.id)
+      },
+      [
+        call('c', 'work', {
+          tool_call: { ...call('c').tool_call, reply: { after: 'b', model: 'm' } },
+        } as object),
+      ],
+    ])
+    await conversation.run(step)
+    const entries = [...(await conversation.state()).log.entries]
+    const [a, b, c, last] = ['a', 'b', 'c', undefined].map((id) =>
+      replyOf(
+        entries.findLast((entry) =>
+          id === undefined ? entry.event?.kind === 'MessageEvent' : entry.id === id,
+        )?.event as Event,
+      ),
+    )
+    expect(a?.after).toBe(entries[0]?.id)
+    expect([b, c]).toEqual([a, { after: 'b', model: 'm' }])
+    expect(last?.after).toBe(asked[2]?.after)
+  })
+
+  it('lets a message that came meanwhile stand behind the reply, so that what was sent stays as it was', async () => {
+    const { conversation } = await begun('first')
+    const { step, asked } = script([
+      async function* () {
+        await conversation.sendMessage('second')
+        yield says('to the first')
+      },
+      [says('to the second')],
+    ])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(asked).toHaveLength(2)
+    expect(asked[1]?.messages.slice(0, 1)).toEqual(asked[0]?.messages)
+    expect(await sent(conversation)).toEqual([
+      'user: first',
+      'assistant: to the first',
+      'user: second',
+      'assistant: to the second',
+    ])
+  })
+
+  it.each([
+    ['of the environment is answered', aside('note'), 2],
+    ['that is blank is not', aside(' ', 'user'), 1],
+    ['that is a system prompt is not', PROMPT, 1],
+  ])('a message during the last word %s', async (_, event, times) => {
+    const { conversation } = await begun('first')
+    const { step, asked } = script([
+      async function* () {
+        await conversation.append([event])
+        yield says('done')
+      },
+    ])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(asked).toHaveLength(times)
+    for (const { messages } of asked) expect(messages.at(-1)?.role).not.toBe('assistant')
+  })
+
+  it('keeps an event that is yielded again the same event', async () => {
+    const { conversation } = await begun('first')
+    const { step, asked } = script([
+      [{ ...says('done'), id: 'd' }, aside('go on')],
+      [
+        { ...says('done'), id: 'd' },
+        { ...says('more'), id: 'm' },
+      ],
+    ])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(asked).toHaveLength(2)
+    expect((await logOf(conversation)).filter((line) => line === 'agent: done')).toHaveLength(1)
+  })
+})
+
+/** A step that streams, waits, and would go on. */
+const streaming = (passed: () => Promise<void>, how: 'yielded' | 'published' | 'throws'): Step =>
+  async function* ({ publish, signal }) {
+    yield delta('thrown away, as it was yielded')
+    yield call('a')
+    for (const text of ['Hel', 'lo']) {
+      if (how === 'published') publish(delta(text))
+      else yield delta(text)
+    }
+    if (how === 'throws') {
+      const stopped = new Promise((_, fail) =>
+        signal.addEventListener('abort', () => fail(new Error('gone'))),
+      )
+      void passed()
+      await stopped
+    }
+    await passed()
+    yield says('Hello, world')
+  }
+
+describe('the text so far of a reply that a user stops', () => {
+  it.each([
+    ['here', 'yielded'],
+    ['elsewhere', 'published'],
+    ['signal', 'throws'],
+    ['signal', 'published'],
+  ] as const)('stands behind the interrupt, stopped %s, when it was %s', async (who, how) => {
+    const { conversation, store } = await begun('first')
+    const other = await createEngine({ store }).open('c')
+    const given = new AbortController()
+    const thinking = gate()
+    const running = conversation.run(streaming(thinking.pass, how), { signal: given.signal })
+    await thinking.reached
+    await other.sendMessage('second')
+    if (who === 'signal') given.abort()
+    else await (who === 'here' ? conversation : other).interrupt()
+    expect((await running).status).toBe('paused')
+    thinking.open()
+    expect((await logOf(conversation)).slice(-4)).toEqual([
+      'user: second',
+      'error a',
+      'InterruptEvent',
+      'agent: Hello',
+    ])
+    expect(await store.getLease('c')).toBe(null)
+    const { log } = await conversation.state()
+    const told = log.entries.last()?.event as Event
+    expect(replyOf(told)).toEqual({
+      after: log.entries.get(1)?.parent?.id ?? log.entries.get(0)?.id,
+      interrupted: true,
+    })
+    expect((await sent(conversation)).slice(-2)).toEqual(['assistant: Hello', 'user: second'])
+    expect(await conversation.interrupt()).toEqual([])
+    const { step, asked } = script([])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(asked).toHaveLength(1)
+  })
+
+  it('is no last word: whoever goes on asks the model', async () => {
+    const { conversation } = await begun('first')
+    const thinking = gate()
+    const running = conversation.run(async function* () {
+      yield delta('Hel')
+      await thinking.pass()
+    })
+    await thinking.reached
+    await conversation.interrupt()
+    await running
+    expect((await logOf(conversation)).at(-1)).toBe('agent: Hel')
+    expect((await conversation.resume()).length).toBe(1)
+    expect((await conversation.state()).header.status).toBe('idle')
+    const { step, asked } = script([])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(asked).toHaveLength(1)
+  })
+
+  it('is not kept where nothing was streamed, or where it was yielded', async () => {
+    for (const text of ['', ' ', 'yielded']) {
+      const { conversation } = await begun('first')
+      const thinking = gate()
+      const running = conversation.run(async function* () {
+        yield delta(text)
+        if (text === 'yielded') yield says(text)
+        await thinking.pass()
+      })
+      await thinking.reached
+      await conversation.interrupt()
+      await running
+      expect((await logOf(conversation)).at(-1)).toBe('InterruptEvent')
+    }
+  })
+})

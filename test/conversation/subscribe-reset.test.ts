@@ -1,0 +1,95 @@
+/** Readers of a log whose database was replaced: however far they were, they are told, and then have what the log has (law B3). */
+
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { SubscriptionItem } from '../../src/conversation/subscribe.ts'
+import { pause } from '../build.ts'
+import { failoverStore } from './failover-store.ts'
+
+type Step =
+  | { readonly type: 'append'; readonly count: number; readonly by: 'reader' | 'other' }
+  | { readonly type: 'fail'; readonly part: number; readonly wakes: boolean; readonly count: number }
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    type: fc.constant('append' as const),
+    count: fc.integer({ min: 1, max: 4 }),
+    by: fc.constantFrom('reader' as const, 'other' as const),
+  }),
+  fc.record({
+    type: fc.constant('fail' as const),
+    part: fc.double({ min: 0, max: 1, noNaN: true }),
+    wakes: fc.boolean(),
+    /** Appended by another process before anybody looks. */
+    count: fc.integer({ min: 0, max: 6 }),
+  }),
+)
+
+it('end with the log as it is, each event once and in order, and were told whenever what they had was gone', async () => {
+  let resets = 0
+  let lost = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), fc.nat(3), async (steps, ahead) => {
+      const { store, failOver } = await failoverStore()
+      let made = 0
+      const events = (count: number) => Array.from({ length: count }, () => pause(`e${(made += 1)}`))
+      const engine = createEngine({ store })
+      const conversation = await engine.open('c')
+      const stop = new AbortController()
+      let seen: string[] = []
+      let seenAt = ahead - 1
+      const look: { call?: () => void } = {}
+      const take = (item: SubscriptionItem): void => {
+        if (item.type === 'reset') {
+          seen = []
+          seenAt = -1
+          resets += 1
+        }
+        if (item.type === 'event') {
+          // Nothing is passed over, and nothing comes twice.
+          expect(item.seq).toBe(seenAt + 1)
+          seenAt = item.seq
+          seen.push(item.id ?? '')
+        }
+        look.call?.()
+      }
+      const reading = (async () => {
+        for await (const item of conversation.subscribe({ after: ahead - 1, signal: stop.signal })) take(item)
+      })()
+      for (const each of steps) {
+        if (each.type === 'append') {
+          if (each.by === 'reader') await conversation.append(events(each.count))
+          else await store.append('c', events(each.count))
+          continue
+        }
+        const { version = 0 } = (await store.getConversation('c')) ?? {}
+        const length = Math.floor(version * each.part)
+        lost += length < version ? 1 : 0
+        await failOver(length, each.wakes)
+        if (each.count > 0) await store.append('c', events(each.count))
+      }
+      // Whoever was not woken is by the next append.
+      await store.append('c', events(1))
+      const log = (await store.read('c')).map(({ id }) => id ?? '')
+      // Who began behind the last event has nothing to be given.
+      const isThere = (): boolean =>
+        seenAt === log.length - 1 && (seen.length === 0 || seen.at(-1) === log.at(-1))
+      const there = new Promise<void>((resolve) => {
+        look.call = () => void (isThere() && resolve())
+        look.call()
+      })
+      await Promise.race([there, reading])
+      expect(seen).toEqual(log.slice(log.length - seen.length))
+      expect(seenAt).toBe(log.length - 1)
+      // Who began ahead of the log, or lost what it had, holds all of it.
+      if (ahead === 0) expect(seen).toEqual(log)
+      stop.abort()
+      await reading
+      await engine.close()
+    }),
+    { numRuns: 100 },
+  )
+  expect(lost).toBeGreaterThan(30)
+  expect(resets).toBeGreaterThan(30)
+})

@@ -1,0 +1,44 @@
+/** The pages in docs are held to what they show: each sample runs as a file, and gives what stands beside its lines. */
+
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, expect, it } from 'vitest'
+import { blocks, checked, project, ROOT, SAME } from './readme.ts'
+
+const { folder, write, remove } = project()
+afterAll(remove)
+
+write('same.js', SAME)
+const DOCS = join(ROOT, 'docs')
+const samples = readdirSync(DOCS)
+  .filter((name) => name.endsWith('.md'))
+  .flatMap((page) =>
+    blocks('ts', readFileSync(join(DOCS, page), 'utf8')).map(({ heading, code }, at) => ({
+      name: `${page}, ${heading}`,
+      file: `${page.replace(/\.md$/, '')}-${at}.ts`,
+      code,
+    })),
+  )
+
+it.for(samples)('runs: $name', async ({ file, code }, { signal }) => {
+  const { stderr } = await promisify(execFile)(process.execPath, [write(file, checked(code))], {
+    cwd: folder,
+    signal,
+  })
+  expect(stderr).toBe('')
+})
+
+it('type-check as they stand', async ({ signal }) => {
+  for (const { file, code } of samples) write(`typed/${file}`, code)
+  const config = write(
+    'tsconfig.json',
+    JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), include: ['typed'] }),
+  )
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+  const { stdout } = await promisify(execFile)(process.execPath, [tsc, '-p', config], { signal }).catch(
+    (error) => error,
+  )
+  expect(stdout).toBe('')
+})

@@ -1,0 +1,92 @@
+/** Holds docs/interface.md to the code: its kinds and their fields, the actions, the endpoints, and what it says is not there. */
+
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { eventJsonSchema } from '../src/event/json-schema.ts'
+import { EVENT_KINDS, type EventKind, KINDS } from '../src/event/kinds.ts'
+import { actionSchemas } from '../src/event/published/payload-schema.ts'
+import { STATUSES } from '../src/state/status.ts'
+import { memoryStore } from '../src/store/memory/store.ts'
+import { clientOver } from './service/client.ts'
+
+const PAGE = readFileSync(join(resolve(import.meta.dirname, '..'), 'docs/interface.md'), 'utf8')
+
+/** The text below a heading, up to the next one. */
+function section(number: string): string {
+  const start = PAGE.search(new RegExp(String.raw`^##+ ${number.replace('.', String.raw`\.`)}\b`, 'm'))
+  const rest = PAGE.slice(PAGE.indexOf('\n', start))
+  return rest.slice(0, rest.search(/^##+ /m))
+}
+
+/** What the page says of each kind, in its order. */
+const described = section('2.2')
+  .split(/^- \*\*/m)
+  .slice(1)
+  .map((text) => ({ kind: text.slice(0, text.indexOf('*')) as EventKind, text }))
+
+/** The fields that a description names, as it first does: `name`, `name?` or `name? = default`. */
+const fieldsOf = (text: string): Map<string, string> =>
+  new Map(
+    [...text.matchAll(/`(\w+)(\??(?: = [^`]+)?)`/g)]
+      .map(([, name = '', mark = '']) => [name, mark] as const)
+      .toReversed(),
+  )
+
+interface Schema {
+  readonly properties: Readonly<Record<string, { readonly default?: unknown }>>
+  readonly required?: readonly string[]
+}
+
+const BASE: ReadonlySet<string> = new Set(['id', 'timestamp', 'source', 'parent_id', 'kind'])
+
+/** The operations that a text names, with their parameters unnamed. */
+const operationsIn = (text: string): string[] =>
+  [...text.matchAll(/`((?:GET|POST|PATCH|PUT|DELETE) \/[^`]*)`/g)].map(([, path = '']) => unnamed(path))
+
+const unnamed = (path: string): string => path.replaceAll(/\{\w+\}/g, '{}')
+
+describe('the page of the interface', () => {
+  it('has every kind, in the order of the table, with its source', () => {
+    expect(described.map(({ kind }) => kind)).toEqual(EVENT_KINDS)
+    for (const { kind, text } of described)
+      expect(/\((?:_source required_|\w+)/.exec(text)?.[0]).toBe(
+        `(${KINDS[kind].defaultSource ?? '_source required_'}`,
+      )
+  })
+
+  it.for(described)('has the fields of $kind with their defaults', ({ kind, text }) => {
+    const { properties, required = [] } = eventJsonSchema(kind) as unknown as Schema
+    const named = fieldsOf(text)
+    for (const [name, { default: given }] of Object.entries(properties)) {
+      if (BASE.has(name)) continue
+      const hasDefault = given !== undefined && given !== null && !Array.isArray(given)
+      const mark = required.includes(name) ? '' : hasDefault ? `? = ${JSON.stringify(given)}` : '?'
+      expect([name, named.get(name)]).toEqual([name, mark])
+    }
+    const others = [...named].filter(([name, mark]) => mark !== '' && !Object.hasOwn(properties, name))
+    expect(others).toEqual([])
+  })
+
+  it('has the published actions and the statuses', () => {
+    const actions = [...section('2.4').matchAll(/`(\w+Action)`/g)].map(([, kind]) => kind)
+    expect(actions.toSorted()).toEqual(Object.keys(actionSchemas).toSorted())
+    const statuses = [...(section('3').split('.')[0] ?? '').matchAll(/`(\w+)`/g)].map(([, status]) => status)
+    expect(statuses).toEqual(STATUSES)
+  })
+
+  it('has endpoints that are served, and names as missing none that is', async () => {
+    const { document } = await clientOver(memoryStore(), { keys: ['k'] })
+    const served = new Set(
+      Object.entries(document.raw.paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${unnamed(path)}`),
+      ),
+    )
+    const there = ['4.1', '4.2', '4.3'].flatMap((number) => operationsIn(section(number)))
+    expect(there.length).toBeGreaterThan(12)
+    expect(there.filter((path) => !served.has(path))).toEqual([])
+    const missing = operationsIn(section('10'))
+    expect(missing.length).toBeGreaterThan(0)
+    expect(missing.filter((path) => served.has(path))).toEqual([])
+  })
+})

@@ -1,0 +1,257 @@
+/** Replies of Anthropic Messages as events: what they say, what of them is not executed, and what ended them. */
+
+import { describe, expect, it } from 'vitest'
+import { collectAnthropic } from '../../src/messages/anthropic/collect.ts'
+import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { requestRecord } from '../../src/messages/prefix.ts'
+import { trimTrailing } from '../../src/messages/text.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { Event } from '../../src/event/types.ts'
+import { overgrowth } from '../growth.ts'
+import { recordedReplies } from './recorded-replies.ts'
+
+const call = (id: string, name: string, input: unknown) => ({ type: 'tool_use', id, name, input })
+const text = (said: string) => ({ type: 'text', text: said })
+const user: Event = {
+  kind: 'MessageEvent',
+  id: 'u',
+  source: 'user',
+  llm_message: { role: 'user', content: [{ text: 'hi' }] },
+}
+
+const start = (content_block: object, index = 0) => ({ type: 'content_block_start', index, content_block })
+const delta = (of: object, index = 0) => ({ type: 'content_block_delta', index, delta: of })
+const end = (stop_reason: string) => ({
+  type: 'message_delta',
+  delta: { stop_reason },
+  usage: { output_tokens: 2 },
+})
+
+/** The blocks of a reply in the next request. */
+function sentAgain(reply: object) {
+  const state = replay([user, ...fromAnthropic(reply as never).events])
+  return toAnthropic(toMessages(state, { pending: { close: 'x' } })).messages[1]?.content
+}
+
+describe('fromAnthropic', () => {
+  it('gives one action a call, with the words, the thinking and the record on the first only', () => {
+    const state = replay([user])
+    const request = toAnthropic(toMessages(state), { tools: [{ name: 'ls' }] })
+    const { prefix, tools } = requestRecord(request) ?? {}
+    const thinking = { type: 'thinking', thinking: 'hm', signature: 's' }
+    const { events, outcome } = fromAnthropic(
+      {
+        id: 'msg_1',
+        model: 'claude',
+        content: [thinking, text('I look.'), call('a', 'ls', { path: '.' }), call('b', 'file_editor', {})],
+        stop_reason: 'tool_use',
+        usage: { input_tokens: 3, output_tokens: 5, server_tool_use: null },
+      } as never,
+      { state, request: { model: 'claude', ...request } },
+    )
+    expect(outcome).toEqual({ type: 'tool_calls' })
+    expect(events).toEqual([
+      {
+        kind: 'ActionEvent',
+        source: 'agent',
+        thought: [text('I look.')],
+        thinking_blocks: [thinking],
+        action: { kind: 'LsAction', path: '.' },
+        tool_name: 'ls',
+        tool_call_id: 'a',
+        tool_call: {
+          id: 'a',
+          name: 'ls',
+          arguments: '{"path":"."}',
+          origin: 'completion',
+          reply: {
+            after: 'u',
+            grammar: 'anthropic',
+            model: 'claude',
+            prefix,
+            tools,
+            own: expect.any(String),
+            stop_reason: 'tool_use',
+            usage: { input_tokens: 3, output_tokens: 5 },
+          },
+        },
+        llm_response_id: 'msg_1',
+      },
+      {
+        kind: 'ActionEvent',
+        source: 'agent',
+        thought: [],
+        action: { kind: 'FileEditorAction' },
+        tool_name: 'file_editor',
+        tool_call_id: 'b',
+        tool_call: {
+          id: 'b',
+          name: 'file_editor',
+          arguments: '{}',
+          origin: 'completion',
+          reply: { after: 'u' },
+        },
+        llm_response_id: 'msg_1',
+      },
+    ])
+  })
+
+  it.each([
+    ['an unknown tool', [call('a', 'rm', {})], 'tool_use', 'there is no tool "rm"'],
+    [
+      'arguments that are no object',
+      [call('a', 'ls', [1])],
+      'tool_use',
+      'its arguments are no JSON object that can be read',
+    ],
+    [
+      'a reply cut off in the call',
+      [text('x'), call('a', 'ls', {})],
+      'max_tokens',
+      'the reply was cut off in the middle of it',
+    ],
+    ['a refused reply', [call('a', 'ls', {})], 'refusal', 'the reply was ended by a refusal'],
+  ])('does not execute a call of %s, and says why', (_, content, stop_reason, why) => {
+    const { events } = fromAnthropic({ content, stop_reason } as never, { tools: [{ name: 'ls' }] })
+    const [action, error] = events
+    expect(action).toMatchObject({ kind: 'ActionEvent', action: null })
+    expect(error).toMatchObject({
+      kind: 'AgentErrorEvent',
+      tool_call_id: 'a',
+      error: `The call was not executed: ${why}.`,
+    })
+    expect(events).toHaveLength(2)
+  })
+
+  it('executes the calls before the one that was cut off', () => {
+    const content = [call('a', 'ls', {}), call('b', 'ls', {})]
+    const { events, outcome } = fromAnthropic({ content, stop_reason: 'max_tokens' } as never)
+    expect(outcome).toEqual({ type: 'truncated', reason: 'max_tokens' })
+    expect(events.map((event) => ('action' in event ? event.action : event.kind))).toEqual([
+      { kind: 'LsAction' },
+      null,
+      'AgentErrorEvent',
+    ])
+  })
+
+  it('gives calls without an id, or with the same one, ids of their own, so that each gets its own result', () => {
+    const content = [call('', 'ls', 1), call('', 'ls', {}), call('x', 'ls', 1), call('x', 'ls', {})]
+    const { events } = fromAnthropic({ content } as never)
+    const named = events.map((event) => ('tool_call_id' in event ? event.tool_call_id : ''))
+    expect(named).toEqual(['call', 'call_2', 'x', 'x_2', 'call', 'x'])
+  })
+
+  it.each([
+    [{ stop_reason: 'end_turn' }, { type: 'done' }],
+    [{ stop_reason: null }, { type: 'done' }],
+    [{ stop_reason: 'pause_turn' }, { type: 'paused' }],
+    [{ stop_reason: 'refusal' }, { type: 'refused', explanation: null }],
+    [
+      { stop_reason: 'refusal', stop_details: { explanation: 'No.' } },
+      { type: 'refused', explanation: 'No.' },
+    ],
+    [
+      { stop_reason: 'model_context_window_exceeded' },
+      { type: 'truncated', reason: 'model_context_window_exceeded' },
+    ],
+  ])('says what ended a reply: %j', (ending, outcome) => {
+    expect(fromAnthropic({ content: [text('x')], ...ending } as never).outcome).toEqual(outcome)
+  })
+
+  it('keeps what has no standard field, in its place', () => {
+    const server = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }
+    const cited = { ...text('x'), citations: [{ type: 'char_location' }] }
+    const { events } = fromAnthropic({
+      content: [text('y'), server, cited],
+      stop_reason: 'end_turn',
+    } as never)
+    expect(events[0]).toHaveProperty('llm_message.reply.parts', [
+      { text: 0 },
+      { other: server },
+      { text: 1, more: { citations: cited.citations } },
+    ])
+  })
+
+  it('leaves thinking out that is bound to what cannot be sent back yet', () => {
+    const server = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }
+    const thinking = { type: 'thinking', thinking: 'hm', signature: 's' }
+    expect(sentAgain({ content: [thinking, server, thinking, text('x')] })).toEqual([text('x')])
+    expect(sentAgain({ content: [thinking, server, text('x')] })).toEqual([thinking, text('x')])
+    expect(sentAgain({ content: [thinking, text('w'), thinking, text('x')] })).toEqual([
+      thinking,
+      text('w'),
+      thinking,
+      text('x'),
+    ])
+  })
+})
+
+describe('collectAnthropic', () => {
+  it('does not execute a call whose arguments broke off, and keeps their text', () => {
+    const { push, end: reply } = collectAnthropic()
+    push(start(call('a', 'ls', {})))
+    push(delta({ type: 'input_json_delta', partial_json: '{"path": "/et' }))
+    push(end('max_tokens'))
+    const [action, error] = reply().events
+    expect(action).toMatchObject({ action: null, tool_call: { arguments: '{"path": "/et' } })
+    expect(error).toMatchObject({ kind: 'AgentErrorEvent' })
+  })
+
+  it('publishes thinking as reasoning', () => {
+    const { push } = collectAnthropic()
+    push(start({ type: 'thinking', thinking: '', signature: '' }))
+    expect(push(delta({ type: 'thinking_delta', thinking: 'hm' }))).toEqual([
+      { kind: 'StreamingDeltaEvent', source: 'agent', reasoning_content: 'hm' },
+    ])
+  })
+
+  it('tells a stream that failed from one that broke off', () => {
+    const failed = collectAnthropic()
+    failed.push({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })
+    expect(failed.end()).toEqual({ events: [], outcome: { type: 'failed', explanation: 'Overloaded' } })
+    expect(collectAnthropic().end()).toEqual({ events: [], outcome: { type: 'broken_off', text: '' } })
+  })
+
+  it('costs what the reply is long', () => {
+    const cost = overgrowth(
+      (said) => {
+        const { push, end: reply } = collectAnthropic()
+        push(start(text('')))
+        for (const piece of said) push(delta({ type: 'text_delta', text: piece }))
+        push(start(call('a', 'ls', {}), 1))
+        push(delta({ type: 'input_json_delta', partial_json: '{"a":"' }, 1))
+        for (const piece of said) push(delta({ type: 'input_json_delta', partial_json: piece }, 1))
+        push(delta({ type: 'input_json_delta', partial_json: '"}' }, 1))
+        push(end('tool_use'))
+        expect(reply().outcome.type).toBe('tool_calls')
+      },
+      (length) => 'x'.repeat(length),
+      { from: 2 ** 11, to: 2 ** 15 },
+    )
+    expect(cost).toBe(null)
+  })
+})
+
+describe('recorded replies of Anthropic', () => {
+  const replies = recordedReplies('anthropic').filter(({ reply }) => Array.isArray(reply['content']))
+
+  it('are read, whatever they hold, and go back as far as they are standard', (context) => {
+    if (replies.length === 0) context.skip('the folder of recorded sessions is not there')
+    let whole = 0
+    for (const { file, reply } of replies) {
+      const blocks = reply['content'] as Record<string, unknown>[]
+      // Nothing but calls may stand behind a call, so words that came there stand before it.
+      const standard = ['text', 'tool_use'].flatMap((kind) => blocks.filter(({ type }) => type === kind))
+      if (standard.length === blocks.length) whole += 1
+      const plain = standard.map((block) =>
+        block['type'] === 'text'
+          ? text(trimTrailing(String(block['text'])))
+          : call(String(block['id']), String(block['name']), block['input']),
+      )
+      expect(sentAgain(reply), file).toEqual(plain)
+    }
+    expect(whole).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,128 @@
+/** Replies of OpenAI Chat Completions as events: what ended them, and what servers make of the grammar. */
+
+import { describe, expect, it } from 'vitest'
+import { collectOpenAIChat } from '../../src/messages/openai-chat/collect.ts'
+import { fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { overgrowth } from '../growth.ts'
+import { recordedReplies } from './recorded-replies.ts'
+
+const call = (id: string, given: string) => ({
+  id,
+  type: 'function',
+  function: { name: 'ls', arguments: given },
+})
+const replied = (message: object, finish_reason = 'stop') =>
+  fromOpenAIChat({ choices: [{ message: { role: 'assistant', ...message }, finish_reason }] })
+const chunk = (delta: object, finish_reason: string | null = null) => ({
+  choices: [{ delta, finish_reason }],
+})
+
+describe('fromOpenAIChat', () => {
+  it.each([
+    [{ content: 'x' }, 'stop', { type: 'done' }],
+    [{ content: 'x' }, 'length', { type: 'truncated', reason: 'length' }],
+    [{ content: 'x' }, 'content_filter', { type: 'filtered', reason: 'content_filter' }],
+    [{ content: null, refusal: 'No.' }, 'stop', { type: 'refused', explanation: 'No.' }],
+    // Some servers say that a reply with calls has stopped.
+    [{ tool_calls: [call('a', '{}')] }, 'stop', { type: 'tool_calls' }],
+  ])('says what ended %j with %s', (message, reason, outcome) => {
+    expect(replied(message, reason).outcome).toEqual(outcome)
+  })
+
+  it.each([
+    ['{"a"', 'tool_calls', 'its arguments are no JSON object that can be read'],
+    ['{}', 'length', 'the reply was cut off in the middle of it'],
+    ['{}', 'content_filter', 'the reply was held back by a content filter'],
+  ])('does not execute a call with %s in a reply ended by %s', (given, reason, why) => {
+    const [action, error] = replied({ tool_calls: [call('a', given)] }, reason).events
+    expect(action).toMatchObject({ action: null, tool_call: { arguments: given } })
+    expect(error).toMatchObject({ error: `The call was not executed: ${why}.` })
+  })
+
+  it('takes no arguments at all as an empty object', () => {
+    expect(replied({ tool_calls: [call('a', '')] }).events).toMatchObject([{ action: { kind: 'LsAction' } }])
+  })
+
+  it('shows a refusal, and keeps that it is one', () => {
+    expect(replied({ content: null, refusal: 'No.' }).events[0]).toMatchObject({
+      llm_message: {
+        content: [{ text: 'No.' }],
+        reply: { parts: [{ text: 0, more: { type: 'refusal' } }] },
+      },
+    })
+  })
+
+  it('tells the model of a custom call that it was not executed', () => {
+    const custom = { id: 'a', type: 'custom', custom: { name: 'sql', input: 'select 1' } }
+    expect(replied({ tool_calls: [custom] }).events).toMatchObject([
+      { action: null, tool_name: 'sql', tool_call: { arguments: 'select 1' } },
+      { error: 'The call was not executed: calls of custom tools are not supported.' },
+    ])
+  })
+})
+
+describe('collectOpenAIChat', () => {
+  it('keeps calls apart that come without an index, and a name once that comes again', () => {
+    const { push, end } = collectOpenAIChat()
+    const piece = (id: string, given: string) => push(chunk({ tool_calls: [call(id, given)] }))
+    piece('a', '{"p":')
+    piece('a', '1}')
+    piece('b', '{}')
+    push(chunk({}, 'tool_calls'))
+    expect(end().events).toMatchObject([
+      { tool_call_id: 'a', tool_name: 'ls', action: { p: 1 } },
+      { tool_call_id: 'b', tool_name: 'ls', action: {} },
+    ])
+  })
+
+  it('tells a stream that failed', () => {
+    const { push, end } = collectOpenAIChat()
+    push({ error: { message: 'Overloaded' } })
+    expect(end().outcome).toEqual({ type: 'failed', explanation: 'Overloaded' })
+  })
+
+  it('costs what the reply is long', () => {
+    const cost = overgrowth(
+      (said) => {
+        const { push, end } = collectOpenAIChat()
+        for (const content of said) push(chunk({ content }))
+        push(chunk({ tool_calls: [{ index: 0, ...call('a', '{"a":"') }] }))
+        for (const given of `${said}"}`)
+          push(chunk({ tool_calls: [{ index: 0, function: { arguments: given } }] }))
+        push(chunk({}, 'tool_calls'))
+        expect(end().events).toHaveLength(1)
+      },
+      (length) => 'x'.repeat(length),
+      { from: 2 ** 11, to: 2 ** 15 },
+    )
+    expect(cost).toBe(null)
+  })
+})
+
+describe('recorded replies of servers that speak Chat Completions', () => {
+  const replies = recordedReplies('openai-chat')
+
+  it('go in and out unchanged', (context) => {
+    if (replies.length === 0) context.skip('the folder of recorded sessions is not there')
+    for (const { file, reply } of replies) {
+      const { message } = (reply['choices'] as { message: { tool_calls: object[] } }[])[0] as never
+      const { events, outcome } = fromOpenAIChat(reply as never)
+      expect(outcome, file).toEqual({ type: 'tool_calls' })
+      const sent = toOpenAIChat(toMessages(replay(events), { pending: { close: 'x' } }))
+      const { tool_calls, reasoning_content } = message as {
+        tool_calls: Record<string, unknown>[]
+        reasoning_content?: string
+      }
+      // The place in a list is what `index` says in a stream.
+      const calls = tool_calls.map(({ id, type, function: called }) => ({ id, type, function: called }))
+      expect(
+        sent.find(({ role }) => role === 'assistant'),
+        file,
+      ).toEqual({ role: 'assistant', tool_calls: calls })
+      expect(events[0], file).toMatchObject(reasoning_content === undefined ? {} : { reasoning_content })
+    }
+  })
+})

@@ -1,0 +1,143 @@
+/** Replies of OpenAI Responses as events: where reasoning stands, what is not executed, and what ended them. */
+
+import { describe, expect, it } from 'vitest'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { collectOpenAIResponses } from '../../src/messages/openai-responses/collect.ts'
+import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { overgrowth } from '../growth.ts'
+import { recordedReplies } from './recorded-replies.ts'
+
+const call = (call_id: string, given = '{}', status = 'completed') => {
+  return { type: 'function_call', id: `fc_${call_id}`, call_id, name: 'ls', arguments: given, status }
+}
+const message = (...content: object[]) => ({ type: 'message', id: 'msg_1', role: 'assistant', content })
+const said = (text: string) => message({ type: 'output_text', text, annotations: [] })
+const reasoning = (id: string) => ({ type: 'reasoning', id, summary: [], encrypted_content: `gAAA-${id}` })
+const replied = (output: object[], more: object = {}) => fromOpenAIResponses({ output, ...more })
+
+describe('fromOpenAIResponses', () => {
+  it('puts each reasoning item with the call that it led to, and keeps whole what finds no call', () => {
+    const { events } = replied([
+      reasoning('rs_1'),
+      call('a'),
+      reasoning('rs_2'),
+      call('b'),
+      reasoning('rs_3'),
+    ])
+    expect(events).toMatchObject([
+      {
+        responses_reasoning_item: { id: 'rs_1' },
+        tool_call: { responses_item_id: 'fc_a', origin: 'responses' },
+      },
+      { responses_reasoning_item: { id: 'rs_2' } },
+    ])
+    expect(events[0]).toHaveProperty('tool_call.reply.parts', [
+      { reasoning: 0 },
+      { call: 0 },
+      { reasoning: 1 },
+      { call: 1 },
+      { other: reasoning('rs_3') },
+    ])
+  })
+
+  it('keeps the phase of a message and its annotations, and shows a refusal', () => {
+    const cited = { type: 'output_text', text: 'x', annotations: [{ type: 'url_citation' }] }
+    expect(replied([{ ...message(cited), phase: 'commentary' }]).events[0]).toHaveProperty(
+      'llm_message.reply.parts',
+      [{ text: 0, more: { phase: 'commentary', annotations: cited.annotations } }],
+    )
+    const { events, outcome } = replied([message({ type: 'refusal', refusal: 'No.' })])
+    expect(outcome).toEqual({ type: 'refused', explanation: 'No.' })
+    expect(events[0]).toMatchObject({ llm_message: { content: [{ text: 'No.' }] } })
+  })
+
+  it.each([
+    [{ status: 'completed' }, { type: 'done' }],
+    [{}, { type: 'done' }],
+    [
+      { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } },
+      { type: 'truncated', reason: 'max_output_tokens' },
+    ],
+    [
+      { status: 'incomplete', incomplete_details: { reason: 'content_filter' } },
+      { type: 'filtered', reason: 'content_filter' },
+    ],
+    [
+      { status: 'failed', error: { message: 'Down.' } },
+      { type: 'failed', explanation: 'Down.' },
+    ],
+    [{ status: 'cancelled' }, { type: 'broken_off', text: 'x' }],
+  ])('says what ended a reply: %j', (ending, outcome) => {
+    const reply = replied([said('x')], ending)
+    expect(reply.outcome).toEqual(outcome)
+    expect(reply.events).toHaveLength(outcome.type === 'failed' || outcome.type === 'broken_off' ? 0 : 1)
+  })
+
+  it.each([
+    [call('a', '{"p":', 'incomplete'), {}, 'the reply was cut off in the middle of it'],
+    [call('a'), { status: 'incomplete' }, 'the reply was cut off in the middle of it'],
+    [call('a', 'ls -la'), {}, 'its arguments are no JSON object that can be read'],
+    [
+      { type: 'custom_tool_call', call_id: 'a', name: 'sql', input: 'select 1' },
+      {},
+      'calls of custom tools are not supported',
+    ],
+  ])('does not execute %j, and says why', (item, ending, why) => {
+    expect(replied([item], ending).events).toMatchObject([
+      { kind: 'ActionEvent', action: null },
+      { kind: 'AgentErrorEvent', tool_call_id: 'a', error: `The call was not executed: ${why}.` },
+    ])
+  })
+})
+
+describe('collectOpenAIResponses', () => {
+  it('tells a stream that failed, and publishes reasoning', () => {
+    const { push, end } = collectOpenAIResponses()
+    expect(push({ type: 'response.reasoning_summary_text.delta', delta: 'hm' })).toEqual([
+      { kind: 'StreamingDeltaEvent', source: 'agent', reasoning_content: 'hm' },
+    ])
+    push({ type: 'error', message: 'Overloaded' })
+    expect(end()).toEqual({ events: [], outcome: { type: 'failed', explanation: 'Overloaded' } })
+  })
+
+  it('costs what the reply is long', () => {
+    const cost = overgrowth(
+      (length) => {
+        const output = Array.from(length, (_, at) => [reasoning(`rs_${at}`), call(`c${at}`)]).flat()
+        const { push, end } = collectOpenAIResponses()
+        for (const item of output) push({ type: 'response.output_item.done', item })
+        push({ type: 'response.completed', response: { status: 'completed', output: [] } })
+        expect(end().events).toHaveLength(length.length)
+      },
+      (length) => 'x'.repeat(length),
+      { from: 2 ** 9, to: 2 ** 12 },
+    )
+    expect(cost).toBe(null)
+  })
+})
+
+describe('recorded replies of OpenAI Responses', () => {
+  const replies = recordedReplies('openai-responses')
+
+  it('go back as far as they are standard, and those that are, unchanged', (context) => {
+    if (replies.length === 0) context.skip('the folder of recorded sessions is not there')
+    let whole = 0
+    for (const { file, reply } of replies) {
+      const output = reply['output'] as Record<string, unknown>[]
+      const { events } = fromOpenAIResponses(reply as never)
+      const { input } = toOpenAIResponses(toMessages(replay(events), { pending: { close: 'x' } }))
+      const sent = input.filter(({ type }) => type === 'function_call')
+      const calls = output.filter(({ type }) => type === 'function_call')
+      if (calls.length === output.length) whole += 1
+      const bare = calls.map(({ type, id, call_id, name, arguments: given }) => {
+        return { type, id, call_id, name, arguments: given }
+      })
+      // Behind reasoning that cannot be sent, the id of a call would point at nothing.
+      const isBound = output.some(({ type, encrypted_content }) => type === 'reasoning' && !encrypted_content)
+      if (!isBound) expect(sent, file).toEqual(bare)
+    }
+    expect(whole).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,268 @@
+/** The prefix as the writers prove it: what a reply saw, what it lost when that changed, and the order in which its parts go back. */
+
+import { describe, expect, it } from 'vitest'
+import type { Grammar, ReplyRecord } from '../../src/event/reply.ts'
+import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/limits.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import { ownDigest } from '../../src/messages/own-digest.ts'
+import { type LeftOut, requestRecord, type WriteOptions } from '../../src/messages/prefix.ts'
+import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/limits.ts'
+
+const user = (text: string): NeutralMessage => ({ role: 'user', content: [{ text }], name: null })
+const system = (text: string): NeutralMessage => ({ role: 'system', content: [{ text }] })
+const signed = (thinking: string) => ({ thinking, signature: `signature of ${thinking}` })
+const item = (n: number) => ({ id: `rs_${n}`, encrypted_content: `sealed ${n}` })
+const call = (n: number) => ({
+  id: `c${n}`,
+  name: 'ls',
+  arguments: '{}',
+  origin: 'responses' as const,
+  responses_item_id: `fc_${n}`,
+  responses_reasoning_item: item(n),
+})
+const says = (text: string, more: Partial<AssistantMessage> = {}): AssistantMessage => ({
+  role: 'assistant',
+  content: text === '' ? [] : [{ text }],
+  tool_calls: [],
+  reasoning_content: null,
+  thinking_blocks: [],
+  responses_reasoning_item: null,
+  ...more,
+})
+
+const WRITERS: Readonly<
+  Record<string, (messages: readonly NeutralMessage[], options?: WriteOptions) => object>
+> = {
+  anthropic: toAnthropic,
+  'ai-sdk': toAiSdk,
+  'openai-responses': toOpenAIResponses,
+  'openai-chat': toOpenAIChat,
+}
+
+/** A reply to a request in a grammar, with the record that its reader would give it. */
+function replied(
+  grammar: Grammar,
+  before: readonly NeutralMessage[],
+  reply: AssistantMessage,
+  more: ReplyRecord = {},
+  options: WriteOptions = {},
+): AssistantMessage {
+  const record = requestRecord(WRITERS[grammar]?.(before, options) ?? {})
+  if (record === null) throw new Error('no record')
+  const { leftOut: _, ...known } = record
+  const made = { ...reply, reply: { ...known, ...more } }
+  const limits = grammar === 'openai-responses' ? RESPONSES : ANTHROPIC
+  return { ...made, reply: { ...made.reply, own: ownDigest(made, { ...limits, grammar }) } }
+}
+
+const leftOut = (
+  grammar: Grammar,
+  messages: readonly NeutralMessage[],
+  options: WriteOptions = {},
+): string[] => {
+  const told: LeftOut[] = []
+  const request = WRITERS[grammar]?.(messages, { ...options, onPrefix: (left) => void told.push(left) }) ?? {}
+  expect(requestRecord(request)?.leftOut).toEqual(told)
+  return told.map(({ message, reason }) => `${message} ${reason}`)
+}
+
+describe.each(['anthropic', 'ai-sdk', 'openai-responses'] as const)('%s', (grammar) => {
+  const reasons = (text: string, n: number) =>
+    grammar === 'openai-responses'
+      ? says(text, { responses_reasoning_item: item(n) })
+      : says(text, { thinking_blocks: [signed(`thought ${n}`)] })
+  const asked = [system('s'), user('one')]
+  const first = replied(grammar, asked, reasons('a', 1))
+  const second = replied(grammar, [...asked, first, user('two')], reasons('b', 2))
+  const history = [...asked, first, user('two'), second, user('three')]
+
+  it('keeps what stands behind what it saw', () => {
+    expect(leftOut(grammar, history)).toEqual([])
+    expect(JSON.stringify(WRITERS[grammar]?.(history))).toMatch(/thought 2|sealed 2/)
+  })
+
+  it('leaves out what stands behind a changed prefix, and keeps what came before the change', () => {
+    expect(leftOut(grammar, history.with(0, system('t')))).toEqual(['2 prefix', '4 prefix'])
+    expect(leftOut(grammar, history.with(3, user('TWO')))).toEqual(['4 prefix'])
+    expect(leftOut(grammar, [user('summary'), second, user('three')])).toEqual(['1 prefix'])
+    const written = JSON.stringify(WRITERS[grammar]?.(history.with(3, user('TWO'))))
+    expect(written).toMatch(/thought 1|sealed 1/)
+    expect(written).not.toMatch(/thought 2|sealed 2|signature of thought 2|rs_2/)
+  })
+
+  it('keeps what was made after the change', () => {
+    const changed = history.with(0, system('t'))
+    const third = replied(grammar, changed, reasons('c', 3))
+    expect(leftOut(grammar, [...changed, third, user('four')])).toEqual(['2 prefix', '4 prefix'])
+    expect(leftOut(grammar, [...history, third, user('four')])).toEqual(['6 prefix'])
+  })
+
+  it('holds the tool list where it is known on both sides', () => {
+    const tools = [{ name: 'ls' }]
+    const reply = replied(grammar, asked, reasons('a', 1), {}, { tools })
+    const list = [...asked, reply, user('two')]
+    expect(leftOut(grammar, list, { tools })).toEqual([])
+    expect(leftOut(grammar, list)).toEqual([])
+    expect(leftOut(grammar, list, { tools: [{ name: 'cat' }] })).toEqual(['2 tools'])
+    expect(leftOut(grammar, history, { tools })).toEqual([])
+  })
+
+  it('holds what a reply has signed itself, and the grammar that it was made in', () => {
+    const other = { ...first, ...reasons('a', 7), reply: first.reply ?? {} }
+    expect(leftOut(grammar, [...asked, other, user('two')])).toEqual(['2 own'])
+    const foreign = { ...first, reply: { ...first.reply, grammar: 'openai-chat' as const } }
+    expect(leftOut(grammar, [...asked, foreign, user('two')])).toEqual(['2 grammar'])
+  })
+
+  it('sends a reply without a record as it is, but not behind one that does not stand', () => {
+    const old = reasons('b', 2)
+    expect(leftOut(grammar, [user('x'), old, user('y')])).toEqual([])
+    expect(leftOut(grammar, [user('x'), first, user('y'), old, user('z')])).toEqual(['1 prefix', '3 earlier'])
+    const all = WRITERS[grammar]?.([user('x'), first, user('y'), old], { prove: false }) ?? {}
+    expect(requestRecord(all)).toBeNull()
+    expect(JSON.stringify(all)).toMatch(/(thought|sealed) 1.*(thought|sealed) 2/)
+  })
+
+  it('counts no cache marks, and no borders of messages', () => {
+    const marked: NeutralMessage = {
+      role: 'user',
+      content: [{ text: 'one', cache_prompt: true }],
+      name: null,
+    }
+    expect(leftOut(grammar, history.with(1, marked))).toEqual([])
+    const split = [system('s'), user('a'), user('b')]
+    const joined: NeutralMessage[] = [
+      system('s'),
+      { role: 'user', content: [{ text: 'a' }, { text: 'b' }], name: null },
+    ]
+    expect(leftOut(grammar, [...joined, replied(grammar, split, reasons('c', 1)), user('d')])).toEqual([])
+  })
+
+  it('adds the same whether something is left out or not', () => {
+    const alone = { ...reasons('', 1), content: [] }
+    const reply = replied(grammar, asked, alone)
+    const [kept, lost] = [asked, asked.with(0, system('t'))].map((before) => {
+      const request = WRITERS[grammar]?.([...before, reply]) ?? {}
+      return JSON.stringify(request).match(/\[Go on\.\]|\[No answer was given\.\]/g)
+    })
+    expect(kept).toEqual(lost)
+  })
+})
+
+describe('the order of parts', () => {
+  const thinking_blocks = [signed('t1'), signed('t2')]
+  const content = [{ text: 'one ' }, { text: 'two ' }]
+  const parts = [{ thinking: 0 }, { text: 0 }, { thinking: 1 }, { text: 1 }]
+  const reply = { ...says(''), thinking_blocks, content }
+  const kinds = (given: unknown, before: readonly NeutralMessage[] = [user('u')]): unknown => {
+    const made = replied('anthropic', [user('u')], reply, { parts: given as readonly [] })
+    return toAnthropic([...before, made]).messages[1]?.content.map((block) =>
+      block.type === 'text' ? block.text : block.type,
+    )
+  }
+
+  it('is that in which they came, with the texts before something signed as they came', () => {
+    expect(kinds(parts)).toEqual(['thinking', 'one ', 'thinking', 'two'])
+  })
+
+  it('is kept without what is signed, and the space at the end then goes', () => {
+    expect(kinds(parts, [user('v')])).toEqual(['one', 'two'])
+  })
+
+  it.each([
+    [[]],
+    [[{ thinking: 0 }]],
+    [[...parts, { text: 2 }]],
+    [parts.with(0, { text: 1 })],
+    [parts.with(0, { thinking: 7 })],
+    [parts.with(0, { thinking: -1 })],
+    [parts.with(0, { thinking: 0.5 })],
+    [[null, 'x', 1, []]],
+    [parts.map((part) => ({ ...part, call: 0 }))],
+    ['thinking'],
+    [{ length: 4 }],
+  ])('is ignored where it is garbled: %j', (given) => {
+    expect(kinds(given)).toEqual(['thinking', 'thinking', 'one', 'two'])
+  })
+
+  it('is for the grammar that made it', () => {
+    const made = { ...reply, reply: { grammar: 'openai-responses', parts } } as const
+    const [, answer] = toAiSdk([user('u'), made])
+    expect(answer?.content).toEqual([
+      { type: 'text', text: 'one ' },
+      { type: 'text', text: 'two ' },
+    ])
+  })
+
+  it('of Responses is that of its items', () => {
+    const made = replied('openai-responses', [user('u')], says('so', { tool_calls: [call(0), call(1)] }), {
+      parts: [{ reasoning: 0 }, { call: 0 }, { reasoning: 1 }, { text: 0 }, { call: 1 }],
+    })
+    const items = toOpenAIResponses([user('u'), made]).input.slice(1, 6)
+    expect(items.map((each) => ('id' in each ? each.id : each.type))).toEqual([
+      'rs_0',
+      'fc_0',
+      'rs_1',
+      'message',
+      'fc_1',
+    ])
+    const lost = toOpenAIResponses([user('v'), made]).input.slice(1, 4)
+    expect(lost.map((each) => ('id' in each ? each.id : each.type))).toEqual([
+      'function_call',
+      'message',
+      'function_call',
+    ])
+  })
+})
+
+const paused = (grammar: Grammar) => says('so far', { reply: { grammar, stop_reason: 'pause_turn' } })
+
+describe('a paused reply', () => {
+  it('ends the list, or is gone on with, in the grammar of its provider', () => {
+    expect(toAnthropic([user('u'), paused('anthropic')]).messages.at(-1)?.role).toBe('assistant')
+    expect(toAnthropic([user('u'), paused('anthropic'), says('more')]).messages[1]?.content).toHaveLength(2)
+  })
+
+  it('is like any other in another grammar', () => {
+    expect(toAnthropic([user('u'), paused('openai-chat')]).messages.at(-1)?.role).toBe('user')
+    expect(toOpenAIChat([user('u'), paused('openai-chat')]).at(-1)?.role).toBe('user')
+  })
+})
+
+const roles = (list: readonly NeutralMessage[]) => toAnthropic(list).messages.map(({ role }) => role)
+
+describe('a system prompt that came later', () => {
+  const messages = [system('s'), user('a'), says('b'), system('t')]
+
+  it('stands behind what the user says, before a reply or at the end', () => {
+    expect(roles(messages)).toEqual(['user', 'assistant', 'user', 'system'])
+    expect(roles([...messages, user('c')])).toEqual(['user', 'assistant', 'user', 'system'])
+    expect(roles([...messages, user('c'), says('d')])).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'system',
+      'assistant',
+      'user',
+    ])
+    expect(toAnthropic(messages).system).toEqual([{ type: 'text', text: 's' }])
+  })
+
+  it('is a developer message to Responses, and a system message to Chat', () => {
+    expect(toOpenAIResponses([...messages, user('c')]).input.at(-1)).toMatchObject({ role: 'developer' })
+    expect(toOpenAIChat([...messages, user('c')]).at(-1)).toEqual({
+      role: 'system',
+      content: [{ type: 'text', text: 't' }],
+    })
+  })
+
+  it('takes the place of the first in the AI SDK, which has no other place for it', () => {
+    expect(toAiSdk([...messages, user('c')]).filter(({ role }) => role === 'system')).toEqual([
+      { role: 'system', content: 't' },
+    ])
+  })
+})

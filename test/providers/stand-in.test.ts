@@ -1,0 +1,137 @@
+/** The stand-in takes back what it gave out, and refuses every history that was changed in between. */
+
+import { describe, expect, it } from 'vitest'
+import { refusals, see, sign } from './stand-in.ts'
+
+interface Block {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+interface Message {
+  readonly role: string
+  readonly content: readonly Block[]
+}
+
+const text = (said: string): Block => ({ type: 'text', text: said })
+const user = (...content: Block[]): Message => ({ role: 'user', content })
+const system = [text('Be brief.')]
+const tools = [{ name: 'ls' }]
+
+/** A reply as the provider gives it: its thinking signed behind the request and what it has said so far. */
+function replied(messages: readonly Message[], ...content: Block[]): Message {
+  const said: Block[] = []
+  for (const block of content) {
+    const seen = see(
+      'anthropic',
+      { system, messages: [...messages, { role: 'assistant', content: said }] },
+      tools,
+    )
+    const signature = sign(seen, JSON.stringify(block))
+    said.push(block.type === 'thinking' ? { ...block, signature } : block)
+  }
+  return { role: 'assistant', content: said }
+}
+
+const think = (thinking: string): Block => ({ type: 'thinking', thinking })
+const one = [user(text('one'))]
+const two = [
+  ...one,
+  replied(one, think('a'), text('b'), think('c'), { type: 'tool_use', id: 't', name: 'ls', input: { p: 1 } }),
+  user({ type: 'tool_result', tool_use_id: 't', content: [text('files')] }, text('more')),
+]
+const history = [...two, replied(two, think('d'), text('e')), user(text('three'))]
+const taken = (
+  messages: readonly Message[],
+  front: readonly Block[] = system,
+  list: unknown = tools,
+): string[] => refusals(see('anthropic', { system: front, messages }, list))
+
+/** The history with the content of one message changed. */
+const withContent = (at: number, change: (content: readonly Block[]) => readonly Block[]): Message[] =>
+  history.map((message, index) => (index === at ? { ...message, content: change(message.content) } : message))
+const without = (at: number, ...gone: number[]) =>
+  withContent(at, (content) => content.filter((_, index) => !gone.includes(index)))
+
+describe('the stand-in', () => {
+  it.each<readonly [string, readonly Message[]]>([
+    ['what it gave out', history],
+    [
+      'cache marks',
+      withContent(0, ([block]) => [{ ...block, type: 'text', cache_control: { type: 'ephemeral' } }]),
+    ],
+    [
+      'a message in two',
+      [
+        ...history.slice(0, 2),
+        user(history[2]?.content[0] as Block),
+        user(text('more')),
+        ...history.slice(3),
+      ],
+    ],
+    [
+      'no thinking at all',
+      history.map((message) => ({
+        ...message,
+        content: message.content.filter(({ type }) => type !== 'thinking'),
+      })),
+    ],
+    ['no thinking at the front', without(1, 0)],
+    ['more at the end', [...history, user(text('four'))]],
+  ])('takes %s', (_, messages) => {
+    expect(taken(messages)).toEqual([])
+  })
+
+  const altered = (at: number, block: number, fields: object) =>
+    withContent(at, (content) =>
+      content.map((each, index) => (index === block ? { ...each, ...fields } : each)),
+    )
+
+  it.each<readonly [string, readonly Message[]]>([
+    ['an altered thought', altered(1, 0, { thinking: 'A' })],
+    ['an altered signature', altered(1, 0, { signature: 'x' })],
+    ['an empty signature', altered(3, 0, { signature: '' })],
+    ['the signature of another', altered(3, 0, { signature: history[1]?.content[0]?.['signature'] })],
+    ['another question', altered(0, 0, { text: 'One' })],
+    ['a space behind a question', altered(0, 0, { text: 'one ' })],
+    ['another text in a reply', altered(1, 1, { text: 'B' })],
+    ['a trimmed text in a reply', altered(1, 1, { text: '' })],
+    ['another input of a call', altered(1, 3, { input: { p: 2 } })],
+    ['another id of a call', altered(1, 3, { id: 'u' })],
+    ['another result', altered(2, 0, { content: [text('masked')] })],
+    ['a result that is an error now', altered(2, 0, { is_error: true })],
+    ['a block left out of a question', without(2, 1)],
+    ['a text left out between two thoughts', without(1, 1)],
+    ['a thought left out between others', without(1, 2)],
+    ['a thought moved to the front', withContent(1, ([a, b, c, call]) => [a, c, b, call] as Block[])],
+    ['two thoughts swapped', withContent(1, ([a, b, c, call]) => [c, b, a, call] as Block[])],
+    [
+      'a thought moved to another reply',
+      [
+        ...history.slice(0, 3),
+        { role: 'assistant', content: [...(history[1]?.content.slice(0, 1) ?? []), text('e')] },
+        ...history.slice(4),
+      ],
+    ],
+    [
+      'a message put in',
+      [...history.slice(0, 2), history[2] as Message, user(text('by the way')), ...history.slice(3)],
+    ],
+    ['a message taken out', history.toSpliced(2, 1)],
+    ['a summary at the front', [user(text('summary')), ...history.slice(2)]],
+    ['a reply said twice', [...history.slice(0, 2), ...history.slice(1)]],
+    ['two turns swapped', [history[0], history[3], history[2], history[1], history[4]] as Message[]],
+    [
+      'a system message put in',
+      [...history.slice(0, 3), { role: 'system', content: [text('new')] }, ...history.slice(3)],
+    ],
+  ])('refuses %s', (_, messages) => {
+    expect(taken(messages)).not.toEqual([])
+  })
+
+  it('refuses another system prompt, another tool, and tools in another order', () => {
+    expect(taken(history, [text('Be long.')])).toHaveLength(3)
+    expect(taken(history, system, [{ name: 'cat' }])).toHaveLength(3)
+    expect(taken(history, system, [...tools, { name: 'cat' }])).toHaveLength(3)
+  })
+})

@@ -1,0 +1,198 @@
+/** Every citation leads somewhere: what comments, laws and pages name of the design, the interface and the laws is there, and ships where they do. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { INVENTORY } from './inventory.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+const filesIn = (folder: string, ending: RegExp): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => ending.test(name))
+    .map((name) => `${folder}/${name}`)
+
+/** The numbers of the headings of a page: `3`, `2.1`. */
+const sectionsOf = (page: string): Set<string> =>
+  new Set([...read(page).matchAll(/^##+ (\d+(?:\.\d+)?)\b/gm)].map(([, number = '']) => number))
+
+const [LAWS, DESIGN, INTERFACE] = ['properties/laws.md', 'docs/design.md', 'docs/interface.md'] as const
+const laws = new Set(
+  [...read(LAWS).matchAll(/^(?:- \*\*([A-Z]\d+)\*\*|## ([A-Z]),)/gm)].map((m) => m[1] ?? m[2] ?? ''),
+)
+const rules = new Set([...read(DESIGN).matchAll(/^- \*\*([DU]\d+)\*\*/gm)].map((match) => match[1] ?? ''))
+const sections = { design: sectionsOf(DESIGN), interface: sectionsOf(INTERFACE) }
+
+/** The text with comments that run over several lines joined, so that a citation stands in one piece. */
+const joined = (text: string): string => text.replaceAll(/\s*\n\s*(?:\*(?!\/)|\/\/)?\s*/g, ' ')
+
+const LIST = String.raw`[A-Z]\d{0,2}(?:(?:, and|,| and| or| to) [A-Z]\d{0,2}(?![\w']))*(?!\w)`
+
+/** What a text cites and is not there. `page` is what a bare "section 3" in it means; `bare` says whether D8 and U6 are citations. */
+function dangling(
+  text: string,
+  { page, bare = true }: { page?: Set<string> | undefined; bare?: boolean } = {},
+): string[] {
+  const whole = joined(text)
+  const out: string[] = []
+  const check = (found: string, isThere: boolean) => void (isThere || out.push(found))
+  if (bare) for (const [rule] of whole.matchAll(/\b[DU][1-9]\d?\b/g)) check(rule, rules.has(rule))
+  for (const [found, list = ''] of whole.matchAll(new RegExp(String.raw`\b[Ll]aws? (${LIST})`, 'g')))
+    check(
+      found,
+      [...list.matchAll(/[A-Z]\d{0,2}/g)].every(([law]) => laws.has(law)),
+    )
+  for (const [found, which = '', number = ''] of whole.matchAll(
+    /\b(design|interface)(?:'s)? (?:section )?(\d+(?:\.\d+)?)/g,
+  ))
+    check(found, sections[which as 'design' | 'interface'].has(number))
+  // "design 4" could be anything; a section of the design is called one.
+  for (const [found] of whole.matchAll(/\bdesign \d/g)) check(found, false)
+  for (const [found, number = ''] of whole.matchAll(/(?<!(?:design|interface) )\bsection (\d+(?:\.\d+)?)/g))
+    check(found, page?.has(number) === true)
+  for (const [path] of whole.matchAll(/(?<![\w/.-])(?:docs\/[\w-]+|properties\/[\w-]+)\.md\b/g))
+    check(path, existsSync(join(ROOT, path)))
+  return out
+}
+
+const sources = filesIn('src', /\.ts$/)
+const tests = ['test', 'properties', 'bench']
+  .flatMap((folder) => filesIn(folder, /\.ts$/))
+  .filter((name) => name !== 'test/references.test.ts')
+const pages = [...filesIn('docs', /\.md$/), LAWS, 'README.md', 'CHANGELOG.md']
+
+/** Files that speak of the inventory's cases, whose numbers look like those of the design. */
+const ofInventory = (file: string): boolean =>
+  file.startsWith('test/inventory') || /\binventory\b/.test(read(file))
+
+const inAll = (files: readonly string[], find: (file: string) => readonly string[]): string[] =>
+  files.flatMap((file) => find(file).map((found) => `${file}: ${found}`))
+
+/** The files that a page links to. */
+const linksOf = (file: string): string[] =>
+  [...read(file).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, link = '']) =>
+    relative(ROOT, resolve(ROOT, dirname(file), link)),
+  )
+
+/** The files of the repository that a page names. */
+const pathsOf = (file: string): string[] =>
+  [...read(file).matchAll(/`((?:src|test|docs|properties|bench)\/[\w./-]*)`/g)].map(([, path = '']) => path)
+
+/** The files of the repository that the text of a source names. */
+const namedIn = (file: string): string[] =>
+  [...joined(read(file)).matchAll(/(?<![\w/.'-])(?:docs|properties|test|bench|src)\/[\w./-]+/g)].map(
+    ([path]) => path.replace(/\.$/, ''),
+  )
+
+describe('what is cited is there', () => {
+  it('has something to cite', () => {
+    expect([...rules].filter((rule) => rule.startsWith('U'))).toHaveLength(10)
+    for (let number = 1; number <= 30; number += 1) expect(rules).toContain(`D${number}`)
+    expect(laws.size).toBeGreaterThan(80)
+    expect(sources.filter((file) => /\bdesign D\d/.test(joined(read(file)))).length).toBeGreaterThan(20)
+  })
+
+  it('notices what is not', () => {
+    const wrong = [
+      'design D99',
+      'design section 12',
+      'design 4',
+      'interface 2.9',
+      'interface section 4.4',
+      '(U11)',
+      'law R99',
+      'laws V, R99 and M',
+    ]
+    for (const text of [...wrong, '(section 3)', 'see docs/nowhere.md', 'stamps them (design\n * D99)'])
+      expect(dangling(text)).not.toEqual([])
+    for (const text of [
+      'design D8',
+      'design section 3',
+      'interface 2.2',
+      '(U6)',
+      'law R9',
+      'laws R7 to R9',
+      'laws V, M',
+      'the law of words',
+    ])
+      expect(dangling(text)).toEqual([])
+  })
+
+  it('in the sources', () => expect(inAll(sources, (file) => dangling(read(file)))).toEqual([]))
+
+  it('in tests and properties', () =>
+    expect(inAll(tests, (file) => dangling(read(file), { bare: !ofInventory(file) }))).toEqual([]))
+
+  it('in the reasons of the inventory', () =>
+    expect(
+      INVENTORY.flatMap(({ id, why = '' }) =>
+        dangling(why, { page: sections.design }).map((found) => `${id}: ${found}`),
+      ),
+    ).toEqual([]))
+
+  it('in the pages', () =>
+    expect(
+      inAll(pages, (file) =>
+        dangling(read(file), { page: file.startsWith('docs/') ? sectionsOf(file) : undefined }),
+      ),
+    ).toEqual([]))
+
+  it('by number in the laws', () => {
+    const numbers = [...read(LAWS).matchAll(/\b[A-Z]\d{1,2}\b/g)].map(([number]) => number)
+    expect(numbers.filter((number) => !laws.has(number) && !rules.has(number))).toEqual([])
+  })
+
+  it('by links and paths', () => {
+    expect(
+      inAll(pages, (file) =>
+        [...linksOf(file), ...pathsOf(file)].filter((path) => !existsSync(join(ROOT, path))),
+      ),
+    ).toEqual([])
+  })
+
+  it('and the README leads to every page', () => {
+    const linked = linksOf('README.md')
+    expect(pages.filter((page) => page.startsWith('docs/') && !linked.includes(page))).toEqual([])
+  })
+
+  it('in the glossary, name by name', () => {
+    const rows = [...read('docs/glossary.md').matchAll(/^\|.*\| +(?:`(\w+)`)? *\| `(src\/[\w./-]+)` *\|$/gm)]
+    expect(rows.length).toBeGreaterThan(60)
+    const wrong = rows.filter(
+      ([, name = '', file = '']) =>
+        !existsSync(join(ROOT, file)) || !new RegExp(String.raw`\b${name}\b`).test(read(file)),
+    )
+    expect(wrong.map(([row]) => row)).toEqual([])
+  })
+})
+
+describe('what ships refers to what ships', () => {
+  const { files } = JSON.parse(read('package.json')) as { files: readonly string[] }
+  const ships = (path: string): boolean =>
+    ['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', ...files].some(
+      (entry) => path === entry || path.startsWith(`${entry}/`),
+    )
+
+  it('has the pages that comments cite', () =>
+    expect([LAWS, DESIGN, INTERFACE].filter((page) => !ships(page))).toEqual([]))
+
+  it('in the comments of the sources, which become those of the published types', () =>
+    expect(inAll(sources, (file) => namedIn(file).filter((path) => !ships(path)))).toEqual([]))
+
+  it('in the pages: links lead to it, and paths of the repository are said to be of the repository', () => {
+    for (const file of pages.filter(ships)) {
+      expect(
+        linksOf(file).filter((path) => !ships(path)),
+        file,
+      ).toEqual([])
+      if (/`(?:src|test|bench)\/|`properties\/(?!laws)/.test(read(file)))
+        expect(read(file), file).toMatch(/\brepository\b/)
+    }
+  })
+})
+
+it('names no tracker, and no place outside of the repository', () => {
+  const outside = /\bissue (?:\d+|")|\bshared\/(?:design|review|reference)|\breference\/\w+\.md|\bpeers\.md/g
+  const all = [...sources, ...tests, ...pages]
+  expect(inAll(all, (file) => [...read(file).matchAll(outside)].map(([found]) => found))).toEqual([])
+})

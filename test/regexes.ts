@@ -1,0 +1,86 @@
+/** The regular expressions that stand in src/, read from its syntax trees, and texts that are made of what each of them asks for. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseAst } from 'rolldown/parseAst'
+
+const SRC = resolve(import.meta.dirname, '../src')
+
+/** A regular expression, and where it stands. */
+export interface Found {
+  readonly place: string
+  /** Null for one that is put together when the code runs. */
+  readonly regex: RegExp | null
+}
+
+/** Those of all files but the kit of tests, which meets no text of a user. */
+export function regexesOfSource(): Found[] {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  return files
+    .filter((file) => file.endsWith('.ts') && !file.startsWith('testing/'))
+    .toSorted()
+    .flatMap((file) => regexesIn(file, readFileSync(join(SRC, file), 'utf8')))
+}
+
+interface Node {
+  readonly type: string
+  readonly regex?: { readonly pattern: string; readonly flags: string }
+  readonly callee?: { readonly name?: string }
+}
+
+function regexesIn(file: string, text: string): Found[] {
+  const found: Found[] = []
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { type, regex, callee } = value as Node
+    if (type === 'Literal' && regex !== undefined)
+      found.push({ place: file, regex: new RegExp(regex.pattern, regex.flags) })
+    if (callee?.name === 'RegExp') found.push({ place: file, regex: null })
+    for (const inner of Object.values(value)) visit(inner)
+  }
+  visit(parseAst(text, { lang: 'ts' }))
+  return found
+}
+
+/** What stands for each class of characters that patterns ask for or stop at. */
+const COMMON = ['a', 'A', '0', ' ', '\n', '\\', '"', '-', '/', '=', '&', ':', '@', '[', '(']
+
+/** Makes a text of about so many characters. */
+export type MakeText = (length: number) => string
+
+/** Texts that are made of what a pattern asks for. O(words²). */
+export const hostileTexts = ({ source }: RegExp): MakeText[] => textsOf(wordsOf(source))
+
+/** Texts of each word and each pair of words, over and over, also behind a word, and before what nothing asks for. O(words²). */
+export function textsOf(words: readonly string[]): MakeText[] {
+  const pairs = words.flatMap((a) => words.map((b) => (a === b ? a : a + b)))
+  return [
+    ...pairs.map(
+      (part): MakeText =>
+        (length) =>
+          repeated(part, length),
+    ),
+    ...['', ...words].flatMap((first) =>
+      words.map(
+        (part): MakeText =>
+          (length) =>
+            `${first}${repeated(part, length)}\u0001`,
+      ),
+    ),
+  ]
+}
+
+const repeated = (part: string, length: number): string => part.repeat(Math.ceil(length / part.length))
+
+/** The texts that a pattern names, and one character of each common class. */
+function wordsOf(source: string): string[] {
+  const named = source
+    .replaceAll(
+      /\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]+\}|\\x[0-9a-fA-F]{2}|\\[pP]\{\w+\}|\\[dDwWsSbBtnrvf0-9]/g,
+      '\u0000',
+    )
+    .replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)|\{\d+(?:,\d*)?\}/g, '\u0000')
+    .match(/(?:\\[^\w]|[A-Za-z0-9_%@&=:;<>"'`~!#/ -])+/g)
+  const words = (named ?? []).map((word) => word.replaceAll(/\\(.)/g, '$1'))
+  return [...new Set([...words.toSorted((a, b) => b.length - a.length).slice(0, 16), ...COMMON])]
+}

@@ -1,0 +1,176 @@
+/** A service that is killed in the middle of a run: once another is up, what users have said is answered, whoever asks or nobody (law I5). */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { createService } from '../../src/service/service.ts'
+import { hasWork } from '../../src/service/conversations/has-work.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { clientOver } from './client.ts'
+import { gate } from './gate.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-crash-'))
+const children = new Set<ChildProcess>()
+afterEach(async () => {
+  for (const child of children) await kill(child)
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Life {
+  readonly child: ChildProcess
+  readonly url: string
+  /** The next line that it prints. */
+  readonly line: () => Promise<string>
+}
+
+async function live(file: string, way: 'hang' | 'reply'): Promise<Life> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'crash-child.ts'), file, way], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  children.add(child)
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const line = async (): Promise<string> => String((await lines.next()).value)
+  return { child, url: await line(), line }
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  children.delete(child)
+  const dead = new Promise((resolve) => child.once('close', resolve))
+  child.kill('SIGKILL')
+  await dead
+}
+
+const say = (text: string): object => ({ content: [{ type: 'text', text }] })
+
+async function post(url: string, body: object): Promise<{ readonly id: string; readonly success: boolean }> {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  expect(response.ok).toBe(true)
+  return response.json() as never
+}
+
+describe('a service that was killed in a run', () => {
+  it.each([
+    ['a message is posted', true, false],
+    ['a message is posted and its sender polls', true, true],
+    ['nobody asks for anything', false, false],
+  ])('answers when it is up again and %s', async (name, says, polls) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'colloquy-crash-')), 'x.db')
+    const first = await live(file, 'hang')
+    const { id } = await post(`${first.url}/api/conversations`, { initial_message: say('Slow.') })
+    expect(await first.line(), name).toBe('asked')
+    await kill(first.child)
+    const { url } = await live(file, 'reply')
+    if (says)
+      await post(`${url}/api/conversations/${id}/events`, { ...say('And now?'), run: true, role: 'user' })
+    const store = sqliteStore({ file })
+    const engine = createEngine({ store })
+    const conversation = await engine.open(id)
+    const quit = new AbortController()
+    const poll = async (): Promise<void> => {
+      while (!quit.signal.aborted) await (await fetch(`${url}/api/conversations/${id}`)).json()
+    }
+    const polling = polls ? poll() : null
+    const { header, log } = await conversation.waitFor(['finished', 'paused'])
+    quit.abort()
+    await polling
+    expect(header.status).toBe('finished')
+    const reply = JSON.stringify([...log.entries].findLast(({ event }) => event?.source === 'agent')?.event)
+    expect(reply).toContain(says ? 'And now?' : 'Slow.')
+    expect(await store.listLeases({ expired: true })).toEqual([])
+    await engine.close()
+    await store.close()
+  })
+})
+
+describe('a service beside another one', () => {
+  it('leaves what was said to the run that lives there', async () => {
+    const store = memoryStore()
+    const { step, reached, open } = gate()
+    const there = createEngine({ store })
+    const conversation = await there.create({ id: 'c' })
+    await conversation.sendMessage('Hi')
+    const running = conversation.run(step)
+    await reached
+    let asked = 0
+    const here = await clientOver(store, {
+      agent: () => async () => {
+        asked += 1
+        return []
+      },
+    })
+    await here.post('/api/conversations/c/events', { ...say('More'), run: true, role: 'user' })
+    open()
+    expect((await running).status).toBe('finished')
+    await here.service.runs.settle()
+    expect(asked).toBe(0)
+    await here.engine.close()
+    await there.close()
+  })
+
+  it('gives back the leases of runs that had nothing left to do, and of those that cannot be run', async () => {
+    let clock = 1_000_000n
+    const store = memoryStore({ clock: () => clock })
+    const engine = createEngine({ store })
+    for (const id of ['running', 'idle']) {
+      const conversation = await engine.create({ id })
+      await conversation.sendMessage('Hi')
+      await store.acquireLease(id, 'dead', 1_000)
+      if (id === 'running')
+        await conversation.append({
+          kind: 'ConversationStateUpdateEvent',
+          key: 'execution_status',
+          value: id,
+        })
+    }
+    clock += 2_000_000_000n
+    const service = createService({ engine })
+    await service.lostRuns.look()
+    expect(await store.listLeases()).toEqual([])
+    expect((await (await engine.open('running')).state()).header.error?.code).toBe('RunLost')
+    expect((await (await engine.open('idle')).state()).header.status).toBe('idle')
+    await engine.close()
+  })
+})
+
+describe('work that a lost run has left', () => {
+  const user: Event = {
+    kind: 'MessageEvent',
+    source: 'user',
+    llm_message: { role: 'user', content: [{ text: 'Hi' }] },
+  }
+  const running: Event = { kind: 'ConversationStateUpdateEvent', key: 'execution_status', value: 'running' }
+  const lost: Event = {
+    kind: 'ConversationErrorEvent',
+    source: 'environment',
+    code: 'RunLost',
+    detail: 'The run ended without saying so.',
+  }
+  const reply: Event = {
+    kind: 'MessageEvent',
+    source: 'agent',
+    llm_message: { role: 'assistant', content: [{ text: 'Hello' }] },
+  }
+
+  it.each<[string, boolean, readonly Event[]]>([
+    ['a prompt without a reply', true, [user, running]],
+    ['a prompt that was to be run', true, [user]],
+    ['a prompt whose run was lost once', true, [user, running, lost, running]],
+    ['a prompt whose run was lost twice', false, [user, running, lost, running, lost, running]],
+    ['a prompt after two lost runs', true, [user, running, lost, running, lost, user, running]],
+    ['a prompt after an error', true, [user, running, lost, user]],
+    ['an error after a prompt', false, [user, running, lost]],
+    ['a reply', false, [user, running, reply, running]],
+    ['a pause', false, [user, running, { kind: 'PauseEvent', source: 'user' }]],
+    ['nothing', false, []],
+  ])('is there or not: %s', (_, expected, events) => {
+    expect(hasWork(replay(events))).toBe(expected)
+  })
+})

@@ -1,0 +1,30 @@
+/** A service in a process of its own, to be killed: a file and a way to reply go in; its address is printed. */
+
+import { serve } from '../../src/service/node/serve.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+
+const [, , file = '', way] = process.argv
+
+/** Begins to ask a model, and never hears of it. */
+const hanging: Step = async function* () {
+  process.stdout.write('asked\n')
+  await new Promise(() => undefined)
+  yield []
+}
+
+const replying: Step = async function* ({ messages }) {
+  yield {
+    kind: 'MessageEvent',
+    source: 'agent',
+    llm_message: { role: 'assistant', content: [{ text: `Heard: ${JSON.stringify(messages)}` }] },
+  }
+}
+
+const { url } = await serve({
+  store: sqliteStore({ file }),
+  port: 0,
+  agent: () => (way === 'hang' ? hanging : replying),
+  run: { leaseTtl: 1_000 },
+})
+process.stdout.write(`${url}\n`)

@@ -1,0 +1,52 @@
+/** How often a request reads a conversation's record: once, since each read is a round trip to the database. */
+
+import { describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { clientOver } from './client.ts'
+
+const SAID = {
+  kind: 'MessageEvent',
+  source: 'user',
+  id: 'a',
+  llm_message: { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
+} as const
+
+const say = { content: [{ type: 'text', text: 'Hi' }], role: 'user' }
+const C = '/api/conversations/c'
+
+describe('a request reads the record of its conversation once:', () => {
+  it.each<[string, 'GET' | 'POST', string, object?]>([
+    ['conversation', 'GET', C],
+    ['conversations', 'GET', '/api/conversations?ids=c'],
+    ['search of conversations', 'GET', '/api/conversations/search'],
+    ['message', 'POST', `${C}/events`, say],
+    ['pause', 'POST', `${C}/pause`],
+    ['interrupt', 'POST', `${C}/interrupt`],
+    ['confirmation policy', 'POST', `${C}/confirmation_policy`, { policy: { kind: 'AlwaysConfirm' } }],
+    ['event search', 'GET', `${C}/events/search`],
+    ['event count', 'GET', `${C}/events/count`],
+    ['event', 'GET', `${C}/events/a`],
+    ['shared conversation', 'GET', '/api/v1/app-conversations?ids=c'],
+  ])('%s', async (_, method, path, body) => {
+    const reads: string[] = []
+    const store = new Proxy(memoryStore(), {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]): unknown => {
+          if (name === 'getConversation') reads.push(String(args[0]))
+          return Reflect.apply(value, target, args)
+        }
+      },
+    })
+    const { engine, send } = await clientOver(store)
+    const conversation = await engine.create({ id: 'c' })
+    await conversation.append(SAID)
+    reads.length = 0
+    const init = body === undefined ? {} : { body: JSON.stringify(body) }
+    const { status } = await send(path, { method, headers: { 'content-type': 'application/json' }, ...init })
+    expect(status).toBe(200)
+    expect(reads.filter((id) => id === 'c').length).toBeLessThanOrEqual(1)
+    await engine.close()
+  })
+})

@@ -1,0 +1,122 @@
+/** What a refusal tells of a request (law W6): what is wrong and where, in bounds, and no secret that stood in it, at whatever depth and of whatever size. */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { createService } from '../../src/service/index.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { clientOver } from './client.ts'
+
+/** What no answer may hold: one shows what it is, the others stand under a name that says so. */
+const SHOWN = 'sk-ant-REALKEY0123456789abcdef'
+const NAMED = 'hunter2-hunter2'
+const NAMES = ['api_key', 'password', 'accessToken', 'X-Authorization', 'aws_secret']
+
+/** More than any refusal says. */
+const MOST = 32_768
+
+const secret = fc.oneof(
+  fc.constant(SHOWN),
+  fc.nat(300_000).map((length) => `${'x'.repeat(length)} ${SHOWN}`),
+  fc.nat(300_000).map((length) => `${SHOWN} ${'x '.repeat(length / 2)}`),
+  fc.constantFrom(...NAMES).map((name) => ({ [name]: NAMED })),
+  fc.constantFrom(...NAMES).map((name) => ({ [name]: [{ deep: NAMED }, NAMED] })),
+  fc.constant({ [SHOWN]: 1 }),
+  fc.constantFrom(...NAMES).map((name) => JSON.stringify({ [name]: NAMED })),
+)
+const FIELDS = [
+  'llm',
+  'title',
+  'tags',
+  'content',
+  'action',
+  'event',
+  'run',
+  'metadata',
+  'id',
+  'role',
+  'x',
+  ...NAMES,
+]
+const { value } = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 6 },
+    secret,
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom(...FIELDS), tie('value'), { maxKeys: 4 }),
+  ),
+}))
+const wide = fc
+  .nat(5_000)
+  .map((length) =>
+    Object.fromEntries(Array.from({ length }, (_, at) => [`${SHOWN}${at}`, { password: NAMED }])),
+  )
+const deep = fc.integer({ min: 1, max: 400 }).map((depth) => {
+  let inner: unknown = { password: NAMED }
+  for (let at = 0; at < depth; at += 1) inner = { [`field ${'x'.repeat(500)}`]: inner, [SHOWN]: SHOWN }
+  return inner
+})
+
+/** Under the name of a secret a text is one, whatever it says. */
+const body = fc
+  .oneof(value, wide, deep)
+  .map((given) =>
+    JSON.stringify(given, (key, one: unknown) =>
+      NAMES.includes(key) && typeof one === 'string' ? NAMED : one,
+    ),
+  )
+
+describe('a refusal', async () => {
+  const lines: unknown[] = []
+  const client = await clientOver(memoryStore(), { log: (line) => void lines.push(line) })
+  const document = (
+    await client.get<{ paths: Record<string, Record<string, { requestBody?: unknown }>> }>('/openapi.json')
+  ).body
+  const taking = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { requestBody }]) =>
+      requestBody === undefined ? [] : [[method, path] as const],
+    ),
+  )
+
+  const check = async (method: string, path: string, text?: string): Promise<number> => {
+    lines.length = 0
+    const init = text === undefined ? {} : { body: text, headers: { 'content-type': 'application/json' } }
+    const answer = await client.send(path, { method: method.toUpperCase(), ...init })
+    const told = JSON.stringify([answer.status < 400 ? null : answer.body, lines])
+    expect(told).not.toContain('REALKEY')
+    expect(told).not.toContain(NAMED)
+    expect(told.length).toBeLessThan(MOST)
+    return answer.status
+  }
+
+  it.each(taking)('of %s %s', async (method, path) => {
+    const statuses: number[] = []
+    const at = path.replaceAll(/\{\w+\}/g, 'x')
+    await fc.assert(
+      fc.asyncProperty(body, async (text) => void statuses.push(await check(method, at, text))),
+      { numRuns: 40 },
+    )
+    expect(statuses).toContain(422)
+  })
+
+  it('of parameters, and of what is not there', async () => {
+    for (const query of ['limit', 'kind__eq', 'sort_order', 'timestamp__gte', 'page_id'])
+      expect(await check('get', `/api/shared-events/search?conversation_id=c&${query}=${SHOWN}`)).toBe(422)
+    for (const path of [
+      `/api/conversations/${SHOWN}`,
+      `/api/${SHOWN}`,
+      `/api/conversations/${'x'.repeat(9_000)}`,
+    ])
+      expect(await check('get', path)).toBeGreaterThanOrEqual(404)
+  })
+})
+
+it('a service that is made with what cannot be says so by a code', () => {
+  const engine = createEngine({ store: memoryStore() })
+  for (const maxSandboxes of [0, 1.5, Number.NaN]) {
+    const make = () => createService({ engine, controlPlane: { maxSandboxes } })
+    expect(make).toThrow(
+      expect.objectContaining({ code: 'invalid_argument', data: { field: 'maxSandboxes' } }),
+    )
+  }
+})

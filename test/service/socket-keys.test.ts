@@ -1,0 +1,212 @@
+/** Sockets and keys: what one without a key may cost the others, and how one ends whose key is no longer good. */
+
+import { describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { CLOSE } from '../../src/service/live/close-codes.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { wrapStore } from '../conversation/stores.ts'
+import { type Client, type Envelope, note, type World, type WorldOptions, worldOfTest } from './live-world.ts'
+
+let here: World
+
+const begin = async (options: WorldOptions = {}): Promise<World> =>
+  (here = await worldOfTest({ keys: ['right'], ...options }))
+
+const ENVELOPE = { format: 'envelope' } as const
+const RIGHT = { 'x-session-api-key': 'right' }
+const AUTH = { type: 'auth', session_api_key: 'right' }
+
+const opened = (client: Client): Promise<unknown> => client.raw
+const caughtUp = (client: Client): Promise<unknown> =>
+  client.find<Envelope>(({ type }) => type === 'caught_up')
+
+/** The head of a frame of text, of so many bytes, of which none come. */
+function frameHead(bytes: number): Buffer {
+  const head = Buffer.alloc(14)
+  head.writeUInt16BE(0x81_ff)
+  head.writeBigUInt64BE(BigInt(bytes), 2)
+  return head
+}
+
+describe('a socket that has not shown a key', () => {
+  it.each([
+    ['a frame that never ends', frameHead(4 * 2 ** 20)],
+    ['a fragment that never ends', Buffer.concat([Buffer.of(0x01, 0xfe, 0x10, 0x01), Buffer.alloc(4)])],
+  ])('may send little: %s', async (_what, head) => {
+    await begin()
+    await here.conversation()
+    const clients = Array.from({ length: 20 }, () => here.connect('c'))
+    for (const client of clients) {
+      const raw = await client.raw
+      raw.write(Buffer.concat([head, Buffer.alloc(3_000)]))
+      raw.write(Buffer.alloc(2_000))
+    }
+    const codes = await Promise.all(clients.map(async ({ closed }) => (await closed).code))
+    expect(new Set(codes)).toEqual(new Set([CLOSE.tooLarge]))
+    await expect.poll(() => here.sockets.size).toBe(0)
+  })
+
+  it('may send one whole frame, and no long one', async () => {
+    await begin()
+    await here.conversation()
+    const client = here.connect('c', { first: { ...AUTH, pad: 'x'.repeat(5_000) } })
+    expect((await client.closed).code).toBe(CLOSE.tooLarge)
+  })
+
+  it('may send its key and a long message in one go: the message is read when the key was', async () => {
+    await begin()
+    await here.conversation()
+    const client = here.connect('c', { query: ENVELOPE })
+    client.socket.on('open', () => {
+      client.send(AUTH)
+      client.send({ role: 'user', content: [{ type: 'text', text: 'x'.repeat(2 ** 20) }] })
+    })
+    const { event } = await client.find<Envelope>(({ event: { kind } }) => kind === 'MessageEvent')
+    expect(JSON.stringify(event).length).toBeGreaterThan(2 ** 20)
+  })
+
+  it('never takes the place of one that has: the longest waiting gives way', async () => {
+    await begin({ sockets: { maxUnauthenticatedPerAddress: 3 }, live: { maxTotal: 2 } })
+    await here.conversation()
+    const idle: Client[] = []
+    for (let n = 0; n < 8; n += 1) {
+      const client = here.connect('c')
+      idle.push(client)
+      await opened(client)
+    }
+    for (const client of idle.slice(0, 5)) expect((await client.closed).code).toBe(CLOSE.busy)
+    await caughtUp(here.connect('c', { query: ENVELOPE, headers: RIGHT }))
+    await caughtUp(here.connect('c', { query: ENVELOPE, first: AUTH }))
+    expect((await idle[5]?.closed)?.code).toBe(CLOSE.busy)
+    // Those with a key have a bound of their own.
+    expect((await here.connect('c', { headers: RIGHT }).closed).code).toBe(CLOSE.busy)
+    expect(idle[7]?.socket.readyState).toBe(WebSocket.OPEN)
+  })
+
+  it('has a bound for all addresses together', async () => {
+    await begin({ sockets: { maxUnauthenticated: 1 } })
+    await here.conversation()
+    const first = here.connect('c')
+    await opened(first)
+    const second = here.connect('c')
+    await opened(second)
+    expect((await first.closed).code).toBe(CLOSE.busy)
+    second.send(AUTH)
+    await second.find<{ readonly key?: string }>(({ key }) => key === 'caught_up')
+  })
+
+  it('a wrong key in a header is no socket: 401', async () => {
+    await begin()
+    await here.conversation()
+    const client = here.connect('c', { headers: { 'x-session-api-key': 'wrong' } })
+    await expect(opened(client)).rejects.toThrow('401')
+    expect(here.sockets.size).toBe(0)
+  })
+})
+
+describe('all sockets together', () => {
+  it('hold a bounded part of frames that never end', async () => {
+    await begin({ sockets: { maxInbound: 1_000_000 } })
+    await here.conversation()
+    const clients = Array.from({ length: 10 }, () => here.connect('c', { headers: RIGHT }))
+    for (const client of clients) {
+      const raw = await client.raw
+      raw.write(Buffer.concat([frameHead(4 * 2 ** 20), Buffer.alloc(400_000)]))
+    }
+    await expect.poll(() => here.sockets.size).toBeLessThan(4)
+    const [code] = await Promise.race(clients.map(async ({ closed }) => [(await closed).code]))
+    expect(code).toBe(CLOSE.busy)
+  })
+})
+
+const inWindow = (milliseconds: number | null) => ({
+  name: 'ci',
+  not_before: null,
+  expires_at: milliseconds === null ? null : new Date(Date.now() + milliseconds).toISOString(),
+  org_id: null,
+})
+
+/** Two readers over sockets and one over server-sent events. */
+async function readersOf(key: string): Promise<{
+  readonly sockets: readonly Client[]
+  /** All that the event stream gives until it ends. */
+  readonly stream: Promise<string>
+}> {
+  const header = here.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
+  const frame = here.connect('c', { query: ENVELOPE, first: { type: 'auth', session_api_key: key } })
+  await Promise.all([caughtUp(header), caughtUp(frame)])
+  const response = await fetch(`${here.server.url}/api/conversations/c/events/stream`, {
+    headers: { 'x-access-token': key },
+  })
+  return { sockets: [header, frame], stream: response.text() }
+}
+
+describe('an open stream whose key is no longer good', () => {
+  it.each([
+    ['was deleted', null],
+    ['has run out', 400],
+  ])('ends, and says so, when it %s; one of a good key goes on', async (what, window) => {
+    // A key that runs out is met without a look at the others.
+    await begin({ live: { heartbeatInterval: window === null ? 20 : 600_000 } })
+    const conversation = await here.conversation()
+    const [bad, good] = [
+      await here.service.keys.create(inWindow(window)),
+      await here.service.keys.create(inWindow(null)),
+    ]
+    const goodOnes = await readersOf(good.key)
+    const session = here.connect('c', { query: ENVELOPE, headers: RIGHT })
+    const { sockets, stream } = await readersOf(bad.key)
+    if (what === 'was deleted') await here.service.keys.remove(bad.id)
+    for (const { closed } of sockets) expect((await closed).code).toBe(CLOSE.unauthorized)
+    expect(await stream).toContain('The key is no longer good.')
+    await conversation.append(note('later'))
+    for (const client of [...goodOnes.sockets, session]) {
+      await client.find<Envelope>(({ event }) => event.id === 'later')
+    }
+    for (const { frames } of sockets) expect(frames.join('')).not.toContain('later')
+    expect(here.service.live.size).toBe(4)
+    await here.server.close()
+    expect(await goodOnes.stream).toContain('later')
+  })
+
+  it('takes no message more, also before it was looked at', async () => {
+    await begin({ live: { heartbeatInterval: 600_000 } })
+    const conversation = await here.conversation()
+    const { id, key } = await here.service.keys.create(inWindow(null))
+    const client = here.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
+    await caughtUp(client)
+    await here.service.keys.remove(id)
+    client.send({ role: 'user', content: [{ type: 'text', text: 'Hello' }] })
+    expect((await client.closed).code).toBe(CLOSE.unauthorized)
+    expect((await conversation.state()).log.entries.length).toBe(0)
+  })
+
+  it('is not ended because the keys cannot be read for a moment', async () => {
+    const plain = memoryStore()
+    let away = false
+    let refused = 0
+    const store = wrapStore(plain, {
+      async read(...args) {
+        if (away && args[0].startsWith('colloquy:')) {
+          refused += 1
+          throw Object.assign(new Error('away'), {
+            name: 'ColloquyError',
+            code: 'store_unavailable',
+            data: {},
+          })
+        }
+        return plain.read(...args)
+      },
+    })
+    await begin({ store, live: { heartbeatInterval: 10 } })
+    const conversation = await here.conversation()
+    const { key } = await here.service.keys.create(inWindow(null))
+    const client = here.connect('c', { query: ENVELOPE, headers: { authorization: `Bearer ${key}` } })
+    await caughtUp(client)
+    away = true
+    await expect.poll(() => refused).toBeGreaterThan(2)
+    away = false
+    await conversation.append(note('later'))
+    await client.find<Envelope>(({ event }) => event.id === 'later')
+  })
+})

@@ -1,0 +1,185 @@
+/**
+ * The rule of parent and HEAD (design D7, D8) is read in three places: in TypeScript, for the log and for what a store decides, and
+ * in SQL by `append_one` and by `append_many`. Each is held to the naive model by itself; that the stores agree in everything else is
+ * held by postgres-agreement.test.ts, where a function that refuses too much goes unseen, since the append is then decided here.
+ */
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { AppendResult } from '../../src/store/contract/append.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { appendLive } from '../../src/store/postgres/append-live.ts'
+import { Connection } from '../../src/store/postgres/connection.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { named, type Node, readTree } from '../model/tree.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+
+let database: PooledDatabase
+let connection: Connection
+let postgres: Store
+let runs = 0
+
+beforeAll(async () => {
+  database = await pooledDatabase()
+  connection = new Connection({ client: database.pool, prepare: true })
+  postgres = postgresStore({ client: database.pool })
+})
+
+afterAll(async () => {
+  await connection.close()
+  await postgres.close()
+  await database.drop()
+})
+
+/** What an event names: so many events before it or after it, itself for 0, or a text. Those before it may have been refused. */
+type Ref = number | string | null | undefined
+
+const ref = fc.oneof(
+  { weight: 8, arbitrary: fc.integer({ min: -3, max: -1 }) },
+  { weight: 3, arbitrary: fc.integer({ min: -40, max: -1 }) },
+  fc.integer({ min: 0, max: 2 }),
+  fc.constantFrom('__root__', 'nowhere', '', 'e\u0000', '__proto__'),
+)
+
+interface Asked {
+  readonly says: 'pause' | 'move' | 'stats'
+  readonly parent: Ref
+  readonly value: Ref
+}
+
+const asked: fc.Arbitrary<Asked> = fc.record({
+  says: fc.oneof(
+    { weight: 5, arbitrary: fc.constant('pause' as const) },
+    { weight: 3, arbitrary: fc.constant('move' as const) },
+    { weight: 4, arbitrary: fc.constant('stats' as const) },
+  ),
+  parent: fc.oneof(
+    { weight: 6, arbitrary: fc.constant(undefined) },
+    { weight: 2, arbitrary: fc.constantFrom(null, '__root__') },
+    { weight: 4, arbitrary: ref },
+  ),
+  value: fc.oneof({ weight: 5, arbitrary: ref }, fc.constant(null)),
+})
+
+/** State updates one below the other, and a move to one of them. */
+const climb: fc.Arbitrary<Asked[]> = fc
+  .record({ first: asked, length: fc.integer({ min: 1, max: 3 }), back: fc.integer({ min: -3, max: -1 }) })
+  .map(({ first, length, back }) => [
+    first,
+    ...Array.from({ length }, (): Asked => ({ says: 'stats', parent: -1, value: null })),
+    { says: 'move', parent: undefined, value: back },
+  ])
+
+const batches = fc.array(
+  fc.oneof(
+    { weight: 3, arbitrary: fc.array(asked, { minLength: 1, maxLength: 1 }) },
+    { weight: 2, arbitrary: fc.array(asked, { minLength: 2, maxLength: 6 }) },
+    climb,
+  ),
+  { minLength: 3, maxLength: 20 },
+)
+
+/** The event that is the `n`th of all that are asked for. */
+function eventAt(n: number, { says, parent, value }: Asked): Event {
+  const idOf = (one: Ref): Ref => (typeof one === 'number' ? `e${n + one}` : one)
+  const common = { id: `e${n}`, ...(parent !== undefined && { parent_id: idOf(parent) as string | null }) }
+  if (says === 'pause') return { kind: 'PauseEvent', ...common }
+  const key = says === 'move' ? 'leaf_event_id' : 'stats'
+  return { kind: 'ConversationStateUpdateEvent', ...common, key, value: idOf(value) as string | null }
+}
+
+/** What the model makes of a batch after what was accepted: the code of the refusal, or the ids that it hangs on and HEAD. */
+function byModel(nodes: readonly Node[], from: number) {
+  const idOf = (at: number | null): string | null => (at === null ? null : (nodes[at]?.id ?? null))
+  const refused = nodes
+    .slice(from)
+    .flatMap(({ warnings }) => warnings)
+    .map((warning) => (warning === 'unknown_parent' ? warning : 'unknown_event'))[0]
+  if (refused !== undefined) return refused
+  return {
+    parents: nodes.slice(from).map(({ parent }) => idOf(parent)),
+    headId: idOf(nodes.at(-1)?.head ?? null),
+    version: nodes.length,
+  }
+}
+
+const told = ({ events, headId, version }: AppendResult) => ({
+  parents: events.map(({ parentId }) => parentId),
+  headId,
+  version,
+})
+
+it('every reading of the rule gives the parents, the HEAD and the refusals of the naive model', async () => {
+  const seen = { one: 0, many: 0, unknown_parent: 0, unknown_event: 0, up: 0, far: 0 }
+  await fc.assert(
+    fc.asyncProperty(batches, async (all) => {
+      const id = `c${(runs += 1)}`
+      const memory = memoryStore()
+      await memory.createConversation({ id })
+      await postgres.createConversation({ id })
+      const everything: Event[] = []
+      const accepted: Event[] = []
+      let before: readonly Node[] = []
+      for (const batch of all) {
+        const events = batch.map((one, i) => eventAt(everything.length + i, one))
+        everything.push(...events)
+        const nodes = readTree([...accepted, ...events])
+        const expected = byModel(nodes, accepted.length)
+
+        const decided = await memory.append(id, events).then(told, (error: { code: string }) => error.code)
+        expect(decided).toEqual(expected)
+        const placed = await appendLive(connection, id, events, {}, null)
+        expect(placed === null ? null : told(placed)).toEqual(typeof expected === 'string' ? null : expected)
+
+        if (typeof expected === 'string') {
+          seen[expected] += 1
+          continue
+        }
+        // `append_one` places what goes on from HEAD where that is the last that could be it; all else is for `append_many`.
+        const last = before.findLast(({ kind }) => kind === 'PauseEvent')?.at
+        const goesOn = last !== undefined && last === before.at(-1)?.head
+        const isPlain = events[0]?.kind === 'PauseEvent' && typeof events[0].parent_id !== 'string'
+        seen[events.length === 1 && isPlain && goesOn ? 'one' : 'many'] += 1
+        for (const node of nodes.slice(accepted.length)) {
+          const climbed = node.moved ? updatesAbove(nodes, node.event) : 0
+          if (climbed > 0) seen[climbed === 1 ? 'up' : 'far'] += 1
+        }
+        accepted.push(...events)
+        before = nodes
+      }
+      const stored = await postgres.read(id, { limit: 10_000 })
+      expect(stored.map(({ parentId }) => parentId)).toEqual(
+        before.map(({ parent }) => (parent === null ? null : before[parent]?.id)),
+      )
+
+      // The log refuses nothing.
+      const nodes = readTree(everything, id)
+      const { log } = replay(everything, { conversationId: id })
+      expect([...log.entries].map(({ parent }) => parent?.seq ?? null)).toEqual(
+        nodes.map(({ parent }) => parent),
+      )
+      expect(log.head?.seq ?? null).toBe(nodes.at(-1)?.head ?? null)
+      expect([...log.entries].map(({ warnings }) => warnings.map(({ code }) => code))).toEqual(
+        nodes.map(({ warnings }) => warnings),
+      )
+    }),
+    { numRuns: 120 },
+  )
+  for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(15)
+})
+
+/** How many state updates lie between the event that a move names, itself included, and the one that HEAD goes to. */
+function updatesAbove(nodes: readonly Node[], move: Event | null): number {
+  const value = move?.kind === 'ConversationStateUpdateEvent' ? move.value : null
+  let climbed = 0
+  for (
+    let at = typeof value === 'string' ? named(nodes, value) : null;
+    at !== null && nodes[at]?.kind === 'ConversationStateUpdateEvent';
+    at = nodes[at]?.parent ?? null
+  )
+    climbed += 1
+  return climbed
+}
