@@ -7,8 +7,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { createEngine, type Engine } from '../src/conversation/engine.ts'
 import type { Fact } from '../src/event/quarantine.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
-import type { Store } from '../src/store/store.ts'
-import { machine, median, weigh } from './measure.ts'
+import type { Store } from '../src/store/contract/store.ts'
+import { machine, median, estimateMemory } from './measure.ts'
 import { ONE_KB } from './stores/log.ts'
 import { makeLines, MEASURED_MIX } from './workload.ts'
 
@@ -159,7 +159,7 @@ async function run(folder: string, bodies: string, length: number): Promise<void
     'most',
     null,
   )
-  const parsed = await weigh(floor)
+  const parsed = await estimateMemory(floor)
   const opened = async (): Promise<unknown> => {
     const engine = createEngine({ store })
     await (await engine.open(ID)).state()
@@ -176,7 +176,7 @@ async function run(folder: string, bodies: string, length: number): Promise<void
     ['opened from a snapshot', opened],
     ['without, at rest', folded],
   ] as const) {
-    const bytes = await weigh(make)
+    const bytes = await estimateMemory(make)
     print(
       `heap of the conversation, ${name}`,
       mb(bytes),

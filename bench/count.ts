@@ -18,6 +18,8 @@ export function countWork(length: number): Record<string, number> {
     ...countFold('condensed view', length, { condenseAt: 80 }),
     ...countFold('branches', length, { branchEvery: 40 }),
     ...countFold('reused ids', length, { parallel: 3, reuseCallIds: true }),
+    ...countFold('steered', length, { steered: true }),
+    ...countPiled(length),
     ...countFold('second answers', length, { reuseCallIds: true, secondAnswers: true, branchEvery: 40 }),
   }
 }
@@ -50,6 +52,26 @@ function countFold(title: string, length: number, options: WorkloadOptions): Rec
         })
       }
     }),
+  }
+}
+
+/** Messages in a pile, and replies that all say they were asked at the first: each is put before as many as it may be. */
+function countPiled(length: number): Record<string, number> {
+  const half = Math.floor(length / 2)
+  const piled = (pile: number, more: object): Event[] =>
+    Array.from({ length }, (_, at): Event => {
+      const id = `p${at}`
+      const content = [{ text: id }]
+      if (at < pile)
+        return { kind: 'MessageEvent', id, source: 'user', llm_message: { role: 'user', content } }
+      const llm_message = { role: 'assistant' as const, content, reply: { after: 'p0' } }
+      return { kind: 'MessageEvent', id, source: 'agent', llm_message, ...more }
+    })
+  const spentOn = (events: readonly Event[]) => spent(length, () => replay(events))
+  return {
+    'reduce, replies before a pile': spentOn(piled(100, {})),
+    'reduce, replies before half the log': spentOn(piled(half, {})),
+    'reduce, each reply on a branch of its own': spentOn(piled(half, { parent_id: `p${half - 1}` })),
   }
 }
 

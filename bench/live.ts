@@ -12,9 +12,9 @@ import type { Event } from '../src/event/types.ts'
 import { createService } from '../src/service/index.ts'
 import { listen } from '../src/service/node/server.ts'
 import { createSockets } from '../src/service/node/sockets.ts'
-import { memoryStore } from '../src/store/memory.ts'
+import { memoryStore } from '../src/store/memory/store.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
-import type { Store } from '../src/store/store.ts'
+import type { Store } from '../src/store/contract/store.ts'
 import { machine } from './measure.ts'
 
 const READERS = [1, 50, 200]
@@ -88,7 +88,7 @@ async function timeService(store: Store, readers: number): Promise<number[]> {
     fetch: service.fetch,
     port: 0,
     upgrade: sockets.upgrade,
-    closing: sockets.close,
+    onShutdown: sockets.close,
   })
   const conversation = await engine.create()
   const url = `${server.url.replace('http', 'ws')}/sockets/events/${conversation.id}`

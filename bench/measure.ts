@@ -57,7 +57,7 @@ async function used(): Promise<number> {
 }
 
 /** Bytes of heap and buffers that a value keeps alive. */
-export async function weigh(make: () => unknown): Promise<number> {
+export async function estimateMemory(make: () => unknown): Promise<number> {
   const before = await used()
   const held = [await make()]
   const after = await used()

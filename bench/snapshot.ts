@@ -2,11 +2,11 @@
 
 import type { Event } from '../src/event/types.ts'
 import { toMessages } from '../src/messages/neutral.ts'
-import { leaves } from '../src/state/at.ts'
+import { listLeavesIn } from '../src/state/at.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
-import { compact, decodeSnapshot, encodeSnapshot } from '../src/state/snapshot.ts'
+import { evict, decodeSnapshot, encodeSnapshot } from '../src/state/snapshot.ts'
 import type { State } from '../src/state/state.ts'
-import { machine, measure, type Piece, weigh } from './measure.ts'
+import { machine, measure, type Piece, estimateMemory } from './measure.ts'
 import { ONE_KB } from './stores/log.ts'
 import { makeLines } from './workload.ts'
 
@@ -55,9 +55,9 @@ function pieces(lines: readonly string[]): Piece[] {
   const state = replay(parse(lines))
   const parts = encodeSnapshot(state)
   const since = Math.max(0, lines.length - TAIL)
-  let folded = compact(replay(parse(lines.slice(0, since))))
+  let folded = evict(replay(parse(lines.slice(0, since))))
   for (const event of parse(lines.slice(since))) folded = reduce(folded, event)
-  const small = compact(folded)
+  const small = evict(folded)
   const decode = () => opened(decodeSnapshot(parts, ''))
   return [
     { name: FOLD, count: 1, run: () => replay(parse(lines)) },
@@ -66,21 +66,24 @@ function pieces(lines: readonly string[]): Piece[] {
     { name: 'the same, and messages', count: 1, times: 5, run: () => toMessages(decode()) },
     { name: 'encodeSnapshot, whole', count: 1, run: () => encodeSnapshot(state) },
     { name: `encodeSnapshot, last ${TAIL}`, count: 1, times: 5, run: () => encodeSnapshot(folded, since) },
-    { name: 'compact, whole', count: 1, run: () => compact(state) },
-    { name: 'compact, last parts', count: 1, times: 5, run: () => compact(folded) },
-    { name: 'leaves, compacted', count: 1, times: 5, run: () => leaves(small.log) },
+    { name: 'compact, whole', count: 1, run: () => evict(state) },
+    { name: 'compact, last parts', count: 1, times: 5, run: () => evict(folded) },
+    { name: 'leaves, compacted', count: 1, times: 5, run: () => listLeavesIn(small.log) },
   ]
 }
 
 async function printHeap(lines: readonly string[]): Promise<void> {
   const parts = encodeSnapshot(replay(parse(lines)))
   const bytes = parts.reduce((sum, part) => sum + part.bytes.length, 0)
-  const parsed = await weigh(() => parse(lines))
+  const parsed = await estimateMemory(() => parse(lines))
   const rows = [
     ['parsed events', parsed],
-    ['replay', await weigh(() => replay(parse(lines)))],
-    ['compact', await weigh(() => compact(replay(parse(lines))))],
-    ['decodeSnapshot, a copy of its bytes', await weigh(() => decodeSnapshot(structuredClone(parts), ''))],
+    ['replay', await estimateMemory(() => replay(parse(lines)))],
+    ['compact', await estimateMemory(() => evict(replay(parse(lines))))],
+    [
+      'decodeSnapshot, a copy of its bytes',
+      await estimateMemory(() => decodeSnapshot(structuredClone(parts), '')),
+    ],
     ['the parts as stored', bytes],
   ] as const
   for (const [name, size] of rows) {

@@ -23,6 +23,8 @@ export interface WorkloadOptions {
   readonly reuseCallIds?: boolean
   /** Answer the first call of each reply a second time, by its call id alone. Default: never. */
   readonly secondAnswers?: boolean
+  /** Let a user say something while each model replies, and have each reply say what it was asked at. Default: never. */
+  readonly steered?: boolean
   /** Start a new branch from an earlier event every so many turns. Default: never. */
   readonly branchEvery?: number
 }
@@ -87,7 +89,12 @@ export function makeLines(length: number, options: WorkloadOptions = {}): string
       options.reuseCallIds === true ? `call_${index}` : `call_${turn}_${index}`,
     )
     const made: (readonly [string, string])[] = []
-    for (const id of calls) if (lines.length < length) made.push([id, addCall(turn, id)])
+    const record = options.steered === true ? { reply: { after: ids.at(-1) } } : {}
+    if (options.steered === true && lines.length < length) {
+      const content = [{ type: 'text', text: body(sizes.message), cache_prompt: false }]
+      add('MessageEvent', { source: 'user', llm_message: { role: 'user', content } }, true)
+    }
+    for (const id of calls) if (lines.length < length) made.push([id, addCall(turn, id, record)])
     for (const [id, actionId] of made) if (lines.length < length) addResult(id, actionId)
     if (options.secondAnswers === true && lines.length < length) {
       const fields = { source: 'agent', tool_name: 'terminal', tool_call_id: calls[0], error: body(120) }
@@ -95,7 +102,7 @@ export function makeLines(length: number, options: WorkloadOptions = {}): string
     }
   }
 
-  function addCall(turn: number, id: string): string {
+  function addCall(turn: number, id: string, record: object): string {
     const call = { id, name: 'terminal', arguments: JSON.stringify({ command: body(sizes.action / 2) }) }
     const action = { command: body(sizes.action / 3), is_input: false, kind: 'TerminalAction' }
     return add(
@@ -106,7 +113,7 @@ export function makeLines(length: number, options: WorkloadOptions = {}): string
         action,
         tool_name: 'terminal',
         tool_call_id: call.id,
-        tool_call: { ...call, origin: 'completion' },
+        tool_call: { ...call, origin: 'completion', ...record },
         llm_response_id: `response-${turn}`,
         security_risk: 'LOW',
       },

@@ -1,9 +1,9 @@
 /** What rows are measured on: one log of one length, in a store and, row for row the same, in the tables of its floor. */
 
 import type { Event } from '../../src/event/types.ts'
-import type { EventQuery } from '../../src/store/query.ts'
-import type { Store } from '../../src/store/store.ts'
-import type { StoredEvent } from '../../src/store/stored-event.ts'
+import type { EventQuery } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
 import type { Sizes } from './log.ts'
 import type { Pair } from './pair.ts'
 

@@ -1,7 +1,7 @@
 /** A log goes in, the rows that search it come out: the first and the deepest page with each filter. */
 
-import type { EventQuery } from '../../src/store/query.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { EventQuery } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 import type { FoundPage, Ground, RowGroup } from './ground.ts'
 import { fastest, type Pair } from './pair.ts'
 

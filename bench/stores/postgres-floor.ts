@@ -7,7 +7,7 @@ import { foundBy } from '../../src/store/postgres/event-row.ts'
 import type { Floor, FoundPage } from './ground.ts'
 
 const INSERTED =
-  'conversation_id, seq, lane, time, clock, real, stamped, id, parent_id, kind, source, message, body'
+  'conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, parent_id, kind, source, message, body'
 
 const READ = 'seq, id, parent_id, time, stamped, body'
 
@@ -135,9 +135,9 @@ function keys(pool: pg.Pool, id: string, { query, items, more }: FoundPage): () 
         SELECT * FROM ${STORE}.lanes l WHERE l.conversation_id = $1 AND l.lane = path.lane LIMIT 1
       ) l
       WHERE l.parent_lane IS NOT NULL
-    ), pieces AS MATERIALIZED (SELECT count(*) AS pieces FROM path)
-    SELECT ${READ} FROM pieces CROSS JOIN ${STORE}.events
-    WHERE pieces > 0 AND conversation_id = $1 AND seq = ANY ($2::integer[])
+    ), segments AS MATERIALIZED (SELECT count(*) AS segments FROM path)
+    SELECT ${READ} FROM segments CROSS JOIN ${STORE}.events
+    WHERE segments > 0 AND conversation_id = $1 AND seq = ANY ($2::integer[])
     ORDER BY time, seq`
   // One row more, as a page needs it to know that there is one.
   const near = Math.max(...seqs) - 1

@@ -13,10 +13,10 @@ export async function openPostgres(): Promise<Adapter> {
   // A pool, as every server has one; the store's own is another.
   const pool = new pg.Pool({ connectionString: server.url })
   const store = postgresStore({ url: server.url, schema: STORE })
-  const twin = postgresStore({ url: server.url, schema: FLOOR })
+  const existing = postgresStore({ url: server.url, schema: FLOOR })
   // Its first call makes the tables, which is all that it is for.
-  await twin.countConversations()
-  await twin.close()
+  await existing.countConversations()
+  await existing.close()
   let logs = 0
   return {
     async fill(length, sizes) {

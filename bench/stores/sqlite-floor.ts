@@ -4,7 +4,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Event } from '../../src/event/types.ts'
 import { parseInstant } from '../../src/event/time.ts'
 import { KINDS } from '../../src/event/kinds.ts'
-import { messageText } from '../../src/store/message-text.ts'
+import { messageText } from '../../src/store/kit/query/message-text.ts'
 import type { Floor, FoundPage } from './ground.ts'
 
 const COLUMNS = 'event.seq, event.id, event.parent_id, event.time, event.body'
@@ -15,7 +15,7 @@ const SEARCHABLE = 'event.lane IS NOT NULL AND event.kind IS NOT NULL'
 /** Statements over a copy of the store's file, each prepared once. */
 export function sqliteFloor(bare: DatabaseSync, id: string): Floor {
   const end = bare
-    .prepare('SELECT version, head_id, lane FROM colloquy_log WHERE conversation_id = ?')
+    .prepare('SELECT version, head_id, tip_lane AS lane FROM colloquy_log WHERE conversation_id = ?')
     .get(id) as {
     readonly version: number
     readonly head_id: string
@@ -24,10 +24,11 @@ export function sqliteFloor(bare: DatabaseSync, id: string): Floor {
   const { lane } = end
   let [seq, head] = [end.version, end.head_id]
   const insert = bare.prepare(`INSERT INTO colloquy_event
-    (conversation_id, seq, id, parent_id, time, lane, real, clock, kind, source, text, body)
+    (conversation_id, seq, id, parent_id, time, lane, can_be_head, max_time, kind, source, message, body)
     VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)`)
-  const update = bare.prepare(`UPDATE colloquy_log SET version = ?, updated_at = ?, time = ?, clock = ?,
-    head_seq = ?, head_id = ?, head_parent_id = ?, head_clock = ?, lane_end = ? WHERE conversation_id = ?`)
+  const update =
+    bare.prepare(`UPDATE colloquy_log SET version = ?, updated_at = ?, last_time = ?, max_time = ?,
+    head_seq = ?, head_id = ?, head_parent_id = ?, head_max_time = ?, tip_end = ? WHERE conversation_id = ?`)
   const [begin, commit] = [bare.prepare('BEGIN IMMEDIATE'), bare.prepare('COMMIT')]
 
   const isThere = (part: string): boolean =>
@@ -94,12 +95,12 @@ function statement(
 
 /** The path from the leaf to the root is walked, lane by lane; then the rows, by their places in the file, which cost nothing to find. */
 function keys(bare: DatabaseSync, id: string, { query, items, more }: FoundPage): (() => unknown)[] {
-  const path = bare.prepare(`WITH RECURSIVE piece (lane, up_to) AS (
+  const path = bare.prepare(`WITH RECURSIVE segment (lane, up_to) AS (
       SELECT lane, seq FROM colloquy_event WHERE conversation_id = ? AND id = ? AND lane IS NOT NULL
       UNION ALL
-      SELECT lane.parent_lane, lane.parent_seq FROM piece CROSS JOIN colloquy_lane AS lane
-      ON lane.conversation_id = ? AND lane.lane = piece.lane AND lane.parent_lane IS NOT NULL)
-    SELECT lane, up_to FROM piece`)
+      SELECT lane.parent_lane, lane.parent_seq FROM segment CROSS JOIN colloquy_lane AS lane
+      ON lane.conversation_id = ? AND lane.lane = segment.lane AND lane.parent_lane IS NOT NULL)
+    SELECT lane, up_to FROM segment`)
   const placeOf = bare.prepare(
     'SELECT rowid AS place FROM colloquy_event WHERE conversation_id = ? AND seq = ?',
   )
