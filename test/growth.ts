@@ -2,6 +2,8 @@
 
 /** What a doubling may cost at most: it is two for what is linear, and four for what is quadratic. */
 const MOST = 3
+/** What is told at once: the next doubling might never end. */
+const FAR_TOO_MUCH = 12
 /** Milliseconds that say nothing of how a time grows. */
 const NOISE = 25
 /** How often a doubling that cost too much is measured again: the least of all measurements count. */
@@ -15,8 +17,9 @@ export interface Overgrowth {
 }
 
 /**
- * The first doubling of a text's length that costs more than three times as much; null when there is none. The time is that of the thread's
- * processor alone, so that a busy machine changes nothing.
+ * Two doublings of a text's length in a row that each cost more than three times as much; null when there are none. One
+ * alone may be where the text no longer fits the processor's caches. The time is that of the thread's processor alone,
+ * so that a busy machine changes little.
  * @param make gives a text of about so many characters
  */
 export function overgrowth(
@@ -28,14 +31,17 @@ export function overgrowth(
   timeOf(make(from / 16))
   let half = make(from / 2)
   let before = timeOf(half)
-  for (let length = from; length <= to; length *= 2) {
+  let isSuspect = false
+  for (let length = from; length <= (isSuspect ? 2 * to : to); length *= 2) {
     const text = make(length)
     let after = timeOf(text)
     for (let i = 0; i < TRIES && after > bound(before); i += 1) {
       before = Math.min(before, timeOf(half))
       after = Math.min(after, timeOf(text))
     }
-    if (after > bound(before)) return { length, before, after }
+    const isTooMuch = after > bound(before)
+    if (isTooMuch && (isSuspect || after > FAR_TOO_MUCH * Math.max(before, NOISE))) return { length, before, after }
+    isSuspect = isTooMuch
     half = text
     before = after
   }
