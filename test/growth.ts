@@ -40,7 +40,8 @@ export function overgrowth(
       after = Math.min(after, timeOf(text))
     }
     const isTooMuch = after > bound(before)
-    if (isTooMuch && (isSuspect || after > FAR_TOO_MUCH * Math.max(before, NOISE))) return { length, before, after }
+    if (isTooMuch && (isSuspect || after > FAR_TOO_MUCH * Math.max(before, NOISE)))
+      return { length, before, after }
     isSuspect = isTooMuch
     half = text
     before = after

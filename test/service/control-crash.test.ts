@@ -162,8 +162,8 @@ const SCRIPTS: readonly (readonly Command[])[] = [1, 2, 3, 4].map((calls) => [
 ])
 
 const STORES: readonly (readonly [string, () => Store, number])[] = [
-  ["memory", () => memoryStore(), 12],
-  ['sqlite', () => sqliteStore({ file: ":memory:" }), 7],
+  ['memory', () => memoryStore(), 12],
+  ['sqlite', () => sqliteStore({ file: ':memory:' }), 7],
 ]
 
 const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0 }
@@ -377,7 +377,11 @@ it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
     await real.close()
     place.remove()
   })
-  await fc.assert(property, { numRuns, endOnFailure: true, examples: SCRIPTS.map((commands) => [[...commands]]) })
+  await fc.assert(property, {
+    numRuns,
+    endOnFailure: true,
+    examples: SCRIPTS.map((commands) => [[...commands]]),
+  })
 })
 
 it('what is hostile has really happened', () => {
