@@ -7,6 +7,7 @@ import type { ToolResultEvent } from '../../src/event/types.ts'
 import type { Entry } from '../../src/log/entry.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toGoogle } from '../../src/messages/google/write.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
@@ -18,6 +19,7 @@ import { branchOf, type Checkpoint, type State } from '../../src/state/state.ts'
 import { type BatchUnit, isPending, type Unit } from '../../src/view/unit.ts'
 import { validateAiSdk } from '../../test/validators/ai-sdk.ts'
 import { validateAnthropic } from '../../test/validators/anthropic.ts'
+import { validateGoogle } from '../../test/validators/google.ts'
 import { validateOpenAiChat } from '../../test/validators/openai-chat.ts'
 import { validateOpenAiResponses } from '../../test/validators/openai-responses.ts'
 import type { Violation } from '../../test/validators/rule.ts'
@@ -37,6 +39,7 @@ export const GRAMMARS: readonly Grammar[] = [
   { law: 'M2', name: 'OpenAI Responses', write: toOpenAIResponses, judge: validateOpenAiResponses },
   { law: 'M3', name: 'Anthropic', write: toAnthropic, judge: (request) => validateAnthropic(request) },
   { law: 'M4', name: 'AI SDK', write: toAiSdk, judge: validateAiSdk },
+  { law: 'M16', name: 'Gemini', write: toGoogle, judge: validateGoogle },
 ]
 
 /** The states whose messages are looked at: that at HEAD, and from each branch of the tree. */
@@ -49,7 +52,7 @@ export function branchesOf(facts: readonly Fact[]): State[] {
 const isEnd = (state: State, entry: Entry): boolean =>
   ![...state.log.entries].some((other) => other.inTree && other.parent?.seq === entry.seq)
 
-/** M1 to M4 and M6: every grammar is total, and passes its validator. */
+/** M1 to M4, M6 and M16: every grammar is total, and passes its validator. */
 export function checkGrammars(facts: readonly Fact[]): void {
   const modes: readonly MessageOptions[] = [
     {},
@@ -320,16 +323,18 @@ const parts = (messages: readonly NeutralMessage[]): string[] =>
 
 /** The content parts of a provider's request, as `role part` in order. */
 function listLeavesIn(request: unknown): string[] {
-  const { system, instructions, messages, input } = request as Readonly<Record<string, unknown>>
-  const list = (Array.isArray(request) ? request : (messages ?? input)) as readonly Readonly<
+  const { system, instructions, systemInstruction, messages, input, contents } = request as Readonly<
+    Record<string, unknown>
+  >
+  const list = (Array.isArray(request) ? request : (messages ?? input ?? contents)) as readonly Readonly<
     Record<string, unknown>
   >[]
   return [
-    JSON.stringify([system ?? null, instructions ?? null]),
-    ...list.flatMap(({ content, ...rest }) =>
-      Array.isArray(content)
+    JSON.stringify([system ?? instructions ?? systemInstruction ?? null]),
+    ...list.flatMap(({ content, parts: held = content, ...rest }) =>
+      Array.isArray(held)
         ? [
-            ...content.map((part) => JSON.stringify([rest['role'], part])),
+            ...held.map((part) => JSON.stringify([rest['role'], part])),
             ...('tool_calls' in rest ? [JSON.stringify(rest)] : []),
           ]
         : [JSON.stringify({ ...rest, content })],

@@ -237,6 +237,5 @@ let isPlayed = false
 export function checkWire(): void {
   if (isPlayed) return
   isPlayed = true
-  for (const grammar of ['anthropic', 'ai-sdk', 'openai-responses', 'openai-chat'] as const)
-    playWire(grammar, SCRIPT)
+  for (const grammar of Object.keys(WIRES) as WireGrammar[]) playWire(grammar, SCRIPT)
 }

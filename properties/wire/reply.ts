@@ -6,6 +6,8 @@ import { LIMITS as AI_SDK } from '../../src/messages/ai-sdk/limits.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { LIMITS as ANTHROPIC } from '../../src/messages/anthropic/limits.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { LIMITS as GOOGLE } from '../../src/messages/google/limits.ts'
+import { toGoogle } from '../../src/messages/google/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { LIMITS as CHAT } from '../../src/messages/openai-chat/limits.ts'
@@ -27,9 +29,10 @@ interface Wire {
 }
 
 /** The grammars, and what a reply of their providers is made of. */
-export const WIRES: Readonly<Record<Exclude<Grammar, 'google'>, Wire>> = {
+export const WIRES: Readonly<Record<Grammar, Wire>> = {
   anthropic: { limits: ANTHROPIC, write: toAnthropic },
   'ai-sdk': { limits: AI_SDK, write: toAiSdk },
+  google: { limits: GOOGLE, write: toGoogle },
   'openai-responses': { limits: RESPONSES, write: toOpenAIResponses },
   'openai-chat': { limits: CHAT, write: toOpenAIChat },
 }
@@ -86,17 +89,9 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
     } else if (part === 'think' || part === 'redacted') {
       const isOpen = part === 'think'
       const text = isOpen && at % 2 === 0 ? `thought of ${word}` : ''
-      const isSdk = grammar === 'ai-sdk'
-      const body = isSdk
-        ? { type: 'reasoning', text }
-        : isOpen
-          ? { type: 'thinking', thinking: text }
-          : { type: 'redacted_thinking' }
-      const token = sign(
-        { ...seen, blocks },
-        JSON.stringify(isSdk && !isOpen ? { type: 'reasoning', text: '' } : body),
-      )
-      said(isSdk && !isOpen ? { type: 'reasoning', text: '' } : body, token)
+      const body = thoughtBody(grammar, isOpen, text)
+      const token = sign({ ...seen, blocks }, JSON.stringify(body))
+      said(body, token)
       refs.push({ thinking: thinking.length })
       thinking.push(isOpen ? { thinking: text, signature: token } : { data: token })
     } else if (part === 'call') {
@@ -123,7 +118,7 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
       calls.push(call)
     } else {
       const text = part === 'say' ? `${word} ` : ' '
-      said(isResponses ? { type: 'message', role: 'assistant', content: text } : { type: 'text', text })
+      said(wordsBody(grammar, text))
       refs.push({ text: texts.length })
       texts.push({ text })
     }
@@ -174,8 +169,23 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
   return { model: `r${n}`, parts: refs, events, calls: answered, signed, isMixed }
 }
 
+/** A thought as the provider sees it. */
+function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
+  if (grammar === 'google') return { text, thought: true }
+  if (grammar === 'ai-sdk') return { type: 'reasoning', text }
+  return isOpen ? { type: 'thinking', thinking: text } : { type: 'redacted_thinking' }
+}
+
+/** Words as the provider sees them. */
+function wordsBody(grammar: string, text: string): object {
+  if (grammar === 'google') return { text }
+  if (grammar === 'openai-responses') return { type: 'message', role: 'assistant', content: text }
+  return { type: 'text', text }
+}
+
 /** What a provider would really reply: calls last, words at the end, and in Responses no more reasoning than what can carry it. */
-function legalParts(grammar: string, wanted: readonly Part[]): Part[] {
+function legalParts(grammar: string, given: readonly Part[]): Part[] {
+  const wanted = given.map((part): Part => (grammar === 'google' && part === 'redacted' ? 'think' : part))
   const calls = wanted.filter((part) => part === 'call')
   const others = wanted.filter((part) => part !== 'call')
   const end: Part[] = calls.length > 0 ? [] : ['say']

@@ -16,6 +16,7 @@ export interface PrefixChange {
 const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
   ['tools', 'tools'],
   ['system', 'system'],
+  ['systemInstruction', 'system'],
   ['instructions', 'system'],
 ]
 
@@ -47,17 +48,18 @@ type Fields = Readonly<Record<string, unknown>>
 const fieldsOf = (request: object): Fields =>
   Array.isArray(request) ? { messages: request } : (request as Fields)
 
-const messagesIn = ({ messages, input }: Fields): readonly unknown[] => {
-  const list: unknown = messages ?? input
+const messagesIn = ({ messages, input, contents }: Fields): readonly unknown[] => {
+  const list: unknown = messages ?? input ?? contents
   return Array.isArray(list) ? list : []
 }
 
 /** The difference of the last message, whose content may have grown at its end. */
 function grown(was: unknown, is: unknown): string | null {
   if (!isObject(was) || !isObject(is)) return difference(was, is, '')
-  const [before, now] = [was['content'], is['content']]
+  const key = 'parts' in was ? 'parts' : 'content'
+  const [before, now] = [was[key], is[key]]
   if (!Array.isArray(before) || !Array.isArray(now)) return difference(was, is, '')
-  return difference({ ...was, content: before }, { ...is, content: now.slice(0, before.length) }, '')
+  return difference(was, { ...is, [key]: now.slice(0, before.length) }, '')
 }
 
 /** The path of the first difference of two JSON values; null when there is none. */

@@ -72,14 +72,15 @@ const RECORDS = new WeakMap<object, RequestRecord>()
 
 /**
  * The record of a request that one of the grammars wrote, or of its list of messages: also of an object that was spread
- * from it, as long as it has the same `messages` or `input`. Null for any other, and where nothing was proved. O(1).
+ * from it, as long as it has the same `messages`, `input` or `contents`. Null for any other, and where nothing was
+ * proved. O(1).
  * @example
  * const request = toAnthropic([{ role: 'user', content: [{ text: 'hi' }], name: null }])
  * requestRecord({ model: 'any', ...request }).grammar // 'anthropic'
  */
 export function requestRecord(request: object): RequestRecord | null {
-  const { messages, input } = request as { readonly messages?: unknown; readonly input?: unknown }
-  for (const key of [request, messages, input]) {
+  const { messages, input, contents } = request as Readonly<Record<string, unknown>>
+  for (const key of [request, messages, input, contents]) {
     const record = typeof key === 'object' && key !== null ? RECORDS.get(key) : undefined
     if (record !== undefined) return record
   }

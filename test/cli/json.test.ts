@@ -223,9 +223,9 @@ describe('view', () => {
 })
 
 describe('messages', () => {
-  const FORMATS = ['neutral', 'openai-chat', 'openai-responses', 'anthropic', 'ai-sdk']
+  const FORMATS = ['neutral', 'openai-chat', 'openai-responses', 'anthropic', 'google', 'ai-sdk']
 
-  it('gives an array, or for two grammars an object with the system prompt apart', async () => {
+  it('gives an array, or for three grammars an object with the system prompt apart', async () => {
     for (const format of FORMATS) {
       const { code, all } = await answers(['messages', SAMPLE, '--format', format])
       expect(code).toBe(0)
@@ -235,6 +235,8 @@ describe('messages', () => {
         expect(Object.keys(messages).toSorted()).toEqual(['input', 'instructions'])
       else if (format === 'anthropic')
         expect(Object.keys(messages).toSorted()).toEqual(['messages', 'system'])
+      else if (format === 'google')
+        expect(Object.keys(messages).toSorted()).toEqual(['contents', 'systemInstruction'])
       else expect(messages[0]?.role).toBe('system')
     }
     expect((await answers(['messages', SAMPLE])).all).toEqual(
@@ -250,6 +252,9 @@ describe('messages', () => {
     expect(
       (await answers(['messages', at('a.jsonl'), '--format', 'openai-responses'])).all[0].messages,
     ).toMatchObject({ instructions: null })
+    expect((await answers(['messages', at('a.jsonl'), '--format', 'google'])).all[0].messages).toMatchObject({
+      systemInstruction: null,
+    })
   })
 
   it('has no neutral message for an empty view, and an error in a provider’s grammar', async () => {

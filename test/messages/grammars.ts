@@ -1,12 +1,14 @@
-/** The four grammars as a table: how each is written, and who judges it. */
+/** The grammars as a table: how each is written, and who judges it. */
 
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toGoogle } from '../../src/messages/google/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { validateAiSdk } from '../validators/ai-sdk.ts'
 import { validateAnthropic } from '../validators/anthropic.ts'
+import { validateGoogle } from '../validators/google.ts'
 import { validateOpenAiChat } from '../validators/openai-chat.ts'
 import { validateOpenAiResponses } from '../validators/openai-responses.ts'
 import type { Violation } from '../validators/rule.ts'
@@ -20,6 +22,7 @@ export const GRAMMARS = {
   'OpenAI Chat Completions': { write: toOpenAIChat, validate: validateOpenAiChat },
   'OpenAI Responses': { write: toOpenAIResponses, validate: validateOpenAiResponses },
   'Anthropic Messages': { write: toAnthropic, validate: (request) => validateAnthropic(request) },
+  Gemini: { write: toGoogle, validate: validateGoogle },
   'AI SDK': { write: toAiSdk, validate: validateAiSdk },
 } as const satisfies Readonly<Record<string, Grammar>>
 

@@ -176,11 +176,11 @@ function grows(state: State, next: State): boolean {
 
 /** A request as a list of messages, each a list of its parts. */
 function partsOf(request: unknown): unknown[][] {
-  const { messages, input } = request as { readonly messages?: unknown[]; readonly input?: unknown[] }
-  const list = (messages ?? input ?? request) as { readonly content?: unknown }[]
+  const { messages, input, contents } = request as Readonly<Record<string, unknown>>
+  const list = (messages ?? input ?? contents ?? request) as Readonly<Record<string, unknown>>[]
   return list.map((message) => {
-    const { content, ...rest } = message
-    return Array.isArray(content) ? [rest, ...content] : [message]
+    const { content, parts = content, ...rest } = message
+    return Array.isArray(parts) ? [rest, ...(parts as unknown[])] : [message]
   })
 }
 

@@ -22,7 +22,7 @@ export interface Seen {
   readonly blocks: readonly Block[]
 }
 
-export type Provider = 'anthropic' | 'ai-sdk' | 'openai-responses' | 'openai-chat'
+export type Provider = 'anthropic' | 'ai-sdk' | 'google' | 'openai-responses' | 'openai-chat'
 
 const text = (value: unknown): string =>
   JSON.stringify(value, (key, field: unknown) => (key === 'cache_control' ? undefined : field)) ?? ''
@@ -42,6 +42,16 @@ export function see(provider: Provider, request: unknown, tools: unknown = null)
     }
     return { front: text([instructions, tools]), blocks: input.flatMap(itemBlocks) }
   }
+  if (provider === 'google') {
+    const { systemInstruction, contents } = request as {
+      readonly systemInstruction?: unknown
+      readonly contents: readonly { readonly role: string; readonly parts: readonly Json[] }[]
+    }
+    return {
+      front: text([systemInstruction ?? null, tools]),
+      blocks: contents.flatMap(({ role, parts }) => parts.map((part) => googleBlock(role, part))),
+    }
+  }
   const { system = null, messages } = (Array.isArray(request) ? { messages: request } : request) as {
     readonly system?: unknown
     readonly messages: readonly Json[]
@@ -60,6 +70,16 @@ function itemBlocks(item: Json): Block[] {
     return [{ role: String(item['role'] ?? item['type']), body: text(item), token: null }]
   const { encrypted_content, ...said } = item
   return [{ role: 'assistant', body: text(said), token: String(encrypted_content ?? '') }]
+}
+
+/** A part; what stands where a signature is missing is none. */
+function googleBlock(role: string, { thoughtSignature, ...said }: Json): Block {
+  const isSigned = thoughtSignature !== undefined && thoughtSignature !== 'skip_thought_signature_validator'
+  return {
+    role: role === 'model' ? 'assistant' : role,
+    body: text(said),
+    token: isSigned ? String(thoughtSignature) : null,
+  }
 }
 
 function messageBlocks({ role, content, ...rest }: Json): Block[] {

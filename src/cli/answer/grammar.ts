@@ -5,6 +5,7 @@ import {
   type State,
   toAiSdk,
   toAnthropic,
+  toGoogle,
   toMessages,
   toOpenAIChat,
   toOpenAIResponses,
@@ -39,6 +40,8 @@ export function messagesIn(
     case 'anthropic':
       // The grammar leaves the system prompt out where there is none; a result has the same fields always.
       return { messages: { system: [], ...toAnthropic(messages) } }
+    case 'google':
+      return { messages: { systemInstruction: null, ...toGoogle(messages) } }
     case 'ai-sdk':
       return { messages: toAiSdk(messages) }
   }

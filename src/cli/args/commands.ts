@@ -42,7 +42,14 @@ export type Flag =
   | 'laws'
 
 /** What `messages` can write. */
-export const FORMATS = ['neutral', 'openai-chat', 'openai-responses', 'anthropic', 'ai-sdk'] as const
+export const FORMATS = [
+  'neutral',
+  'openai-chat',
+  'openai-responses',
+  'anthropic',
+  'google',
+  'ai-sdk',
+] as const
 
 /** What stands in place of what is forgotten, where the user gives no summary. */
 export const PLACEHOLDER_SUMMARY = '[Earlier events were left out.]'
