@@ -1,5 +1,6 @@
 /** M, and V5: what the model is sent. Facts go in; a LawBroken comes out when a grammar is broken, or thinking is not what it was. */
 
+import { isImagePart, isOpenPart, isTextPart } from '../../src/event/content.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Content, RedactedThinkingBlock, ThinkingBlock } from '../../src/event/shapes.ts'
@@ -228,11 +229,11 @@ export function checkWords(facts: readonly Fact[]): void {
   }
 }
 
-const hasWords = (part: Content): boolean => 'image_urls' in part || /[\p{L}\p{N}]/u.test(part.text)
+const hasWords = (part: Content): boolean => !isTextPart(part) || /[\p{L}\p{N}]/u.test(part.text)
 
 /** A default may be written out or not. */
 const textOf = (parts: readonly Content[]): string =>
-  JSON.stringify(parts.map((part) => ('image_urls' in part ? part : part.text)))
+  JSON.stringify(parts.map((part) => (isTextPart(part) ? part.text : part)))
 
 function userParts(unit: Unit): readonly Content[] {
   if (unit.type === 'batch') return []
@@ -241,7 +242,7 @@ function userParts(unit: Unit): readonly Content[] {
   if (event.kind !== 'MessageEvent' || !['user', 'system'].includes(event.llm_message.role)) return []
   const parts = [...(event.llm_message.content ?? []), ...(event.extended_content ?? [])]
   const speaks = parts.some((part) =>
-    'image_urls' in part ? part.image_urls.length > 0 : !isBlank(part.text),
+    isImagePart(part) ? part.image_urls.length > 0 : isOpenPart(part) || !isBlank(part.text),
   )
   return speaks ? parts : []
 }

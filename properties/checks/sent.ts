@@ -1,5 +1,6 @@
 /** K6 to K8: what is made of messages before they are sent. Facts go in; a LawBroken comes out when a law is broken. */
 
+import { isImagePart, isOpenPart } from '../../src/event/content.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { cacheBreakpoints } from '../../src/context/cache-breakpoints.ts'
 import { estimateTokens } from '../../src/context/estimate.ts'
@@ -146,7 +147,7 @@ export function checkMarks(facts: readonly Fact[]): void {
 }
 
 const isSent = (part: Content): boolean =>
-  'image_urls' in part ? part.image_urls.length > 0 : /[\p{L}\p{N}]/u.test(part.text)
+  isImagePart(part) ? part.image_urls.length > 0 : isOpenPart(part) || /[\p{L}\p{N}]/u.test(part.text)
 
 const unmarked = (messages: readonly NeutralMessage[]): string =>
   JSON.stringify(messages, (key, value: unknown) => (key === 'cache_prompt' ? undefined : value))

@@ -36,7 +36,7 @@ export const STATE_FAULTS: readonly Fault[] = [
   {
     name: 'an image that has a text field speaks',
     file: 'state/final-reply.ts',
-    find: "!('image_urls' in part) && hasText(part.text)",
+    find: 'isTextPart(part) && hasText(part.text)',
     replace: "'text' in part && hasText(part.text)",
   },
   {

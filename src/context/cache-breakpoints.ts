@@ -1,8 +1,8 @@
 /** Marks the places where a provider should cache, at the end of the stable prefix. */
 
 import type { Content } from '../event/shapes.ts'
-import { isImage, type NeutralMessage } from '../messages/message.ts'
-import { isWhitespace } from '../messages/text.ts'
+import type { NeutralMessage } from '../messages/message.ts'
+import { saysSomething } from '../messages/render-message.ts'
 import { checkNumber } from './check-number.ts'
 
 /**
@@ -22,8 +22,8 @@ export function cacheBreakpoints(messages: readonly NeutralMessage[], stable: nu
   checkNumber('stable', stable, { least: 0 })
   const system = messages[0]?.role === 'system' ? messages[0].content : []
   const places = [
-    placeIn(0, system, system.findIndex(hasContent)),
-    placeIn(0, system, system.findLastIndex(hasContent)),
+    placeIn(0, system, system.findIndex(saysSomething)),
+    placeIn(0, system, system.findLastIndex(saysSomething)),
     lastPlace(messages, Math.min(stable, messages.length)),
     lastPlace(messages, messages.length),
   ]
@@ -39,14 +39,11 @@ const placeIn = (at: number, content: readonly Content[], part: number): string 
 function lastPlace(messages: readonly NeutralMessage[], end: number): string | null {
   for (let at = end - 1; at >= 0; at -= 1) {
     const content = messages[at]?.content ?? []
-    const part = content.findLastIndex(hasContent)
+    const part = content.findLastIndex(saysSomething)
     if (part >= 0) return placeIn(at, content, part)
   }
   return null
 }
-
-const hasContent = (part: Content): boolean =>
-  isImage(part) ? part.image_urls.length > 0 : !isWhitespace(part.text)
 
 /** The message with exactly these parts marked; the same object when they are already. */
 function withMarks<M extends NeutralMessage>(message: M, isMarked: (part: number) => boolean): M {

@@ -1,7 +1,8 @@
 /** Estimates tokens without a tokenizer. */
 
-import type { Content } from '../event/shapes.ts'
-import { isImage, type NeutralMessage } from '../messages/message.ts'
+import { isImagePart, isTextPart, wordsIn } from '../event/content.ts'
+import type { Content, OpenPart } from '../event/shapes.ts'
+import type { NeutralMessage } from '../messages/message.ts'
 import { checkNumber } from './check-number.ts'
 
 /** Counts the tokens of what is sent; the caller's own. Fewer messages must not count more. */
@@ -22,10 +23,14 @@ const FRAME = 4
 /** What a provider takes at most for an image that it scales down itself. */
 const IMAGE = 1600
 
+/** Characters of base64 for a token: a page of a document is 100 kB when it is scanned, and a tenth when it is text. */
+const PER_TOKEN = 64
+
 /**
  * About how many tokens messages take: for text, names, ids and arguments one for 5.5 small letters or spaces, for 1.6
  * capitals, digits and signs, and for each character of East Asian scripts; 4 for each message and call, 1,600 for each
- * image. Thinking and reasoning count as they stand, encrypted or not. The tools that a request names beside the
+ * image. A part of another kind counts its words, but no less than an image, and 1 for 64 of its other characters.
+ * Thinking and reasoning count as they stand, encrypted or not. The tools that a request names beside the
  * messages are not among them.
  *
  * On recorded agent runs this was 0.85 to 1.4 times what tokenizers of today count. They differ by model: leave room,
@@ -83,8 +88,18 @@ function ofItem(item: Item): number {
 
 function ofContent(content: readonly Content[]): number {
   let tokens = 0
-  for (const part of content) tokens += isImage(part) ? part.image_urls.length * IMAGE : ofText(part.text)
+  for (const part of content) {
+    if (isTextPart(part)) tokens += ofText(part.text)
+    else tokens += isImagePart(part) ? part.image_urls.length * IMAGE : ofPart(part)
+  }
   return tokens
+}
+
+/** Its words, but no less than an image, and a token for so many of the other characters, which are bytes mostly. */
+function ofPart(part: OpenPart): number {
+  const words = wordsIn(part)
+  const rest = words.reduce((length, text) => length - text.length, JSON.stringify(part).length)
+  return Math.max(IMAGE, ofText(words.join(' '))) + Math.ceil(Math.max(0, rest) / PER_TOKEN)
 }
 
 /** O(length). */

@@ -1,14 +1,18 @@
 /** The text of content parts. */
 
+import { isImagePart, isTextPart } from '../event/content.ts'
 import type { Content } from '../event/shapes.ts'
-import { isImage } from '../messages/message.ts'
+import { partName } from '../messages/placeholder.ts'
 
-/** The texts of some content, images left out. O(content). */
+/** The texts of some content, images and other parts left out. O(content). */
 export const textsOf = (content: readonly Content[]): string[] =>
-  content.flatMap((part) => (isImage(part) ? [] : [part.text]))
+  content.flatMap((part) => (isTextPart(part) ? [part.text] : []))
 
-/** The texts of some content, and for images how many there are. O(content). */
+/** The texts of some content, for images how many there are, and other parts by their names. O(content). */
 export const shownOf = (content: readonly Content[]): string[] =>
-  content.map((part) => (isImage(part) ? imagesOf(part.image_urls.length) : part.text))
+  content.map((part) => {
+    if (isTextPart(part)) return part.text
+    return isImagePart(part) ? imagesOf(part.image_urls.length) : `[${partName(part)}]`
+  })
 
 const imagesOf = (count: number): string => `[Image: ${count} ${count === 1 ? 'URL' : 'URLs'}]`

@@ -1,5 +1,6 @@
 /** The entry `colloquy/events`: what an event is. It needs zod alone, so that a user interface can load it. */
 
+export { isImagePart, isOpenPart, isTextPart, wordsIn } from './content.ts'
 export { type Decoded, decodeEvent, decodeLine } from './decode.ts'
 export { withDefaults } from './defaults.ts'
 export { canonicalJson, encodeEvent } from './encode.ts'
@@ -25,6 +26,7 @@ export {
   type Message,
   type MessageToolCall,
   type Observation,
+  type OpenPart,
   type ReasoningItemModel,
   type RedactedThinkingBlock,
   type SecurityRisk,

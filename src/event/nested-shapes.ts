@@ -1,8 +1,9 @@
 /** The table of where events carry the contract's shapes and what defaults those have, and the walk over it. */
 
+import { isOpenPart } from './content.ts'
 import { editEach, editObject } from './json.ts'
 import { type EventKind, KINDS } from './kinds.ts'
-import type { JsonObject } from './shapes.ts'
+import type { JsonObject, OpenPart } from './shapes.ts'
 
 /** What an object is by the contract, as far as defaults go. */
 export interface Shape {
@@ -27,7 +28,11 @@ const REASONING = leaf({ summary: [] })
 
 const text = (): Shape => TEXT
 const reasoning = (): Shape => REASONING
-const content = (value: JsonObject): Shape => (Object.hasOwn(value, 'image_urls') ? IMAGE : TEXT)
+const OPEN = leaf({})
+const content = (value: JsonObject): Shape => {
+  if (typeof value['type'] === 'string' && isOpenPart(value as OpenPart)) return OPEN
+  return Object.hasOwn(value, 'image_urls') ? IMAGE : TEXT
+}
 const thinking = (value: JsonObject): Shape => (Object.hasOwn(value, 'data') ? REDACTED : THINKING)
 
 const MESSAGE: Shape = {

@@ -54,7 +54,17 @@ export const imageContent = z.looseObject({
   cache_prompt: z.boolean().default(false),
 })
 
-export const content = z.union([textContent, imageContent])
+const OTHER_KIND = 'Must name another kind than text and image, which have fields of their own.'
+
+/** A part of any other kind: its fields are its provider's, so that nothing but its kind is asked for. */
+export const openPart = z.looseObject({
+  type: z
+    .string()
+    .min(1)
+    .regex(/^(?!(?:text|image)$)/, { error: OTHER_KIND, abort: true }),
+})
+
+export const content = z.union([textContent, imageContent, openPart])
 
 const thinkingBlock = z.strictObject({
   type: z.literal('thinking').default('thinking'),

@@ -27,8 +27,20 @@ export interface ImageContent {
   readonly cache_prompt?: boolean
 }
 
-/** What a message or a tool result is made of. An object without a `type` is told apart by its fields. */
-export type Content = TextContent | ImageContent
+/**
+ * A part of any other kind, as some provider has it: a document, a file, audio. Its `type` is neither `text` nor
+ * `image`; what else stands in it is kept as it came.
+ */
+export interface OpenPart {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+/**
+ * What a message or a tool result is made of: `isTextPart`, `isImagePart` and `isOpenPart` tell the kinds apart. An
+ * object without a `type` is a text or images, by its fields.
+ */
+export type Content = TextContent | ImageContent | OpenPart
 
 /** A model's reasoning, signed by the provider that made it; it goes back byte for byte or not at all. */
 export interface ThinkingBlock {

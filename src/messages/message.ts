@@ -89,6 +89,3 @@ export interface MessageOptions {
    */
   readonly system?: 'replace' | 'append'
 }
-
-/** Whether a part of content holds images; the two kinds are told apart by their fields, as `type` may be absent. */
-export const isImage = (part: Content): part is Exclude<Content, TextContent> => 'image_urls' in part

@@ -1,8 +1,8 @@
 /** An observation as the content that the model is shown: the same each time, without clock or files. */
 
-import type { Content, ImageContent, Observation, TextContent } from '../event/shapes.ts'
+import { isTextPart } from '../event/content.ts'
+import type { Content, ImageContent, Observation } from '../event/shapes.ts'
 import { screenshotUrl } from './images.ts'
-import { isImage } from './message.ts'
 import { ERROR_LINE } from './phrases.ts'
 import { isWhitespace } from './text.ts'
 
@@ -33,7 +33,7 @@ const contentOf = ({ content }: Observation): readonly Content[] => content ?? [
 function terminal(observation: Observation): Content[] {
   const metadata = record(observation['metadata'])
   const parts = contentOf(observation)
-  const texts = parts.filter((part): part is TextContent => !isImage(part))
+  const texts = parts.filter(isTextPart)
   const shown =
     text(metadata['prefix']) + texts.map((part) => part.text).join('\n') + text(metadata['suffix'])
   const lines = [
@@ -42,10 +42,10 @@ function terminal(observation: Observation): Content[] {
     line('Python interpreter: ', text(metadata['py_interpreter_path'])),
     line('Command finished with exit code ', exitCode(metadata['exit_code'])),
   ].filter((each) => each !== '')
-  const images = parts.filter(isImage)
-  if (lines.length === 0) return images
+  const others = parts.filter((part) => !isTextPart(part))
+  if (lines.length === 0) return others
   const cached = texts.some((part) => part.cache_prompt === true)
-  return [{ type: 'text', text: lines.join('\n'), ...(cached ? { cache_prompt: true } : {}) }, ...images]
+  return [{ type: 'text', text: lines.join('\n'), ...(cached ? { cache_prompt: true } : {}) }, ...others]
 }
 
 /** The text, then the screenshot as a data URL. */
@@ -66,7 +66,7 @@ function task(observation: Observation): Content[] {
 function sleeptime(observation: Observation): readonly Content[] {
   const content = contentOf(observation)
   const message = text(observation['message'])
-  const silent = content.every((part) => !isImage(part) && isWhitespace(part.text))
+  const silent = content.every((part) => isTextPart(part) && isWhitespace(part.text))
   return silent && message !== '' ? [{ type: 'text', text: message }] : content
 }
 

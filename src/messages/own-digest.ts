@@ -3,22 +3,24 @@
  * noticed.
  */
 
+import { isImagePart, isTextPart } from '../event/content.ts'
 import type { ReasoningItemModel, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
 import { type Digest, digestBeside, digestOf, digestOfAll, nameOf } from './digest.ts'
-import { type AssistantMessage, isImage } from './message.ts'
+import type { AssistantMessage } from './message.ts'
 import type { PartRef } from './reply-parts.ts'
 import { type Limits, partsOf, reasoningItems } from './turns.ts'
 
-const [OWN, THINKING, REDACTED, TEXT, IMAGE, CALL, REASONING, ABSENT] = [
+const [OWN, THINKING, REDACTED, TEXT, IMAGE, PART, CALL, REASONING, ABSENT] = [
   'own',
   'thinking',
   'redacted',
   'text',
   'image',
+  'part',
   'call',
   'reasoning',
   'absent',
-].map(digestOf) as [Digest, Digest, Digest, Digest, Digest, Digest, Digest, Digest]
+].map(digestOf) as [Digest, Digest, Digest, Digest, Digest, Digest, Digest, Digest, Digest]
 
 /** The digest of parts of a reply as the log has them. O(parts) where they were seen before, else O(length). */
 export const ownDigestOf = (message: AssistantMessage, refs: readonly PartRef[]): Digest =>
@@ -43,8 +45,9 @@ function partDigest(message: AssistantMessage, { kind, at }: PartRef): Digest {
     case 'text': {
       const part = message.content[at]
       if (part === undefined) return ABSENT
-      if (isImage(part)) return digestOfAll(IMAGE, ...part.image_urls.map(digestOf))
-      return digestOfAll(TEXT, digestBeside(part, 0, part.text))
+      if (isTextPart(part)) return digestOfAll(TEXT, digestBeside(part, 0, part.text))
+      if (isImagePart(part)) return digestOfAll(IMAGE, ...part.image_urls.map(digestOf))
+      return digestOfAll(PART, digestOf(JSON.stringify(part)))
     }
     case 'call': {
       const call = message.tool_calls[at]

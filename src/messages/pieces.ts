@@ -1,10 +1,11 @@
 /** Splits the content of messages into texts and single images that can be sent. */
 
+import { isImagePart, isTextPart } from '../event/content.ts'
 import type { Content } from '../event/shapes.ts'
 import { type Digest, digestBeside, digestOf, digestOfAll } from './digest.ts'
 import { type Image, readImage } from './images.ts'
-import { isImage } from './message.ts'
 import { NO_IMAGE } from './phrases.ts'
+import { placeholderOf } from './placeholder.ts'
 import { isWhitespace, wellFormed } from './text.ts'
 
 /** A text that says something. */
@@ -37,8 +38,12 @@ export function piecesOf(content: readonly Content[], takes: (image: Image) => b
   const pieces: Piece[] = []
   for (const part of content) {
     const cache = part.cache_prompt === true
-    if (!isImage(part)) {
+    if (isTextPart(part)) {
       if (!isWhitespace(part.text)) pieces.push(textPiece(part.text, cache, part))
+      continue
+    }
+    if (!isImagePart(part)) {
+      pieces.push(textPiece(placeholderOf(part), cache))
       continue
     }
     for (const [index, url] of part.image_urls.entries()) {

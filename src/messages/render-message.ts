@@ -3,12 +3,13 @@
  * kind.
  */
 
+import { isImagePart, isTextPart } from '../event/content.ts'
 import type { EventWith } from '../event/kinds.ts'
 import { replyOf } from '../event/reply.ts'
 import type { Content } from '../event/shapes.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
 import { unreachable } from '../event/unreachable.ts'
-import { type AssistantMessage, isImage, type UserMessage } from './message.ts'
+import type { AssistantMessage, UserMessage } from './message.ts'
 import { isWhitespace } from './text.ts'
 
 /** A message, and whether it may be one with the plain user messages beside it. */
@@ -50,9 +51,12 @@ function messageOf(event: MessageEvent): RenderedMessage | null {
   }
 }
 
-/** Whether content holds an image, or text beyond white space. O(content). */
-export const hasContent = (content: readonly Content[]): boolean =>
-  content.some((part) => (isImage(part) ? part.image_urls.length > 0 : !isWhitespace(part.text)))
+/** Whether content holds anything but white space and lists of no images. O(content). */
+export const hasContent = (content: readonly Content[]): boolean => content.some(saysSomething)
+
+/** Whether a part says anything: text beyond white space, an image, or a part of another kind. O(text). */
+export const saysSomething = (part: Content): boolean =>
+  isTextPart(part) ? !isWhitespace(part.text) : !isImagePart(part) || part.image_urls.length > 0
 
 const contentOf = ({ llm_message, extended_content }: MessageEvent): Content[] => [
   ...(llm_message.content ?? []),

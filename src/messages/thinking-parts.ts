@@ -3,8 +3,9 @@
  * stays as it came.
  */
 
+import { isTextPart } from '../event/content.ts'
 import type { Content } from '../event/shapes.ts'
-import { type AssistantMessage, isImage } from './message.ts'
+import type { AssistantMessage } from './message.ts'
 import { type TextPiece, textPiece, textsOf } from './pieces.ts'
 import { allOf, type PartCounts, type PartKind, type PartRef } from './reply-parts.ts'
 import { returnable } from './thinking.ts'
@@ -23,7 +24,7 @@ export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, 
 
 /** The texts of one part of a reply's content; `exact` keeps a blank one too, as it came. */
 export const textsOfPart = (part: Content, exact: boolean): TextPiece[] =>
-  exact && !isImage(part) ? [textPiece(part.text, part.cache_prompt === true, part)] : textsOf([part])
+  exact && isTextPart(part) ? [textPiece(part.text, part.cache_prompt === true, part)] : textsOf([part])
 
 /** Whether the last part of a reply that says something is signed thinking. */
 export function endsInThinking(message: AssistantMessage, refs: readonly PartRef[]): boolean {

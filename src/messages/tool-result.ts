@@ -1,9 +1,10 @@
 /** Writes the result of a call as a tool message. */
 
+import { isTextPart } from '../event/content.ts'
 import type { Content, TextContent } from '../event/shapes.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import { unreachable } from '../event/unreachable.ts'
-import { isImage, type ToolMessage } from './message.ts'
+import type { ToolMessage } from './message.ts'
 import { observationContent } from './observation.ts'
 import { clip, isWhitespace } from './text.ts'
 
@@ -64,6 +65,6 @@ const isError = (answer: ToolResultEvent): boolean =>
 const clipped = (content: readonly Content[], limit: number): readonly Content[] =>
   limit === Infinity
     ? content
-    : content.map((part) => (isImage(part) ? part : { ...part, text: clip(part.text, limit) }))
+    : content.map((part) => (isTextPart(part) ? { ...part, text: clip(part.text, limit) } : part))
 
 const text = (given: string): TextContent => ({ type: 'text', text: given })

@@ -1,5 +1,6 @@
 /** Whether an event ends the agent's turn: text without calls, or the finish tool's result. */
 
+import { isTextPart } from '../event/content.ts'
 import { replyOf } from '../event/reply.ts'
 import { hasText } from '../event/has-text.ts'
 import type { Event } from '../event/types.ts'
@@ -8,8 +9,7 @@ import type { Event } from '../event/types.ts'
 export function isReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message
-  // An image may have fields of its own, `text` among them: only what it must have tells it apart.
-  const speaks = (content ?? []).some((part) => !('image_urls' in part) && hasText(part.text))
+  const speaks = (content ?? []).some((part) => isTextPart(part) && hasText(part.text))
   return speaks && (tool_calls?.length ?? 0) === 0 && replyOf(event)?.interrupted !== true
 }
 

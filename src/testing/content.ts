@@ -3,6 +3,7 @@
 import * as fc from 'fast-check'
 import type { Content, ImageContent, TextContent } from '../event/shapes.ts'
 import { openFields } from './json.ts'
+import { openPart } from './open-part.ts'
 import { shape } from './shape.ts'
 import { anyText, words } from './text.ts'
 
@@ -41,7 +42,11 @@ export function imageContent(): fc.Arbitrary<ImageContent> {
  * fc.sample(anyContent(), 1).length // 1
  */
 export function anyContent(): fc.Arbitrary<readonly Content[]> {
-  const part = fc.oneof({ weight: 4, arbitrary: textContent() }, { weight: 1, arbitrary: imageContent() })
+  const part = fc.oneof<fc.WeightedArbitrary<Content>[]>(
+    { weight: 8, arbitrary: textContent() },
+    { weight: 2, arbitrary: imageContent() },
+    { weight: 1, arbitrary: openPart() },
+  )
   return fc.array(part, { maxLength: 2 })
 }
 

@@ -2,6 +2,7 @@
 
 export { anyEvent, anyTimestamp, eventId } from './event.ts'
 export { anyContent, imageContent, plainContent, textContent } from './content.ts'
+export { openPart } from './open-part.ts'
 export { anyAction, anyObservation, toolArguments, toolCall } from './call.ts'
 export { anyMessage } from './message.ts'
 export { anyText } from './text.ts'

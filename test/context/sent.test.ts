@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { cacheBreakpoints } from '../../src/context/cache-breakpoints.ts'
 import { observationMasking } from '../../src/context/masking.ts'
 import { stablePrefix } from '../../src/context/stable-prefix.ts'
+import { isTextPart } from '../../src/event/content.ts'
 import type { Event } from '../../src/event/types.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
@@ -148,7 +149,7 @@ describe('the stable prefix', () => {
 /** The text of each part that is marked. */
 const marks = (messages: readonly NeutralMessage[], stable: number): string[] =>
   cacheBreakpoints(messages, stable).flatMap(({ content }) =>
-    content.flatMap((part) => (part.cache_prompt === true ? ['text' in part ? part.text : 'image'] : [])),
+    content.flatMap((part) => (part.cache_prompt === true ? [isTextPart(part) ? part.text : 'image'] : [])),
   )
 
 const cached = (words: string) => [{ ...text(words), cache_prompt: true }]

@@ -157,7 +157,9 @@ describe('nested shapes', () => {
       { role: 'user', content: [{ text: 'a', cache_prompt: 1 }] },
       'llm_message.content.0.cache_prompt bool_type',
     ],
-    [{ role: 'user', content: [{ type: 'audio', text: 'a' }] }, 'llm_message.content.0.type literal_error'],
+    [{ role: 'user', content: [{ type: 7, text: 'a' }] }, 'llm_message.content.0.type literal_error'],
+    [{ role: 'user', content: [{ type: '', text: 'a' }] }, 'llm_message.content.0.type string_too_short'],
+    [{ role: 'user', content: [{ type: 'text', image_urls: [] }] }, 'llm_message.content.0.text missing'],
     [{ role: 'user', tool_calls: {} }, 'llm_message.tool_calls list_type'],
     [
       { role: 'user', thinking_blocks: [{ type: 'thinking', data: 'a' }] },

@@ -1,5 +1,6 @@
 /** Folds events and looks at the outcome: events go in, the ids and numbers that a case speaks of come out. */
 
+import { isImagePart, isTextPart } from '../../src/event/content.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
 import { encodeEvent } from '../../src/event/encode.ts'
 import { loadLine } from '../../src/event/load.ts'
@@ -95,4 +96,6 @@ export const roles = (messages: readonly { readonly role: string }[]): string[] 
 
 /** The parts of a message's content: texts as they are, images as their addresses. */
 export const words = (message: NeutralMessage | undefined): string[] =>
-  (message?.content ?? []).flatMap((part) => ('image_urls' in part ? part.image_urls : [part.text]))
+  (message?.content ?? []).flatMap((part) =>
+    isTextPart(part) ? [part.text] : isImagePart(part) ? part.image_urls : [`[${part.type}]`],
+  )

@@ -2,11 +2,12 @@
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { isImagePart, isTextPart } from '../../src/event/content.ts'
 import type { Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
-import { isImage, type MessageOptions, type NeutralMessage } from '../../src/messages/message.ts'
+import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
@@ -101,7 +102,7 @@ function look(state: State, messages: readonly NeutralMessage[]): void {
   )
   count(
     'an image in a result',
-    messages.some(({ role, content }) => role === 'tool' && content.some(isImage)),
+    messages.some(({ role, content }) => role === 'tool' && content.some(isImagePart)),
   )
   count(
     'an error',
@@ -114,7 +115,7 @@ function look(state: State, messages: readonly NeutralMessage[]): void {
   count('the assistant first', messages.find(({ role }) => role !== 'system')?.role === 'assistant')
   count(
     'a lone surrogate',
-    messages.some(({ content }) => content.some((part) => !isImage(part) && !isWellFormed(part.text))),
+    messages.some(({ content }) => content.some((part) => isTextPart(part) && !isWellFormed(part.text))),
   )
 }
 

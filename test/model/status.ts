@@ -95,7 +95,11 @@ function row(
   }
   if (event.kind === 'MessageEvent' && event.source === 'agent') {
     const speaks = (event.llm_message.content ?? []).some(
-      (part) => !('image_urls' in part) && !isBlank(part.text),
+      (part) =>
+        (part.type ?? 'text') === 'text' &&
+        !('image_urls' in part) &&
+        'text' in part &&
+        !isBlank(String(part.text)),
     )
     const calls = (event.llm_message.tool_calls ?? []).length > 0
     const { reply } = event.llm_message as { reply?: { interrupted?: unknown } | null }

@@ -1,6 +1,7 @@
 /** One event in a few words: its part in the conversation, and a glimpse of what it says. */
 
 import { type ActionEvent, type Entry, type Event, maskSecrets, type MessageEvent } from '../../index.ts'
+import { isImagePart, isTextPart, wordsIn } from '../../event/index.ts'
 import type {
   Content,
   Issue,
@@ -132,11 +133,16 @@ function outcome({ kind, content = [] }: Observation): string {
   return output.slice(output.lastIndexOf('\n') + 1)
 }
 
-/** The texts of some content, images by their number. */
+/** The texts of some content, images by their number, other parts by their kind. */
 export function contentText(content: readonly Content[]): string {
-  return content
-    .map((part) => ('text' in part ? part.text : `[${counted(part.image_urls.length, 'image')}]`))
-    .join(' ')
+  return content.map(partText).join(' ')
+}
+
+function partText(part: Content): string {
+  if (isTextPart(part)) return part.text
+  return isImagePart(part)
+    ? `[${counted(part.image_urls.length, 'image')}]`
+    : `[${[part.type, ...wordsIn(part)].join(' ')}]`
 }
 
 /** The fields that say best what an action does, by their names in the published actions. */

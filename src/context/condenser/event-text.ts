@@ -1,8 +1,9 @@
 /** Forgotten units in words for the summariser. */
 
+import { isImagePart, isTextPart, wordsIn } from '../../event/content.ts'
 import type { Content } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
-import { isImage } from '../../messages/message.ts'
+import { partName } from '../../messages/placeholder.ts'
 import { renderMessage } from '../../messages/render-message.ts'
 import { resultMessage } from '../../messages/tool-result.ts'
 import type { CallResult, MessageUnit, Unit } from '../../view/unit.ts'
@@ -47,5 +48,10 @@ function ofMessage({ item: { id, event } }: MessageUnit): SummaryEvent {
   return { id, label: said?.message.role ?? 'note', text: textOf(said?.message.content ?? []) }
 }
 
-const textOf = (content: readonly Content[]): string =>
-  content.map((part) => (isImage(part) ? '[image]' : part.text)).join('\n')
+const textOf = (content: readonly Content[]): string => content.map(textOfPart).join('\n')
+
+/** A part of another kind by its name, and the words in it. */
+function textOfPart(part: Content): string {
+  if (isTextPart(part)) return part.text
+  return isImagePart(part) ? '[image]' : [`[${partName(part)}]`, ...wordsIn(part)].join('\n')
+}

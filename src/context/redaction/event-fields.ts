@@ -8,8 +8,9 @@ import type { EventOf } from '../../event/types.ts'
 /**
  * How a field is treated. `keep`: as it is. `time`: as it is when it can be read. `name`: as text, but for the tools
  * that the engine knows by name. `arguments`: JSON text that stays JSON. `sealed`: whole or gone. `secret`: masked as a
- * whole. `thinking`: blocks that are signed. A shape: an object, or each in a list. `open`: any JSON, and so is what no
- * shape lists; the keys that a shape lists are never secrets.
+ * whole. `bytes`: any JSON, in which what encodes a file is noise. `thinking`: blocks that are signed. A shape: an
+ * object, or each in a list. `open`: any JSON, and so is what no shape lists; the keys that a shape lists are never
+ * secrets.
  */
 export type Treatment =
   | 'open'
@@ -19,6 +20,7 @@ export type Treatment =
   | 'arguments'
   | 'sealed'
   | 'secret'
+  | 'bytes'
   | 'thinking'
   | Shape
 
@@ -27,7 +29,18 @@ export interface Shape {
   readonly [field: string]: Treatment
 }
 
-const CONTENT: Shape = { type: 'keep', text: 'open', image_urls: 'open', cache_prompt: 'keep' }
+/** What encodes a file stands in these of the fields of a part of another kind than text and images. */
+const CONTENT: Shape = {
+  type: 'keep',
+  text: 'open',
+  image_urls: 'open',
+  cache_prompt: 'keep',
+  data: 'bytes',
+  source: 'bytes',
+  file: 'bytes',
+  file_data: 'bytes',
+  input_audio: 'bytes',
+}
 
 const REASONING: Shape = {
   id: 'keep',

@@ -13,10 +13,17 @@ export const MAX_ROUNDS = 4
 /** The field that only its provider can read, wherever it stands. */
 export const SEALED = 'encrypted_content'
 
+/** Base64 is that of a file when it is longer than secrets are. */
+const LONGEST_SECRET = 256
+
+const isBase64 = (text: string): boolean => text.length > LONGEST_SECRET && text.search(/[^A-Za-z0-9+/=]/) < 0
+
 /** What is to be kept in mind of a text. */
 export interface TextOptions {
   /** Whether it must stay JSON even when it is a lone number. */
   readonly json?: boolean
+  /** Whether base64 in it is the bytes of a file. */
+  readonly bytes?: boolean
 }
 
 /**
@@ -27,7 +34,8 @@ export interface TextOptions {
 export function redactText(text: string, rules: RedactionRules, options: TextOptions = {}): string {
   if (!hasText(text) || isMask(text)) return text
   // Patterns find things in what is noise; a literal secret is one wherever it stands.
-  const finders = /^data:[^,]{0,100};base64,/i.test(text) ? rules.literalFinders : rules.finders
+  const isNoise = /^data:[^,]{0,100};base64,/i.test(text) || (options.bytes === true && isBase64(text))
+  const finders = isNoise ? rules.literalFinders : rules.finders
   let now = text
   let json: boolean | null = null
   const isJson = (): boolean => (json ??= (options.json === true || /^\s*[[{"]/.test(text)) && parses(text))

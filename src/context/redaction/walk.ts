@@ -53,6 +53,8 @@ function redactString(text: string, rules: RedactionRules, { treatment, secret }
       return redactText(text, rules, { json: true })
     case 'time':
       return isInstant(text) ? text : redactText(text, rules)
+    case 'bytes':
+      return secret ? redactField(text, rules) : redactText(text, rules, { bytes: true })
     case 'name':
       return KNOWN_TOOLS.has(text) ? text : redactText(text, rules)
     default:
@@ -79,14 +81,21 @@ function redactObject(object: JsonObject, walk: Walk, { treatment, path }: Place
     const [key, value] = entry
     const named = redactKey(key, shape, walk, path)
     const inside: Place = {
-      treatment: key === SEALED ? 'sealed' : Object.hasOwn(shape, key) ? shape[key] : undefined,
+      treatment: treatmentOf(key, treatment),
       path: walk.left.size > 0 ? `${path}.${key}` : '',
-      secret: shape[key] === 'secret' || isSecretField(key) || isSecretField(named),
+      secret:
+        (Object.hasOwn(shape, key) && shape[key] === 'secret') || isSecretField(key) || isSecretField(named),
     }
     const said = redactValue(value, walk, inside)
     return said === value && named === key ? entry : [named, said]
   })
   return after === before ? object : objectOf(after, before, object)
+}
+
+function treatmentOf(key: string, above: Treatment | undefined): Treatment | undefined {
+  if (key === SEALED) return 'sealed'
+  if (typeof above === 'object') return Object.hasOwn(above, key) ? above[key] : undefined
+  return above === 'bytes' ? 'bytes' : undefined
 }
 
 function redactKey(key: string, shape: Shape, walk: Walk, path: string): string {

@@ -1,5 +1,6 @@
 /** Appends what a step yields, together with what must follow it at once, so that no crash can come between. */
 
+import { isTextPart } from '../../event/content.ts'
 import { isToolResult } from '../../event/kinds.ts'
 import { stampAfter } from '../../event/reply.ts'
 import { canKindBeHead } from '../../event/tree-rule.ts'
@@ -100,5 +101,5 @@ function answersAfterFinish(state: State, events: readonly Event[]): Event[] {
 /** What a message says, as text. */
 export const textOf = ({ llm_message, extended_content }: MessageEvent): string =>
   [...(llm_message.content ?? []), ...(extended_content ?? [])]
-    .flatMap((part) => ('text' in part && typeof part.text === 'string' ? [part.text] : []))
+    .flatMap((part) => (isTextPart(part) ? [part.text] : []))
     .join('\n')

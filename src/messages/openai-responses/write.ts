@@ -1,10 +1,11 @@
 /** Writes neutral messages as OpenAI Responses, and proves of each reply that it stands behind what it saw. */
 
+import { isTextPart } from '../../event/content.ts'
 import type { Content, ReasoningItemModel } from '../../event/shapes.ts'
 import { argumentText } from '../arguments.ts'
 import { digestOf, digestOfAll } from '../digest.ts'
 import { urlOf } from '../images.ts'
-import { isImage, type NeutralMessage } from '../message.ts'
+import type { NeutralMessage } from '../message.ts'
 import { reasoningDigest } from '../own-digest.ts'
 import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textsOf } from '../pieces.ts'
 import { startProof, type WriteOptions } from '../prefix.ts'
@@ -121,7 +122,7 @@ const MESSAGE = digestOf('message')
 
 const says = (part: Content | undefined): boolean => part !== undefined && textsOf([part]).length > 0
 
-const isEmpty = (part: Content): boolean => !isImage(part) && part.text === ''
+const isEmpty = (part: Content): boolean => isTextPart(part) && part.text === ''
 
 const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): ResponsesReasoning => ({
   type: 'reasoning',

@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { LEGAL_ID } from '../../event/ids.ts'
-import { textContent } from '../../event/shape-schema.ts'
+import { openPart, textContent } from '../../event/shape-schema.ts'
 
 /** An id that every store keeps. */
 export const id = z
@@ -34,6 +34,7 @@ const content = z.union([
     image_urls: z.array(z.string()).min(1),
     cache_prompt: z.boolean().default(false),
   }),
+  openPart,
 ])
 
 /** What a message is made of; only users speak by this door. */

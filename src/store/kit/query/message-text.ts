@@ -1,5 +1,7 @@
 /** The text of an event that a search looks into, folded so that letter case does not matter. */
 
+import { isOpenPart, isTextPart, wordsIn } from '../../../event/content.ts'
+import type { Content } from '../../../event/shapes.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 
 /**
@@ -18,8 +20,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * The folded text of a message, its content and extended content in lines; null for any other fact, so that no text is
- * found there. O(length).
+ * The folded text of a message, its content and extended content in lines, of documents and the like their words; null
+ * for any other fact, so that no text is found there. O(length).
  *
  * @example
  * const llm_message = { role: 'user', content: [{ text: 'Hello' }, { image_urls: [] }] }
@@ -29,5 +31,10 @@ export function foldText(text: string): string {
 export function messageText(fact: Fact): string | null {
   if (isQuarantined(fact) || fact.kind !== 'MessageEvent') return null
   const parts = [...(fact.llm_message.content ?? []), ...(fact.extended_content ?? [])]
-  return foldText(parts.flatMap((part) => ('text' in part ? [part.text] : [])).join('\n'))
+  return foldText(parts.flatMap(textsOf).join('\n'))
+}
+
+function textsOf(part: Content): readonly string[] {
+  if (isTextPart(part)) return [part.text]
+  return isOpenPart(part) ? wordsIn(part) : []
 }
