@@ -16,7 +16,12 @@ const KNOWN: readonly OpenPart[] = [
   { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'Plain.' }, context: 'a note' },
   { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'Piece.' }] } },
   { type: 'document', source: { type: 'file', file_id: 'file_1' }, citations: { enabled: true } },
-  { type: 'search_result', source: 'kb', title: 'The question', content: [{ type: 'text', text: 'Forty-two.' }] },
+  {
+    type: 'search_result',
+    source: 'kb',
+    title: 'The question',
+    content: [{ type: 'text', text: 'Forty-two.' }],
+  },
   { type: 'container_upload', file_id: 'file_2', cache_control: { type: 'ephemeral' } },
   { type: 'tool_reference', tool_name: 'ls' },
   { type: 'input_text', text: 'Words.' },
