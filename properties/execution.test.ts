@@ -1,4 +1,4 @@
-/** P6 to P11, I1 to I6, and M12, M13 and M15 of what is sent: runs, beside everything that can happen to them. */
+/** P6 to P11, I1 to I7, and M12, M13 and M15 of what is sent: runs, beside everything that can happen to them. */
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
@@ -11,7 +11,7 @@ import { Tally } from './tally.ts'
 import type { SentOccurrence } from './wire/sent.ts'
 
 describe('P and I, execution', () => {
-  it('P6 to P11, I1 to I6, M12, M13 and M15 hold, whatever happens in whatever order', async () => {
+  it('P6 to P11, I1 to I7, M12, M13 and M15 hold, whatever happens in whatever order', async () => {
     const tally = new Tally<Situation | SentOccurrence>()
     const property = fc.asyncProperty(fc.scheduler(), plan, async (scheduler, plan) => {
       const story = await play(scheduler, plan)

@@ -40,6 +40,7 @@ describe('T, tree', () => {
       'confirmation_answered',
       'error_kept',
       'cut_off',
+      'ended_early',
       'finished',
     ])
   })

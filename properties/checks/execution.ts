@@ -20,6 +20,7 @@ import type { Begin, RunStory, Story } from '../execution/story.ts'
 import type { SentOccurrence } from '../wire/sent.ts'
 import { hold, same } from './law.ts'
 import { checkPairing } from './pairing.ts'
+import { checkReplyEnds } from './reply-ends.ts'
 import { checkRequests } from './requests.ts'
 import { checkTree } from './tree.ts'
 
@@ -41,6 +42,7 @@ export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   checkHooks(story, plan, now)
   checkRecoveries(story, now)
   checkEnd(story, now)
+  checkReplyEnds(story, now)
   checkTree(story.facts)
   checkPairing(story.facts)
   return checkRequests(story, plan, now)

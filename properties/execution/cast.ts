@@ -1,7 +1,8 @@
 /** The model and the tools of a story: what a plan says they do goes in, the step of a run comes out. */
 
-import type { ReplyRecord } from '../../src/event/reply.ts'
+import type { EarlyEnd, ReplyRecord } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
+import type { Reply as Reader, ReplyOutcome } from '../../src/messages/reply-events.ts'
 import type { Step, StepInput, Yielded } from '../../src/conversation/run/step.ts'
 import { type Made, type Part, recordOf, replyParts, type WireGrammar } from '../wire/reply.ts'
 import { sendState } from '../wire/sent.ts'
@@ -35,6 +36,22 @@ const known = (event: Event, tool: Tool, response: string): Event =>
         action: tool === 'odd' ? null : { kind: `${tool}Action` },
         security_risk: tool === 'risky' ? 'HIGH' : 'LOW',
       }
+
+/** The events of a reply, and what ended it where the step tells it. */
+function told(
+  { end, told: tells }: { end: EarlyEnd | null; told: boolean },
+  events: readonly Event[],
+): Yielded {
+  if (!tells) return events
+  if (end === null) return { events: events as Reader['events'], outcome: { type: 'done' } }
+  const outcome: ReplyOutcome =
+    end === 'paused'
+      ? { type: end }
+      : end === 'refused'
+        ? { type: end, explanation: 'no' }
+        : { type: end, reason: 'stop' }
+  return { events: events as Reader['events'], outcome }
+}
 
 const result = (id: string, of: { id: string; tool: string; call: string }): Event => ({
   kind: 'ObservationEvent',
@@ -79,6 +96,7 @@ export class Cast {
         executes: approved.map(({ id }) => id),
         sent: approved.length > 0 ? null : sendState(this.#grammar, state),
         given: null,
+        reply: null,
         streamed: null,
         silent: false,
         end: Infinity,
@@ -101,7 +119,8 @@ export class Cast {
 
   async *#reply(machine: Machine, begin: Begin): AsyncGenerator<Yielded> {
     const { no } = begin
-    const reply = this.#replies.shift() ?? { say: 'text', pieces: 1, thoughts: [] }
+    const reply = this.#replies.shift() ?? { say: 'text', pieces: 1, thoughts: [], end: null, told: false }
+    begin.reply = reply
     if (reply.say !== 'error' && reply.say !== 'nothing') {
       begin.silent = reply.say === 'silence'
       yield { kind: 'StreamingDeltaEvent', source: 'agent', content: soFar(no) }
@@ -114,23 +133,26 @@ export class Cast {
       yield message(`${no}.0`, `${SECRET} ${no}`)
       await forever()
     }
+    if (reply.say === 'wordless') yield message(`${no}.0`, ' ')
+    if (reply.say === 'failed') yield { events: [], outcome: { type: 'failed', explanation: 'overloaded' } }
+    if (reply.say === 'broken_off') yield { events: [], outcome: { type: 'broken_off', text: soFar(no) } }
     if (reply.say === 'text') {
       for (let piece = 0; piece < reply.pieces; piece += 1) {
         if (piece > 0) yield message(`${no}.${piece}`, `${SECRET} ${no}`)
-        else yield this.#read(begin, [...reply.thoughts, 'say'], []).events
+        else yield told(reply, this.#read(begin, [...reply.thoughts, 'say'], [], reply.end).events)
         await machine.point(`step ${no} goes on`)
       }
     }
     if (reply.say !== 'calls') return
-    const { tools, split, two } = reply
+    const { tools, split, two, end } = reply
     // What is yielded in pieces may be cut off behind any of them: only what it thought in front is signed then.
     const isWhole = !split && !two
     const thoughts: readonly Part[] = isWhole ? reply.thoughts : ['think']
-    const read = this.#read(begin, [...thoughts, ...tools.map((): Part => 'call')], tools, isWhole)
+    const read = this.#read(begin, [...thoughts, ...tools.map((): Part => 'call')], tools, end, isWhole)
     const calls = read.events.map((event, at) =>
       known(event, tools[at] ?? 'safe', two && at > 0 ? `response-${no}-b` : `response-${no}`),
     )
-    if (!split) yield calls
+    if (!split) yield told(reply, calls)
     else {
       for (const each of calls) {
         yield each
@@ -144,6 +166,7 @@ export class Cast {
     begin: Begin,
     parts: readonly Part[],
     tools: readonly Tool[],
+    end: EarlyEnd | null,
     isWhole = true,
   ): { readonly made: Made; readonly events: readonly Event[] } {
     const { no, sent } = begin
@@ -153,7 +176,9 @@ export class Cast {
     const record: ReplyRecord = recordOf(this.#grammar, made, sent.request) ?? {}
     const { own: _, parts: __, ...about } = record
     begin.given = made
-    return { made, events: made.events(isWhole ? record : about) }
+    const stop = end === 'paused' ? 'pause_turn' : 'stop'
+    const ending = end === null ? {} : { outcome: end, stop_reason: stop }
+    return { made, events: made.events({ ...(isWhole ? record : about), ...ending }) }
   }
 
   async *#execute(machine: Machine, { no }: Begin, { approved }: StepInput): AsyncGenerator<Yielded> {

@@ -1,14 +1,24 @@
 /** What users, models, tools and machines do while a conversation runs: arbitrary plans come out, to be played in any order of events. */
 
 import * as fc from 'fast-check'
+import type { EarlyEnd } from '../../src/event/reply.ts'
 import { type Part, type WireGrammar, WIRES } from '../wire/reply.ts'
 
 /** A tool that a model calls. `odd` is one that nobody has: its action cannot be read. */
 export type Tool = 'safe' | 'risky' | 'finish' | 'odd'
 
-/** What a model replies when it is asked; `thoughts` stand before its last word, or before its calls. */
+/**
+ * What a model replies when it is asked; `thoughts` stand before its last word, or before its calls. `end`: what ends it early, as its record
+ * says, and `told` whether the step says so too.
+ */
 export type Reply =
-  | { readonly say: 'text'; readonly pieces: number; readonly thoughts: readonly Part[] }
+  | {
+      readonly say: 'text'
+      readonly pieces: number
+      readonly thoughts: readonly Part[]
+      readonly end: EarlyEnd | null
+      readonly told: boolean
+    }
   /** `split`: each call is yielded by itself. `two`: the calls belong to two LLM responses. */
   | {
       readonly say: 'calls'
@@ -16,9 +26,11 @@ export type Reply =
       readonly split: boolean
       readonly two: boolean
       readonly thoughts: readonly Part[]
+      readonly end: EarlyEnd | null
+      readonly told: boolean
     }
-  /** `lingers`: a last word, and then nothing ever ends. */
-  | { readonly say: 'nothing' | 'error' | 'silence' | 'lingers' }
+  /** `lingers`: a last word, and then nothing ever ends. `wordless`: a message without a word. */
+  | { readonly say: 'nothing' | 'wordless' | 'failed' | 'broken_off' | 'error' | 'silence' | 'lingers' }
 
 /** What becomes of calls that are executed: each has a result, none has, an error is thrown, a reply is given too, or nothing ever ends. */
 export type Outcome = 'results' | 'nothing' | 'error' | 'and_reply' | 'silence'
@@ -106,6 +118,23 @@ const thoughts = fc.array(fc.constantFrom<Part>('think', 'think', 'redacted', 's
   maxLength: 3,
 })
 
+const end = {
+  end: fc.oneof(
+    { weight: 7, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: fc.constant('paused' as const) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(
+        'truncated' as const,
+        'truncated' as const,
+        'refused' as const,
+        'filtered' as const,
+      ),
+    },
+  ),
+  told: fc.boolean(),
+}
+
 const reply = fc.oneof(
   {
     weight: 3,
@@ -113,6 +142,7 @@ const reply = fc.oneof(
       say: fc.constant('text' as const),
       pieces: fc.integer({ min: 1, max: 2 }),
       thoughts,
+      ...end,
     }),
   },
   {
@@ -130,13 +160,26 @@ const reply = fc.oneof(
       split: fc.boolean(),
       two: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
       thoughts,
+      ...end,
     }),
   },
   {
     weight: 1,
-    arbitrary: fc.record({ say: fc.constantFrom('nothing' as const, 'error' as const, 'silence' as const) }),
+    arbitrary: fc.record({
+      say: fc.constantFrom(
+        'nothing' as const,
+        'wordless' as const,
+        'failed' as const,
+        'broken_off' as const,
+        'error' as const,
+        'silence' as const,
+      ),
+    }),
   },
 )
+
+/** Replies in which nothing is said, one after the other. */
+const wordless = fc.record({ say: fc.constantFrom('nothing' as const, 'wordless' as const) })
 
 const outcome = fc.oneof(
   { weight: 5, arbitrary: fc.constant('results' as const) },
@@ -262,7 +305,10 @@ const user = fc
 /** Any plan. */
 export const plan: fc.Arbitrary<Plan> = fc.record({
   grammar: fc.constantFrom(...(Object.keys(WIRES) as WireGrammar[])),
-  replies: fc.array(reply, { minLength: 2, maxLength: 8, size: 'max' }),
+  replies: fc.oneof(
+    { weight: 7, arbitrary: fc.array(reply, { minLength: 2, maxLength: 8, size: 'max' }) },
+    { weight: 1, arbitrary: fc.array(wordless, { minLength: 3, maxLength: 4 }) },
+  ),
   outcomes: fc.array(outcome, { maxLength: 6, size: 'max' }),
   users: fc.oneof(
     // One habit by itself, where nothing else gets in its way.
@@ -280,5 +326,5 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
     { freq: 2 },
   ),
   redacts: fc.integer({ min: 0, max: 4 }).map((n) => n === 0),
-  maxIterations: fc.constantFrom(2, 2, 500),
+  maxIterations: fc.constantFrom(2, 500),
 })

@@ -1,6 +1,6 @@
 /** Which hostile situations really occurred in a story. */
 
-import { askedAfter, replyOf } from '../../src/event/reply.ts'
+import { askedAfter, earlyEndOf, replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import { isFinishCall } from '../../src/conversation/turn.ts'
 import { isReply } from '../../src/state/final-reply.ts'
@@ -45,6 +45,15 @@ const SITUATIONS = [
   'step_threw',
   'no_result',
   'cap_reached',
+  'no_reply',
+  'reply_failed',
+  'reply_broken_off',
+  'reply_truncated',
+  'reply_refused',
+  'reply_filtered',
+  'calls_of_an_ended_reply',
+  'paused_reply_gone_on_with',
+  'unreadable_call',
   'prompt_blocked',
   'call_blocked',
   'end_denied',
@@ -54,6 +63,9 @@ export type Situation = (typeof SITUATIONS)[number]
 
 /** All of them. */
 export const ALL_SITUATIONS: readonly Situation[] = SITUATIONS
+
+/** Whether a reply was ended so that none of its calls is executed. */
+const isEnded = (event: Event): boolean => ['refused', 'filtered'].includes(earlyEndOf(event) ?? '')
 
 /** What occurred. */
 export function situationsOf(story: Story): Situation[] {
@@ -208,6 +220,30 @@ export function situationsOf(story: Story): Situation[] {
     has((event) => event.kind === 'AgentErrorEvent' && event.error.includes('without giving')),
   )
   note('cap_reached', failed('MaxIterationsReached'))
+  note('no_reply', failed('NoReply'))
+  note('reply_failed', failed('ReplyFailed'))
+  note('reply_broken_off', failed('ReplyBrokenOff'))
+  note('reply_truncated', failed('ReplyTruncated'))
+  note('reply_refused', failed('ReplyRefused'))
+  note('reply_filtered', failed('ReplyFiltered'))
+  note(
+    'calls_of_an_ended_reply',
+    has((event) => event.kind === 'ActionEvent' && isEnded(event)),
+  )
+  note(
+    'paused_reply_gone_on_with',
+    story.begins.some(
+      ({ reply, run, no }) =>
+        reply !== null &&
+        'end' in reply &&
+        reply.end === 'paused' &&
+        story.begins.some((next) => next.run === run && next.no > no),
+    ),
+  )
+  note(
+    'unreadable_call',
+    has((event) => event.kind === 'ActionEvent' && (event.action ?? null) === null),
+  )
   note('prompt_blocked', story.blockedPrompts.size > 0)
   note(
     'call_blocked',

@@ -4,7 +4,7 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import type { State } from '../../src/state/state.ts'
 import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
 import type { Given, Sent } from '../wire/sent.ts'
-import type { Command } from './plan.ts'
+import type { Command, Reply } from './plan.ts'
 
 /** A moment: each is later than all before, whatever happened in it. */
 export type Checkpoint = number
@@ -23,6 +23,8 @@ export interface Begin {
   readonly sent: Sent | null
   /** The reply that it gave, when a provider has signed it: the name of its record, and how many parts of it are signed. */
   given: (Pick<Given, 'signed'> & { readonly model: string }) | null
+  /** What the plan has it reply, when the model was asked. */
+  reply: Reply | null
   /** The text that it streamed before it yielded anything, once that was taken. */
   streamed: string | null
   /** Whether it never ends by itself. */

@@ -133,7 +133,37 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'text that was cut off ends the turn',
     file: 'state/final-reply.ts',
-    find: ' && replyOf(event)?.interrupted !== true',
+    find: 'replyOf(event)?.interrupted !== true && ',
+    replace: '',
+  },
+  {
+    name: 'text that ended early ends the turn',
+    file: 'state/final-reply.ts',
+    find: ' && earlyEndOf(event) === null',
+    replace: '',
+  },
+  {
+    name: 'the end of a reply is read where the step tells it only',
+    file: 'conversation/run/reply-end.ts',
+    find: 'const end = outcome ?? recordedEnd(events)',
+    replace: 'const end = outcome',
+  },
+  {
+    name: 'the end of a reply is read in its record only',
+    file: 'conversation/run/reply-end.ts',
+    find: 'const end = outcome ?? recordedEnd(events)',
+    replace: 'const end = recordedEnd(events)',
+  },
+  {
+    name: 'a model that says nothing is asked again and again',
+    file: 'conversation/run/call-step.ts',
+    find: 'run.silences = isSilence(said.events) ? run.silences + 1 : 0',
+    replace: 'run.silences = said.events.length === 0 ? run.silences + 1 : 0',
+  },
+  {
+    name: 'a call that nothing could execute is said to be interrupted',
+    file: 'conversation/lost-calls.ts',
+    find: 'if (!isExecutable(event)) return NOT_EXECUTABLE',
     replace: '',
   },
   {

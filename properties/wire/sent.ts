@@ -71,7 +71,10 @@ export function checkSent(
     const behind = seen.blocks.slice(before)
     const end = behind.findIndex(({ role }) => role !== 'assistant' && role !== 'function_call')
     const sent = (end < 0 ? behind : behind.slice(0, end)).filter(({ token }) => token !== null)
-    same('M13', `${grammar}: signed parts sent`, sent.length, reply.signed)
+    // Right behind a paused reply stands the one that goes on with it.
+    const isPaused = message.role === 'assistant' && message.reply?.stop_reason === 'pause_turn'
+    const own = isPaused ? sent.slice(0, reply.signed) : sent
+    same('M13', `${grammar}: signed parts sent`, own.length, reply.signed)
     if (reply.signed === 0) continue
     occurred.push('signed_parts_stood')
     if ([...given.values()].some(({ isIntact }) => !isIntact)) occurred.push('stood_again_after_a_change')

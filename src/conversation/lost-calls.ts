@@ -17,7 +17,7 @@ export const NEVER_STARTED = 'The call was interrupted before it was started, so
 
 /** Of a call with `action: null`. */
 export const NOT_EXECUTABLE =
-  'The call was not executed: there is no such tool, or its arguments could not be read.'
+  'The call could not be executed, so it had no effect. Check the name of the tool and the arguments.'
 
 /**
  * A tool result of the engine's own. It names the call by its id, and the latest pending one with that id gets it (U3).

@@ -10,6 +10,17 @@ import type { Event } from './types.ts'
 export type Grammar = 'anthropic' | 'openai-chat' | 'openai-responses' | 'ai-sdk' | 'google'
 
 /**
+ * What can end a reply early. `truncated`: a limit on tokens. `paused`: it goes on when it is sent back. `refused`: the
+ * model would not. `filtered`: the provider held it back.
+ */
+export type EarlyEnd = 'truncated' | 'paused' | 'refused' | 'filtered'
+
+const EARLY_ENDS: ReadonlySet<unknown> = new Set<EarlyEnd>(['truncated', 'paused', 'refused', 'filtered'])
+
+/** Whether a value is one of these. */
+export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(value)
+
+/**
  * What is known of the reply that an event came in. All of it is optional: logs made elsewhere, and older ones, have
  * none. `after` stands on each event of a reply, the rest on its first one only.
  */
@@ -28,6 +39,8 @@ export interface ReplyRecord {
   readonly own?: string
   /** Why the model stopped, in the provider's words. */
   readonly stop_reason?: string
+  /** What ended the reply, where that was not its own end: then it is no final reply. */
+  readonly outcome?: EarlyEnd
   /** The tokens of this one reply, as the provider counted them. */
   readonly usage?: JsonObject
   /** The reply's parts in the order in which they came, where the standard fields cannot say it. */
@@ -77,4 +90,10 @@ export function stampAfter(event: Event, after: string | null): Event {
 export function askedAfter(event: Event): string | null | undefined {
   const after: unknown = replyOf(event)?.after
   return typeof after === 'string' || after === null ? after : undefined
+}
+
+/** What has ended the reply of an event early, as its record says; null where it does not say so. O(1). */
+export function earlyEndOf(event: Event): EarlyEnd | null {
+  const outcome: unknown = replyOf(event)?.outcome
+  return isEarlyEnd(outcome) ? outcome : null
 }

@@ -4,7 +4,7 @@
  */
 
 import { quote } from '../event/quote.ts'
-import type { ReplyRecord } from '../event/reply.ts'
+import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
 import type {
   Action,
   JsonObject,
@@ -57,11 +57,9 @@ export type ReplyOutcome =
   /** `text`: what had come of it. */
   | { readonly type: 'broken_off'; readonly text: string }
 
-/** A reply as events. */
+/** A reply as events. A step yields it as it is. */
 export interface Reply {
-  /**
-   * To be appended as one batch, as a step yields it; empty when the reply broke off or failed. They have no ids yet.
-   */
+  /** To be appended as one batch; empty when the reply broke off or failed. They have no ids yet. */
   readonly events: readonly (ActionEvent | AgentErrorEvent | MessageEvent)[]
   readonly outcome: ReplyOutcome
 }
@@ -212,7 +210,7 @@ function messageOf(
 const ANY_ID = { illegal: /(?!)/gu, maxLength: Infinity }
 
 function recordOf(
-  { model, stopReason, usage }: FoundReply,
+  { model, stopReason, usage, ending }: FoundReply,
   message: AssistantMessage,
   order: readonly OrderedPart[],
   limits: Limits,
@@ -232,6 +230,7 @@ function recordOf(
     ...(seen?.tools === undefined ? {} : { tools: seen.tools }),
     ...(own === null ? {} : { own }),
     ...(stopReason === '' ? {} : { stop_reason: stopReason }),
+    ...(isEarlyEnd(ending?.type) ? { outcome: ending.type } : {}),
     ...(usage === null ? {} : { usage }),
     ...(parts === null ? {} : { parts }),
   }

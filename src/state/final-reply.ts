@@ -1,16 +1,20 @@
 /** Whether an event ends the agent's turn: text without calls, or the finish tool's result. */
 
 import { isTextPart } from '../event/content.ts'
-import { replyOf } from '../event/reply.ts'
+import { earlyEndOf, replyOf } from '../event/reply.ts'
 import { hasText } from '../event/has-text.ts'
 import type { Event } from '../event/types.ts'
 
-/** Whether an event is the agent's final reply: text for the user, and no call. What a user cut off is none. */
+/**
+ * Whether an event is the agent's final reply: text for the user, and no call. What a user cut off is none, nor is what
+ * something else has ended early.
+ */
 export function isReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message
   const speaks = (content ?? []).some((part) => isTextPart(part) && hasText(part.text))
-  return speaks && (tool_calls?.length ?? 0) === 0 && replyOf(event)?.interrupted !== true
+  if (!speaks || (tool_calls?.length ?? 0) > 0) return false
+  return replyOf(event)?.interrupted !== true && earlyEndOf(event) === null
 }
 
 /** Whether an event says that the work is done: the result of the finish tool. */

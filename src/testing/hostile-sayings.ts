@@ -2,6 +2,7 @@
 
 import * as fc from 'fast-check'
 import type { EVENT_KINDS } from '../event/kinds.ts'
+import type { JsonObject } from '../event/shapes.ts'
 import { STATUSES } from '../state/status.ts'
 import { BODIES } from './bodies.ts'
 import { back, placing, summaryBack, text } from './hostile-placing.ts'
@@ -43,6 +44,15 @@ export const asked = (place = back()): fc.Arbitrary<Asked> =>
     [1, always(7)],
   )
 
+/** What a record says of the end of a reply: mostly nothing. */
+const ends = (): fc.Arbitrary<JsonObject> =>
+  weighed<JsonObject>(
+    [4, always({})],
+    [2, always({ interrupted: true })],
+    [2, fc.constantFrom('truncated', 'paused', 'refused', 'filtered').map((outcome) => ({ outcome }))],
+    [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
+  )
+
 /** A message of the agent that says what it was asked at. */
 export const reply = (after = asked()): fc.Arbitrary<Step> =>
   say(
@@ -50,7 +60,7 @@ export const reply = (after = asked()): fc.Arbitrary<Step> =>
       say: always('reply'),
       body: BODIES.MessageEvent().map((body) => ({ ...body, source: 'agent' as const })),
       after,
-      interrupted: fc.nat(3).map((n) => n === 0),
+      end: ends(),
     }),
   )
 

@@ -3,6 +3,7 @@
  * they stand.
  */
 
+import type { JsonObject } from '../event/shapes.ts'
 import type { EventOf, Event } from '../event/types.ts'
 
 /** Points at a fact: so many back, the `n`th latest call, the `n`th latest pending call, or by a text of its own. */
@@ -40,7 +41,8 @@ export type Saying =
       readonly say: 'reply'
       readonly body: EventOf<'MessageEvent'>
       readonly after: Asked
-      readonly interrupted: boolean
+      /** What its record says of its end, which may be anything. */
+      readonly end: JsonObject
     }
   | {
       readonly say: 'answer'

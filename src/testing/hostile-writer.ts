@@ -105,9 +105,8 @@ function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken'
       }
     }
     case 'reply': {
-      const { body, interrupted } = saying
-      const after = askedAt(written, saying.after)
-      const reply = interrupted ? { after, interrupted: true } : { after }
+      const { body, end } = saying
+      const reply = { after: askedAt(written, saying.after), ...end }
       return { ...body, llm_message: { ...body.llm_message, reply } as typeof body.llm_message }
     }
     case 'answer': {

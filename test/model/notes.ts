@@ -67,6 +67,7 @@ export type Situation =
   | 'error_kept'
   | 'finished'
   | 'cut_off'
+  | 'ended_early'
   // what a view shows
   | 'signed_thinking'
   | 'unsigned_thinking'

@@ -102,9 +102,10 @@ function row(
         !isBlank(String(part.text)),
     )
     const calls = (event.llm_message.tool_calls ?? []).length > 0
-    const { reply } = event.llm_message as { reply?: { interrupted?: unknown } | null }
-    const cut = reply?.interrupted === true && !Array.isArray(reply)
-    if (cut) note('cut_off')
+    const { reply } = event.llm_message as { reply?: { interrupted?: unknown; outcome?: unknown } | null }
+    const early = ['truncated', 'paused', 'refused', 'filtered'].some((end) => end === reply?.outcome)
+    const cut = (reply?.interrupted === true || early) && !Array.isArray(reply)
+    if (cut) note(early ? 'ended_early' : 'cut_off')
     return speaks && !calls && !cut && is('idle', 'running', 'error', 'stuck') ? 'finished' : null
   }
   const results =

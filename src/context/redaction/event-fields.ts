@@ -53,6 +53,7 @@ const REASONING: Shape = {
 const REPLY: Shape = {
   after: 'keep',
   interrupted: 'keep',
+  outcome: 'keep',
   grammar: 'keep',
   prefix: 'keep',
   tools: 'keep',

@@ -2,8 +2,10 @@
 
 import type { Event } from '../../event/types.ts'
 import { toMessages } from '../../messages/neutral.ts'
+import type { ReplyOutcome } from '../../messages/reply-events.ts'
 import type { State } from '../../state/state.ts'
-import type { RunContext } from './context.ts'
+import { add, type RunContext } from './context.ts'
+import { errorAfter, errorAfterSilence, isSilence, type Said } from './reply-end.ts'
 import { readStep, type StepInput } from './step.ts'
 import { take } from './append-output.ts'
 import { hear, keepTextSoFar, type TextSoFar } from './text-so-far.ts'
@@ -18,6 +20,8 @@ export async function callStep(
   const asked = state.log.head?.id ?? null
   let after = asked
   const streamed: TextSoFar = { text: '' }
+  const events: Event[] = []
+  let outcome: ReplyOutcome | null = null
   const publish = (delta: Event): void => {
     run.publish(delta)
     hear(streamed, delta)
@@ -34,13 +38,26 @@ export async function callStep(
     onPrefix: run.onPrefix,
   }
   try {
-    for await (const yielded of readStep(step, input)) {
-      const taken = await take({ ...run, publish }, yielded, after)
+    for await (const said of readStep(step, input)) {
+      const taken = await take({ ...run, publish }, said.events, after)
       after = taken.after
       for (const event of taken.events) hear(streamed, event)
+      events.push(...taken.events)
+      outcome = said.outcome ?? outcome
     }
   } finally {
     // A step that is stopped often throws; what it had streamed was read all the same.
     if (signal.aborted) await keepTextSoFar(run, streamed, { after, since: state.log.entries.length })
   }
+  await endEarly(run, { events, outcome }, approved.length === 0)
+}
+
+/** Ends the run with an error where what a step has said is none that it can go on with. */
+async function endEarly(run: RunContext, said: Said, asked: boolean): Promise<void> {
+  let error = errorAfter(said)
+  if (asked) {
+    run.silences = isSilence(said.events) ? run.silences + 1 : 0
+    error ??= errorAfterSilence(run.silences)
+  }
+  if (error !== null) await add(run, () => [error])
 }

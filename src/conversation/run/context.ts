@@ -32,6 +32,8 @@ export interface RunContext {
   promptedTo: number
   /** How often the model was asked. */
   iterations: number
+  /** How often in a row it has said nothing. */
+  silences: number
 }
 
 /**

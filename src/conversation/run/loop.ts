@@ -167,6 +167,7 @@ async function runUnderLease(
     inherited: isLeft ? callsOfLostRun(found) : new Set(),
     promptedTo: 0,
     iterations,
+    silences: 0,
   }
   let seen = Infinity
   // An interrupt counts as soon as it is in the log, whichever process appended it.

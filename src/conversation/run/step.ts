@@ -4,7 +4,9 @@ import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
+import type { Reply } from '../../messages/reply-events.ts'
 import type { State } from '../../state/state.ts'
+import type { Said } from './reply-end.ts'
 
 /** What a step is handed. */
 export interface StepInput {
@@ -34,8 +36,11 @@ export interface StepInput {
   readonly onPrefix: (left: LeftOut) => void
 }
 
-/** Events to append: one, or several as one batch. A StreamingDeltaEvent is published instead. */
-export type Yielded = Event | readonly Event[]
+/**
+ * Events to append: one, or several as one batch, or a reply as a reader gives it, so that the run knows what ended it.
+ * A StreamingDeltaEvent is published instead.
+ */
+export type Yielded = Event | readonly Event[] | Reply
 
 /** Executes the approved calls, yielding a result for each, or asks the model, yielding what it replies. */
 export type Step = (
@@ -45,10 +50,7 @@ export type Step = (
 /**
  * What a step yields, until it ends or the signal is aborted; a step that does not listen to the signal is left behind.
  */
-export async function* readStep(
-  step: Step,
-  input: StepInput,
-): AsyncGenerator<readonly Event[], void, undefined> {
+export async function* readStep(step: Step, input: StepInput): AsyncGenerator<Said, void, undefined> {
   const { signal } = input
   const aborted = Promise.withResolvers<null>()
   const abort = (): void => aborted.resolve(null)
@@ -68,7 +70,7 @@ export async function* readStep(
         iterator = null
         return
       }
-      yield Array.isArray(result.value) ? (result.value as readonly Event[]) : [result.value as Event]
+      yield saidBy(result.value)
     }
   } catch (error) {
     iterator = null
@@ -78,4 +80,12 @@ export async function* readStep(
     // It may be in the middle of something that never ends, so it is not waited for.
     if (iterator !== null) void Promise.resolve(iterator.return?.()).catch(() => undefined)
   }
+}
+
+/** What is neither events nor a reply, a caller without types may yield too: it is refused as an event. */
+function saidBy(yielded: Yielded): Said {
+  if (Array.isArray(yielded)) return { events: yielded as readonly Event[], outcome: null }
+  const one = yielded as Event | Reply
+  const isWhole = typeof one === 'object' && one !== null && 'events' in one && !('kind' in one)
+  return isWhole ? one : { events: [one as Event], outcome: null }
 }

@@ -1,0 +1,83 @@
+/** I7, and what P11 says of calls that nothing can execute: replies that ended early, and models that say nothing. */
+
+import { earlyEndOf } from '../../src/event/reply.ts'
+import { isStatus } from '../../src/state/status.ts'
+import type { Checkpoint as Entry, State } from '../../src/state/state.ts'
+import { AFTER_FINISH } from '../../src/conversation/decide.ts'
+import { NOT_EXECUTABLE } from '../../src/conversation/lost-calls.ts'
+import type { Begin, Story } from '../execution/story.ts'
+import { hold, same } from './law.ts'
+
+const MOST_SILENT = 3
+
+/** The laws about a story, of the log of which this is the state. */
+export function checkReplyEnds(story: Story, now: State): void {
+  const entries = [...now.log.entries]
+  checkEnds(story, entries)
+  checkSilence(story, entries)
+  for (const { id, seq, event, header } of entries) {
+    if (event?.kind !== 'MessageEvent' || earlyEndOf(event) === null) continue
+    const before = now.log.entries.get(seq - 1)?.header.status ?? 'idle'
+    same('I7', `the status after ${id ?? ''}, which ended early`, header.status, before)
+  }
+  for (const { event } of entries) {
+    if (event?.kind !== 'AgentErrorEvent') continue
+    const call = entries.find(
+      (each) => each.event?.kind === 'ActionEvent' && each.event.tool_call_id === event.tool_call_id,
+    )?.event
+    if (call?.kind !== 'ActionEvent') continue
+    const isTrue = (event.error === NOT_EXECUTABLE || event.error === AFTER_FINISH) === (call.action === null)
+    hold('P11', isTrue || event.error === AFTER_FINISH, `of ${event.tool_call_id} it is said: ${event.error}`)
+  }
+}
+
+/** What a reply that ended early, or none, ends its run with; null where the run goes on. */
+function codeOf({ reply }: Begin, said: readonly Entry[]): string | null {
+  if (reply?.say === 'failed') return 'ReplyFailed'
+  if (reply?.say === 'broken_off') return 'ReplyBrokenOff'
+  const end = said.flatMap(({ event }) => (event === null ? [] : (earlyEndOf(event) ?? [])))[0]
+  if (end === 'refused') return 'ReplyRefused'
+  if (end === 'filtered') return 'ReplyFiltered'
+  const calls = said.some(({ event }) => event?.kind === 'ActionEvent')
+  return end === 'truncated' && !calls ? 'ReplyTruncated' : null
+}
+
+function checkEnds(story: Story, entries: readonly Entry[]): void {
+  for (const begin of story.begins) {
+    const { no } = begin
+    const said = entries.filter(({ id }) => id?.startsWith(`${no}.`) === true)
+    const code = begin.executes.length > 0 || begin.end === Infinity ? null : codeOf(begin, said)
+    if (code === null || !isFree(story, begin, entries)) continue
+    const from = begin.state.log.entries.length
+    const told = entries.some(
+      ({ seq, event }) => seq >= from && event?.kind === 'ConversationErrorEvent' && event.code === code,
+    )
+    hold('I7', told, `nobody is told of ${code} in step ${no}`)
+    const next = story.begins.find((later) => later.run === begin.run && later.no > no)
+    hold('I7', next === undefined, `step ${next?.no ?? 0} went on after ${code} in step ${no}`)
+  }
+}
+
+function checkSilence(story: Story, entries: readonly Entry[]): void {
+  for (const { no: run, outcome } of story.runs) {
+    let silent = 0
+    for (const begin of story.begins.filter((each) => each.run === run)) {
+      hold('I7', silent < MOST_SILENT, `step ${begin.no} was asked after ${silent} that said nothing`)
+      const isSilent = begin.reply?.say === 'nothing' || begin.reply?.say === 'wordless'
+      silent = isSilent && begin.end < Infinity && isFree(story, begin, entries) ? silent + 1 : 0
+    }
+    if (silent === MOST_SILENT)
+      same('I7', `the end of run ${run}, in which nothing was said`, outcome, 'error')
+  }
+}
+
+/** Whether nothing but its own end has ended a step: no death, no lost lease, no interrupt, and no pause, which begins a count anew. */
+function isFree({ runs, ranOut, deaths }: Story, begin: Begin, entries: readonly Entry[]): boolean {
+  const run = runs[begin.run]
+  const from = begin.state.log.entries.length
+  const isStopped = entries.some(
+    ({ seq, event }) => seq >= from && (event?.kind === 'InterruptEvent' || event?.kind === 'PauseEvent'),
+  )
+  const isWhole = run !== undefined && !run.aborted && !run.dead && isStatus(run.outcome)
+  return isWhole && ranOut.length === 0 && deaths.length === 0 && !isStopped
+}
