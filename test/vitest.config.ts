@@ -1,5 +1,6 @@
 /** How the tests run: every file of test/ and properties/, counted for the last line of .ci/run. */
 
+import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Files that start processes, or look at what belongs to a whole process: each runs in a process of its own. */
@@ -13,8 +14,11 @@ const ALONE = [
   'properties/{execution,faults/faults}.test.ts',
 ]
 
-/** What ends a test that hangs; a busy machine makes none fail. */
-const LIMITS = { testTimeout: 600_000, hookTimeout: 600_000 }
+/** For each file: one seed for all, and what ends a test that hangs; a busy machine makes none fail. */
+const EACH = { setupFiles: ['test/seed.ts'], testTimeout: 600_000, hookTimeout: 600_000 }
+
+// Most of what a child process costs is the reading of src/, and all children read the same.
+process.env['NODE_COMPILE_CACHE'] ??= resolve(import.meta.dirname, '../node_modules/.cache/colloquy/compiled')
 
 export default defineConfig({
   test: {
@@ -23,11 +27,11 @@ export default defineConfig({
     maxWorkers: 2,
     reporters: ['default', ['json', { outputFile: 'node_modules/.cache/colloquy/tests.json' }]],
     projects: [
-      { test: { ...LIMITS, name: 'alone', include: ALONE } },
+      { test: { ...EACH, name: 'alone', include: ALONE } },
       // All others share processes: reading src/ again for each costs more than most of them do.
       {
         test: {
-          ...LIMITS,
+          ...EACH,
           name: 'shared',
           include: ['test/**/*.test.ts', 'properties/**/*.test.ts'],
           exclude: ALONE,

@@ -59,10 +59,13 @@ describe('the time that a text takes', () => {
 /** More than a pattern that counts its steps can be tried on. */
 const LONG = 2 ** 24
 
+/** What is read by hand, and counts nothing. */
+const READ = 2 ** 20
+
 describe('the longest texts', () => {
   it.each<[string, string]>([
-    ['a text in JSON', `{"a":"${SECRET}${'x'.repeat(LONG)}"}`],
-    ['a secret field', `{"password":"${'x'.repeat(LONG)}"}`],
+    ['a text in JSON', `{"a":"${SECRET}${'x'.repeat(READ)}"}`],
+    ['a secret field', `{"password":"${'x'.repeat(READ)}"}`],
     ['a key without end', `-----BEGIN PRIVATE KEY-----${`\n${'A'.repeat(64)}`.repeat(LONG / 65)}`],
     ['sk', `sk-1${'x'.repeat(LONG)}`],
     ['github', `ghp_${'x'.repeat(LONG)}`],

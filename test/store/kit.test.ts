@@ -12,9 +12,9 @@ import { SNAPSHOT_FAULTS } from './broken-snapshots.ts'
 
 /** Slow, and about no fault here. */
 const LONG = [
-  'list: ten thousand conversations',
+  'list: a thousand conversations',
   'bodies: ten mebibytes come back whole',
-  'snapshot: eight mebibytes come back whole, beside small parts',
+  'snapshot: two mebibytes come back whole, beside small parts',
 ]
 
 /** The cases that a store fails. */

@@ -206,15 +206,15 @@ export const LISTS: readonly Check[] = [
     },
   },
   {
-    name: 'list: ten thousand conversations',
+    name: 'list: a thousand conversations',
     async run({ store }) {
-      const count = 10_000
+      const count = 1_000
       for (let at = 0; at < count; at += 50) {
         const ids = Array.from({ length: 50 }, (_, i) => `c${at + i}`)
         await Promise.all(ids.map((id, i) => store.createConversation({ id, public: (at + i) % 100 === 0 })))
       }
       await soon()
-      await store.append('c4321', [pause('p')])
+      await store.append('c432', [pause('p')])
       equal(await store.countConversations(), count, 'their number')
       const records = await listAll(store, { order: 'created_at' }, 100)
       equal(new Set(records.map(({ id }) => id)).size, count, 'conversations in all pages')
@@ -223,13 +223,13 @@ export const LISTS: readonly Check[] = [
         inOrder(records, 'created_at').map(({ id }) => id),
         'their order',
       )
-      equal((await listAll(store, { public: true }, 30)).length, 100, 'the public ones')
+      equal((await listAll(store, { public: true }, 3)).length, 10, 'the public ones')
       equal(
         (await store.listConversations({ order: 'updated_at_desc', limit: 1 })).items[0]?.id,
-        'c4321',
+        'c432',
         'the one that changed last',
       )
-      equal((await store.read('c4321')).length, 1, 'its log')
+      equal((await store.read('c432')).length, 1, 'its log')
     },
   },
 ]
