@@ -114,9 +114,9 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   },
   {
     name: 'the parts of a reply are sent in another order',
-    file: 'messages/turns.ts',
-    find: 'const refs = ownOrder(message, counts, limits) ?? limits.order(message, counts)',
-    replace: 'const refs = limits.order(message, counts)',
+    file: 'messages/parts-in-order.ts',
+    find: 'const own = isOwn ? refsOf(reply.parts, only(counts, limits.kinds)) : null',
+    replace: 'const own = isOwn ? refsOf(null, only(counts, limits.kinds)) : null',
   },
   {
     name: 'words between two thoughts are trimmed',

@@ -1,6 +1,6 @@
 /** Reads what a provider sent without trusting its shape: replies come from many servers, and a reader never throws. */
 
-import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import type { JsonObject } from '../event/shapes.ts'
 
 /** An object of which nothing is known. */
 export type Found = Readonly<Record<string, unknown>>
@@ -61,4 +61,4 @@ export function textOfInput(value: unknown): string {
 const TOO_DEEP = '(nested too deep to be written)'
 
 /** What a provider sent as it is: it was JSON. */
-export const asJson = (value: Found): JsonValue => value as JsonObject
+export const asJson = (value: Found): JsonObject => value as JsonObject

@@ -5,10 +5,12 @@
 
 import { isImagePart, isTextPart } from '../event/content.ts'
 import type { ReasoningItemModel, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
-import { type Digest, digestBeside, digestOf, digestOfAll, nameOf } from './digest.ts'
+import { type Digest, digestBeside, digestOf, digestOfAll, followedBy, nameOf } from './digest.ts'
 import type { AssistantMessage } from './message.ts'
-import type { PartRef } from './reply-parts.ts'
-import { type Limits, partsOf, reasoningItems } from './turns.ts'
+import type { FieldRef, PartRef } from './reply-parts.ts'
+import { otherDigest } from './other-parts.ts'
+import { partsOf, reasoningItems } from './parts-in-order.ts'
+import type { Limits } from './turns.ts'
 
 const [OWN, THINKING, REDACTED, TEXT, IMAGE, PART, CALL, REASONING, ABSENT] = [
   'own',
@@ -35,8 +37,15 @@ export function ownDigest(message: AssistantMessage, limits: Limits): string {
   return nameOf(ownDigestOf(message, refs.slice(0, bound)))
 }
 
-/** The digest of one part as the log has it. */
-function partDigest(message: AssistantMessage, { kind, at }: PartRef): Digest {
+/** The digest of one part as the log has it, with what its standard field lacks. */
+function partDigest(message: AssistantMessage, ref: PartRef): Digest {
+  if (ref.kind === 'other')
+    return ref.placeholder === null ? otherDigest(ref.value) : digestOf(ref.placeholder)
+  const digest = fieldDigest(message, ref)
+  return ref.more === null ? digest : followedBy(digest, otherDigest(ref.more))
+}
+
+function fieldDigest(message: AssistantMessage, { kind, at }: FieldRef): Digest {
   switch (kind) {
     case 'thinking': {
       const block = message.thinking_blocks[at]

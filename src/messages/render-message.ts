@@ -10,6 +10,7 @@ import type { Content } from '../event/shapes.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
 import { unreachable } from '../event/unreachable.ts'
 import type { AssistantMessage, UserMessage } from './message.ts'
+import { hasOthers } from './reply-parts.ts'
 import { isWhitespace } from './text.ts'
 
 /** A message, and whether it may be one with the plain user messages beside it. */
@@ -84,7 +85,11 @@ function assistantMessage(event: MessageEvent): RenderedMessage | null {
   const content = contentOf(event)
   const reasons = reasoning_content !== null && !isWhitespace(reasoning_content)
   const silent =
-    !hasContent(content) && !reasons && thinking_blocks.length === 0 && responses_reasoning_item === null
+    !hasContent(content) &&
+    !reasons &&
+    thinking_blocks.length === 0 &&
+    responses_reasoning_item === null &&
+    !hasOthers(replyOf(event)?.parts)
   if (silent) return null
   const message: AssistantMessage = {
     role: 'assistant',

@@ -8,7 +8,6 @@ import { isEarlyEnd, type ReplyRecord } from '../event/reply.ts'
 import type {
   Action,
   JsonObject,
-  JsonValue,
   ReasoningItemModel,
   RedactedThinkingBlock,
   TextContent,
@@ -22,8 +21,10 @@ import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import { ownDigest } from './own-digest.ts'
 import { requestRecord } from './prefix.ts'
 import { orderParts, type OrderedPart, type OrderedParts, storeParts } from './reply-order.ts'
-import type { PartRef } from './reply-parts.ts'
-import { type Limits, partsOf } from './turns.ts'
+import { sentMore } from './kinds.ts'
+import { partsOf } from './parts-in-order.ts'
+import type { FieldRef, PartRef } from './reply-parts.ts'
+import type { Limits } from './turns.ts'
 
 /** What a reader is told beside the reply; all of it is optional, and what no reply can tell. */
 export interface ReadOptions {
@@ -74,13 +75,13 @@ export type ReplyPart =
     }
   | ReplyReasoning
   | ReplyCall
-  | { readonly is: 'other'; readonly value: JsonValue }
+  | { readonly is: 'other'; readonly value: JsonObject }
 
 /** A reasoning item, and as the provider wrote it. */
 export interface ReplyReasoning {
   readonly is: 'reasoning'
   readonly item: ReasoningItemModel
-  readonly value: JsonValue
+  readonly value: JsonObject
   readonly more: JsonObject | null
 }
 
@@ -219,8 +220,10 @@ function recordOf(
   const { grammar } = limits
   const sent = request === undefined ? null : requestRecord(request)
   const seen = sent?.grammar === grammar ? sent : null
-  const written = partsOf(message, limits).refs
-  const parts = order.every((part, at) => isWrittenSo(part, written[at])) ? null : storeParts(order)
+  const plain = partsOf(message, limits).refs
+  const isPlain =
+    order.length === plain.length && order.every((part, at) => isField(part, plain[at]) && part.more === null)
+  const parts = isPlain ? null : storeParts(order)
   const own = ownOf({ ...message, reply: { grammar, ...(parts === null ? {} : { parts }) } }, order, limits)
   return {
     ...(state === undefined ? {} : { after: state.log.head?.id ?? null }),
@@ -238,18 +241,24 @@ function recordOf(
 
 /**
  * The digest of the signed parts, null where there are none. Where they are bound to something that cannot be written
- * back yet, it is one that nothing matches, so that they are left out: the provider would refuse them without it.
+ * back, it is one that nothing matches, so that they are left out: the provider would refuse them without it.
  */
 function ownOf(message: AssistantMessage, order: readonly OrderedPart[], limits: Limits): string | null {
   const { refs, bound } = partsOf(message, limits)
-  const end = order.findLastIndex((part) => 'kind' in part && limits.isSigned(message, part)) + 1
-  if (end === 0) return null
-  const isWhole = end === bound && order.slice(0, end).every((part, at) => isWrittenSo(part, refs[at]))
+  if (bound === 0) return null
+  const isWhole = order.slice(0, bound).every((part, at) => isWritten(part, refs[at], limits))
   return isWhole ? ownDigest(message, limits) : `${ownDigest(message, limits)}, not whole`
 }
 
-const isWrittenSo = (part: OrderedPart, ref: PartRef | undefined): boolean =>
-  'kind' in part && part.more === null && part.kind === ref?.kind && part.at === ref.at
+/** Whether a part is written back whole, at the place where it came. */
+function isWritten(part: OrderedPart, ref: PartRef | undefined, { more }: Limits): boolean {
+  if ('other' in part) return ref?.kind === 'other' && ref.value === part.other && ref.placeholder === null
+  const sent = sentMore(part.more, more[part.kind])
+  return isField(part, ref) && Object.keys(part.more ?? {}).every((field) => Object.hasOwn(sent ?? {}, field))
+}
+
+const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef =>
+  'kind' in part && part.kind === ref?.kind && part.at === ref.at
 
 /** Why a call is not executed, in words for the model; null where it may be. */
 function whyNot(

@@ -2,16 +2,15 @@
 
 import type {
   JsonObject,
-  JsonValue,
   ReasoningItemModel,
   RedactedThinkingBlock,
   ThinkingBlock,
 } from '../event/shapes.ts'
 import type { ReplyCall, ReplyPart, ReplyReasoning } from './reply-events.ts'
-import type { PartRef } from './reply-parts.ts'
+import type { FieldRef } from './reply-parts.ts'
 
 /** A part in its place: in a standard field, with what that lacks, or whole. */
-export type OrderedPart = (PartRef & { readonly more: JsonObject | null }) | { readonly other: JsonValue }
+export type OrderedPart = FieldRef | { readonly other: JsonObject }
 
 /** The parts by the field that they stand in. */
 export interface OrderedParts {

@@ -7,17 +7,17 @@ import { isTextPart } from '../event/content.ts'
 import type { Content } from '../event/shapes.ts'
 import type { AssistantMessage } from './message.ts'
 import { type TextPiece, textPiece, textsOf } from './pieces.ts'
-import { allOf, type PartCounts, type PartKind, type PartRef } from './reply-parts.ts'
+import { allOf, type FieldRef, type PartCounts, type PartKind, type PartRef } from './reply-parts.ts'
 import { returnable } from './thinking.ts'
 
 export const THINKING_KINDS: readonly PartKind[] = ['thinking', 'text', 'call']
 
 /** First the thinking, then the words, then the calls: how a reply is written of which nothing more is known. */
-export const thinkingFirst = (_: AssistantMessage, counts: PartCounts): PartRef[] =>
+export const thinkingFirst = (_: AssistantMessage, counts: PartCounts): FieldRef[] =>
   allOf(counts, ...THINKING_KINDS)
 
 /** Whether a part is thinking that its provider takes back. */
-export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, at }: PartRef): boolean {
+export function isSignedThinking({ thinking_blocks }: AssistantMessage, { kind, at }: FieldRef): boolean {
   const block = kind === 'thinking' ? thinking_blocks[at] : undefined
   return block !== undefined && returnable(block) !== null
 }
@@ -29,6 +29,7 @@ export const textsOfPart = (part: Content, exact: boolean): TextPiece[] =>
 /** Whether the last part of a reply that says something is signed thinking. */
 export function endsInThinking(message: AssistantMessage, refs: readonly PartRef[]): boolean {
   const last = refs.findLast((ref) => {
+    if (ref.kind === 'other') return true
     const part = ref.kind === 'text' ? message.content[ref.at] : undefined
     if (part !== undefined) return textsOf([part]).length > 0
     return ref.kind === 'call' || isSignedThinking(message, ref)

@@ -5,13 +5,16 @@
 
 import { ColloquyError } from '../event/errors.ts'
 import type { Grammar } from '../event/reply.ts'
-import type { ReasoningItemModel } from '../event/shapes.ts'
+import type { JsonObject } from '../event/shapes.ts'
 import { callIds, type IdForm } from './call-ids.ts'
 import type { Image } from './images.ts'
 import type { AssistantMessage, NeutralMessage, NeutralToolCall, ToolMessage } from './message.ts'
 import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
 import { type Piece, piecesOf, type TextPiece, textPiece, textsOf } from './pieces.ts'
-import { type PartCounts, type PartKind, type PartRef, refsOf } from './reply-parts.ts'
+import type { Kind } from './kinds.ts'
+import { pairParts } from './pairs.ts'
+import { partsOf, wordsOf } from './parts-in-order.ts'
+import type { FieldRef, PartCounts, PartKind, PartRef } from './reply-parts.ts'
 import { toolName } from './tool-names.ts'
 
 /** What differs between the grammars before a word of them is written. */
@@ -24,17 +27,28 @@ export interface Limits {
   /** The kinds of parts that its replies have. */
   readonly kinds: readonly PartKind[]
   /** The parts of a reply in the order in which they are written where its record names none. */
-  readonly order: (message: AssistantMessage, counts: PartCounts) => readonly PartRef[]
+  readonly order: (message: AssistantMessage, counts: PartCounts) => readonly FieldRef[]
   /** Whether nothing but calls may stand behind a call. */
   readonly callsLast: boolean
   /** Whether a part is one that the provider has signed, and takes back. */
-  readonly isSigned: (message: AssistantMessage, ref: PartRef) => boolean
+  readonly isSigned: (message: AssistantMessage, ref: FieldRef) => boolean
+  /** The fields that parts of a kind may have beside the standard ones. */
+  readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
+  /** Which half of a pair a part is that was kept whole: the call of a server's tool or its result; null for others. */
+  readonly pairOf: (value: JsonObject) => PairHalf | null
   /** Whether anything is written of a reply without calls; signed parts count, whether they are kept or not. */
   readonly says: (turn: AssistantTurn) => boolean
   /** Whether a reply that was paused is gone on with by sending it back as the last message. */
   readonly pauses: boolean
   /** Whether a system message may stand behind others. */
   readonly appends: boolean
+}
+
+/** Half of a pair, of which neither is sent without the other. */
+export interface PairHalf {
+  readonly half: 'call' | 'result'
+  /** What the two have in common. */
+  readonly id: string
 }
 
 /** What the user says; never empty. */
@@ -148,7 +162,7 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
     }
   }
   close(true)
-  return { system, turns }
+  return { system, turns: pairParts(turns, limits) }
 }
 
 const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece(text)], name: null })
@@ -187,65 +201,6 @@ function assistantTurn(
   for (const call of calls) {
     if (left.has(call)) results.push({ call, pieces: [textPiece(NO_RESULT)], isError: true })
   }
-  return {
-    role: 'assistant',
-    at,
-    message,
-    ...partsOf(message, limits),
-    texts: textsOf(message.content),
-    calls,
-    results,
-  }
-}
-
-/** The parts of a reply in their order, and which of them are signed. */
-export function partsOf(
-  message: AssistantMessage,
-  limits: Limits,
-): Pick<AssistantTurn, 'refs' | 'bound' | 'signed'> {
-  const counts = countsOf(message, limits)
-  const refs = ownOrder(message, counts, limits) ?? limits.order(message, counts)
-  const isSigned = (ref: PartRef): boolean => limits.isSigned(message, ref)
-  return { refs, bound: refs.findLastIndex(isSigned) + 1, signed: refs.filter(isSigned).length }
-}
-
-/** Kept beside the message, as each of its parts asks for them. */
-const REASONING = new WeakMap<AssistantMessage, readonly ReasoningItemModel[]>()
-
-/** The reasoning items of a reply: its own, then those of its calls. O(calls) the first time. */
-export function reasoningItems(message: AssistantMessage): readonly ReasoningItemModel[] {
-  const known = REASONING.get(message)
-  if (known !== undefined) return known
-  const { responses_reasoning_item, tool_calls } = message
-  const items = [responses_reasoning_item, ...tool_calls.map((call) => call.responses_reasoning_item)].filter(
-    (item) => item !== null,
-  )
-  REASONING.set(message, items)
-  return items
-}
-
-function countsOf(message: AssistantMessage, { kinds }: Limits): PartCounts {
-  const counts: PartCounts = {
-    thinking: message.thinking_blocks.length,
-    text: message.content.length,
-    call: message.tool_calls.length,
-    reasoning: reasoningItems(message).length,
-  }
-  return Object.fromEntries(kinds.map((kind) => [kind, counts[kind] ?? 0]))
-}
-
-/**
- * The order that the reply's record gives, to the grammar that it was read in; null where it gives none that can be
- * sent.
- */
-function ownOrder(
-  { reply }: AssistantMessage,
-  counts: PartCounts,
-  limits: Limits,
-): readonly PartRef[] | null {
-  if (reply?.parts === undefined || reply.grammar !== limits.grammar) return null
-  const refs = refsOf(reply.parts, counts)
-  if (refs === null || !limits.callsLast) return refs
-  const call = refs.findIndex(({ kind }) => kind === 'call')
-  return call < 0 || refs.slice(call).every(({ kind }) => kind === 'call') ? refs : null
+  const parts = partsOf(message, limits)
+  return { role: 'assistant', at, message, ...parts, texts: wordsOf(message, parts.refs), calls, results }
 }

@@ -9,6 +9,7 @@ import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
+import type { ChatToolCall } from '../../src/messages/openai-chat/types.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { isWellFormed } from '../../src/messages/text.ts'
@@ -227,6 +228,9 @@ describe('thinking', () => {
   })
 })
 
+const argumentsOf = (call: ChatToolCall): string =>
+  call.type === 'custom' ? call.custom.input : call.function.arguments
+
 describe('arguments', () => {
   it('M that are the text of an object reach Chat and Responses byte for byte', () => {
     fc.assert(
@@ -237,7 +241,7 @@ describe('arguments', () => {
           each.role === 'assistant' ? each.tool_calls.map((call) => call.arguments) : [],
         )
         const chat = toOpenAIChat(messages).flatMap((each) =>
-          each.role === 'assistant' ? (each.tool_calls ?? []).map((call) => call.function.arguments) : [],
+          each.role === 'assistant' ? (each.tool_calls ?? []).map(argumentsOf) : [],
         )
         const responses = toOpenAIResponses(messages).input.flatMap((item) =>
           item.type === 'function_call' ? [item.arguments] : [],

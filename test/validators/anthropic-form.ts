@@ -2,7 +2,7 @@
 
 import type { Turn } from './pairing.ts'
 import { asList, asObject, type JsonObject } from './rule.ts'
-import { anything, byKey, fields, flag, listOf, oneOf, orNull, text, textOr } from './shape.ts'
+import { anything, byKey, fields, flag, listOf, object, oneOf, orNull, text, textOr } from './shape.ts'
 
 /** What a request meets that does not stand in it. */
 export interface Target {
@@ -57,11 +57,42 @@ const leafShapes = {
     cached,
   ),
 }
+const caller = { caller: object }
+const RESULTS = ['web_search', 'web_fetch', 'advisor', 'code_execution', 'bash_code_execution'].concat(
+  'text_editor_code_execution',
+  'tool_search',
+)
+const result = fields({ tool_use_id: text, content: anything }, { ...cached, ...caller })
+/** What the provider's own tools say, and what it says of itself; the insides are its own. */
+const serverShapes = {
+  server_tool_use: fields({ id: text, name: text, input: object }, { ...cached, ...caller }),
+  ...Object.fromEntries(RESULTS.map((name) => [`${name}_tool_result`, result])),
+  mcp_tool_use: fields({ id: text, name: text, server_name: text, input: object }, cached),
+  mcp_tool_result: fields({ tool_use_id: text }, { content: anything, is_error: flag, ...cached }),
+  mcp_tool_listing: fields({ mcp_server_name: text, tools: listOf(object) }),
+  container_upload: fields({ file_id: text }, cached),
+  compaction: fields(
+    {},
+    {
+      content: orNull(text),
+      encrypted_content: orNull(text),
+      signature: orNull(text),
+      tool_changes: anything,
+      ...cached,
+    },
+  ),
+  fallback: fields({ from: object, to: object }, { trigger: anything }),
+}
 const block = byKey('type', {
   ...leafShapes,
+  text: fields({ text }, { ...cached, citations: orNull(listOf(object)) }),
+  ...serverShapes,
   thinking: fields({ thinking: text, signature: text }),
   redacted_thinking: fields({ data: text }),
-  tool_use: fields({ id: text, name: text, input: anything }, cached),
+  tool_use: fields(
+    { id: text, name: text, input: anything },
+    { ...cached, ...caller, toolset_name: orNull(text) },
+  ),
   tool_result: fields(
     { tool_use_id: text },
     { content: textOr(listOf(byKey('type', leafShapes))), is_error: flag, ...cached },
@@ -88,6 +119,17 @@ export function viewOf(request: unknown, target: Target): View {
   const system = blocksOf(body['system'], 'system')
   return { request, target, messages, system, calls, results, listLeavesIn, turns: turnsIn(messages) }
 }
+
+/** Halves of the pairs that a provider's own tools make, and what their two have in common. */
+export function serverPair({ type, body }: Block): { readonly call: boolean; readonly id: string } | null {
+  if (type === 'server_tool_use' || type === 'mcp_tool_use')
+    return { call: true, id: `${type} ${String(body['id'])}` }
+  if (type === 'mcp_tool_result') return { call: false, id: `mcp_tool_use ${String(body['tool_use_id'])}` }
+  if (typeof type !== 'string' || !type.endsWith('_tool_result')) return null
+  return { call: false, id: `server_tool_use ${String(body['tool_use_id'])}` }
+}
+
+export const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
 
 export function isThinking({ type }: Block): boolean {
   return type === 'thinking' || type === 'redacted_thinking'

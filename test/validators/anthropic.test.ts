@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import { anthropicRules, validateAnthropic } from './anthropic.ts'
 import { blockRules } from './anthropic-blocks.ts'
+import { serverRules } from './anthropic-servers.ts'
 import {
   user,
   done,
@@ -272,7 +273,7 @@ const broken: Broken[] = [
 
 testTables({
   validate: (request) => validateAnthropic(request),
-  rules: anthropicRules.filter((rule) => !blockRules.includes(rule)),
+  rules: anthropicRules.filter((rule) => !blockRules.includes(rule) && !serverRules.includes(rule)),
   good,
   broken,
   elsewhere: ['ends-with-user'],

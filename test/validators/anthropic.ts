@@ -1,7 +1,8 @@
 /** Judges `system` and `messages` of an Anthropic Messages request: both go in, the broken rules come out. */
 
 import { blockRules } from './anthropic-blocks.ts'
-import { type Block, shape, type Target, type View, viewOf } from './anthropic-form.ts'
+import { type Block, SERVER_KINDS, shape, type Target, type View, viewOf } from './anthropic-form.ts'
+import { serverRules } from './anthropic-servers.ts'
 import { illFormedText, notJson } from './json.ts'
 import { answeredAgain, orphans, repeatedCalls, unanswered } from './pairing.ts'
 import { asObject, isObject, judge, type Rule, type Violation } from './rule.ts'
@@ -63,7 +64,7 @@ export const anthropicRules: readonly Rule<View>[] = [
   },
   {
     id: 'known-block',
-    rule: 'Blocks are text, image, thinking, redacted_thinking, tool_use and tool_result; results hold text and images.',
+    rule: 'Blocks are text, image, thinking, redacted_thinking, tool_use, tool_result and what its own tools say; results hold text and images.',
     source: 'SDK type ContentBlockParam, less what the library never sends',
     check: faults(shape, '', 'unknown-type'),
   },
@@ -209,6 +210,7 @@ export const anthropicRules: readonly Rule<View>[] = [
     },
   },
   ...blockRules,
+  ...serverRules,
 ]
 
 const OWNERS = new Map<unknown, string>([
@@ -217,6 +219,7 @@ const OWNERS = new Map<unknown, string>([
   ['tool_use', 'assistant'],
   ['tool_result', 'user'],
   ['image', 'user'],
+  ...SERVER_KINDS.map((kind): [string, string] => [kind, 'assistant']),
 ])
 
 function at(key: string) {

@@ -37,8 +37,11 @@ const partShapes = {
 }
 const content = textOr(listOf(byKey('type', partShapes)))
 const reply = textOr(listOf(byKey('type', { ...partShapes, refusal: fields({ refusal: text }) })))
+/** What Gemini's own servers sign a call with, which they take back in this grammar too. */
+const added = { extra_content: object }
 const call = byKey('type', {
-  function: fields({ id: text, function: fields({ name: text, arguments: text }) }),
+  function: fields({ id: text, function: fields({ name: text, arguments: text }) }, added),
+  custom: fields({ id: text, custom: fields({ name: text, input: text }) }, added),
 })
 export const shape = listOf(
   byKey('role', {
@@ -47,7 +50,16 @@ export const shape = listOf(
     user: fields({ content }, { name: text }),
     assistant: fields(
       {},
-      { content: orNull(reply), refusal: orNull(text), name: text, tool_calls: listOf(call) },
+      {
+        content: orNull(reply),
+        refusal: orNull(text),
+        name: text,
+        tool_calls: listOf(call),
+        // What a reply has and goes back with, by the SDK's own examples; the last two are of other servers.
+        annotations: listOf(object),
+        reasoning_details: listOf(object),
+        extra_content: object,
+      },
     ),
     tool: fields({ content, tool_call_id: text }),
   }),
@@ -64,7 +76,7 @@ export function viewOf(request: unknown): View {
     }))
     const calls = asList(body['tool_calls']).map((item, at): Call => {
       const itemBody = asObject(item)
-      const { name, arguments: args } = asObject(itemBody['function'])
+      const { name, arguments: args } = asObject(itemBody['function'] ?? itemBody['custom'])
       return { path: `${path}.tool_calls[${at}]`, body: itemBody, id: itemBody['id'], name, args }
     })
     return { path, body, role: body['role'], content: body['content'], parts, calls }

@@ -30,6 +30,14 @@ const good: Good[] = [
   { name: 'an empty tool result', request: [user, calls(call('a')), tool('a', '')] },
   { name: 'text beside the call', request: [user, { ...calls(call('a')), content: 'Looking.' }, tool('a')] },
   {
+    name: 'a call in free text',
+    request: [
+      user,
+      calls({ id: 'a', type: 'custom', custom: { name: 'sql', input: 'select 1' } }),
+      tool('a'),
+    ],
+  },
+  {
     name: 'a call without content',
     request: [user, { role: 'assistant', tool_calls: [call('a')] }, tool('a')],
   },
@@ -132,8 +140,8 @@ const broken: Broken[] = [
     breaks: ['known-part'],
   },
   {
-    name: 'a custom call',
-    request: [user, calls({ ...call('a'), type: 'custom' }), tool('a')],
+    name: 'a call of another type',
+    request: [user, calls({ ...call('a'), type: 'retrieval' }), tool('a')],
     breaks: ['known-part'],
   },
   { name: 'a system message later', request: [user, system, done], breaks: ['system-first'] },

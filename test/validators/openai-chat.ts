@@ -61,7 +61,7 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'known-part',
-    rule: 'Content parts are text and image_url, in assistant messages also refusal; calls are of type function.',
+    rule: 'Content parts are text and image_url, in assistant messages also refusal; calls are of type function or custom.',
     source: 'SDK types ChatCompletionContentPart and ChatCompletionMessageFunctionToolCall',
     check: faults(shape, 'messages', 'unknown-type'),
   },

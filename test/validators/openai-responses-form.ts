@@ -2,7 +2,7 @@
 
 import { type Step, type Turn, turnsOf } from './pairing.ts'
 import { asList, asObject, type JsonObject } from './rule.ts'
-import { anything, byKey, fields, listOf, object, oneOf, orNull, text, textOr } from './shape.ts'
+import { anything, byKey, fields, listOf, loose, object, oneOf, orNull, text, textOr } from './shape.ts'
 
 interface Part {
   readonly path: string
@@ -38,6 +38,46 @@ const partShapes = {
 }
 const content = textOr(listOf(byKey('type', partShapes)))
 const { input_text, input_image } = partShapes
+const many = listOf(object)
+const idOf = { id: text }
+const stated = { status: orNull(text) }
+const callOf = { call_id: text }
+const by = { caller: orNull(object) }
+/** What the provider's own tools say, and what it says of itself; the insides are its own. */
+const serverShapes = {
+  file_search_call: fields({ ...idOf, queries: listOf(text), status: text }, { results: orNull(many) }),
+  web_search_call: fields({ ...idOf, action: object, status: text }),
+  code_interpreter_call: fields({
+    ...idOf,
+    code: orNull(text),
+    container_id: text,
+    outputs: orNull(many),
+    status: text,
+  }),
+  image_generation_call: loose({ ...idOf, result: orNull(text), status: text }),
+  mcp_list_tools: fields({ ...idOf, server_label: text, tools: many }, { error: anything }),
+  mcp_call: fields(
+    { ...idOf, arguments: text, name: text, server_label: text },
+    { approval_request_id: orNull(text), error: anything, output: orNull(text), ...stated },
+  ),
+  mcp_approval_request: fields({ ...idOf, arguments: text, name: text, server_label: text }),
+  program: fields({ ...idOf, ...callOf, code: text, fingerprint: text }),
+  program_output: fields({ ...idOf, ...callOf, result: text, status: text }),
+  tool_search_call: fields(
+    { arguments: anything },
+    { id: orNull(text), call_id: orNull(text), execution: text, ...stated },
+  ),
+  tool_search_output: fields(
+    { tools: many },
+    { id: orNull(text), call_id: orNull(text), execution: text, ...stated },
+  ),
+  compaction: fields({ encrypted_content: text }, { id: orNull(text) }),
+  shell_call: loose({ ...callOf, action: object }),
+  shell_call_output: loose({ ...callOf, output: many }),
+  apply_patch_call: loose({ ...callOf, operation: object, status: text }),
+  apply_patch_call_output: loose({ ...callOf, status: text }),
+}
+export const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
 const output = textOr(listOf(byKey('type', { input_text, input_image })))
 const status = oneOf('in_progress', 'completed', 'incomplete')
 const message = fields({ content }, { id: text, status })
@@ -55,7 +95,16 @@ export const shape = fields({
           developer: message,
           assistant: reply,
         }),
-        function_call: fields({ call_id: text, name: text, arguments: text }, { id: text, status }),
+        function_call: fields(
+          { call_id: text, name: text, arguments: text },
+          { id: text, status, namespace: text, ...by },
+        ),
+        custom_tool_call: fields(
+          { call_id: text, name: text, input: text },
+          { id: text, namespace: text, ...by },
+        ),
+        custom_tool_call_output: fields({ call_id: text, output }, { id: text }),
+        ...serverShapes,
         function_call_output: fields({ call_id: text, output }, { id: text, status }),
         reasoning: fields(
           { summary: listOf(byKey('type', { summary_text: fields({ text }) })) },
@@ -74,7 +123,7 @@ export function viewOf(request: unknown): View {
     const path = `input[${index}]`
     const body = asObject(item)
     const type = body['type'] ?? 'message'
-    const inside = type === 'function_call_output' ? 'output' : 'content'
+    const inside = isOutput(type) ? 'output' : 'content'
     const content = body[inside]
     const parts = asList(type === 'reasoning' ? [] : content).map((part, at) => ({
       path: `${path}.${inside}[${at}]`,
@@ -82,13 +131,20 @@ export function viewOf(request: unknown): View {
     }))
     return { path, body, type, role: type === 'message' ? body['role'] : undefined, content, parts }
   })
-  const calls = items.filter(({ type }) => type === 'function_call')
+  const calls = items.filter(({ type }) => isCall(type))
   return { request, input, items, calls, turns: turnsOf(items.map(stepOf)) }
 }
 
 function stepOf({ type, role, path, body }: Item): Step {
   const ref = { id: body['call_id'], path }
-  if (type === 'function_call') return { call: ref }
-  if (type === 'function_call_output') return { answer: ref }
-  return type === 'reasoning' || role === 'assistant' ? 'assistant' : 'break'
+  if (isCall(type)) return { call: ref }
+  if (isOutput(type)) return { answer: ref }
+  return type === 'reasoning' || role === 'assistant' || SERVER_KINDS.includes(String(type))
+    ? 'assistant'
+    : 'break'
 }
+
+const isCall = (type: unknown): boolean => type === 'function_call' || type === 'custom_tool_call'
+
+const isOutput = (type: unknown): boolean =>
+  type === 'function_call_output' || type === 'custom_tool_call_output'

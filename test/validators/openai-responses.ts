@@ -2,7 +2,7 @@
 
 import { illFormedText, isBlank, notJson, parseObject } from './json.ts'
 import { imageUrlFault } from './media.ts'
-import { shape, type View, viewOf } from './openai-responses-form.ts'
+import { SERVER_KINDS, shape, type View, viewOf } from './openai-responses-form.ts'
 import { answeredAgain, orphans, repeatedCalls, repeats, unanswered } from './pairing.ts'
 import { asObject, judge, type Rule, type Violation } from './rule.ts'
 import { faults } from './shape.ts'
@@ -60,7 +60,7 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'known-type',
-    rule: 'Items are message, function_call, function_call_output and reasoning; parts are text, image and refusal.',
+    rule: 'Items are messages, calls and outputs, reasoning and what server tools say; parts are text, image and refusal.',
     source: 'SDK type ResponseInputItem, less what the library never sends',
     check: faults(shape, '', 'unknown-type'),
   },
@@ -254,13 +254,13 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'item-id-form',
-    rule: 'An item id, when given, has up to 64 letters, digits, underscores and dashes and begins with msg, fc or rs.',
+    rule: 'An item id, when given, has up to 64 letters, digits, underscores and dashes and begins as its kind does.',
     source:
       'errors: "Invalid \'input[66].id\': … Expected an ID that begins with \'rs\'", "… that contains letters, numbers, underscores, or dashes", "… string too long. Expected a string with maximum length 64"',
     *check({ items }) {
       for (const { path, type, body } of items) {
         const { id } = body
-        const prefix = type === 'reasoning' ? 'rs' : type === 'message' ? 'msg' : 'fc'
+        const prefix = PREFIXES.get(String(type)) ?? ''
         if (typeof id !== 'string') continue
         if (!id.startsWith(prefix) || !/^[a-zA-Z0-9_-]{1,64}$/.test(id)) {
           yield { path: `${path}.id`, message: `${JSON.stringify(id)}, expected ${prefix}…` }
@@ -270,13 +270,13 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'reasoning-followed',
-    rule: 'A reasoning item stands directly before the assistant message or the call it led to.',
+    rule: 'A reasoning item stands directly before the assistant message, the call or the step of a server tool it led to.',
     source: "error: \"Item 'rs_…' of type 'reasoning' was provided without its required following item.\"",
     *check({ items }) {
       for (const [index, { type, path }] of items.entries()) {
         if (type !== 'reasoning') continue
         const next = items[index + 1]
-        if (next?.type !== 'function_call' && next?.role !== 'assistant') {
+        if (next?.role !== 'assistant' && !LED_TO.includes(String(next?.type))) {
           yield { path, message: `followed by ${String(next?.role ?? next?.type ?? 'nothing')}` }
         }
       }
@@ -297,6 +297,17 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
     },
   },
 ]
+
+/** How the ids of items begin; those of other kinds have no form that is known for all servers. */
+const PREFIXES = new Map([
+  ['reasoning', 'rs'],
+  ['message', 'msg'],
+  ['function_call', 'fc'],
+  ['custom_tool_call', 'ctc'],
+  ['function_call_output', 'fc'],
+])
+
+const LED_TO: readonly string[] = [...SERVER_KINDS, 'function_call', 'custom_tool_call']
 
 function isSystem(role: unknown): boolean {
   return role === 'system' || role === 'developer'

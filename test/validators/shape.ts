@@ -65,6 +65,14 @@ export function fields(
   }
 }
 
+/** An object with at least these fields. */
+export function loose(required: Readonly<Record<string, Shape>>): Shape {
+  const strict = fields(required)
+  return function* (value, path) {
+    for (const finding of strict(value, path)) if (finding.fault !== 'unknown-field') yield finding
+  }
+}
+
 /** An object whose `role` or `type` says which of the shapes its other fields have. */
 export function byKey(
   key: 'role' | 'type',

@@ -14,6 +14,8 @@ export const LIMITS: Limits = {
   order: thinkingFirst,
   callsLast: true,
   isSigned: isSignedThinking,
+  more: {},
+  pairOf: () => null,
   says: ({ texts, bound, message }) =>
     texts.length > 0 ||
     bound > 0 ||

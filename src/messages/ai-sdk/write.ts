@@ -79,7 +79,8 @@ export function toAiSdk(messages: readonly NeutralMessage[], options: WriteOptio
  */
 function replyParts(turn: AssistantTurn, keeps: boolean): Written<AssistantPart>[] {
   const { refs, bound, message, calls } = turn
-  const parts = refs.flatMap(({ kind, at }, place): Written<AssistantPart>[] => {
+  const parts = refs.flatMap((ref, place): Written<AssistantPart>[] => {
+    const { kind, at } = ref
     const exact = keeps && place < bound
     switch (kind) {
       case 'thinking':
@@ -92,6 +93,8 @@ function replyParts(turn: AssistantTurn, keeps: boolean): Written<AssistantPart>
         const call = calls[at]
         return call === undefined ? [] : [callPart(call)]
       }
+      case 'other':
+        return ref.placeholder === null ? [] : [textPart(textPiece(ref.placeholder))]
       default:
         return []
     }
@@ -139,6 +142,7 @@ function reasoningText({
 /** Whether the last part that says something is reasoning, sent or not. */
 function endsInReasoning({ message, refs }: AssistantTurn, told: boolean): boolean {
   const last = refs.findLast(({ kind, at }) => {
+    if (kind === 'other') return true
     const [text, block] = [message.content[at], message.thinking_blocks[at]]
     if (kind === 'text') return text !== undefined && textsOfPart(text, false).length > 0
     return kind === 'call' || (block !== undefined && isDeliveryCursor(block))

@@ -1,7 +1,10 @@
 /** What Anthropic Messages takes, before a word of it is written; readers of its replies use it too. */
 
 import { isSignedThinking, THINKING_KINDS, thinkingFirst } from '../thinking-parts.ts'
-import type { Limits } from '../turns.ts'
+import { hasOwnParts } from '../parts-in-order.ts'
+import type { Limits, PairHalf } from '../turns.ts'
+import { KINDS } from './kinds.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 
 export const LIMITS: Limits = {
   grammar: 'anthropic',
@@ -12,7 +15,18 @@ export const LIMITS: Limits = {
   order: thinkingFirst,
   callsLast: true,
   isSigned: isSignedThinking,
-  says: ({ texts, bound }) => texts.length > 0 || bound > 0,
+  more: { text: KINDS.text.more, call: KINDS.tool_use.more },
+  pairOf,
+  says: (turn) => turn.texts.length > 0 || turn.bound > 0 || hasOwnParts(turn),
   pauses: true,
   appends: true,
+}
+
+/** A server's tool and its result have the id of the call in common; those of MCP servers are apart from the others. */
+function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
+  if ((type === 'server_tool_use' || type === 'mcp_tool_use') && typeof id === 'string')
+    return { half: 'call', id: `${type} ${id}` }
+  if (typeof type !== 'string' || typeof tool_use_id !== 'string') return null
+  const call = type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use'
+  return { half: 'result', id: `${call} ${tool_use_id}` }
 }

@@ -2,7 +2,11 @@
 
 import { argumentObject } from '../arguments.ts'
 import { cacheMarks, type Mark } from '../cache-marks.ts'
-import type { Digest } from '../digest.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import { type Digest, followedBy } from '../digest.ts'
+import { isSealed, sentMore } from '../kinds.ts'
+import { otherDigest } from '../other-parts.ts'
+import type { FieldRef } from '../reply-parts.ts'
 import type { NeutralMessage } from '../message.ts'
 import { moveImages } from '../moved-images.ts'
 import { thinkingDigest } from '../own-digest.ts'
@@ -97,7 +101,8 @@ export function toAnthropic(
  */
 function replyBlocks(turn: AssistantTurn, keeps: boolean, mark: Mark): Written<AnthropicBlock>[] {
   const { refs, bound, message, calls } = turn
-  const blocks = refs.flatMap(({ kind, at }, place): Written<AnthropicBlock>[] => {
+  const blocks = refs.flatMap((ref, place): Written<AnthropicBlock>[] => {
+    const { kind, at } = ref
     switch (kind) {
       case 'thinking':
         return keeps ? thinkingBlock(message, at) : []
@@ -106,12 +111,16 @@ function replyBlocks(turn: AssistantTurn, keeps: boolean, mark: Mark): Written<A
         if (part === undefined) return []
         const exact = keeps && place < bound
         return textsOfPart(part, exact).map((piece) =>
-          textBlock(exact ? piece : { ...piece, text: trimTrailing(piece.text) }, mark),
+          withMore(textBlock(exact ? piece : { ...piece, text: trimTrailing(piece.text) }, mark), ref),
         )
       }
       case 'call': {
         const call = calls[at]
-        return call === undefined ? [] : [callBlock(call)]
+        return call === undefined ? [] : [withMore(callBlock(call), ref)]
+      }
+      case 'other': {
+        if (ref.placeholder !== null) return [textBlock(textPiece(ref.placeholder), mark)]
+        return keeps || !isSealed(LIMITS.grammar, ref.value) ? [otherBlock(ref.value)] : []
       }
       default:
         return []
@@ -119,6 +128,22 @@ function replyBlocks(turn: AssistantTurn, keeps: boolean, mark: Mark): Written<A
   })
   return endsInThinking(message, refs) ? [...blocks, textBlock(textPiece(NO_ANSWER), mark)] : blocks
 }
+
+/** A block with what the standard fields have no place for. */
+function withMore<Block extends AnthropicBlock>(written: Written<Block>, { kind, more }: FieldRef): Written<Block> {
+  const sent = sentMore(more, LIMITS.more[kind])
+  if (sent === null) return written
+  return {
+    block: { ...written.block, ...sent },
+    digest: () => followedBy(written.digest(), otherDigest(sent)),
+  }
+}
+
+/** A block of another kind, as the provider made it. */
+const otherBlock = (value: JsonObject): Written<AnthropicBlock> => ({
+  block: value as unknown as AnthropicBlock,
+  digest: () => otherDigest(value),
+})
 
 function thinkingBlock(
   { thinking_blocks }: AssistantTurn['message'],

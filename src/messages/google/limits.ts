@@ -1,7 +1,7 @@
 /** What Google's Gemini takes, before a word of it is written; readers of its replies use it too. */
 
 import type { AssistantMessage } from '../message.ts'
-import type { PartRef } from '../reply-parts.ts'
+import type { FieldRef } from '../reply-parts.ts'
 import { isWellFormed, isWhitespace } from '../text.ts'
 import { THINKING_KINDS, thinkingFirst } from '../thinking-parts.ts'
 import type { Limits } from '../turns.ts'
@@ -18,6 +18,8 @@ export const LIMITS: Limits = {
   order: thinkingFirst,
   callsLast: false,
   isSigned: (message, ref) => signatureOf(message, ref) !== null,
+  more: {},
+  pairOf: () => null,
   says: ({ texts, bound, message }) =>
     texts.length > 0 ||
     bound > 0 ||
@@ -31,7 +33,7 @@ export const thoughtsOf = ({ reply, thinking_blocks }: AssistantMessage) =>
   reply?.grammar === 'google' ? thinking_blocks : []
 
 /** The signature with which a part came, and goes back; null where it has none. */
-export function signatureOf(message: AssistantMessage, { kind, at }: PartRef): string | null {
+export function signatureOf(message: AssistantMessage, { kind, at }: FieldRef): string | null {
   const block = kind === 'thinking' ? thoughtsOf(message)[at] : undefined
   if (block === undefined || !('thinking' in block)) return null
   const { thinking, signature } = block

@@ -102,7 +102,7 @@ function replyParts(turn: AssistantTurn, keeps: boolean): Written<GooglePart>[] 
   const { refs, bound, message, calls, texts } = turn
   const parts = refs.flatMap((ref, place): Written<GooglePart>[] => {
     const { kind, at } = ref
-    const signature = keeps ? signatureOf(message, ref) : null
+    const signature = keeps && ref.kind !== 'other' ? signatureOf(message, ref) : null
     switch (kind) {
       case 'thinking':
         return thoughtPart(turn, at, signature)
@@ -114,6 +114,8 @@ function replyParts(turn: AssistantTurn, keeps: boolean): Written<GooglePart>[] 
         const call = calls[at]
         return call === undefined ? [] : [callPart(call, signature ?? (at === 0 ? NO_SIGNATURE : null))]
       }
+      case 'other':
+        return ref.placeholder === null ? [] : [textPart(textPiece(ref.placeholder))]
       default:
         return []
     }

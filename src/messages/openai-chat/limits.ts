@@ -1,7 +1,9 @@
 /** What OpenAI Chat Completions takes, before a word of it is written; readers of its replies use it too. */
 
 import { allOf } from '../reply-parts.ts'
+import { hasOwnParts } from '../parts-in-order.ts'
 import type { Limits } from '../turns.ts'
+import { KINDS } from './kinds.ts'
 
 export const LIMITS: Limits = {
   grammar: 'openai-chat',
@@ -12,7 +14,9 @@ export const LIMITS: Limits = {
   order: (_, counts) => allOf(counts, 'text', 'call'),
   callsLast: true,
   isSigned: () => false,
-  says: ({ texts }) => texts.length > 0,
+  more: { text: { type: 'text' }, call: { ...KINDS.tool_calls.more, type: 'text' } },
+  pairOf: () => null,
+  says: (turn) => turn.texts.length > 0 || hasOwnParts(turn),
   pauses: false,
   appends: true,
 }

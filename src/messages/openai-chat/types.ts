@@ -10,11 +10,18 @@ export interface ChatImage {
   readonly image_url: { readonly url: string }
 }
 
-export interface ChatToolCall {
-  readonly id: string
-  readonly type: 'function'
-  readonly function: { readonly name: string; readonly arguments: string }
-}
+export type ChatToolCall =
+  | {
+      readonly id: string
+      readonly type: 'function'
+      readonly function: { readonly name: string; readonly arguments: string }
+    }
+  /** A call in free text. */
+  | {
+      readonly id: string
+      readonly type: 'custom'
+      readonly custom: { readonly name: string; readonly input: string }
+    }
 
 export interface ChatSystemMessage {
   readonly role: 'system'
@@ -30,6 +37,7 @@ export interface ChatUserMessage {
 export interface ChatAssistantMessage {
   readonly role: 'assistant'
   readonly content?: string
+  readonly refusal?: string
   readonly tool_calls?: ChatToolCall[]
 }
 

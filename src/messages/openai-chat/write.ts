@@ -1,15 +1,18 @@
-/**
- * Writes neutral messages as OpenAI Chat Completions; nothing in this grammar is signed, so its digests only tell what
- * a reply saw.
- */
+/** Writes neutral messages as OpenAI Chat Completions, and proves of each reply that it stands behind what it saw. */
 
+import type { JsonObject } from '../../event/shapes.ts'
 import { argumentText } from '../arguments.ts'
+import { type Digest, followedBy } from '../digest.ts'
 import { urlOf } from '../images.ts'
+import { isSealed, sentMore } from '../kinds.ts'
 import type { NeutralMessage } from '../message.ts'
 import { moveImages } from '../moved-images.ts'
-import { isText, joinTexts, type Piece, pieceDigest, type TextPiece } from '../pieces.ts'
+import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
+import { otherDigest } from '../other-parts.ts'
 import { type Proof, startProof, type WriteOptions } from '../prefix.ts'
-import { type AssistantTurn, turnsOf } from '../turns.ts'
+import { wellFormed } from '../text.ts'
+import { textsOfPart } from '../thinking-parts.ts'
+import { type AssistantTurn, type Call, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Role } from '../written.ts'
 import { LIMITS } from './limits.ts'
 import type { ChatImage, ChatMessage, ChatText, ChatToolCall } from './types.ts'
@@ -44,8 +47,7 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
     if (turn.role === 'system') say('system', turn.texts, 'system')
     else if (turn.role === 'user') say('user', turn.pieces, 'user', turn.name)
     else {
-      proof.keeps(turn)
-      out.push(reply(turn, proof))
+      out.push(reply(turn, proof.keeps(turn), proof))
       const moved = moveImages(turn.results, () => true)
       for (const block of moved.results) {
         const content = joinTexts(block.pieces.filter(isText))
@@ -59,17 +61,54 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
   return out
 }
 
-function reply({ texts, calls }: AssistantTurn, proof: Proof): ChatMessage {
-  const tool_calls = calls.map(({ id, name, source }): ChatToolCall => {
-    return { id, type: 'function', function: { name, arguments: argumentText(source.arguments) } }
-  })
-  for (const block of texts) proof.add('assistant', { block, digest: () => pieceDigest(block) })
-  for (const block of calls) proof.add('assistant', { block, digest: () => callDigest(block) })
+/** A reply as one message: its words, its refusal, its calls, and the fields that its server added. */
+function reply(turn: AssistantTurn, keeps: boolean, proof: Proof): ChatMessage {
+  const { refs, bound, message, calls } = turn
+  const said: TextPiece[] = []
+  const refused: TextPiece[] = []
+  const tool_calls: ChatToolCall[] = []
+  const fields: JsonObject[] = []
+  const prove = (block: object, digest: () => Digest): void => proof.add('assistant', { block, digest })
+  for (const [place, ref] of refs.entries()) {
+    if (ref.kind === 'other') {
+      const { placeholder, value } = ref
+      if (placeholder !== null) {
+        const piece = textPiece(placeholder)
+        said.push(piece)
+        prove(piece, () => pieceDigest(piece))
+      } else if (keeps || !isSealed(LIMITS.grammar, value)) {
+        fields.push(value)
+        prove(value, () => otherDigest(value))
+      }
+      continue
+    }
+    const more = sentMore(ref.more, LIMITS.more[ref.kind])
+    const withMore = (digest: Digest): Digest =>
+      more === null ? digest : followedBy(digest, otherDigest(more))
+    const [part, call] = [message.content[ref.at], calls[ref.at]]
+    if (ref.kind === 'text' && part !== undefined) {
+      const pieces = textsOfPart(part, keeps && place < bound).filter(({ text }) => text !== '')
+      for (const piece of pieces) prove(piece, () => withMore(pieceDigest(piece)))
+      ;(more?.['type'] === 'refusal' ? refused : said).push(...pieces)
+    } else if (ref.kind === 'call' && call !== undefined) {
+      tool_calls.push(toolCall(call, more))
+      prove(call, () => withMore(callDigest(call)))
+    }
+  }
   return {
+    ...Object.assign({}, ...fields),
     role: 'assistant',
-    ...(texts.length === 0 ? {} : { content: joinTexts(texts) }),
+    ...(said.length === 0 ? {} : { content: joinTexts(said) }),
+    ...(refused.length === 0 ? {} : { refusal: joinTexts(refused) }),
     ...(tool_calls.length === 0 ? {} : { tool_calls }),
   }
+}
+
+function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatToolCall {
+  const { type, ...fields } = more ?? {}
+  return type === 'custom'
+    ? { ...fields, id, type, custom: { name, input: wellFormed(source.arguments) } }
+    : { ...fields, id, type: 'function', function: { name, arguments: argumentText(source.arguments) } }
 }
 
 const textPart = ({ text }: TextPiece): ChatText => ({ type: 'text', text })

@@ -2,9 +2,12 @@
 
 import type { ReasoningItemModel } from '../../event/shapes.ts'
 import type { AssistantMessage } from '../message.ts'
-import { allOf, type PartCounts, type PartRef } from '../reply-parts.ts'
+import { allOf, type FieldRef, type PartCounts } from '../reply-parts.ts'
 import { isWellFormed } from '../text.ts'
-import { type Limits, reasoningItems } from '../turns.ts'
+import { hasOwnParts, reasoningItems } from '../parts-in-order.ts'
+import type { Limits, PairHalf } from '../turns.ts'
+import { KINDS } from './kinds.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 
 const REASONING_ID = /^rs[a-zA-Z0-9_-]{0,62}$/
 
@@ -17,7 +20,9 @@ export const LIMITS: Limits = {
   order: reasoningThenCall,
   callsLast: false,
   isSigned: (message, { kind, at }) => kind === 'reasoning' && isSendable(reasoningItems(message)[at]),
-  says: ({ texts }) => texts.length > 0,
+  more: { text: KINDS.message.more, call: { ...KINDS.function_call.more, type: 'text', id: 'id' } },
+  pairOf,
+  says: (turn) => turn.texts.length > 0 || hasOwnParts(turn),
   pauses: false,
   appends: true,
 }
@@ -36,20 +41,37 @@ export function isSendable(item: ReasoningItemModel | undefined): boolean {
 /**
  * The model first reasons, then speaks, then calls: the text stands between the first call and the reasoning before it.
  */
-function reasoningThenCall(message: AssistantMessage, counts: PartCounts): PartRef[] {
+function reasoningThenCall(message: AssistantMessage, counts: PartCounts): FieldRef[] {
   const { tool_calls, responses_reasoning_item } = message
   const texts = allOf(counts, 'text')
-  const refs: PartRef[] = []
+  const refs: FieldRef[] = []
   let reasoning = 0
   const reason = (): void => {
-    refs.push({ kind: 'reasoning', at: reasoning })
+    refs.push({ kind: 'reasoning', at: reasoning, more: null })
     reasoning += 1
   }
   if (responses_reasoning_item !== null) reason()
   for (const [at, call] of tool_calls.entries()) {
     if (call.responses_reasoning_item !== null) reason()
     if (at === 0) refs.push(...texts)
-    refs.push({ kind: 'call', at })
+    refs.push({ kind: 'call', at, more: null })
   }
   return tool_calls.length === 0 ? [...refs, ...texts] : refs
 }
+
+/** A call of the provider's own and its output have an id in common; where that is null, they need not be matched. */
+function pairOf({ type, call_id }: JsonObject): PairHalf | null {
+  const call = typeof type === 'string' ? PAIRS.get(type) : undefined
+  if (call === undefined || typeof call_id !== 'string') return null
+  return { half: call === type ? 'call' : 'result', id: `${call} ${call_id}` }
+}
+
+const PAIRS: ReadonlyMap<string, string> = new Map(
+  ['program', 'tool_search', 'shell_call', 'apply_patch_call'].flatMap((name): [string, string][] => {
+    const call = name === 'tool_search' ? 'tool_search_call' : name
+    return [
+      [call, call],
+      [`${name}_output`, call],
+    ]
+  }),
+)

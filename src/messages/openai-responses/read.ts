@@ -3,7 +3,7 @@
  * they came.
  */
 
-import type { JsonObject, ReasoningItemModel } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import { asJson, type Found, moreOf, objectOf, objectsOf, stringOf, textOfInput, usageOf } from '../found.ts'
 import {
   CUT_OFF,
@@ -14,6 +14,7 @@ import {
   type ReplyPart,
 } from '../reply-events.ts'
 import { LIMITS } from './limits.ts'
+import { reasoningOf } from './reasoning.ts'
 
 /** A whole reply, as the `openai` package gives it; what else it holds is read where it is there. */
 export interface ResponsesReply {
@@ -49,7 +50,9 @@ export function fromOpenAIResponses(reply: ResponsesReply, options: ReadOptions 
       stopReason: reason || stringOf(found['status']),
       usage: usageOf(found['usage']),
       reasoning: '',
-      parts: items.flatMap((item, at) => partsOf(item, isCutOff && at === items.length - 1)),
+      parts: items.flatMap((item, at) =>
+        partsOf(item, isCutOff && at === items.length - 1, items[at - 1]?.['type'] === 'message'),
+      ),
       ending,
     },
     LIMITS,
@@ -75,10 +78,10 @@ function endingOf(reply: Found, reason: string, items: readonly Found[]): ReplyO
   }
 }
 
-function partsOf(item: Found, isCutOff: boolean): ReplyPart[] {
+function partsOf(item: Found, isCutOff: boolean, isNext: boolean): ReplyPart[] {
   switch (item['type']) {
     case 'message':
-      return objectsOf(item['content']).map((part, at) => messagePart(part, at === 0 ? item : {}))
+      return messageParts(item, isNext)
     case 'reasoning':
       return [
         {
@@ -101,8 +104,8 @@ function partsOf(item: Found, isCutOff: boolean): ReplyPart[] {
           item: isCustom ? null : stringOf(item['id']) || null,
           unfit: isCustom ? 'calls of custom tools are not supported' : wasCutOff ? CUT_OFF : null,
           more: isCustom
-            ? moreOf(item, 'call_id', 'name', 'input', 'status')
-            : moreOf(item, 'type', 'id', 'call_id', 'name', 'arguments', 'status'),
+            ? moreOf(item, 'call_id', 'name', 'input', 'status', ...direct(item))
+            : moreOf(item, 'type', 'id', 'call_id', 'name', 'arguments', 'status', ...direct(item)),
         },
       ]
     }
@@ -111,27 +114,36 @@ function partsOf(item: Found, isCutOff: boolean): ReplyPart[] {
   }
 }
 
-/** A part of a message; what the message itself has more stands with its first one. */
-function messagePart(part: Found, message: Found): ReplyPart {
+/**
+ * The parts of a message. What the message itself has more stands with its first one: its phase, and where its words
+ * alone would not give it back, or would be one with those of the message before it, its id too.
+ */
+function messageParts(item: Found, isNext: boolean): ReplyPart[] {
+  const parts = objectsOf(item['content'])
+  const inner = parts.map((part) =>
+    part['type'] === 'refusal' ? { type: 'refusal' } : moreOf(part, 'type', 'text', 'logprobs'),
+  )
+  const isPlain = !isNext && parts.length === 1 && inner[0] === null && item['status'] !== 'incomplete'
+  const outer = moreOf(
+    item,
+    'type',
+    'role',
+    'content',
+    ...(isPlain ? ['id'] : []),
+    ...(item['status'] === 'incomplete' ? [] : ['status']),
+  )
+  return parts.map((part, at) => messagePart(part, joined(at === 0 ? outer : null, inner[at] ?? null)))
+}
+
+function messagePart(part: Found, more: JsonObject | null): ReplyPart {
   const { type, text, refusal } = part
-  const outer = moreOf(message, 'type', 'id', 'role', 'status', 'content')
-  if (type === 'output_text' && typeof text === 'string')
-    return { is: 'text', text, more: joined(outer, moreOf(part, 'type', 'text', 'logprobs')) }
-  if (type === 'refusal' && typeof refusal === 'string')
-    return { is: 'text', text: refusal, more: { ...outer, type } }
+  if (type === 'output_text' && typeof text === 'string') return { is: 'text', text, more }
+  if (type === 'refusal' && typeof refusal === 'string') return { is: 'text', text: refusal, more }
   return { is: 'other', value: asJson(part) }
 }
 
 const joined = (outer: JsonObject | null, inner: JsonObject | null): JsonObject | null =>
   outer === null ? inner : { ...outer, ...inner }
 
-function reasoningOf(item: Found): ReasoningItemModel {
-  const { id, encrypted_content } = item
-  const content = objectsOf(item['content']).map(({ text }) => stringOf(text))
-  return {
-    ...(typeof id === 'string' ? { id } : {}),
-    summary: objectsOf(item['summary']).map(({ text }) => stringOf(text)),
-    ...(content.length === 0 ? {} : { content }),
-    ...(typeof encrypted_content === 'string' ? { encrypted_content } : {}),
-  }
-}
+/** That the model itself has called is the default, which goes without saying. */
+const direct = (item: Found): string[] => (objectOf(item['caller'])['type'] === 'direct' ? ['caller'] : [])

@@ -24,11 +24,28 @@ export interface ResponsesDeveloperMessage {
   readonly content: ResponsesText[]
 }
 
-/** A reply in the short form, its text as a string: the long form needs an id that the log does not have. */
+export type ResponsesPhase = 'commentary' | 'final_answer'
+
+/** What the model says in the short form, its text as a string: the long form needs an id. */
 export interface ResponsesAssistantMessage {
   readonly type: 'message'
   readonly role: 'assistant'
   readonly content: string
+  readonly phase?: ResponsesPhase
+}
+
+export type ResponsesOutputPart =
+  | { readonly type: 'output_text'; readonly text: string; readonly annotations: never[] }
+  | { readonly type: 'refusal'; readonly refusal: string }
+
+/** What the model says in the form that it came in, where the short one would lose something. */
+export interface ResponsesOutputMessage {
+  readonly type: 'message'
+  readonly id: string
+  readonly role: 'assistant'
+  readonly status: 'completed' | 'incomplete'
+  readonly content: ResponsesOutputPart[]
+  readonly phase?: ResponsesPhase
 }
 
 export interface ResponsesReasoning {
@@ -46,6 +63,21 @@ export interface ResponsesFunctionCall {
   readonly arguments: string
 }
 
+/** A call in free text. */
+export interface ResponsesCustomCall {
+  readonly type: 'custom_tool_call'
+  readonly id?: string
+  readonly call_id: string
+  readonly name: string
+  readonly input: string
+}
+
+export interface ResponsesCustomCallOutput {
+  readonly type: 'custom_tool_call_output'
+  readonly call_id: string
+  readonly output: string | (ResponsesText | ResponsesImage)[]
+}
+
 export interface ResponsesFunctionCallOutput {
   readonly type: 'function_call_output'
   readonly call_id: string
@@ -57,9 +89,12 @@ export type ResponsesItem =
   | ResponsesUserMessage
   | ResponsesDeveloperMessage
   | ResponsesAssistantMessage
+  | ResponsesOutputMessage
   | ResponsesReasoning
   | ResponsesFunctionCall
   | ResponsesFunctionCallOutput
+  | ResponsesCustomCall
+  | ResponsesCustomCallOutput
 
 /** The part of a Responses request that comes from the log. */
 export interface ResponsesRequest {

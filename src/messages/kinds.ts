@@ -1,0 +1,136 @@
+/**
+ * What becomes of each kind of content that a provider's grammar has: one table a grammar says it, and readers,
+ * writers and tests read it there.
+ */
+
+import type { Grammar } from '../event/reply.ts'
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import { isObject } from '../event/json.ts'
+import { jsonOf } from './other-parts.ts'
+import { KINDS as ANTHROPIC } from './anthropic/kinds.ts'
+import { KINDS as CHAT } from './openai-chat/kinds.ts'
+import { KINDS as RESPONSES } from './openai-responses/kinds.ts'
+
+/** What a field must hold for the provider to take the part: `id` is a text of letters, digits, `_` and `-`. */
+export type Need = 'id' | 'text' | 'object' | 'objects' | 'any'
+
+/** What becomes of a kind of content. */
+export interface Kind {
+  /**
+   * `standard`: it is in the fields that all events have. `call`: it is read as a call, and goes back in its own form.
+   * `part`: it is kept whole in the reply's record, and goes back as it came. `words`: kept whole too, but the provider
+   * does not take it back, so its words go.
+   */
+  readonly in: 'standard' | 'call' | 'part' | 'words'
+  /** Who says it. */
+  readonly side: 'assistant' | 'user' | 'both'
+  /** The fields without which it is not sent. */
+  readonly needs?: Readonly<Record<string, Need>>
+  /** The fields that help a model which is told of it in words. */
+  readonly says?: readonly string[]
+  /** The field whose text only the provider can make: where it is there, the part is signed. */
+  readonly signed?: string
+  /** True where it is reasoning, which no other provider is told of. */
+  readonly isThought?: true
+  /** Fields beside the standard ones that go back too. */
+  readonly more?: Readonly<Record<string, Need>>
+}
+
+export type Kinds = Readonly<Record<string, Kind>>
+
+const TABLES: Readonly<Partial<Record<Grammar, Kinds>>> = {
+  anthropic: ANTHROPIC,
+  'openai-chat': CHAT,
+  'openai-responses': RESPONSES,
+}
+
+/** How long the words of a placeholder may be, in UTF-16 units. */
+const WORDS = 400
+
+/** The name of a part's kind: its `type`, or where the grammar gives it none the field that it stands in. */
+export function kindName(value: JsonObject): string {
+  const { type } = value
+  return typeof type === 'string' ? type : (Object.keys(value)[0] ?? '')
+}
+
+const isTyped = ({ type }: JsonObject): boolean => typeof type === 'string'
+
+/** What the table of a grammar says of a kind; null where it does not know it. O(1). */
+export function kindOf(grammar: unknown, name: string): Kind | null {
+  const table = typeof grammar === 'string' && Object.hasOwn(TABLES, grammar) ? TABLES[grammar as Grammar] : undefined
+  return table !== undefined && Object.hasOwn(table, name) ? (table[name] ?? null) : null
+}
+
+/**
+ * Whether a part that was kept whole can go back to the provider that made it: its kind is known to be taken, it has
+ * what the kind must have, and it is text that has bytes. O(size) the first time.
+ */
+export function isReturnable(grammar: Grammar, value: JsonObject): boolean {
+  const kind = kindOf(grammar, kindName(value))
+  if (kind === null || kind.in === 'words' || kind.side === 'user') return false
+  const { needs = {} } = kind
+  // In Chat Completions a part is one field of the message, in the others it names its type itself.
+  const isFormed = grammar === 'openai-chat' ? Object.keys(value).join() === kindName(value) : isTyped(value)
+  return isFormed && isSound(value) && Object.entries(needs).every(([field, need]) => HOLDS[need](value[field]))
+}
+
+const HOLDS: Readonly<Record<Need, (value: JsonValue | undefined) => boolean>> = {
+  id: (value) => typeof value === 'string' && /^[a-zA-Z0-9_-]{1,128}$/.test(value),
+  text: (value) => typeof value === 'string',
+  object: isObject,
+  objects: (value) => Array.isArray(value) && value.every((each: JsonValue) => isObject(each)),
+  any: (value) => value !== undefined,
+}
+
+/** What goes back of the fields that a part has beside the standard ones; null where nothing does. O(size). */
+export function sentMore(more: JsonObject | null, takes: Kind['more'] = {}): JsonObject | null {
+  if (more === null) return null
+  const entries = Object.entries(more).filter(([field, value]) => {
+    const need = Object.hasOwn(takes, field) ? takes[field] : undefined
+    return need !== undefined && HOLDS[need](value) && isSound({ field: value })
+  })
+  return entries.length === 0 ? null : Object.fromEntries(entries)
+}
+
+/** A mark of the cache is the request's own, and counted there. */
+const isSound = (value: JsonObject): boolean => jsonOf(value)?.includes('"cache_control"') === false
+
+/** Whether a part is one that its provider has signed or sealed. O(1). */
+export function isSealed(grammar: Grammar, value: JsonObject): boolean {
+  const field = kindOf(grammar, kindName(value))?.signed
+  const seal = field === undefined ? undefined : value[field]
+  return seal !== undefined && seal !== null && seal !== '' && isReturnable(grammar, value)
+}
+
+/**
+ * The words that stand for a part where it cannot be sent: its kind by name, and behind it what of it helps a model.
+ * Null for reasoning, which is for its own provider only. Depends on the part alone. O(size).
+ * @example
+ * replyPlaceholder('openai-responses', { type: 'file_search_call', queries: ['oak'] }) // '[file_search_call: ["oak"]]'
+ */
+export function replyPlaceholder(grammar: unknown, value: JsonObject): string | null {
+  const name = kindName(value)
+  const kind = kindOf(grammar, name)
+  // Of an unknown field nothing tells whether it is content at all.
+  if (kind?.isThought === true || (kind === null && !isTyped(value))) return null
+  const { [name]: inner } = value
+  const holder = isTyped(value) ? value : isObject(inner) ? inner : {}
+  const words = (kind?.says ?? []).flatMap((field) => wordsOf(holder[field])).join(' ')
+  const label = /^[\w.-]{1,64}$/.test(name) ? name : 'content'
+  return words === '' ? `[${label}]` : `[${label}: ${clipped(words)}]`
+}
+
+/** An id, a name or a text as it is, all else as JSON. */
+function wordsOf(value: JsonValue | undefined): string[] {
+  if (value === null || value === undefined || value === '') return []
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object') return [String(value)]
+  const json = jsonOf(value) === null ? '{}' : JSON.stringify(value, withoutSeals)
+  return json === '{}' || json === '[]' ? [] : [json]
+}
+
+/** What only its provider can read helps no other. */
+const withoutSeals = (key: string, value: unknown): unknown =>
+  key.startsWith('encrypted_') || key === 'signature' ? undefined : value
+
+const clipped = (words: string): string => (words.length <= WORDS ? words : `${words.slice(0, WORDS)}…`)

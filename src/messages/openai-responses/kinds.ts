@@ -1,0 +1,65 @@
+/** What becomes of each kind of item of OpenAI Responses. */
+
+import type { Kinds } from '../kinds.ts'
+
+const PART = { in: 'part', side: 'assistant' } as const
+const CALL = { in: 'call', side: 'assistant' } as const
+
+export const KINDS = {
+  message: { in: 'standard', side: 'both', more: { id: 'id', phase: 'text', status: 'text', annotations: 'objects', type: 'text' } },
+  reasoning: {
+    in: 'standard',
+    side: 'assistant',
+    needs: { id: 'id', summary: 'objects' },
+    signed: 'encrypted_content',
+    isThought: true,
+  },
+  function_call: { in: 'standard', side: 'assistant', more: { caller: 'object', namespace: 'text' } },
+  custom_tool_call: CALL,
+  file_search_call: { ...PART, needs: { id: 'id', queries: 'any', status: 'text' }, says: ['queries'] },
+  web_search_call: { ...PART, needs: { id: 'id', action: 'object', status: 'text' }, says: ['action'] },
+  code_interpreter_call: {
+    ...PART,
+    needs: { id: 'id', container_id: 'text', status: 'text', code: 'any', outputs: 'any' },
+    says: ['code', 'outputs'],
+  },
+  image_generation_call: {
+    ...PART,
+    needs: { id: 'id', status: 'text', result: 'any' },
+    says: ['revised_prompt'],
+  },
+  mcp_list_tools: { ...PART, needs: { id: 'id', server_label: 'text', tools: 'objects' }, says: ['server_label'] },
+  mcp_call: {
+    ...PART,
+    needs: { id: 'id', server_label: 'text', name: 'text', arguments: 'text' },
+    says: ['name', 'arguments', 'output', 'error'],
+  },
+  mcp_approval_request: {
+    ...PART,
+    needs: { id: 'id', server_label: 'text', name: 'text', arguments: 'text' },
+    says: ['name', 'arguments'],
+  },
+  program: {
+    ...PART,
+    needs: { id: 'id', call_id: 'id', code: 'text', fingerprint: 'text' },
+    says: ['code'],
+  },
+  program_output: {
+    ...PART,
+    needs: { id: 'id', call_id: 'id', result: 'text', status: 'text' },
+    says: ['result'],
+  },
+  tool_search_call: { ...PART, needs: { arguments: 'any' }, says: ['arguments'] },
+  tool_search_output: { ...PART, needs: { tools: 'objects' } },
+  compaction: { ...PART, needs: { encrypted_content: 'text' }, signed: 'encrypted_content' },
+  computer_call: { ...PART, needs: { id: 'id', call_id: 'id', status: 'text' }, says: ['action', 'actions'] },
+  local_shell_call: { ...PART, needs: { id: 'id', call_id: 'id', action: 'object' }, says: ['action'] },
+  shell_call: { ...PART, needs: { call_id: 'id', action: 'object' }, says: ['action'] },
+  shell_call_output: { ...PART, needs: { call_id: 'id', output: 'objects' }, says: ['output'] },
+  apply_patch_call: {
+    ...PART,
+    needs: { call_id: 'id', operation: 'object', status: 'text' },
+    says: ['operation'],
+  },
+  apply_patch_call_output: { ...PART, needs: { call_id: 'id', status: 'text' }, says: ['status', 'output'] },
+} as const satisfies Kinds

@@ -1,0 +1,57 @@
+/**
+ * Holds the calls of a provider's own tools together with their results, since it refuses either without the other:
+ * where a history has lost one of them, words stand for both.
+ */
+
+import { signedOf, unsent, wordsOf } from './parts-in-order.ts'
+import type { OtherRef } from './reply-parts.ts'
+import type { AssistantTurn, Limits, Turn } from './turns.ts'
+
+/**
+ * The turns with a placeholder for each half of a pair whose other half is not where its provider looks for it: behind
+ * it in the same reply, or in one that goes on with it because that was paused or waited for results. A reply at the
+ * end that still waits keeps its calls. O(parts).
+ */
+export function pairParts(turns: readonly Turn[], limits: Limits): readonly Turn[] {
+  /** The calls that wait for a result, in the replies that go on with each other. */
+  let open = new Map<string, OtherRef>()
+  const used = new Set<string>()
+  const lost = new Set<OtherRef>()
+  const lose = (): void => {
+    for (const call of open.values()) lost.add(call)
+    open = new Map()
+  }
+  let waits = false
+  for (const turn of turns) {
+    if (turn.role !== 'assistant') {
+      lose()
+      waits = false
+      continue
+    }
+    for (const ref of turn.refs) {
+      const pair = ref.kind === 'other' && ref.placeholder === null ? limits.pairOf(ref.value) : null
+      if (ref.kind !== 'other' || pair === null) continue
+      const { half, id } = pair
+      if (half === 'result') {
+        if (!open.delete(id)) lost.add(ref)
+      } else if (used.has(id)) lost.add(ref)
+      else {
+        used.add(id)
+        open.set(id, ref)
+      }
+    }
+    waits = true
+  }
+  // At the end a reply waits that was paused, or whose own calls have their results.
+  if (!waits) lose()
+  return lost.size === 0 ? turns : turns.map((turn) => (turn.role === 'assistant' ? without(turn, lost, limits) : turn))
+}
+
+function without(turn: AssistantTurn, lost: ReadonlySet<OtherRef>, limits: Limits): AssistantTurn {
+  const { message, refs } = turn
+  if (!refs.some((ref) => ref.kind === 'other' && lost.has(ref))) return turn
+  const said = refs.flatMap((ref) =>
+    ref.kind === 'other' && lost.has(ref) ? unsent(ref, limits.grammar) : [ref],
+  )
+  return { ...turn, ...signedOf(message, said, limits), texts: wordsOf(message, said) }
+}
