@@ -57,7 +57,8 @@ const isTyped = ({ type }: JsonObject): boolean => typeof type === 'string'
 
 /** What the table of a grammar says of a kind; null where it does not know it. O(1). */
 export function kindOf(grammar: unknown, name: string): Kind | null {
-  const table = typeof grammar === 'string' && Object.hasOwn(TABLES, grammar) ? TABLES[grammar as Grammar] : undefined
+  const table =
+    typeof grammar === 'string' && Object.hasOwn(TABLES, grammar) ? TABLES[grammar as Grammar] : undefined
   return table !== undefined && Object.hasOwn(table, name) ? (table[name] ?? null) : null
 }
 
@@ -71,7 +72,9 @@ export function isReturnable(grammar: Grammar, value: JsonObject): boolean {
   const { needs = {} } = kind
   // In Chat Completions a part is one field of the message, in the others it names its type itself.
   const isFormed = grammar === 'openai-chat' ? Object.keys(value).join() === kindName(value) : isTyped(value)
-  return isFormed && isSound(value) && Object.entries(needs).every(([field, need]) => HOLDS[need](value[field]))
+  return (
+    isFormed && isSound(value) && Object.entries(needs).every(([field, need]) => HOLDS[need](value[field]))
+  )
 }
 
 const HOLDS: Readonly<Record<Need, (value: JsonValue | undefined) => boolean>> = {

@@ -44,7 +44,9 @@ export function pairParts(turns: readonly Turn[], limits: Limits): readonly Turn
   }
   // At the end a reply waits that was paused, or whose own calls have their results.
   if (!waits) lose()
-  return lost.size === 0 ? turns : turns.map((turn) => (turn.role === 'assistant' ? without(turn, lost, limits) : turn))
+  return lost.size === 0
+    ? turns
+    : turns.map((turn) => (turn.role === 'assistant' ? without(turn, lost, limits) : turn))
 }
 
 function without(turn: AssistantTurn, lost: ReadonlySet<OtherRef>, limits: Limits): AssistantTurn {

@@ -1,11 +1,6 @@
 /** Puts the parts of a reply into the standard fields, and keeps the order in which they came. */
 
-import type {
-  JsonObject,
-  ReasoningItemModel,
-  RedactedThinkingBlock,
-  ThinkingBlock,
-} from '../event/shapes.ts'
+import type { JsonObject, ReasoningItemModel, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
 import type { ReplyCall, ReplyPart, ReplyReasoning } from './reply-events.ts'
 import type { FieldRef } from './reply-parts.ts'
 

@@ -62,7 +62,8 @@ export const allOf = (counts: PartCounts, ...kinds: readonly PartKind[]): FieldR
 
 /** Whether a record holds a part that no standard field holds. O(parts). */
 export const hasOthers = (parts: unknown): boolean =>
-  Array.isArray(parts) && parts.some((part: unknown) => isObject(part as JsonValue) && Object.hasOwn(part as object, 'other'))
+  Array.isArray(parts) &&
+  parts.some((part: unknown) => isObject(part as JsonValue) && Object.hasOwn(part as object, 'other'))
 
 function refOf(part: JsonValue, index: number): FieldRef | OtherRef | null {
   if (!isObject(part)) return null

@@ -253,7 +253,9 @@ describe('recorded replies of Anthropic', () => {
       const blocks = reply['content'] as Record<string, unknown>[]
       const calls = blocks.filter(({ type }) => type === 'tool_use')
       const sent = [...blocks.filter(({ type }) => type !== 'tool_use'), ...calls].map((block) =>
-        block['type'] === 'text' ? { ...block, text: trimTrailing(String(block['text'])) } : withoutDirect(block),
+        block['type'] === 'text'
+          ? { ...block, text: trimTrailing(String(block['text'])) }
+          : withoutDirect(block),
       )
       expect(sentAgain(reply), file).toEqual(sent)
     }

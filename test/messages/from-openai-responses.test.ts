@@ -129,7 +129,8 @@ describe('recorded replies of OpenAI Responses', () => {
       const { events } = fromOpenAIResponses(reply as never)
       const { input } = toOpenAIResponses(toMessages(replay(events), { pending: { close: 'x' } }))
       const sent = input.filter(
-        (item) => item.type !== 'function_call_output' && (item.type !== 'message' || item.role === 'assistant'),
+        (item) =>
+          item.type !== 'function_call_output' && (item.type !== 'message' || item.role === 'assistant'),
       )
       if (output.some(({ type, encrypted_content }) => type === 'reasoning' && !encrypted_content)) continue
       whole += 1
@@ -143,7 +144,8 @@ describe('recorded replies of OpenAI Responses', () => {
 function bare(item: Record<string, unknown>): object {
   const { status: _, content, caller, ...rest } = item
   const isDirect = (caller as { type?: string } | undefined)?.type === 'direct'
-  if (item['type'] === 'function_call') return { ...rest, ...(caller === undefined || isDirect ? {} : { caller }) }
+  if (item['type'] === 'function_call')
+    return { ...rest, ...(caller === undefined || isDirect ? {} : { caller }) }
   if (item['type'] === 'reasoning') return rest
   if (item['type'] !== 'message') return item
   const [{ text }] = content as [{ text: string }]

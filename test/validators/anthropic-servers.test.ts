@@ -14,7 +14,10 @@ const called = { ...call('a'), caller: { type: 'code_execution_20250825', tool_i
 const good: Good[] = [
   { name: 'a search and what it found', request: ask(user, assistant(search, found, text('Oak.')), user) },
   { name: 'a tool of an MCP server', request: ask(user, assistant(asked, told), user) },
-  { name: 'a search of a reply that waits', request: ask(user, assistant(search, call('a')), from(result('a'))) },
+  {
+    name: 'a search of a reply that waits',
+    request: ask(user, assistant(search, call('a')), from(result('a'))),
+  },
   {
     name: 'a result in the reply that goes on',
     request: ask(user, assistant(search, called), from(result('a')), assistant(found, text('Oak.')), user),
@@ -48,7 +51,11 @@ const broken: Broken[] = [
     request: ask(user, assistant(search, found, search, found), user),
     breaks: ['server-call-once'],
   },
-  { name: 'a caller that is not there', request: ask(user, assistant(called), from(result('a')), done), breaks: ['caller-known'] },
+  {
+    name: 'a caller that is not there',
+    request: ask(user, assistant(called), from(result('a')), done),
+    breaks: ['caller-known'],
+  },
 ]
 
 testTables({ validate: (request) => validateAnthropic(request), rules: serverRules, good, broken })

@@ -41,7 +41,8 @@ export const serverRules: readonly Rule<View>[] = [
       for (const block of blocksOf(messages)) {
         if (block.type === 'server_tool_use') seen.add(block.body['id'])
         const { tool_id } = asObject(block.body['caller'])
-        if (tool_id !== undefined && !seen.has(tool_id)) yield { path: `${block.path}.caller`, message: 'unknown' }
+        if (tool_id !== undefined && !seen.has(tool_id))
+          yield { path: `${block.path}.caller`, message: 'unknown' }
       }
     },
   },
@@ -66,7 +67,8 @@ function pairFindings(messages: readonly Message[]): (Finding & { readonly half:
       const pair = serverPair(block)
       if (pair === null) continue
       if (pair.call) open.set(pair.id, block.path)
-      else if (!open.delete(pair.id)) out.push({ half: 'result', path: block.path, message: 'without a call' })
+      else if (!open.delete(pair.id))
+        out.push({ half: 'result', path: block.path, message: 'without a call' })
     }
   }
   return out

@@ -130,7 +130,10 @@ function replyBlocks(turn: AssistantTurn, keeps: boolean, mark: Mark): Written<A
 }
 
 /** A block with what the standard fields have no place for. */
-function withMore<Block extends AnthropicBlock>(written: Written<Block>, { kind, more }: FieldRef): Written<Block> {
+function withMore<Block extends AnthropicBlock>(
+  written: Written<Block>,
+  { kind, more }: FieldRef,
+): Written<Block> {
   const sent = sentMore(more, LIMITS.more[kind])
   if (sent === null) return written
   return {

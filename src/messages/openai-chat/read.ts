@@ -41,7 +41,10 @@ export function fromOpenAIChat(reply: ChatReply, options: ReadOptions = {}): Rep
   const parts: ReplyPart[] = [
     ...(typeof content === 'string' ? textPart(content) : objectsOf(content).flatMap(contentPart)),
     ...(typeof refusal === 'string' ? refusalPart(refusal) : []),
-    ...Object.entries(more ?? {}).map(([field, value]) => ({ is: 'other' as const, value: { [field]: value } })),
+    ...Object.entries(more ?? {}).map(([field, value]) => ({
+      is: 'other' as const,
+      value: { [field]: value },
+    })),
     ...calls.map((call, at) => callPart(call, ending?.type === 'truncated' && at === calls.length - 1)),
   ]
   return replyEvents(

@@ -6,7 +6,11 @@ const PART = { in: 'part', side: 'assistant' } as const
 const CALL = { in: 'call', side: 'assistant' } as const
 
 export const KINDS = {
-  message: { in: 'standard', side: 'both', more: { id: 'id', phase: 'text', status: 'text', annotations: 'objects', type: 'text' } },
+  message: {
+    in: 'standard',
+    side: 'both',
+    more: { id: 'id', phase: 'text', status: 'text', annotations: 'objects', type: 'text' },
+  },
   reasoning: {
     in: 'standard',
     side: 'assistant',
@@ -28,7 +32,11 @@ export const KINDS = {
     needs: { id: 'id', status: 'text', result: 'any' },
     says: ['revised_prompt'],
   },
-  mcp_list_tools: { ...PART, needs: { id: 'id', server_label: 'text', tools: 'objects' }, says: ['server_label'] },
+  mcp_list_tools: {
+    ...PART,
+    needs: { id: 'id', server_label: 'text', tools: 'objects' },
+    says: ['server_label'],
+  },
   mcp_call: {
     ...PART,
     needs: { id: 'id', server_label: 'text', name: 'text', arguments: 'text' },

@@ -25,7 +25,11 @@ import type {
   ResponsesReasoning,
 } from './types.ts'
 
-const ID_FORM = { message: /^msg[a-zA-Z0-9_-]{0,61}$/, function: /^fc[a-zA-Z0-9_-]{0,62}$/, custom: /^ctc[a-zA-Z0-9_-]{0,61}$/ }
+const ID_FORM = {
+  message: /^msg[a-zA-Z0-9_-]{0,61}$/,
+  function: /^fc[a-zA-Z0-9_-]{0,62}$/,
+  custom: /^ctc[a-zA-Z0-9_-]{0,61}$/,
+}
 
 /** A text, and what it has beside its words. */
 interface Said {
@@ -105,7 +109,9 @@ const ANY = /^[a-zA-Z0-9_-]{1,64}$/
 function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
   const { kind, at } = ref
   if (kind === 'other')
-    return ref.placeholder !== null || (ref.value['type'] !== 'reasoning' && !isSealed(LIMITS.grammar, ref.value))
+    return (
+      ref.placeholder !== null || (ref.value['type'] !== 'reasoning' && !isSealed(LIMITS.grammar, ref.value))
+    )
   const part = content[at]
   return kind === 'call' || (kind === 'text' && part !== undefined && textsOf([part]).length > 0)
 }
@@ -179,8 +185,15 @@ function callItem(
   return {
     block: isCustom
       ? { type, ...item, call_id, name, input: wellFormed(source.arguments), ...fields }
-      : { type: 'function_call', ...item, call_id, name, arguments: argumentText(source.arguments), ...fields },
-    digest: () => (more === null ? digest() : followedBy(digest(), otherDigest({ type: type ?? '', ...fields }))),
+      : {
+          type: 'function_call',
+          ...item,
+          call_id,
+          name,
+          arguments: argumentText(source.arguments),
+          ...fields,
+        },
+    digest: () =>
+      more === null ? digest() : followedBy(digest(), otherDigest({ type: type ?? '', ...fields })),
   }
 }
-
