@@ -1,6 +1,7 @@
 /** Shows the state of a recording. */
 
 import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } from '../../index.ts'
+import { usageTotals } from '../../context/index.ts'
 import { listLeaves } from '../../state/index.ts'
 import { type Recording, titleOf } from '../input/recording.ts'
 import { describeEntry, describeEvent } from './describe.ts'
@@ -52,6 +53,8 @@ export function* stateRows(page: Page, state: State): IterableIterator<string> {
   yield row('events', log.entries.length === 0 ? 'none' : fit(`${count}: ${kindCounts(state)}`, room))
   yield row('branches', String(listLeaves(state).length))
   yield row('view', counted(branch.view.length, 'event'))
+  const tokens = tokensText(state)
+  if (tokens !== null) yield row('tokens', fit(tokens, room))
   const open = listPendingCalls(state)
   if (open.length === 0) yield row('pending', 'none')
   for (const [index, { entry }] of open.slice(0, LISTED).entries()) {
@@ -97,4 +100,14 @@ export function* repairRows({ paint, columns }: Page, repairs: readonly Repair[]
     yield `${paint('dim', lead)}${paint('warn', pad(what, REPAIR_WIDTH))}  ${fit(detail, columns - lead.length - REPAIR_WIDTH - 2)}`
   }
   if (repairs.length > LISTED) yield `  and ${repairs.length - LISTED} more: colloquy check shows them all`
+}
+
+/** What the model was sent and gave, where the log tells it. */
+function tokensText(state: State): string | null {
+  const { prompt_tokens, completion_tokens, cache_read_tokens, cost } = usageTotals(state)
+  if (prompt_tokens + completion_tokens + cost === 0) return null
+  const text = (count: number): string => count.toLocaleString('en')
+  const cached = cache_read_tokens === 0 ? '' : ` (${text(cache_read_tokens)} from a cache)`
+  const price = cost === 0 ? '' : `, cost ${cost.toLocaleString('en', { maximumFractionDigits: 4 })}`
+  return `${text(prompt_tokens)} in${cached}, ${text(completion_tokens)} out${price}`
 }
