@@ -54,9 +54,6 @@ export function tokensOfReply(usage: JsonObject): TokenCounts {
   const all = [usage, ...apart]
   const sum = (count: (usage: JsonObject) => number): number =>
     all.reduce((total, each) => finite(total + count(each)), 0)
-  // These two stand beside the input of Anthropic, and within that of all others.
-  const read = (each: JsonObject): number => amount(each['cache_read_input_tokens'])
-  const written = (each: JsonObject): number => amount(each['cache_creation_input_tokens'])
   const cache_read_tokens = sum((each) => read(each) || first(each, CACHE_READ))
   const cache_write_tokens = sum((each) => written(each) || first(each, CACHE_WRITE))
   return {
@@ -71,6 +68,10 @@ export function tokensOfReply(usage: JsonObject): TokenCounts {
     context_window: 0,
   }
 }
+
+/** What Anthropic's cache gave and took: these two stand beside its input, where all others count them within. */
+const read = (usage: JsonObject): number => amount(usage['cache_read_input_tokens'])
+const written = (usage: JsonObject): number => amount(usage['cache_creation_input_tokens'])
 
 function first(usage: JsonObject, paths: readonly string[]): number {
   for (const path of paths) {

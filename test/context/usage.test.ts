@@ -202,7 +202,7 @@ const sumOf = (all: readonly TokenCounts[]): TokenCounts => {
     cache_read_tokens: sum('cache_read_tokens'),
     cache_write_tokens: sum('cache_write_tokens'),
     reasoning_tokens: sum('reasoning_tokens'),
-    context_window: 0,
+    context_window: Math.max(0, ...all.map(({ context_window }) => context_window)),
   }
 }
 
@@ -245,13 +245,8 @@ const saidReply = fc.record({
   everywhere: fc.boolean(),
 })
 
-const countsIn = ({
-  cost: _,
-  cache_hit_rate: __,
-  by_id: ___,
-  by_model: ____,
-  ...counts
-}: Usage): TokenCounts => counts
+/** The counts alone. */
+const countsIn = (usage: TokenCounts): TokenCounts => sumOf([usage])
 
 describe('usage of replies', () => {
   it('K9: each reply counts once, by its model, alike in whichever grammar it was made, beside what updates say', () => {
@@ -265,16 +260,13 @@ describe('usage of replies', () => {
           }),
         )
         const counted = replies.map(({ grammar, took }) => countsOf(took, grammar))
-        const { by_model, ...usage } = usageTotals(replay(logs.flat()))
-        expect(countsIn({ by_model, ...usage })).toEqual(sumOf(counted))
+        const usage = usageTotals(replay(logs.flat()))
+        expect(countsIn(usage)).toEqual(sumOf(counted))
         for (const name of ['a', 'b', null]) {
-          const own = counted.filter((_, no) => replies[no]?.model === name)
-          const {
-            model_name: _,
-            cost: __,
-            ...counts
-          } = by_model.get(name) ?? { ...sumOf([]), model_name: name, cost: 0 }
-          expect(counts).toEqual(sumOf(own))
+          const own = replies
+            .filter(({ model }) => model === name)
+            .map(({ grammar, took }) => countsOf(took, grammar))
+          expect(countsIn(usage.by_model.get(name) ?? sumOf([]))).toEqual(sumOf(own))
         }
         // An update is a running total: it holds the replies before it.
         const said = stats({ agent: metrics(1, { prompt_tokens: 7 }) })

@@ -49,7 +49,7 @@ export function* stateRows(page: Page, state: State): IterableIterator<string> {
     yield row('error', page.paint('bad', fit(glimpse(`${header.error.code}: ${header.error.detail}`), room)))
   }
   yield row('HEAD', headText(page, state, room))
-  const count = log.entries.length.toLocaleString('en')
+  const count = shownCount(log.entries.length)
   yield row('events', log.entries.length === 0 ? 'none' : fit(`${count}: ${kindCounts(state)}`, room))
   yield row('branches', String(listLeaves(state).length))
   yield row('view', counted(branch.view.length, 'event'))
@@ -106,8 +106,9 @@ export function* repairRows({ paint, columns }: Page, repairs: readonly Repair[]
 function tokensText(state: State): string | null {
   const { prompt_tokens, completion_tokens, cache_read_tokens, cost } = usageTotals(state)
   if (prompt_tokens + completion_tokens + cost === 0) return null
-  const text = (count: number): string => count.toLocaleString('en')
-  const cached = cache_read_tokens === 0 ? '' : ` (${text(cache_read_tokens)} from a cache)`
+  const cached = cache_read_tokens === 0 ? '' : ` (${shownCount(cache_read_tokens)} from a cache)`
   const price = cost === 0 ? '' : `, cost ${cost.toLocaleString('en', { maximumFractionDigits: 4 })}`
-  return `${text(prompt_tokens)} in${cached}, ${text(completion_tokens)} out${price}`
+  return `${shownCount(prompt_tokens)} in${cached}, ${shownCount(completion_tokens)} out${price}`
 }
+
+const shownCount = (count: number): string => count.toLocaleString('en')
