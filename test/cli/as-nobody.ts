@@ -1,6 +1,6 @@
 /**
- * Runs the command in a process of its own for a user who may do little: arguments go in, what it left behind comes out as JSON. With
- * `hold FILE` it says that it reads a database, and reads on once it is told to.
+ * Runs commands in a process of its own for a user who may do little: lists of arguments come in as JSON, what each command left behind goes
+ * out as JSON. With `hold FILE` it says that it reads a database, and reads on once it is told to.
  */
 
 import { once } from 'node:events'
@@ -41,7 +41,9 @@ async function outcomeOf(argv: readonly string[]): Promise<object> {
   return { code, out, err }
 }
 
-const [first, file = ''] = process.argv.slice(2)
-const said = await (first === 'hold' ? hold(file) : outcomeOf(process.argv.slice(2)))
-process.stdout.write(`${JSON.stringify(said)}\n`)
+const [first = '', file = ''] = process.argv.slice(2)
+const said: object[] = []
+if (first === 'hold') said.push(await hold(file))
+else for (const argv of JSON.parse(first) as string[][]) said.push(await outcomeOf(argv))
+process.stdout.write(`${JSON.stringify(first === 'hold' ? said[0] : said)}\n`)
 process.stdin.destroy()

@@ -17,10 +17,15 @@ const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts')
 
 const LOG = lines(said('m', 'Hello'), said('n', 'Hello again'))
 
-/** Runs a command as a user who owns nothing and may write nowhere but where all may. */
+/** Runs commands as a user who owns nothing and may write nowhere but where all may, one after another. */
+async function allAsNobody(argvs: readonly (readonly string[])[]): Promise<Outcome[]> {
+  const { stdout } = await promisify(execFile)(process.execPath, [CHILD, JSON.stringify(argvs)])
+  return JSON.parse(stdout) as Outcome[]
+}
+
 async function asNobody(...argv: readonly string[]): Promise<Outcome> {
-  const { stdout } = await promisify(execFile)(process.execPath, [CHILD, ...argv])
-  return JSON.parse(stdout) as Outcome
+  const [outcome] = await allAsNobody([argv])
+  return outcome as Outcome
 }
 
 /** Runs a command as whoever runs the tests; rejects when it fails. */
@@ -61,12 +66,13 @@ describe('a database that may only be read', () => {
     const at = await place()
     shut(at('db/my.db'), rights)
     const before = readFileSync(at('db/my.db'))
-    for (const [name = '', ...argv] of READERS) {
-      const found = await asNobody(name, '--db', at('db/my.db'), ...argv)
-      const { code, out, err } = await colloquy([name, '--db', at('db/my.db'), ...argv])
-      expect(found).toEqual({ code, out, err })
-      expect(found.code).toBe(0)
-      expect(readdirSync(at('db'))).toEqual(['my.db'])
+    const commands = READERS.map(([name = '', ...argv]) => [name, '--db', at('db/my.db'), ...argv])
+    const found = await allAsNobody(commands)
+    expect(readdirSync(at('db'))).toEqual(['my.db'])
+    for (const [n, argv] of commands.entries()) {
+      const { code, out, err } = await colloquy(argv)
+      expect(found[n]).toEqual({ code, out, err })
+      expect(code).toBe(0)
     }
     expect(readFileSync(at('db/my.db'))).toEqual(before)
   })
@@ -150,14 +156,16 @@ describe('a database that may only be read', () => {
       ['db', 'is a directory, not a database'],
       ['none/x.db', 'cannot be made: its folder is not there'],
     ] as const
-    for (const [name, says] of cases) {
+    const outcomes = await allAsNobody(
+      cases.flatMap(([name]) => [
+        ['serve', '--port', '0', '--db', at(name)],
+        ['import', at('c.jsonl'), '--db', at(name), '--json'],
+      ]),
+    )
+    for (const [n, [name, says]] of cases.entries()) {
       const db = at(name)
-      expect(await asNobody('serve', '--port', '0', '--db', db)).toEqual({
-        code: 1,
-        out: '',
-        err: `colloquy: ${db}: ${says}\n`,
-      })
-      const { code, out, err } = await asNobody('import', at('c.jsonl'), '--db', db, '--json')
+      expect(outcomes[2 * n]).toEqual({ code: 1, out: '', err: `colloquy: ${db}: ${says}\n` })
+      const { code = 0, out = '', err = '' } = outcomes[2 * n + 1] ?? {}
       expect([code, err]).toEqual([1, `colloquy: ${at('c.jsonl')}: ${db}: ${says}\n`])
       expect(JSON.parse(out)).toMatchObject({ file: at('c.jsonl'), error: { message: `${db}: ${says}` } })
     }
@@ -166,8 +174,8 @@ describe('a database that may only be read', () => {
   it('is refused to those who may not read it', async () => {
     const at = await place()
     chmodSync(at('db/my.db'), 0)
-    for (const argv of [['conversations'], ['serve', '--port', '0'], ['import', at('c.jsonl')]]) {
-      const { code, err } = await asNobody(...argv, '--db', at('db/my.db'))
+    const argvs = [['conversations'], ['serve', '--port', '0'], ['import', at('c.jsonl')]]
+    for (const { code, err } of await allAsNobody(argvs.map((argv) => [...argv, '--db', at('db/my.db')]))) {
       expect([code, err]).toEqual([
         1,
         expect.stringContaining(`${at('db/my.db')}: permission denied (EACCES)\n`),

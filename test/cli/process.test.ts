@@ -23,7 +23,7 @@ function start(
   const { stdin = '', env = {}, closeAfter = Infinity, node = [] } = options
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, [...node, MAIN, ...argv], {
-      env: { PATH: process.env['PATH'], ...env },
+      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...env },
     })
     let out = ''
     let err = ''

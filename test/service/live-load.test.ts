@@ -10,8 +10,8 @@ let here: World
 const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
 
 const SOCKETS = 200
-/** Takes two busy cores up to half a minute; `COLLOQUY_LIVE_EVENTS` sets another number. */
-const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 10_000)
+/** `COLLOQUY_LIVE_EVENTS` sets another number. */
+const EVENTS = Number(process.env['COLLOQUY_LIVE_EVENTS'] ?? 2_000)
 const BATCH = 10
 
 /**
