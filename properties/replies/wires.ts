@@ -5,6 +5,7 @@ import type { ReplyCollector } from '../../src/messages/collector.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import type { ReadOptions, Reply } from '../../src/messages/reply-events.ts'
 import { ANTHROPIC } from './anthropic.ts'
+import { GOOGLE } from './google.ts'
 import { OPENAI_CHAT } from './openai-chat.ts'
 import { OPENAI_RESPONSES } from './openai-responses.ts'
 
@@ -41,6 +42,7 @@ const wire = <Raw extends object>(of: ReplyWire<Raw>): ReplyWire => of as unknow
 
 export const REPLY_WIRES = {
   'Anthropic Messages': wire(ANTHROPIC),
+  Gemini: wire(GOOGLE),
   'OpenAI Chat Completions': wire(OPENAI_CHAT),
   'OpenAI Responses': wire(OPENAI_RESPONSES),
 } as const

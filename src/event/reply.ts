@@ -45,6 +45,8 @@ export interface ReplyRecord {
   readonly usage?: JsonObject
   /** The reply's parts in the order in which they came, where the standard fields cannot say it. */
   readonly parts?: readonly JsonValue[]
+  /** What the provider said of the reply and takes none of back: sources, citations, ratings. */
+  readonly metadata?: JsonObject
   /** True when the reply was cut off by its user: it is no final reply. */
   readonly interrupted?: true
 }

@@ -6,6 +6,8 @@ export { collectAnthropic } from './anthropic/collect.ts'
 export { type AnthropicReply, fromAnthropic } from './anthropic/read.ts'
 export type { AnthropicBlock, AnthropicMessage, AnthropicRequest } from './anthropic/types.ts'
 export { toAnthropic } from './anthropic/write.ts'
+export { collectGoogle } from './google/collect.ts'
+export { fromGoogle, type GoogleReply } from './google/read.ts'
 export type { GoogleContent, GooglePart, GoogleRequest } from './google/types.ts'
 export { toGoogle } from './google/write.ts'
 export type {

@@ -7,12 +7,14 @@ import type { Grammar } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { isObject } from '../event/json.ts'
 import { jsonOf } from './other-parts.ts'
+import { KINDS as AI_SDK } from './ai-sdk/kinds.ts'
 import { KINDS as ANTHROPIC } from './anthropic/kinds.ts'
+import { KINDS as GOOGLE } from './google/kinds.ts'
 import { KINDS as CHAT } from './openai-chat/kinds.ts'
 import { KINDS as RESPONSES } from './openai-responses/kinds.ts'
 
 /** What a field must hold for the provider to take the part: `id` is a text of letters, digits, `_` and `-`. */
-export type Need = 'id' | 'text' | 'object' | 'objects' | 'any'
+export type Need = 'id' | 'text' | 'flag' | 'object' | 'objects' | 'any'
 
 /** What becomes of a kind of content. */
 export interface Kind {
@@ -24,7 +26,7 @@ export interface Kind {
   readonly in: 'standard' | 'call' | 'part' | 'words'
   /** Who says it. */
   readonly side: 'assistant' | 'user' | 'both'
-  /** The fields without which it is not sent. */
+  /** The fields without which it is not sent; a dot leads into one. */
   readonly needs?: Readonly<Record<string, Need>>
   /** The fields that help a model which is told of it in words. */
   readonly says?: readonly string[]
@@ -32,14 +34,16 @@ export interface Kind {
   readonly signed?: string
   /** True where it is reasoning, which no other provider is told of. */
   readonly isThought?: true
-  /** Fields beside the standard ones that go back too. */
+  /** Fields beside the standard ones, or beside the one that names the kind, that go back too. */
   readonly more?: Readonly<Record<string, Need>>
 }
 
 export type Kinds = Readonly<Record<string, Kind>>
 
-const TABLES: Readonly<Partial<Record<Grammar, Kinds>>> = {
+const TABLES: Readonly<Record<Grammar, Kinds>> = {
   anthropic: ANTHROPIC,
+  'ai-sdk': AI_SDK,
+  google: GOOGLE,
   'openai-chat': CHAT,
   'openai-responses': RESPONSES,
 }
@@ -68,18 +72,32 @@ export function kindOf(grammar: unknown, name: string): Kind | null {
  */
 export function isReturnable(grammar: Grammar, value: JsonObject): boolean {
   const kind = kindOf(grammar, kindName(value))
-  if (kind === null || kind.in === 'words' || kind.side === 'user') return false
-  const { needs = {} } = kind
-  // In Chat Completions a part is one field of the message, in the others it names its type itself.
-  const isFormed = grammar === 'openai-chat' ? Object.keys(value).join() === kindName(value) : isTyped(value)
+  if (kind === null || !isKeptWhole(kind) || kind.side === 'user') return false
+  const { needs = {}, more = {} } = kind
+  const isFormed = isNamedByField(grammar)
+    ? Object.keys(value).every((field) => field === kindName(value) || Object.hasOwn(more, field))
+    : isTyped(value)
   return (
-    isFormed && isSound(value) && Object.entries(needs).every(([field, need]) => HOLDS[need](value[field]))
+    isFormed &&
+    isSound(value) &&
+    Object.entries(needs).every(([path, need]) => HOLDS[need](fieldAt(value, path)))
   )
 }
+
+const fieldAt = (value: JsonObject, path: string): JsonValue | undefined =>
+  path.split('.').reduce((at: JsonValue | undefined, field) => (isObject(at) ? at[field] : undefined), value)
+
+/** One that has a standard field is kept whole only where that has no room for it, and then says what it needs. */
+const isKeptWhole = (kind: Kind): boolean =>
+  kind.in === 'part' || (kind.in === 'standard' && kind.needs !== undefined)
+
+/** In these a part is named by the field that it stands in; in the others it names its type itself. */
+const isNamedByField = (grammar: Grammar): boolean => grammar === 'openai-chat' || grammar === 'google'
 
 const HOLDS: Readonly<Record<Need, (value: JsonValue | undefined) => boolean>> = {
   id: (value) => typeof value === 'string' && /^[a-zA-Z0-9_-]{1,128}$/.test(value),
   text: (value) => typeof value === 'string',
+  flag: (value) => typeof value === 'boolean',
   object: isObject,
   objects: (value) => Array.isArray(value) && value.every((each: JsonValue) => isObject(each)),
   any: (value) => value !== undefined,

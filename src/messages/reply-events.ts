@@ -13,7 +13,7 @@ import type {
   TextContent,
   ThinkingBlock,
 } from '../event/shapes.ts'
-import type { ActionEvent, AgentErrorEvent, MessageEvent } from '../event/types.ts'
+import type { ActionEvent, AgentErrorEvent, MessageEvent, ObservationEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
 import { readArguments } from './arguments.ts'
 import { callIds } from './call-ids.ts'
@@ -61,7 +61,7 @@ export type ReplyOutcome =
 /** A reply as events. A step yields it as it is. */
 export interface Reply {
   /** To be appended as one batch; empty when the reply broke off or failed. They have no ids yet. */
-  readonly events: readonly (ActionEvent | AgentErrorEvent | MessageEvent)[]
+  readonly events: readonly (ActionEvent | AgentErrorEvent | MessageEvent | ObservationEvent)[]
   readonly outcome: ReplyOutcome
 }
 
@@ -95,6 +95,8 @@ export interface ReplyCall {
   readonly item: string | null
   /** Why it can not be executed, for a reason that the reader knows. */
   readonly unfit: string | null
+  /** Its result, where it has been executed already. */
+  readonly result?: { readonly text: string; readonly isError: boolean } | null
   readonly more: JsonObject | null
 }
 
@@ -106,6 +108,8 @@ export interface FoundReply {
   readonly usage: JsonObject | null
   /** Reasoning in plain text, that no provider takes back. */
   readonly reasoning: string
+  /** What is said of the reply and not in it. */
+  readonly metadata?: JsonObject | null
   readonly parts: readonly ReplyPart[]
   /** Null when nothing but its own end ended it. */
   readonly ending: ReplyOutcome | null
@@ -147,7 +151,7 @@ export function replyEvents(found: FoundReply, limits: Limits, options: ReadOpti
     return { events: [event], outcome: ending ?? { type: 'done' } }
   }
   const actions: ActionEvent[] = []
-  const errors: AgentErrorEvent[] = []
+  const results: (AgentErrorEvent | ObservationEvent)[] = []
   for (const [at, call] of message.tool_calls.entries()) {
     const { responses_reasoning_item: item, responses_item_id, ...tool_call } = call
     const against = whyNot(calls[at]?.unfit ?? null, call, ending, options)
@@ -167,17 +171,25 @@ export function replyEvents(found: FoundReply, limits: Limits, options: ReadOpti
       },
       llm_response_id: response,
     })
-    if (against === null) continue
-    errors.push({
-      kind: 'AgentErrorEvent',
-      source: 'environment',
-      tool_name: call.name,
-      tool_call_id: call.id,
-      error: `The call was not executed: ${against}.`,
-    })
+    const result = calls[at]?.result ?? null
+    const ends = { source: 'environment', tool_name: call.name, tool_call_id: call.id } as const
+    if (against !== null)
+      results.push({ kind: 'AgentErrorEvent', ...ends, error: `The call was not executed: ${against}.` })
+    else if (result !== null) results.push(observation(ends, result))
   }
-  return { events: [...actions, ...errors], outcome: ending ?? { type: 'tool_calls' } }
+  return { events: [...actions, ...results], outcome: ending ?? { type: 'tool_calls' } }
 }
+
+/** The action has no id yet, so that its result is known by the call. */
+const observation = (
+  ends: Pick<ObservationEvent, 'source' | 'tool_name' | 'tool_call_id'>,
+  { text, isError }: { readonly text: string; readonly isError: boolean },
+): ObservationEvent => ({
+  kind: 'ObservationEvent',
+  ...ends,
+  action_id: ends.tool_call_id,
+  observation: { kind: 'ToolObservation', content: [{ type: 'text', text }], is_error: isError },
+})
 
 const thinkingOf = ({ thinking_blocks }: AssistantMessage) =>
   thinking_blocks.length === 0 ? {} : { thinking_blocks }
@@ -211,7 +223,7 @@ function messageOf(
 const ANY_ID = { illegal: /(?!)/gu, maxLength: Infinity }
 
 function recordOf(
-  { model, stopReason, usage, ending }: FoundReply,
+  { model, stopReason, usage, metadata = null, ending }: FoundReply,
   message: AssistantMessage,
   order: readonly OrderedPart[],
   limits: Limits,
@@ -236,6 +248,7 @@ function recordOf(
     ...(isEarlyEnd(ending?.type) ? { outcome: ending.type } : {}),
     ...(usage === null ? {} : { usage }),
     ...(parts === null ? {} : { parts }),
+    ...(metadata === null ? {} : { metadata }),
   }
 }
 

@@ -45,7 +45,7 @@ const DATA: Readonly<Record<string, Shape>> = {
 const BESIDE: Readonly<Record<string, Shape>> = {
   thought: flag,
   thoughtSignature: text,
-  mediaProcessing: object,
+  mediaProcessing: text,
   mediaResolution: object,
   partMetadata: object,
   speechMetadata: object,

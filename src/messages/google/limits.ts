@@ -1,10 +1,14 @@
 /** What Google's Gemini takes, before a word of it is written; readers of its replies use it too. */
 
+import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../../event/shapes.ts'
+import { isObject } from '../../event/json.ts'
 import type { AssistantMessage } from '../message.ts'
+import { hasOwnParts } from '../parts-in-order.ts'
 import type { FieldRef } from '../reply-parts.ts'
-import { isWellFormed, isWhitespace } from '../text.ts'
+import { isWellFormed } from '../text.ts'
 import { THINKING_KINDS, thinkingFirst } from '../thinking-parts.ts'
-import type { Limits } from '../turns.ts'
+import type { AssistantTurn, Limits, PairHalf } from '../turns.ts'
+import { KINDS } from './kinds.ts'
 
 export const LIMITS: Limits = {
   grammar: 'google',
@@ -18,26 +22,56 @@ export const LIMITS: Limits = {
   order: thinkingFirst,
   callsLast: false,
   isSigned: (message, ref) => signatureOf(message, ref) !== null,
-  more: {},
-  pairOf: () => null,
-  says: ({ texts, bound, message }) =>
-    texts.length > 0 ||
-    bound > 0 ||
-    thoughtsOf(message).some((block) => 'thinking' in block && !isWhitespace(block.thinking)),
+  more: { text: KINDS.text.more, thinking: KINDS.text.more, call: KINDS.functionCall.more },
+  pairOf,
+  says: (turn) => turn.bound > 0 || saysMore(turn) || thoughtsIn(turn.message).some(isTold),
   pauses: false,
   appends: false,
 }
 
+/** Whether a reply says anything but what the model thought, whatever of it is signed. */
+export const saysMore = (turn: AssistantTurn): boolean =>
+  turn.calls.length > 0 || turn.texts.length > 0 || hasOwnParts(turn)
+
 /** The thoughts of a reply: those of other models say nothing to this one, and it refuses their signatures. */
-export const thoughtsOf = ({ reply, thinking_blocks }: AssistantMessage) =>
+const thoughtsIn = ({ reply, thinking_blocks }: AssistantMessage) =>
   reply?.grammar === 'google' ? thinking_blocks : []
 
+/** A thought of this model; null where there is none. */
+export function thoughtAt(message: AssistantMessage, at: number): ThinkingBlock | null {
+  const block = thoughtsIn(message)[at]
+  return block !== undefined && 'thinking' in block ? block : null
+}
+
+/** Whether a thought that has no signature goes back. */
+export const isTold = (block: ThinkingBlock | RedactedThinkingBlock): boolean =>
+  'thinking' in block && !block.signature && block.thinking !== ''
+
 /** The signature with which a part came, and goes back; null where it has none. */
-export function signatureOf(message: AssistantMessage, { kind, at }: FieldRef): string | null {
-  const block = kind === 'thinking' ? thoughtsOf(message)[at] : undefined
-  if (block === undefined || !('thinking' in block)) return null
-  const { thinking, signature } = block
-  return signature && isWellFormed(signature) && isWellFormed(thinking) ? signature : null
+export function signatureOf(message: AssistantMessage, { kind, at, more }: FieldRef): string | null {
+  const block = kind === 'thinking' ? thoughtAt(message, at) : null
+  const signature = kind === 'thinking' ? block?.signature : more?.['thoughtSignature']
+  const isSound = typeof signature === 'string' && signature !== '' && isWellFormed(signature)
+  return isSound && isWellFormed(block?.thinking ?? '') ? signature : null
+}
+
+/** What the provider has called or executed itself has an id in common with its result, where it has one. */
+function pairOf({
+  toolCall,
+  toolResponse,
+  executableCode,
+  codeExecutionResult,
+}: JsonObject): PairHalf | null {
+  const half = (is: 'call' | 'result', of: string, value: unknown): PairHalf | null => {
+    const id = isObject(value as JsonObject) ? (value as JsonObject)['id'] : undefined
+    return typeof id === 'string' ? { half: is, id: `${of} ${id}` } : null
+  }
+  return (
+    half('call', 'tool', toolCall) ??
+    half('result', 'tool', toolResponse) ??
+    half('call', 'code', executableCode) ??
+    half('result', 'code', codeExecutionResult)
+  )
 }
 
 /** The type of the image at an address, by the end of that, since the provider wants to be told; a JPEG else. */

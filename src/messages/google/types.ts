@@ -24,7 +24,7 @@ export interface GoogleFileData {
 }
 
 export interface GoogleFunctionCall extends GoogleSignature {
-  readonly functionCall: { readonly id?: string; readonly name: string; readonly args: JsonObject }
+  readonly functionCall: { readonly id?: string; readonly name: string; readonly args?: JsonObject }
 }
 
 export interface GoogleFunctionResponse {

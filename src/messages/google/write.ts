@@ -1,19 +1,23 @@
 /** Writes neutral messages for Google's Gemini, and proves of each reply that it stands behind what it saw. */
 
 import { argumentObject } from '../arguments.ts'
+import { isObject } from '../../event/json.ts'
 import { digestOf, digestOfAll } from '../digest.ts'
 import type { Image } from '../images.ts'
+import { sentMore } from '../kinds.ts'
 import type { NeutralMessage } from '../message.ts'
 import { moveImages } from '../moved-images.ts'
+import { otherDigest } from '../other-parts.ts'
 import { thinkingDigest } from '../own-digest.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
 import { startProof, type WriteOptions } from '../prefix.ts'
-import { isWhitespace, wellFormed } from '../text.ts'
+import type { FieldRef, OtherRef } from '../reply-parts.ts'
+import { wellFormed } from '../text.ts'
 import { textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Role, type Written } from '../written.ts'
-import { LIMITS, signatureOf, thoughtsOf, typeOfUrl } from './limits.ts'
+import { isTold, LIMITS, saysMore, signatureOf, thoughtAt, typeOfUrl } from './limits.ts'
 import type {
   GoogleContent,
   GoogleFileData,
@@ -75,8 +79,12 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
     add('assistant', replyParts(turn, proof.keeps(turn)))
     open = null
     if (turn.results.length === 0) continue
-    const moved = moveImages(turn.results, ({ image }) => image.from === 'web')
-    add('user', inOrder(moved.results, turn.calls).map(resultPart))
+    const moved = moveImages(inOrder(turn), ({ image }) => image.from === 'web')
+    const nameless = withoutId(turn)
+    add(
+      'user',
+      moved.results.map((result) => resultPart(result, !nameless.has(result.call))),
+    )
     say(moved.pieces)
   }
   const request: GoogleRequest = {
@@ -87,11 +95,21 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
   return request
 }
 
-/** The results in the order of their calls, as the provider may tell them apart by that alone. */
-function inOrder(results: readonly Result[], calls: readonly Call[]): readonly Result[] {
-  const places = new Map(calls.map(({ id }, at) => [id, at]))
-  const placeOf = ({ call }: Result): number => places.get(call.id) ?? 0
-  return results.toSorted((one, other) => placeOf(one) - placeOf(other))
+/** The results in the order in which their calls are written, as the provider may tell them apart by that alone. */
+function inOrder({ results, calls, refs }: AssistantTurn): readonly Result[] {
+  const written = refs.flatMap(({ kind, at }) => (kind === 'call' ? [calls[at]] : []))
+  const places = new Map(written.map((call, place) => [call, place]))
+  return results.toSorted((one, other) => (places.get(one.call) ?? 0) - (places.get(other.call) ?? 0))
+}
+
+/** The calls that came without an id: neither they nor their results have one. */
+const withoutId = ({ refs, calls }: AssistantTurn): ReadonlySet<Call | undefined> =>
+  new Set(refs.flatMap((ref) => (ref.kind === 'call' && lacks(ref, 'id') ? [calls[ref.at]] : [])))
+
+/** Whether a call came without one of its fields. */
+function lacks({ more }: FieldRef, field: 'id' | 'args'): boolean {
+  const call = more?.['functionCall']
+  return isObject(call) && call[field] === null
 }
 
 /**
@@ -99,65 +117,81 @@ function inOrder(results: readonly Result[], calls: readonly Call[]): readonly R
  * model thought has a fixed sentence behind it.
  */
 function replyParts(turn: AssistantTurn, keeps: boolean): Written<GooglePart>[] {
-  const { refs, bound, message, calls, texts } = turn
+  const { refs, bound, message, calls } = turn
+  const first = refs.find(({ kind }) => kind === 'call')
   const parts = refs.flatMap((ref, place): Written<GooglePart>[] => {
+    if (ref.kind === 'other') return [otherPart(ref, keeps)]
     const { kind, at } = ref
-    const signature = keeps && ref.kind !== 'other' ? signatureOf(message, ref) : null
+    const signature = keeps ? signatureOf(message, ref) : null
     switch (kind) {
-      case 'thinking':
-        return thoughtPart(turn, at, signature)
+      case 'thinking': {
+        const block = thoughtAt(message, at)
+        if (block === null || (signature === null && !isTold(block))) return []
+        const written = { text: wellFormed(block.thinking), thought: true } as const
+        return [withMore({ block: written, digest: () => thinkingDigest(block) }, ref, signature)]
+      }
       case 'text': {
         const part = message.content[at]
-        return part === undefined ? [] : textsOfPart(part, keeps && place < bound).map(textPart)
+        const pieces = part === undefined ? [] : textsOfPart(part, keeps && place < bound)
+        return pieces.map((piece) => withMore(textPart(piece), ref, signature))
       }
       case 'call': {
         const call = calls[at]
-        return call === undefined ? [] : [callPart(call, signature ?? (at === 0 ? NO_SIGNATURE : null))]
+        if (call === undefined) return []
+        return [withMore(callPart(call, ref), ref, signature ?? (ref === first ? NO_SIGNATURE : null))]
       }
-      case 'other':
-        return ref.placeholder === null ? [] : [textPart(textPiece(ref.placeholder))]
       default:
         return []
     }
   })
-  return calls.length + texts.length > 0 ? parts : [...parts, textPart(textPiece(NO_ANSWER))]
+  return saysMore(turn) ? parts : [...parts, textPart(textPiece(NO_ANSWER))]
 }
 
-/** A thought as it came; a signed one only under its signature. */
-function thoughtPart(
-  { message }: AssistantTurn,
-  at: number,
+/** A part with what else it came with, under its signature where it has one. */
+function withMore<Part extends GooglePart>(
+  written: Written<Part>,
+  { kind, more }: FieldRef,
   signature: string | null,
-): Written<GoogleText>[] {
-  const block = thoughtsOf(message)[at]
-  if (block === undefined || !('thinking' in block)) return []
-  if (signature === null && (block.signature || isWhitespace(block.thinking))) return []
-  const text = wellFormed(block.thinking)
-  return [{ block: { text, thought: true, ...signed(signature) }, digest: () => thinkingDigest(block) }]
+): Written<Part & GoogleSignature> {
+  const { thoughtSignature: _, functionCall: __, ...rest } = sentMore(more, LIMITS.more[kind]) ?? {}
+  const sent = { ...rest, ...(signature === null ? {} : { thoughtSignature: signature }) }
+  return {
+    block: { ...written.block, ...sent },
+    digest: () => digestOfAll(written.digest(), digestOf(JSON.stringify(sent))),
+  }
 }
 
-const signed = (signature: string | null): GoogleSignature =>
-  signature === null ? {} : { thoughtSignature: signature }
+/** A part of another kind, as the provider made it, or the words for it. */
+function otherPart({ value, placeholder }: OtherRef, keeps: boolean): Written<GooglePart> {
+  if (placeholder !== null) return textPart(textPiece(placeholder))
+  const { thoughtSignature: _, ...unsigned } = value
+  const block = keeps ? value : unsigned
+  return { block: block as unknown as GooglePart, digest: () => otherDigest(block) }
+}
 
 const textPart = (piece: TextPiece): Written<GoogleText> => ({
   block: { text: piece.text },
   digest: () => pieceDigest(piece),
 })
 
-function callPart(call: Call, signature: string | null): Written<GoogleFunctionCall> {
+function callPart(call: Call, ref: FieldRef): Written<GoogleFunctionCall> {
   const { id, source } = call
   const args = argumentObject(source.arguments)
+  const isBare = lacks(ref, 'args') && Object.keys(args).length === 0
   return {
     block: {
-      functionCall: { id, name: functionName(source.name), args },
-      ...signed(signature),
+      functionCall: {
+        ...(lacks(ref, 'id') ? {} : { id }),
+        name: functionName(source.name),
+        ...(isBare ? {} : { args }),
+      },
     },
-    digest: () => digestOfAll(callDigest(call), digestOf(signature ?? '')),
+    digest: () => callDigest(call),
   }
 }
 
 /** The images stand behind the words, wherever among them the tool has put them. */
-function resultPart(result: Result): Written<GoogleFunctionResponse> {
+function resultPart(result: Result, isNamed: boolean): Written<GoogleFunctionResponse> {
   const { call, pieces, isError } = result
   const text = joinTexts(pieces.filter(isText))
   const images = pieces.flatMap((piece) =>
@@ -166,7 +200,7 @@ function resultPart(result: Result): Written<GoogleFunctionResponse> {
   return {
     block: {
       functionResponse: {
-        id: call.id,
+        ...(isNamed ? { id: call.id } : {}),
         name: functionName(call.source.name),
         response: isError ? { error: text } : { output: text },
         ...(images.length === 0 ? {} : { parts: images }),

@@ -1,0 +1,205 @@
+/** Replies of Gemini made of thoughts, texts, calls and parts of its other kinds, signed or not, in the orders that it gives. */
+
+import * as fc from 'fast-check'
+import { collectGoogle } from '../../src/messages/google/collect.ts'
+import { fromGoogle } from '../../src/messages/google/read.ts'
+import type { GoogleRequest } from '../../src/messages/google/types.ts'
+import { NO_SIGNATURE, toGoogle } from '../../src/messages/google/write.ts'
+import { isWhitespace } from '../../src/messages/text.ts'
+import { inputs, pieces, toolNames, words } from './texts.ts'
+import type { ReplyWire } from './wires.ts'
+
+interface Part {
+  readonly text?: string
+  readonly thought?: true
+  readonly thoughtSignature?: string
+  readonly functionCall?: { readonly id?: string; readonly name: string; readonly args?: object }
+  readonly [kind: string]: unknown
+}
+
+interface Raw {
+  readonly responseId: string
+  readonly modelVersion: string
+  readonly candidates: readonly [
+    { readonly content: { readonly parts: readonly Part[] }; readonly finishReason: string },
+  ]
+  readonly usageMetadata: object
+}
+
+const signature = fc
+  .option(fc.nat(999), { nil: null })
+  .map((n) => (n === null ? {} : { thoughtSignature: `sig/${n}+==` }))
+
+const said: fc.Arbitrary<readonly Part[]> = fc.oneof(
+  fc.tuple(words(), signature).map(([text, signed]): Part[] => [{ text, ...signed }]),
+  fc.tuple(words(), signature).map(([text, signed]): Part[] => [{ text, thought: true, ...signed }]),
+  fc.nat(999).map((n): Part[] => [{ text: '', thoughtSignature: `end/${n}` }]),
+  fc.tuple(words(), fc.boolean(), signature).map(([code, isNamed, signed]): Part[] => {
+    const id = isNamed ? { id: `code-${code.length}` } : {}
+    return [
+      { executableCode: { language: 'PYTHON', code, ...id }, ...signed },
+      { codeExecutionResult: { outcome: 'OUTCOME_OK', output: code, ...id } },
+    ]
+  }),
+  fc
+    .tuple(fc.constantFrom('aW1n', 'aW1nIQ=='), signature)
+    .map(([data, signed]): Part[] => [{ inlineData: { mimeType: 'image/png', data }, ...signed }]),
+  inputs().map((args): Part[] => [
+    { toolCall: { id: 'tool-1', toolType: 'GOOGLE_SEARCH_WEB', args } },
+    { toolResponse: { id: 'tool-1', toolType: 'GOOGLE_SEARCH_WEB', response: args } },
+  ]),
+)
+
+const reply: fc.Arbitrary<Raw> = fc
+  .record({
+    groups: fc.array(said, { maxLength: 5 }),
+    calls: fc.array(fc.tuple(toolNames(), fc.option(inputs()), signature), { maxLength: 3 }),
+    isNamed: fc.boolean(),
+    stop: fc.constantFrom('STOP', 'STOP', 'MAX_TOKENS', 'SAFETY'),
+    tokens: fc.nat(5000),
+  })
+  .map(({ groups, calls, isNamed, stop, tokens }) => ({
+    responseId: 'reply-1',
+    modelVersion: 'gemini',
+    candidates: [
+      {
+        index: 0,
+        content: {
+          role: 'model',
+          parts: apart([
+            ...onePairEach(groups),
+            ...calls.map(([name, args, signed], at): Part => ({
+              functionCall: {
+                ...(isNamed ? { id: `call-${at}` } : {}),
+                name,
+                ...(args === null ? {} : { args }),
+              },
+              ...signed,
+            })),
+          ]),
+        },
+        finishReason: stop,
+      },
+    ],
+    usageMetadata: { promptTokenCount: tokens, candidatesTokenCount: 7 },
+  }))
+
+/** The id of a pair stands in one pair only. */
+function onePairEach(groups: readonly (readonly Part[])[]): Part[] {
+  const seen = new Set<string>()
+  return groups.flatMap((parts) => {
+    const { executableCode, toolCall } = parts[0] ?? {}
+    const { id } = (executableCode ?? toolCall ?? {}) as { readonly id?: string }
+    const key = `${executableCode === undefined} ${id}`
+    if (id !== undefined && seen.has(key)) return []
+    seen.add(key)
+    return parts
+  })
+}
+
+/** Texts of one kind in a row come as one, but for the signed ones. */
+const apart = (parts: readonly Part[]): Part[] =>
+  parts.filter((part, at) => !isPlain(part) || at === 0 || !isLike(part, parts[at - 1]))
+
+const isPlain = (part: Part): boolean => part.text !== undefined && part.thoughtSignature === undefined
+
+const isLike = (part: Part, before: Part | undefined): boolean =>
+  before !== undefined && isPlain(before) && before.thought === part.thought
+
+const partsOf = ({ candidates: [{ content }] }: Raw): readonly Part[] =>
+  content.parts.filter((part) => part.text !== '' || part.thoughtSignature !== undefined)
+
+const isSigned = ({ thoughtSignature }: Part): boolean => thoughtSignature !== undefined
+
+/** The part as it goes back: the first call under a signature, and blank words only where what is signed is bound to them. */
+function sentPart(part: Part, isBound: boolean, isFirstCall: boolean): Part[] {
+  if (isFirstCall) return [{ thoughtSignature: NO_SIGNATURE, ...part }]
+  return isBlank(part) && !isBound ? [] : [part]
+}
+
+const isBlank = ({ text, thought }: Part): boolean =>
+  text !== undefined && thought !== true && isWhitespace(text)
+
+/** A call in pieces, where each value of its arguments can be one. */
+function callChunks(part: Part, cut: () => number): Part[] {
+  const { functionCall: { args = {}, ...call } = { name: '' }, ...beside } = part
+  const values = Object.entries(args)
+  const isPieced =
+    cut() > 3 && values.length > 0 && values.every(([, value]) => typeof value !== 'object' || value === null)
+  if (!isPieced) return [part]
+  const partials = values.flatMap(([key, value]) => {
+    const jsonPath = `$['${JSON.stringify(key).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}']`
+    if (typeof value !== 'string') return [{ jsonPath, ...typed(value) }]
+    const texts = value === '' ? [''] : pieces(value, cut)
+    return texts.map((stringValue) => ({ jsonPath, stringValue, willContinue: true }))
+  })
+  return [
+    { functionCall: { ...call, willContinue: true } as never, ...beside },
+    ...partials.map((piece): Part => ({
+      functionCall: { partialArgs: [piece], willContinue: true } as never,
+    })),
+    { functionCall: {} as never },
+  ]
+}
+
+const typed = (value: unknown): object => {
+  if (value === null) return { nullValue: 'NULL_VALUE' }
+  return typeof value === 'number' ? { numberValue: value } : { boolValue: value }
+}
+
+function chunks(part: Part, cut: () => number): Part[] {
+  if (part.functionCall !== undefined) return callChunks(part, cut)
+  if (!isPlain(part) || part.text === '') return [part]
+  return pieces(part.text ?? '', cut).map((text) => ({ ...part, text }))
+}
+
+export const GOOGLE: ReplyWire<Raw> = {
+  reply,
+  read: fromGoogle,
+  collect: collectGoogle,
+  write: (messages) => toGoogle(messages),
+  replyIn: (request) => (request as GoogleRequest).contents.find(({ role }) => role === 'model')?.parts ?? [],
+  expected: (raw) => {
+    const parts = partsOf(raw)
+    // What says nothing at all is no message.
+    if (parts.every(isBlank)) return []
+    const bound = parts.findLastIndex(isSigned) + 1
+    const first = parts.findIndex(({ functionCall }) => functionCall !== undefined)
+    return parts.flatMap((part, at) => sentPart(part, at < bound, at === first))
+  },
+  stream: (raw, cut) => {
+    const [{ content, ...candidate }] = raw.candidates
+    const { usageMetadata, ...about } = raw
+    const chunk = (part: Part): object => ({
+      ...about,
+      candidates: [{ content: { role: 'model', parts: [part] } }],
+    })
+    return [
+      ...content.parts.flatMap((part) => chunks(part, cut)).map(chunk),
+      { ...about, usageMetadata, candidates: [candidate] },
+    ]
+  },
+  ends: 1,
+  words: (raw) =>
+    partsOf(raw)
+      .map(({ text, thought }) => (thought === true ? '' : (text ?? '')))
+      .join(''),
+  garble: (raw, values, nat) => {
+    const [{ content, ...candidate }] = raw.candidates
+    const parts = content.parts.toSpliced(nat % (content.parts.length + 1), 0, ...(values as Part[]))
+    return { ...raw, candidates: [{ ...candidate, content: { parts } }, values[0]] }
+  },
+  allowed: () => [],
+  occurred: (raw) => {
+    const parts = partsOf(raw)
+    const first = parts.findIndex(({ text, thought }) => text !== undefined && thought !== true)
+    return [
+      parts.some(({ functionCall }) => functionCall !== undefined) ? 'calls' : 'words_only',
+      ...(parts.some(isSigned) ? (['signed'] as const) : []),
+      ...(first >= 0 && parts.slice(first).some(({ thought }) => thought === true)
+        ? (['thought_between_words'] as const)
+        : []),
+    ]
+  },
+  occurs: ['calls', 'words_only', 'signed', 'thought_between_words'],
+}

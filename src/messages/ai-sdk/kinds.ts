@@ -1,0 +1,36 @@
+/** What becomes of each kind of part that a step of the AI SDK gives. */
+
+import type { Kinds } from '../kinds.ts'
+
+/** What the SDK hands to a provider for itself, and has from it: signatures, ids of items. */
+const OPTIONS = { providerOptions: 'object' } as const
+
+const KEPT = { in: 'part', side: 'assistant', signed: 'providerOptions' } as const
+
+const FILE = { ...KEPT, needs: { data: 'text', mediaType: 'text' }, says: ['mediaType', 'filename'] } as const
+
+export const KINDS = {
+  text: { in: 'standard', side: 'both', more: OPTIONS },
+  reasoning: { in: 'standard', side: 'assistant', isThought: true, more: OPTIONS },
+  /** One that the provider has executed itself is kept whole, and so is its result. */
+  'tool-call': {
+    ...KEPT,
+    needs: { toolCallId: 'id', toolName: 'text', input: 'object' },
+    says: ['toolName', 'input'],
+    more: OPTIONS,
+  },
+  'tool-result': {
+    ...KEPT,
+    needs: { toolCallId: 'id', toolName: 'text', output: 'object' },
+    says: ['toolName', 'output'],
+  },
+  /** It goes back as a result. */
+  'tool-error': { in: 'standard', side: 'assistant' },
+  file: FILE,
+  'reasoning-file': { ...FILE, isThought: true },
+  custom: { ...KEPT, needs: { kind: 'text' }, says: ['kind'] },
+  /** What follows is said of a reply, and stands in its `metadata`: the SDK takes none of it back. */
+  source: { in: 'standard', side: 'assistant' },
+  'tool-approval-request': { in: 'standard', side: 'assistant' },
+  'tool-approval-response': { in: 'standard', side: 'assistant' },
+} as const satisfies Kinds
