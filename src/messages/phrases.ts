@@ -26,3 +26,8 @@ export const imageMoved = (number: number): string => `[Image ${number} follows 
 
 /** Stands before such an image in the user message. */
 export const imageFollows = (number: number): string => `[Image ${number} of the tool results above:]`
+
+/** The same for a part of another kind, such as a file. */
+export const partMoved = (number: number): string => `[File ${number} follows in the next user message.]`
+
+export const partFollows = (number: number): string => `[File ${number} of the tool results above:]`

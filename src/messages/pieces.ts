@@ -1,9 +1,10 @@
-/** Splits the content of messages into texts and single images that can be sent. */
+/** Splits the content of messages into texts, single images and parts of other kinds that can be sent. */
 
 import { isImagePart, isTextPart } from '../event/content.ts'
-import type { Content } from '../event/shapes.ts'
+import type { Content, JsonObject, OpenPart } from '../event/shapes.ts'
 import { type Digest, digestBeside, digestOf, digestOfAll } from './digest.ts'
 import { type Image, readImage } from './images.ts'
+import { formOf, type PartTable, type Places, WORDS_ONLY } from './part-forms.ts'
 import { NO_IMAGE } from './phrases.ts'
 import { placeholderOf } from './placeholder.ts'
 import { isWhitespace, wellFormed } from './text.ts'
@@ -28,40 +29,66 @@ export interface ImagePiece {
   readonly slot: number
 }
 
-export type Piece = TextPiece | ImagePiece
+/** A part of another kind, in the words of the grammar. */
+export interface BlockPiece extends Places {
+  readonly type: 'block'
+  readonly block: JsonObject
+  readonly cache: boolean
+  readonly source: OpenPart
+}
+
+export type Piece = TextPiece | ImagePiece | BlockPiece
+
+/** What a grammar takes beside texts. */
+export interface Takes {
+  readonly takesImage: (image: Image) => boolean
+  readonly parts: PartTable
+}
 
 /**
- * The pieces of content, in order; an image that `takes` refuses, or that cannot be read, becomes a short text.
- * O(content).
+ * The pieces of content, in order. An image that the grammar does not take, or that cannot be read, becomes a short
+ * text, and a part of another kind that it cannot say its name. A part that may stand in one place alone is kept for
+ * the other one to be moved there. O(content).
  */
-export function piecesOf(content: readonly Content[], takes: (image: Image) => boolean): Piece[] {
-  const pieces: Piece[] = []
-  for (const part of content) {
+export function piecesOf(content: readonly Content[], takes: Takes, place: 'user' | 'result'): Piece[] {
+  return content.flatMap((part) => {
     const cache = part.cache_prompt === true
-    if (isTextPart(part)) {
-      if (!isWhitespace(part.text)) pieces.push(textPiece(part.text, cache, part))
-      continue
+    if (isTextPart(part)) return isWhitespace(part.text) ? [] : [textPiece(part.text, cache, part)]
+    if (isImagePart(part)) {
+      const last = part.image_urls.length - 1
+      return part.image_urls.map((url, slot) => imagePiece(url, slot, cache && slot === last, part, takes))
     }
-    if (!isImagePart(part)) {
-      pieces.push(textPiece(placeholderOf(part), cache))
-      continue
-    }
-    for (const [index, url] of part.image_urls.entries()) {
-      const image = readImage(url)
-      const last = cache && index === part.image_urls.length - 1
-      pieces.push(
-        image !== null && takes(image)
-          ? { type: 'image', image, cache: last, source: part, slot: index }
-          : textPiece(NO_IMAGE, last),
-      )
-    }
-  }
-  return pieces
+    return [openPiece(part, takes, place)]
+  })
+}
+
+function imagePiece(
+  url: string,
+  slot: number,
+  cache: boolean,
+  source: Content,
+  { takesImage }: Takes,
+): ImagePiece | TextPiece {
+  const image = readImage(url)
+  return image !== null && takesImage(image)
+    ? { type: 'image', image, cache, source, slot }
+    : textPiece(NO_IMAGE, cache)
+}
+
+function openPiece(part: OpenPart, takes: Takes, place: 'user' | 'result'): Piece {
+  const cache = part['cache_prompt'] === true || (part['cache_control'] ?? null) !== null
+  const form = formOf(part, takes.parts)
+  if (form.as === 'image') return imagePiece(form.url, 0, cache, part, takes)
+  if (form.as === 'text') return textPiece(form.text, cache)
+  const fits = form.as === 'block' && (form.user || (place === 'result' && form.result))
+  if (!fits) return textPiece(placeholderOf(part), cache)
+  const { block, user, result } = form
+  return { type: 'block', block, user, result, cache, source: part }
 }
 
 /** The same for content that may hold no image at all. */
 export function textsOf(content: readonly Content[]): TextPiece[] {
-  return piecesOf(content, () => false).filter(isText)
+  return piecesOf(content, { takesImage: () => false, parts: WORDS_ONLY }, 'user').filter(isText)
 }
 
 export const isText = (piece: Piece): piece is TextPiece => piece.type === 'text'
@@ -73,14 +100,26 @@ export const textPiece = (text: string, cache = false, source: Content | null = 
   source,
 })
 
-const [TEXT, IMAGE] = [digestOf('text'), digestOf('image')] as const
+const [TEXT, IMAGE, BLOCK] = [digestOf('text'), digestOf('image'), digestOf('block')] as const
 
 /** The digest of a piece as it is sent, cache marks aside. O(length) the first time. */
 export function pieceDigest(piece: Piece): Digest {
   if (piece.type === 'text') return digestOfAll(TEXT, digestBeside(piece.source, 0, piece.text))
+  if (piece.type === 'block') return digestOfAll(BLOCK, blockDigest(piece.block))
   const { image, source, slot } = piece
   const [kind, body] = image.from === 'web' ? ['web', image.url] : [image.mediaType, image.data]
   return digestOfAll(IMAGE, digestOf(kind), digestBeside(source, slot, body))
+}
+
+/** Kept beside the block, which stays the same object for the same part of a log. */
+const BLOCKS = new WeakMap<JsonObject, Digest>()
+
+function blockDigest(block: JsonObject): Digest {
+  const known = BLOCKS.get(block)
+  if (known !== undefined) return known
+  const digest = digestOf(JSON.stringify(block))
+  BLOCKS.set(block, digest)
+  return digest
 }
 
 /** The texts as one, a line break between two. */

@@ -10,6 +10,7 @@ import { callIds, type IdForm } from './call-ids.ts'
 import type { Image } from './images.ts'
 import type { AssistantMessage, NeutralMessage, NeutralToolCall, ToolMessage } from './message.ts'
 import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
+import type { PartTable } from './part-forms.ts'
 import { type Piece, piecesOf, type TextPiece, textPiece, textsOf } from './pieces.ts'
 import type { Kind } from './kinds.ts'
 import { pairParts } from './pairs.ts'
@@ -24,6 +25,8 @@ export interface Limits {
   readonly toolNameLength: number
   /** Which images the provider takes. */
   readonly takesImage: (image: Image) => boolean
+  /** The parts of other kinds than text and image that it takes. */
+  readonly parts: PartTable
   /** The kinds of parts that its replies have. */
   readonly kinds: readonly PartKind[]
   /** The parts of a reply in the order in which they are written where its record names none. */
@@ -146,7 +149,7 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
     }
     leads = false
     if (message.role === 'user') {
-      const pieces = piecesOf(message.content, limits.takesImage)
+      const pieces = piecesOf(message.content, limits, 'user')
       if (pieces.length > 0) turns.push({ role: 'user', pieces, name: message.name })
     } else {
       const results: ToolMessage[] = []
@@ -193,7 +196,7 @@ function assistantTurn(
   for (const { tool_call_id, content, is_error } of given) {
     const call = open.get(tool_call_id)?.pop()
     if (call === undefined) continue
-    const pieces = piecesOf(content, limits.takesImage)
+    const pieces = piecesOf(content, limits, 'result')
     const silent = is_error && pieces.length === 0
     results.push({ call, pieces: silent ? [textPiece(ERROR_LINE)] : pieces, isError: is_error })
   }

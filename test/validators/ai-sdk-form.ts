@@ -56,6 +56,7 @@ const output = byKey('type', {
       byKey('type', {
         text: textShape,
         file,
+        custom: fields({}, options),
         'image-data': fields({ data: text, mediaType: text }, options),
         'image-url': fields({ url: text }, options),
       }),

@@ -225,9 +225,9 @@ const broken: Broken[] = [
   },
   { name: 'a jpg by its short name', request: [from(file('aW1n', 'image/jpg'))], breaks: ['media-type'] },
   {
-    name: 'a PDF',
-    request: answer(parts(file({ type: 'data', data: 'aW1n' }, 'application/pdf'))),
-    breaks: ['media-type'],
+    name: 'a PDF without bytes',
+    request: answer(parts(file({ type: 'data', data: '' }, 'application/pdf'))),
+    breaks: ['media-data'],
   },
   { name: 'neither a URL nor base64', request: [from(file('./a.png'))], breaks: ['media-data'] },
   {

@@ -218,11 +218,11 @@ export const aiSdkRules: readonly Rule<View>[] = [
   },
   {
     id: 'media-type',
-    rule: 'Files are images: jpeg, png, gif, webp, or image without a subtype.',
-    source: 'SDK: full media type or top-level segment; the formats that the providers take',
+    rule: 'A file has a media type or its top-level segment; an image is a jpeg, png, gif or webp.',
+    source: 'SDK: full media type or top-level segment; the formats of images that the providers take',
     *check({ media }) {
       for (const { path, mediaType } of media) {
-        if (typeof mediaType !== 'string' || ANY_IMAGE.includes(mediaType)) continue
+        if (typeof mediaType !== 'string' || isMediaType(mediaType)) continue
         yield { path: `${path}.mediaType`, message: mediaType }
       }
     },
@@ -233,8 +233,9 @@ export const aiSdkRules: readonly Rule<View>[] = [
     source:
       'InvalidDataContentError "Data URLs are not valid inline data", "Content string is not a base64-encoded media"',
     *check({ media }) {
-      for (const { path, data } of media) {
-        const fault = dataFault(data)
+      for (const { path, data, mediaType } of media) {
+        const isFile = typeof mediaType === 'string' && !/^image(?:\/|$)/.test(mediaType)
+        const fault = isFile ? fileFault(data) : dataFault(data)
         if (fault !== undefined) yield { path, message: fault }
       }
     },
@@ -242,7 +243,22 @@ export const aiSdkRules: readonly Rule<View>[] = [
 ]
 
 const ANY_IMAGE = [...IMAGE_TYPES, 'image', 'image/*']
+const isMediaType = (type: string): boolean =>
+  ANY_IMAGE.includes(type) || /^(?!image)[a-z]+(?:\/[\w.+*-]+)?$/.test(type)
+
 const SCHEMES = ['https:', 'http:', 'data:']
+
+/** What is wrong with what a file holds that is no image. */
+function fileFault(data: unknown): string | undefined {
+  if (data instanceof URL) return undefined
+  if (typeof data === 'string')
+    return isBase64(data) || URL.canParse(data) ? undefined : 'neither a URL nor base64'
+  const { type, data: bytes, url, text, reference } = asObject(data)
+  if (type === 'data') return typeof bytes === 'string' && isBase64(bytes) ? undefined : 'no base64'
+  if (type === 'text') return typeof text === 'string' && !isBlank(text) ? undefined : 'blank'
+  if (type === 'reference') return Object.keys(asObject(reference)).length > 0 ? undefined : 'no reference'
+  return type === 'url' && url instanceof URL ? undefined : 'no data'
+}
 
 /** A string stands for a URL when it parses as one, as in the SDK; the tagged form says which it is. */
 function dataFault(data: unknown): string | undefined {

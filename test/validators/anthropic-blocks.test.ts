@@ -113,6 +113,26 @@ const broken: Broken[] = [
     request: ask(user, assistant(call('a')), from(result('a', [linked('data:image/png;base64,aW1n')]))),
     breaks: ['image-source'],
   },
+  ...[
+    { source: { type: 'base64', media_type: 'application/pdf', data: 'aW1n' } },
+    { source: { type: 'url', url: 'http://example.com/a.pdf' } },
+    { source: { type: 'text', media_type: 'text/plain', data: ' ' } },
+    { source: { type: 'content', content: [] } },
+    { source: { type: 'file', file_id: 'f' }, title: 'x'.repeat(501) },
+  ].map((fields, at) => ({
+    name: `a document that holds nothing, ${at}`,
+    request: ask(from({ type: 'document', ...fields })),
+    breaks: ['file-source'],
+  })),
+  {
+    name: 'a search result without words, in a result',
+    request: ask(
+      user,
+      assistant(call('a')),
+      from(result('a', [{ type: 'search_result', source: 's', title: 't', content: [] }])),
+    ),
+    breaks: ['file-source'],
+  },
   {
     name: 'five cache marks',
     request: ask(from(...'abcde'.split('').map((letter) => ({ ...text(letter), cache_control })))),
@@ -123,7 +143,19 @@ const broken: Broken[] = [
 testTables({
   validate: (request) => validateAnthropic(request),
   rules: blockRules,
-  good: [{ name: 'one question', request: ask(user) }],
+  good: [
+    { name: 'one question', request: ask(user) },
+    {
+      name: 'documents',
+      request: ask(
+        from(
+          { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' } },
+          { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' }, title: 'A' },
+          { type: 'search_result', source: 's', title: 't', content: [text('x')] },
+        ),
+      ),
+    },
+  ],
   broken,
   elsewhere: ['thinking-leads-loop'],
 })

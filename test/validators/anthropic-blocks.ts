@@ -1,6 +1,7 @@
 /** The Anthropic rules on what stands inside of blocks: text, thinking, error results, images, cache marks. */
 
 import { type Block, isThinking, type Message, type View } from './anthropic-form.ts'
+import { anthropicFileFault } from './files.ts'
 import { endsInSpace, isBlank } from './json.ts'
 import { IMAGE_TYPES, imageUrlFault, isBase64 } from './media.ts'
 import { asObject, type JsonObject, type Rule } from './rule.ts'
@@ -125,6 +126,19 @@ export const blockRules: readonly Rule<View>[] = [
         if (type !== 'image') continue
         const fault = sourceFault(asObject(body['source']))
         if (fault !== undefined) yield { path: `${path}.source`, message: fault }
+      }
+    },
+  },
+  {
+    id: 'file-source',
+    rule: 'A document is a PDF, plain text, texts and images, an https URL or an uploaded file; it and a search result say something.',
+    source:
+      'SDK types Base64PDFSource, PlainTextSource and so on; "title" of 1 to 500 characters in the API reference',
+    *check({ messages, results }) {
+      const inner = results.flatMap((result) => result.inner)
+      for (const { path, type, body } of [...messages.flatMap(({ blocks }) => blocks), ...inner]) {
+        const fault = anthropicFileFault(type, body)
+        if (fault !== undefined) yield { path, message: fault }
       }
     },
   },

@@ -1,5 +1,6 @@
 /** The form of an Anthropic Messages request: which fields it has, and what the rules see of it. */
 
+import { anthropicFiles } from './files.ts'
 import type { Turn } from './pairing.ts'
 import { asList, asObject, type JsonObject } from './rule.ts'
 import { anything, byKey, fields, flag, listOf, object, oneOf, orNull, text, textOr } from './shape.ts'
@@ -57,6 +58,7 @@ const leafShapes = {
     cached,
   ),
 }
+const files = anthropicFiles(leafShapes, cached)
 const caller = { caller: object }
 const RESULTS = ['web_search', 'web_fetch', 'advisor', 'code_execution', 'bash_code_execution'].concat(
   'text_editor_code_execution',
@@ -70,7 +72,6 @@ const serverShapes = {
   mcp_tool_use: fields({ id: text, name: text, server_name: text, input: object }, cached),
   mcp_tool_result: fields({ tool_use_id: text }, { content: anything, is_error: flag, ...cached }),
   mcp_tool_listing: fields({ mcp_server_name: text, tools: listOf(object) }),
-  container_upload: fields({ file_id: text }, cached),
   compaction: fields(
     {},
     {
@@ -86,6 +87,7 @@ const serverShapes = {
 const block = byKey('type', {
   ...leafShapes,
   text: fields({ text }, { ...cached, citations: orNull(listOf(object)) }),
+  ...files.user,
   ...serverShapes,
   thinking: fields({ thinking: text, signature: text }),
   redacted_thinking: fields({ data: text }),
@@ -95,7 +97,7 @@ const block = byKey('type', {
   ),
   tool_result: fields(
     { tool_use_id: text },
-    { content: textOr(listOf(byKey('type', leafShapes))), is_error: flag, ...cached },
+    { content: textOr(listOf(byKey('type', { ...leafShapes, ...files.result }))), is_error: flag, ...cached },
   ),
 })
 const message = fields({ content: textOr(listOf(block)) })

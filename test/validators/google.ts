@@ -260,7 +260,9 @@ export const googleRules: readonly Rule<View>[] = [
 
 const NAME = /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/
 
-const TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif', 'application/pdf']
+const TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif', 'application/pdf'].concat(
+  ['wav', 'mp3', 'mpeg', 'aiff', 'aac', 'ogg', 'flac'].map((name) => `audio/${name}`),
+)
 
 function* blobFaults(held: unknown, path: string): Generator<Finding> {
   const { mimeType, data } = asObject(held)

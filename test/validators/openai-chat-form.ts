@@ -1,5 +1,6 @@
 /** The form of Chat Completions messages: which fields they have, and what the rules see of them. */
 
+import { chatFiles } from './files.ts'
 import { type Step, type Turn, turnsOf } from './pairing.ts'
 import { asList, asObject, type JsonObject } from './rule.ts'
 import { byKey, fields, listOf, object, oneOf, orNull, text, textOr } from './shape.ts'
@@ -34,6 +35,7 @@ const image = fields({ url: text }, { detail: oneOf('auto', 'low', 'high', 'orig
 const partShapes = {
   text: fields({ text }, cached),
   image_url: fields({ image_url: image }, cached),
+  ...chatFiles(cached),
 }
 const content = textOr(listOf(byKey('type', partShapes)))
 const reply = textOr(listOf(byKey('type', { ...partShapes, refusal: fields({ refusal: text }) })))

@@ -21,6 +21,18 @@ const withImage = (url: string) => ({ role: 'user', content: [text('Look.'), ima
 const good: Good[] = [
   { name: 'one question', request: [user] },
   { name: 'system, question, answer', request: [system, user, done] },
+  {
+    name: 'a file and a sound',
+    request: [
+      {
+        role: 'user',
+        content: [
+          { type: 'file', file: { file_id: 'file-1' } },
+          { type: 'input_audio', input_audio: { data: 'aW1n', format: 'mp3' } },
+        ],
+      },
+    ],
+  },
   { name: 'developer instead of system', request: [{ ...system, role: 'developer' }, user] },
   { name: 'a call and its answer', request: [user, calls(call('call_1')), tool('call_1')] },
   {
@@ -260,6 +272,16 @@ const broken: Broken[] = [
     breaks: ['images-from-user'],
   },
   { name: 'bare base64 for an image', request: [withImage('aW1n')], breaks: ['image-url'] },
+  {
+    name: 'a file without a name',
+    request: [{ role: 'user', content: [{ type: 'file', file: { file_data: 'data:a/b;base64,aW1n' } }] }],
+    breaks: ['file-source'],
+  },
+  {
+    name: 'a sound without bytes',
+    request: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: '', format: 'wav' } }] }],
+    breaks: ['file-source'],
+  },
   { name: 'an image in a file', request: [withImage('file:///a.png')], breaks: ['image-url'] },
   { name: 'an image without bytes', request: [withImage('data:image/png;base64,')], breaks: ['image-url'] },
   { name: 'an svg image', request: [withImage('data:image/svg+xml;base64,aW1n')], breaks: ['image-url'] },

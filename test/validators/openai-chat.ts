@@ -1,5 +1,6 @@
 /** Judges the `messages` of an OpenAI Chat Completions request: an array goes in, the broken rules come out. */
 
+import { chatFileFault } from './files.ts'
 import { illFormedText, notJson, parseObject } from './json.ts'
 import { imageUrlFault } from './media.ts'
 import { shape, type View, viewOf } from './openai-chat-form.ts'
@@ -61,7 +62,7 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'known-part',
-    rule: 'Content parts are text and image_url, in assistant messages also refusal; calls are of type function or custom.',
+    rule: 'Content parts are text, image_url, file and input_audio, in assistant messages also refusal; calls are of type function or custom.',
     source: 'SDK types ChatCompletionContentPart and ChatCompletionMessageFunctionToolCall',
     check: faults(shape, 'messages', 'unknown-type'),
   },
@@ -225,16 +226,27 @@ export const openAiChatRules: readonly Rule<View>[] = [
   },
   {
     id: 'images-from-user',
-    rule: 'Images stand in user messages only.',
+    rule: 'Images, files and sounds stand in user messages only.',
     source:
       "error: \"Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL\"",
     *check({ messages }) {
       for (const { role, parts } of messages) {
         for (const { path, body } of parts) {
-          if (body['type'] === 'image_url' && role !== 'user') {
+          if (['image_url', 'file', 'input_audio'].includes(String(body['type'])) && role !== 'user') {
             yield { path, message: `image in a message with role ${String(role)}` }
           }
         }
+      }
+    },
+  },
+  {
+    id: 'file-source',
+    rule: 'A file is a named data URL or an id, and a sound is base64.',
+    source: 'SDK types ChatCompletionContentPart.File and ChatCompletionContentPartInputAudio',
+    *check({ messages }) {
+      for (const { path, body } of messages.flatMap(({ parts }) => parts)) {
+        const fault = chatFileFault(body)
+        if (fault !== undefined) yield { path, message: fault }
       }
     },
   },

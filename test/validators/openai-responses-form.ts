@@ -1,5 +1,6 @@
 /** The form of a Responses request: which fields it has, and what the rules see of it. */
 
+import { inputFile } from './files.ts'
 import { type Step, type Turn, turnsOf } from './pairing.ts'
 import { asList, asObject, type JsonObject } from './rule.ts'
 import { anything, byKey, fields, listOf, loose, object, oneOf, orNull, text, textOr } from './shape.ts'
@@ -30,14 +31,20 @@ const cached = { prompt_cache_breakpoint: orNull(object) }
 const partShapes = {
   input_text: fields({ text }, cached),
   input_image: fields(
-    { image_url: text },
-    { detail: oneOf('low', 'high', 'auto', 'original', null), ...cached },
+    {},
+    {
+      image_url: text,
+      file_id: text,
+      detail: oneOf('low', 'high', 'auto', 'original', null),
+      ...cached,
+    },
   ),
+  input_file: inputFile(cached),
   output_text: fields({ text }, { annotations: listOf(object), logprobs: listOf(object) }),
   refusal: fields({ refusal: text }),
 }
 const content = textOr(listOf(byKey('type', partShapes)))
-const { input_text, input_image } = partShapes
+const { input_text, input_image, input_file } = partShapes
 const many = listOf(object)
 const idOf = { id: text }
 const stated = { status: orNull(text) }
@@ -78,7 +85,7 @@ const serverShapes = {
   apply_patch_call_output: loose({ ...callOf, status: text }),
 }
 export const SERVER_KINDS: readonly string[] = Object.keys(serverShapes)
-const output = textOr(listOf(byKey('type', { input_text, input_image })))
+const output = textOr(listOf(byKey('type', { input_text, input_image, input_file })))
 const status = oneOf('in_progress', 'completed', 'incomplete')
 const message = fields({ content }, { id: text, status })
 const phase = oneOf('commentary', 'final_answer', null)

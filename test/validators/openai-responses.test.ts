@@ -69,6 +69,16 @@ const good: Good[] = [
     name: 'the longest id and name',
     request: ask(user, call('x'.repeat(64), '{}', 'n'.repeat(64)), out('x'.repeat(64))),
   },
+  {
+    name: 'a file and an image by id',
+    request: ask({
+      role: 'user',
+      content: [
+        { type: 'input_file', file_id: 'file-1' },
+        { type: 'input_image', file_id: 'file-2', detail: 'low' },
+      ],
+    }),
+  },
   { name: 'an image by URL', request: show('https://example.com/a.png') },
   { name: 'a refusal', request: ask(user, { ...done, content: [{ type: 'refusal', refusal: 'No.' }] }) },
   {
@@ -188,6 +198,24 @@ const broken: Broken[] = [
     breaks: ['images-from-user', 'part-of-role'],
   },
   { name: 'bare base64 for an image', request: show('aW1n'), breaks: ['image-url'] },
+  {
+    name: 'a file in two places',
+    request: ask({
+      role: 'user',
+      content: [{ type: 'input_file', file_id: 'f', file_url: 'https://x.org' }],
+    }),
+    breaks: ['file-source'],
+  },
+  {
+    name: 'bytes without a name',
+    request: ask({ role: 'user', content: [{ type: 'input_file', file_data: 'data:a/b;base64,aW1n' }] }),
+    breaks: ['file-source'],
+  },
+  {
+    name: 'an image in no place',
+    request: ask({ role: 'user', content: [{ type: 'input_image', detail: 'auto' }] }),
+    breaks: ['file-source'],
+  },
   { name: 'an image without bytes', request: show('data:image/png;base64,'), breaks: ['image-url'] },
   {
     name: 'a bitmap in an output',

@@ -1,5 +1,6 @@
 /** Judges `instructions` and `input` of an OpenAI Responses request: both go in, the broken rules come out. */
 
+import { inputFileFault } from './files.ts'
 import { illFormedText, isBlank, notJson, parseObject } from './json.ts'
 import { imageUrlFault } from './media.ts'
 import { SERVER_KINDS, shape, type View, viewOf } from './openai-responses-form.ts'
@@ -120,7 +121,7 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
   },
   {
     id: 'part-of-role',
-    rule: 'Assistant content is output_text and refusal, all other content is input_text and input_image.',
+    rule: 'Assistant content is output_text and refusal, all other content is input_text, input_image and input_file.',
     source: "error: \"Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.\"",
     *check({ items }) {
       for (const { role, type, parts } of items) {
@@ -143,7 +144,8 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
       for (const { role, type, parts } of items) {
         if (type !== 'message' || role === 'user') continue
         for (const { path, body } of parts) {
-          if (body['type'] === 'input_image') yield { path, message: `image from ${String(role)}` }
+          if (body['type'] === 'input_image' || body['type'] === 'input_file')
+            yield { path, message: `image from ${String(role)}` }
         }
       }
     },
@@ -159,6 +161,20 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
         if (typeof url !== 'string') continue
         const fault = imageUrlFault(url, ['https:', 'http:', 'data:'])
         if (fault !== undefined) yield { path: `${path}.image_url`, message: fault }
+      }
+    },
+  },
+  {
+    id: 'file-source',
+    rule: 'A file says in one way where its bytes are: a named data URL, an address, or an id; so does an image.',
+    source: 'SDK types ResponseInputFile and ResponseInputImage; guide "File inputs"',
+    *check({ items }) {
+      for (const { path, body } of items.flatMap(({ parts }) => parts)) {
+        const isImage = body['type'] === 'input_image'
+        const fault = body['type'] === 'input_file' ? inputFileFault(body) : undefined
+        if (fault !== undefined) yield { path, message: fault }
+        if (isImage && (body['image_url'] === undefined) === (body['file_id'] === undefined))
+          yield { path, message: 'neither an address nor an id, or both' }
       }
     },
   },

@@ -3,6 +3,7 @@
 import { isWhitespace } from '../text.ts'
 import { isSignedThinking, THINKING_KINDS, thinkingFirst } from '../thinking-parts.ts'
 import type { Limits } from '../turns.ts'
+import { PARTS } from './part-schema.ts'
 
 /** The SDK hands ids, names and images on to any provider, so they keep to the strictest. */
 export const LIMITS: Limits = {
@@ -10,6 +11,7 @@ export const LIMITS: Limits = {
   callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 40 },
   toolNameLength: 64,
   takesImage: (image) => image.from === 'data' || image.secure,
+  parts: PARTS,
   kinds: THINKING_KINDS,
   order: thinkingFirst,
   callsLast: true,

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ImageType } from '../images.ts'
+import type { AiSdkCustom, AiSdkPart } from './part-schema.ts'
 
 export interface AiSdkText {
   readonly type: 'text'
@@ -44,7 +45,7 @@ export interface AiSdkToolResult {
   readonly toolName: string
   readonly output:
     | { readonly type: 'text' | 'error-text'; readonly value: string }
-    | { readonly type: 'content'; readonly value: (AiSdkText | AiSdkImageData)[] }
+    | { readonly type: 'content'; readonly value: (AiSdkText | AiSdkImageData | AiSdkCustom)[] }
 }
 
 export interface AiSdkSystemMessage {
@@ -54,7 +55,7 @@ export interface AiSdkSystemMessage {
 
 export interface AiSdkUserMessage {
   readonly role: 'user'
-  readonly content: (AiSdkText | AiSdkImageData | AiSdkImageUrl)[]
+  readonly content: (AiSdkText | AiSdkImageData | AiSdkImageUrl | AiSdkPart)[]
 }
 
 export interface AiSdkAssistantMessage {

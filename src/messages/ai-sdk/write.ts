@@ -7,7 +7,7 @@ import { argumentObject } from '../arguments.ts'
 
 import { type Digest, digestOf } from '../digest.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
-import { moveImages } from '../moved-images.ts'
+import { moveParts } from '../moved-parts.ts'
 import { thinkingDigest } from '../own-digest.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
@@ -18,6 +18,7 @@ import { textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Role, type Written } from '../written.ts'
 import { LIMITS } from './limits.ts'
+import type { AiSdkCustom, AiSdkPart } from './part-schema.ts'
 import type {
   AiSdkAssistantMessage,
   AiSdkImageData,
@@ -63,7 +64,7 @@ export function toAiSdk(messages: readonly NeutralMessage[], options: WriteOptio
     // The SDK refuses no message without parts, but providers do.
     if (parts.length > 0) out.push({ role: 'assistant', content: parts.map(({ block }) => block) })
     if (turn.results.length === 0) continue
-    const moved = moveImages(turn.results, ({ image }, { isError }) => isError || image.from === 'web')
+    const moved = moveParts(turn.results, ({ image }) => image.from === 'web', 'words')
     for (const block of moved.results) proof.add('user', { block, digest: () => resultDigest(block) })
     out.push({ role: 'tool', content: moved.results.map(toolResult) })
     prove('user', moved.pieces)
@@ -172,14 +173,19 @@ function toolResult({ call, pieces, isError }: Result): AiSdkToolResult {
   return { ...ends, output: { type: 'content', value: pieces.map(resultPart) } }
 }
 
-const userPart = (piece: Piece): AiSdkUserMessage['content'][number] =>
-  piece.type === 'image' && piece.image.from === 'web'
-    ? { type: 'file', mediaType: 'image', data: piece.image.url }
-    : resultPart(piece)
+function userPart(piece: Piece): AiSdkUserMessage['content'][number] {
+  if (piece.type === 'text') return { type: 'text', text: piece.text }
+  // The table of parts has proved its shape.
+  if (piece.type === 'block') return { ...piece.block } as object as AiSdkPart
+  const { image } = piece
+  if (image.from === 'web') return { type: 'file', mediaType: 'image', data: image.url }
+  return { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } }
+}
 
 /** A web address has moved into a user message before: in a result it would have to be a URL object. */
-function resultPart(piece: Piece): AiSdkText | AiSdkImageData {
+function resultPart(piece: Piece): AiSdkText | AiSdkImageData | AiSdkCustom {
   if (piece.type === 'text') return { type: 'text', text: piece.text }
+  if (piece.type === 'block') return { ...piece.block } as object as AiSdkCustom
   const { image } = piece
   if (image.from === 'web') return { type: 'text', text: image.url }
   return { type: 'file', mediaType: image.mediaType, data: { type: 'data', data: image.data } }

@@ -5,12 +5,14 @@ import { hasOwnParts } from '../parts-in-order.ts'
 import type { Limits, PairHalf } from '../turns.ts'
 import { KINDS } from './kinds.ts'
 import type { JsonObject } from '../../event/shapes.ts'
+import { PARTS } from './part-schema.ts'
 
 export const LIMITS: Limits = {
   grammar: 'anthropic',
   callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 64 },
   toolNameLength: 128,
   takesImage: (image) => image.from === 'data' || image.secure,
+  parts: PARTS,
   kinds: THINKING_KINDS,
   order: thinkingFirst,
   callsLast: true,

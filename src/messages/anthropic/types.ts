@@ -3,6 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { CacheControl } from '../cache-marks.ts'
 import type { ImageType } from '../images.ts'
+import type { AnthropicPart, AnthropicResultPart } from './part-schema.ts'
 
 export interface AnthropicText extends CacheControl {
   readonly type: 'text'
@@ -37,13 +38,14 @@ export interface AnthropicToolUse {
 export interface AnthropicToolResult extends CacheControl {
   readonly type: 'tool_result'
   readonly tool_use_id: string
-  readonly content?: (AnthropicText | AnthropicImage)[]
+  readonly content?: (AnthropicText | AnthropicImage | AnthropicResultPart)[]
   readonly is_error?: true
 }
 
 export type AnthropicBlock =
   | AnthropicText
   | AnthropicImage
+  | (AnthropicPart & CacheControl)
   | AnthropicThinking
   | AnthropicRedactedThinking
   | AnthropicToolUse

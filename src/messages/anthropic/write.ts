@@ -8,7 +8,7 @@ import { isSealed, sentMore } from '../kinds.ts'
 import { otherDigest } from '../other-parts.ts'
 import type { FieldRef } from '../reply-parts.ts'
 import type { NeutralMessage } from '../message.ts'
-import { moveImages } from '../moved-images.ts'
+import { moveParts } from '../moved-parts.ts'
 import { thinkingDigest } from '../own-digest.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { type ImagePiece, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
@@ -19,6 +19,7 @@ import { endsInThinking, textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Written } from '../written.ts'
 import { LIMITS } from './limits.ts'
+import type { AnthropicPart } from './part-schema.ts'
 import type {
   AnthropicBlock,
   AnthropicImage,
@@ -74,7 +75,7 @@ export function toAnthropic(
       )
     else {
       add('assistant', replyBlocks(turn, proof.keeps(turn), mark))
-      const moved = moveImages(turn.results, (_, result) => result.isError)
+      const moved = moveParts(turn.results, () => false, 'words')
       add(
         'user',
         moved.results.map((result) => resultBlock(result, mark)),
@@ -167,10 +168,13 @@ function callBlock(call: Call): Written<AnthropicToolUse> {
   return { block: { type: 'tool_use', id, name, input }, digest: () => callDigest(call) }
 }
 
+type ResultContent = NonNullable<AnthropicToolResult['content']>
+
 /** A result without content has no `content`; a mark inside of it marks the whole. */
 function resultBlock(result: Result, mark: Mark): Written<AnthropicToolResult> {
   const { call, pieces, isError } = result
-  const content = pieces.map((piece) => pieceBlock({ ...piece, cache: false }, mark).block)
+  // What results do not hold was moved before.
+  const content = pieces.map((piece) => pieceBlock({ ...piece, cache: false }, mark).block) as ResultContent
   const block: AnthropicToolResult = {
     type: 'tool_result',
     tool_use_id: call.id,
@@ -181,8 +185,13 @@ function resultBlock(result: Result, mark: Mark): Written<AnthropicToolResult> {
   return { block, digest: () => resultDigest(result) }
 }
 
-const pieceBlock = (piece: Piece, mark: Mark): Written<AnthropicText | AnthropicImage> =>
-  piece.type === 'text' ? textBlock(piece, mark) : imageBlock(piece, mark)
+function pieceBlock(piece: Piece, mark: Mark): Written<AnthropicText | AnthropicImage | AnthropicPart> {
+  if (piece.type === 'text') return textBlock(piece, mark)
+  if (piece.type === 'image') return imageBlock(piece, mark)
+  // The table of parts has proved its shape.
+  const block = { ...piece.block, ...mark(piece.cache) } as object as AnthropicPart
+  return { block, digest: () => pieceDigest(piece) }
+}
 
 const textBlock = (piece: TextPiece, mark: Mark): Written<AnthropicText> => ({
   block: { type: 'text', text: piece.text, ...mark(piece.cache) },

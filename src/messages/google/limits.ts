@@ -9,6 +9,7 @@ import { isWellFormed } from '../text.ts'
 import { THINKING_KINDS, thinkingFirst } from '../thinking-parts.ts'
 import type { AssistantTurn, Limits, PairHalf } from '../turns.ts'
 import { KINDS } from './kinds.ts'
+import { PARTS } from './part-schema.ts'
 
 export const LIMITS: Limits = {
   grammar: 'google',
@@ -18,6 +19,7 @@ export const LIMITS: Limits = {
     image.from === 'data'
       ? image.mediaType !== 'image/gif'
       : image.secure && typeOfUrl(image.url) !== 'image/gif',
+  parts: PARTS,
   kinds: THINKING_KINDS,
   order: thinkingFirst,
   callsLast: false,

@@ -6,7 +6,7 @@ import { digestOf, digestOfAll } from '../digest.ts'
 import type { Image } from '../images.ts'
 import { sentMore } from '../kinds.ts'
 import type { NeutralMessage } from '../message.ts'
-import { moveImages } from '../moved-images.ts'
+import { moveParts } from '../moved-parts.ts'
 import { otherDigest } from '../other-parts.ts'
 import { thinkingDigest } from '../own-digest.ts'
 import { NO_ANSWER } from '../phrases.ts'
@@ -79,7 +79,7 @@ export function toGoogle(messages: readonly NeutralMessage[], options: WriteOpti
     add('assistant', replyParts(turn, proof.keeps(turn)))
     open = null
     if (turn.results.length === 0) continue
-    const moved = moveImages(inOrder(turn), ({ image }) => image.from === 'web')
+    const moved = moveParts(inOrder(turn), ({ image }) => image.from === 'web', 'any')
     const nameless = withoutId(turn)
     add(
       'user',
@@ -218,6 +218,12 @@ function functionName(given: string): string {
 
 function piecePart(piece: Piece): Written<GooglePart> {
   if (piece.type === 'text') return textPart(piece)
+  // The table of parts has made it.
+  if (piece.type === 'block')
+    return {
+      block: { ...piece.block } as object as GoogleInlineData | GoogleFileData,
+      digest: () => pieceDigest(piece),
+    }
   const { image } = piece
   return {
     block: image.from === 'web' ? fileData(image) : inlineData(image),

@@ -4,12 +4,14 @@ import { allOf } from '../reply-parts.ts'
 import { hasOwnParts } from '../parts-in-order.ts'
 import type { Limits } from '../turns.ts'
 import { KINDS } from './kinds.ts'
+import { PARTS } from './part-schema.ts'
 
 export const LIMITS: Limits = {
   grammar: 'openai-chat',
   callId: { illegal: /[^!-~]/gu, maxLength: 40 },
   toolNameLength: 64,
   takesImage: () => true,
+  parts: PARTS,
   kinds: ['text', 'call'],
   order: (_, counts) => allOf(counts, 'text', 'call'),
   callsLast: true,

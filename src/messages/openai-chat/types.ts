@@ -1,5 +1,7 @@
 /** The shapes of OpenAI Chat Completions, as far as the log has something to say in them. */
 
+import type { ChatPart } from './part-schema.ts'
+
 export interface ChatText {
   readonly type: 'text'
   readonly text: string
@@ -30,7 +32,7 @@ export interface ChatSystemMessage {
 
 export interface ChatUserMessage {
   readonly role: 'user'
-  readonly content: (ChatText | ChatImage)[]
+  readonly content: (ChatText | ChatImage | ChatPart)[]
   readonly name?: string
 }
 

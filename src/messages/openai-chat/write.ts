@@ -6,7 +6,7 @@ import { type Digest, followedBy } from '../digest.ts'
 import { urlOf } from '../images.ts'
 import { isSealed, sentMore } from '../kinds.ts'
 import type { NeutralMessage } from '../message.ts'
-import { moveImages } from '../moved-images.ts'
+import { moveParts } from '../moved-parts.ts'
 import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
 import { otherDigest } from '../other-parts.ts'
 import { type Proof, startProof, type WriteOptions } from '../prefix.ts'
@@ -15,6 +15,7 @@ import { textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Role } from '../written.ts'
 import { LIMITS } from './limits.ts'
+import type { ChatPart } from './part-schema.ts'
 import type { ChatImage, ChatMessage, ChatText, ChatToolCall } from './types.ts'
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
@@ -48,7 +49,7 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
     else if (turn.role === 'user') say('user', turn.pieces, 'user', turn.name)
     else {
       out.push(reply(turn, proof.keeps(turn), proof))
-      const moved = moveImages(turn.results, () => true)
+      const moved = moveParts(turn.results, () => true, 'any')
       for (const block of moved.results) {
         const content = joinTexts(block.pieces.filter(isText))
         out.push({ role: 'tool', tool_call_id: block.call.id, content })
@@ -113,5 +114,9 @@ function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatTool
 
 const textPart = ({ text }: TextPiece): ChatText => ({ type: 'text', text })
 
-const part = (piece: Piece): ChatText | ChatImage =>
-  piece.type === 'text' ? textPart(piece) : { type: 'image_url', image_url: { url: urlOf(piece.image) } }
+function part(piece: Piece): ChatText | ChatImage | ChatPart {
+  if (piece.type === 'text') return textPart(piece)
+  // The table of parts has proved its shape.
+  if (piece.type === 'block') return { ...piece.block } as object as ChatPart
+  return { type: 'image_url', image_url: { url: urlOf(piece.image) } }
+}

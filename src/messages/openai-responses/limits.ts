@@ -8,6 +8,7 @@ import { hasOwnParts, reasoningItems } from '../parts-in-order.ts'
 import type { Limits, PairHalf } from '../turns.ts'
 import { KINDS } from './kinds.ts'
 import type { JsonObject } from '../../event/shapes.ts'
+import { PARTS } from './part-schema.ts'
 
 const REASONING_ID = /^rs[a-zA-Z0-9_-]{0,62}$/
 
@@ -16,6 +17,7 @@ export const LIMITS: Limits = {
   callId: { illegal: /[^!-~]/gu, maxLength: 64 },
   toolNameLength: 64,
   takesImage: () => true,
+  parts: PARTS,
   kinds: ['text', 'call', 'reasoning'],
   order: reasoningThenCall,
   callsLast: false,

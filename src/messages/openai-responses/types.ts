@@ -1,5 +1,7 @@
 /** The shapes of OpenAI Responses, as far as the log has something to say in them. */
 
+import type { ResponsesPart } from './part-schema.ts'
+
 export interface ResponsesText {
   readonly type: 'input_text'
   readonly text: string
@@ -14,7 +16,7 @@ export interface ResponsesImage {
 export interface ResponsesUserMessage {
   readonly type: 'message'
   readonly role: 'user'
-  readonly content: (ResponsesText | ResponsesImage)[]
+  readonly content: (ResponsesText | ResponsesImage | ResponsesPart)[]
 }
 
 /** A system prompt that came later. */
@@ -75,13 +77,13 @@ export interface ResponsesCustomCall {
 export interface ResponsesCustomCallOutput {
   readonly type: 'custom_tool_call_output'
   readonly call_id: string
-  readonly output: string | (ResponsesText | ResponsesImage)[]
+  readonly output: string | (ResponsesText | ResponsesImage | ResponsesPart)[]
 }
 
 export interface ResponsesFunctionCallOutput {
   readonly type: 'function_call_output'
   readonly call_id: string
-  readonly output: string | (ResponsesText | ResponsesImage)[]
+  readonly output: string | (ResponsesText | ResponsesImage | ResponsesPart)[]
 }
 
 /** An item that can be given to the `openai` package as a ResponseInputItem. */

@@ -8,6 +8,7 @@ import { startProof, type WriteOptions } from '../prefix.ts'
 import { type Result, turnsOf } from '../turns.ts'
 import { resultDigest, type Role } from '../written.ts'
 import { LIMITS } from './limits.ts'
+import type { ResponsesPart } from './part-schema.ts'
 import { replyItems } from './write-reply.ts'
 import type {
   ResponsesCustomCallOutput,
@@ -78,10 +79,12 @@ function output(
   }
 }
 
-const part = (piece: Piece): ResponsesText | ResponsesImage =>
-  piece.type === 'text'
-    ? textPart(piece)
-    : { type: 'input_image', image_url: urlOf(piece.image), detail: 'auto' }
+function part(piece: Piece): ResponsesText | ResponsesImage | ResponsesPart {
+  if (piece.type === 'text') return textPart(piece)
+  // The table of parts has proved its shape.
+  if (piece.type === 'block') return { ...piece.block } as object as ResponsesPart
+  return { type: 'input_image', image_url: urlOf(piece.image), detail: 'auto' }
+}
 
 const textPart = ({ text }: TextPiece): ResponsesText => ({ type: 'input_text', text })
 

@@ -1,0 +1,113 @@
+/** Law M14 on what users and tools say: each kind of part of each grammar, and any part at all. */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { NeutralMessage, NeutralToolCall } from '../src/messages/message.ts'
+import type { OpenPart } from '../src/event/shapes.ts'
+import { placeholderOf } from '../src/messages/placeholder.ts'
+import { openPart } from '../src/testing/index.ts'
+import { GRAMMARS } from '../test/messages/grammars.ts'
+import { type Sample, SAMPLES } from '../test/messages/user-parts.ts'
+import { RUNS } from './run.ts'
+
+const NAMES = {
+  'OpenAI Chat Completions': 'openai-chat',
+  'OpenAI Responses': 'openai-responses',
+  'Anthropic Messages': 'anthropic',
+  'AI SDK': 'ai-sdk',
+  Gemini: 'google',
+} as const
+
+const CALL: NeutralToolCall = {
+  id: 'c',
+  name: 'ls',
+  arguments: '{}',
+  origin: 'completion',
+  responses_item_id: null,
+  responses_reasoning_item: null,
+}
+
+/** A conversation with parts in a user's message or a result. */
+function holding(parts: readonly OpenPart[], place: 'user' | 'result', is_error: boolean): NeutralMessage[] {
+  const content = [{ text: 'before' }, ...parts, { text: 'behind' }]
+  if (place === 'user') return [{ role: 'user', content, name: null }]
+  return [
+    { role: 'user', content: [{ text: 'go' }], name: null },
+    {
+      role: 'assistant',
+      content: [],
+      tool_calls: [CALL],
+      reasoning_content: null,
+      thinking_blocks: [],
+      responses_reasoning_item: null,
+    },
+    { role: 'tool', content, tool_call_id: 'c', name: 'ls', is_error },
+  ]
+}
+
+/** Every object in a request, at any depth. */
+function* objectsIn(value: unknown): Generator<object> {
+  if (typeof value !== 'object' || value === null) return
+  yield value
+  for (const inner of Object.values(value)) yield* objectsIn(inner)
+}
+
+const mark = fc.stringMatching(/^[a-z]{8}$/)
+
+const sample = fc.constantFrom<Sample>(...SAMPLES)
+
+describe('M14, what users and tools say', () => {
+  it.for(Object.entries(GRAMMARS))(
+    '%s: its own parts stand as they are, the others in its words or by name',
+    ([name, { write, validate }]) => {
+      const own = NAMES[name as keyof typeof NAMES]
+      const property = fc.property(
+        sample,
+        mark,
+        fc.boolean(),
+        fc.boolean(),
+        (given, id, is_error, frozen) => {
+          const part = given.make(id)
+          if (frozen) Object.freeze(part)
+          const request = write(holding([part], given.place, is_error && given.place === 'result'))
+          expect(validate(request)).toEqual([])
+          const text = JSON.stringify(request)
+          const isNamed = text.includes(JSON.stringify(placeholderOf(part)).slice(1, -1))
+          // Once in one way: in the grammar's words, or by its name.
+          expect([text.split(id).length - 1 > 0, isNamed]).toContainEqual(true)
+          const cannotMove = is_error && given.place === 'result' && isNamed
+          if (given.grammar !== own || !given.isSent || cannotMove) return
+          const stands = [...objectsIn(request)].filter(
+            (each) => JSON.stringify(each) === JSON.stringify(part),
+          )
+          expect(stands).toHaveLength(1)
+        },
+      )
+      fc.assert(property, { numRuns: RUNS })
+    },
+  )
+
+  it.for(Object.entries(GRAMMARS))(
+    '%s: any part leaves the request legal and the text around it in its place',
+    ([, { write, validate }]) => {
+      const places = fc.constantFrom('user' as const, 'result' as const)
+      const property = fc.property(
+        fc.array(openPart(), { minLength: 1, maxLength: 3 }),
+        places,
+        fc.boolean(),
+        (parts, place, is_error) => {
+          const messages = holding(parts, place, is_error)
+          const before = JSON.stringify(messages)
+          const request = write(messages)
+          expect(validate(request)).toEqual([])
+          expect(JSON.stringify(messages)).toBe(before)
+          expect(JSON.stringify(write(messages))).toBe(JSON.stringify(request))
+          const text = JSON.stringify(request)
+          expect(text.indexOf('before')).toBeLessThan(text.indexOf('behind'))
+          expect(text).toContain('before')
+        },
+      )
+      fc.assert(property, { numRuns: RUNS })
+    },
+  )
+})

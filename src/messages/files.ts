@@ -1,0 +1,204 @@
+/** Reads the parts that say the same thing in several grammars, each in the words of its own: texts, images, files. */
+
+import { isObject } from '../event/json.ts'
+import type { JsonObject, JsonValue, OpenPart } from '../event/shapes.ts'
+import { readImage } from './images.ts'
+import { isWellFormed, isWhitespace } from './text.ts'
+
+/** A file, whichever provider's words it came in. */
+export interface FileRef {
+  /** Null where nothing tells it. */
+  readonly mediaType: string | null
+  readonly from:
+    | { readonly data: string }
+    | { readonly url: string }
+    /** A file that was uploaded to a provider, which alone knows its id. */
+    | { readonly id: string; readonly provider: 'openai' | 'anthropic' }
+  readonly name: string | null
+}
+
+/** What a part says, where more than one grammar can say it. */
+export type Reading =
+  | { readonly as: 'text'; readonly text: string }
+  | { readonly as: 'image'; readonly url: string }
+  | { readonly as: 'file'; readonly file: FileRef }
+
+/** What a part of another kind says, or null where no grammar but its own can say it. O(size). */
+export function readPart(part: OpenPart): Reading | null {
+  const json = part as JsonObject
+  return READERS.get(part.type)?.(json) ?? null
+}
+
+const READERS: ReadonlyMap<string, (part: JsonObject) => Reading | null> = new Map([
+  ['input_text', ({ text }) => words(text)],
+  ['input_image', ({ image_url }) => image(image_url)],
+  ['image_url', ({ image_url }) => image(objectOf(image_url)['url'])],
+  ['document', readDocument],
+  ['search_result', readSearchResult],
+  [
+    'input_file',
+    ({ file_data, file_url, file_id, filename }) => openAIFile(file_data, file_url, file_id, filename),
+  ],
+  ['input_audio', readAudio],
+  ['file', readFile],
+  // Older names of the AI SDK, in tool results.
+  ['file-data', ({ data, mediaType, filename }) => bytes(data, mediaType, filename)],
+  ['file-url', ({ url, mediaType }) => address(url, mediaType, null)],
+  ['file-id', ({ fileId }) => referred(fileId, null, null)],
+  ['file-reference', ({ providerReference }) => referred(providerReference, null, null)],
+  ['image-data', ({ data, mediaType }) => bytes(data, mediaType, null)],
+  ['image-url', ({ url }) => image(url)],
+])
+
+/** The type of a document, as its bytes begin. */
+const PDF = 'application/pdf'
+
+/** The formats of audio by their names in Chat Completions. */
+export const AUDIO: ReadonlyMap<string, string> = new Map([
+  ['audio/wav', 'wav'],
+  ['audio/x-wav', 'wav'],
+  ['audio/wave', 'wav'],
+  ['audio/mpeg', 'mp3'],
+  ['audio/mp3', 'mp3'],
+])
+
+/** Whether a file is a PDF, or may be: an address without an ending says nothing else. O(1). */
+export function isPdf({ mediaType, from }: FileRef): boolean {
+  if ('data' in from) return from.data.startsWith('JVBERi0')
+  if (mediaType !== null) return mediaType === PDF
+  return (
+    'url' in from &&
+    !/\.(?!pdf(?:[?#]|$))[a-z]+\w*(?:[?#]|$)/i.test(from.url.replace(/^https?:\/\/[^/]*/i, ''))
+  )
+}
+
+/** Base64 in its standard alphabet. O(length). */
+export const isBase64 = (data: string): boolean =>
+  data.length > 0 && data.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(data)
+
+/** Whether an address is one that can be sent as it is. */
+export function isAddress(url: string, secure: boolean): boolean {
+  const read = readImage(url)
+  return read?.from === 'web' && read.url === url && (read.secure || !secure)
+}
+
+function words(text: JsonValue | undefined): Reading | null {
+  return typeof text === 'string' && !isWhitespace(text) ? { as: 'text', text } : null
+}
+
+const image = (url: JsonValue | undefined): Reading | null =>
+  typeof url === 'string' && readImage(url) !== null ? { as: 'image', url } : null
+
+/** Anthropic's. */
+function readDocument({ source, title, context }: JsonObject): Reading | null {
+  const { type, data, media_type, url, content, file_id } = objectOf(source)
+  if (type === 'base64') return bytes(data, media_type, title)
+  if (type === 'url') return address(url, null, title)
+  if (type === 'file') return uploaded(file_id, 'anthropic', null, title)
+  if (type !== 'text' && type !== 'content') return null
+  const texts = type === 'text' ? [data] : textsIn(content)
+  return texts === null ? null : words([title, context, ...texts].filter(isText).join('\n'))
+}
+
+function readSearchResult({ title, source, content }: JsonObject): Reading | null {
+  const texts = textsIn(content)
+  return texts === null ? null : words([title, source, ...texts].filter(isText).join('\n'))
+}
+
+/** The texts of a text, or of a list of them; null where anything else is among them. */
+function textsIn(content: JsonValue | undefined): JsonValue[] | null {
+  if (typeof content === 'string') return [content]
+  if (!Array.isArray(content)) return null
+  const texts = content.map((part: JsonValue) => objectOf(part)['text'] ?? null)
+  return texts.length > 0 && texts.every(isText) ? texts : null
+}
+
+function openAIFile(
+  data: JsonValue | undefined,
+  url: JsonValue | undefined,
+  id: JsonValue | undefined,
+  name: JsonValue | undefined,
+): Reading | null {
+  if (isText(data)) return dataUrl(data, name) ?? bytes(data, null, name)
+  return isText(url) ? address(url, null, name) : uploaded(id, 'openai', null, name)
+}
+
+function readAudio({ input_audio }: JsonObject): Reading | null {
+  const { data, format } = objectOf(input_audio)
+  const type = [...AUDIO].find(([, each]) => each === format)?.[0]
+  return type === undefined ? null : bytes(data, type, null)
+}
+
+/** That of Chat Completions has a `file`, that of the AI SDK `data`. */
+function readFile({ file, data, mediaType, filename }: JsonObject): Reading | null {
+  if (isObject(file)) return openAIFile(file['file_data'], undefined, file['file_id'], file['filename'])
+  if (isText(data))
+    return (
+      dataUrl(data, filename) ??
+      (isWeb(data) ? address(data, mediaType, filename) : bytes(data, mediaType, filename))
+    )
+  const { type, data: inner, url, text, reference } = objectOf(data)
+  if (type === 'data') return bytes(inner, mediaType, filename)
+  if (type === 'url' && isText(url)) return address(url, mediaType, filename)
+  if (type === 'text') return words([filename, text].filter(isText).join('\n'))
+  return type === 'reference' ? referred(reference, mediaType, filename) : null
+}
+
+/** The ids that several providers may have given a file. */
+function referred(
+  reference: JsonValue | undefined,
+  type: JsonValue | undefined,
+  name: JsonValue | undefined,
+): Reading | null {
+  const { openai, anthropic } = objectOf(reference)
+  return uploaded(openai, 'openai', type, name) ?? uploaded(anthropic, 'anthropic', type, name)
+}
+
+const isWeb = (text: string): boolean => /^https?:/i.test(text)
+
+const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100})*;base64,/i
+
+function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
+  const match = DATA_URL.exec(url)
+  return match === null ? null : bytes(url.slice(match[0].length), match[1]?.toLowerCase() ?? null, name)
+}
+
+function bytes(
+  data: JsonValue | undefined,
+  type: JsonValue | undefined,
+  name: JsonValue | undefined,
+): Reading | null {
+  if (!isText(data) || !isBase64(data)) return null
+  const url = `data:${isText(type) ? type : ''};base64,${data}`
+  if (readImage(url) !== null) return { as: 'image', url }
+  const mediaType = data.startsWith('JVBERi0') ? PDF : textOrNull(type)
+  return { as: 'file', file: { mediaType, from: { data }, name: textOrNull(name) } }
+}
+
+function address(
+  url: JsonValue | undefined,
+  type: JsonValue | undefined,
+  name: JsonValue | undefined,
+): Reading | null {
+  if (!isText(url) || !isAddress(url, false)) return null
+  if (isText(type) && /^image(?:\/|$)/.test(type)) return { as: 'image', url }
+  return { as: 'file', file: { mediaType: textOrNull(type), from: { url }, name: textOrNull(name) } }
+}
+
+function uploaded(
+  id: JsonValue | undefined,
+  provider: 'openai' | 'anthropic',
+  type: JsonValue | undefined,
+  name: JsonValue | undefined,
+): Reading | null {
+  if (!isText(id)) return null
+  return { as: 'file', file: { mediaType: textOrNull(type), from: { id, provider }, name: textOrNull(name) } }
+}
+
+/** A text that says something, and has bytes. */
+const isText = (value: JsonValue | undefined): value is string =>
+  typeof value === 'string' && !isWhitespace(value) && isWellFormed(value)
+
+const textOrNull = (value: JsonValue | undefined): string | null => (isText(value) ? value : null)
+
+const objectOf = (value: JsonValue | undefined): JsonObject => (isObject(value) ? value : {})

@@ -1,0 +1,45 @@
+/** Moves images and files out of tool results, for grammars whose results do not hold them. */
+
+import { imageFollows, imageMoved, partFollows, partMoved } from './phrases.ts'
+import { type BlockPiece, type ImagePiece, type Piece, textPiece } from './pieces.ts'
+import { placeholderOf } from './placeholder.ts'
+import type { Result } from './turns.ts'
+
+/** The results of one turn, and what a user message behind the last of them shows. */
+export interface Moved {
+  readonly results: readonly Result[]
+  /** Each moved piece behind a line with its number; empty when none was moved. */
+  readonly pieces: readonly Piece[]
+}
+
+/**
+ * The results without the images that must move, and the parts that results do not take; in results of errors only
+ * words stand where `errors` says so. A part that must move and that users cannot send is named. O(pieces).
+ */
+export function moveParts(
+  results: readonly Result[],
+  mustMove: (piece: ImagePiece, result: Result) => boolean,
+  errors: 'words' | 'any',
+): Moved {
+  const pieces: Piece[] = []
+  let number = 0
+  const move = (piece: ImagePiece | BlockPiece): Piece => {
+    if (piece.type === 'block' && !piece.user) return textPiece(placeholderOf(piece.source), piece.cache)
+    number += 1
+    const isImage = piece.type === 'image'
+    pieces.push(textPiece(isImage ? imageFollows(number) : partFollows(number)), piece)
+    return textPiece(isImage ? imageMoved(number) : partMoved(number))
+  }
+  const kept = results.map((result): Result => {
+    const wordsOnly = errors === 'words' && result.isError
+    return {
+      ...result,
+      pieces: result.pieces.map((piece) => {
+        if (piece.type === 'text') return piece
+        const moves = wordsOnly || (piece.type === 'image' ? mustMove(piece, result) : !piece.result)
+        return moves ? move(piece) : piece
+      }),
+    }
+  })
+  return { results: kept, pieces }
+}
