@@ -120,24 +120,17 @@ const thoughts = fc.array(fc.constantFrom<Part>('think', 'think', 'redacted', 's
 
 const end = {
   end: fc.oneof(
-    { weight: 7, arbitrary: fc.constant(null) },
-    { weight: 1, arbitrary: fc.constant('paused' as const) },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom(
-        'truncated' as const,
-        'truncated' as const,
-        'refused' as const,
-        'filtered' as const,
-      ),
-    },
+    { weight: 12, arbitrary: fc.constant(null) },
+    { weight: 2, arbitrary: fc.constant('paused' as const) },
+    { weight: 3, arbitrary: fc.constant('truncated' as const) },
+    { weight: 1, arbitrary: fc.constantFrom('refused' as const, 'filtered' as const) },
   ),
   told: fc.boolean(),
 }
 
 const reply = fc.oneof(
   {
-    weight: 3,
+    weight: 6,
     arbitrary: fc.record({
       say: fc.constant('text' as const),
       pieces: fc.integer({ min: 1, max: 2 }),
@@ -146,7 +139,7 @@ const reply = fc.oneof(
     }),
   },
   {
-    weight: 7,
+    weight: 13,
     arbitrary: fc.record({
       say: fc.constant('calls' as const),
       tools: fc.array(
@@ -164,7 +157,7 @@ const reply = fc.oneof(
     }),
   },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc.record({
       say: fc.constantFrom(
         'nothing' as const,
@@ -269,6 +262,7 @@ const habit = fc.oneof(
     weight: 2,
     arbitrary: fc.oneof(
       chain(['turn', 'quiet'], ['pause', 'now']),
+      chain(['turn', 'ended'], ['pause', 'now']),
       chain(['turn', 'quiet'], ['send', 'asking']),
       chain(['back', 'quiet'], ['turn', 'now'], ['fork', 'quiet']),
       chain(['send', 'asking'], ['policy', 'asking']),

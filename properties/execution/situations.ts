@@ -49,8 +49,7 @@ const SITUATIONS = [
   'reply_failed',
   'reply_broken_off',
   'reply_truncated',
-  'reply_refused',
-  'reply_filtered',
+  'reply_refused_or_filtered',
   'calls_of_an_ended_reply',
   'paused_reply_gone_on_with',
   'unreadable_call',
@@ -224,8 +223,7 @@ export function situationsOf(story: Story): Situation[] {
   note('reply_failed', failed('ReplyFailed'))
   note('reply_broken_off', failed('ReplyBrokenOff'))
   note('reply_truncated', failed('ReplyTruncated'))
-  note('reply_refused', failed('ReplyRefused'))
-  note('reply_filtered', failed('ReplyFiltered'))
+  note('reply_refused_or_filtered', failed('ReplyRefused') || failed('ReplyFiltered'))
   note(
     'calls_of_an_ended_reply',
     has((event) => event.kind === 'ActionEvent' && isEnded(event)),

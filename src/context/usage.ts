@@ -1,42 +1,37 @@
-/** Tokens and cost of a conversation, for each usage and in all. */
+/** Tokens and cost of a conversation, for each usage, for each model and in all. */
 
 import { isObject } from '../event/json.ts'
+import { replyOf } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import type { Event } from '../event/types.ts'
+import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
 import { loadedEvent } from './loaded-event.ts'
-
-/** Tokens by what they were for, under the names of the wire. */
-export interface TokenCounts {
-  readonly prompt_tokens: number
-  readonly completion_tokens: number
-  readonly cache_read_tokens: number
-  readonly cache_write_tokens: number
-  readonly reasoning_tokens: number
-  /** The widest context window, not a sum. */
-  readonly context_window: number
-}
+import { amount, finite, type TokenCounts, tokensOfReply } from './reply-usage.ts'
 
 /** What one use of a model has cost. */
 export interface ModelUsage extends TokenCounts {
-  /** Null where no update says it. */
+  /** Null where nothing says it. */
   readonly model_name: string | null
-  /** In the currency of the producer, which is US dollars for the public one. */
+  /** In the currency of the producer, which is US dollars for the public one; 0 for replies, which name no price. */
   readonly cost: number
 }
 
-/** What all uses together have cost, and each of them by its usage id, in the order in which they were first named. */
+/** What all uses together have cost. */
 export interface Usage extends TokenCounts {
   readonly cost: number
   /** The share of the input that was read from a cache, 0 to 1; null while there was no input. */
   readonly cache_hit_rate: number | null
+  /** What state updates say, by usage id, in the order in which they were first named. */
   readonly by_id: ReadonlyMap<string, ModelUsage>
+  /** All of it by the name of the model; null stands for those without one. */
+  readonly by_model: ReadonlyMap<string | null, ModelUsage>
 }
 
 /**
- * The totals that some events give, in log order: `ConversationStateUpdateEvent`s with key `stats`. Of each usage id
- * the latest update that names it counts, since updates are running totals. A number that is none, or below 0, counts
- * as 0, and what has another shape is passed over. O(events + size of the updates).
+ * The totals that some events give, in log order, from two sources. `ConversationStateUpdateEvent`s with key `stats`:
+ * of each usage id the latest update that names it counts, since updates are running totals. And the records of replies
+ * (`reply.usage`), each reply once; those that an update comes after are in its totals already. A number that is none,
+ * or below 0, counts as 0, and what has another shape is passed over. O(events + size of the updates).
  *
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5, accumulated_token_usage: { prompt_tokens: 10 } } } }
@@ -45,30 +40,49 @@ export interface Usage extends TokenCounts {
  */
 export function usageOfEvents(events: Iterable<Event>): Usage {
   const latest = new Map<string, JsonObject>()
+  let replies: ModelUsage[] = []
+  /** The `llm_response_id` of the calls that are counted already. */
+  let counted: string | null = null
   for (const event of events) {
-    if (event.kind !== 'ConversationStateUpdateEvent' || event.key !== 'stats') continue
-    const metrics = objectIn(event.value, 'usage_to_metrics')
-    for (const [id, value] of Object.entries(metrics)) if (isObject(value)) latest.set(id, value)
+    if (event.kind === 'ConversationStateUpdateEvent' && event.key === 'stats') {
+      const metrics = Object.entries(objectIn(event.value, 'usage_to_metrics'))
+      for (const [id, value] of metrics) if (isObject(value)) latest.set(id, value)
+      if (metrics.some(([, value]) => isObject(value))) replies = []
+    }
+    if (!isOfReply(event)) continue
+    const { model, usage } = replyOf(event) ?? {}
+    // A message is a whole reply; calls of one may each have its record, which then means one reply.
+    const response = event.kind === 'ActionEvent' ? event.llm_response_id : ''
+    if (response !== counted) counted = null
+    if (!isObject(usage) || counted !== null) continue
+    counted = response || null
+    replies.push({ ...tokensOfReply(usage), model_name: typeof model === 'string' ? model : null, cost: 0 })
   }
-  return combined(new Map(Array.from(latest, ([id, metrics]) => [id, usageOf(metrics)])))
+  return combined(new Map(Array.from(latest, ([id, metrics]) => [id, usageOf(metrics)])), replies)
 }
+
+const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
+  event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
 /**
  * `usageOfEvents` of the whole log of a state: what was spent on a branch that was left is spent too. O(n).
- * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped state updates: give
- * `usageOfEvents` the events that the store finds by their kind.
+ * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped state updates or
+ * replies: give `usageOfEvents` the events that the store finds by their kinds.
  * @example
  * usageTotals(initialState()).cost // 0
  */
-export const usageTotals = ({ log }: State): Usage => usageOfEvents(updatesIn(log.entries))
+export const usageTotals = ({ log }: State): Usage => usageOfEvents(eventsIn(log.entries))
 
-function* updatesIn(entries: State['log']['entries']): IterableIterator<Event> {
+function* eventsIn(entries: State['log']['entries']): IterableIterator<Event> {
   for (const entry of entries) {
     // A second event under a known id is no fact.
-    const event = entry.inTree ? loadedEvent(entry, ['ConversationStateUpdateEvent']) : null
+    const event = entry.inTree ? loadedEvent(entry, COUNTING) : null
     if (event !== null) yield event
   }
 }
+
+/** The kinds of events that may say what something took. */
+const COUNTING = ['ConversationStateUpdateEvent', 'ActionEvent', 'MessageEvent'] as const
 
 function usageOf(metrics: JsonObject): ModelUsage {
   const usage = objectIn(metrics, 'accumulated_token_usage')
@@ -85,23 +99,34 @@ function usageOf(metrics: JsonObject): ModelUsage {
   }
 }
 
-function combined(by_id: ReadonlyMap<string, ModelUsage>): Usage {
-  const all = [...by_id.values()]
-  const sum = (field: keyof TokenCounts | 'cost') =>
-    all.reduce((total, each) => finite(total + each[field]), 0)
-  const [prompt_tokens, cache_read_tokens] = [sum('prompt_tokens'), sum('cache_read_tokens')]
+function combined(by_id: ReadonlyMap<string, ModelUsage>, replies: readonly ModelUsage[]): Usage {
+  const all = [...by_id.values(), ...replies]
+  const models = Map.groupBy(all, ({ model_name }) => model_name)
+  const totals = totalOf(all)
+  const { prompt_tokens, cache_read_tokens } = totals
   // Some providers count what a cache gave as part of the prompt, others beside it.
   const input = cache_read_tokens > prompt_tokens ? prompt_tokens + cache_read_tokens : prompt_tokens
   return {
+    ...totals,
+    cache_hit_rate: input === 0 ? null : cache_read_tokens / finite(input),
+    by_id,
+    by_model: new Map(
+      Array.from(models, ([model_name, each]) => [model_name, { model_name, ...totalOf(each) }]),
+    ),
+  }
+}
+
+function totalOf(all: readonly ModelUsage[]): Omit<ModelUsage, 'model_name'> {
+  const sum = (field: keyof TokenCounts | 'cost'): number =>
+    all.reduce((total, each) => finite(total + each[field]), 0)
+  return {
     cost: sum('cost'),
-    prompt_tokens,
+    prompt_tokens: sum('prompt_tokens'),
     completion_tokens: sum('completion_tokens'),
-    cache_read_tokens,
+    cache_read_tokens: sum('cache_read_tokens'),
     cache_write_tokens: sum('cache_write_tokens'),
     reasoning_tokens: sum('reasoning_tokens'),
     context_window: all.reduce((most, each) => Math.max(most, each.context_window), 0),
-    cache_hit_rate: input === 0 ? null : cache_read_tokens / finite(input),
-    by_id,
   }
 }
 
@@ -110,9 +135,3 @@ function objectIn(value: JsonValue | undefined, key: string): JsonObject {
   const inner = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
   return isObject(inner) ? inner : {}
 }
-
-const amount = (value: JsonValue | undefined): number =>
-  typeof value === 'number' && value > 0 ? finite(value) : 0
-
-/** Sums of hostile numbers stay numbers that JSON can write. */
-const finite = (value: number): number => Math.min(value, Number.MAX_VALUE)

@@ -1,12 +1,15 @@
-/** What a conversation has cost: case V11 as far as a log tells it, and updates of any shape. */
+/** What a conversation has cost (law K9): case V11 as far as a log tells it, updates and records of any shape. */
 
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Usage, usageTotals, usageOfEvents } from '../../src/context/usage.ts'
-import type { JsonValue } from '../../src/event/shapes.ts'
+import type { TokenCounts } from '../../src/context/reply-usage.ts'
+import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { initialState } from '../../src/state/state.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
+import { jsonValue } from '../../src/testing/json.ts'
 import { moveHead, pause, update, user } from '../build.ts'
 
 const metrics = (cost: JsonValue, tokens: JsonValue = {}, model: JsonValue = 'm'): JsonValue => ({
@@ -37,7 +40,7 @@ describe('usage', () => {
     })
     const condenser = metrics(0.25, { prompt_tokens: 20, completion_tokens: 2, context_window: 400 }, 'small')
     const usage = usageOfEvents([stats({ agent, condenser })])
-    expect({ ...usage, by_id: [...usage.by_id] }).toEqual({
+    expect({ ...usage, by_id: [...usage.by_id], by_model: [...usage.by_model.keys()] }).toEqual({
       cost: 0.75,
       prompt_tokens: 120,
       completion_tokens: 12,
@@ -46,6 +49,7 @@ describe('usage', () => {
       reasoning_tokens: 3,
       context_window: 1000,
       cache_hit_rate: 50 / 120,
+      by_model: ['m', 'small'],
       by_id: [
         ['agent', expect.objectContaining({ model_name: 'm', cost: 0.5, prompt_tokens: 100 })],
         ['condenser', expect.objectContaining({ model_name: 'small', cost: 0.25, context_window: 400 })],
@@ -81,7 +85,7 @@ describe('usage', () => {
     { usage_to_metrics: { a: metrics(-1, [1]), b: metrics(null, null) } },
   ])('counts %j as nothing', (value) => {
     const usage = usageOfEvents([update('s', 'stats', value), { kind: 'ConversationStateUpdateEvent' }])
-    expect({ ...usage, by_id: null }).toEqual({
+    expect({ ...usage, by_id: null, by_model: null }).toEqual({
       cost: 0,
       prompt_tokens: 0,
       completion_tokens: 0,
@@ -91,6 +95,7 @@ describe('usage', () => {
       context_window: 0,
       cache_hit_rate: null,
       by_id: null,
+      by_model: null,
     })
   })
 
@@ -130,5 +135,185 @@ describe('usage of a state', () => {
     const state = evict(replay([user('u'), stats({ a: metrics(1) })]))
     expect(() => usageTotals(state)).toThrow(expect.objectContaining({ code: 'evicted' }))
     expect(costs(usageTotals(evict(replay([user('u')]))))).toEqual([0, {}])
+  })
+})
+
+/** What one reply took. */
+interface Took {
+  readonly fresh: number
+  readonly read: number
+  readonly written: number
+  readonly words: number
+  readonly thoughts: number
+}
+
+/** How providers say it, each in its own words, and what of it they do not say. */
+const SAYINGS: Readonly<Record<string, (took: Took) => JsonObject>> = {
+  anthropic: ({ fresh, read, written, words, thoughts }) => ({
+    input_tokens: fresh,
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: written,
+    output_tokens: words + thoughts,
+    output_tokens_details: { thinking_tokens: thoughts },
+    service_tier: 'standard',
+  }),
+  'openai-chat': ({ fresh, read, written, words, thoughts }) => ({
+    prompt_tokens: fresh + read + written,
+    prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
+    completion_tokens: words + thoughts,
+    completion_tokens_details: { reasoning_tokens: thoughts },
+    total_tokens: fresh + read + written + words + thoughts,
+  }),
+  'openai-responses': ({ fresh, read, written, words, thoughts }) => ({
+    input_tokens: fresh + read + written,
+    input_tokens_details: { cached_tokens: read, cache_write_tokens: written },
+    output_tokens: words + thoughts,
+    output_tokens_details: { reasoning_tokens: thoughts },
+  }),
+  'ai-sdk': ({ fresh, read, written, words, thoughts }) => ({
+    inputTokens: fresh + read + written,
+    inputTokenDetails: { noCacheTokens: fresh, cacheReadTokens: read, cacheWriteTokens: written },
+    outputTokens: words + thoughts,
+    outputTokenDetails: { textTokens: words, reasoningTokens: thoughts },
+  }),
+  google: ({ fresh, read, written, words, thoughts }) => ({
+    promptTokenCount: fresh + read,
+    toolUsePromptTokenCount: written,
+    cachedContentTokenCount: read,
+    candidatesTokenCount: words,
+    thoughtsTokenCount: thoughts,
+  }),
+}
+
+const countsOf = ({ fresh, read, written, words, thoughts }: Took, grammar: string): TokenCounts => ({
+  prompt_tokens: fresh + read + written,
+  completion_tokens: words + thoughts,
+  cache_read_tokens: read,
+  cache_write_tokens: grammar === 'google' ? 0 : written,
+  reasoning_tokens: thoughts,
+  context_window: 0,
+})
+
+const sumOf = (all: readonly TokenCounts[]): TokenCounts => {
+  const sum = (field: keyof TokenCounts): number => all.reduce((total, each) => total + each[field], 0)
+  return {
+    prompt_tokens: sum('prompt_tokens'),
+    completion_tokens: sum('completion_tokens'),
+    cache_read_tokens: sum('cache_read_tokens'),
+    cache_write_tokens: sum('cache_write_tokens'),
+    reasoning_tokens: sum('reasoning_tokens'),
+    context_window: Math.max(0, ...all.map(({ context_window }) => context_window)),
+  }
+}
+
+/** A reply as a message, or as so many calls, each or only the first of which has the record. */
+function replyEvents(no: number, calls: number, everywhere: boolean, reply: JsonObject): Event[] {
+  if (calls === 0)
+    return [
+      {
+        kind: 'MessageEvent',
+        id: `${no}`,
+        source: 'agent',
+        llm_response_id: 'always the same',
+        llm_message: { role: 'assistant', content: [{ text: 'hi' }], reply } as never,
+      },
+    ]
+  return Array.from({ length: calls }, (_, at) => ({
+    kind: 'ActionEvent',
+    id: `${no}.${at}`,
+    thought: [],
+    action: null,
+    tool_name: 'ls',
+    tool_call_id: `c${no}.${at}`,
+    tool_call: {
+      id: `c${no}.${at}`,
+      name: 'ls',
+      arguments: '{}',
+      origin: 'completion',
+      ...(at === 0 || everywhere ? { reply } : {}),
+    },
+    llm_response_id: `r${no}`,
+  }))
+}
+
+const tokens = fc.nat(100_000)
+const saidReply = fc.record({
+  grammar: fc.constantFrom(...Object.keys(SAYINGS)),
+  model: fc.constantFrom('a', 'b', null),
+  took: fc.record({ fresh: tokens, read: tokens, written: tokens, words: tokens, thoughts: tokens }),
+  calls: fc.nat(3),
+  everywhere: fc.boolean(),
+})
+
+/** The counts alone. */
+const countsIn = (usage: TokenCounts): TokenCounts => sumOf([usage])
+
+describe('usage of replies', () => {
+  it('K9: each reply counts once, by its model, alike in whichever grammar it was made, beside what updates say', () => {
+    fc.assert(
+      fc.property(fc.array(saidReply), fc.nat(8), (replies, at) => {
+        const logs = replies.map(({ grammar, model, took, calls, everywhere }, no) =>
+          replyEvents(no, calls, everywhere, {
+            grammar,
+            ...(model === null ? {} : { model }),
+            usage: (SAYINGS[grammar] as (took: Took) => JsonObject)(took),
+          }),
+        )
+        const counted = replies.map(({ grammar, took }) => countsOf(took, grammar))
+        const usage = usageTotals(replay(logs.flat()))
+        expect(countsIn(usage)).toEqual(sumOf(counted))
+        for (const name of ['a', 'b', null]) {
+          const own = replies
+            .filter(({ model }) => model === name)
+            .map(({ grammar, took }) => countsOf(took, grammar))
+          expect(countsIn(usage.by_model.get(name) ?? sumOf([]))).toEqual(sumOf(own))
+        }
+        // An update is a running total: it holds the replies before it.
+        const said = stats({ agent: metrics(1, { prompt_tokens: 7 }) })
+        const mixed = usageOfEvents([...logs.slice(0, at).flat(), said, ...logs.slice(at).flat()])
+        expect(mixed.prompt_tokens).toBe(7 + sumOf(counted.slice(at)).prompt_tokens)
+      }),
+    )
+  })
+
+  it('K9: what is no count counts as nothing, and no sum is more than a number can hold', () => {
+    const fields = Object.values(SAYINGS).flatMap((say) =>
+      Object.keys(say({ fresh: 0, read: 0, written: 0, words: 0, thoughts: 0 })),
+    )
+    const value = fc.oneof(
+      jsonValue(),
+      fc.constantFrom(-1, 1e308, '7', null, { cached_tokens: -1 }, { reasoning_tokens: '1' }),
+    )
+    const usage = fc.oneof(fc.dictionary(fc.constantFrom(...fields, 'iterations', '__proto__'), value), value)
+    fc.assert(
+      fc.property(fc.array(usage), (usages) => {
+        const events = usages.flatMap((each, no) => replyEvents(no, 0, false, { usage: each as JsonObject }))
+        for (const count of Object.values(countsIn(usageOfEvents(events)))) {
+          expect(count).toBeGreaterThanOrEqual(0)
+          expect(count).toBeLessThanOrEqual(Number.MAX_VALUE)
+        }
+      }),
+    )
+  })
+
+  it('counts what Anthropic says apart of a compaction', () => {
+    const iterations = [
+      { type: 'compaction', input_tokens: 5, output_tokens: 2 },
+      { type: 'message', input_tokens: 10, output_tokens: 1 },
+    ]
+    const usage = { input_tokens: 10, output_tokens: 1, iterations }
+    expect(usageOfEvents(replyEvents(0, 0, false, { usage }))).toMatchObject({
+      prompt_tokens: 15,
+      completion_tokens: 3,
+    })
+  })
+
+  it('is refused where replies were let go', () => {
+    const log = [
+      user('u'),
+      ...replyEvents(0, 0, false, { usage: { input_tokens: 1 } }),
+      { kind: 'Condensation', id: 'k', llm_response_id: 'r', forgotten_event_ids: ['0'] } as const,
+    ]
+    expect(() => usageTotals(evict(replay(log)))).toThrow(expect.objectContaining({ code: 'evicted' }))
   })
 })

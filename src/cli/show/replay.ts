@@ -1,6 +1,7 @@
 /** Shows the state of a recording. */
 
 import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } from '../../index.ts'
+import { usageTotals } from '../../context/index.ts'
 import { listLeaves } from '../../state/index.ts'
 import { type Recording, titleOf } from '../input/recording.ts'
 import { describeEntry, describeEvent } from './describe.ts'
@@ -48,10 +49,12 @@ export function* stateRows(page: Page, state: State): IterableIterator<string> {
     yield row('error', page.paint('bad', fit(glimpse(`${header.error.code}: ${header.error.detail}`), room)))
   }
   yield row('HEAD', headText(page, state, room))
-  const count = log.entries.length.toLocaleString('en')
+  const count = shownCount(log.entries.length)
   yield row('events', log.entries.length === 0 ? 'none' : fit(`${count}: ${kindCounts(state)}`, room))
   yield row('branches', String(listLeaves(state).length))
   yield row('view', counted(branch.view.length, 'event'))
+  const tokens = tokensText(state)
+  if (tokens !== null) yield row('tokens', fit(tokens, room))
   const open = listPendingCalls(state)
   if (open.length === 0) yield row('pending', 'none')
   for (const [index, { entry }] of open.slice(0, LISTED).entries()) {
@@ -98,3 +101,14 @@ export function* repairRows({ paint, columns }: Page, repairs: readonly Repair[]
   }
   if (repairs.length > LISTED) yield `  and ${repairs.length - LISTED} more: colloquy check shows them all`
 }
+
+/** What the model was sent and gave, where the log tells it. */
+function tokensText(state: State): string | null {
+  const { prompt_tokens, completion_tokens, cache_read_tokens, cost } = usageTotals(state)
+  if (prompt_tokens + completion_tokens + cost === 0) return null
+  const cached = cache_read_tokens === 0 ? '' : ` (${shownCount(cache_read_tokens)} from a cache)`
+  const price = cost === 0 ? '' : `, cost ${cost.toLocaleString('en', { maximumFractionDigits: 4 })}`
+  return `${shownCount(prompt_tokens)} in${cached}, ${shownCount(completion_tokens)} out${price}`
+}
+
+const shownCount = (count: number): string => count.toLocaleString('en')
