@@ -4,9 +4,20 @@ import { isObject } from '../event/json.ts'
 import { replyOf } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
+import { amount, finite, tokensOfReply } from '../messages/reply-usage.ts'
 import type { State } from '../state/state.ts'
 import { loadedEvent } from './loaded-event.ts'
-import { amount, finite, type TokenCounts, tokensOfReply } from './reply-usage.ts'
+
+/** Tokens by what they were for, under the names of the wire. */
+export interface TokenCounts {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly cache_read_tokens: number
+  readonly cache_write_tokens: number
+  readonly reasoning_tokens: number
+  /** The widest context window, not a sum. */
+  readonly context_window: number
+}
 
 /** What one use of a model has cost. */
 export interface ModelUsage extends TokenCounts {
@@ -56,7 +67,7 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
     if (response !== counted) counted = null
     if (!isObject(usage) || counted !== null) continue
     counted = response || null
-    replies.push({ ...tokensOfReply(usage), model_name: typeof model === 'string' ? model : null, cost: 0 })
+    replies.push(usageOfReply(usage, model))
   }
   return combined(new Map(Array.from(latest, ([id, metrics]) => [id, usageOf(metrics)])), replies)
 }
@@ -78,6 +89,20 @@ function* eventsIn(entries: State['log']['entries']): IterableIterator<Event> {
     // A second event under a known id is no fact.
     const event = entry.inTree ? loadedEvent(entry, COUNTING) : null
     if (event !== null) yield event
+  }
+}
+
+function usageOfReply(usage: JsonObject, model: unknown): ModelUsage {
+  const { input, output, cache_read, cache_write, reasoning } = tokensOfReply(usage)
+  return {
+    model_name: typeof model === 'string' ? model : null,
+    cost: 0,
+    prompt_tokens: input,
+    completion_tokens: output,
+    cache_read_tokens: cache_read,
+    cache_write_tokens: cache_write,
+    reasoning_tokens: reasoning,
+    context_window: 0,
   }
 }
 

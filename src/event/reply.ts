@@ -37,11 +37,11 @@ export interface ReplyRecord {
   readonly tools?: string
   /** Digest of the reply's own signed parts. */
   readonly own?: string
-  /** Why the model stopped, in the provider's words. */
+  /** Why the model stopped, in the provider's words, where that was not its ordinary end. */
   readonly stop_reason?: string
   /** What ended the reply, where that was not its own end: then it is no final reply. */
   readonly outcome?: EarlyEnd
-  /** The tokens of this one reply, as the provider counted them. */
+  /** The tokens of this one reply in short, as `tokensOfReply` reads them, and what the provider says beyond them. */
   readonly usage?: JsonObject
   /** The reply's parts in the order in which they came, where the standard fields cannot say it. */
   readonly parts?: readonly JsonValue[]

@@ -1,6 +1,7 @@
 /** Reads what a provider sent without trusting its shape: replies come from many servers, and a reader never throws. */
 
 import type { JsonObject } from '../event/shapes.ts'
+import { shortUsage } from './reply-usage.ts'
 
 /** An object of which nothing is known. */
 export type Found = Readonly<Record<string, unknown>>
@@ -28,22 +29,8 @@ export function moreOf(value: Found, ...known: readonly string[]): JsonObject | 
 const saysMore = (field: unknown): boolean =>
   field !== null && field !== undefined && !(Array.isArray(field) && field.length === 0)
 
-/** The tokens that a provider counted, without its nulls; null where it counted none. O(size). */
-export function usageOf(value: unknown): JsonObject | null {
-  const usage = withoutNulls(objectOf(value)) as JsonObject
-  return Object.keys(usage).length === 0 ? null : usage
-}
-
-/** A deep copy without nulls and the objects that they leave empty. A list stays as it is. */
-function withoutNulls(value: Found): Found {
-  const kept = Object.entries(value).flatMap(([key, field]): [string, unknown][] => {
-    if (field === null || field === undefined) return []
-    if (typeof field !== 'object' || Array.isArray(field)) return [[key, field]]
-    const inner = withoutNulls(field as Found)
-    return Object.keys(inner).length === 0 ? [] : [[key, inner]]
-  })
-  return Object.fromEntries(kept)
-}
+/** The tokens that a provider counted, in short; null where it counted none. O(size). */
+export const usageOf = (value: unknown): JsonObject | null => shortUsage(objectOf(value) as JsonObject)
 
 /**
  * A value as JSON text; as it is where it is a text already. Empty where it is nested too deep for any writer. O(size).

@@ -23,6 +23,7 @@ export type {
 export { toMessages } from './neutral.ts'
 export type { ReplyCollector } from './collector.ts'
 export type { ReadOptions, Reply, ReplyOutcome, ReplyTool } from './reply-events.ts'
+export { type ReplyTokens, tokensOfReply } from './reply-usage.ts'
 export { collectOpenAIChat } from './openai-chat/collect.ts'
 export { type ChatReply, fromOpenAIChat } from './openai-chat/read.ts'
 export type { ChatMessage } from './openai-chat/types.ts'

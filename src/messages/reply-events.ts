@@ -222,6 +222,17 @@ function messageOf(
 /** Ids are made legal where they are written; here they only need to be there, and told apart. */
 const ANY_ID = { illegal: /(?!)/gu, maxLength: Infinity }
 
+/** How providers say that a reply came to its own end, or waits for the results of its calls. */
+const ORDINARY_STOPS: ReadonlySet<string> = new Set([
+  'end_turn',
+  'tool_use',
+  'stop',
+  'tool_calls',
+  'tool-calls',
+  'completed',
+  'STOP',
+])
+
 function recordOf(
   { model, stopReason, usage, metadata = null, ending }: FoundReply,
   message: AssistantMessage,
@@ -241,10 +252,11 @@ function recordOf(
     ...(state === undefined ? {} : { after: state.log.head?.id ?? null }),
     grammar,
     ...(model === '' ? {} : { model }),
-    ...(seen === null ? {} : { prefix: seen.prefix }),
-    ...(seen?.tools === undefined ? {} : { tools: seen.tools }),
+    // Where nothing is signed, nothing has to be proved.
+    ...(seen === null || own === null ? {} : { prefix: seen.prefix }),
+    ...(seen?.tools === undefined || own === null ? {} : { tools: seen.tools }),
     ...(own === null ? {} : { own }),
-    ...(stopReason === '' ? {} : { stop_reason: stopReason }),
+    ...(stopReason === '' || ORDINARY_STOPS.has(stopReason) ? {} : { stop_reason: stopReason }),
     ...(isEarlyEnd(ending?.type) ? { outcome: ending.type } : {}),
     ...(usage === null ? {} : { usage }),
     ...(parts === null ? {} : { parts }),

@@ -2,8 +2,8 @@
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Usage, usageTotals, usageOfEvents } from '../../src/context/usage.ts'
-import type { TokenCounts } from '../../src/context/reply-usage.ts'
+import { type TokenCounts, type Usage, usageTotals, usageOfEvents } from '../../src/context/usage.ts'
+import { shortUsage, tokensOfReply } from '../../src/messages/reply-usage.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { initialState } from '../../src/state/state.ts'
@@ -236,6 +236,11 @@ function replyEvents(no: number, calls: number, everywhere: boolean, reply: Json
   }))
 }
 
+function usageIn(grammar: string, took: Took, short: boolean): JsonObject {
+  const usage = SAYINGS[grammar]?.(took) ?? {}
+  return short ? (shortUsage(usage) ?? {}) : usage
+}
+
 const tokens = fc.nat(100_000)
 const saidReply = fc.record({
   grammar: fc.constantFrom(...Object.keys(SAYINGS)),
@@ -243,6 +248,8 @@ const saidReply = fc.record({
   took: fc.record({ fresh: tokens, read: tokens, written: tokens, words: tokens, thoughts: tokens }),
   calls: fc.nat(3),
   everywhere: fc.boolean(),
+  /** As a reader records it. */
+  short: fc.boolean(),
 })
 
 /** The counts alone. */
@@ -252,11 +259,11 @@ describe('usage of replies', () => {
   it('K9: each reply counts once, by its model, alike in whichever grammar it was made, beside what updates say', () => {
     fc.assert(
       fc.property(fc.array(saidReply), fc.nat(8), (replies, at) => {
-        const logs = replies.map(({ grammar, model, took, calls, everywhere }, no) =>
+        const logs = replies.map(({ grammar, model, took, calls, everywhere, short }, no) =>
           replyEvents(no, calls, everywhere, {
             grammar,
             ...(model === null ? {} : { model }),
-            usage: (SAYINGS[grammar] as (took: Took) => JsonObject)(took),
+            usage: usageIn(grammar, took, short),
           }),
         )
         const counted = replies.map(({ grammar, took }) => countsOf(took, grammar))
@@ -288,6 +295,13 @@ describe('usage of replies', () => {
     fc.assert(
       fc.property(fc.array(usage), (usages) => {
         const events = usages.flatMap((each, no) => replyEvents(no, 0, false, { usage: each as JsonObject }))
+        for (const each of usages.filter(
+          (one) => typeof one === 'object' && one !== null && !Array.isArray(one),
+        )) {
+          const short = shortUsage(each as JsonObject)
+          expect(tokensOfReply(short ?? {})).toEqual(tokensOfReply(each as JsonObject))
+          expect(short).toEqual(short === null ? null : shortUsage(short))
+        }
         for (const count of Object.values(countsIn(usageOfEvents(events)))) {
           expect(count).toBeGreaterThanOrEqual(0)
           expect(count).toBeLessThanOrEqual(Number.MAX_VALUE)

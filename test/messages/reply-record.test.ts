@@ -1,0 +1,154 @@
+/** What the record of a reply adds to the log: no more than a tenth of the events of a typical reply. */
+
+import { describe, expect, it } from 'vitest'
+import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
+import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
+import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import type { ReadOptions, Reply } from '../../src/messages/reply-events.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { user } from '../build.ts'
+
+const ID = '01JD9Y3V6ZK4W8T2Q5N7R1XC0M'
+const WORDS =
+  'I look at the failing test first, then at the module that it covers, and find where it goes wrong. '
+const TOOLS = [{ name: 'file_editor' }]
+const EDIT = {
+  command: 'str_replace',
+  path: '/work/src/index.ts',
+  old_str: WORDS.repeat(3),
+  new_str: WORDS.repeat(4),
+}
+
+const STATE = replay([user(ID)])
+const MESSAGES = toMessages(STATE)
+
+const anthropic = (content: readonly object[], stop_reason: string) => (): Reply =>
+  fromAnthropic(
+    {
+      id: 'msg_01XFDUDYJgAACzvnptvVoYEL',
+      model: 'claude-opus-4-5-20251101',
+      content,
+      stop_reason,
+      stop_sequence: null,
+      usage: {
+        input_tokens: 2095,
+        cache_creation_input_tokens: 512,
+        cache_read_input_tokens: 18_000,
+        cache_creation: { ephemeral_5m_input_tokens: 512, ephemeral_1h_input_tokens: 0 },
+        output_tokens: 503,
+        service_tier: 'standard',
+        inference_geo: 'not_available',
+      },
+    } as never,
+    asked({ tools: TOOLS, ...toAnthropic(MESSAGES, { tools: TOOLS }) }),
+  )
+
+const asked = (request: object): ReadOptions => ({ request, state: STATE })
+
+const REPLIES: Readonly<Record<string, () => Reply>> = {
+  'words of Anthropic': anthropic([{ type: 'text', text: WORDS.repeat(16) }], 'end_turn'),
+  'thinking, words and a call of Anthropic': anthropic(
+    [
+      // As long as signatures are that were recorded.
+      { type: 'thinking', thinking: WORDS.repeat(4), signature: 'EqQBCgIYAhIM'.repeat(60) },
+      { type: 'text', text: WORDS },
+      { type: 'tool_use', id: 'toolu_01T1x1fJ34qAmk2tNTrN7Up6', name: 'file_editor', input: EDIT },
+    ],
+    'tool_use',
+  ),
+  'words and a call of Chat Completions': () =>
+    fromOpenAIChat(
+      {
+        id: 'chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT',
+        model: 'gpt-5.1-2025-11-13',
+        choices: [
+          {
+            index: 0,
+            finish_reason: 'tool_calls',
+            message: {
+              role: 'assistant',
+              content: WORDS,
+              refusal: null,
+              annotations: [],
+              tool_calls: [
+                {
+                  id: 'call_abc123abc123abc123abc123',
+                  type: 'function',
+                  function: { name: 'file_editor', arguments: JSON.stringify(EDIT) },
+                },
+              ],
+            },
+          },
+        ],
+        usage: {
+          prompt_tokens: 19_000,
+          completion_tokens: 503,
+          total_tokens: 19_503,
+          prompt_tokens_details: { cached_tokens: 18_000, audio_tokens: 0 },
+          completion_tokens_details: {
+            reasoning_tokens: 120,
+            audio_tokens: 0,
+            accepted_prediction_tokens: 0,
+          },
+        },
+      } as never,
+      asked(toOpenAIChat(MESSAGES)),
+    ),
+  'reasoning, words and a call of Responses': () =>
+    fromOpenAIResponses(
+      {
+        id: 'resp_67ccd2bed1ec8190b14f964abc0542670bb6a6b452d3795b',
+        status: 'completed',
+        model: 'gpt-5.1-2025-11-13',
+        output: [
+          {
+            type: 'reasoning',
+            id: 'rs_67ccd2bf17f0819081ff3bb2cf6508e60bb6a6b452d3795b',
+            summary: [{ type: 'summary_text', text: WORDS }],
+            encrypted_content: 'gAAAAABm'.repeat(100),
+          },
+          {
+            type: 'function_call',
+            id: 'fc_67ccd2bf17f0819081ff3bb2cf6508e60bb6a6b452d3795b',
+            call_id: 'call_abc123abc123abc123abc123',
+            name: 'file_editor',
+            arguments: JSON.stringify(EDIT),
+            status: 'completed',
+          },
+        ],
+        usage: {
+          input_tokens: 19_000,
+          input_tokens_details: { cached_tokens: 18_000, cache_write_tokens: 0 },
+          output_tokens: 503,
+          output_tokens_details: { reasoning_tokens: 120 },
+          total_tokens: 19_503,
+        },
+      } as never,
+      asked({ tools: TOOLS, ...toOpenAIResponses(MESSAGES, { tools: TOOLS }) }),
+    ),
+}
+
+/** The characters of events as a store has them, and of the records in them. */
+function sizeOf(events: readonly object[]): { readonly all: number; readonly records: number } {
+  const stored = events.map((event) => ({
+    id: ID,
+    timestamp: '2026-11-22T13:00:46.000000Z',
+    parent_id: ID,
+    ...event,
+  }))
+  const bare = JSON.stringify(stored, (key, value: unknown) => (key === 'reply' ? undefined : value)).length
+  const all = JSON.stringify(stored).length
+  return { all, records: all - bare }
+}
+
+describe('the record of a reply', () => {
+  it.each(Object.entries(REPLIES))('adds a tenth at most: %s', (_, read) => {
+    const { all, records } = sizeOf(read().events)
+    expect(records).toBeGreaterThan(100)
+    expect(records / (all - records)).toBeLessThanOrEqual(0.1)
+  })
+})
