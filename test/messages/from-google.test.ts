@@ -66,8 +66,7 @@ describe('the record of a reply', () => {
         reply: {
           grammar: 'google',
           model: 'gemini',
-          stop_reason: 'STOP',
-          usage: { promptTokenCount: 3, candidatesTokenCount: 2 },
+          usage: { input: 3, output: 2 },
           parts: [{ text: 0, more: { thoughtSignature: 'c2ln' } }],
           metadata: { groundingMetadata: { webSearchQueries: ['oak'] } },
         },
