@@ -9,7 +9,6 @@ import { requestRecord } from '../../src/messages/prefix.ts'
 import { trimTrailing } from '../../src/messages/text.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { Event } from '../../src/event/types.ts'
-import { overgrowth } from '../growth.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
 const call = (id: string, name: string, input: unknown) => ({ type: 'tool_use', id, name, input })
@@ -221,25 +220,6 @@ describe('collectAnthropic', () => {
     failed.push({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })
     expect(failed.end()).toEqual({ events: [], outcome: { type: 'failed', explanation: 'Overloaded' } })
     expect(collectAnthropic().end()).toEqual({ events: [], outcome: { type: 'broken_off', text: '' } })
-  })
-
-  it('costs what the reply is long', () => {
-    const cost = overgrowth(
-      (said) => {
-        const { push, end: reply } = collectAnthropic()
-        push(start(text('')))
-        for (const piece of said) push(delta({ type: 'text_delta', text: piece }))
-        push(start(call('a', 'ls', {}), 1))
-        push(delta({ type: 'input_json_delta', partial_json: '{"a":"' }, 1))
-        for (const piece of said) push(delta({ type: 'input_json_delta', partial_json: piece }, 1))
-        push(delta({ type: 'input_json_delta', partial_json: '"}' }, 1))
-        push(end('tool_use'))
-        expect(reply().outcome.type).toBe('tool_calls')
-      },
-      (length) => 'x'.repeat(length),
-      { from: 2 ** 11, to: 2 ** 15 },
-    )
-    expect(cost).toBe(null)
   })
 })
 

@@ -6,7 +6,6 @@ import { fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { overgrowth } from '../growth.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
 const call = (id: string, given: string) => ({
@@ -82,23 +81,6 @@ describe('collectOpenAIChat', () => {
     const { push, end } = collectOpenAIChat()
     push({ error: { message: 'Overloaded' } })
     expect(end().outcome).toEqual({ type: 'failed', explanation: 'Overloaded' })
-  })
-
-  it('costs what the reply is long', () => {
-    const cost = overgrowth(
-      (said) => {
-        const { push, end } = collectOpenAIChat()
-        for (const content of said) push(chunk({ content }))
-        push(chunk({ tool_calls: [{ index: 0, ...call('a', '{"a":"') }] }))
-        for (const given of `${said}"}`)
-          push(chunk({ tool_calls: [{ index: 0, function: { arguments: given } }] }))
-        push(chunk({}, 'tool_calls'))
-        expect(end().events).toHaveLength(1)
-      },
-      (length) => 'x'.repeat(length),
-      { from: 2 ** 11, to: 2 ** 15 },
-    )
-    expect(cost).toBe(null)
   })
 })
 

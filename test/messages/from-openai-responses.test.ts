@@ -6,7 +6,6 @@ import { collectOpenAIResponses } from '../../src/messages/openai-responses/coll
 import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { overgrowth } from '../growth.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
 const call = (call_id: string, given = '{}', status = 'completed') => {
@@ -100,21 +99,6 @@ describe('collectOpenAIResponses', () => {
     ])
     push({ type: 'error', message: 'Overloaded' })
     expect(end()).toEqual({ events: [], outcome: { type: 'failed', explanation: 'Overloaded' } })
-  })
-
-  it('costs what the reply is long', () => {
-    const cost = overgrowth(
-      (length) => {
-        const output = Array.from(length, (_, at) => [reasoning(`rs_${at}`), call(`c${at}`)]).flat()
-        const { push, end } = collectOpenAIResponses()
-        for (const item of output) push({ type: 'response.output_item.done', item })
-        push({ type: 'response.completed', response: { status: 'completed', output: [] } })
-        expect(end().events).toHaveLength(length.length)
-      },
-      (length) => 'x'.repeat(length),
-      { from: 2 ** 9, to: 2 ** 12 },
-    )
-    expect(cost).toBe(null)
   })
 })
 

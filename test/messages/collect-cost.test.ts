@@ -1,0 +1,117 @@
+/** What it costs to read a streamed reply: as much as it is long, whichever way a provider cuts it up. */
+
+import { describe, expect, it } from 'vitest'
+import { collectAnthropic } from '../../src/messages/anthropic/collect.ts'
+import type { ReplyCollector } from '../../src/messages/collector.ts'
+import { collectGoogle } from '../../src/messages/google/collect.ts'
+import { collectOpenAIChat } from '../../src/messages/openai-chat/collect.ts'
+import { collectOpenAIResponses } from '../../src/messages/openai-responses/collect.ts'
+import { overgrowth } from '../growth.ts'
+
+/** A stream of one grammar, in events. */
+interface Stream {
+  readonly collect: () => ReplyCollector
+  /** Words in so many pieces. */
+  readonly words: (pieces: readonly string[]) => object[]
+  /** A call whose arguments come in so many pieces; together they are a JSON object. */
+  readonly call: (no: number, pieces: readonly string[]) => object[]
+  readonly end: object
+}
+
+const anthropicBlock = (index: number, block: object, deltas: readonly object[]): object[] => [
+  { type: 'content_block_start', index, content_block: block },
+  ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+]
+
+const choice = (delta: object, finish_reason: string | null = null): object => ({
+  choices: [{ index: 0, delta, finish_reason }],
+})
+
+const item = (output_index: number, given: object): object => ({
+  type: 'response.output_item.done',
+  output_index,
+  item: given,
+})
+
+const candidate = (...parts: readonly object[]): object => ({ candidates: [{ content: { parts } }] })
+
+const STREAMS: Readonly<Record<string, Stream>> = {
+  'Anthropic Messages': {
+    collect: collectAnthropic,
+    words: (pieces) =>
+      anthropicBlock(
+        0,
+        { type: 'text', text: '' },
+        pieces.map((text) => ({ type: 'text_delta', text })),
+      ),
+    call: (no, pieces) =>
+      anthropicBlock(
+        no + 1,
+        { type: 'tool_use', id: `c${no}`, name: 'ls', input: {} },
+        pieces.map((partial_json) => ({ type: 'input_json_delta', partial_json })),
+      ),
+    end: { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+  },
+  'OpenAI Chat Completions': {
+    collect: collectOpenAIChat,
+    words: (pieces) => pieces.map((content) => choice({ content })),
+    call: (no, pieces) => [
+      choice({
+        tool_calls: [{ index: no, id: `c${no}`, type: 'function', function: { name: 'ls', arguments: '' } }],
+      }),
+      ...pieces.map((text) => choice({ tool_calls: [{ index: no, function: { arguments: text } }] })),
+    ],
+    end: choice({}, 'stop'),
+  },
+  'OpenAI Responses': {
+    collect: collectOpenAIResponses,
+    words: (pieces) => [
+      ...pieces.map((delta) => ({ type: 'response.output_text.delta', delta })),
+      item(0, { type: 'message', content: [{ type: 'output_text', text: pieces.join('') }] }),
+    ],
+    call: (no, pieces) => [
+      ...pieces.map((delta) => ({ type: 'response.function_call_arguments.delta', delta })),
+      item(no + 1, { type: 'function_call', call_id: `c${no}`, name: 'ls', arguments: pieces.join('') }),
+    ],
+    end: { type: 'response.completed', response: { status: 'completed', output: [] } },
+  },
+  Gemini: {
+    collect: collectGoogle,
+    words: (pieces) => pieces.map((text) => candidate({ text })),
+    call: (no, pieces) => [
+      candidate({ functionCall: { name: 'ls', id: `c${no}`, willContinue: true } }),
+      ...pieces.map((stringValue) =>
+        candidate({
+          functionCall: {
+            partialArgs: [{ jsonPath: '$.a', stringValue, willContinue: true }],
+            willContinue: true,
+          },
+        }),
+      ),
+      candidate({ functionCall: {} }),
+    ],
+    end: { candidates: [{ finishReason: 'STOP' }] },
+  },
+}
+
+const json = (text: string): string[] => ['{"a":"', ...text, '"}']
+
+const SHAPES: Readonly<Record<string, (stream: Stream, text: string) => object[]>> = {
+  'words in small pieces': ({ words }, text) => words([...text]),
+  'one long word': ({ words }, text) => words([text]),
+  'arguments in small pieces': ({ call }, text) => call(0, json(text)),
+  'many calls': ({ call }, text) => [...text].flatMap((_, no) => call(no, ['{}'])),
+}
+
+describe.each(Object.entries(STREAMS))('a stream of %s', (_, stream) => {
+  it.each(Object.entries(SHAPES))('is read in a time that grows as it does: %s', (shape, eventsOf) => {
+    const read = (text: string): void => {
+      const { push, end } = stream.collect()
+      for (const event of eventsOf(stream, text)) push(event)
+      push(stream.end)
+      expect(end().events).toHaveLength(shape === 'many calls' ? text.length : 1)
+    }
+    const to = { 'one long word': 2 ** 20, 'many calls': 2 ** 13 }[shape] ?? 2 ** 15
+    expect(overgrowth(read, (length) => 'x'.repeat(length), { from: to / 8, to })).toBe(null)
+  })
+})
