@@ -61,10 +61,18 @@ function checkEnds(story: Story, entries: readonly Entry[]): void {
 function checkSilence(story: Story, entries: readonly Entry[]): void {
   for (const { no: run, outcome } of story.runs) {
     let silent = 0
-    for (const begin of story.begins.filter((each) => each.run === run)) {
+    const begins = story.begins.filter((each) => each.run === run)
+    for (const [at, begin] of begins.entries()) {
       hold('I7', silent < MOST_SILENT, `step ${begin.no} was asked after ${silent} that said nothing`)
       const isSilent = begin.reply?.say === 'nothing' || begin.reply?.say === 'wordless'
-      silent = isSilent && begin.end < Infinity && isFree(story, begin, entries) ? silent + 1 : 0
+      // Whatever else is appended meanwhile may be a reply.
+      const since = entries.slice(begin.state.log.entries.length, begins[at + 1]?.state.log.entries.length)
+      const isAlone = since.every(
+        ({ id, event }) =>
+          id?.startsWith(`${begin.no}.`) === true || event?.kind === 'ConversationErrorEvent',
+      )
+      const counts = isSilent && isAlone && begin.end < Infinity && isFree(story, begin, entries)
+      silent = counts ? silent + 1 : 0
     }
     if (silent === MOST_SILENT)
       same('I7', `the end of run ${run}, in which nothing was said`, outcome, 'error')

@@ -157,8 +157,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a model that says nothing is asked again and again',
     file: 'conversation/run/call-step.ts',
-    find: 'run.silences = isSilence(said.events) ? run.silences + 1 : 0',
-    replace: 'run.silences = said.events.length === 0 ? run.silences + 1 : 0',
+    find: 'came <= events.length && isSilence(events) ? run.silences + 1 : 0',
+    replace: 'came === 0 ? run.silences + 1 : 0',
   },
   {
     name: 'a call that nothing could execute is said to be interrupted',

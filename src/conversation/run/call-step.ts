@@ -5,7 +5,7 @@ import { toMessages } from '../../messages/neutral.ts'
 import type { ReplyOutcome } from '../../messages/reply-events.ts'
 import type { State } from '../../state/state.ts'
 import { add, type RunContext } from './context.ts'
-import { errorAfter, errorAfterSilence, isSilence, type Said } from './reply-end.ts'
+import { errorAfter, errorAfterSilence, isSilence } from './reply-end.ts'
 import { readStep, type StepInput } from './step.ts'
 import { take } from './append-output.ts'
 import { hear, keepTextSoFar, type TextSoFar } from './text-so-far.ts'
@@ -49,15 +49,11 @@ export async function callStep(
     // A step that is stopped often throws; what it had streamed was read all the same.
     if (signal.aborted) await keepTextSoFar(run, streamed, { after, since: state.log.entries.length })
   }
-  await endEarly(run, { events, outcome }, approved.length === 0)
-}
-
-/** Ends the run with an error where what a step has said is none that it can go on with. */
-async function endEarly(run: RunContext, said: Said, asked: boolean): Promise<void> {
-  let error = errorAfter(said)
-  if (asked) {
-    run.silences = isSilence(said.events) ? run.silences + 1 : 0
-    error ??= errorAfterSilence(run.silences)
+  if (approved.length === 0) {
+    // A step may append what it has to say by itself, and yield nothing.
+    const came = run.replica.state.log.entries.length - state.log.entries.length
+    run.silences = came <= events.length && isSilence(events) ? run.silences + 1 : 0
   }
+  const error = errorAfter({ events, outcome }) ?? errorAfterSilence(run.silences)
   if (error !== null) await add(run, () => [error])
 }
