@@ -5,7 +5,7 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { replyOf } from '../../src/event/reply.ts'
-import type { Event } from '../../src/event/types.ts'
+import type { Event, MessageEvent } from '../../src/event/types.ts'
 import { begun, call, gate, logOf, says, script } from './script.ts'
 
 const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
@@ -214,5 +214,47 @@ describe('the text so far of a reply that a user stops', () => {
       await running
       expect((await logOf(conversation)).at(-1)).toBe('InterruptEvent')
     }
+  })
+})
+
+/** A message whose record says what ended it. */
+const ended = (outcome: string, text = 'so far'): Event => ({
+  kind: 'MessageEvent',
+  source: 'agent',
+  llm_message: { role: 'assistant', content: [{ text }], reply: { outcome } } as MessageEvent['llm_message'],
+})
+
+describe('a reply that ended early', () => {
+  it.each([
+    ['truncated', 'ReplyTruncated'],
+    ['refused', 'ReplyRefused'],
+    ['filtered', 'ReplyFiltered'],
+  ])('%s ends the run with %s, and a later run goes on', async (outcome, code) => {
+    const { conversation } = await begun('first')
+    const { step, asked } = script([[ended(outcome)]])
+    expect((await conversation.run(step)).status).toBe('error')
+    expect((await conversation.state()).header.error?.code).toBe(code)
+    expect(asked).toHaveLength(1)
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(await sent(conversation)).toEqual(['user: first', 'assistant: so far', 'assistant: ok'])
+  })
+
+  it('paused is sent back in the same run, and counts for nothing when it is blank', async () => {
+    const { conversation } = await begun('first')
+    const { step } = script([[ended('paused')]])
+    expect(await conversation.run(step)).toMatchObject({ status: 'finished', iterations: 2 })
+    await conversation.sendMessage('second')
+    const blank = script(Array.from({ length: 9 }, () => [ended('paused', ' ')]))
+    expect(await conversation.run(blank.step)).toMatchObject({ status: 'error', iterations: 3 })
+    expect((await conversation.state()).header.error?.code).toBe('NoReply')
+  })
+
+  it('is told why by a step that yields what a reader gives', async () => {
+    const { conversation } = await begun('first')
+    await conversation.run(async function* () {
+      yield { events: [], outcome: { type: 'failed', explanation: 'overloaded' } }
+    })
+    const { error } = (await conversation.state()).header
+    expect(error).toMatchObject({ code: 'ReplyFailed', detail: 'The provider failed to reply: overloaded' })
   })
 })

@@ -5,6 +5,7 @@
 
 import { earlyEndOf, replyOf } from '../../event/reply.ts'
 import type { ConversationErrorEvent, Event } from '../../event/types.ts'
+import { renderMessage } from '../../messages/render-message.ts'
 import type { ReplyOutcome } from '../../messages/reply-events.ts'
 import { isReply } from '../../state/final-reply.ts'
 
@@ -59,8 +60,10 @@ export function isSilence(events: readonly Event[]): boolean {
 const isOfReply = (event: Event): boolean =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
+/** A paused reply of which nothing could be sent back is no better than none. */
 const saysNothing = (event: Event): boolean =>
-  event.kind !== 'ActionEvent' && !isReply(event) && earlyEndOf(event) === null
+  event.kind === 'MessageEvent' &&
+  (renderMessage(event) === null || (!isReply(event) && earlyEndOf(event) === null))
 
 /** What ended a reply, as far as the record of its events tells it. */
 function recordedEnd(events: readonly Event[]): ReplyOutcome | null {
