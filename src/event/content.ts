@@ -2,15 +2,27 @@
 
 import type { Content, ImageContent, OpenPart, TextContent } from './shapes.ts'
 
-/** Whether a part is of a kind of its own, neither text nor images. O(1). */
+/**
+ * Whether a part is of a kind of its own, neither text nor images. O(1).
+ * @example
+ * isOpenPart({ type: 'document', source: {} }) // true
+ */
 export const isOpenPart = (part: Content): part is OpenPart =>
   part.type !== undefined && part.type !== 'text' && part.type !== 'image'
 
-/** Whether a part holds images; it may have fields of its own, `text` among them. O(1). */
+/**
+ * Whether a part holds images; it may have fields of its own, `text` among them. O(1).
+ * @example
+ * isImagePart({ image_urls: ['https://example.com/a.png'] }) // true
+ */
 export const isImagePart = (part: Content): part is ImageContent =>
   !isOpenPart(part) && Object.hasOwn(part, 'image_urls')
 
-/** Whether a part is a text. O(1). */
+/**
+ * Whether a part is a text. O(1).
+ * @example
+ * isTextPart({ text: 'hi' }) // true
+ */
 export const isTextPart = (part: Content): part is TextContent => !isOpenPart(part) && !isImagePart(part)
 
 /** The fields of open parts that hold words, whichever provider has them. */

@@ -162,8 +162,8 @@ const SCRIPTS: readonly (readonly Command[])[] = [1, 2, 3, 4].map((calls) => [
 ])
 
 const STORES: readonly (readonly [string, () => Store, number])[] = [
-  ['memory', () => memoryStore(), 12],
-  ['sqlite', () => sqliteStore({ file: ':memory:' }), 7],
+  ['memory', () => memoryStore(), 9],
+  ['sqlite', () => sqliteStore({ file: ':memory:' }), 6],
 ]
 
 const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0 }
