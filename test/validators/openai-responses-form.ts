@@ -111,6 +111,10 @@ export const shape = fields({
           { id: text, namespace: text, ...by },
         ),
         custom_tool_call_output: fields({ call_id: text, output }, { id: text }),
+        computer_call: loose({ ...idOf, ...callOf, pending_safety_checks: many, status: text }),
+        computer_call_output: loose({ ...callOf, output: fields({ type: text, image_url: text }) }),
+        local_shell_call: loose({ ...idOf, ...callOf, action: object, status: text }),
+        local_shell_call_output: loose({ ...idOf, output: text }),
         ...serverShapes,
         function_call_output: fields({ call_id: text, output }, { id: text, status }),
         reasoning: fields(
@@ -145,13 +149,21 @@ export function viewOf(request: unknown): View {
 function stepOf({ type, role, path, body }: Item): Step {
   const ref = { id: body['call_id'], path }
   if (isCall(type)) return { call: ref }
-  if (isOutput(type)) return { answer: ref }
+  if (isOutput(type)) return { answer: type === 'local_shell_call_output' ? { ...ref, id: body['id'] } : ref }
   return type === 'reasoning' || role === 'assistant' || SERVER_KINDS.includes(String(type))
     ? 'assistant'
     : 'break'
 }
 
-const isCall = (type: unknown): boolean => type === 'function_call' || type === 'custom_tool_call'
+const CALLS: readonly unknown[] = [
+  'function_call',
+  'custom_tool_call',
+  'computer_call',
+  'local_shell_call',
+  'shell_call',
+  'apply_patch_call',
+]
 
-const isOutput = (type: unknown): boolean =>
-  type === 'function_call_output' || type === 'custom_tool_call_output'
+const isCall = (type: unknown): boolean => CALLS.includes(type)
+
+const isOutput = (type: unknown): boolean => CALLS.some((call) => type === `${String(call)}_output`)

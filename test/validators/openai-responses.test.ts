@@ -23,6 +23,7 @@ const out = (call_id: string, output: unknown = 'a.txt') => ({
   output,
 })
 const thought = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }
+const program = { type: 'program', id: 'prog_1', call_id: 'p', code: '1', fingerprint: 'f' }
 const image = (image_url: string) => ({ type: 'input_image', image_url, detail: 'auto' })
 const ask = (...input: unknown[]) => ({ instructions: 'Be brief.', input })
 const show = (url: string) => ask({ role: 'user', content: [image(url)] })
@@ -60,6 +61,24 @@ const good: Good[] = [
   {
     name: 'reasoning without id and with empty content',
     request: ask(user, { type: 'reasoning', summary: [], content: [] }, done),
+  },
+  {
+    name: 'reasoning before a search',
+    request: ask(
+      user,
+      thought,
+      { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search' } },
+      done,
+    ),
+  },
+  { name: 'a program that waits for its calls', request: ask(user, program, call('a'), out('a')) },
+  {
+    name: 'a call in free text',
+    request: ask(
+      user,
+      { type: 'custom_tool_call', call_id: 'a', name: 'sql', input: 'select 1' },
+      { type: 'custom_tool_call_output', call_id: 'a', output: '1' },
+    ),
   },
   {
     name: 'items with ids',
@@ -312,6 +331,16 @@ const broken: Broken[] = [
     name: 'reasoning before an output',
     request: ask(user, call('a'), thought, out('a')),
     breaks: ['reasoning-followed'],
+  },
+  {
+    name: 'a program without an output',
+    request: ask(user, program, done, user),
+    breaks: ['program-pairs'],
+  },
+  {
+    name: 'the output of a program that is not there',
+    request: ask(user, { type: 'program_output', id: 'po_1', call_id: 'p', result: '', status: 'completed' }),
+    breaks: ['program-pairs'],
   },
   {
     name: 'reasoning with content',

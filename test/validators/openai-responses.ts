@@ -299,6 +299,26 @@ export const openAiResponsesRules: readonly Rule<View>[] = [
     },
   },
   {
+    id: 'program-pairs',
+    rule: 'A program has its output before the user speaks again, unless it is waited for; an output has its program.',
+    source: 'inferred from "No tool call found for … with call_id …" and "No tool output found for …"',
+    *check({ items }) {
+      let open = new Map<unknown, string>()
+      for (const { path, type, role, body } of items) {
+        const isProgram = type === 'program' || type === 'tool_search_call'
+        const id = body['call_id']
+        if (role === 'user') {
+          for (const at of open.values()) yield { path: at, message: 'without an output' }
+          open = new Map()
+        } else if (id === null || id === undefined) continue
+        else if (isProgram) open.set(id, path)
+        else if ((type === 'program_output' || type === 'tool_search_output') && !open.delete(id)) {
+          yield { path, message: 'without its call' }
+        }
+      }
+    },
+  },
+  {
     id: 'reasoning-content-empty',
     rule: 'A reasoning item carries no content: only its summary and its encrypted content go back.',
     source:
@@ -323,7 +343,13 @@ const PREFIXES = new Map([
   ['function_call_output', 'fc'],
 ])
 
-const LED_TO: readonly string[] = [...SERVER_KINDS, 'function_call', 'custom_tool_call']
+const LED_TO: readonly string[] = [
+  ...SERVER_KINDS,
+  'function_call',
+  'custom_tool_call',
+  'computer_call',
+  'local_shell_call',
+]
 
 function isSystem(role: unknown): boolean {
   return role === 'system' || role === 'developer'

@@ -1,7 +1,6 @@
 /** What OpenAI Chat Completions takes, before a word of it is written; readers of its replies use it too. */
 
 import { allOf } from '../reply-parts.ts'
-import { hasOwnParts } from '../parts-in-order.ts'
 import type { Limits } from '../turns.ts'
 import { KINDS } from './kinds.ts'
 import { PARTS } from './part-schema.ts'
@@ -18,7 +17,7 @@ export const LIMITS: Limits = {
   isSigned: () => false,
   more: { text: { type: 'text' }, call: { ...KINDS.tool_calls.more, type: 'text' } },
   pairOf: () => null,
-  says: (turn) => turn.texts.length > 0 || hasOwnParts(turn),
+  says: ({ texts }) => texts.length > 0,
   pauses: false,
   appends: true,
 }

@@ -3,6 +3,7 @@
 import type { Kinds } from '../kinds.ts'
 
 const PART = { in: 'part', side: 'assistant' } as const
+const GIVEN = { in: 'standard', side: 'user' } as const
 const CALL = { in: 'call', side: 'assistant' } as const
 
 export const KINDS = {
@@ -19,7 +20,6 @@ export const KINDS = {
     isThought: true,
   },
   function_call: { in: 'standard', side: 'assistant', more: { caller: 'object', namespace: 'text' } },
-  custom_tool_call: CALL,
   file_search_call: { ...PART, needs: { id: 'id', queries: 'any', status: 'text' }, says: ['queries'] },
   web_search_call: { ...PART, needs: { id: 'id', action: 'object', status: 'text' }, says: ['action'] },
   code_interpreter_call: {
@@ -60,14 +60,23 @@ export const KINDS = {
   tool_search_call: { ...PART, needs: { arguments: 'any' }, says: ['arguments'] },
   tool_search_output: { ...PART, needs: { tools: 'objects' } },
   compaction: { ...PART, needs: { encrypted_content: 'text' }, signed: 'encrypted_content' },
-  computer_call: { ...PART, needs: { id: 'id', call_id: 'id', status: 'text' }, says: ['action', 'actions'] },
-  local_shell_call: { ...PART, needs: { id: 'id', call_id: 'id', action: 'object' }, says: ['action'] },
-  shell_call: { ...PART, needs: { call_id: 'id', action: 'object' }, says: ['action'] },
-  shell_call_output: { ...PART, needs: { call_id: 'id', output: 'objects' }, says: ['output'] },
+  custom_tool_call: CALL,
+  computer_call: { ...CALL, needs: { id: 'id' } },
+  local_shell_call: { ...CALL, needs: { id: 'id' } },
+  /** These two the provider may execute itself; then they are kept whole, with their outputs. */
+  shell_call: { ...CALL, needs: { call_id: 'id', action: 'object' }, says: ['action'] },
   apply_patch_call: {
-    ...PART,
+    ...CALL,
     needs: { call_id: 'id', operation: 'object', status: 'text' },
     says: ['operation'],
   },
+  shell_call_output: { ...PART, needs: { call_id: 'id', output: 'objects' }, says: ['output'] },
   apply_patch_call_output: { ...PART, needs: { call_id: 'id', status: 'text' }, says: ['status', 'output'] },
+  /** In a list of items, but in no reply: what a client says. */
+  function_call_output: GIVEN,
+  custom_tool_call_output: GIVEN,
+  computer_call_output: GIVEN,
+  local_shell_call_output: GIVEN,
+  mcp_approval_response: GIVEN,
+  additional_tools: GIVEN,
 } as const satisfies Kinds

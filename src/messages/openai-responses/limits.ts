@@ -12,6 +12,15 @@ import { PARTS } from './part-schema.ts'
 
 const REASONING_ID = /^rs[a-zA-Z0-9_-]{0,62}$/
 
+/** What calls have beside id, name and arguments; those with a type of their own have their item's id here too. */
+const CALL_MORE = {
+  ...KINDS.function_call.more,
+  type: 'text',
+  id: 'id',
+  environment: 'object',
+  pending_safety_checks: 'objects',
+} as const
+
 export const LIMITS: Limits = {
   grammar: 'openai-responses',
   callId: { illegal: /[^!-~]/gu, maxLength: 64 },
@@ -22,7 +31,7 @@ export const LIMITS: Limits = {
   order: reasoningThenCall,
   callsLast: false,
   isSigned: (message, { kind, at }) => kind === 'reasoning' && isSendable(reasoningItems(message)[at]),
-  more: { text: KINDS.message.more, call: { ...KINDS.function_call.more, type: 'text', id: 'id' } },
+  more: { text: KINDS.message.more, call: CALL_MORE },
   pairOf,
   says: (turn) => turn.texts.length > 0 || hasOwnParts(turn),
   pauses: false,

@@ -13,6 +13,7 @@ import {
   type ReplyOutcome,
   type ReplyPart,
 } from '../reply-events.ts'
+import { askedOf } from './client-calls.ts'
 import { LIMITS } from './limits.ts'
 import { reasoningOf } from './reasoning.ts'
 
@@ -43,6 +44,8 @@ export function fromOpenAIResponses(reply: ResponsesReply, options: ReadOptions 
   const ending = endingOf(found, reason, items)
   if (ending?.type === 'broken_off') return { events: [], outcome: ending }
   const isCutOff = ending?.type === 'truncated'
+  const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
+  const done = new Set<unknown>(outputs.map(({ call_id }) => call_id))
   return replyEvents(
     {
       id: stringOf(found['id']),
@@ -51,7 +54,7 @@ export function fromOpenAIResponses(reply: ResponsesReply, options: ReadOptions 
       usage: usageOf(found['usage']),
       reasoning: '',
       parts: items.flatMap((item, at) =>
-        partsOf(item, isCutOff && at === items.length - 1, items[at - 1]?.['type'] === 'message'),
+        partsOf(item, isCutOff && at === items.length - 1, items[at - 1]?.['type'] === 'message', done),
       ),
       ending,
     },
@@ -78,7 +81,16 @@ function endingOf(reply: Found, reason: string, items: readonly Found[]): ReplyO
   }
 }
 
-function partsOf(item: Found, isCutOff: boolean, isNext: boolean): ReplyPart[] {
+const CALL = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
+const ASKED = ['call_id', 'name', 'status', 'input', 'action', 'actions', 'operation']
+
+/** The parts of an item; `done` has the ids of calls that the provider has executed itself. */
+function partsOf(
+  item: Found,
+  isCutOff: boolean,
+  isNext: boolean,
+  done: ReadonlySet<unknown>,
+): ReplyPart[] {
   switch (item['type']) {
     case 'message':
       return messageParts(item, isNext)
@@ -92,25 +104,32 @@ function partsOf(item: Found, isCutOff: boolean, isNext: boolean): ReplyPart[] {
         },
       ]
     case 'function_call':
-    case 'custom_tool_call': {
-      const isCustom = item['type'] === 'custom_tool_call'
-      const wasCutOff = isCutOff || item['status'] === 'incomplete'
       return [
         {
           is: 'call',
           id: stringOf(item['call_id']),
           name: stringOf(item['name']),
-          arguments: textOfInput(item[isCustom ? 'input' : 'arguments']),
-          item: isCustom ? null : stringOf(item['id']) || null,
-          unfit: isCustom ? 'calls of custom tools are not supported' : wasCutOff ? CUT_OFF : null,
-          more: isCustom
-            ? moreOf(item, 'call_id', 'name', 'input', 'status', ...direct(item))
-            : moreOf(item, 'type', 'id', 'call_id', 'name', 'arguments', 'status', ...direct(item)),
+          arguments: textOfInput(item['arguments']),
+          item: stringOf(item['id']) || null,
+          unfit: isCutOff || item['status'] === 'incomplete' ? CUT_OFF : null,
+          more: moreOf(item, ...CALL, ...direct(item)),
+        },
+      ]
+    default: {
+      const asked = done.has(item['call_id']) ? null : askedOf(item)
+      if (asked === null) return [{ is: 'other', value: asJson(item) }]
+      const isCustom = item['type'] === 'custom_tool_call'
+      return [
+        {
+          ...asked,
+          is: 'call',
+          id: stringOf(item['call_id']),
+          item: null,
+          unfit: isCustom ? 'calls of custom tools are not supported' : isCutOff ? CUT_OFF : null,
+          more: moreOf(item, ...ASKED, ...direct(item)),
         },
       ]
     }
-    default:
-      return [{ is: 'other', value: asJson(item) }]
   }
 }
 

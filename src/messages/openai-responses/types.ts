@@ -65,28 +65,16 @@ export interface ResponsesFunctionCall {
   readonly arguments: string
 }
 
-/** A call in free text. */
-export interface ResponsesCustomCall {
-  readonly type: 'custom_tool_call'
-  readonly id?: string
-  readonly call_id: string
-  readonly name: string
-  readonly input: string
-}
-
-export interface ResponsesCustomCallOutput {
-  readonly type: 'custom_tool_call_output'
-  readonly call_id: string
-  readonly output: string | (ResponsesText | ResponsesImage | ResponsesPart)[]
-}
-
 export interface ResponsesFunctionCallOutput {
   readonly type: 'function_call_output'
   readonly call_id: string
   readonly output: string | (ResponsesText | ResponsesImage | ResponsesPart)[]
 }
 
-/** An item that can be given to the `openai` package as a ResponseInputItem. */
+/**
+ * An item that can be given to the `openai` package as a ResponseInputItem. Items of other kinds stand among them as the
+ * provider made them.
+ */
 export type ResponsesItem =
   | ResponsesUserMessage
   | ResponsesDeveloperMessage
@@ -95,8 +83,6 @@ export type ResponsesItem =
   | ResponsesReasoning
   | ResponsesFunctionCall
   | ResponsesFunctionCallOutput
-  | ResponsesCustomCall
-  | ResponsesCustomCallOutput
 
 /** The part of a Responses request that comes from the log. */
 export interface ResponsesRequest {

@@ -9,32 +9,35 @@ import { otherDigest } from '../other-parts.ts'
 import { reasoningDigest } from '../own-digest.ts'
 import { reasoningItems, unsent } from '../parts-in-order.ts'
 import { joinTexts, pieceDigest, type TextPiece, textPiece, textsOf } from '../pieces.ts'
-import type { FieldRef, PartRef } from '../reply-parts.ts'
+import type { PartRef } from '../reply-parts.ts'
 import { wellFormed } from '../text.ts'
 import { textsOfPart } from '../thinking-parts.ts'
-import type { AssistantTurn, Call } from '../turns.ts'
+import type { AssistantTurn, Call, Result } from '../turns.ts'
 import { callDigest, type Written } from '../written.ts'
+import { inOwnForm } from './client-calls.ts'
 import { isSendable, LIMITS } from './limits.ts'
 import { reasoningOf } from './reasoning.ts'
 import type {
-  ResponsesCustomCall,
-  ResponsesFunctionCall,
   ResponsesItem,
   ResponsesOutputPart,
   ResponsesPhase,
   ResponsesReasoning,
 } from './types.ts'
 
-const ID_FORM = {
-  message: /^msg[a-zA-Z0-9_-]{0,61}$/,
-  function: /^fc[a-zA-Z0-9_-]{0,62}$/,
-  custom: /^ctc[a-zA-Z0-9_-]{0,61}$/,
-}
+const MESSAGE_ID = /^msg[a-zA-Z0-9_-]{0,61}$/
+const CALL_ID = /^fc[a-zA-Z0-9_-]{0,62}$/
+const ANY = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** A text, and what it has beside its words. */
 interface Said {
   readonly piece: TextPiece
   readonly more: JsonObject | null
+}
+
+/** A reply, and the results of those of its calls that have a form of their own. */
+interface ReplyItems {
+  readonly items: readonly Written<ResponsesItem>[]
+  readonly outputs: ReadonlyMap<Call, JsonObject>
 }
 
 /**
@@ -45,17 +48,19 @@ export function replyItems(
   turn: AssistantTurn,
   keeps: boolean,
   isNew: (id: string) => boolean,
-): Written<ResponsesItem>[] {
+): ReplyItems {
   const { message, refs, bound, calls } = turn
   const last = refs.findLastIndex((ref) => isFollowing(ref, message.content))
   const reasoning = reasoningItems(message)
+  const results = new Map(turn.results.map((result) => [result.call, result]))
   const items: Written<ResponsesItem>[] = []
+  const outputs = new Map<Call, JsonObject>()
   let said: Said[] = []
   let lost = false
   const mayName = (id: unknown, form: RegExp): id is string =>
     typeof id === 'string' && form.test(id) && !lost && isNew(id)
   const speak = (): void => {
-    if (said.length > 0) items.push(messageItem(said, (id) => mayName(id, ID_FORM.message)))
+    if (said.length > 0) items.push(messageItem(said, (id) => mayName(id, MESSAGE_ID)))
     said = []
   }
   const reason = (item: ReasoningItemModel, place: number): void => {
@@ -97,13 +102,15 @@ export function replyItems(
     speak()
     const [item, call] = [reasoning[at], calls[at]]
     if (kind === 'reasoning' && item !== undefined) reason(item, place)
-    else if (kind === 'call' && call !== undefined) items.push(callItem(call, ref, mayName))
+    else if (kind === 'call' && call !== undefined) {
+      const { output, ...written } = callItem(call, results.get(call), ref.more, mayName)
+      items.push(written)
+      if (output !== null) outputs.set(call, output)
+    }
   }
   speak()
-  return items
+  return { items, outputs }
 }
-
-const ANY = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** Whether a part is what reasoning may stand before. */
 function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
@@ -159,9 +166,10 @@ function outputPart({ piece: { text }, more }: Said): ResponsesOutputPart {
 function named(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject | null {
   const { id, ...rest } = value
   if (id === undefined || id === null || mayName(id)) return value
-  const needs = kindOf(LIMITS.grammar, kindName(value))?.needs ?? {}
-  return Object.hasOwn(needs, 'id') ? null : rest
+  return needsId(kindName(value)) ? null : rest
 }
+
+const needsId = (kind: string): boolean => Object.hasOwn(kindOf(LIMITS.grammar, kind)?.needs ?? {}, 'id')
 
 const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): ResponsesReasoning => ({
   type: 'reasoning',
@@ -170,30 +178,43 @@ const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): 
   encrypted_content: encrypted_content ?? '',
 })
 
-/** A call in its own form: with arguments, or in free text. */
+/**
+ * A call in the form of its kind, where that has a place for its result too and needs no id that may not be named; else
+ * as a function call.
+ */
 function callItem(
   call: Call,
-  { more }: FieldRef,
+  result: Result | undefined,
+  given: JsonObject | null,
   mayName: (id: unknown, form: RegExp) => id is string,
-): Written<ResponsesFunctionCall | ResponsesCustomCall> {
+): Written<ResponsesItem> & { readonly output: JsonObject | null } {
   const { id: call_id, name, source } = call
-  const { type, id: _, ...fields } = sentMore(more, LIMITS.more.call) ?? {}
-  const isCustom = type === 'custom_tool_call'
-  const given = isCustom ? more?.['id'] : source.responses_item_id
-  const item = mayName(given, isCustom ? ID_FORM.custom : ID_FORM.function) ? { id: given } : {}
-  const digest = callDigest.bind(null, call, item.id)
+  const { type = 'function_call', id, ...more } = sentMore(given, LIMITS.more.call) ?? {}
+  const own = inOwnForm(type, call, result)
+  const named = own !== null && mayName(id, ANY) ? { id } : {}
+  if (own !== null && ('id' in named || !needsId(String(type)))) {
+    const block = { type, ...named, call_id, ...own.fields, ...more }
+    return {
+      block: block as unknown as ResponsesItem,
+      digest: () => otherDigest(block),
+      output: own.output,
+    }
+  }
+  const item = mayName(source.responses_item_id, CALL_ID) ? { id: source.responses_item_id } : {}
+  const extra = type === 'function_call' ? more : {}
   return {
-    block: isCustom
-      ? { type, ...item, call_id, name, input: wellFormed(source.arguments), ...fields }
-      : {
-          type: 'function_call',
-          ...item,
-          call_id,
-          name,
-          arguments: argumentText(source.arguments),
-          ...fields,
-        },
-    digest: () =>
-      more === null ? digest() : followedBy(digest(), otherDigest({ type: type ?? '', ...fields })),
+    block: {
+      type: 'function_call',
+      ...item,
+      call_id,
+      name,
+      arguments: argumentText(source.arguments),
+      ...extra,
+    },
+    digest: () => {
+      const digest = callDigest(call, item.id)
+      return Object.keys(extra).length === 0 ? digest : followedBy(digest, otherDigest(extra))
+    },
+    output: null,
   }
 }

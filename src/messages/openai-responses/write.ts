@@ -3,7 +3,6 @@
 import { urlOf } from '../images.ts'
 import type { NeutralMessage } from '../message.ts'
 import { isText, joinTexts, type Piece, pieceDigest, type TextPiece } from '../pieces.ts'
-import type { PartRef } from '../reply-parts.ts'
 import { startProof, type WriteOptions } from '../prefix.ts'
 import { type Result, turnsOf } from '../turns.ts'
 import { resultDigest, type Role } from '../written.ts'
@@ -11,7 +10,6 @@ import { LIMITS } from './limits.ts'
 import type { ResponsesPart } from './part-schema.ts'
 import { replyItems } from './write-reply.ts'
 import type {
-  ResponsesCustomCallOutput,
   ResponsesFunctionCallOutput,
   ResponsesImage,
   ResponsesItem,
@@ -49,13 +47,14 @@ export function toOpenAIResponses(
       prove('system', turn.texts)
       input.push({ type: 'message', role: 'developer', content: turn.texts.map(textPart) })
     } else {
-      for (const written of replyItems(turn, proof.keeps(turn), isNew)) {
+      const { items, outputs } = replyItems(turn, proof.keeps(turn), isNew)
+      for (const written of items) {
         input.push(written.block)
         proof.add('assistant', written)
       }
-      const custom = new Set(turn.refs.filter(isCustom).map(({ at }) => turn.calls[at]))
       for (const block of turn.results) {
-        input.push(output(block, custom.has(block.call)))
+        const own = outputs.get(block.call)
+        input.push(own === undefined ? output(block) : (own as unknown as ResponsesItem))
         proof.add('user', { block, digest: () => resultDigest(block) })
       }
     }
@@ -65,15 +64,10 @@ export function toOpenAIResponses(
   return request
 }
 
-const isCustom = (ref: PartRef): boolean => ref.kind === 'call' && ref.more?.['type'] === 'custom_tool_call'
-
-function output(
-  { call, pieces }: Result,
-  ofCustom: boolean,
-): ResponsesFunctionCallOutput | ResponsesCustomCallOutput {
+function output({ call, pieces }: Result): ResponsesFunctionCallOutput {
   const plain = pieces.every(isText)
   return {
-    type: ofCustom ? 'custom_tool_call_output' : 'function_call_output',
+    type: 'function_call_output',
     call_id: call.id,
     output: plain ? joinTexts(pieces) : pieces.map(part),
   }

@@ -1,0 +1,109 @@
+/**
+ * Calls of OpenAI Responses that a client executes and that are no function calls: what they ask for, as arguments of a
+ * tool, and how a call and its result go back in the form of their kind.
+ */
+
+import type { JsonObject } from '../../event/shapes.ts'
+import { isObject } from '../../event/json.ts'
+import { argumentObject } from '../arguments.ts'
+import { type Found, stringOf, textOfInput } from '../found.ts'
+import { urlOf } from '../images.ts'
+import { isText, joinTexts } from '../pieces.ts'
+import { wellFormed } from '../text.ts'
+import type { Call, Result } from '../turns.ts'
+
+interface Form {
+  /** The tool that is called; null where the call names it itself. */
+  readonly tool: string | null
+  /** What the call asks for, as the text of a call. */
+  readonly asks: (item: Found) => string
+  /** The same as fields of the item. */
+  readonly fields: (call: Call) => JsonObject
+  /** The item of a result; null where the kind has no words for it. */
+  readonly output: (call_id: string, said: string, result: Result) => JsonObject | null
+}
+
+/** A call whose field `action` or the like holds what it asks for. */
+const inField = (tool: string, field: string, output: Form['output']): Form => ({
+  tool,
+  asks: (item) => textOfInput(item[field]),
+  fields: ({ source }) => ({ [field]: argumentObject(source.arguments), status: 'completed' }),
+  output,
+})
+
+const FORMS: Readonly<Record<string, Form>> = {
+  custom_tool_call: {
+    tool: null,
+    asks: ({ input }) => textOfInput(input),
+    fields: ({ name, source }) => ({ name, input: wellFormed(source.arguments) }),
+    output: (call_id, output, { pieces }) =>
+      pieces.every(isText) ? { type: 'custom_tool_call_output', call_id, output } : null,
+  },
+  shell_call: inField('shell', 'action', (call_id, said, { isError }) => ({
+    type: 'shell_call_output',
+    call_id,
+    output: [
+      {
+        stdout: isError ? '' : said,
+        stderr: isError ? said : '',
+        outcome: { type: 'exit', exit_code: isError ? 1 : 0 },
+      },
+    ],
+  })),
+  local_shell_call: inField('local_shell', 'action', (id, output) => ({
+    type: 'local_shell_call_output',
+    id,
+    output,
+  })),
+  apply_patch_call: inField('apply_patch', 'operation', (call_id, output, { isError }) => ({
+    type: 'apply_patch_call_output',
+    call_id,
+    status: isError ? 'failed' : 'completed',
+    output,
+  })),
+  computer_call: {
+    tool: 'computer',
+    asks: ({ action, actions }) => textOfInput(actions === undefined ? { action } : { actions }),
+    fields: ({ source }) => ({
+      pending_safety_checks: [],
+      ...actionsOf(argumentObject(source.arguments)),
+      status: 'completed',
+    }),
+    // The provider takes nothing but a screenshot.
+    output: (call_id, _, { pieces }) => {
+      const shot = pieces.findLast((piece) => piece.type === 'image')
+      return shot === undefined
+        ? null
+        : {
+            type: 'computer_call_output',
+            call_id,
+            output: { type: 'computer_screenshot', image_url: urlOf(shot.image) },
+          }
+    },
+  },
+}
+
+/** Nothing else of what may stand in arguments is a field of the call. */
+const actionsOf = ({ action, actions }: JsonObject): JsonObject =>
+  Array.isArray(actions) ? { actions } : { action: isObject(action) ? action : { type: 'screenshot' } }
+
+const formOf = (type: unknown): Form | null =>
+  typeof type === 'string' && Object.hasOwn(FORMS, type) ? (FORMS[type] ?? null) : null
+
+/** The tool and the arguments of a call; null for an item that is none of these kinds. O(size). */
+export function askedOf(item: Found): { readonly name: string; readonly arguments: string } | null {
+  const form = formOf(item['type'])
+  return form === null ? null : { name: form.tool ?? stringOf(item['name']), arguments: form.asks(item) }
+}
+
+/** The fields of a call in the form of its kind, and its result; null where either has no place there. O(size). */
+export function inOwnForm(
+  type: unknown,
+  call: Call,
+  result: Result | undefined,
+): { readonly fields: JsonObject; readonly output: JsonObject } | null {
+  const form = formOf(type)
+  if (form === null || result === undefined) return null
+  const output = form.output(call.id, joinTexts(result.pieces.filter(isText)), result)
+  return output === null ? null : { fields: form.fields(call), output }
+}

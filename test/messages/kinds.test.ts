@@ -1,0 +1,40 @@
+/** Proves to the compiler that every kind of content which the providers' packages know has its place in the table of its grammar. */
+
+import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages'
+import type { ContentBlock } from '@anthropic-ai/sdk/resources/messages'
+import type { ChatCompletionMessage, ChatCompletionMessageToolCall } from 'openai/resources/chat/completions'
+import type { ResponseOutputItem } from 'openai/resources/responses/responses'
+import { expect, it } from 'vitest'
+import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/kinds.ts'
+import { isReturnable, type Kinds, replyPlaceholder } from '../../src/messages/kinds.ts'
+import { KINDS as CHAT } from '../../src/messages/openai-chat/kinds.ts'
+import { KINDS as RESPONSES } from '../../src/messages/openai-responses/kinds.ts'
+
+/** An error here names the kinds that a new version of a package has brought: give each its row in `kinds.ts`. */
+const missing: {
+  readonly anthropic: Exclude<ContentBlock['type'] | BetaContentBlock['type'], keyof typeof ANTHROPIC>[]
+  readonly chat: Exclude<keyof ChatCompletionMessage, 'role' | keyof typeof CHAT>[]
+  readonly calls: Exclude<ChatCompletionMessageToolCall['type'], 'function' | 'custom'>[]
+  readonly responses: Exclude<ResponseOutputItem['type'], keyof typeof RESPONSES>[]
+} = { anthropic: [] satisfies never[], chat: [], calls: [], responses: [] }
+
+type None<Kinds extends never> = Kinds
+
+export type NoneIsMissing = None<
+  | (typeof missing)['anthropic'][number]
+  | (typeof missing)['chat'][number]
+  | (typeof missing)['calls'][number]
+  | (typeof missing)['responses'][number]
+>
+
+const TABLES: readonly [string, Kinds][] = [
+  ['anthropic', ANTHROPIC],
+  ['openai-responses', RESPONSES],
+]
+
+it.each(TABLES)('%s: a kind of which nothing is there is named, and never sent', (grammar, table) => {
+  for (const [type, { side, needs, isThought }] of Object.entries(table)) {
+    expect(replyPlaceholder(grammar, { type })).toBe(isThought ? null : `[${type}]`)
+    if (side !== 'user' && needs !== undefined) expect(isReturnable(grammar as never, { type })).toBe(false)
+  }
+})
