@@ -61,9 +61,20 @@ function isSignedReply(event: Event): boolean {
   return (
     isThinkingSigned ||
     (responses_reasoning_item?.encrypted_content ?? null) !== null ||
-    replyOf(event)?.parts !== undefined
+    !isBare(replyOf(event)?.parts ?? [])
   )
 }
+
+/** Whether parts are named by kind alone. */
+const isBare = (parts: unknown): boolean =>
+  Array.isArray(parts) &&
+  parts.every((part: JsonValue) => {
+    if (!isObject(part)) return part === null
+    const { other } = part
+    if (!isObject(other)) return Object.values(part).every((at) => typeof at === 'number')
+    const isNamed = Object.keys(other).join() === 'type'
+    return Object.keys(part).length === 1 && (isNamed || Object.values(other).every((value) => value === null))
+  })
 
 const isCall = (fact: Fact | undefined): fact is ActionEvent =>
   fact !== undefined && !isQuarantined(fact) && fact.kind === 'ActionEvent'
@@ -98,9 +109,10 @@ function checkKept(before: JsonValue, after: JsonValue): void {
 
 function walkBoth(before: JsonValue, after: JsonValue): void {
   if (typeof before !== 'object' || before === null || typeof after !== 'object' || after === null) return
-  if ('parts' in before && !('parts' in after)) {
+  if ('parts' in before && JSON.stringify(before.parts) !== JSON.stringify((after as JsonObject)['parts'])) {
     const { parts: _, ...kept } = before as JsonObject
-    return walkBoth(kept, after)
+    const { parts: now, ...left } = after as JsonObject
+    if (now === undefined || isBare(now)) return walkBoth(kept, left)
   }
   same('X6', 'the number of parts', Object.keys(after).length, Object.keys(before).length)
   // A key may be redacted; its place is what it was, unless it looked like a number.

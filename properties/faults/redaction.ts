@@ -66,8 +66,8 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'parts of a masked reply stay',
     file: 'context/redaction/unsign.ts',
-    find: 'return { ...holder, reply: kept }',
-    replace: 'return holder',
+    find: 'parts: parts.map(bare)',
+    replace: 'parts',
   },
   {
     name: 'thinking with a secret is left out',

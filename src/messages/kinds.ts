@@ -32,8 +32,8 @@ export interface Kind {
   readonly says?: readonly string[]
   /** The field whose text only the provider can make: where it is there, the part is signed. */
   readonly signed?: string
-  /** True where it is reasoning, which no other provider is told of. */
-  readonly isThought?: true
+  /** True where no other provider is told of it: reasoning, and what only adds to words that are told anyway. */
+  readonly isSilent?: true
   /** Fields beside the standard ones, or beside the one that names the kind, that go back too. */
   readonly more?: Readonly<Record<string, Need>>
 }
@@ -125,7 +125,7 @@ export function isSealed(grammar: Grammar, value: JsonObject): boolean {
 
 /**
  * The words that stand for a part where it cannot be sent: its kind by name, and behind it what of it helps a model.
- * Null for reasoning, which is for its own provider only. Depends on the part alone. O(size).
+ * Null for what no other provider is told of. Depends on the part alone. O(size).
  * @example
  * replyPlaceholder('openai-responses', { type: 'file_search_call', queries: ['oak'] }) // '[file_search_call: ["oak"]]'
  */
@@ -133,7 +133,7 @@ export function replyPlaceholder(grammar: unknown, value: JsonObject): string | 
   const name = kindName(value)
   const kind = kindOf(grammar, name)
   // Of an unknown field nothing tells whether it is content at all.
-  if (kind?.isThought === true || (kind === null && !isTyped(value))) return null
+  if (kind?.isSilent === true || (kind === null && !isTyped(value))) return null
   const { [name]: inner } = value
   const holder = isTyped(value) ? value : isObject(inner) ? inner : {}
   const words = (kind?.says ?? []).flatMap((field) => wordsOf(holder[field])).join(' ')

@@ -33,8 +33,8 @@ const TABLES: readonly [string, Kinds][] = [
 ]
 
 it.each(TABLES)('%s: a kind of which nothing is there is named, and never sent', (grammar, table) => {
-  for (const [type, { side, needs, isThought }] of Object.entries(table)) {
-    expect(replyPlaceholder(grammar, { type })).toBe(isThought ? null : `[${type}]`)
+  for (const [type, { side, needs, isSilent }] of Object.entries(table)) {
+    expect(replyPlaceholder(grammar, { type })).toBe(isSilent ? null : `[${type}]`)
     if (side !== 'user' && needs !== undefined) expect(isReturnable(grammar as never, { type })).toBe(false)
   }
 })

@@ -29,9 +29,9 @@ const textOf = (value: JsonValue | undefined): string => JSON.stringify(value) ?
 export function unsign(event: JsonObject, rules: RedactionRules): JsonObject {
   const { kind, source, llm_message: message, tool_call: call } = event
   if (kind === 'ActionEvent')
-    return { ...unsignFields(event, rules), ...(isObject(call) && { tool_call: withoutParts(call) }) }
+    return { ...unsignFields(event, rules), ...(isObject(call) && { tool_call: withBareParts(call) }) }
   if (kind !== 'MessageEvent' || source !== 'agent' || !isObject(message)) return event
-  return { ...event, llm_message: withoutParts(unsignFields(message, rules)) }
+  return { ...event, llm_message: withBareParts(unsignFields(message, rules)) }
 }
 
 /** What holds thinking and reasoning, in the same order of fields. */
@@ -46,9 +46,19 @@ function unsignFields(holder: JsonObject, rules: RedactionRules): JsonObject {
   }
 }
 
-function withoutParts(holder: JsonObject): JsonObject {
+function withBareParts(holder: JsonObject): JsonObject {
   const { reply } = holder
   if (!isObject(reply) || !Object.hasOwn(reply, 'parts')) return holder
-  const { parts: _, ...kept } = reply
-  return { ...holder, reply: kept }
+  const { parts, ...kept } = reply
+  return { ...holder, reply: Array.isArray(parts) ? { ...kept, parts: parts.map(bare) } : kept }
+}
+
+/** A part of which nothing is left but what it is: a reference to its field, or the name of its kind. */
+function bare(part: JsonValue): JsonValue {
+  if (!isObject(part)) return null
+  const { other } = part
+  if (!isObject(other)) return Object.fromEntries(Object.entries(part).filter(([, at]) => typeof at === 'number'))
+  const { type } = other
+  const names = Object.keys(other).map((key) => [key, null])
+  return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }
 }

@@ -11,7 +11,7 @@ const FILE = { ...KEPT, needs: { data: 'text', mediaType: 'text' }, says: ['medi
 
 export const KINDS = {
   text: { in: 'standard', side: 'both', more: OPTIONS },
-  reasoning: { in: 'standard', side: 'assistant', isThought: true, more: OPTIONS },
+  reasoning: { in: 'standard', side: 'assistant', isSilent: true, more: OPTIONS },
   /** One that the provider has executed itself is kept whole, and so is its result. */
   'tool-call': {
     ...KEPT,
@@ -27,7 +27,7 @@ export const KINDS = {
   /** It goes back as a result. */
   'tool-error': { in: 'standard', side: 'assistant' },
   file: FILE,
-  'reasoning-file': { ...FILE, isThought: true },
+  'reasoning-file': { ...FILE, isSilent: true },
   custom: { ...KEPT, needs: { kind: 'text' }, says: ['kind'] },
   /** What follows is said of a reply, and stands in its `metadata`: the SDK takes none of it back. */
   source: { in: 'standard', side: 'assistant' },

@@ -7,8 +7,8 @@ const RESULT = { in: 'part', side: 'assistant', needs: { tool_use_id: 'id', cont
 
 export const KINDS = {
   text: { in: 'standard', side: 'both', more: { citations: 'objects' } },
-  thinking: { in: 'standard', side: 'assistant', isThought: true },
-  redacted_thinking: { in: 'standard', side: 'assistant', isThought: true },
+  thinking: { in: 'standard', side: 'assistant', isSilent: true },
+  redacted_thinking: { in: 'standard', side: 'assistant', isSilent: true },
   tool_use: { in: 'standard', side: 'assistant', more: { caller: 'object', toolset_name: 'text' } },
   server_tool_use: { in: 'part', side: 'assistant', needs: CALL, says: ['name', 'input'] },
   web_search_tool_result: RESULT,

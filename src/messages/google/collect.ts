@@ -39,7 +39,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     const { text } = part
     if (typeof text === 'string' && isPlain(part)) {
       const isSame =
-        last?.texts !== undefined && last.texts !== null && isThought(last.part) === isThought(part)
+        last?.texts !== undefined && last.texts !== null && isSilent(last.part) === isSilent(part)
       if (isSame) last.texts?.push(text)
       else parts.push({ part, texts: [text], pieces: null })
       return
@@ -67,7 +67,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     came.forEach(addPart)
     return came.flatMap((part) => {
       const text = stringOf(part['text'])
-      return isThought(part) ? reasoningDelta(text) : textDelta(text)
+      return isSilent(part) ? reasoningDelta(text) : textDelta(text)
     })
   }
 
@@ -77,7 +77,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
       if (failure !== null) return { events: [], outcome: { type: 'failed', explanation: failure || null } }
       const whole = parts.map(closed)
       if (stringOf(candidate['finishReason']) === '' && blockReason(about) === '') {
-        const texts = whole.filter((part) => !isThought(part)).map(({ text }) => stringOf(text))
+        const texts = whole.filter((part) => !isSilent(part)).map(({ text }) => stringOf(text))
         return { events: [], outcome: { type: 'broken_off', text: texts.join('') } }
       }
       return fromGoogle({ ...about, candidates: [{ ...candidate, content: { parts: whole } }] }, options)
@@ -89,7 +89,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
 const said = (value: Found): Found =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))
 
-const isThought = (part: Found): boolean => part['thought'] === true
+const isSilent = (part: Found): boolean => part['thought'] === true
 
 /** Whether a part is a text and nothing more, which the text behind it may go on with. */
 const isPlain = (part: Found): boolean =>

@@ -8,7 +8,7 @@ export const KINDS = {
   tool_calls: { in: 'standard', side: 'assistant', more: { extra_content: 'object' } },
   /** The old form of a call, which no server gives any more. */
   function_call: { in: 'words', side: 'assistant', says: ['name', 'arguments'] },
-  annotations: { in: 'part', side: 'assistant', needs: { annotations: 'objects' } },
+  annotations: { in: 'part', side: 'assistant', needs: { annotations: 'objects' }, isSilent: true },
   /** The server forgets its audio after a while, and then refuses its id. */
   audio: { in: 'words', side: 'assistant', says: ['transcript'] },
   /** Signed reasoning, as routers give it. */
@@ -17,8 +17,8 @@ export const KINDS = {
     side: 'assistant',
     needs: { reasoning_details: 'objects' },
     signed: 'reasoning_details',
-    isThought: true,
+    isSilent: true,
   },
   /** What a server adds for itself, such as the thought signatures of Gemini. */
-  extra_content: { in: 'part', side: 'assistant', needs: { extra_content: 'object' }, isThought: true },
+  extra_content: { in: 'part', side: 'assistant', needs: { extra_content: 'object' }, isSilent: true },
 } as const satisfies Kinds

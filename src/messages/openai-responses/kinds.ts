@@ -17,7 +17,7 @@ export const KINDS = {
     side: 'assistant',
     needs: { id: 'id', summary: 'objects' },
     signed: 'encrypted_content',
-    isThought: true,
+    isSilent: true,
   },
   function_call: { in: 'standard', side: 'assistant', more: { caller: 'object', namespace: 'text' } },
   file_search_call: { ...PART, needs: { id: 'id', queries: 'any', status: 'text' }, says: ['queries'] },
