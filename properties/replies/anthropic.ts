@@ -1,4 +1,4 @@
-/** Replies of Anthropic Messages made of thinking, redacted thinking, texts and calls, in any order that the provider gives. */
+/** Replies of Anthropic Messages made of every kind of block, in any order that the provider gives. */
 
 import * as fc from 'fast-check'
 import { collectAnthropic } from '../../src/messages/anthropic/collect.ts'
@@ -6,11 +6,12 @@ import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
 import type { AnthropicRequest } from '../../src/messages/anthropic/types.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { isWhitespace, trimTrailing } from '../../src/messages/text.ts'
+import { ANTHROPIC_UNITS, type ServerBlock } from './anthropic-parts.ts'
 import { inputs, pieces, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 type Block =
-  | { readonly type: 'text'; readonly text: string; readonly citations: null }
+  | { readonly type: 'text'; readonly text: string; readonly citations: readonly object[] | null }
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
   | { readonly type: 'redacted_thinking'; readonly data: string }
   | {
@@ -18,8 +19,9 @@ type Block =
       readonly id: string
       readonly name: string
       readonly input: object
-      readonly caller: { readonly type: 'direct' }
+      readonly caller: { readonly type: string; readonly tool_id?: string }
     }
+  | ServerBlock
 
 interface Raw {
   readonly id: string
@@ -29,34 +31,47 @@ interface Raw {
   readonly usage: object
 }
 
-const said: fc.Arbitrary<Block> = fc.oneof(
-  words().map((text): Block => ({ type: 'text', text, citations: null })),
+/** A block, or blocks of which none comes alone, by a number that no other one has. */
+type Unit = (n: number) => readonly Block[]
+
+const block = (of: Block): Unit => () => [of]
+
+const CITED = [{ type: 'web_search_result_location', cited_text: 'oak', encrypted_index: 'Eo8', url: 'https://oak.example', title: null }]
+
+const said: fc.Arbitrary<Unit> = fc.oneof(
+  fc
+    .tuple(words(), fc.boolean())
+    .map(([text, isCited]) => block({ type: 'text', text, citations: isCited ? CITED : null })),
   fc
     .tuple(words(), fc.nat(999))
-    .map(([thinking, n]): Block => ({ type: 'thinking', thinking, signature: `sig/${n}+==` })),
-  fc.nat(999).map((n): Block => ({ type: 'redacted_thinking', data: `gAAA${n}` })),
+    .map(([thinking, n]) => block({ type: 'thinking', thinking, signature: `sig/${n}+==` })),
+  fc.nat(999).map((n) => block({ type: 'redacted_thinking', data: `gAAA${n}` })),
+  fc.constantFrom<Unit>(...ANTHROPIC_UNITS),
 )
 
 const reply: fc.Arbitrary<Raw> = fc
   .record({
     before: fc.array(said, { maxLength: 5 }),
+    waits: fc.boolean(),
     calls: fc.array(fc.tuple(toolNames(), inputs()), { maxLength: 3 }),
-    stop: fc.constantFrom('end_turn', 'end_turn', 'max_tokens', 'stop_sequence', 'refusal'),
+    stop: fc.constantFrom('end_turn', 'end_turn', 'max_tokens', 'stop_sequence', 'refusal', 'pause_turn'),
     tokens: fc.nat(5000),
   })
-  .map(({ before, calls, stop, tokens }) => ({
+  .map(({ before, waits, calls, stop, tokens }) => ({
     id: 'msg_1',
     type: 'message',
     role: 'assistant',
     model: 'claude',
     content: [
-      ...thinkingFirst(before),
+      ...thinkingFirst(before.map((unit, n) => unit(n))),
+      ...(waits && (calls.length > 0 || stop === 'pause_turn') ? [WAITING] : []),
       ...calls.map(([name, input], at): Block => ({
         type: 'tool_use',
         id: `toolu_${at}`,
         name,
         input,
-        caller: { type: 'direct' },
+        caller:
+          waits && at > 0 ? { type: 'code_execution_20250825', tool_id: WAITING.id } : { type: 'direct' },
       })),
     ],
     stop_reason: calls.length > 0 && stop === 'end_turn' ? 'tool_use' : stop,
@@ -64,23 +79,30 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { input_tokens: tokens, output_tokens: 7, cache_read_input_tokens: null },
   }))
 
+/** A server's tool whose result comes in the reply that goes on. */
+const WAITING = { type: 'server_tool_use', id: 'srvtoolu_w', name: 'code_execution', input: { code: 'ls()' } } as const
+
 /** A reply with thinking begins with it; between the words there may be more. */
-function thinkingFirst(blocks: readonly Block[]): Block[] {
-  const first = blocks.findIndex(isSigned)
-  return [...blocks.slice(Math.max(0, first)), ...blocks.slice(0, Math.max(0, first))]
+function thinkingFirst(units: readonly (readonly Block[])[]): Block[] {
+  const first = Math.max(0, units.findIndex(([of]) => of !== undefined && isThinking(of)))
+  return [...units.slice(first), ...units.slice(0, first)].flat()
 }
 
-const isSigned = ({ type }: Block): boolean => type === 'thinking' || type === 'redacted_thinking'
+const isThinking = ({ type }: Block): boolean => type === 'thinking' || type === 'redacted_thinking'
+
+const isSigned = (of: Block): boolean =>
+  isThinking(of) || (of.type === 'compaction' && of.encrypted_content !== null)
 
 /** The block as it goes back: behind the last signed one, text without the space at its end, which the provider refuses there. */
-function sentBlock(block: Block, isBound: boolean): object[] {
-  if (block.type === 'tool_use') {
-    const { caller: _, ...sent } = block
-    return [sent]
+function sentBlock(of: Block, isBound: boolean): object[] {
+  if (of.type === 'tool_use') {
+    const { caller, ...sent } = of
+    return [caller.type === 'direct' ? sent : of]
   }
-  if (block.type !== 'text') return [block]
-  if (isBound) return [{ type: 'text', text: block.text }]
-  return isWhitespace(block.text) ? [] : [{ type: 'text', text: trimTrailing(block.text) }]
+  if (of.type !== 'text') return [of]
+  const cited = of.citations === null ? {} : { citations: of.citations }
+  if (isBound) return [{ type: 'text', text: of.text, ...cited }]
+  return isWhitespace(of.text) ? [] : [{ type: 'text', text: trimTrailing(of.text), ...cited }]
 }
 
 function events(block: Block, index: number, cut: () => number): object[] {
@@ -90,7 +112,8 @@ function events(block: Block, index: number, cut: () => number): object[] {
   switch (block.type) {
     case 'text':
       return [
-        start({ ...block, text: '' }),
+        start({ ...block, text: '', citations: block.citations === null ? null : [] }),
+        ...(block.citations ?? []).map((citation) => delta({ type: 'citations_delta', citation })),
         ...pieces(block.text, cut).map((text) => delta({ type: 'text_delta', text })),
         stop,
       ]
@@ -103,7 +126,19 @@ function events(block: Block, index: number, cut: () => number): object[] {
       ]
     case 'redacted_thinking':
       return [start(block), stop]
+    case 'compaction':
+      return [
+        start({ ...block, content: null, encrypted_content: null }),
+        delta({
+          type: 'compaction_delta',
+          content: block.content,
+          encrypted_content: block.encrypted_content,
+        }),
+        stop,
+      ]
     case 'tool_use':
+    case 'server_tool_use':
+    case 'mcp_tool_use':
       return [
         start({ ...block, input: {} }),
         ...pieces(JSON.stringify(block.input), cut).map((partial_json) =>
@@ -111,8 +146,12 @@ function events(block: Block, index: number, cut: () => number): object[] {
         ),
         stop,
       ]
+    default:
+      return [start(block), stop]
   }
 }
+
+const SERVER: ReadonlySet<string> = new Set(ANTHROPIC_UNITS.flatMap((unit) => unit(0).map(({ type }) => type)))
 
 export const ANTHROPIC: ReplyWire<Raw> = {
   reply,
@@ -151,8 +190,10 @@ export const ANTHROPIC: ReplyWire<Raw> = {
     return [
       ...(content.some(({ type }) => type === 'tool_use') ? (['calls'] as const) : (['words_only'] as const)),
       ...(content.some(isSigned) ? (['signed'] as const) : []),
+      ...(content.some(({ type }) => SERVER.has(type)) ? (['server_tools'] as const) : []),
+      ...(content.includes(WAITING) ? (['waits_for_a_result'] as const) : []),
       ...(first >= 0 && content.slice(first).some(isSigned) ? (['thought_between_words'] as const) : []),
     ]
   },
-  occurs: ['calls', 'words_only', 'thought_between_words', 'signed'],
+  occurs: ['calls', 'words_only', 'thought_between_words', 'signed', 'server_tools', 'waits_for_a_result'],
 }

@@ -1,4 +1,4 @@
-/** Replies of OpenAI Chat Completions made of words and calls. */
+/** Replies of OpenAI Chat Completions made of words, refusals, calls, and what servers add. */
 
 import * as fc from 'fast-check'
 import { collectOpenAIChat } from '../../src/messages/openai-chat/collect.ts'
@@ -6,13 +6,26 @@ import { fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
 import type { ChatMessage } from '../../src/messages/openai-chat/types.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, toolNames, words } from './texts.ts'
+import { inputs, pieces, said, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
-interface Call {
+type Call = {
   readonly id: string
-  readonly type: 'function'
-  readonly function: { readonly name: string; readonly arguments: string }
+  /** As the servers of Gemini sign a call. */
+  readonly extra_content?: object
+} & (
+  | {
+      readonly type: 'function'
+      readonly function: { readonly name: string; readonly arguments: string }
+    }
+  | { readonly type: 'custom'; readonly custom: { readonly name: string; readonly input: string } }
+)
+
+/** What servers add to a message, of what goes back. */
+interface Fields {
+  readonly annotations?: readonly object[]
+  readonly reasoning_details?: readonly object[]
+  readonly extra_content?: object
 }
 
 interface Raw {
@@ -21,10 +34,10 @@ interface Raw {
   readonly choices: readonly [
     {
       readonly index: 0
-      readonly message: {
+      readonly message: Fields & {
         readonly role: 'assistant'
         readonly content: string | null
-        readonly refusal: null
+        readonly refusal: string | null
         readonly reasoning_content?: string
         readonly tool_calls?: readonly Call[]
       }
@@ -38,15 +51,30 @@ const given = inputs().chain((value) =>
   fc.constantFrom(JSON.stringify(value), JSON.stringify(value, null, 1)),
 )
 
+const SIGNED = { google: { thought_signature: 'CpUB' } }
+
+const fields: fc.Arbitrary<Fields> = fc.record(
+  {
+    annotations: fc.constant([{ type: 'url_citation', url_citation: { url: 'https://oak.example' } }]),
+    reasoning_details: fc.constant([{ type: 'reasoning.encrypted', data: 'gAAA', id: 'r', index: 0 }]),
+    extra_content: fc.constant(SIGNED),
+  },
+  { requiredKeys: [] },
+)
+
 const reply: fc.Arbitrary<Raw> = fc
   .record({
     content: fc.option(words()),
+    refusal: fc.option(said(), { freq: 3 }),
+    fields,
     reasoning: fc.option(words()),
-    calls: fc.array(fc.tuple(toolNames(), given), { maxLength: 3 }),
+    calls: fc.array(fc.tuple(toolNames(), given, fc.constantFrom('plain', 'signed', 'custom')), {
+      maxLength: 3,
+    }),
     stop: fc.constantFrom('stop', 'stop', 'length', 'content_filter'),
     tokens: fc.nat(5000),
   })
-  .map(({ content, reasoning, calls, stop, tokens }) => ({
+  .map(({ content, refusal, fields: added, reasoning, calls, stop, tokens }) => ({
     id: 'chatcmpl-1',
     object: 'chat.completion',
     model: 'gpt',
@@ -56,16 +84,22 @@ const reply: fc.Arbitrary<Raw> = fc
         message: {
           role: 'assistant',
           content,
-          refusal: null,
+          refusal: stop === 'stop' ? refusal : null,
+          ...added,
           ...(reasoning === null ? {} : { reasoning_content: reasoning }),
           ...(calls.length === 0
             ? {}
             : {
-                tool_calls: calls.map(([name, text], at): Call => ({
-                  id: `call_${at}`,
-                  type: 'function',
-                  function: { name, arguments: text },
-                })),
+                tool_calls: calls.map(([name, text, as], at): Call =>
+                  as === 'custom'
+                    ? { id: `call_${at}`, type: 'custom', custom: { name, input: text } }
+                    : {
+                        id: `call_${at}`,
+                        type: 'function',
+                        function: { name, arguments: text },
+                        ...(as === 'signed' ? { extra_content: SIGNED } : {}),
+                      },
+                ),
               }),
         },
         finish_reason: calls.length > 0 && stop === 'stop' ? 'tool_calls' : stop,
@@ -83,19 +117,21 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
   write: (messages) => toOpenAIChat(messages),
   replyIn: (request) => (request as ChatMessage[]).filter(({ role }) => role === 'assistant'),
   expected: (raw) => {
-    const { content, tool_calls } = messageOf(raw)
-    const says = content !== null && !isWhitespace(content)
-    if (!says && tool_calls === undefined) return []
+    const { content, refusal, tool_calls, reasoning_content: _, ...message } = messageOf(raw)
+    const bound = message.reasoning_details !== undefined
+    const isSilent = content === null || content === '' || (!bound && isWhitespace(content))
+    if (isWhitespace(content ?? '') && refusal === null && tool_calls === undefined) return []
     return [
       {
-        role: 'assistant',
-        ...(says ? { content } : {}),
+        ...message,
+        ...(isSilent ? {} : { content }),
+        ...(refusal === null ? {} : { refusal }),
         ...(tool_calls === undefined ? {} : { tool_calls }),
       },
     ]
   },
   stream: (raw, cut) => {
-    const { content, reasoning_content, tool_calls = [] } = messageOf(raw)
+    const { role: _, content, refusal, reasoning_content, tool_calls = [], ...fields } = messageOf(raw)
     const { usage, id, model } = raw
     const chunk = (delta: object, finish_reason: string | null = null): object => ({
       id,
@@ -107,18 +143,29 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
       chunk({ role: 'assistant', content: '', refusal: null }),
       ...pieces(reasoning_content ?? '', cut).map((text) => chunk({ reasoning_content: text })),
       ...pieces(content ?? '', cut).map((text) => chunk({ content: text })),
-      ...tool_calls.flatMap(({ function: called, ...call }, index) => [
-        chunk({ tool_calls: [{ index, ...call, function: { ...called, arguments: '' } }] }),
-        ...pieces(called.arguments, cut).map((text) =>
-          chunk({ tool_calls: [{ index, function: { arguments: text } }] }),
-        ),
-      ]),
+      ...pieces(refusal ?? '', cut).map((text) => chunk({ refusal: text })),
+      ...Object.entries(fields).map(([field, value]) => chunk({ [field]: value })),
+      ...tool_calls.flatMap((call, index) =>
+        call.type === 'custom'
+          ? [
+              chunk({ tool_calls: [{ index, ...call, custom: { ...call.custom, input: '' } }] }),
+              ...pieces(call.custom.input, cut).map((text) =>
+                chunk({ tool_calls: [{ index, custom: { input: text } }] }),
+              ),
+            ]
+          : [
+              chunk({ tool_calls: [{ index, ...call, function: { ...call.function, arguments: '' } }] }),
+              ...pieces(call.function.arguments, cut).map((text) =>
+                chunk({ tool_calls: [{ index, function: { arguments: text } }] }),
+              ),
+            ],
+      ),
       chunk({}, raw.choices[0].finish_reason),
       { id, model, choices: [], usage },
     ]
   },
   ends: 2,
-  words: (raw) => messageOf(raw).content ?? '',
+  words: (raw) => (messageOf(raw).content ?? '') + (messageOf(raw).refusal ?? ''),
   garble: (raw, values, nat) => {
     const message = messageOf(raw)
     const [first, second, ...rest] = values
@@ -132,6 +179,14 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
     }
   },
   allowed: () => [],
-  occurred: (raw) => [(messageOf(raw).tool_calls?.length ?? 0) > 0 ? 'calls' : 'words_only'],
-  occurs: ['calls', 'words_only'],
+  occurred: (raw) => {
+    const { tool_calls = [], refusal, ...message } = messageOf(raw)
+    return [
+      tool_calls.length > 0 ? 'calls' : 'words_only',
+      ...(refusal === null ? [] : (['refused'] as const)),
+      ...('reasoning_details' in message ? (['signed'] as const) : []),
+      ...('annotations' in message ? (['fields_of_servers'] as const) : []),
+    ]
+  },
+  occurs: ['calls', 'words_only', 'refused', 'signed', 'fields_of_servers'],
 }

@@ -1,12 +1,14 @@
-/** Replies of OpenAI Responses made of reasoning, words and calls, in the orders that the provider gives. */
+/** Replies of OpenAI Responses made of every kind of item, in the orders that the provider gives. */
 
 import * as fc from 'fast-check'
+import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 import { collectOpenAIResponses } from '../../src/messages/openai-responses/collect.ts'
 import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import type { ResponsesRequest } from '../../src/messages/openai-responses/types.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { isWhitespace } from '../../src/messages/text.ts'
-import { inputs, pieces, toolNames, words } from './texts.ts'
+import { CLIENT_CALLS, RESPONSES_UNITS, type ServerItem } from './responses-parts.ts'
+import { inputs, pieces, said, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
 
 type Item =
@@ -21,14 +23,8 @@ type Item =
       readonly id: string
       readonly role: 'assistant'
       readonly status: 'completed'
-      readonly content: readonly [
-        {
-          readonly type: 'output_text'
-          readonly text: string
-          readonly annotations: readonly never[]
-          readonly logprobs: readonly never[]
-        },
-      ]
+      readonly content: readonly Said[]
+      readonly phase?: 'commentary' | 'final_answer'
     }
   | {
       readonly type: 'function_call'
@@ -37,7 +33,19 @@ type Item =
       readonly name: string
       readonly arguments: string
       readonly status: 'completed'
+      readonly namespace?: string
     }
+  | ServerItem
+  | ResponseOutputItem
+
+type Said =
+  | {
+      readonly type: 'output_text'
+      readonly text: string
+      readonly annotations: readonly object[]
+      readonly logprobs: readonly never[]
+    }
+  | { readonly type: 'refusal'; readonly refusal: string }
 
 interface Raw {
   readonly id: string
@@ -55,20 +63,53 @@ const reasoning = (n: number, summary: readonly string[]): Item => ({
   encrypted_content: `gAAA${n}`,
 })
 
-const message = (n: number, text: string): Item => ({
-  type: 'message',
-  id: `msg_${n}`,
-  role: 'assistant',
-  status: 'completed',
-  content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
+const text = (of: string, annotations: readonly object[] = []): Said => ({
+  type: 'output_text',
+  text: of,
+  annotations,
+  logprobs: [],
 })
+
+const message = (n: string, content: readonly Said[], phase?: 'commentary' | 'final_answer'): Item =>
+  ({
+    type: 'message',
+    id: `msg_${n}`,
+    role: 'assistant',
+    status: 'completed',
+    content,
+    ...(phase === undefined ? {} : { phase }),
+  }) as Item
+
+const CITED = [
+  { type: 'url_citation', start_index: 0, end_index: 1, url: 'https://oak.example', title: 'Oak' },
+]
+
+/** What is said in a message: words, cited words, a refusal. */
+const content: fc.Arbitrary<readonly Said[]> = fc.oneof(
+  { weight: 4, arbitrary: words().map((of) => [text(of)]) },
+  {
+    weight: 1,
+    arbitrary: fc.array(
+      fc.oneof(
+        said().map((of) => text(of, CITED)),
+        said().map((of) => text(of)),
+        said().map((refusal): Said => ({ type: 'refusal', refusal })),
+      ),
+      { minLength: 1, maxLength: 3 },
+    ),
+  },
+)
+
+const phase = fc.constantFrom(undefined, undefined, 'commentary' as const)
 
 const summary = fc.option(fc.array(words(), { maxLength: 2 }))
 
 /** Reasoning, words, and what they lead to. */
 const unit = fc.record({
   summary,
-  said: fc.option(words()),
+  said: fc.option(fc.tuple(content, phase)),
+  server: fc.option(fc.constantFrom(...RESPONSES_UNITS)),
+  client: fc.option(fc.constantFrom(...CLIENT_CALLS), { freq: 4 }),
   name: toolNames(),
   given: inputs().map((value) => JSON.stringify(value)),
 })
@@ -76,50 +117,75 @@ const unit = fc.record({
 const reply: fc.Arbitrary<Raw> = fc
   .record({
     units: fc.array(unit, { maxLength: 3 }),
+    servers: fc.array(fc.constantFrom(...RESPONSES_UNITS), { maxLength: 2 }),
     summary,
-    last: words().filter((text) => !isWhitespace(text)),
+    last: fc.array(fc.tuple(said(), phase), { minLength: 1, maxLength: 2 }),
     says: fc.boolean(),
     stop: fc.constantFrom(null, null, null, 'max_output_tokens', 'content_filter'),
     tokens: fc.nat(5000),
   })
-  .map(({ units, says, last, stop, tokens, ...rest }) => ({
+  .map(({ units, servers, says, last, stop, tokens, ...rest }) => ({
     id: 'resp_1',
     object: 'response',
     model: 'gpt',
     status: stop === null ? 'completed' : 'incomplete',
     incomplete_details: stop === null ? null : { reason: stop },
     output: [
-      ...units.flatMap(({ summary: thought, said, name, given }, n): Item[] => [
+      ...units.flatMap(({ summary: thought, said: saying, server, client, name, given }, n): Item[] => [
         ...(thought === null ? [] : [reasoning(n, thought)]),
-        ...(said === null ? [] : [message(n, said)]),
-        {
-          type: 'function_call',
-          id: `fc_${n}`,
-          call_id: `call_${n}`,
-          name,
-          arguments: given,
-          status: 'completed',
-        },
+        // Its outputs would stand between the calls before it and theirs.
+        ...(server === null || n > 0 ? [] : server(n)),
+        ...(saying === null ? [] : [message(`${n}`, ...saying)]),
+        client === null
+          ? {
+              type: 'function_call',
+              id: `fc_${n}`,
+              call_id: `call_${n}`,
+              name,
+              arguments: given,
+              status: 'completed',
+              ...(n === 0 ? {} : { namespace: 'files' }),
+            }
+          : client(n),
       ]),
+      ...(units.length === 0 ? servers.flatMap((server, n) => [...thoughtOf(rest.summary, n), ...server(n)]) : []),
       ...(units.length === 0 && rest.summary !== null ? [reasoning(9, rest.summary)] : []),
-      ...(units.length === 0 || says ? [message(9, last)] : []),
+      ...(units.length === 0 || says ? last.map(([of, at], n) => message(`l${n}`, [text(of)], at)) : []),
     ],
     usage: { input_tokens: tokens, output_tokens: 7 },
   }))
 
-const isSigned = ({ type }: Item): boolean => type === 'reasoning'
+/** Reasoning before each step of a server, more than fields of events have room for. */
+const thoughtOf = (of: readonly string[] | null, n: number): Item[] =>
+  of === null ? [] : [reasoning(20 + n, of)]
 
-/** The item as it goes back: without the id of a message, and blank words only where reasoning behind them is bound to them. */
-function sentItem(item: Item, isBound: boolean): object[] {
-  if (item.type === 'reasoning') return [item]
-  if (item.type === 'function_call') {
-    const { status: _, ...sent } = item
-    return [sent]
-  }
-  const [{ text }] = item.content
-  return (isBound ? text === '' : isWhitespace(text))
-    ? []
-    : [{ type: 'message', role: 'assistant', content: text }]
+const isSigned = ({ type }: Item): boolean => type === 'reasoning' || type === 'compaction'
+
+/** The items as they go back: words alone in short, and blank words only where something signed behind them is bound to them. */
+function sentItems(output: readonly Item[]): object[] {
+  const bound = output.findLastIndex(isSigned) + 1
+  return output.flatMap((item, at): object[] => {
+    if (item.type === 'function_call') {
+      const { status: _, ...sent } = item
+      return [sent]
+    }
+    if (item.type !== 'message') return [item]
+    const isNext = output[at - 1]?.type === 'message'
+    const [first, ...more] = item.content as readonly Said[]
+    const { phase: in_phase = null } = item
+    const phased = in_phase === null ? {} : { phase: in_phase }
+    const ends = { type: 'message', role: 'assistant' }
+    if (first?.type === 'output_text' && first.annotations.length === 0 && more.length === 0 && !isNext) {
+      const isSilent = at < bound ? first.text === '' : isWhitespace(first.text)
+      return isSilent ? [] : [{ ...ends, content: first.text, ...phased }]
+    }
+    const content = (item.content as readonly Said[]).map((part) => {
+      if (part.type === 'refusal') return part
+      const { logprobs: _, ...sent } = part
+      return sent
+    })
+    return [{ ...ends, id: item.id, status: 'completed', content, ...phased }]
+  })
 }
 
 function events(item: Item, output_index: number, cut: () => number): object[] {
@@ -133,10 +199,14 @@ function events(item: Item, output_index: number, cut: () => number): object[] {
     }))
   const inner =
     item.type === 'message'
-      ? delta('output_text', item.content[0].text)
+      ? (item.content as readonly Said[]).flatMap((part) =>
+          part.type === 'refusal' ? delta('refusal', part.refusal) : delta('output_text', part.text),
+        )
       : item.type === 'reasoning'
-        ? item.summary.flatMap(({ text }) => delta('reasoning_summary_text', text))
-        : delta('function_call_arguments', item.arguments)
+        ? item.summary.flatMap((part) => delta('reasoning_summary_text', part.text))
+        : item.type === 'function_call'
+          ? delta('function_call_arguments', item.arguments)
+          : []
   return [
     { type: 'response.output_item.added', output_index, item },
     ...inner,
@@ -144,8 +214,24 @@ function events(item: Item, output_index: number, cut: () => number): object[] {
   ]
 }
 
+const wordsIn = (output: readonly Item[]): Said[] =>
+  output.flatMap((item) => (item.type === 'message' ? (item.content as readonly Said[]) : []))
+
+const SERVER: ReadonlySet<string> = new Set(RESPONSES_UNITS.flatMap((of) => of(0).map(({ type }) => type)))
+
 const wordsOf = ({ output }: Raw): string =>
-  output.map((item) => (item.type === 'message' ? item.content[0].text : '')).join('')
+  wordsIn(output)
+    .map((part) => (part.type === 'refusal' ? part.refusal : part.text))
+    .join('')
+
+/** What stands in a request for results, of tools of the client too. */
+const OUTPUTS: ReadonlySet<string> = new Set([
+  'function_call_output',
+  'custom_tool_call_output',
+  'shell_call_output',
+  'local_shell_call_output',
+  'apply_patch_call_output',
+])
 
 export const OPENAI_RESPONSES: ReplyWire<Raw> = {
   reply,
@@ -155,14 +241,9 @@ export const OPENAI_RESPONSES: ReplyWire<Raw> = {
   replyIn: (request) =>
     (request as ResponsesRequest).input.filter(
       (item) =>
-        item.type === 'reasoning' ||
-        item.type === 'function_call' ||
-        (item.type === 'message' && item.role === 'assistant'),
+        (item.type === 'message' ? item.role === 'assistant' : !OUTPUTS.has(item.type)),
     ),
-  expected: ({ output }) => {
-    const bound = output.findLastIndex(isSigned) + 1
-    return output.flatMap((item, at) => sentItem(item, at < bound))
-  },
+  expected: ({ output }) => sentItems(output).filter((item) => !OUTPUTS.has((item as Item).type)),
   stream: (raw, cut) => [
     { type: 'response.created', response: { ...raw, status: 'in_progress', output: [], usage: null } },
     ...raw.output.flatMap((item, index) => events(item, index, cut)),
@@ -183,9 +264,22 @@ export const OPENAI_RESPONSES: ReplyWire<Raw> = {
     const first = output.findIndex(({ type }) => type === 'message')
     return [
       output.some(({ type }) => type === 'function_call') ? 'calls' : 'words_only',
+      ...(output.some(({ type }) => SERVER.has(type)) ? (['server_tools'] as const) : []),
+      ...(wordsIn(output).some(({ type }) => type === 'refusal') ? (['refused'] as const) : []),
+      ...(output.some(({ type }, at) => type === 'message' && output[at + 1]?.type === 'message')
+        ? (['several_messages'] as const)
+        : []),
       ...(output.some(isSigned) ? (['signed'] as const) : []),
       ...(first >= 0 && output.slice(first).some(isSigned) ? (['thought_between_words'] as const) : []),
     ]
   },
-  occurs: ['calls', 'words_only', 'signed', 'thought_between_words'],
+  occurs: [
+    'calls',
+    'words_only',
+    'signed',
+    'thought_between_words',
+    'server_tools',
+    'refused',
+    'several_messages',
+  ],
 }

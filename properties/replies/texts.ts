@@ -1,6 +1,7 @@
 /** Texts that a provider may send, and how one comes in pieces. */
 
 import * as fc from 'fast-check'
+import { isWhitespace } from '../../src/messages/text.ts'
 import { jsonObject } from '../../src/testing/json.ts'
 
 /** A text of whole characters, often with space at its end, and now and then blank. */
@@ -10,6 +11,9 @@ export const words = (): fc.Arbitrary<string> =>
     { weight: 3, arbitrary: fc.constantFrom('Let me see. ', 'a\n\nb', 'done\n', 'x') },
     { weight: 1, arbitrary: fc.constantFrom('', ' ', '\n') },
   )
+
+/** A text that says something. */
+export const said = (): fc.Arbitrary<string> => words().filter((text) => !isWhitespace(text))
 
 /** A tool's name, of tools that there are and that there are not. */
 export const toolNames = (): fc.Arbitrary<string> => fc.constantFrom('ls', 'file_editor', 'unknown-tool')

@@ -10,7 +10,16 @@ import { OPENAI_CHAT } from './openai-chat.ts'
 import { OPENAI_RESPONSES } from './openai-responses.ts'
 
 /** What occurred in the replies, for the tally. */
-export type Occurrence = 'calls' | 'words_only' | 'thought_between_words' | 'signed'
+export type Occurrence =
+  | 'calls'
+  | 'words_only'
+  | 'thought_between_words'
+  | 'signed'
+  | 'server_tools'
+  | 'waits_for_a_result'
+  | 'refused'
+  | 'several_messages'
+  | 'fields_of_servers'
 
 /** The replies of a grammar's provider. */
 export interface ReplyWire<Raw extends object = object> {

@@ -13,8 +13,13 @@ import { KINDS as GOOGLE } from './google/kinds.ts'
 import { KINDS as CHAT } from './openai-chat/kinds.ts'
 import { KINDS as RESPONSES } from './openai-responses/kinds.ts'
 
-/** What a field must hold for the provider to take the part: `id` is a text of letters, digits, `_` and `-`. */
-export type Need = 'id' | 'text' | 'flag' | 'object' | 'objects' | 'any'
+/**
+ * What a field must hold for the provider to take the part: `id` is a text of letters, digits, `_` and `-`. Behind a `?`
+ * it may be null or absent too.
+ */
+export type Need = Holding | `${Holding}?`
+
+type Holding = 'id' | 'text' | 'texts' | 'flag' | 'object' | 'objects' | 'any'
 
 /** What becomes of a kind of content. */
 export interface Kind {
@@ -80,7 +85,7 @@ export function isReturnable(grammar: Grammar, value: JsonObject): boolean {
   return (
     isFormed &&
     isSound(value) &&
-    Object.entries(needs).every(([path, need]) => HOLDS[need](fieldAt(value, path)))
+    Object.entries(needs).every(([path, need]) => holds(need, fieldAt(value, path)))
   )
 }
 
@@ -89,18 +94,24 @@ const fieldAt = (value: JsonObject, path: string): JsonValue | undefined =>
 
 /** One that has a standard field is kept whole only where that has no room for it, and then says what it needs. */
 const isKeptWhole = (kind: Kind): boolean =>
-  kind.in === 'part' || (kind.in === 'standard' && kind.needs !== undefined)
+  kind.in === 'part' || (kind.in !== 'words' && kind.needs !== undefined)
 
 /** In these a part is named by the field that it stands in; in the others it names its type itself. */
 const isNamedByField = (grammar: Grammar): boolean => grammar === 'openai-chat' || grammar === 'google'
 
-const HOLDS: Readonly<Record<Need, (value: JsonValue | undefined) => boolean>> = {
+const HOLDS: Readonly<Record<Holding, (value: JsonValue | undefined) => boolean>> = {
   id: (value) => typeof value === 'string' && /^[a-zA-Z0-9_-]{1,128}$/.test(value),
   text: (value) => typeof value === 'string',
+  texts: (value) => Array.isArray(value) && value.every((each: JsonValue) => typeof each === 'string'),
   flag: (value) => typeof value === 'boolean',
   object: isObject,
   objects: (value) => Array.isArray(value) && value.every((each: JsonValue) => isObject(each)),
   any: (value) => value !== undefined,
+}
+
+function holds(need: Need, value: JsonValue | undefined): boolean {
+  if (need.endsWith('?') && (value === undefined || value === null)) return true
+  return HOLDS[need.replace('?', '') as Holding](value)
 }
 
 /** What goes back of the fields that a part has beside the standard ones; null where nothing does. O(size). */
@@ -108,7 +119,7 @@ export function sentMore(more: JsonObject | null, takes: Kind['more'] = {}): Jso
   if (more === null) return null
   const entries = Object.entries(more).filter(([field, value]) => {
     const need = Object.hasOwn(takes, field) ? takes[field] : undefined
-    return need !== undefined && HOLDS[need](value) && isSound({ field: value })
+    return need !== undefined && holds(need, value) && isSound({ field: value })
   })
   return entries.length === 0 ? null : Object.fromEntries(entries)
 }

@@ -14,36 +14,40 @@ import type { AssistantTurn, Limits, Turn } from './turns.ts'
  */
 export function pairParts(turns: readonly Turn[], limits: Limits): readonly Turn[] {
   /** The calls that wait for a result, in the replies that go on with each other. */
-  let open = new Map<string, OtherRef>()
+  const open = new Map<string, { readonly ref: OtherRef; readonly waits: boolean }>()
   const used = new Set<string>()
   const lost = new Set<OtherRef>()
-  const lose = (): void => {
-    for (const call of open.values()) lost.add(call)
-    open = new Map()
+  const lose = (all: boolean): void => {
+    for (const [id, { ref, waits }] of open) {
+      if (!all && waits) continue
+      lost.add(ref)
+      open.delete(id)
+    }
   }
-  let waits = false
+  let isWaiting = false
   for (const turn of turns) {
     if (turn.role !== 'assistant') {
-      lose()
-      waits = false
+      lose(true)
+      isWaiting = false
       continue
     }
     for (const ref of turn.refs) {
       const pair = ref.kind === 'other' && ref.placeholder === null ? limits.pairOf(ref.value) : null
       if (ref.kind !== 'other' || pair === null) continue
-      const { half, id } = pair
+      const { half, id, waits } = pair
       if (half === 'result') {
         if (!open.delete(id)) lost.add(ref)
       } else if (used.has(id)) lost.add(ref)
       else {
         used.add(id)
-        open.set(id, ref)
+        open.set(id, { ref, waits })
       }
     }
-    waits = true
+    lose(false)
+    isWaiting = true
   }
   // At the end a reply waits that was paused, or whose own calls have their results.
-  if (!waits) lose()
+  if (!isWaiting) lose(true)
   return lost.size === 0
     ? turns
     : turns.map((turn) => (turn.role === 'assistant' ? without(turn, lost, limits) : turn))

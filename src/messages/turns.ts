@@ -52,6 +52,8 @@ export interface PairHalf {
   readonly half: 'call' | 'result'
   /** What the two have in common. */
   readonly id: string
+  /** Whether the result may come in a later reply. */
+  readonly waits: boolean
 }
 
 /** What the user says; never empty. */

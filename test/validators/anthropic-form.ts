@@ -59,7 +59,7 @@ const leafShapes = {
   ),
 }
 const files = anthropicFiles(leafShapes, cached)
-const caller = { caller: object }
+const caller = { caller: orNull(object) }
 const RESULTS = ['web_search', 'web_fetch', 'advisor', 'code_execution', 'bash_code_execution'].concat(
   'text_editor_code_execution',
   'tool_search',
@@ -70,7 +70,7 @@ const serverShapes = {
   server_tool_use: fields({ id: text, name: text, input: object }, { ...cached, ...caller }),
   ...Object.fromEntries(RESULTS.map((name) => [`${name}_tool_result`, result])),
   mcp_tool_use: fields({ id: text, name: text, server_name: text, input: object }, cached),
-  mcp_tool_result: fields({ tool_use_id: text }, { content: anything, is_error: flag, ...cached }),
+  mcp_tool_result: fields({ tool_use_id: text }, { content: anything, is_error: orNull(flag), ...cached }),
   mcp_tool_listing: fields({ mcp_server_name: text, tools: listOf(object) }),
   compaction: fields(
     {},

@@ -27,8 +27,8 @@ export const LIMITS: Limits = {
 /** A server's tool and its result have the id of the call in common; those of MCP servers are apart from the others. */
 function pairOf({ type, id, tool_use_id }: JsonObject): PairHalf | null {
   if ((type === 'server_tool_use' || type === 'mcp_tool_use') && typeof id === 'string')
-    return { half: 'call', id: `${type} ${id}` }
+    return { half: 'call', id: `${type} ${id}`, waits: true }
   if (typeof type !== 'string' || typeof tool_use_id !== 'string') return null
   const call = type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use'
-  return { half: 'result', id: `${call} ${tool_use_id}` }
+  return { half: 'result', id: `${call} ${tool_use_id}`, waits: true }
 }

@@ -2,6 +2,7 @@
 
 import { argumentObject } from '../arguments.ts'
 import { cacheMarks, type Mark } from '../cache-marks.ts'
+import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { type Digest, followedBy } from '../digest.ts'
 import { isSealed, sentMore } from '../kinds.ts'
@@ -48,6 +49,7 @@ export function toAnthropic(
 ): AnthropicRequest {
   const { system, turns } = turnsOf(messages, LIMITS)
   const mark = cacheMarks()
+  const callers = new Set<unknown>()
   const proof = startProof(LIMITS.grammar, options)
   const out: { readonly role: AnthropicMessage['role']; readonly content: AnthropicBlock[] }[] = []
   const add = (role: AnthropicMessage['role'], blocks: readonly Written<AnthropicBlock>[]): void => {
@@ -74,7 +76,7 @@ export function toAnthropic(
         turn.texts.map((piece) => textBlock(piece, mark)),
       )
     else {
-      add('assistant', replyBlocks(turn, proof.keeps(turn), mark))
+      add('assistant', replyBlocks(turn, proof.keeps(turn), mark, callers))
       const moved = moveParts(turn.results, () => false, 'words')
       add(
         'user',
@@ -100,7 +102,12 @@ export function toAnthropic(
  * others the space at the end is cut and the blank ones are left out. Thinking must not end a message, so a fixed
  * sentence follows it there.
  */
-function replyBlocks(turn: AssistantTurn, keeps: boolean, mark: Mark): Written<AnthropicBlock>[] {
+function replyBlocks(
+  turn: AssistantTurn,
+  keeps: boolean,
+  mark: Mark,
+  callers: Set<unknown>,
+): Written<AnthropicBlock>[] {
   const { refs, bound, message, calls } = turn
   const blocks = refs.flatMap((ref, place): Written<AnthropicBlock>[] => {
     const { kind, at } = ref
@@ -117,11 +124,11 @@ function replyBlocks(turn: AssistantTurn, keeps: boolean, mark: Mark): Written<A
       }
       case 'call': {
         const call = calls[at]
-        return call === undefined ? [] : [withMore(callBlock(call), ref)]
+        return call === undefined ? [] : [withMore(callBlock(call), ref, callers)]
       }
       case 'other': {
         if (ref.placeholder !== null) return [textBlock(textPiece(ref.placeholder), mark)]
-        return keeps || !isSealed(LIMITS.grammar, ref.value) ? [otherBlock(ref.value)] : []
+        return keeps || !isSealed(LIMITS.grammar, ref.value) ? [otherBlock(ref.value, callers)] : []
       }
       default:
         return []
@@ -134,8 +141,9 @@ function replyBlocks(turn: AssistantTurn, keeps: boolean, mark: Mark): Written<A
 function withMore<Block extends AnthropicBlock>(
   written: Written<Block>,
   { kind, more }: FieldRef,
+  callers: ReadonlySet<unknown> = NONE,
 ): Written<Block> {
-  const sent = sentMore(more, LIMITS.more[kind])
+  const sent = sentMore(more === null ? null : known(more, callers), LIMITS.more[kind])
   if (sent === null) return written
   return {
     block: { ...written.block, ...sent },
@@ -144,10 +152,19 @@ function withMore<Block extends AnthropicBlock>(
 }
 
 /** A block of another kind, as the provider made it. */
-const otherBlock = (value: JsonObject): Written<AnthropicBlock> => ({
-  block: value as unknown as AnthropicBlock,
-  digest: () => otherDigest(value),
-})
+function otherBlock(value: JsonObject, callers: Set<unknown>): Written<AnthropicBlock> {
+  const sent = known(value, callers)
+  if (value['type'] === 'server_tool_use') callers.add(value['id'])
+  return { block: sent as unknown as AnthropicBlock, digest: () => otherDigest(sent) }
+}
+
+const NONE: ReadonlySet<unknown> = new Set()
+
+/** What a server's tool has called names that tool, but where a history has lost it. */
+function known(value: JsonObject, callers: ReadonlySet<unknown>): JsonObject {
+  const { caller, ...rest } = value
+  return isObject(caller) && caller['tool_id'] !== undefined && !callers.has(caller['tool_id']) ? rest : value
+}
 
 function thinkingBlock(
   { thinking_blocks }: AssistantTurn['message'],

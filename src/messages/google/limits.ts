@@ -66,7 +66,7 @@ function pairOf({
 }: JsonObject): PairHalf | null {
   const half = (is: 'call' | 'result', of: string, value: unknown): PairHalf | null => {
     const id = isObject(value as JsonObject) ? (value as JsonObject)['id'] : undefined
-    return typeof id === 'string' ? { half: is, id: `${of} ${id}` } : null
+    return typeof id === 'string' ? { half: is, id: `${of} ${id}`, waits: true } : null
   }
   return (
     half('call', 'tool', toolCall) ??

@@ -3,6 +3,8 @@
 import type { Kinds } from '../kinds.ts'
 
 const PART = { in: 'part', side: 'assistant' } as const
+const MCP = { id: 'id', server_label: 'text', name: 'text', arguments: 'text' } as const
+const SEARCH = { id: 'text?', call_id: 'text?', execution: 'text', status: 'text?' } as const
 const GIVEN = { in: 'standard', side: 'user' } as const
 const CALL = { in: 'call', side: 'assistant' } as const
 
@@ -20,16 +22,20 @@ export const KINDS = {
     isSilent: true,
   },
   function_call: { in: 'standard', side: 'assistant', more: { caller: 'object', namespace: 'text' } },
-  file_search_call: { ...PART, needs: { id: 'id', queries: 'any', status: 'text' }, says: ['queries'] },
+  file_search_call: {
+    ...PART,
+    needs: { id: 'id', queries: 'texts', status: 'text', results: 'objects?' },
+    says: ['queries'],
+  },
   web_search_call: { ...PART, needs: { id: 'id', action: 'object', status: 'text' }, says: ['action'] },
   code_interpreter_call: {
     ...PART,
-    needs: { id: 'id', container_id: 'text', status: 'text', code: 'any', outputs: 'any' },
+    needs: { id: 'id', container_id: 'text', status: 'text', code: 'text?', outputs: 'objects?' },
     says: ['code', 'outputs'],
   },
   image_generation_call: {
     ...PART,
-    needs: { id: 'id', status: 'text', result: 'any' },
+    needs: { id: 'id', status: 'text', result: 'text?' },
     says: ['revised_prompt'],
   },
   mcp_list_tools: {
@@ -39,12 +45,17 @@ export const KINDS = {
   },
   mcp_call: {
     ...PART,
-    needs: { id: 'id', server_label: 'text', name: 'text', arguments: 'text' },
+    needs: {
+      ...MCP,
+      output: 'text?',
+      approval_request_id: 'text?',
+      status: 'text?',
+    },
     says: ['name', 'arguments', 'output', 'error'],
   },
   mcp_approval_request: {
     ...PART,
-    needs: { id: 'id', server_label: 'text', name: 'text', arguments: 'text' },
+    needs: MCP,
     says: ['name', 'arguments'],
   },
   program: {
@@ -57,9 +68,9 @@ export const KINDS = {
     needs: { id: 'id', call_id: 'id', result: 'text', status: 'text' },
     says: ['result'],
   },
-  tool_search_call: { ...PART, needs: { arguments: 'any' }, says: ['arguments'] },
-  tool_search_output: { ...PART, needs: { tools: 'objects' } },
-  compaction: { ...PART, needs: { encrypted_content: 'text' }, signed: 'encrypted_content' },
+  tool_search_call: { ...PART, needs: { ...SEARCH, arguments: 'any' }, says: ['arguments'] },
+  tool_search_output: { ...PART, needs: { ...SEARCH, tools: 'objects' } },
+  compaction: { ...PART, needs: { id: 'text?', encrypted_content: 'text' }, signed: 'encrypted_content' },
   custom_tool_call: CALL,
   computer_call: { ...CALL, needs: { id: 'id' } },
   local_shell_call: { ...CALL, needs: { id: 'id' } },
@@ -71,7 +82,7 @@ export const KINDS = {
     says: ['operation'],
   },
   shell_call_output: { ...PART, needs: { call_id: 'id', output: 'objects' }, says: ['output'] },
-  apply_patch_call_output: { ...PART, needs: { call_id: 'id', status: 'text' }, says: ['status', 'output'] },
+  apply_patch_call_output: { ...PART, needs: { call_id: 'id', status: 'text', output: 'text?' }, says: ['status', 'output'] },
   /** In a list of items, but in no reply: what a client says. */
   function_call_output: GIVEN,
   custom_tool_call_output: GIVEN,

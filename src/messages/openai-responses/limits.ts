@@ -74,11 +74,12 @@ function reasoningThenCall(message: AssistantMessage, counts: PartCounts): Field
 function pairOf({ type, call_id }: JsonObject): PairHalf | null {
   const call = typeof type === 'string' ? PAIRS.get(type) : undefined
   if (call === undefined || typeof call_id !== 'string') return null
-  return { half: call === type ? 'call' : 'result', id: `${call} ${call_id}` }
+  const half = call === type ? 'call' : 'result'
+  return { half, id: `${call} ${call_id}`, waits: call === 'program' || call === 'tool_search_call' }
 }
 
 const PAIRS: ReadonlyMap<string, string> = new Map(
-  ['program', 'tool_search', 'shell_call', 'apply_patch_call'].flatMap((name): [string, string][] => {
+  ['program', 'tool_search', 'shell_call', 'apply_patch_call', 'computer_call', 'local_shell_call'].flatMap((name): [string, string][] => {
     const call = name === 'tool_search' ? 'tool_search_call' : name
     return [
       [call, call],
