@@ -14,7 +14,7 @@ import { KINDS as CHAT } from './openai-chat/kinds.ts'
 import { KINDS as RESPONSES } from './openai-responses/kinds.ts'
 
 /**
- * What a field must hold for the provider to take the part: `id` is a text of letters, digits, `_` and `-`. Behind a `?`
+ * What a field must hold for the provider to take the part: `id` is a text of letters, digits, `_` and `-`. With a `?`
  * it may be null or absent too.
  */
 export type Need = Holding | `${Holding}?`
@@ -81,7 +81,7 @@ export function isReturnable(grammar: Grammar, value: JsonObject): boolean {
   const { needs = {}, more = {} } = kind
   const isFormed = isNamedByField(grammar)
     ? Object.keys(value).every((field) => field === kindName(value) || Object.hasOwn(more, field))
-    : isTyped(value)
+    : isTyped(value) && Object.keys(value).length > 1
   return (
     isFormed &&
     isSound(value) &&

@@ -23,8 +23,8 @@ const NOTHING: ReadonlySet<string> = new Set()
  * What it is stays: ids and references to ids, kinds, roles, times that can be read, enums and required fields; an
  * event stays an event, arguments that were JSON stay JSON, and view, pairing and status of its log are what they were.
  * What a provider signs is bound to all of its reply: when anything that an event of a reply says holds a secret, its
- * thinking loses its signatures, `encrypted_content` is null, and its record names no more of `parts` than
- * their kinds; for replies of several events `redactLog` sees to it, and a redacting store. Token ids cannot be read and stay.
+ * thinking loses its signatures, `encrypted_content` is null, and its record names its `parts` by kind alone; for
+ * replies of several events `redactLog` sees to it, and a redacting store. Token ids cannot be read and stay.
  *
  * Redacting again changes nothing. Pure; never throws on what decodes. O(size).
  *

@@ -22,9 +22,10 @@ export interface AnthropicReply {
  * for the space at the end of texts behind the last signed part, which the provider refuses. The last call of a reply
  * that was cut off by a limit is not executed, nor are those of a refused one.
  *
- * Blocks of other kinds (server tools and their results, compaction …) and what texts carry beside their words
- * (citations) stand in `reply.parts` as `other` and `more`. They are not sent back yet, and thinking that is bound to
- * them is left out then. Throws nothing. O(length).
+ * Blocks of other kinds (server tools and their results, compaction …) and what texts and calls carry beside their
+ * words (citations, callers) stand in `reply.parts` as `other` and `more`, and go back as they came; nothing but calls
+ * stands behind a call then, as the provider refuses all else there. Thinking that is bound to a kind that the library
+ * does not know is left out. Throws nothing. O(length).
  * @param reply a `Message`
  * @example
  * const content = [{ type: 'text', text: 'hi' }]

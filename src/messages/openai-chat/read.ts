@@ -22,8 +22,9 @@ export interface ChatReply {
  * are those of a refused or filtered one.
  *
  * A refusal is read as the words that it is, with `more: { type: 'refusal' }` in `reply.parts`; a custom call as a
- * call that cannot be executed. What else a message holds (audio, annotations …) stands there as `other`. None of that
- * is sent back in its own form yet. Throws nothing. O(length).
+ * call that cannot be executed. What else of content a message holds (annotations, signed reasoning …) stands there as
+ * `other`, and what a server adds to a call (thought signatures) as `more`; all of it goes back as it came, but for
+ * audio, whose transcript does. Throws nothing. O(length).
  * @param reply a `ChatCompletion`
  * @example
  * const message = { role: 'assistant', content: 'hi' }

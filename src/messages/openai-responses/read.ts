@@ -27,10 +27,12 @@ export interface ResponsesReply {
  * goes back where it has its encrypted content (`include: ['reasoning.encrypted_content']`). A call that was cut off
  * by a limit is not executed, nor are those of a filtered reply.
  *
- * A refusal is read as the words that it is, with `more: { type: 'refusal' }` in `reply.parts`; a custom call as a
- * call that cannot be executed. Items of other kinds (searches, MCP, compaction …), and reasoning that no call is left
- * for, stand there as `other`, annotations and the phase of a message as `more`. None of that is sent back yet, and
- * texts in a row are sent as one message. Throws nothing. O(length).
+ * A refusal is read as the words that it is, with `more: { type: 'refusal' }` in `reply.parts`. Items of other kinds
+ * (searches, MCP, compaction …), and reasoning that no call is left for, stand there as `other`; annotations and the
+ * phase of a message, and its id where its words alone would not give it back, as `more`. All of it goes back as it
+ * came, but for log probabilities. A call that the client is to execute in another form (`shell_call`,
+ * `local_shell_call`, `apply_patch_call`, `computer_call`) is read as a call of the tool `shell`, `local_shell`,
+ * `apply_patch` or `computer`; a custom call as one that cannot be executed. Throws nothing. O(length).
  * @param reply a `Response`
  * @example
  * const content = [{ type: 'output_text', text: 'hi' }]
