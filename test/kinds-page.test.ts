@@ -72,9 +72,9 @@ it('says what each grammar makes of what users and tools say', () => {
 
 const list = (fields: readonly string[]): string => fields.map((field) => `\`${field}\``).join(', ')
 
-function cellsOf({ in: how, isThought, says = [], signed, more = {} }: Kind): string[] {
+function cellsOf({ in: how, isSilent, says = [], signed, more = {} }: Kind): string[] {
   const named = says.length === 0 ? 'its name' : `its name, with ${list(says)}`
-  const others = isThought === true ? 'nothing' : how === 'standard' || how === 'call' ? 'the same' : named
+  const others = isSilent === true ? 'nothing' : how === 'standard' || how === 'call' ? 'the same' : named
   const own = { standard: 'in fields of its own', call: 'as a call', part: 'as it came', words: named }[how]
   const added = how === 'standard' && Object.keys(more).length > 0 ? `, with ${list(Object.keys(more))}` : ''
   return [own + added, others, signed === undefined ? '' : `by \`${signed}\``]

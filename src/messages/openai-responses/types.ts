@@ -72,8 +72,8 @@ export interface ResponsesFunctionCallOutput {
 }
 
 /**
- * An item that can be given to the `openai` package as a ResponseInputItem. Items of other kinds stand among them as the
- * provider made them.
+ * An item that can be given to the `openai` package as a ResponseInputItem. Items of other kinds stand among them as
+ * the provider made them.
  */
 export type ResponsesItem =
   | ResponsesUserMessage
