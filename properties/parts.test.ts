@@ -32,7 +32,8 @@ const USER: Event = {
 
 const closing = { pending: { close: 'It was not run.' } } as const
 
-const messagesOf = (events: readonly Event[]): NeutralMessage[] => toMessages(replay([USER, ...events]), closing)
+const messagesOf = (events: readonly Event[]): NeutralMessage[] =>
+  toMessages(replay([USER, ...events]), closing)
 
 const isReply = (message: NeutralMessage): message is AssistantMessage => message.role === 'assistant'
 
@@ -73,13 +74,18 @@ describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire)
         const said = messages.filter(isReply).flatMap(placeholders)
         for (const [grammar, { write }] of Object.entries(GRAMMARS)) {
           if (grammar === name) continue
-          const more: NeutralMessage[] = [...messages, { role: 'user', content: [{ text: 'And?' }], name: null }]
+          const more: NeutralMessage[] = [
+            ...messages,
+            { role: 'user', content: [{ text: 'And?' }], name: null },
+          ]
           for (const request of [write(messages), write(more)]) {
             const texts = textsIn(request)
             expect(standInOrder(said, texts), `${grammar}: ${said.join()}`).toBe(true)
             for (const seal of SEALS) expect(texts.includes(seal), `${grammar}: ${seal}`).toBe(false)
           }
-          const kept = textsIn((write as (list: typeof messages, options: object) => unknown)(messages, { prove: false }))
+          const kept = textsIn(
+            (write as (list: typeof messages, options: object) => unknown)(messages, { prove: false }),
+          )
           expect(standInOrder(said, kept)).toBe(true)
         }
         if (said.length > 0) tally.count(['told'])
@@ -91,12 +97,18 @@ describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire)
 
   it('what is garbled in its record is never sent, and what is sent stays legal', () => {
     always(
-      fc.tuple(wire.reply, fc.array(fc.tuple(fc.nat(), fc.nat(), jsonValue()), { minLength: 1, maxLength: 3 })),
+      fc.tuple(
+        wire.reply,
+        fc.array(fc.tuple(fc.nat(), fc.nat(), jsonValue()), { minLength: 1, maxLength: 3 }),
+      ),
       ([reply, harm]) => {
         const { events } = wire.read(reply, {})
         const [first, ...rest] = events
         if (first === undefined) return
-        const broken = harm.reduce((parts, [at, how, value]) => garbled(parts, at, how, value), recordOf(first)?.parts ?? [])
+        const broken = harm.reduce(
+          (parts, [at, how, value]) => garbled(parts, at, how, value),
+          recordOf(first)?.parts ?? [],
+        )
         const messages = messagesOf([withParts(first, broken), ...rest].map(decoded))
         const allowed = [...wire.allowed(reply), ...UNORDERED]
         for (const { write, validate } of Object.values(GRAMMARS)) {
@@ -112,9 +124,11 @@ describe.each(Object.entries(REPLY_WIRES))('M14: of a reply of %s', (name, wire)
 const UNORDERED = ['thinking-first', 'text-nonblank']
 
 const recordOf = (event: Event): ReplyRecord | undefined =>
-  (event.kind === 'ActionEvent' ? event.tool_call : event.kind === 'MessageEvent' ? event.llm_message : null)?.[
-    'reply' as never
-  ]
+  (event.kind === 'ActionEvent'
+    ? event.tool_call
+    : event.kind === 'MessageEvent'
+      ? event.llm_message
+      : null)?.['reply' as never]
 
 function withParts(event: Event, parts: readonly JsonValue[]): Event {
   const reply = { ...recordOf(event), parts }
@@ -150,14 +164,22 @@ function garbled(parts: readonly JsonValue[], at: number, how: number, value: Js
       return parts.with(place, isObject(part) ? { ...part, more: value } : value)
     default:
       if (other === null) return parts.with(place, value)
-      return parts.with(place, { other: at % 2 === 0 ? { ...other, [field]: value } : { type: kindName(other) } })
+      return parts.with(place, {
+        other: at % 2 === 0 ? { ...other, [field]: value } : { type: kindName(other) },
+      })
   }
 }
 
 /** What is done to a conversation with replies that go on with each other. */
 type Deed =
   | { readonly do: 'user' | 'result' }
-  | { readonly do: 'reply'; readonly calls: number; readonly results: number; readonly pauses: boolean; readonly asks: boolean }
+  | {
+      readonly do: 'reply'
+      readonly calls: number
+      readonly results: number
+      readonly pauses: boolean
+      readonly asks: boolean
+    }
   | { readonly do: 'back' | 'forget'; readonly at: number; readonly count: number }
 
 const deed: fc.Arbitrary<Deed> = fc.oneof(
@@ -174,7 +196,11 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constantFrom('back' as const, 'forget' as const), at: fc.nat(), count: fc.nat(3) }),
+    arbitrary: fc.record({
+      do: fc.constantFrom('back' as const, 'forget' as const),
+      at: fc.nat(),
+      count: fc.nat(3),
+    }),
   },
 )
 
@@ -196,7 +222,12 @@ describe('M17: the call of a server tool and its result', () => {
           const ids = [...viewEventsIn(state.branch.view)].map(({ id }) => id)
           const at = each.at % Math.max(1, ids.length)
           if (each.do === 'back')
-            put({ kind: 'ConversationStateUpdateEvent', id: `h${(n += 1)}`, key: 'leaf_event_id', value: ids[at] ?? null })
+            put({
+              kind: 'ConversationStateUpdateEvent',
+              id: `h${(n += 1)}`,
+              key: 'leaf_event_id',
+              value: ids[at] ?? null,
+            })
           else
             put({
               kind: 'Condensation',
@@ -208,7 +239,12 @@ describe('M17: the call of a server tool and its result', () => {
           const messages = toMessages(state, closing)
           if (messages.length === 0) continue
           const request = toAnthropic(messages)
-          const content: object[] = [THINKING, ...waiting.slice(0, each.results), THINKING, { type: 'text', text: 'Oak.' }]
+          const content: object[] = [
+            THINKING,
+            ...waiting.slice(0, each.results),
+            THINKING,
+            { type: 'text', text: 'Oak.' },
+          ]
           waiting = waiting.slice(each.results)
           for (let call = 0; call < each.calls; call += 1) {
             const [made, result] = ANTHROPIC_UNITS[call]?.((n += 1)) ?? []

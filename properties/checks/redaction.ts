@@ -73,7 +73,9 @@ const isBare = (parts: unknown): boolean =>
     const { other } = part
     if (!isObject(other)) return Object.values(part).every((at) => typeof at === 'number')
     const isNamed = Object.keys(other).join() === 'type'
-    return Object.keys(part).length === 1 && (isNamed || Object.values(other).every((value) => value === null))
+    return (
+      Object.keys(part).length === 1 && (isNamed || Object.values(other).every((value) => value === null))
+    )
   })
 
 const isCall = (fact: Fact | undefined): fact is ActionEvent =>

@@ -3,7 +3,10 @@
 import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages'
 
 /** Any block but those that have fields of their own in events. */
-export type ServerBlock = Exclude<BetaContentBlock, { type: 'text' | 'thinking' | 'redacted_thinking' | 'tool_use' }>
+export type ServerBlock = Exclude<
+  BetaContentBlock,
+  { type: 'text' | 'thinking' | 'redacted_thinking' | 'tool_use' }
+>
 
 type ServerTool = Extract<ServerBlock, { type: 'server_tool_use' }>['name']
 

@@ -34,9 +34,19 @@ interface Raw {
 /** A block, or blocks of which none comes alone, by a number that no other one has. */
 type Unit = (n: number) => readonly Block[]
 
-const block = (of: Block): Unit => () => [of]
+const block =
+  (of: Block): Unit =>
+  () => [of]
 
-const CITED = [{ type: 'web_search_result_location', cited_text: 'oak', encrypted_index: 'Eo8', url: 'https://oak.example', title: null }]
+const CITED = [
+  {
+    type: 'web_search_result_location',
+    cited_text: 'oak',
+    encrypted_index: 'Eo8',
+    url: 'https://oak.example',
+    title: null,
+  },
+]
 
 const said: fc.Arbitrary<Unit> = fc.oneof(
   fc
@@ -80,11 +90,19 @@ const reply: fc.Arbitrary<Raw> = fc
   }))
 
 /** A server's tool whose result comes in the reply that goes on. */
-const WAITING = { type: 'server_tool_use', id: 'srvtoolu_w', name: 'code_execution', input: { code: 'ls()' } } as const
+const WAITING = {
+  type: 'server_tool_use',
+  id: 'srvtoolu_w',
+  name: 'code_execution',
+  input: { code: 'ls()' },
+} as const
 
 /** A reply with thinking begins with it; between the words there may be more. */
 function thinkingFirst(units: readonly (readonly Block[])[]): Block[] {
-  const first = Math.max(0, units.findIndex(([of]) => of !== undefined && isThinking(of)))
+  const first = Math.max(
+    0,
+    units.findIndex(([of]) => of !== undefined && isThinking(of)),
+  )
   return [...units.slice(first), ...units.slice(0, first)].flat()
 }
 
@@ -151,7 +169,9 @@ function events(block: Block, index: number, cut: () => number): object[] {
   }
 }
 
-const SERVER: ReadonlySet<string> = new Set(ANTHROPIC_UNITS.flatMap((unit) => unit(0).map(({ type }) => type)))
+const SERVER: ReadonlySet<string> = new Set(
+  ANTHROPIC_UNITS.flatMap((unit) => unit(0).map(({ type }) => type)),
+)
 
 export const ANTHROPIC: ReplyWire<Raw> = {
   reply,

@@ -148,7 +148,9 @@ const reply: fc.Arbitrary<Raw> = fc
             }
           : client(n),
       ]),
-      ...(units.length === 0 ? servers.flatMap((server, n) => [...thoughtOf(rest.summary, n), ...server(n)]) : []),
+      ...(units.length === 0
+        ? servers.flatMap((server, n) => [...thoughtOf(rest.summary, n), ...server(n)])
+        : []),
       ...(units.length === 0 && rest.summary !== null ? [reasoning(9, rest.summary)] : []),
       ...(units.length === 0 || says ? last.map(([of, at], n) => message(`l${n}`, [text(of)], at)) : []),
     ],
@@ -239,9 +241,8 @@ export const OPENAI_RESPONSES: ReplyWire<Raw> = {
   collect: collectOpenAIResponses,
   write: (messages) => toOpenAIResponses(messages),
   replyIn: (request) =>
-    (request as ResponsesRequest).input.filter(
-      (item) =>
-        (item.type === 'message' ? item.role === 'assistant' : !OUTPUTS.has(item.type)),
+    (request as ResponsesRequest).input.filter((item) =>
+      item.type === 'message' ? item.role === 'assistant' : !OUTPUTS.has(item.type),
     ),
   expected: ({ output }) => sentItems(output).filter((item) => !OUTPUTS.has((item as Item).type)),
   stream: (raw, cut) => [

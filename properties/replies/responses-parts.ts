@@ -111,13 +111,25 @@ export const RESPONSES_UNITS: readonly ((n: number) => ServerItem[])[] = [
       operation: { type: 'delete_file', path: 'a' },
       status: completed,
     },
-    { type: 'apply_patch_call_output', id: `apco_${n}`, call_id: `call_a${n}`, status: completed, output: '' },
+    {
+      type: 'apply_patch_call_output',
+      id: `apco_${n}`,
+      call_id: `call_a${n}`,
+      status: completed,
+      output: '',
+    },
   ],
 ]
 
 /** Calls that the client executes, each with the tool that it calls. */
 export const CLIENT_CALLS: readonly ((n: number) => ResponseOutputItem)[] = [
-  (n) => ({ type: 'custom_tool_call', id: `ctc_${n}`, call_id: `call_${n}`, name: 'ls', input: 'free text \n' }),
+  (n) => ({
+    type: 'custom_tool_call',
+    id: `ctc_${n}`,
+    call_id: `call_${n}`,
+    name: 'ls',
+    input: 'free text \n',
+  }),
   (n) => ({
     type: 'shell_call',
     id: `sh_c${n}`,

@@ -57,7 +57,8 @@ function withBareParts(holder: JsonObject): JsonObject {
 function bare(part: JsonValue): JsonValue {
   if (!isObject(part)) return null
   const { other } = part
-  if (!isObject(other)) return Object.fromEntries(Object.entries(part).filter(([, at]) => typeof at === 'number'))
+  if (!isObject(other))
+    return Object.fromEntries(Object.entries(part).filter(([, at]) => typeof at === 'number'))
   const { type } = other
   const names = Object.keys(other).map((key) => [key, null])
   return { other: typeof type === 'string' ? { type } : Object.fromEntries(names) }

@@ -4,7 +4,11 @@ import type { Kinds } from '../kinds.ts'
 
 const CALLER = { caller: 'object?' } as const
 const CALL = { id: 'id', name: 'text', input: 'object' } as const
-const RESULT = { in: 'part', side: 'assistant', needs: { tool_use_id: 'id', content: 'any', ...CALLER } } as const
+const RESULT = {
+  in: 'part',
+  side: 'assistant',
+  needs: { tool_use_id: 'id', content: 'any', ...CALLER },
+} as const
 
 export const KINDS = {
   text: { in: 'standard', side: 'both', more: { citations: 'objects' } },

@@ -82,7 +82,11 @@ export const KINDS = {
     says: ['operation'],
   },
   shell_call_output: { ...PART, needs: { call_id: 'id', output: 'objects' }, says: ['output'] },
-  apply_patch_call_output: { ...PART, needs: { call_id: 'id', status: 'text', output: 'text?' }, says: ['status', 'output'] },
+  apply_patch_call_output: {
+    ...PART,
+    needs: { call_id: 'id', status: 'text', output: 'text?' },
+    says: ['status', 'output'],
+  },
   /** In a list of items, but in no reply: what a client says. */
   function_call_output: GIVEN,
   custom_tool_call_output: GIVEN,

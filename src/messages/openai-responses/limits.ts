@@ -79,11 +79,13 @@ function pairOf({ type, call_id }: JsonObject): PairHalf | null {
 }
 
 const PAIRS: ReadonlyMap<string, string> = new Map(
-  ['program', 'tool_search', 'shell_call', 'apply_patch_call', 'computer_call', 'local_shell_call'].flatMap((name): [string, string][] => {
-    const call = name === 'tool_search' ? 'tool_search_call' : name
-    return [
-      [call, call],
-      [`${name}_output`, call],
-    ]
-  }),
+  ['program', 'tool_search', 'shell_call', 'apply_patch_call', 'computer_call', 'local_shell_call'].flatMap(
+    (name): [string, string][] => {
+      const call = name === 'tool_search' ? 'tool_search_call' : name
+      return [
+        [call, call],
+        [`${name}_output`, call],
+      ]
+    },
+  ),
 )

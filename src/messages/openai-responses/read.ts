@@ -87,12 +87,7 @@ const CALL = ['type', 'id', 'call_id', 'name', 'arguments', 'status']
 const ASKED = ['call_id', 'name', 'status', 'input', 'action', 'actions', 'operation']
 
 /** The parts of an item; `done` has the ids of calls that the provider has executed itself. */
-function partsOf(
-  item: Found,
-  isCutOff: boolean,
-  isNext: boolean,
-  done: ReadonlySet<unknown>,
-): ReplyPart[] {
+function partsOf(item: Found, isCutOff: boolean, isNext: boolean, done: ReadonlySet<unknown>): ReplyPart[] {
   switch (item['type']) {
     case 'message':
       return messageParts(item, isNext)

@@ -17,12 +17,7 @@ import { callDigest, type Written } from '../written.ts'
 import { inOwnForm } from './client-calls.ts'
 import { isSendable, LIMITS } from './limits.ts'
 import { reasoningOf } from './reasoning.ts'
-import type {
-  ResponsesItem,
-  ResponsesOutputPart,
-  ResponsesPhase,
-  ResponsesReasoning,
-} from './types.ts'
+import type { ResponsesItem, ResponsesOutputPart, ResponsesPhase, ResponsesReasoning } from './types.ts'
 
 const MESSAGE_ID = /^msg[a-zA-Z0-9_-]{0,61}$/
 const CALL_ID = /^fc[a-zA-Z0-9_-]{0,62}$/
@@ -44,11 +39,7 @@ interface ReplyItems {
  * The items of a reply. What stands behind reasoning that is not sent must not name itself, or the provider misses the
  * reasoning; reasoning that nothing follows is refused.
  */
-export function replyItems(
-  turn: AssistantTurn,
-  keeps: boolean,
-  isNew: (id: string) => boolean,
-): ReplyItems {
+export function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: string) => boolean): ReplyItems {
   const { message, refs, bound, calls } = turn
   const last = refs.findLastIndex((ref) => isFollowing(ref, message.content))
   const reasoning = reasoningItems(message)
