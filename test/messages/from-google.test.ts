@@ -80,17 +80,17 @@ describe('the record of a reply', () => {
   })
 })
 
-describe('arguments in pieces', () => {
-  const collect = (...calls: object[]) => {
-    const stream = collectGoogle()
-    for (const functionCall of calls)
-      stream.push({ candidates: [{ content: { parts: [{ functionCall }] } }] })
-    stream.push({ candidates: [{ finishReason: 'STOP' }] })
-    const [event] = stream.end().events
-    return event?.kind === 'ActionEvent' ? event.tool_call.arguments : null
-  }
-  const piece = (...partialArgs: object[]) => ({ partialArgs, willContinue: true })
+const collect = (...calls: object[]) => {
+  const stream = collectGoogle()
+  for (const functionCall of calls)
+    stream.push({ candidates: [{ content: { parts: [{ functionCall }] } }] })
+  stream.push({ candidates: [{ finishReason: 'STOP' }] })
+  const [event] = stream.end().events
+  return event?.kind === 'ActionEvent' ? event.tool_call.arguments : null
+}
+const piece = (...partialArgs: object[]) => ({ partialArgs, willContinue: true })
 
+describe('arguments in pieces', () => {
   it('are put together by their paths', () => {
     expect(
       collect(

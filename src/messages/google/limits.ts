@@ -64,16 +64,17 @@ function pairOf({
   executableCode,
   codeExecutionResult,
 }: JsonObject): PairHalf | null {
-  const half = (is: 'call' | 'result', of: string, value: unknown): PairHalf | null => {
-    const id = isObject(value as JsonObject) ? (value as JsonObject)['id'] : undefined
-    return typeof id === 'string' ? { half: is, id: `${of} ${id}`, waits: true } : null
-  }
   return (
     half('call', 'tool', toolCall) ??
     half('result', 'tool', toolResponse) ??
     half('call', 'code', executableCode) ??
     half('result', 'code', codeExecutionResult)
   )
+}
+
+function half(is: 'call' | 'result', of: string, value: unknown): PairHalf | null {
+  const id = isObject(value as JsonObject) ? (value as JsonObject)['id'] : undefined
+  return typeof id === 'string' ? { half: is, id: `${of} ${id}`, waits: true } : null
 }
 
 /** The type of the image at an address, by the end of that, since the provider wants to be told; a JPEG else. */
