@@ -82,8 +82,7 @@ describe('the record of a reply', () => {
 
 const collect = (...calls: object[]) => {
   const stream = collectGoogle()
-  for (const functionCall of calls)
-    stream.push({ candidates: [{ content: { parts: [{ functionCall }] } }] })
+  for (const functionCall of calls) stream.push({ candidates: [{ content: { parts: [{ functionCall }] } }] })
   stream.push({ candidates: [{ finishReason: 'STOP' }] })
   const [event] = stream.end().events
   return event?.kind === 'ActionEvent' ? event.tool_call.arguments : null
