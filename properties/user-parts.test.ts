@@ -8,7 +8,8 @@ import { placeholderOf } from '../src/messages/placeholder.ts'
 import { openPart } from '../src/testing/index.ts'
 import { GRAMMARS } from '../test/messages/grammars.ts'
 import { type Sample, SAMPLES } from '../test/messages/user-parts.ts'
-import { RUNS } from './run.ts'
+import { checkParts } from './checks/parts.ts'
+import { alwaysOnLogs, RUNS } from './run.ts'
 
 const NAMES = {
   'OpenAI Chat Completions': 'openai-chat',
@@ -52,6 +53,9 @@ function* objectsIn(value: unknown): Generator<object> {
   for (const inner of Object.values(value)) yield* objectsIn(inner)
 }
 
+/** A mark of the cache is the request's, not the part's. */
+const unmarked = (key: string, value: unknown): unknown => (key === 'cache_control' ? undefined : value)
+
 const mark = fc.stringMatching(/^[a-z]{8}$/)
 
 const sample = fc.constantFrom<Sample>(...SAMPLES)
@@ -66,19 +70,21 @@ describe('M14, what users and tools say', () => {
         mark,
         fc.boolean(),
         fc.boolean(),
-        (given, id, is_error, frozen) => {
+        fc.boolean(),
+        (given, id, is_error, frozen, marked) => {
           const part = given.make(id)
-          if (frozen) Object.freeze(part)
-          const request = write(holding([part], given.place, is_error && given.place === 'result'))
+          const sent: OpenPart = marked ? { ...part, cache_prompt: true } : part
+          if (frozen) Object.freeze(sent)
+          const request = write(holding([sent], given.place, is_error && given.place === 'result'))
           expect(validate(request)).toEqual([])
           const text = JSON.stringify(request)
           const isNamed = text.includes(JSON.stringify(placeholderOf(part)).slice(1, -1))
-          // Once in one way: in the grammar's words, or by its name.
+          // In the grammar's words, or by its name.
           expect([text.split(id).length - 1 > 0, isNamed]).toContainEqual(true)
           const cannotMove = is_error && given.place === 'result' && isNamed
           if (given.grammar !== own || !given.isSent || cannotMove) return
           const stands = [...objectsIn(request)].filter(
-            (each) => JSON.stringify(each) === JSON.stringify(part),
+            (each) => JSON.stringify(each, unmarked) === JSON.stringify(part),
           )
           expect(stands).toHaveLength(1)
         },
@@ -110,4 +116,6 @@ describe('M14, what users and tools say', () => {
       fc.assert(property, { numRuns: RUNS })
     },
   )
+
+  it('whatever the log, no part is left out without a word', () => alwaysOnLogs(checkParts))
 })

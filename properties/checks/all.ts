@@ -3,6 +3,7 @@
 import type { Fact } from '../../src/event/quarantine.ts'
 import { checkCondensing, checkFit } from './context.ts'
 import { checkGrammars, checkNeutral, checkPrefix, checkThinking, checkWords } from './messages.ts'
+import { checkParts } from './parts.ts'
 import { checkPairing } from './pairing.ts'
 import { checkWire } from './prefix.ts'
 import { checkReplay } from './replay.ts'
@@ -25,6 +26,7 @@ export const LOG_CHECKS: readonly ((facts: readonly Fact[]) => void)[] = [
   checkThinking,
   checkPrefix,
   checkGrammars,
+  checkParts,
   checkShown,
   checkOneSnapshot,
   (facts) => checkCondensing(facts),

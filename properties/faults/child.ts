@@ -4,6 +4,7 @@ import { LOG_CHECKS } from '../checks/all.ts'
 import { checkCondensing, checkFit } from '../checks/context.ts'
 import { checkBadLines, checkLine, checkRoundTrip, checkTotal } from '../checks/events.ts'
 import { checkGrammars, checkNeutral, checkThinking, checkWords } from '../checks/messages.ts'
+import { checkParts } from '../checks/parts.ts'
 import { checkPairing } from '../checks/pairing.ts'
 import { checkReplay } from '../checks/replay.ts'
 import { checkIssues, checkMasking } from '../checks/secrets.ts'
@@ -24,7 +25,7 @@ const NEAREST: readonly (readonly [folder: string, checks: readonly LogCheck[]])
   ['log/', [checkTree, checkPairing, checkReplay]],
   ['view/', [checkViews, checkUnits]],
   ['state/', [checkTree, checkViews, checkReplay, checkOneSnapshot]],
-  ['messages/', [checkNeutral, checkWords, checkThinking, checkGrammars]],
+  ['messages/', [checkNeutral, checkWords, checkThinking, checkParts, checkGrammars]],
   [
     'context/',
     [(facts) => checkFit(facts), checkStable, checkMasked, checkMarks, (facts) => checkCondensing(facts)],

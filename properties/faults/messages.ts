@@ -10,6 +10,24 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
     replace: 'const units = [...view.units]',
   },
   {
+    name: 'a part that a grammar lacks is left out',
+    file: 'messages/pieces.ts',
+    find: 'if (!fits) return textPiece(placeholderOf(part), cache)',
+    replace: "if (!fits) return textPiece('[...]', cache)",
+  },
+  {
+    name: 'a part is sent whatever its shape is',
+    file: 'messages/part-forms.ts',
+    find: 'if (own.check(block).length === 0)',
+    replace: "if (block['type'] !== '')",
+  },
+  {
+    name: 'a file that results do not take stays in one',
+    file: 'messages/moved-parts.ts',
+    find: '!piece.result)',
+    replace: 'false)',
+  },
+  {
     name: "only the first action's words are sent",
     file: 'messages/batch.ts',
     find: 'content: actions.flatMap((action) => action.thought),',

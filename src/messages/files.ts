@@ -68,7 +68,7 @@ export function isPdf({ mediaType, from }: FileRef): boolean {
   if (mediaType !== null) return mediaType === PDF
   return (
     'url' in from &&
-    !/\.(?!pdf(?:[?#]|$))[a-z]+\w*(?:[?#]|$)/i.test(from.url.replace(/^https?:\/\/[^/]*/i, ''))
+    !/\.(?!pdf(?:[?#]|$))[a-z]\w*(?:[?#]|$)/i.test(from.url.replace(/^https?:\/\/[^/]*/i, ''))
   )
 }
 

@@ -68,11 +68,13 @@ export function openPart(): fc.Arbitrary<OpenPart> {
   const strange = fc
     .tuple(fc.constantFrom(...KINDS), openFields(), anyText())
     .map(([type, fields, text]): OpenPart => ({ ...fields, type, text, image_urls: text }))
-  return fc.oneof(
+  const part = fc.oneof(
     { weight: 4, arbitrary: known },
     { weight: 2, arbitrary: fc.tuple(known, fc.nat(), jsonValue()).map(damaged) },
     { weight: 1, arbitrary: strange },
   )
+  const marked = part.map((fields): OpenPart => ({ ...fields, cache_prompt: true }))
+  return fc.oneof({ weight: 4, arbitrary: part }, { weight: 1, arbitrary: marked })
 }
 
 /** The part with another value somewhere in it, or a field more; its kind stays. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { redact, redactLog } from '../../src/context/redaction/redact.ts'
-import type { RedactionOptions } from '../../src/context/redaction/rules.ts'
+import { type RedactionOptions, redactionRules } from '../../src/context/redaction/rules.ts'
 import { loadLine } from '../../src/event/load.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
@@ -258,6 +258,41 @@ describe('lines that are no events', () => {
   it('are read at any depth', () => {
     const line = `${'{"a":'.repeat(50_000)}"${S}"${'}'.repeat(50_000)}`
     expect(JSON.stringify(redact(loadLine(line).fact, RULES))).not.toContain(S)
+  })
+})
+
+describe('documents and the like', () => {
+  const say = (...content: readonly object[]): Event =>
+    ({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content } }) as Event
+  const rules = redactionRules({ secrets: [S], patterns: [/KEY\w{4}/] })
+  const bytes = 'KEYABCDE'.repeat(40)
+
+  it('have their words masked, at any depth', () => {
+    const event = say(
+      {
+        type: 'document',
+        title: S,
+        source: { type: 'text', media_type: 'text/plain', data: `a KEYABCD ${S}` },
+      },
+      { type: 'search_result', source: 's', title: 't', content: [{ type: 'text', text: S }] },
+    )
+    const text = JSON.stringify(redact(event, rules))
+    expect(text).not.toContain(S)
+    expect(text).not.toContain('KEYABCD')
+    expect(text).toContain('"type":"search_result"')
+  })
+
+  it('keep the bytes of a file, in which a pattern finds noise, but for a literal secret', () => {
+    const files = [
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: bytes } },
+      { type: 'file', file: { file_data: `data:application/pdf;base64,${bytes}` } },
+      { type: 'file', mediaType: 'audio/wav', data: { type: 'data', data: bytes } },
+      { type: 'input_audio', input_audio: { data: bytes, format: 'wav' } },
+    ]
+    const event = say(...files)
+    expect(redact(event, rules)).toBe(event)
+    const literal = redactionRules({ secrets: ['ABCDEKEYABCDEKEY'] })
+    expect(JSON.stringify(redact(event, literal))).not.toContain('ABCDEKEYABCDEKEY')
   })
 })
 

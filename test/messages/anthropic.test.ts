@@ -277,4 +277,38 @@ describe('cached prefixes', () => {
       false,
     ])
   })
+
+  it('gives documents their marks of the cache from the same four', () => {
+    const file = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }
+    const asked = { cache_control: { type: 'ephemeral', ttl: '1h' } }
+    const content = [
+      { ...file, ...asked },
+      { ...file, cache_prompt: true },
+      flagged('a'),
+      flagged('b'),
+      { ...file, ...asked },
+    ]
+    const [message] = messages({ ...user('u'), llm_message: { role: 'user', content } } as MessageEvent)
+    const mark = { cache_control: { type: 'ephemeral' } }
+    expect(message?.content).toEqual([
+      { ...file, ...mark },
+      { ...file, ...mark },
+      { ...text('a'), ...mark },
+      { ...text('b'), ...mark },
+      file,
+    ])
+  })
+
+  it('leaves a document out of the result of an error, and shows it behind', () => {
+    const file = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }
+    const reference = { type: 'tool_reference', tool_name: 'ls' }
+    const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{}' })
+    const observation = { kind: 'X', is_error: true, content: [file, reference] }
+    const [, , behind] = messages(user('u'), call, { ...result, observation } as Event)
+    expect(behind?.content).toMatchObject([
+      { type: 'tool_result', content: [{}, text('[File 1 follows in the next user message.]'), {}] },
+      text('[File 1 of the tool results above:]'),
+      file,
+    ])
+  })
 })

@@ -105,6 +105,21 @@ describe('creating', () => {
     expect(await kindsOf(id)).toEqual(['MessageEvent', 'MessageEvent'])
   })
 
+  it('keeps a document as it was sent, and refuses a text without its words', async () => {
+    await begin()
+    const source = { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' }
+    const file = { type: 'document', source, title: 'Plan' }
+    const id = await create({ initial_message: { content: [file] } })
+    const said = { content: [{ type: 'text', text: 'And?' }, file] }
+    expect((await client.post(`${BASE}/${id}/events`, said)).status).toBeLessThan(300)
+    const kept = (await eventsOf(id, 'MessageEvent')).flatMap((event) =>
+      event.kind === 'MessageEvent' && event.source === 'user' ? [event.llm_message.content] : [],
+    )
+    expect(kept).toEqual([[file], said.content])
+    const broken = await client.post(`${BASE}/${id}/events`, { content: [{ type: 'text' }] })
+    expect(broken.status).toBe(422)
+  })
+
   it('two at once with one id make one', async () => {
     await begin()
     const made = await Promise.all([1, 2, 3].map(() => client.post(BASE, { conversation_id: 'one' })))

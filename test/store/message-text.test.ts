@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { OpenPart } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { foldText, messageText } from '../../src/store/kit/query/message-text.ts'
 import { anyEvent } from '../../src/testing/index.ts'
@@ -51,6 +52,18 @@ describe('the text of an event', () => {
       }),
     )
     expect(messageText({ quarantined: true, raw: '{"kind":"MessageEvent"}', issues: [] })).toBeNull()
+  })
+
+  it('has the words of documents and the like, and nothing that is encoded', () => {
+    const source = { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' }
+    const plain = { type: 'text', media_type: 'text/plain', data: 'Forty-two.' }
+    const content: OpenPart[] = [
+      { type: 'document', title: 'Plan', source },
+      { type: 'document', source: plain },
+      { type: 'search_result', title: 'T', source: 'kb', content: [{ type: 'text', text: 'Found' }] },
+      { type: 'video', url: 'https://example.com', constructor: 'none' },
+    ]
+    expect(messageText(message({ content }))).toBe('plan\nforty-two.\nt\nfound')
   })
 
   it('is that of its parts in lines, images left out', () => {

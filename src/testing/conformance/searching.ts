@@ -137,7 +137,15 @@ export const SEARCHING: readonly Check[] = [
         say('a', 'Say 100% of_it \\ now'),
         say('b', 'say 100 percent ofXit', { extended_content: [{ text: 'Straße ΟΔΟΣ' }] }),
         say('d', 'one', {
-          llm_message: { role: 'user', content: [{ text: 'one' }, { image_urls: ['say'] }, { text: 'TWO' }] },
+          llm_message: {
+            role: 'user',
+            content: [
+              { text: 'one' },
+              { image_urls: ['say'] },
+              { type: 'document', source: 'say' },
+              { text: 'TWO' },
+            ],
+          },
         }),
         say('e', 'x', { sender: 'say', llm_message: { role: 'user' } }),
         { kind: 'CondensationSummaryEvent', id: 'f', summary: 'say' },

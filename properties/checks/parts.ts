@@ -1,0 +1,45 @@
+/** M14: what a grammar cannot say of a history is named in its place. */
+
+import { isOpenPart } from '../../src/event/content.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
+import type { Content, OpenPart } from '../../src/event/shapes.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { placeholderOf } from '../../src/messages/placeholder.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { hold, total } from './law.ts'
+import { GRAMMARS } from './messages.ts'
+
+/** M14: each part of another kind than text and images is in each request, in whole, in what it holds, or by its name. */
+export function checkParts(facts: readonly Fact[]): void {
+  const messages = toMessages(replay(facts))
+  const parts = messages.flatMap(({ content }) => (content as readonly Content[]).filter(isOpenPart))
+  if (parts.length === 0) return
+  for (const { name, write } of GRAMMARS) {
+    const request = JSON.stringify(total('M6', name, () => write(messages)))
+    for (const part of parts) {
+      const isThere =
+        request.includes(inJson(placeholderOf(part))) || heldBy(part).some((text) => request.includes(text))
+      hold('M14', isThere, () => `${name} says nothing of ${JSON.stringify(part)}: ${request}`)
+    }
+  }
+}
+
+/** Whatever of a part would show that it is there: its fields as they stand, the longer texts in it, or that an image is not. */
+function heldBy(part: OpenPart): string[] {
+  const { cache_prompt: _, cache_control: __, ...fields } = part
+  const found = [JSON.stringify(fields).slice(0, -1), inJson('[An image that cannot be shown here.]')]
+  const look = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, inner] of Object.entries(value)) {
+      if (typeof inner === 'string' && key !== 'type' && inner.trim().length > 3)
+        found.push(inJson(inner.trim().replace(DATA_URL, '')))
+      look(inner)
+    }
+  }
+  look(fields)
+  return found
+}
+
+const DATA_URL = /^data:[^,]*,(?=.)/
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
