@@ -261,9 +261,10 @@ describe('lines that are no events', () => {
   })
 })
 
+const say = (...content: readonly object[]): Event =>
+  ({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content } }) as Event
+
 describe('documents and the like', () => {
-  const say = (...content: readonly object[]): Event =>
-    ({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content } }) as Event
   const rules = redactionRules({ secrets: [S], patterns: [/KEY\w{4}/] })
   const bytes = 'KEYABCDE'.repeat(40)
 
