@@ -74,8 +74,19 @@ const list = (fields: readonly string[]): string => fields.map((field) => `\`${f
 
 function cellsOf({ in: how, isSilent, says = [], signed, more = {} }: Kind): string[] {
   const named = says.length === 0 ? 'its name' : `its name, with ${list(says)}`
-  const others = isSilent === true ? 'nothing' : how === 'standard' || how === 'call' ? 'the same' : named
-  const own = { standard: 'in fields of its own', call: 'as a call', part: 'as it came', words: named }[how]
+  const others =
+    isSilent === true || how === 'about'
+      ? 'nothing'
+      : how === 'standard' || how === 'call'
+        ? 'the same'
+        : named
+  const own = {
+    standard: 'in fields of its own',
+    call: 'as a call',
+    part: 'as it came',
+    words: named,
+    about: 'in `reply.metadata`',
+  }[how]
   const added = how === 'standard' && Object.keys(more).length > 0 ? `, with ${list(Object.keys(more))}` : ''
   return [own + added, others, signed === undefined ? '' : `by \`${signed}\``]
 }

@@ -115,16 +115,11 @@ export function checkThinking(facts: readonly Fact[]): void {
     const parts = toAiSdk(messages).flatMap((message) =>
       message.role === 'assistant' ? message.content : [],
     )
-    const told = parts.flatMap((part) =>
-      part.type === 'reasoning' && part.providerOptions !== undefined
-        ? [
-            [
-              'redactedData' in part.providerOptions.anthropic ? '' : part.text,
-              ...Object.values(part.providerOptions.anthropic),
-            ].join('|'),
-          ]
-        : [],
-    )
+    const told = parts.flatMap((part) => {
+      const { anthropic } = (part.type === 'reasoning' && part.providerOptions) || {}
+      if (part.type !== 'reasoning' || anthropic === undefined) return []
+      return [['redactedData' in anthropic ? '' : part.text, ...Object.values(anthropic)].join('|')]
+    })
     same('M5', 'thinking told to the AI SDK', told, should)
   }
 }

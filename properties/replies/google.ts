@@ -196,10 +196,11 @@ export const GOOGLE: ReplyWire<Raw> = {
     return [
       parts.some(({ functionCall }) => functionCall !== undefined) ? 'calls' : 'words_only',
       ...(parts.some(isSigned) ? (['signed'] as const) : []),
+      ...(parts.some(({ toolCall }) => toolCall !== undefined) ? (['server_tools'] as const) : []),
       ...(first >= 0 && parts.slice(first).some(({ thought }) => thought === true)
         ? (['thought_between_words'] as const)
         : []),
     ]
   },
-  occurs: ['calls', 'words_only', 'signed', 'thought_between_words'],
+  occurs: ['calls', 'words_only', 'signed', 'thought_between_words', 'server_tools'],
 }

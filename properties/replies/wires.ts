@@ -4,6 +4,7 @@ import type { Arbitrary } from 'fast-check'
 import type { ReplyCollector } from '../../src/messages/collector.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import type { ReadOptions, Reply } from '../../src/messages/reply-events.ts'
+import { AI_SDK } from './ai-sdk.ts'
 import { ANTHROPIC } from './anthropic.ts'
 import { GOOGLE } from './google.ts'
 import { OPENAI_CHAT } from './openai-chat.ts'
@@ -51,6 +52,7 @@ const wire = <Raw extends object>(of: ReplyWire<Raw>): ReplyWire => of as unknow
 
 export const REPLY_WIRES = {
   'Anthropic Messages': wire(ANTHROPIC),
+  'the AI SDK': wire(AI_SDK),
   Gemini: wire(GOOGLE),
   'OpenAI Chat Completions': wire(OPENAI_CHAT),
   'OpenAI Responses': wire(OPENAI_RESPONSES),

@@ -1,5 +1,7 @@
 /** The entry `colloquy/messages`: what the model is sent, in each provider's grammar. */
 
+export { collectAiSdk } from './ai-sdk/collect.ts'
+export { type AiSdkStep, fromAiSdk } from './ai-sdk/read.ts'
 export type { AiSdkMessage } from './ai-sdk/types.ts'
 export { toAiSdk } from './ai-sdk/write.ts'
 export { collectAnthropic } from './anthropic/collect.ts'

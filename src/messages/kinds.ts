@@ -26,9 +26,10 @@ export interface Kind {
   /**
    * `standard`: it is in the fields that all events have. `call`: it is read as a call, and goes back in its own form.
    * `part`: it is kept whole in the reply's record, and goes back as it came. `words`: kept whole too, but the provider
-   * does not take it back, so its words go.
+   * does not take it back, so its words go. `about`: it is said of the reply and not in it; it stands in the record's
+   * `metadata`, and goes nowhere.
    */
-  readonly in: 'standard' | 'call' | 'part' | 'words'
+  readonly in: 'standard' | 'call' | 'part' | 'words' | 'about'
   /** Who says it. */
   readonly side: 'assistant' | 'user' | 'both'
   /** The fields without which it is not sent; a dot leads into one. */

@@ -2,7 +2,7 @@
 
 import { type Ref, type Step, type Turn, turnsOf } from './pairing.ts'
 import { asList, asObject, type JsonObject } from './rule.ts'
-import { anything, byKey, fields, listOf, object, text, textOr } from './shape.ts'
+import { anything, byKey, fields, flag, listOf, object, text, textOr } from './shape.ts'
 
 export interface Part {
   readonly path: string
@@ -71,7 +71,11 @@ const userPart = byKey('type', {
 const assistantPart = byKey('type', {
   text: textShape,
   reasoning: textShape,
-  'tool-call': fields({ ...tool, input: anything }, options),
+  'tool-call': fields({ ...tool, input: anything }, { providerExecuted: flag, ...options }),
+  'tool-result': fields({ ...tool, output }, options),
+  file,
+  'reasoning-file': fields({ data: text, mediaType: text }, options),
+  custom: fields({ kind: text }, options),
 })
 const result = byKey('type', { 'tool-result': fields({ ...tool, output }, options) })
 export const shape = listOf(
@@ -117,12 +121,15 @@ function mediaOf({ path, type, body }: Part): Media[] {
   return [{ path, data: { type: 'url', url: URL.canParse(url) ? new URL(url) : url }, mediaType }]
 }
 
+const refOf = ({ path, body }: Part): ToolRef => ({ path, id: body['toolCallId'], name: body['toolName'] })
+
 function stepsOf({ role, parts }: Message): Step<ToolRef>[] {
-  const refs = parts.map(({ path, type, body }) => {
-    return { type, ref: { path, id: body['toolCallId'], name: body['toolName'] } }
-  })
   if (role === 'tool') {
-    return refs.filter(({ type }) => type === 'tool-result').map(({ ref }) => ({ answer: ref }))
+    return parts.filter(({ type }) => type === 'tool-result').map((part) => ({ answer: refOf(part) }))
   }
-  return ['break', ...refs.filter(({ type }) => type === 'tool-call').map(({ ref }) => ({ call: ref }))]
+  const calls = parts.filter((part) => part.type === 'tool-call' && !isExecuted(part))
+  return ['break', ...calls.map((part) => ({ call: refOf(part) }))]
 }
+
+/** Whether a call is one that the provider has executed itself, so that its result stands in a reply too. */
+export const isExecuted = ({ body }: Part): boolean => body['providerExecuted'] === true

@@ -18,6 +18,7 @@ const call = (toolCallId: string, input: unknown = {}, toolName = 'ls') => ({
   toolName,
   input,
 })
+const executed = (id: string) => ({ ...call(id), providerExecuted: true })
 const said = (value: string) => ({ type: 'text', value })
 const result = (toolCallId: string, output: unknown = said('a.txt'), toolName = 'ls') => ({
   type: 'tool-result',
@@ -46,6 +47,16 @@ const good: Good[] = [
   },
   { name: 'reasoning before a call', request: [user, assistant(reasoning, call('a')), tool(result('a'))] },
   { name: 'reasoning without its text', request: [user, assistant({ ...reasoning, text: '' }, text('Ok.'))] },
+  { name: 'a file from the assistant', request: [user, assistant(file(png))] },
+  {
+    name: 'parts that only their provider knows',
+    request: [user, assistant({ type: 'custom', kind: 'a.b' }, { ...file('aW1n'), type: 'reasoning-file' })],
+  },
+  {
+    name: 'a call that the provider executed',
+    request: [user, assistant(executed('a'), result('a'), text('Ok.'))],
+  },
+  { name: 'its result in a later reply', request: [user, assistant(executed('a')), assistant(result('a'))] },
   { name: 'an empty result', request: answer(said('')) },
   { name: 'a JSON result', request: answer({ type: 'json', value: { files: ['a.txt', null] } }) },
   { name: 'an error', request: answer({ type: 'error-text', value: 'It broke.' }) },
@@ -84,6 +95,11 @@ const good: Good[] = [
 ]
 
 const broken: Broken[] = [
+  {
+    name: 'a result of a call that the provider did not execute',
+    request: [user, assistant(call('a'), result('a')), tool(result('a'))],
+    breaks: ['provider-results'],
+  },
   { name: 'no messages', request: [], breaks: ['messages-nonempty'] },
   { name: 'an object instead of an array', request: { messages: [user] }, breaks: ['wrong-type'] },
   {
@@ -150,7 +166,6 @@ const broken: Broken[] = [
     request: [user, assistant({ type: 'image', image: png })],
     breaks: ['sdk-schema', 'known-part'],
   },
-  { name: 'a file from the assistant', request: [user, assistant(file(png))], breaks: ['known-part'] },
   {
     name: 'a call from the user',
     request: [from(text('Hi'), { ...text('Hi'), type: 'tool-approval-request' })],

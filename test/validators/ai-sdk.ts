@@ -1,7 +1,7 @@
 /** Judges AI SDK model messages, with the SDK's own schema too: an array goes in, the broken rules come out. */
 
 import { modelMessageSchema } from 'ai'
-import { shape, type View, viewOf } from './ai-sdk-form.ts'
+import { isExecuted, shape, type View, viewOf } from './ai-sdk-form.ts'
 import { illFormedText, isBlank, notJson } from './json.ts'
 import { IMAGE_TYPES, imageUrlFault, isBase64 } from './media.ts'
 import { answeredAgain, orphans, repeatedCalls, unanswered } from './pairing.ts'
@@ -70,7 +70,7 @@ export const aiSdkRules: readonly Rule<View>[] = [
   },
   {
     id: 'known-part',
-    rule: 'Users send text, files and images, the assistant text, reasoning and calls, tools their results.',
+    rule: 'Users send text, files and images, tools their results, the assistant whatever it can have said.',
     source: 'SDK types UserContent, AssistantContent, ToolContent, less what the library never sends',
     check: faults(shape, 'messages', 'unknown-type'),
   },
@@ -126,6 +126,23 @@ export const aiSdkRules: readonly Rule<View>[] = [
     rule: 'Each tool result answers a call of the assistant message directly before its run.',
     source: 'inferred: the SDK lets it through, every provider refuses it',
     check: ({ turns }) => orphans(turns),
+  },
+  {
+    id: 'provider-results',
+    rule: 'The result of a call that the provider executed stands behind it, in a message of the assistant.',
+    source:
+      'SDK: toResponseMessages puts both into the assistant message; inferred: Anthropic and OpenAI refuse a half',
+    *check({ messages }) {
+      const open = new Set<unknown>()
+      for (const { role, parts } of messages) {
+        for (const part of role === 'assistant' ? parts : []) {
+          const id = part.body['toolCallId']
+          if (part.type === 'tool-call' && isExecuted(part)) open.add(id)
+          else if (part.type === 'tool-result' && !open.delete(id))
+            yield { path: part.path, message: `no call ${String(id)} that the provider executed` }
+        }
+      }
+    },
   },
   {
     id: 'answered-once',

@@ -29,8 +29,7 @@ export const KINDS = {
   file: FILE,
   'reasoning-file': { ...FILE, isSilent: true },
   custom: { ...KEPT, needs: { kind: 'text' }, says: ['kind'] },
-  /** What follows is said of a reply, and stands in its `metadata`: the SDK takes none of it back. */
-  source: { in: 'standard', side: 'assistant' },
-  'tool-approval-request': { in: 'standard', side: 'assistant' },
-  'tool-approval-response': { in: 'standard', side: 'assistant' },
+  source: { in: 'about', side: 'assistant' },
+  'tool-approval-request': { in: 'about', side: 'assistant' },
+  'tool-approval-response': { in: 'about', side: 'assistant' },
 } as const satisfies Kinds

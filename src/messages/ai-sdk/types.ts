@@ -4,7 +4,21 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { ImageType } from '../images.ts'
 import type { AiSdkCustom, AiSdkPart } from './part-schema.ts'
 
-export interface AiSdkText {
+/** A JSON value as the SDK has it. */
+export type AiSdkJson =
+  | null
+  | string
+  | number
+  | boolean
+  | AiSdkJson[]
+  | { [key: string]: AiSdkJson | undefined }
+
+/** What a provider has added to a part for itself, by its name: signatures, ids of items. */
+export interface AiSdkOptions {
+  readonly providerOptions?: Record<string, { [key: string]: AiSdkJson | undefined }>
+}
+
+export interface AiSdkText extends AiSdkOptions {
   readonly type: 'text'
   readonly text: string
 }
@@ -23,29 +37,41 @@ export interface AiSdkImageUrl {
   readonly data: string
 }
 
-export interface AiSdkReasoning {
+export interface AiSdkReasoning extends AiSdkOptions {
   readonly type: 'reasoning'
   readonly text: string
-  /** For Anthropic: the signature, or the data of a redacted block. */
-  readonly providerOptions?: {
-    readonly anthropic: { readonly signature: string } | { readonly redactedData: string }
-  }
 }
 
-export interface AiSdkToolCall {
+export interface AiSdkToolCall extends AiSdkOptions {
   readonly type: 'tool-call'
   readonly toolCallId: string
   readonly toolName: string
   readonly input: JsonObject
+  /** True where the provider has executed it itself; its result stands behind it in the same message. */
+  readonly providerExecuted?: boolean
 }
 
-export interface AiSdkToolResult {
+export interface AiSdkToolResult extends AiSdkOptions {
   readonly type: 'tool-result'
   readonly toolCallId: string
   readonly toolName: string
   readonly output:
     | { readonly type: 'text' | 'error-text'; readonly value: string }
+    | { readonly type: 'json' | 'error-json'; readonly value: AiSdkJson }
     | { readonly type: 'content'; readonly value: (AiSdkText | AiSdkImageData | AiSdkCustom)[] }
+}
+
+/** A file that the model has made, by its bytes in base64. */
+export interface AiSdkFile extends AiSdkOptions {
+  readonly type: 'file' | 'reasoning-file'
+  readonly data: string
+  readonly mediaType: string
+}
+
+/** A part of a kind that only its provider knows. */
+export interface AiSdkCustomPart extends AiSdkOptions {
+  readonly type: 'custom'
+  readonly kind: `${string}.${string}`
 }
 
 export interface AiSdkSystemMessage {
@@ -60,7 +86,14 @@ export interface AiSdkUserMessage {
 
 export interface AiSdkAssistantMessage {
   readonly role: 'assistant'
-  readonly content: (AiSdkText | AiSdkReasoning | AiSdkToolCall)[]
+  readonly content: (
+    | AiSdkText
+    | AiSdkReasoning
+    | AiSdkToolCall
+    | AiSdkToolResult
+    | AiSdkFile
+    | AiSdkCustomPart
+  )[]
 }
 
 export interface AiSdkToolMessage {

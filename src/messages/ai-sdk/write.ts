@@ -3,21 +3,23 @@
  * what it saw.
  */
 
+import type { JsonObject } from '../../event/shapes.ts'
 import { argumentObject } from '../arguments.ts'
-
-import { type Digest, digestOf } from '../digest.ts'
+import { type Digest, digestOf, followedBy } from '../digest.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
 import { moveParts } from '../moved-parts.ts'
+import { otherDigest } from '../other-parts.ts'
 import { thinkingDigest } from '../own-digest.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
 import { startProof, type WriteOptions } from '../prefix.ts'
+import type { FieldRef, OtherRef, PartRef } from '../reply-parts.ts'
 import { isWhitespace, wellFormed } from '../text.ts'
 import { returnable } from '../thinking.ts'
 import { textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Role, type Written } from '../written.ts'
-import { LIMITS } from './limits.ts'
+import { LIMITS, optionsOf } from './limits.ts'
 import type { AiSdkCustom, AiSdkPart } from './part-schema.ts'
 import type {
   AiSdkAssistantMessage,
@@ -36,8 +38,8 @@ type AssistantPart = AiSdkAssistantMessage['content'][number]
  * The messages for the AI SDK; valid whatever the log holds (law M). The SDK takes a leading system message only with
  * `allowSystemInMessages`; without, give its content as `instructions` and the others as `messages`. Thinking is sent
  * with what Anthropic needs to check it, as long as its reply stands behind what it saw; where a reply has none, its
- * reasoning text is. Reasoning items of OpenAI's Responses grammar are left out: by default the SDK would send their
- * ids alone. O(content).
+ * reasoning text is. What a provider had added to the parts of a reply goes back with them in the same way. Reasoning
+ * items of OpenAI's Responses grammar are left out: by default the SDK would send their ids alone. O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -79,23 +81,23 @@ export function toAiSdk(messages: readonly NeutralMessage[], options: WriteOptio
  * that ends in reasoning has a fixed sentence behind it.
  */
 function replyParts(turn: AssistantTurn, keeps: boolean): Written<AssistantPart>[] {
-  const { refs, bound, message, calls } = turn
+  const { refs, bound, signed, message, calls } = turn
   const parts = refs.flatMap((ref, place): Written<AssistantPart>[] => {
+    if (ref.kind === 'other') return otherPart(ref, keeps || signed === 0)
     const { kind, at } = ref
-    const exact = keeps && place < bound
+    const options = keeps ? optionsOf(ref) : null
     switch (kind) {
       case 'thinking':
-        return reasoningPart(message.thinking_blocks[at], keeps)
+        return reasoningPart(message.thinking_blocks[at], ref, keeps)
       case 'text': {
         const part = message.content[at]
-        return part === undefined ? [] : textsOfPart(part, exact).map(textPart)
+        const pieces = part === undefined ? [] : textsOfPart(part, keeps && place < bound)
+        return pieces.map((piece) => withOptions(textPart(piece), options))
       }
       case 'call': {
         const call = calls[at]
-        return call === undefined ? [] : [callPart(call)]
+        return call === undefined ? [] : [withOptions(callPart(call), options)]
       }
-      case 'other':
-        return ref.placeholder === null ? [] : [textPart(textPiece(ref.placeholder))]
       default:
         return []
     }
@@ -108,11 +110,48 @@ function replyParts(turn: AssistantTurn, keeps: boolean): Written<AssistantPart>
 type Thinking = AssistantMessage['thinking_blocks'][number]
 
 /** Whether a block is sent: signed, or never signed at all; what was signed and cannot go back is not. */
-const isDeliveryCursor = (block: Thinking): boolean =>
-  returnable(block) !== null || ('thinking' in block && !block.signature && !isWhitespace(block.thinking))
+const isTold = (block: Thinking): boolean => returnable(block) !== null || isUnsigned(block)
 
-function reasoningPart(block: Thinking | undefined, keeps: boolean): Written<AiSdkReasoning>[] {
-  if (block === undefined || !isDeliveryCursor(block)) return []
+/** Whether a block says something, and never was signed. */
+const isUnsigned = (block: Thinking): boolean =>
+  'thinking' in block && !block.signature && !isWhitespace(block.thinking)
+
+/** A part with what its provider has added for itself. */
+function withOptions<Part extends AssistantPart>(
+  written: Written<Part>,
+  options: JsonObject | null,
+): Written<Part> {
+  if (options === null) return written
+  return {
+    block: { ...written.block, providerOptions: options },
+    digest: () => followedBy(written.digest(), otherDigest(options)),
+  }
+}
+
+/**
+ * A part of another kind, or the words for it. Where signed parts of its reply are left out, files go without what
+ * their provider has added, and what only that knows is left out with them.
+ */
+function otherPart({ value, placeholder }: OtherRef, isWhole: boolean): Written<AssistantPart>[] {
+  if (placeholder !== null) return [textPart(textPiece(placeholder))]
+  const { providerOptions: _, ...bare } = value
+  if (!isWhole && value['type'] !== 'file') return []
+  const sent = isWhole ? value : bare
+  return [{ block: sent as unknown as AssistantPart, digest: () => otherDigest(sent) }]
+}
+
+function reasoningPart(
+  block: Thinking | undefined,
+  ref: FieldRef,
+  keeps: boolean,
+): Written<AiSdkReasoning>[] {
+  const options = optionsOf(ref)
+  if (block !== undefined && options !== null && 'thinking' in block && !block.signature) {
+    if (!keeps) return []
+    const text = wellFormed(block.thinking)
+    return [withOptions({ block: { type: 'reasoning', text }, digest: () => thinkingDigest(block) }, options)]
+  }
+  if (block === undefined || !isTold(block)) return []
   const sent = returnable(block)
   if (sent === null) {
     const text = 'thinking' in block ? wellFormed(block.thinking) : ''
@@ -135,20 +174,25 @@ function reasoningText({
   thinking_blocks,
   reasoning_content,
 }: AssistantMessage): Written<AiSdkReasoning> | null {
-  if (isWhitespace(reasoning_content ?? '') || thinking_blocks.some(isDeliveryCursor)) return null
+  if (isWhitespace(reasoning_content ?? '') || thinking_blocks.some(isTold)) return null
   const text = wellFormed(reasoning_content ?? '')
   return { block: { type: 'reasoning', text }, digest: (): Digest => digestOf(text) }
 }
 
-/** Whether the last part that says something is reasoning, sent or not. */
+/** Whether the last part that says something is reasoning, with all parts or without those that may be left out. */
 function endsInReasoning({ message, refs }: AssistantTurn, told: boolean): boolean {
-  const last = refs.findLast(({ kind, at }) => {
-    if (kind === 'other') return true
+  const says = (ref: PartRef, all: boolean): boolean => {
+    if (ref.kind === 'other') return all || ref.placeholder !== null || ref.value['type'] === 'file'
+    const { kind, at } = ref
     const [text, block] = [message.content[at], message.thinking_blocks[at]]
     if (kind === 'text') return text !== undefined && textsOfPart(text, false).length > 0
-    return kind === 'call' || (block !== undefined && isDeliveryCursor(block))
+    if (kind === 'call' || block === undefined) return kind === 'call'
+    return all ? optionsOf(ref) !== null || isTold(block) : isUnsigned(block)
+  }
+  return [true, false].some((all) => {
+    const last = refs.findLast((ref) => says(ref, all))
+    return last === undefined ? told : last.kind === 'thinking'
   })
-  return last === undefined ? told : last.kind === 'thinking'
 }
 
 const textPart = (piece: TextPiece): Written<AiSdkText> => ({

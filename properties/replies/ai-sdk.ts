@@ -1,0 +1,204 @@
+/** Steps of the AI SDK made of whatever its content may hold, with what providers add for themselves, in any order. */
+
+import * as fc from 'fast-check'
+import { collectAiSdk } from '../../src/messages/ai-sdk/collect.ts'
+import { fromAiSdk } from '../../src/messages/ai-sdk/read.ts'
+import type { AiSdkMessage } from '../../src/messages/ai-sdk/types.ts'
+import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
+import { isWhitespace } from '../../src/messages/text.ts'
+import { inputs, pieces, toolNames, words } from './texts.ts'
+import type { ReplyWire } from './wires.ts'
+
+interface Part {
+  readonly type: string
+  readonly text?: string
+  readonly providerMetadata?: object
+  readonly [field: string]: unknown
+}
+
+interface Raw {
+  readonly content: readonly Part[]
+  readonly finishReason: string
+  readonly rawFinishReason: string | undefined
+  readonly usage: object
+  readonly response: { readonly id: string; readonly modelId: string }
+}
+
+/** What providers add: signatures, sealed reasoning, ids of items. */
+const metadata = fc.oneof(
+  fc.nat(999).map((n) => ({ google: { thoughtSignature: `sig/${n}` } })),
+  fc.nat(999).map((n) => ({ openai: { itemId: `item_${n}`, reasoningEncryptedContent: null } })),
+  fc.constant({ anthropic: { caller: { type: 'direct' } } }),
+)
+
+const added = fc.option(metadata).map((own) => (own === null ? {} : { providerMetadata: own }))
+
+const thinking = fc.oneof(
+  fc.tuple(words(), fc.nat(999)).map(([text, n]): Part => ({
+    type: 'reasoning',
+    text,
+    providerMetadata: { anthropic: { signature: `sig/${n}+==` } },
+  })),
+  fc.nat(999).map((n): Part => ({
+    type: 'reasoning',
+    text: '',
+    providerMetadata: { anthropic: { redactedData: `gAAA${n}` } },
+  })),
+  fc.tuple(words(), added).map(([text, own]): Part => ({ type: 'reasoning', text, ...own })),
+)
+
+const file = { base64: 'aW1n', mediaType: 'image/png' }
+
+const source = { type: 'source', sourceType: 'url', id: 's1', url: 'https://a.b/c' }
+
+const said: fc.Arbitrary<readonly Part[]> = fc.oneof(
+  { weight: 3, arbitrary: thinking.map((part) => [part]) },
+  {
+    weight: 3,
+    arbitrary: fc.tuple(words(), added).map(([text, own]): Part[] => [{ type: 'text', text, ...own }]),
+  },
+  fc
+    .tuple(words(), inputs())
+    .map(([text]): Part[] => [{ type: 'text', text, citations: [{ source }] }, source]),
+  added.map((own): Part[] => [{ type: 'file', file, ...own }]),
+  added.map((own): Part[] => [{ type: 'reasoning-file', file, ...own }]),
+  added.map((own): Part[] => [{ type: 'custom', kind: 'maker.thing', ...own }]),
+  fc.tuple(inputs(), words(), added, fc.boolean()).map(([input, output, own, fails]): Part[] => {
+    const ends = { toolCallId: 'srv_1', toolName: 'web_search', input, providerExecuted: true, ...own }
+    return [
+      { type: 'tool-call', ...ends },
+      fails ? { type: 'tool-error', ...ends, error: { output } } : { type: 'tool-result', ...ends, output },
+    ]
+  }),
+)
+
+const call = fc.tuple(toolNames(), inputs(), added, fc.boolean())
+
+const reply: fc.Arbitrary<Raw> = fc
+  .record({
+    groups: fc.array(said, { maxLength: 5 }),
+    calls: fc.array(call, { maxLength: 3 }),
+    isShuffled: fc.boolean(),
+    stop: fc.constantFrom('stop', 'stop', 'length', 'content-filter', 'other'),
+    raw: fc.constantFrom(undefined, 'a_reason'),
+    tokens: fc.nat(5000),
+  })
+  .map(({ groups, calls, isShuffled, stop, raw, tokens }) => {
+    const made = calls.map(([toolName, input, own, isInvalid], at): Part => ({
+      type: 'tool-call',
+      toolCallId: `call_${at}`,
+      toolName,
+      input,
+      ...own,
+      ...(isInvalid ? { dynamic: true, invalid: true, error: { message: 'It does not fit.' } } : {}),
+    }))
+    const others = onePair(groups)
+    return {
+      content: isShuffled ? [...made, ...others] : [...others, ...made],
+      finishReason: calls.length > 0 && stop === 'stop' ? 'tool-calls' : stop,
+      rawFinishReason: raw,
+      usage: { inputTokens: tokens, outputTokens: 7, totalTokens: undefined, raw: { tokens } },
+      response: { id: 'resp_1', modelId: 'any' },
+    }
+  })
+
+/** The one call of the provider's own stands once. */
+function onePair(groups: readonly (readonly Part[])[]): Part[] {
+  const first = groups.findIndex(([part]) => part?.type === 'tool-call')
+  return groups.flatMap((parts, at) => (parts[0]?.type === 'tool-call' && at !== first ? [] : parts))
+}
+
+const isBlank = ({ text }: Part): boolean => isWhitespace(text ?? '')
+
+const isSigned = ({ providerMetadata, type }: Part): boolean =>
+  providerMetadata !== undefined && type !== 'source'
+
+const isSilent = (part: Part): boolean =>
+  part.type === 'source' ||
+  (part.type === 'text' && isBlank(part)) ||
+  (part.type === 'reasoning' && isBlank(part) && !isSigned(part))
+
+/** The part as it goes back, by the SDK's own way of writing it. */
+function sentPart(part: Part, isBound: boolean): object[] {
+  const { type, text, file: held, toolCallId, toolName, input, output, error, providerMetadata } = part
+  const own = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
+  const executed = part['providerExecuted'] === true ? { providerExecuted: true } : {}
+  switch (type) {
+    case 'text':
+      return isBlank(part) && (!isBound || (text === '' && !isSigned(part))) ? [] : [{ type, text, ...own }]
+    case 'reasoning':
+      return isBlank(part) && !isSigned(part) ? [] : [{ type, text, ...own }]
+    case 'file':
+    case 'reasoning-file': {
+      const { base64, mediaType } = held as typeof file
+      return [{ type, data: base64, mediaType, ...own }]
+    }
+    case 'custom':
+      return [{ type, kind: part['kind'], ...own }]
+    case 'tool-call':
+      return [{ type, toolCallId, toolName, input, ...executed, ...own }]
+    case 'tool-result':
+      return [{ type, toolCallId, toolName, output: { type: 'text', value: output }, ...own }]
+    case 'tool-error':
+      return [
+        { type: 'tool-result', toolCallId, toolName, output: { type: 'error-json', value: error }, ...own },
+      ]
+    default:
+      return []
+  }
+}
+
+function events(part: Part, id: string, cut: () => number): object[] {
+  const { type, text = '', providerMetadata, citations } = part
+  if (type !== 'text' && type !== 'reasoning') return [part]
+  const atStart = cut() > 3
+  return [
+    { type: `${type}-start`, id, ...(atStart ? { providerMetadata } : {}) },
+    ...pieces(text, cut).map((piece) => ({ type: `${type}-delta`, id, text: piece })),
+    { type: `${type}-end`, id, citations, ...(atStart ? {} : { providerMetadata }) },
+  ]
+}
+
+export const AI_SDK: ReplyWire<Raw> = {
+  reply,
+  read: fromAiSdk,
+  collect: collectAiSdk,
+  write: (messages) => toAiSdk(messages),
+  replyIn: (request) =>
+    ((request as AiSdkMessage[]).find(({ role }) => role === 'assistant')?.content ??
+      []) as readonly unknown[],
+  expected: ({ content }) => {
+    // What says nothing at all is no message.
+    if (content.every(isSilent)) return []
+    const bound = content.findLastIndex(isSigned) + 1
+    return content.flatMap((part, at) => sentPart(part, at < bound))
+  },
+  stream: ({ content, ...step }, cut) => [
+    { type: 'start' },
+    { type: 'start-step', request: {}, warnings: [] },
+    ...content.flatMap((part, at) => events(part, `${at}`, cut)),
+    { type: 'finish-step', ...step },
+    { type: 'finish', finishReason: step.finishReason },
+  ],
+  ends: 2,
+  words: ({ content }) => content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
+  garble: (raw, values, nat) => ({
+    ...raw,
+    content: raw.content.toSpliced(nat % (raw.content.length + 1), 0, ...(values as Part[])),
+  }),
+  allowed: ({ content }) =>
+    content.some((part) => part.type === 'text' && isBlank(part)) ? ['content-nonblank'] : [],
+  occurred: ({ content }) => {
+    const first = content.findIndex(({ type }) => type === 'text')
+    const isOwnCall = (part: Part): boolean => part.type === 'tool-call' && part['providerExecuted'] !== true
+    return [
+      content.some(isOwnCall) ? 'calls' : 'words_only',
+      ...(content.some(isSigned) ? (['signed'] as const) : []),
+      ...(content.some((part) => part['providerExecuted'] === true) ? (['server_tools'] as const) : []),
+      ...(first >= 0 && content.slice(first).some(({ type }) => type === 'reasoning')
+        ? (['thought_between_words'] as const)
+        : []),
+    ]
+  },
+  occurs: ['calls', 'words_only', 'signed', 'thought_between_words', 'server_tools'],
+}
