@@ -118,6 +118,8 @@ const isSilent = (part: Part): boolean =>
   (part.type === 'text' && isBlank(part)) ||
   (part.type === 'reasoning' && isBlank(part) && !isSigned(part))
 
+const isOwnCall = (part: Part): boolean => part.type === 'tool-call' && part['providerExecuted'] !== true
+
 /** The part as it goes back, by the SDK's own way of writing it. */
 function sentPart(part: Part, isBound: boolean): object[] {
   const { type, text, file: held, toolCallId, toolName, input, output, error, providerMetadata } = part
@@ -190,7 +192,6 @@ export const AI_SDK: ReplyWire<Raw> = {
     content.some((part) => part.type === 'text' && isBlank(part)) ? ['content-nonblank'] : [],
   occurred: ({ content }) => {
     const first = content.findIndex(({ type }) => type === 'text')
-    const isOwnCall = (part: Part): boolean => part.type === 'tool-call' && part['providerExecuted'] !== true
     return [
       content.some(isOwnCall) ? 'calls' : 'words_only',
       ...(content.some(isSigned) ? (['signed'] as const) : []),

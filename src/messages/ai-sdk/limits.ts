@@ -37,8 +37,8 @@ export const LIMITS: Limits = {
 }
 
 /**
- * What a provider has added to a part for itself; null where it has not. It is bound to the reply as it came, as much as
- * a signature is: an id of an item is refused without the reasoning that it was made with.
+ * What a provider has added to a part for itself; null where it has not. It is bound to the reply as it came, as much
+ * as a signature is: an id of an item is refused without the reasoning that it was made with.
  */
 export function optionsOf({ kind, more }: FieldRef): JsonObject | null {
   const options = sentMore(more, LIMITS.more[kind])?.['providerOptions']

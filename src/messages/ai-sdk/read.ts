@@ -128,7 +128,7 @@ function aboutCalls(content: readonly Found[]): AboutCalls {
   return { results, denied }
 }
 
-/** Whether a part is the result of a call that the SDK has executed, and the last word of it. */
+/** Whether a part is the result of a call that the SDK has executed, and no preliminary one. */
 const isOwnResult = (part: Found): boolean =>
   (part['type'] === 'tool-result' || part['type'] === 'tool-error') &&
   part['providerExecuted'] !== true &&
