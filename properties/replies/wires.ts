@@ -52,7 +52,7 @@ const wire = <Raw extends object>(of: ReplyWire<Raw>): ReplyWire => of as unknow
 
 export const REPLY_WIRES = {
   'Anthropic Messages': wire(ANTHROPIC),
-  'the AI SDK': wire(AI_SDK),
+  'AI SDK': wire(AI_SDK),
   Gemini: wire(GOOGLE),
   'OpenAI Chat Completions': wire(OPENAI_CHAT),
   'OpenAI Responses': wire(OPENAI_RESPONSES),

@@ -2,9 +2,11 @@
 
 import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages'
 import type { ContentBlock } from '@anthropic-ai/sdk/resources/messages'
+import type { ContentPart, ToolSet } from 'ai'
 import type { ChatCompletionMessage, ChatCompletionMessageToolCall } from 'openai/resources/chat/completions'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 import { expect, it } from 'vitest'
+import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/kinds.ts'
 import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/kinds.ts'
 import { isReturnable, type Kinds, replyPlaceholder } from '../../src/messages/kinds.ts'
 import { type KINDS as CHAT } from '../../src/messages/openai-chat/kinds.ts'
@@ -13,15 +15,17 @@ import { KINDS as RESPONSES } from '../../src/messages/openai-responses/kinds.ts
 /** An error here names the kinds that a new version of a package has brought: give each its row in `kinds.ts`. */
 const missing: {
   readonly anthropic: Exclude<ContentBlock['type'] | BetaContentBlock['type'], keyof typeof ANTHROPIC>[]
+  readonly aiSdk: Exclude<ContentPart<ToolSet>['type'], keyof typeof AI_SDK>[]
   readonly chat: Exclude<keyof ChatCompletionMessage, 'role' | keyof typeof CHAT>[]
   readonly calls: Exclude<ChatCompletionMessageToolCall['type'], 'function' | 'custom'>[]
   readonly responses: Exclude<ResponseOutputItem['type'], keyof typeof RESPONSES>[]
-} = { anthropic: [] satisfies never[], chat: [], calls: [], responses: [] }
+} = { anthropic: [] satisfies never[], aiSdk: [], chat: [], calls: [], responses: [] }
 
 type None<Kinds extends never> = Kinds
 
 export type NoneIsMissing = None<
   | (typeof missing)['anthropic'][number]
+  | (typeof missing)['aiSdk'][number]
   | (typeof missing)['chat'][number]
   | (typeof missing)['calls'][number]
   | (typeof missing)['responses'][number]
@@ -29,6 +33,7 @@ export type NoneIsMissing = None<
 
 const TABLES: readonly [string, Kinds][] = [
   ['anthropic', ANTHROPIC],
+  ['ai-sdk', AI_SDK],
   ['openai-responses', RESPONSES],
 ]
 
