@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   context: ['event', 'log', 'view', 'state', 'messages', 'store'],
   store: ['event'],
   conversation: ['event', 'log', 'view', 'state', 'messages', 'store'],
+  steps: ['event', 'log', 'state', 'messages', 'conversation'],
   testing: ['event', 'log', 'view', 'state', 'messages', 'store'],
   service: ['event', 'log', 'view', 'state', 'messages', 'context', 'store', 'conversation'],
   cli: [],

@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'invalid_event'
   | 'unknown_call'
   | 'already_running'
+  | 'context_too_long'
   | 'closed'
   | 'store_busy'
   | 'store_full'

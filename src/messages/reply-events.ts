@@ -306,7 +306,8 @@ function actionOf({ name, arguments: given }: NeutralToolCall, { tools }: ReadOp
   return { ...readArguments(given), kind }
 }
 
-const actionKind = (name: string): string =>
+/** The kind of a tool's actions, made from its name: `file_editor` gives `FileEditorAction`. */
+export const actionKind = (name: string): string =>
   `${name
     .split(/[^a-zA-Z0-9]+/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))

@@ -110,7 +110,8 @@ export function endingOf(
  * error.
  */
 export function failureOf(run: RunContext, state: State, error: unknown): Event[] {
-  const [code, detail] = error instanceof Error ? [error.name, error.message] : ['Error', String(error)]
+  const [name, detail] = error instanceof Error ? [error.name, error.message] : ['Error', String(error)]
+  const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : name
   return [
     ...lostAnswers(state, unsettled(run, state), unstarted(run)),
     { kind: 'ConversationErrorEvent', source: 'environment', code: code || 'Error', detail },

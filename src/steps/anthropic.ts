@@ -1,0 +1,58 @@
+/** The step that asks Anthropic Messages. */
+
+import type { Step } from '../conversation/run/step.ts'
+import { collectAnthropic } from '../messages/anthropic/collect.ts'
+import { type AnthropicReply, fromAnthropic } from '../messages/anthropic/read.ts'
+import { toAnthropic } from '../messages/anthropic/write.ts'
+import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+
+/** What is asked: a client of the `@anthropic-ai/sdk` package, or anything of that shape. */
+export interface AnthropicClient {
+  readonly messages: {
+    create(params: never, options?: { readonly signal?: AbortSignal }): PromiseLike<unknown>
+  }
+}
+
+/** Any other field is given to the request as it is (`thinking`, `cache_control`, `temperature` …). */
+export interface AnthropicStepOptions extends StepOptions {
+  readonly client: AnthropicClient
+  readonly model: string
+  readonly max_tokens: number
+  readonly [field: string]: unknown
+}
+
+/**
+ * A step that asks Anthropic Messages, and executes the calls of its replies.
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
+ * @example
+ * const step = anthropicStep({ client: new Anthropic(), model: 'claude-sonnet-4-5', max_tokens: 4096, tools: [add] })
+ * await conversation.run(step)
+ */
+export function anthropicStep(options: AnthropicStepOptions): Step {
+  const { client, tools: given, system: _, stream = true, write: __, ...rest } = options
+  const sorted = sortTools(given)
+  const tools = [
+    ...sorted.described.map(({ name, description, parameters }) => ({
+      name,
+      description,
+      input_schema: parameters,
+    })),
+    ...sorted.given,
+  ]
+  return stepOf(
+    {
+      tools,
+      write: (messages, writing) => ({
+        ...rest,
+        ...(tools.length === 0 ? {} : { tools }),
+        ...toAnthropic(messages, writing),
+        stream,
+      }),
+      send: (request, signal) => client.messages.create(request as never, { signal }),
+      read: (reply, reading) => fromAnthropic(reply as AnthropicReply, reading),
+      collect: collectAnthropic,
+    },
+    sorted,
+    options,
+  )
+}

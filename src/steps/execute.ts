@@ -1,0 +1,138 @@
+/** Executes the calls that a run has let through: all at the same time, each to a result. */
+
+import { decodeEvent } from '../event/decode.ts'
+import { quote } from '../event/quote.ts'
+import type { Content, JsonObject, Observation } from '../event/shapes.ts'
+import type { ActionEvent, AgentErrorEvent, ObservationEvent } from '../event/types.ts'
+import type { EventEntry } from '../log/entry.ts'
+import { readArguments } from '../messages/arguments.ts'
+import { isStandardSchema, type SchemaIssue } from './standard-schema.ts'
+import { type StepTool, TOOL_OBSERVATION, type ToolOutput } from './tool.ts'
+
+type Call = EventEntry<ActionEvent>
+type Result = AgentErrorEvent | ObservationEvent
+
+/**
+ * The results of calls, each as soon as it is there, so that a crash or an interrupt costs no result that was there
+ * before. Never throws: what a tool throws is its result. O(calls) beside what the tools do.
+ */
+export async function* executeCalls(
+  calls: readonly Call[],
+  tools: ReadonlyMap<string, StepTool>,
+  signal: AbortSignal,
+): AsyncGenerator<Result, void, undefined> {
+  const waiting = new Map(
+    calls.map((call) => [call, resultOf(call, tools, signal).then((result) => ({ call, result }))] as const),
+  )
+  while (waiting.size > 0) {
+    // Each round waits for whichever is first.
+    // oxlint-disable-next-line no-await-in-loop
+    const { call, result } = await Promise.race(waiting.values())
+    waiting.delete(call)
+    yield result
+  }
+}
+
+/** Never rejects. */
+async function resultOf(
+  { id, event }: Call,
+  tools: ReadonlyMap<string, StepTool>,
+  signal: AbortSignal,
+): Promise<Result> {
+  const tool = tools.get(event.tool_name)
+  if (tool === undefined) return notExecuted(event, `there is no tool ${quote(event.tool_name)}`)
+  try {
+    const checked = await check(tool, argumentsOf(event))
+    if ('issues' in checked) return notExecuted(event, checked.issues)
+    const context = { signal, call: { ...event, id } }
+    return kept(id, event, observationOf(await tool.execute(checked.args, context)))
+  } catch (error) {
+    return kept(id, event, failure(wordsOf(error)))
+  }
+}
+
+/**
+ * What hooks, policies and users were shown of a call is what is executed. An argument that is called `kind` is in the
+ * text of the call alone.
+ */
+function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
+  const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
+  const given = readArguments(tool_call.arguments) ?? {}
+  return Object.hasOwn(given, 'kind') ? { ...args, kind: given['kind'] ?? null } : args
+}
+
+/** The arguments as the schema gives them back, or what is wrong with them in words for the model. */
+async function check(
+  { parameters }: StepTool,
+  args: JsonObject,
+): Promise<{ readonly args: JsonObject } | { readonly issues: string }> {
+  if (!isStandardSchema(parameters)) return { args }
+  const result = await parameters['~standard'].validate(args)
+  if (result.issues === undefined) return { args: result.value as JsonObject }
+  return { issues: `its arguments do not fit. ${result.issues.map(sentenceOf).join(' ')}` }
+}
+
+function sentenceOf({ message, path = [] }: SchemaIssue): string {
+  const keys = path.map((key) => String(typeof key === 'object' ? key.key : key))
+  return `${keys.length === 0 ? '' : `${keys.join('.')}: `}${message}${/[.!?]$/.test(message) ? '' : '.'}`
+}
+
+const endsOf = ({ tool_name, tool_call_id }: ActionEvent) =>
+  ({ source: 'environment', tool_name, tool_call_id }) as const
+
+const notExecuted = (event: ActionEvent, why: string): AgentErrorEvent => ({
+  kind: 'AgentErrorEvent',
+  ...endsOf(event),
+  error: `The call was not executed: ${why}${why.endsWith('.') ? '' : '.'}`,
+})
+
+/** The result as the log takes it; one that it cannot keep is told of in its place, since the tool was executed. */
+function kept(action_id: string, event: ActionEvent, observation: Observation): Result {
+  const result: ObservationEvent = {
+    kind: 'ObservationEvent',
+    ...endsOf(event),
+    action_id,
+    observation,
+  }
+  const decoded = decodeEvent(result)
+  if (decoded.ok) return result
+  const why = decoded.issues.map(({ msg }) => msg).join(' ')
+  return {
+    ...result,
+    observation: failure(`The tool was executed; what it gave back cannot be kept. ${why}`),
+  }
+}
+
+const failure = (text: string): Observation => ({ ...observationOf(text), is_error: true })
+
+/** What a tool gave back as an observation. @throws for what is no JSON. */
+function observationOf(output: ToolOutput): Observation {
+  if (isObservation(output)) return output
+  if (Array.isArray(output) && output.every(isPart))
+    return { kind: TOOL_OBSERVATION, content: output as readonly Content[] }
+  const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
+  return { kind: TOOL_OBSERVATION, content: text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }] }
+}
+
+/** Whether an object is an observation, and not JSON that happens to have a kind. */
+const isObservation = (output: unknown): output is Observation => {
+  if (typeof output !== 'object' || output === null) return false
+  const { kind, content } = output as { readonly kind?: unknown; readonly content?: unknown }
+  return typeof kind === 'string' && Array.isArray(content)
+}
+
+/** Whether an element of a list is a part of content, and the list not just any JSON. */
+const isPart = (part: unknown): boolean =>
+  typeof part === 'object' &&
+  part !== null &&
+  ('text' in part || 'image_urls' in part || ('type' in part && typeof part.type === 'string'))
+
+/** Whatever a tool has thrown, in words. Never throws. */
+function wordsOf(error: unknown): string {
+  try {
+    const words = error instanceof Error ? error.message || error.name : String(error)
+    return words.toWellFormed() || 'The tool failed.'
+  } catch {
+    return 'The tool failed.'
+  }
+}

@@ -1,0 +1,65 @@
+/** The step that asks Google's Gemini. */
+
+import type { Step } from '../conversation/run/step.ts'
+import { collectGoogle } from '../messages/google/collect.ts'
+import { fromGoogle, type GoogleReply } from '../messages/google/read.ts'
+import { toGoogle } from '../messages/google/write.ts'
+import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+
+/** What is asked: a client of the `@google/genai` package, or anything of that shape. */
+export interface GoogleClient {
+  readonly models: {
+    generateContent(params: never): PromiseLike<unknown>
+    generateContentStream(params: never): PromiseLike<unknown>
+  }
+}
+
+/** Any other field is given to the request as it is. */
+export interface GoogleStepOptions extends StepOptions {
+  readonly client: GoogleClient
+  readonly model: string
+  /** What the package takes there, as `thinkingConfig`; tools and the system prompt are added. */
+  readonly config?: object
+  readonly [field: string]: unknown
+}
+
+/**
+ * A step that asks Gemini, and executes the calls of its replies.
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
+ * @example
+ * const step = googleStep({ client: new GoogleGenAI({}), model: 'gemini-3-pro', tools: [add] })
+ * await conversation.run(step)
+ */
+export function googleStep(options: GoogleStepOptions): Step {
+  const { client, tools: given, system: _, stream = true, write: __, config = {}, ...rest } = options
+  const { models } = client
+  const sorted = sortTools(given)
+  const functionDeclarations = sorted.described.map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parametersJsonSchema: parameters,
+  }))
+  const tools = [...(functionDeclarations.length === 0 ? [] : [{ functionDeclarations }]), ...sorted.given]
+  return stepOf(
+    {
+      tools,
+      write: (messages, writing) => {
+        const { contents, ...front } = toGoogle(messages, writing)
+        return {
+          ...rest,
+          contents,
+          config: { ...config, ...front, ...(tools.length === 0 ? {} : { tools }) },
+        }
+      },
+      send: (request, signal) => {
+        const { config: asked } = request as { readonly config: object }
+        const params = { ...request, config: { ...asked, abortSignal: signal } } as never
+        return stream ? models.generateContentStream(params) : models.generateContent(params)
+      },
+      read: (reply, reading) => fromGoogle(reply as GoogleReply, reading),
+      collect: collectGoogle,
+    },
+    sorted,
+    options,
+  )
+}

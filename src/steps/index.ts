@@ -1,0 +1,13 @@
+/** The entry `colloquy/steps`: steps that ask a model through the client of its provider, and execute tools. */
+
+export { type AnthropicClient, anthropicStep, type AnthropicStepOptions } from './anthropic.ts'
+export { type GoogleClient, googleStep, type GoogleStepOptions } from './google.ts'
+export { type OpenAIChatClient, openaiChatStep, type OpenAIChatStepOptions } from './openai-chat.ts'
+export {
+  type OpenAIResponsesClient,
+  openaiResponsesStep,
+  type OpenAIResponsesStepOptions,
+} from './openai-responses.ts'
+export type { SchemaIssue, SchemaResult, StandardSchema } from './standard-schema.ts'
+export type { StepOptions } from './step-of.ts'
+export { type ProviderTool, type StepTool, tool, type ToolContext, type ToolOutput } from './tool.ts'

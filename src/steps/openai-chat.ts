@@ -1,0 +1,57 @@
+/** The step that asks OpenAI Chat Completions, or any server that speaks its grammar. */
+
+import type { Step } from '../conversation/run/step.ts'
+import { collectOpenAIChat } from '../messages/openai-chat/collect.ts'
+import { type ChatReply, fromOpenAIChat } from '../messages/openai-chat/read.ts'
+import { toOpenAIChat } from '../messages/openai-chat/write.ts'
+import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+
+/** What is asked: a client of the `openai` package, or anything of that shape. */
+export interface OpenAIChatClient {
+  readonly chat: {
+    readonly completions: {
+      create(params: never, options?: { readonly signal?: AbortSignal }): PromiseLike<unknown>
+    }
+  }
+}
+
+/** Any other field is given to the request as it is (`reasoning_effort`, `temperature`, `stream_options` …). */
+export interface OpenAIChatStepOptions extends StepOptions {
+  readonly client: OpenAIChatClient
+  readonly model: string
+  readonly [field: string]: unknown
+}
+
+/**
+ * A step that asks OpenAI Chat Completions, and executes the calls of its replies. Streamed replies are asked for with
+ * what they take (`stream_options`).
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
+ * @example
+ * const step = openaiChatStep({ client: new OpenAI(), model: 'gpt-5.1', tools: [add] })
+ * await conversation.run(step)
+ */
+export function openaiChatStep(options: OpenAIChatStepOptions): Step {
+  const { client, tools: given, system: _, stream = true, write: __, ...rest } = options
+  const sorted = sortTools(given)
+  const tools = [
+    ...sorted.described.map((described) => ({ type: 'function', function: described })),
+    ...sorted.given,
+  ]
+  return stepOf(
+    {
+      tools,
+      write: (messages, writing) => ({
+        ...(stream ? { stream_options: { include_usage: true } } : {}),
+        ...rest,
+        ...(tools.length === 0 ? {} : { tools }),
+        messages: toOpenAIChat(messages, writing),
+        stream,
+      }),
+      send: (request, signal) => client.chat.completions.create(request as never, { signal }),
+      read: (reply, reading) => fromOpenAIChat(reply as ChatReply, reading),
+      collect: collectOpenAIChat,
+    },
+    sorted,
+    options,
+  )
+}

@@ -1,0 +1,58 @@
+/** The step that asks OpenAI Responses. */
+
+import type { Step } from '../conversation/run/step.ts'
+import { collectOpenAIResponses } from '../messages/openai-responses/collect.ts'
+import { fromOpenAIResponses, type ResponsesReply } from '../messages/openai-responses/read.ts'
+import { toOpenAIResponses } from '../messages/openai-responses/write.ts'
+import { sortTools, type StepOptions, stepOf } from './step-of.ts'
+
+/** What is asked: a client of the `openai` package, or anything of that shape. */
+export interface OpenAIResponsesClient {
+  readonly responses: {
+    create(params: never, options?: { readonly signal?: AbortSignal }): PromiseLike<unknown>
+  }
+}
+
+/** Any other field is given to the request as it is (`reasoning`, `text`, `include` …). */
+export interface OpenAIResponsesStepOptions extends StepOptions {
+  readonly client: OpenAIResponsesClient
+  readonly model: string
+  readonly [field: string]: unknown
+}
+
+/**
+ * A step that asks OpenAI Responses, and executes the calls of its replies. The log is what is remembered, so that
+ * nothing is stored at the provider (`store: false`), and reasoning comes encrypted, to be sent back
+ * (`include: ['reasoning.encrypted_content']`); a model that does not reason may refuse that: give `include: []`.
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
+ * @example
+ * const step = openaiResponsesStep({ client: new OpenAI(), model: 'gpt-5.1', tools: [add] })
+ * await conversation.run(step)
+ */
+export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
+  const { client, tools: given, system: _, stream = true, write: __, ...rest } = options
+  const sorted = sortTools(given)
+  const tools = [
+    // Strict schemas are another dialect, in which no argument is optional.
+    ...sorted.described.map((described) => ({ type: 'function', ...described, strict: false })),
+    ...sorted.given,
+  ]
+  return stepOf(
+    {
+      tools,
+      write: (messages, writing) => ({
+        store: false,
+        include: ['reasoning.encrypted_content'],
+        ...rest,
+        ...(tools.length === 0 ? {} : { tools }),
+        ...toOpenAIResponses(messages, writing),
+        stream,
+      }),
+      send: (request, signal) => client.responses.create(request as never, { signal }),
+      read: (reply, reading) => fromOpenAIResponses(reply as ResponsesReply, reading),
+      collect: collectOpenAIResponses,
+    },
+    sorted,
+    options,
+  )
+}

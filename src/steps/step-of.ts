@@ -1,0 +1,124 @@
+/** What the steps of all providers have in common: execute what may be executed, else ask the model and read its reply. */
+
+import type { SystemPromptEvent } from '../event/types.ts'
+import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
+import type { ReplyCollector } from '../messages/collector.ts'
+import type { NeutralMessage } from '../messages/message.ts'
+import { toMessages } from '../messages/neutral.ts'
+import type { WriteOptions } from '../messages/prefix.ts'
+import type { ReadOptions, Reply } from '../messages/reply-events.ts'
+import { reduce } from '../state/reduce.ts'
+import type { State } from '../state/state.ts'
+import { executeCalls } from './execute.ts'
+import { tooLong } from './too-long.ts'
+import {
+  definitionOf,
+  describeTool,
+  isStepTool,
+  type ProviderTool,
+  type StepTool,
+  type ToolDescription,
+} from './tool.ts'
+
+/** What every step takes, whichever provider is asked. */
+export interface StepOptions {
+  /** What can be executed, and what the provider executes itself. Default: none. */
+  readonly tools?: readonly (StepTool | ProviderTool)[]
+  /**
+   * The system prompt of a conversation whose log has none; it is appended when the model is first asked. A prompt that
+   * the log has is the one that is sent.
+   */
+  readonly system?: string
+  /** Whether the reply is streamed to live readers. What is streamed is kept when a user stops it. Default: yes. */
+  readonly stream?: boolean
+  /** What is sent of a state. Default: `toMessages`; give one that masks old results, or appends system prompts. */
+  readonly write?: (state: State) => readonly NeutralMessage[]
+}
+
+/** How one provider is asked and read. */
+export interface Provider {
+  /** The tool list of the request. */
+  readonly tools: readonly object[]
+  /** The request, as one of the writers begins it. */
+  readonly write: (messages: readonly NeutralMessage[], options: WriteOptions) => object
+  /** A whole reply, or the events of one. */
+  readonly send: (request: object, signal: AbortSignal) => PromiseLike<unknown>
+  readonly read: (reply: object, options: ReadOptions) => Reply
+  readonly collect: (options: ReadOptions) => ReplyCollector
+}
+
+/** The tools of a step, told apart. */
+export interface SortedTools {
+  /** As they are described to the model, in the order in which they were given. */
+  readonly described: readonly ToolDescription[]
+  /** Those of the provider, as they were given. */
+  readonly given: readonly ProviderTool[]
+  readonly known: ReadonlyMap<string, StepTool>
+}
+
+/** @throws ColloquyError `invalid_argument` for a tool that cannot be described. */
+export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): SortedTools {
+  const own = tools.filter(isStepTool)
+  return {
+    described: own.map(describeTool),
+    given: tools.filter((tool): tool is ProviderTool => !isStepTool(tool)),
+    known: new Map(own.map((tool) => [tool.name, tool])),
+  }
+}
+
+/** The step of a provider. */
+export function stepOf(
+  provider: Provider,
+  { described, known }: SortedTools,
+  { system, write = toMessages }: StepOptions,
+): Step {
+  const names = described.map(({ name }) => ({ name }))
+  const prompt: SystemPromptEvent | null =
+    system === undefined
+      ? null
+      : {
+          kind: 'SystemPromptEvent',
+          source: 'agent',
+          system_prompt: { type: 'text', text: system },
+          tools: described.map(definitionOf),
+        }
+  return async function* (input): AsyncGenerator<Yielded, void, undefined> {
+    const { approved, signal, onPrefix } = input
+    if (approved.length > 0) return yield* executeCalls(approved, known, signal)
+    let { state } = input
+    if (prompt !== null && state.branch.systemPrompt === null) {
+      yield prompt
+      state = reduce(state, prompt)
+    }
+    const { tools } = provider
+    const request = provider.write(write(state), { onPrefix, ...(tools.length === 0 ? {} : { tools }) })
+    yield await ask(provider, request, { request, tools: names }, input)
+  }
+}
+
+/** Sends a request and reads what comes back, piece by piece where it comes so. */
+async function ask(
+  { send, read, collect }: Provider,
+  request: object,
+  options: ReadOptions,
+  { signal, publish }: StepInput,
+): Promise<Reply> {
+  try {
+    const reply = await send(request, signal)
+    if (!isStream(reply)) return read(reply as object, options)
+    const collector = collect(options)
+    for await (const event of reply) {
+      // A client that does not listen to the signal goes on; no reader waits for it.
+      if (signal.aborted) break
+      for (const delta of collector.push(event)) publish(delta)
+      const error = tooLong(event)
+      if (error !== null) throw error
+    }
+    return collector.end()
+  } catch (error) {
+    throw tooLong(error) ?? error
+  }
+}
+
+const isStream = (reply: unknown): reply is AsyncIterable<object> =>
+  typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply

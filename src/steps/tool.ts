@@ -1,0 +1,116 @@
+/** What a tool is: described to the model, checked before it is executed, executed. */
+
+import type { Content, JsonObject, Observation, ToolDefinition } from '../event/shapes.ts'
+import { ColloquyError } from '../event/errors.ts'
+import type { ActionEvent } from '../event/types.ts'
+import { actionKind } from '../messages/reply-events.ts'
+import { isStandardSchema, type StandardSchema } from './standard-schema.ts'
+
+/** What a tool is told beside its arguments. */
+export interface ToolContext {
+  /** Aborted when the run is interrupted: nothing waits for the tool any longer, and its result is not kept. */
+  readonly signal: AbortSignal
+  /** The call; its id is the same when a repeatable tool is executed again. */
+  readonly call: ActionEvent & { readonly id: string }
+}
+
+/**
+ * What a tool gives back: a text, parts of content, or an observation (`kind` and `content`), which says itself whether
+ * it is an error (`is_error`) and may have fields of its own. Anything else is given to the model as JSON.
+ */
+export type ToolOutput =
+  | string
+  | readonly Content[]
+  | Observation
+  | JsonObject
+  | number
+  | boolean
+  | null
+  | void
+
+/** A tool that a step can execute. */
+export interface StepTool {
+  readonly name: string
+  /** For the model: what it does, and when it is wanted. */
+  readonly description: string
+  /**
+   * A Standard Schema, against which the arguments are checked before the tool is executed, or JSON Schema, which is
+   * given to the model and not checked.
+   */
+  readonly parameters: StandardSchema | JsonObject
+  /**
+   * Executes a call, at the same time as the other calls of the reply. What it throws is an error result, in the words
+   * of the error.
+   */
+  execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
+  /**
+   * Whether it may be executed again where a crash cut it off, since doing it twice does no harm. Default: no, and the
+   * model is told that it is not known whether the call took effect.
+   */
+  readonly repeatable?: boolean
+}
+
+/** A tool that the provider executes itself, as the provider describes it; it is passed on as it is. */
+export interface ProviderTool {
+  readonly execute?: never
+  readonly [field: string]: unknown
+}
+
+/**
+ * A tool whose `execute` gets the type that its schema checks. Does nothing at run time.
+ * @example
+ * const add = tool({
+ *   name: 'add',
+ *   description: 'Adds two numbers.',
+ *   parameters: z.object({ a: z.number(), b: z.number() }),
+ *   execute: ({ a, b }) => String(a + b),
+ * })
+ */
+export const tool = <Output>(
+  definition: Omit<StepTool, 'parameters' | 'execute'> & {
+    readonly parameters: StandardSchema<Output>
+    readonly execute: (args: Output, context: ToolContext) => ToolOutput | PromiseLike<ToolOutput>
+  },
+): StepTool => definition as unknown as StepTool
+
+/** A tool as it is described to a model. */
+export interface ToolDescription {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema. */
+  readonly parameters: JsonObject
+}
+
+/** Whether it is one that a step executes. */
+export const isStepTool = (given: StepTool | ProviderTool): given is StepTool =>
+  typeof given.execute === 'function'
+
+/**
+ * How a tool is described to a model. @throws ColloquyError `invalid_argument` for a schema that has no JSON Schema
+ * side, and what a library throws that cannot describe its schema.
+ */
+export function describeTool({ name, description, parameters }: StepTool): ToolDescription {
+  if (!isStandardSchema(parameters)) return { name, description, parameters: parameters as JsonObject }
+  const side = parameters['~standard'].jsonSchema
+  if (side === undefined) {
+    throw new ColloquyError(
+      'invalid_argument',
+      `The parameters of ${name} cannot be described to a model: the schema has no JSON Schema. Take a version of its library that keeps to Standard JSON Schema, or give JSON Schema.`,
+      { name },
+    )
+  }
+  // Some providers refuse the field that names the dialect.
+  const { $schema: _, ...schema } = side.input({ target: 'draft-2020-12' }) as JsonObject
+  return { name, description, parameters: schema }
+}
+
+/** How a tool stands in the log. */
+export const definitionOf = ({ name, description }: ToolDescription): ToolDefinition => ({
+  title: name,
+  description,
+  action_type: actionKind(name),
+  observation_type: TOOL_OBSERVATION,
+})
+
+/** The kind of the observations that are made of what a tool gives back. */
+export const TOOL_OBSERVATION = 'ToolObservation'

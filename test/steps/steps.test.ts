@@ -1,0 +1,135 @@
+/**
+ * A step asks a model through its provider's client, executes the calls of its reply, and asks again: in each grammar,
+ * whole and streamed.
+ */
+
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { usageTotals } from '../../src/context/usage.ts'
+import { replyOf } from '../../src/event/reply.ts'
+import { type StepTool, tool } from '../../src/steps/index.ts'
+import { begin, branch, names } from '../conversation/agent.ts'
+import { scripted, STEP_WIRES, streamed } from './wires.ts'
+
+const add = tool({
+  name: 'add',
+  description: 'Adds two numbers.',
+  parameters: z.object({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }) => String(a + b),
+})
+const list: StepTool = {
+  name: 'list',
+  description: 'Lists a directory.',
+  parameters: { type: 'object', properties: { path: { type: 'string' } } },
+  execute: async ({ path }) => [{ type: 'text', text: `${String(path)}/a.txt` }],
+}
+const CALLS = [
+  { id: 'c1', name: 'add', args: '{"a":1,"b":2}' },
+  { id: 'c2', name: 'list', args: '{"path":"src"}' },
+]
+
+describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
+  it.each([true, false])('an agent with two tools (streamed: %s)', async (stream) => {
+    const conversation = await begin('What is 1 + 2, and what is in src?')
+    const { step, asked } = scripted(
+      wire,
+      [{ text: 'Let me see.', calls: CALLS }, { text: '3, and a.txt.' }],
+      {
+        tools: [add, list],
+        system: 'Be brief.',
+        stream,
+      },
+    )
+    const deltas: string[] = []
+    const read = async (): Promise<void> => {
+      for await (const item of conversation.subscribe({ after: -1 })) {
+        if (item.type === 'delta') deltas.push(JSON.stringify(item.event))
+        if (item.type === 'event' && item.status === 'finished') return
+      }
+    }
+    const reading = read()
+    expect(await conversation.run(step)).toEqual({ status: 'finished', iterations: 2 })
+    await reading
+    expect(deltas.length).toBe(stream ? 4 : 0)
+    const events = (await branch(conversation)).filter(({ kind }) => kind !== 'ConversationStateUpdateEvent')
+    expect(names(events)).toEqual([
+      'MessageEvent of user',
+      'SystemPromptEvent of agent',
+      'ActionEvent of agent',
+      'ActionEvent of agent',
+      'ObservationEvent of environment',
+      'ObservationEvent of environment',
+      'MessageEvent of agent',
+    ])
+    const [first, second] = asked.map((request) => JSON.stringify(request))
+    for (const said of ['Be brief.', 'Adds two numbers.', 'Lists a directory.'])
+      for (const request of [first, second]) expect(request).toContain(said)
+    expect(first).not.toContain('src/a.txt')
+    expect(second).toContain('src/a.txt')
+    expect(usageTotals(await conversation.state())).toMatchObject({
+      prompt_tokens: 20,
+      completion_tokens: 10,
+    })
+    await conversation.sendMessage('Thanks.')
+    await conversation.run(step)
+    expect(names(await branch(conversation)).filter((each) => each.startsWith('SystemPrompt'))).toHaveLength(
+      1,
+    )
+    expect(asked).toHaveLength(3)
+  })
+
+  it('what a user stopped is kept as far as it was streamed, and the client is told to stop', async () => {
+    const conversation = await begin('Tell me all.')
+    const heard: AbortSignal[] = []
+    const { step } = scripted(wire, [
+      async (signal) => {
+        heard.push(signal)
+        return (async function* () {
+          yield* streamed(wire.stream({ text: 'Once upon' }, 1).slice(0, -1))
+          await conversation.interrupt()
+          yield* streamed(wire.stream({ text: 'unheard' }, 1))
+        })()
+      },
+    ])
+    expect((await conversation.run(step)).status).toBe('paused')
+    expect(heard[0]?.aborted).toBe(true)
+    const last = (await branch(conversation)).at(-1)
+    expect(JSON.stringify(last)).toContain('"Once upon"')
+    expect(JSON.stringify(last)).not.toContain('unheard')
+    expect(last === undefined ? null : replyOf(last)?.interrupted).toBe(true)
+  })
+
+  it('a reply that is too long for the model ends the run with an error that says so', async () => {
+    const conversation = await begin('Long.')
+    const { step } = scripted(wire, [wire.tooLong])
+    const { status, error } = await conversation.run(step)
+    expect(status).toBe('error')
+    expect(error).toMatchObject({ code: 'context_too_long' })
+    expect((await conversation.state()).header.error?.code).toBe('ContextTooLong')
+  })
+
+  it('any other failure of the client ends the run with its own error', async () => {
+    const conversation = await begin('Hello.')
+    const broken = Object.assign(new Error('429 Too many tokens, the maximum context length'), {
+      status: 429,
+    })
+    const { step } = scripted(wire, [broken])
+    expect(await conversation.run(step)).toMatchObject({ status: 'error', error: broken })
+  })
+
+  it('what was pending and held by consent is executed once that is given, before the model is asked', async () => {
+    const conversation = await begin('What is 1 + 2?')
+    await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+    const { step, asked } = scripted(wire, [{ calls: CALLS }], { tools: [add, list] })
+    expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+    expect(asked).toHaveLength(1)
+    const ids = (await branch(conversation)).flatMap(({ kind, id = '' }) =>
+      kind === 'ActionEvent' ? [id] : [],
+    )
+    await conversation.approve(ids.slice(0, 1))
+    await conversation.reject(ids.slice(1), 'Not that one.')
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(JSON.stringify(asked[1])).toContain('Not that one.')
+    expect(JSON.stringify(asked[1])).not.toContain('src/a.txt')
+  })
+})

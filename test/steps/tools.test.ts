@@ -1,0 +1,200 @@
+/** Tools: what they give, throw and cannot do becomes a result that is true, and is what the model reads. */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import type { Event } from '../../src/event/types.ts'
+import { anthropicStep, type StepTool, tool, type ToolOutput } from '../../src/steps/index.ts'
+import { describeTool } from '../../src/steps/tool.ts'
+import { begin, branch } from '../conversation/agent.ts'
+import { scripted, STEP_WIRES } from './wires.ts'
+
+const made = (execute: StepTool['execute'], more: Partial<StepTool> = {}): StepTool => ({
+  name: 'do',
+  description: 'Does it.',
+  parameters: { type: 'object' },
+  execute,
+  ...more,
+})
+
+/** The result of the first call of a tool with these arguments. */
+async function resultOf(given: StepTool | null, args = '{}', name = 'do'): Promise<Event | undefined> {
+  const conversation = await begin()
+  const { step } = scripted(STEP_WIRES.chat, [{ calls: [{ id: 'c', name, args }] }], {
+    tools: given === null ? [] : [given],
+  })
+  expect((await conversation.run(step)).status).toBe('finished')
+  return (await branch(conversation)).find(
+    ({ kind }) => kind === 'ObservationEvent' || kind === 'AgentErrorEvent',
+  )
+}
+
+const observed = async (given: () => ToolOutput): Promise<unknown> => {
+  const result = await resultOf(made(async () => given()))
+  return result?.kind === 'ObservationEvent' ? result.observation : result
+}
+
+const throwing = (): never => {
+  throw new TypeError('No such file: a.txt')
+}
+
+describe('what a tool gives', () => {
+  it.each<readonly [unknown, unknown]>([
+    ['text', [{ type: 'text', text: 'text' }]],
+    ['', []],
+    [undefined, []],
+    [{ a: [1] }, [{ type: 'text', text: '{"a":[1]}' }]],
+    [7, [{ type: 'text', text: '7' }]],
+    [[{ type: 'text', text: 'a' }, { image_urls: ['data:image/png;base64,AA'] }], undefined],
+    [[1, 2], [{ type: 'text', text: '[1,2]' }]],
+    [{ kind: 'file', path: 'a' }, [{ type: 'text', text: '{"kind":"file","path":"a"}' }]],
+  ])('%j', async (output, content) => {
+    expect(await observed(() => output as ToolOutput)).toEqual({
+      kind: 'ToolObservation',
+      content: content ?? output,
+    })
+  })
+
+  it('an observation is taken as it is', async () => {
+    const observation = { kind: 'FileObservation', content: [{ text: 'no' }], is_error: true, path: 'a' }
+    expect(await observed(() => observation)).toEqual(observation)
+  })
+
+  it('whatever it gives or throws, the call has one result, and the run goes on', async () => {
+    const output = fc.oneof(
+      fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true }),
+      fc.constant(Symbol('s')),
+    )
+    await fc.assert(
+      fc.asyncProperty(output, fc.boolean(), async (value, throws) => {
+        const result = await resultOf(
+          made(async () => {
+            if (throws) throw value
+            return value as ToolOutput
+          }),
+        )
+        expect(result?.kind).toBe('ObservationEvent')
+        if (throws) expect(result).toMatchObject({ observation: { is_error: true } })
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('what it throws is its error, in its own words', async () => {
+    expect(await observed(throwing)).toEqual({
+      kind: 'ToolObservation',
+      content: [{ type: 'text', text: 'No such file: a.txt' }],
+      is_error: true,
+    })
+    const getter = {
+      get kind(): string {
+        throw new Error('no kind')
+      },
+    }
+    expect(await observed(() => getter as unknown as ToolOutput)).toMatchObject({ is_error: true })
+    const cycle: Record<string, unknown> = {}
+    cycle['me'] = cycle
+    expect(await observed(() => cycle as unknown as ToolOutput)).toMatchObject({ is_error: true })
+    const bad = { kind: 'X', content: [{ text: () => 'code' }] }
+    expect(JSON.stringify(await observed(() => bad as unknown as ToolOutput))).toContain('was executed')
+  })
+})
+
+describe('arguments', () => {
+  const schema = z.object({
+    n: z.coerce.number(),
+    name: z.string().default('x'),
+    kind: z.string().optional(),
+  })
+  const given: unknown[] = []
+  const checked = tool({
+    name: 'do',
+    description: '',
+    parameters: schema,
+    execute: (args) => void given.push(args),
+  })
+
+  it('are what the schema makes of them, a `kind` of their own included', async () => {
+    given.length = 0
+    await resultOf(checked, '{"n":"4","kind":"dir"}')
+    expect(given).toEqual([{ n: 4, name: 'x', kind: 'dir' }])
+  })
+
+  it('that do not fit are not executed, and the model reads what is wrong with each', async () => {
+    given.length = 0
+    const result = await resultOf(checked, '{"n":"four","name":5}')
+    expect(given).toEqual([])
+    expect(result).toMatchObject({ kind: 'AgentErrorEvent' })
+    const { error } = result as { readonly error: string }
+    expect(error).toMatch(/^The call was not executed: its arguments do not fit\. n: .*\. name: .*\.$/)
+  })
+
+  it('of JSON Schema are not checked', async () => {
+    const seen: unknown[] = []
+    await resultOf(
+      made((args) => void seen.push(args), { parameters: { required: ['a'] } }),
+      '{"b":1}',
+    )
+    expect(seen).toEqual([{ b: 1 }])
+  })
+
+  it('are described to the model from the schema, without the name of its dialect', () => {
+    expect(describeTool(checked).parameters).toMatchObject({ type: 'object', required: ['n'] })
+    expect(describeTool(checked).parameters).not.toHaveProperty('$schema')
+    const mute = {
+      '~standard': { version: 1 as const, vendor: 'v', validate: (value: unknown) => ({ value }) },
+    }
+    const client = { messages: { create: async () => ({}) } }
+    const options = { client, model: 'm', max_tokens: 1, tools: [made(() => '', { parameters: mute })] }
+    expect(() => anthropicStep(options)).toThrow(/no JSON Schema/)
+  })
+})
+
+describe('execution', () => {
+  it('of a tool that is not there any more is refused in words', async () => {
+    const conversation = await begin()
+    await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+    const calls = [{ id: 'c', name: 'do', args: '{}' }]
+    await conversation.run(scripted(STEP_WIRES.chat, [{ calls }], { tools: [made(() => '')] }).step)
+    const id = (await branch(conversation)).find(({ kind }) => kind === 'ActionEvent')?.id ?? ''
+    await conversation.approve([id])
+    await conversation.run(scripted(STEP_WIRES.chat, []).step)
+    expect(JSON.stringify(await branch(conversation))).toContain('there is no tool \\"do\\"')
+  })
+
+  it('is at the same time, and each result is there when its tool is done', async () => {
+    const conversation = await begin()
+    const waiting = Promise.withResolvers<string>()
+    const tools = [
+      made(() => waiting.promise, { name: 'slow' }),
+      made(async () => 'quick', { name: 'quick' }),
+    ]
+    const calls = ['slow', 'quick'].map((name) => ({ id: name, name, args: '{}' }))
+    const running = conversation.run(scripted(STEP_WIRES.chat, [{ calls }], { tools }).step)
+    for await (const item of conversation.subscribe()) {
+      if (item.type === 'event' && 'kind' in item.fact && item.fact.kind === 'ObservationEvent') break
+    }
+    waiting.resolve('slow')
+    await running
+    const results = (await branch(conversation)).flatMap((event) =>
+      event.kind === 'ObservationEvent' ? [event.tool_name] : [],
+    )
+    expect(results).toEqual(['quick', 'slow'])
+  })
+
+  it('that hangs is left behind by an interrupt, and told of it', async () => {
+    const conversation = await begin()
+    let told: AbortSignal | null = null
+    const hangs = made(async (_, { signal, call }) => {
+      told = signal
+      expect(call.tool_call_id).toBe('c')
+      await conversation.interrupt()
+      return new Promise(() => undefined)
+    })
+    const { step } = scripted(STEP_WIRES.chat, [{ calls: [{ id: 'c', name: 'do', args: '{}' }] }], {
+      tools: [hangs],
+    })
+    expect((await conversation.run(step)).status).toBe('paused')
+    expect(told).toMatchObject({ aborted: true })
+  })
+})

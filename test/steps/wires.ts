@@ -1,0 +1,318 @@
+/**
+ * The wire of each provider: what a model says goes in; out comes a client that says it, whole or streamed, and keeps
+ * what it was asked.
+ */
+
+import type { Step } from '../../src/conversation/run/step.ts'
+import {
+  anthropicStep,
+  googleStep,
+  openaiChatStep,
+  openaiResponsesStep,
+  type StepOptions,
+} from '../../src/steps/index.ts'
+
+/** A call of a tool, its arguments as the text that the model wrote. */
+export interface SaidCall {
+  readonly id: string
+  readonly name: string
+  readonly args: string
+}
+
+/** What a model says when it is asked. */
+export interface Said {
+  readonly text?: string
+  readonly calls?: readonly SaidCall[]
+}
+
+type Raw = Readonly<Record<string, unknown>>
+
+export interface StepWire {
+  readonly name: string
+  /** A reply as the provider gives it. */
+  readonly whole: (said: Said, no: number) => Raw
+  /** The events of its stream. */
+  readonly stream: (said: Said, no: number) => readonly Raw[]
+  /** The step over a function that is given each request, and gives a reply or its stream. */
+  readonly step: (
+    create: (request: Raw, signal: AbortSignal) => Promise<unknown>,
+    options: StepOptions,
+  ) => Step
+  /** The error with which the provider's client says that a request is too long. */
+  readonly tooLong: object
+}
+
+const failed = (message: string, fields: object): Error => Object.assign(new Error(message), fields)
+
+/** A text in two pieces. */
+const halves = (text: string): readonly string[] => {
+  const middle = Math.ceil(text.length / 2)
+  return [text.slice(0, middle), text.slice(middle)].filter((piece) => piece !== '')
+}
+
+const anthropic: StepWire = {
+  name: 'Anthropic Messages',
+  whole: ({ text, calls = [] }, no) => ({
+    id: `msg_${no}`,
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [
+      ...(text === undefined ? [] : [{ type: 'text', text }]),
+      ...calls.map(({ id, name, args }) => ({ type: 'tool_use', id, name, input: JSON.parse(args) })),
+    ],
+    stop_reason: calls.length > 0 ? 'tool_use' : 'end_turn',
+    usage: { input_tokens: 10, output_tokens: 5 },
+  }),
+  stream: ({ text, calls = [] }, no) => [
+    {
+      type: 'message_start',
+      message: {
+        id: `msg_${no}`,
+        type: 'message',
+        role: 'assistant',
+        model: 'm',
+        content: [],
+        stop_reason: null,
+        usage: { input_tokens: 10, output_tokens: 1 },
+      },
+    },
+    ...(text === undefined ? [] : [text]).flatMap((words, index) => [
+      { type: 'content_block_start', index, content_block: { type: 'text', text: '' } },
+      ...halves(words).map((piece) => ({
+        type: 'content_block_delta',
+        index,
+        delta: { type: 'text_delta', text: piece },
+      })),
+      { type: 'content_block_stop', index },
+    ]),
+    ...calls.flatMap(({ id, name, args }, at) => {
+      const index = at + (text === undefined ? 0 : 1)
+      return [
+        { type: 'content_block_start', index, content_block: { type: 'tool_use', id, name, input: {} } },
+        ...halves(args).map((partial_json) => ({
+          type: 'content_block_delta',
+          index,
+          delta: { type: 'input_json_delta', partial_json },
+        })),
+        { type: 'content_block_stop', index },
+      ]
+    }),
+    {
+      type: 'message_delta',
+      delta: { stop_reason: calls.length > 0 ? 'tool_use' : 'end_turn' },
+      usage: { output_tokens: 5 },
+    },
+    { type: 'message_stop' },
+  ],
+  step: (create, options) =>
+    anthropicStep({
+      ...options,
+      client: { messages: { create: (params, { signal } = {}) => create(params, signal as AbortSignal) } },
+      model: 'm',
+      max_tokens: 100,
+    }),
+  tooLong: failed('400 invalid_request_error', {
+    status: 400,
+    error: {
+      type: 'error',
+      error: { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' },
+    },
+  }),
+}
+
+const chat: StepWire = {
+  name: 'OpenAI Chat Completions',
+  whole: ({ text, calls = [] }, no) => ({
+    id: `chat_${no}`,
+    object: 'chat.completion',
+    model: 'm',
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: text ?? null,
+          ...(calls.length === 0
+            ? {}
+            : {
+                tool_calls: calls.map(({ id, name, args }) => ({
+                  id,
+                  type: 'function',
+                  function: { name, arguments: args },
+                })),
+              }),
+        },
+        finish_reason: calls.length > 0 ? 'tool_calls' : 'stop',
+      },
+    ],
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+  }),
+  stream: ({ text, calls = [] }, no) => {
+    const chunk = (delta: object, finish_reason: string | null = null): Raw => ({
+      id: `chat_${no}`,
+      object: 'chat.completion.chunk',
+      model: 'm',
+      choices: [{ index: 0, delta, finish_reason }],
+    })
+    return [
+      chunk({ role: 'assistant', content: '' }),
+      ...halves(text ?? '').map((content) => chunk({ content })),
+      ...calls.flatMap(({ id, name, args }, index) => [
+        chunk({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] }),
+        ...halves(args).map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] })),
+      ]),
+      chunk({}, calls.length > 0 ? 'tool_calls' : 'stop'),
+      {
+        id: `chat_${no}`,
+        object: 'chat.completion.chunk',
+        model: 'm',
+        choices: [],
+        usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+      },
+    ]
+  },
+  step: (create, options) =>
+    openaiChatStep({
+      ...options,
+      client: {
+        chat: { completions: { create: (params, { signal } = {}) => create(params, signal as AbortSignal) } },
+      },
+      model: 'm',
+    }),
+  tooLong: failed('400 Too long', { status: 400, code: 'context_length_exceeded' }),
+}
+
+const outputOf = ({ text, calls = [] }: Said, no: number): readonly Raw[] => [
+  ...(text === undefined
+    ? []
+    : [
+        {
+          type: 'message',
+          id: `msg_${no}`,
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text, annotations: [] }],
+        },
+      ]),
+  ...calls.map(({ id, name, args }, at) => ({
+    type: 'function_call',
+    id: `fc_${no}_${at}`,
+    call_id: id,
+    name,
+    arguments: args,
+    status: 'completed',
+  })),
+]
+
+const responses: StepWire = {
+  name: 'OpenAI Responses',
+  whole: (said, no) => ({
+    id: `resp_${no}`,
+    object: 'response',
+    model: 'm',
+    status: 'completed',
+    output: outputOf(said, no),
+    usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+  }),
+  stream: (said, no) => [
+    { type: 'response.created', response: { id: `resp_${no}`, status: 'in_progress', output: [] } },
+    ...halves(said.text ?? '').map((delta) => ({
+      type: 'response.output_text.delta',
+      output_index: 0,
+      delta,
+    })),
+    ...outputOf(said, no).map((item, output_index) => ({
+      type: 'response.output_item.done',
+      output_index,
+      item,
+    })),
+    { type: 'response.completed', response: responses.whole(said, no) },
+  ],
+  step: (create, options) =>
+    openaiResponsesStep({
+      ...options,
+      client: {
+        responses: { create: (params, { signal } = {}) => create(params, signal as AbortSignal) },
+      },
+      model: 'm',
+    }),
+  tooLong: failed('400 Too long', { status: 400, error: { code: 'context_length_exceeded' } }),
+}
+
+const google: StepWire = {
+  name: 'Gemini',
+  whole: ({ text, calls = [] }, no) => ({
+    responseId: `g_${no}`,
+    modelVersion: 'm',
+    candidates: [
+      {
+        content: {
+          role: 'model',
+          parts: [
+            ...(text === undefined ? [] : [{ text }]),
+            ...calls.map(({ id, name, args }) => ({ functionCall: { id, name, args: JSON.parse(args) } })),
+          ],
+        },
+        finishReason: 'STOP',
+      },
+    ],
+    usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 },
+  }),
+  stream: ({ text, calls = [] }, no) => {
+    const chunk = (parts: readonly object[], more: object = {}): Raw => ({
+      responseId: `g_${no}`,
+      modelVersion: 'm',
+      candidates: [{ content: { role: 'model', parts }, ...more }],
+    })
+    return [
+      ...halves(text ?? '').map((piece) => chunk([{ text: piece }])),
+      ...calls.map(({ id, name, args }) => chunk([{ functionCall: { id, name, args: JSON.parse(args) } }])),
+      {
+        ...chunk([], { finishReason: 'STOP' }),
+        usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 },
+      },
+    ]
+  },
+  step: (create, options) => {
+    const ask = (params: { readonly config: { readonly abortSignal: AbortSignal } }): Promise<unknown> =>
+      create(params as never, params.config.abortSignal)
+    return googleStep({
+      ...options,
+      client: { models: { generateContent: ask, generateContentStream: ask } },
+      model: 'm',
+    })
+  },
+  tooLong: failed('got status: 400', {
+    status: 400,
+    message:
+      '{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}',
+  }),
+}
+
+export const STEP_WIRES = { anthropic, chat, responses, google } as const
+
+/** A step whose model says one thing after the other, and what it was asked. */
+export function scripted(
+  wire: StepWire,
+  script: readonly (Said | object | ((signal: AbortSignal) => Promise<unknown>))[],
+  options: StepOptions = {},
+): { readonly step: Step; readonly asked: readonly Raw[] } {
+  const left = [...script]
+  const asked: Raw[] = []
+  const create = async (request: Raw, signal: AbortSignal): Promise<unknown> => {
+    asked.push(request)
+    const next = left.shift() ?? { text: 'Done.' }
+    if (next instanceof Error) throw next
+    if (typeof next === 'function') return next(signal)
+    return options.stream === false
+      ? wire.whole(next, asked.length)
+      : streamed(wire.stream(next, asked.length))
+  }
+  return { step: wire.step(create, options), asked }
+}
+
+/** The events, one by one. */
+export async function* streamed(events: readonly Raw[]): AsyncGenerator<Raw> {
+  for (const event of events) yield event
+}
