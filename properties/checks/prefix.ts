@@ -217,7 +217,7 @@ const SCRIPT: readonly Deed[] = [
   asks('think', 'say', 'think', 'call'),
   asks('think', 'call', 'call'),
   { do: 'append' },
-  asks('think', 'blank', 'redacted', 'say'),
+  asks('think', 'search', 'blank', 'redacted', 'say'),
   { do: 'back', by: 1 },
   asks('redacted', 'call'),
   { do: 'system' },

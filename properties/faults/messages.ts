@@ -137,6 +137,12 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
     replace: 'const own = isOwn ? refsOf(null, only(counts, limits.kinds)) : null',
   },
   {
+    name: 'what a server tool said is told in words to the server itself',
+    file: 'messages/parts-in-order.ts',
+    find: 'return isReturnable(grammar, ref.value) ? [ref] : unsent(ref, grammar)',
+    replace: 'return unsent(ref, grammar)',
+  },
+  {
     name: 'words between two thoughts are trimmed',
     file: 'messages/anthropic/write.ts',
     find: 'const exact = keeps && place < bound',

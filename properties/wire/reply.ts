@@ -1,6 +1,7 @@
 /** Replies of providers that bind their reasoning, each part signed behind what the provider has seen and said, as a reader gives them. */
 
 import type { Grammar, ReplyRecord } from '../../src/event/reply.ts'
+import type { JsonObject } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { LIMITS as AI_SDK } from '../../src/messages/ai-sdk/limits.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
@@ -21,7 +22,7 @@ import { replay } from '../../src/state/reduce.ts'
 import { type Seen, sign } from '../../test/providers/stand-in.ts'
 
 /** A part of a reply, in the order in which the provider gives them. */
-export type Part = 'think' | 'redacted' | 'say' | 'blank' | 'call'
+export type Part = 'think' | 'redacted' | 'say' | 'blank' | 'call' | 'search'
 
 interface Wire {
   readonly limits: Limits
@@ -54,7 +55,7 @@ export interface Script {
 export interface Made {
   /** The name that its record is known by. */
   readonly model: string
-  readonly parts: readonly { readonly [kind: string]: number }[]
+  readonly parts: readonly JsonObject[]
   readonly events: (reply: ReplyRecord) => Event[]
   readonly calls: readonly { readonly event_id: string; readonly call: string; readonly text: string }[]
   readonly signed: number
@@ -71,7 +72,7 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
   const texts: { text: string }[] = []
   const reasoning: { id: string; encrypted_content: string; summary: string[] }[] = []
   const calls: { id: string; item: string; args: string; reasoning: (typeof reasoning)[number] | null }[] = []
-  const refs: { readonly [kind: string]: number }[] = []
+  const refs: JsonObject[] = []
   const said = (body: object, token: string | null = null, role = 'assistant'): void =>
     void blocks.push({ role, body: JSON.stringify(body), token })
   for (const [at, part] of parts.entries()) {
@@ -116,6 +117,11 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
         )
       refs.push({ call: calls.length })
       calls.push(call)
+    } else if (part === 'search') {
+      for (const other of searched(grammar, name, word)) {
+        said(other, null, isResponses ? 'web_search_call' : 'assistant')
+        refs.push({ other })
+      }
     } else {
       const text = part === 'say' ? `${word} ` : ' '
       said(wordsBody(grammar, text))
@@ -169,6 +175,16 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
   return { model: `r${n}`, parts: refs, events, calls: answered, signed, isMixed }
 }
 
+/** What the provider has looked for by itself, which no field of events holds. */
+function searched(grammar: string, name: string, query: string): JsonObject[] {
+  if (grammar === 'openai-responses')
+    return [{ type: 'web_search_call', id: `ws_${name}`, status: 'completed', action: { type: 'search', query } }]
+  return [
+    { type: 'server_tool_use', id: `srvtoolu_${name}`, name: 'web_search', input: { query } },
+    { type: 'web_search_tool_result', tool_use_id: `srvtoolu_${name}`, content: [] },
+  ]
+}
+
 /** A thought as the provider sees it. */
 function thoughtBody(grammar: string, isOpen: boolean, text: string): object {
   if (grammar === 'google') return { text, thought: true }
@@ -185,7 +201,10 @@ function wordsBody(grammar: string, text: string): object {
 
 /** What a provider would really reply: calls last, words at the end, and in Responses no more reasoning than what can carry it. */
 function legalParts(grammar: string, given: readonly Part[]): Part[] {
-  const wanted = given.map((part): Part => (grammar === 'google' && part === 'redacted' ? 'think' : part))
+  const searches = grammar === 'anthropic' || grammar === 'openai-responses'
+  const wanted = given
+    .filter((part) => searches || part !== 'search')
+    .map((part): Part => (grammar === 'google' && part === 'redacted' ? 'think' : part))
   const calls = wanted.filter((part) => part === 'call')
   const others = wanted.filter((part) => part !== 'call')
   const end: Part[] = calls.length > 0 ? [] : ['say']
@@ -193,10 +212,21 @@ function legalParts(grammar: string, given: readonly Part[]): Part[] {
   if (grammar !== 'openai-responses') return [...others, ...end, ...calls]
   const thoughts = others.filter((part) => part === 'think').slice(0, Math.max(1, calls.length))
   const says = others.filter((part) => part === 'say')
+  const looks = others.filter((part) => part === 'search')
   if (calls.length === 0)
-    return [...thoughts.slice(0, 1), ...says.slice(0, 1), ...end.slice(says.length > 0 ? 1 : 0)]
+    return [
+      ...thoughts.slice(0, 1),
+      ...looks.slice(0, 1),
+      ...says.slice(0, 1),
+      ...end.slice(says.length > 0 ? 1 : 0),
+    ]
   return [
-    ...thoughts.flatMap((thought, at): Part[] => [thought, ...says.slice(at, at + 1), 'call']),
+    ...thoughts.flatMap((thought, at): Part[] => [
+      thought,
+      ...looks.slice(at, at + 1),
+      ...says.slice(at, at + 1),
+      'call',
+    ]),
     ...calls.slice(thoughts.length),
   ]
 }

@@ -46,6 +46,9 @@ export function send(
 export const sendState = (grammar: WireGrammar, state: State): Sent =>
   send(grammar, toMessages(state, optionsOf(grammar)))
 
+/** Who says what stands in a reply. */
+const OWN: ReadonlySet<string> = new Set(['assistant', 'function_call', 'web_search_call'])
+
 /** M12, and for the replies that nothing has changed since, by the name of their record: M13 and M15. */
 export function checkSent(
   grammar: WireGrammar,
@@ -69,7 +72,7 @@ export function checkSent(
       [reply.seen.front, reply.seen.blocks],
     )
     const behind = seen.blocks.slice(before)
-    const end = behind.findIndex(({ role }) => role !== 'assistant' && role !== 'function_call')
+    const end = behind.findIndex(({ role }) => !OWN.has(role))
     const sent = (end < 0 ? behind : behind.slice(0, end)).filter(({ token }) => token !== null)
     // Right behind a paused reply stands the one that goes on with it.
     const isPaused = message.role === 'assistant' && message.reply?.stop_reason === 'pause_turn'

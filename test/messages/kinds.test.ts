@@ -9,7 +9,7 @@ import { expect, it } from 'vitest'
 import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/kinds.ts'
 import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/kinds.ts'
 import { isReturnable, type Kinds, replyPlaceholder } from '../../src/messages/kinds.ts'
-import { type KINDS as CHAT } from '../../src/messages/openai-chat/kinds.ts'
+import type { KINDS as CHAT } from '../../src/messages/openai-chat/kinds.ts'
 import { KINDS as RESPONSES } from '../../src/messages/openai-responses/kinds.ts'
 
 /** An error here names the kinds that a new version of a package has brought: give each its row in `kinds.ts`. */
