@@ -7,16 +7,7 @@ import { always, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 import { type Part, type WireGrammar, WIRES } from './wire/reply.ts'
 
-const part = fc.constantFrom<Part>(
-  'think',
-  'think',
-  'redacted',
-  'say',
-  'blank',
-  'search',
-  'call',
-  'call',
-)
+const part = fc.constantFrom<Part>('think', 'think', 'redacted', 'say', 'blank', 'search', 'call', 'call')
 
 const ask: fc.Arbitrary<Deed> = fc.record({
   do: fc.constant('ask' as const),

@@ -16,6 +16,7 @@ import {
   checkSecretGone,
   redacted,
 } from './checks/redaction.ts'
+import { checkRedactedParts } from './checks/redacted-parts.ts'
 import { hold } from './checks/law.ts'
 import { GREEDY } from './greedy-rules.ts'
 import { eventWith, hiddenSecret } from './hidden-secrets.ts'
@@ -31,6 +32,8 @@ describe('X, redaction', () => {
   })
 
   it('X5 masks are left alone', checkMaskStays)
+
+  it('X6 a secret in any part of a reply leaves nothing of its parts but their names', checkRedactedParts)
 
   it('X5 to X8: a secret is found however it is written, wherever it stands', () => {
     const tally = new Tally<string>()

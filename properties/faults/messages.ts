@@ -72,8 +72,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'blank texts are sent',
     file: 'messages/pieces.ts',
-    find: 'if (!isWhitespace(part.text)) pieces.push(textPiece(part.text, cache, part))',
-    replace: 'pieces.push(textPiece(part.text, cache, part))',
+    find: 'return isWhitespace(part.text) ? [] : [textPiece(part.text, cache, part)]',
+    replace: 'return [textPiece(part.text, cache, part)]',
   },
   {
     name: 'a result is told under its own call id',

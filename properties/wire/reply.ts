@@ -178,7 +178,9 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
 /** What the provider has looked for by itself, which no field of events holds. */
 function searched(grammar: string, name: string, query: string): JsonObject[] {
   if (grammar === 'openai-responses')
-    return [{ type: 'web_search_call', id: `ws_${name}`, status: 'completed', action: { type: 'search', query } }]
+    return [
+      { type: 'web_search_call', id: `ws_${name}`, status: 'completed', action: { type: 'search', query } },
+    ]
   return [
     { type: 'server_tool_use', id: `srvtoolu_${name}`, name: 'web_search', input: { query } },
     { type: 'web_search_tool_result', tool_use_id: `srvtoolu_${name}`, content: [] },

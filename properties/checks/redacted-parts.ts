@@ -1,0 +1,69 @@
+/** X6 of what a reply keeps whole: once a secret stands in any part of it, each is named by its kind, and the others are told so. */
+
+import { redact } from '../../src/context/redaction/redact.ts'
+import { redactionRules } from '../../src/context/redaction/rules.ts'
+import { replyOf } from '../../src/event/reply.ts'
+import type { Event } from '../../src/event/types.ts'
+import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
+import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { validateAnthropic } from '../../test/validators/anthropic.ts'
+import { validateOpenAiResponses } from '../../test/validators/openai-responses.ts'
+import { ANTHROPIC_UNITS } from '../replies/anthropic-parts.ts'
+import { RESPONSES_UNITS } from '../replies/responses-parts.ts'
+import { hold, same } from './law.ts'
+import { checkRedacted } from './redaction.ts'
+
+const SECRET = 'swordfish'
+
+/** A reply of each kind of part, its secret in the words beside it or in the part itself. */
+function replies(): readonly { readonly events: readonly Event[]; readonly kinds: readonly string[] }[] {
+  const text = (said: string) => ({ type: 'text', text: said, citations: null })
+  const anthropic = ANTHROPIC_UNITS.flatMap((unit) => {
+    const parts = unit(1)
+    const kinds = parts.map(({ type }) => type)
+    const inside = JSON.parse(JSON.stringify(parts).replaceAll(/oak|So far|echo/g, SECRET)) as object[]
+    return [
+      { events: fromAnthropic({ content: [...parts, text(`It is ${SECRET}.`)] }).events, kinds },
+      { events: fromAnthropic({ content: [...inside, text('It is so.')] }).events, kinds },
+    ]
+  })
+  const responses = RESPONSES_UNITS.map((unit) => {
+    const parts = unit(1)
+    const content = [{ type: 'output_text', text: `It is ${SECRET}.`, annotations: [] }]
+    const output = [...parts, { type: 'message', id: 'msg_1', role: 'assistant', content }]
+    return { events: fromOpenAIResponses({ output }).events, kinds: parts.map(({ type }) => type) }
+  })
+  return [...anthropic, ...responses]
+}
+
+/** X5, X6 and M14 of replies with parts of every kind; once, as it reads nothing. */
+export function checkRedactedParts(): void {
+  const rules = redactionRules({ patterns: [new RegExp(SECRET)] })
+  for (const { events, kinds } of replies()) {
+    for (const [at, event] of events.entries()) {
+      const given = { ...event, id: `e${at}` }
+      checkRedacted(given, rules)
+      const redacted = redact(given, rules)
+      if (redacted === given) continue
+      const parts = replyOf(redacted)?.parts ?? []
+      const left = parts.flatMap((part) => ('other' in (part as object) ? [part] : []))
+      same(
+        'X6',
+        'the parts of a masked reply',
+        left,
+        kinds.map((type) => ({ other: { type } })),
+      )
+      const messages = toMessages(replay([redacted]))
+      const [anthropic, responses] = [toAnthropic(messages), toOpenAIResponses(messages)]
+      same('X6', 'what Anthropic refuses of it', validateAnthropic(anthropic), [])
+      same('X6', 'what OpenAI refuses of it', validateOpenAiResponses(responses), [])
+      for (const kind of kinds)
+        for (const request of [anthropic, responses])
+          hold('M14', JSON.stringify(request).includes(`[${kind}]`), `nothing is told of ${kind}`)
+    }
+  }
+}
