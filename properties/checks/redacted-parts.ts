@@ -19,9 +19,10 @@ import { checkRedacted } from './redaction.ts'
 
 const SECRET = 'swordfish'
 
+const text = (said: string) => ({ type: 'text', text: said, citations: null })
+
 /** A reply of each kind of part, its secret in the words beside it or in the part itself. */
 function replies(): readonly { readonly events: readonly Event[]; readonly kinds: readonly string[] }[] {
-  const text = (said: string) => ({ type: 'text', text: said, citations: null })
   const anthropic = ANTHROPIC_UNITS.flatMap((unit) => {
     const parts = unit(1)
     const kinds = parts.map(({ type }) => type)
