@@ -14,9 +14,13 @@ import type { View } from '../view/view.ts'
  * messages say nothing. O(size of the units from there).
  */
 export function isTurnOver(branch: Branch): boolean {
+  return isReplied(branch) && !branch.view.unhandledCondensationRequest
+}
+
+/** The same, whether a condensation is requested or not. */
+export function isReplied(branch: Branch): boolean {
   const last = lastSaid(branch.view)
-  if (last === undefined || !isAnswered(branch) || branch.view.unhandledCondensationRequest) return false
-  return endsTurn(last)
+  return last !== undefined && isAnswered(branch) && endsTurn(last)
 }
 
 /** The last unit that says something to a model. */

@@ -1,4 +1,4 @@
-/** The two sides of a Standard Schema (standardschema.dev) that a tool needs: to check arguments, and to describe them. */
+/** What of a Standard Schema (standardschema.dev) a tool needs: to check arguments, and to describe them. */
 
 /** What is wrong with a value. */
 export interface SchemaIssue {

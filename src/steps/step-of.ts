@@ -1,6 +1,7 @@
-/** What the steps of all providers have in common: execute what may be executed, else ask the model and read its reply. */
+/** What all steps have in common: they execute what may be executed, or ask the model and read its reply. */
 
-import type { SystemPromptEvent } from '../event/types.ts'
+import type { ConversationErrorEvent, SystemPromptEvent } from '../event/types.ts'
+import { isReplied } from '../conversation/turn.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
 import type { ReplyCollector } from '../messages/collector.ts'
 import type { NeutralMessage } from '../messages/message.ts'
@@ -86,6 +87,9 @@ export function stepOf(
     const { approved, signal, onPrefix } = input
     if (approved.length > 0) return yield* executeCalls(approved, known, signal)
     let { state } = input
+    const { branch } = state
+    // A run with a condenser does not come here.
+    if (branch.view.unhandledCondensationRequest && isReplied(branch)) return yield NO_CONDENSER
     if (prompt !== null && state.branch.systemPrompt === null) {
       yield prompt
       state = reduce(state, prompt)
@@ -94,6 +98,13 @@ export function stepOf(
     const request = provider.write(write(state), { onPrefix, ...(tools.length === 0 ? {} : { tools }) })
     yield await ask(provider, request, { request, tools: names }, input)
   }
+}
+
+const NO_CONDENSER: ConversationErrorEvent = {
+  kind: 'ConversationErrorEvent',
+  source: 'environment',
+  code: 'CondensationRefused',
+  detail: 'A condensation is requested, and the run has no condenser.',
 }
 
 /** Sends a request and reads what comes back, piece by piece where it comes so. */

@@ -31,6 +31,7 @@ describe('a run', () => {
     ['policy', { policy: { kind: 'AlwaysConfirm' } }],
     ['stuck', { stuck: true }],
     ['onPrefix', { onPrefix: 'log' }],
+    ['condenser', { condenser: { summarise: () => '' } }],
     ['maxIterations', { maxIterations: Number.NaN }],
     ['maxIterations', { maxIterations: -1 }],
     ['leaseTtl', { leaseTtl: 0 }],

@@ -48,9 +48,9 @@ export type CondenserDecision =
  *
  * Every request ends. On `condense` append the event: that clears the request, and as each condensation makes the view
  * shorter, asking again comes to an end. On `refuse` the request still stands in the view, and asking again at once
- * would go round in circles. So: when `required` is false, go on with the view as it is. When it is true, end the run,
- * with a ConversationErrorEvent of that code, or ask the model all the same; ask the condenser again when the view has
- * changed, and where `again` is `later` also after a pause.
+ * would go round in circles. So: when `required` is false, go on with the view as it is. When it is true, end the run
+ * with a ConversationErrorEvent, or ask the model all the same; ask the condenser again when the view has changed, and
+ * where `again` is `later` also after a pause. A run that is given the condenser (`run(step, { condenser })`) does so.
  */
 export interface Condenser {
   /** Whether it handles a CondensationRequest; one that does not gives `keep`, and the request should not be made. */

@@ -3,11 +3,13 @@
 import { isAnswered } from '../../state/branch.ts'
 import { statusUpdate } from '../state-updates.ts'
 import { callStep } from './call-step.ts'
+import { requestFor } from './condense.ts'
 import { add, mustStop, type RunContext } from './context.ts'
 import { nextPrompt } from './prompts.ts'
 
 /**
- * Asks once; not at all when something came meanwhile: a pause, a call, a message that hooks have not seen.
+ * Asks once; where the provider says that this was too long, a condensation is requested instead, if there is a
+ * condenser. It asks not at all when something came meanwhile: a pause, a call, a message that hooks have not seen.
  * @throws what the step throws.
  */
 export async function ask(run: RunContext): Promise<void> {
@@ -20,5 +22,10 @@ export async function ask(run: RunContext): Promise<void> {
   const may = state.header.status === 'running' && !signal.aborted
   if (!may || !isAnswered(state.branch) || nextPrompt(run, state) !== null) return
   run.iterations += 1
-  await callStep(run, state, [])
+  try {
+    await callStep(run, state, [])
+  } catch (error) {
+    const asked = await add(run, (now) => requestFor(run, error, now))
+    if (asked.length === 0) throw error
+  }
 }

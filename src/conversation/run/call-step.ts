@@ -4,6 +4,7 @@ import type { Event } from '../../event/types.ts'
 import { toMessages } from '../../messages/neutral.ts'
 import type { ReplyOutcome } from '../../messages/reply-events.ts'
 import type { State } from '../../state/state.ts'
+import { requestAfter } from './condense.ts'
 import { add, type RunContext } from './context.ts'
 import { errorAfter, errorAfterSilence, isSilence } from './reply-end.ts'
 import { readStep, type StepInput } from './step.ts'
@@ -54,6 +55,11 @@ export async function callStep(
     const came = run.replica.state.log.entries.length - state.log.entries.length
     run.silences = came <= events.length && isSilence(events) ? run.silences + 1 : 0
   }
-  const error = errorAfter({ events, outcome }) ?? errorAfterSilence(run.silences)
-  if (error !== null) await add(run, () => [error])
+  const said = { events, outcome }
+  const error = errorAfter(said) ?? errorAfterSilence(run.silences)
+  if (error === null) return
+  await add(run, (state) => {
+    const request = requestAfter(run, said, state)
+    return request.length > 0 ? request : [error]
+  })
 }

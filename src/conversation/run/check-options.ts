@@ -5,7 +5,7 @@ import { HOOK_MOMENTS } from './hooks.ts'
 
 /** Looked at before the lease is taken, so that a mistake of the caller is no error of the conversation. */
 export function checkRun(step: unknown, options: object): void {
-  const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix } = options as Readonly<
+  const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser } = options as Readonly<
     Record<string, unknown>
   >
   if (typeof step !== 'function') invalidArgument('step', 'must be a function')
@@ -13,6 +13,8 @@ export function checkRun(step: unknown, options: object): void {
     invalidArgument('policy', 'must be a function; see policyOf')
   if (onPrefix !== undefined && typeof onPrefix !== 'function')
     invalidArgument('onPrefix', 'must be a function')
+  if (condenser !== undefined && !isCondenser(condenser))
+    invalidArgument('condenser', 'must have a function condense; see rollingCondenser')
   if (stuck !== undefined && typeof stuck !== 'function') invalidArgument('stuck', 'must be a function')
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {
     invalidArgument('maxIterations', 'must be a number from 0')
@@ -25,6 +27,9 @@ export function checkRun(step: unknown, options: object): void {
   if (!Array.isArray(hooks)) invalidArgument('hooks', 'must be a list')
   for (const [at, hook] of hooks.entries()) checkHook(hook, `hooks.${at}`)
 }
+
+const isCondenser = (given: unknown): boolean =>
+  typeof given === 'object' && given !== null && 'condense' in given && typeof given.condense === 'function'
 
 function checkHook(hook: unknown, field: string): void {
   if (typeof hook !== 'object' || hook === null) return invalidArgument(field, 'must be a hook')

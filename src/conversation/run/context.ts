@@ -5,6 +5,7 @@ import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
 import type { StoredEvent } from '../../store/contract/stored-event.ts'
 import type { Decision, Replica } from '../replica.ts'
+import type { RunCondenser } from './condense.ts'
 import type { HeldLease } from './lease.ts'
 import type { Hook } from './hooks.ts'
 import type { Policy } from './policy.ts'
@@ -17,6 +18,7 @@ export interface RunContext {
   /** That of the caller; the one in the log counts as well. */
   readonly policy: Policy
   readonly hooks: readonly Hook[]
+  readonly condenser: RunCondenser | null
   /** Aborted when the run is interrupted, its lease lost, or its conversation deleted. */
   readonly signal: AbortSignal
   readonly held: HeldLease

@@ -23,6 +23,7 @@ import {
   confirmStop,
   runSessionHooks,
 } from './start-and-stop.ts'
+import { condense, type RunCondenser } from './condense.ts'
 import { execute } from './execute.ts'
 import type { Hook } from './hooks.ts'
 import { type HeldLease, holdLease } from './lease.ts'
@@ -39,6 +40,12 @@ export interface RunOptions {
   /** Which calls a user must agree to, beside those that the conversation's own policy names. Default: none. */
   readonly policy?: Policy
   readonly hooks?: readonly Hook[]
+  /**
+   * Condenses the view before the model is asked: where a CondensationRequest stands in the log, where its limits are
+   * exceeded, and where the provider says that a request was too long (a step throws `context_too_long`). When it
+   * refuses what is needed, the run ends with the error `CondensationRefused`. Default: none, and steps condense.
+   */
+  readonly condenser?: RunCondenser
   /** How often the model may be asked in this run. Default: 500. */
   readonly maxIterations?: number
   /** Says why a conversation is stuck, or null; asked before each step. Default: never. */
@@ -150,7 +157,7 @@ async function runUnderLease(
     isLeft,
   }: { readonly from: number; readonly iterations: number; readonly isLeft: boolean },
 ): Promise<RunResult> {
-  const { policy = () => false, hooks = [], signal, onPrefix = () => undefined } = options
+  const { policy = () => false, hooks = [], signal, onPrefix = () => undefined, condenser = null } = options
   const interrupted = new AbortController()
   const found = await replica.refresh()
   const run: RunContext = {
@@ -158,6 +165,7 @@ async function runUnderLease(
     step,
     policy,
     hooks,
+    condenser,
     signal: interrupted.signal,
     held,
     publish,
@@ -265,7 +273,12 @@ async function takeTurn(run: RunContext, { maxIterations = 500, stuck }: RunOpti
     const end = endingOf(state, run.iterations, maxIterations, stuck)
     if (end.length > 0) return endWith(end)
     const prompt = nextPrompt(run, state)
-    await (prompt === null ? ask(run) : showPrompt(run, prompt))
+    if (prompt !== null) await showPrompt(run, prompt)
+    else {
+      const condensing = await condense(run, state)
+      if (condensing.next === 'end') return endWith(condensing.with)
+      if (condensing.next === 'ask') await ask(run)
+    }
   }
   return true
 }

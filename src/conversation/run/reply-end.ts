@@ -43,6 +43,12 @@ export function errorAfter({ events, outcome }: Said): ConversationErrorEvent | 
   }
 }
 
+/** Whether a reply ended because the model's window was full. */
+export const isOutOfRoom = ({ events, outcome }: Said): boolean => {
+  const end = outcome ?? recordedEnd(events)
+  return end?.type === 'truncated' && end.reason === 'model_context_window_exceeded'
+}
+
 /** The same of a run in which a model was asked so many times in a row and said nothing. */
 export const errorAfterSilence = (times: number): ConversationErrorEvent | null =>
   times < MOST_SILENT ? null : failed('NoReply', `The model was asked ${times} times and said nothing`, null)

@@ -24,7 +24,9 @@ import { findPrompts } from './prompts.ts'
 export async function startRun(run: RunContext): Promise<boolean> {
   const begun = await add(run, (state) => {
     const { status } = state.header
-    if (status === 'finished' || status === 'deleting') return []
+    const { unhandledCondensationRequest: isRequested } = state.branch.view
+    if (status === 'deleting' || (status === 'finished' && !(isRequested && run.condenser !== null)))
+      return []
     if ((status === 'paused' || status === 'error') && isPausedSince(state, run.from)) return []
     if (status === 'waiting_for_confirmation' && planOf(run, state).execute.length === 0) return []
     if (isTurnOver(state.branch) || hasNoPrompt(state.branch)) return [statusUpdate('finished')]

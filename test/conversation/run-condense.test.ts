@@ -1,0 +1,177 @@
+/** A run with a condenser: it condenses when asked, at its limits and when the provider has refused, and says so when it cannot. */
+
+import { describe, expect, it } from 'vitest'
+import { noopCondenser } from '../../src/context/condenser/condenser.ts'
+import { rollingCondenser, type RollingOptions } from '../../src/context/condenser/rolling.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import { begun, gate, logOf, says, script, status } from './script.ts'
+
+const rolling = (more: Partial<RollingOptions> = {}) =>
+  rollingCondenser({ maxEvents: 240, summarise: async ({ events }) => `${events.length} told`, ...more })
+
+const REQUEST: Event = { kind: 'CondensationRequest', source: 'environment' }
+const tooLong = (): never => {
+  throw new ColloquyError('context_too_long', 'Too long.')
+}
+
+/** A conversation of so many turns, each with a reply. */
+async function turns(count: number): Promise<Conversation> {
+  const { conversation } = await begun('first')
+  const { step } = script([])
+  for (let turn = 1; turn < count; turn += 1) {
+    await conversation.run(step)
+    await conversation.sendMessage(`message ${turn}`)
+  }
+  return conversation
+}
+
+const ends = async (conversation: Conversation): Promise<string[]> =>
+  (await logOf(conversation)).filter((each) => /^(Condens|failed)/.test(each))
+
+describe('a run condenses', () => {
+  it('where the log asks for it, before the model is asked', async () => {
+    const conversation = await turns(6)
+    await conversation.append(REQUEST)
+    const { step, asked } = script([])
+    expect((await conversation.run(step, { condenser: rolling() })).status).toBe('finished')
+    expect(await ends(conversation)).toEqual(['CondensationRequest', 'Condensation'])
+    expect(asked).toHaveLength(1)
+    expect(JSON.stringify(asked[0]?.messages)).toContain(' told')
+  })
+
+  it('where the log asks for it when all is said, and asks no model then', async () => {
+    const conversation = await turns(6)
+    await conversation.run(script([]).step)
+    await conversation.append(REQUEST)
+    const { step, asked } = script([])
+    expect((await conversation.run(step, { condenser: rolling() })).status).toBe('finished')
+    expect(await ends(conversation)).toEqual(['CondensationRequest', 'Condensation'])
+    expect(asked).toEqual([])
+  })
+
+  it('at the limits of its condenser', async () => {
+    const conversation = await turns(6)
+    const { step, asked } = script([])
+    expect((await conversation.run(step, { condenser: rolling({ maxEvents: 8 }) })).status).toBe('finished')
+    expect(await ends(conversation)).toEqual(['Condensation'])
+    expect(asked).toHaveLength(1)
+  })
+
+  it('when the provider says that it was too long, as often as that helps', async () => {
+    const conversation = await turns(12)
+    const { step, asked } = script([tooLong, tooLong, [says('at last')]])
+    expect((await conversation.run(step, { condenser: rolling() })).status).toBe('finished')
+    const twice = ['CondensationRequest', 'Condensation', 'CondensationRequest', 'Condensation']
+    expect(await ends(conversation)).toEqual(twice)
+    expect(asked.map(({ messages }) => messages.length)).toEqual(
+      asked.map(({ messages }) => messages.length).toSorted((a, b) => b - a),
+    )
+  })
+
+  it('when a reply had no room, and then has the model go on', async () => {
+    const conversation = await turns(6)
+    const reply = { outcome: 'truncated', stop_reason: 'model_context_window_exceeded' }
+    const half = { role: 'assistant' as const, content: [{ text: 'Half of' }], reply }
+    const { step, asked } = script([
+      [{ kind: 'MessageEvent', source: 'agent', llm_message: half }],
+      [says('it.')],
+    ])
+    expect((await conversation.run(step, { condenser: rolling() })).status).toBe('finished')
+    expect(await ends(conversation)).toEqual(['CondensationRequest', 'Condensation'])
+    expect(asked).toHaveLength(2)
+  })
+
+  it('and what came meanwhile is kept: a message stands behind the summary, another condensation in its place', async () => {
+    const conversation = await turns(6)
+    let count = 0
+    const condenser = rolling({
+      maxEvents: 8,
+      summarise: async () => {
+        count += 1
+        await conversation.sendMessage(`meanwhile ${count}`)
+        if (count === 1)
+          await conversation.append({
+            kind: 'Condensation',
+            llm_response_id: 'other',
+            forgotten_event_ids: [],
+            summary: 'another',
+            summary_offset: 0,
+          })
+        return 'told'
+      },
+    })
+    const { step, asked } = script([])
+    expect((await conversation.run(step, { condenser })).status).toBe('finished')
+    expect(count).toBe(2)
+    expect(await ends(conversation)).toEqual(['Condensation', 'Condensation'])
+    expect(JSON.stringify(asked[0]?.messages)).toMatch(/meanwhile 1.*meanwhile 2/)
+  })
+})
+
+describe('a run says so when it cannot condense', () => {
+  it('with an error, once; then it goes on as it is, for as long as the provider takes it', async () => {
+    const { conversation } = await begun('short')
+    await conversation.append(REQUEST)
+    const condenser = rolling()
+    const { step, asked } = script([tooLong])
+    expect((await conversation.run(step, { condenser })).status).toBe('error')
+    const { header } = await conversation.state()
+    expect(header.error?.code).toBe('CondensationRefused')
+    expect(asked).toEqual([])
+    expect((await conversation.run(step, { condenser })).status).toBe('error')
+    expect((await conversation.state()).header.error?.code).toBe('ContextTooLong')
+    expect((await conversation.run(step, { condenser })).status).toBe('finished')
+    expect((await conversation.run(step, { condenser })).status).toBe('finished')
+    expect(asked).toHaveLength(2)
+  })
+
+  it.each([
+    ['its summariser fails', rolling({ maxTokens: 20, summarise: () => Promise.reject(new Error('no')) })],
+    ['it takes no requests', noopCondenser()],
+    [
+      'what it forgets is nothing',
+      {
+        condense: () => ({
+          type: 'condense' as const,
+          event: { kind: 'Condensation' as const, llm_response_id: 'r', forgotten_event_ids: [] },
+        }),
+      },
+    ],
+  ])('because %s', async (_, condenser) => {
+    const conversation = await turns(4)
+    await conversation.append(REQUEST)
+    const { step, asked } = script([])
+    expect((await conversation.run(step, { condenser })).status).toBe('error')
+    expect((await conversation.state()).header.error?.code).toBe('CondensationRefused')
+    expect(asked).toEqual([])
+  })
+
+  it('because there is none', async () => {
+    const { conversation } = await begun('short')
+    const { step } = script([tooLong])
+    expect((await conversation.run(step)).status).toBe('error')
+    expect((await conversation.state()).header.error?.code).toBe('ContextTooLong')
+  })
+
+  it('and a condensation that is only welcome is done without', async () => {
+    const conversation = await turns(6)
+    const condenser = rolling({ maxEvents: 8, summarise: async () => '' })
+    expect((await conversation.run(script([]).step, { condenser })).status).toBe('finished')
+    expect(await ends(conversation)).toEqual([])
+  })
+})
+
+it('an interrupt does not wait for a summary, and none is appended then', async () => {
+  const conversation = await turns(6)
+  const summary = gate()
+  const condenser = rolling({ maxEvents: 8, summarise: async () => (await summary.pass(), 'late') })
+  const running = conversation.run(script([]).step, { condenser })
+  await summary.reached
+  await conversation.interrupt()
+  expect((await running).status).toBe('paused')
+  summary.open()
+  expect(await ends(conversation)).toEqual([])
+  expect(await status(conversation)).toBe('paused')
+})
