@@ -1,7 +1,8 @@
 /** Estimates tokens without a tokenizer. */
 
 import { isImagePart, isTextPart, wordsIn } from '../event/content.ts'
-import type { Content, OpenPart } from '../event/shapes.ts'
+import { isObject } from '../event/json.ts'
+import type { Content, JsonValue, OpenPart } from '../event/shapes.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { checkNumber } from './check-number.ts'
 
@@ -23,6 +24,9 @@ const FRAME = 4
 /** What a provider takes at most for an image that it scales down itself. */
 const IMAGE = 1600
 
+/** A text of a reply's part that is longer is a file. */
+const FILE = 65_536
+
 /** Characters of base64 for a token: a page of a document is 100 kB when it is scanned, and a tenth when it is text. */
 const PER_TOKEN = 64
 
@@ -30,7 +34,7 @@ const PER_TOKEN = 64
  * About how many tokens messages take: for text, names, ids and arguments one for 5.5 small letters or spaces, for 1.6
  * capitals, digits and signs, and for each character of East Asian scripts; 4 for each message and call, 1,600 for each
  * image. A part of another kind counts its words, but no less than an image, and 1 for 64 of its other characters.
- * Thinking and reasoning count as they stand, encrypted or not. The tools that a request names beside the
+ * Thinking and reasoning count as they stand, encrypted or not, and so does what a reply keeps in `parts`. The tools that a request names beside the
  * messages are not among them.
  *
  * On recorded agent runs this was 0.85 to 1.4 times what tokenizers of today count. They differ by model: leave room,
@@ -68,9 +72,20 @@ function ofMessage(message: NeutralMessage): number {
         tokens += FRAME + ofText(call.id) + ofText(call.name) + ofText(call.arguments)
         tokens += ofItem(call.responses_reasoning_item)
       }
-      return tokens
+      return tokens + ofOthers(message.reply?.parts ?? [])
     }
   }
+}
+
+/** What a reply keeps whole, as it stands, but for what encodes a file. */
+function ofOthers(parts: readonly JsonValue[]): number {
+  let tokens = 0
+  const read = (value: JsonValue): void => {
+    if (typeof value === 'string') tokens += value.length > FILE ? value.length / PER_TOKEN : ofText(value)
+    else if (typeof value === 'object' && value !== null) Object.values(value).forEach(read)
+  }
+  for (const part of parts) if (isObject(part) && part['other'] !== undefined) read(part['other'])
+  return Math.ceil(tokens)
 }
 
 type Item = Extract<NeutralMessage, { role: 'assistant' }>['responses_reasoning_item']

@@ -84,12 +84,13 @@ function othersOf(
   isOwn: boolean,
   counts: Readonly<Record<PartKind, number>>,
 ): readonly { readonly ref: OtherRef; readonly texts: number }[] {
-  const named = kindsIn(reply?.parts)
-  const refs = isOwn ? null : refsOf(reply?.parts, only(counts, named))
+  if (reply?.parts === undefined) return []
+  const named = kindsIn(reply.parts)
+  const refs = isOwn ? null : refsOf(reply.parts, only(counts, named))
   let texts = 0
   return (refs ?? []).flatMap((ref) => {
     if (ref.kind === 'text') texts += 1
-    return ref.kind === 'other' ? unsent(ref, reply?.grammar).map((sent) => ({ ref: sent, texts })) : []
+    return ref.kind === 'other' ? unsent(ref, reply.grammar).map((sent) => ({ ref: sent, texts })) : []
   })
 }
 

@@ -196,6 +196,8 @@ describe('an estimate', () => {
       estimateTokens([{ ...(assistant as AssistantMessage), ...given }]) -
       estimateTokens([assistant as NeutralMessage])
     expect(more({ reasoning_content: 'abcdef' })).toBe(2)
+    const found = { type: 'abcd', content: [{ title: 'oak '.repeat(110) }] }
+    expect(more({ reply: { parts: [{ other: found }, { text: 0 }] } })).toBe(81)
     expect(more({ thinking_blocks: [{ type: 'thinking', thinking: 'abcd', signature: 'abcd' }] })).toBe(2)
     expect(more({ thinking_blocks: [{ type: 'redacted_thinking', data: 'abcdef' }] })).toBe(2)
     expect(
