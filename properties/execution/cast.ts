@@ -172,7 +172,10 @@ export class Cast {
     const { no, sent } = begin
     if (sent === null) throw new Error(`step ${no} was not asked`)
     const script = { no, word: `${SECRET} ${no}`, tool: (at: number): string => tools[at] ?? 'safe' }
-    const made = replyParts(this.#grammar, sent.seen, parts, script)
+    // What signs a call stands in the record of a whole reply only.
+    const made = isWhole
+      ? replyParts(this.#grammar, sent.seen, parts, script)
+      : replyParts(this.#grammar, sent.seen, parts, script, false)
     const record: ReplyRecord = recordOf(this.#grammar, made, sent.request) ?? {}
     const { own: _, parts: __, ...about } = record
     begin.given = made

@@ -63,7 +63,13 @@ export interface Made {
 }
 
 /** A reply of a provider, its parts signed as they come, and the events that a reader makes of it. */
-export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[], script: Script): Made {
+export function replyParts(
+  grammar: string,
+  seen: Seen,
+  wanted: readonly Part[],
+  script: Script,
+  signsCalls = grammar === 'google',
+): Made {
   const { no: n, word, tool } = script
   const isResponses = grammar === 'openai-responses'
   const parts = legalParts(grammar, wanted)
@@ -73,6 +79,7 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
   const reasoning: { id: string; encrypted_content: string; summary: string[] }[] = []
   const calls: { id: string; item: string; args: string; reasoning: (typeof reasoning)[number] | null }[] = []
   const refs: JsonObject[] = []
+  let signedCalls = 0
   const said = (body: object, token: string | null = null, role = 'assistant'): void =>
     void blocks.push({ role, body: JSON.stringify(body), token })
   for (const [at, part] of parts.entries()) {
@@ -115,7 +122,13 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
           null,
           'function_call',
         )
-      refs.push({ call: calls.length })
+      if (signsCalls && calls.length === 0) {
+        const body = { functionCall: { id: call.id, name: tool(0), args: { n } } }
+        const thoughtSignature = sign({ ...seen, blocks }, JSON.stringify(body))
+        said(body, thoughtSignature)
+        refs.push({ call: 0, more: { thoughtSignature } })
+        signedCalls += 1
+      } else refs.push({ call: calls.length })
       calls.push(call)
     } else if (part === 'search') {
       for (const other of searched(grammar, name, word)) {
@@ -129,7 +142,7 @@ export function replyParts(grammar: string, seen: Seen, wanted: readonly Part[],
       texts.push({ text })
     }
   }
-  const signed = thinking.length + reasoning.length
+  const signed = thinking.length + reasoning.length + signedCalls
   const isMixed = parts.some((part, at) => at > 0 && part === 'think' && parts.slice(0, at).includes('say'))
   const events = (reply: ReplyRecord): Event[] => {
     if (calls.length === 0)
