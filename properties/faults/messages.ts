@@ -160,4 +160,23 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
     find: "if (typeof own === 'string' && own !== nameOf(ownDigestOf(message, refs.slice(0, bound)))) return 'own'",
     replace: '',
   },
+  {
+    name: 'the first call of another model goes to Gemini without a signature',
+    file: 'messages/google/write.ts',
+    find: 'signature ?? (ref === first ? NO_SIGNATURE : null)',
+    replace: 'signature',
+  },
+  {
+    name: 'Gemini is sent signatures behind a past that has changed',
+    file: 'messages/google/write.ts',
+    find: 'const signature = keeps ? signatureOf(message, ref) : null',
+    replace: 'const signature = signatureOf(message, ref)',
+  },
+  {
+    name: 'what a user says to Gemini stands beside results',
+    file: 'messages/google/write.ts',
+    find: "if (open === null) open = add('user', parts)",
+    replace:
+      "open ??= contents.at(-1)?.role === 'user' ? (contents.at(-1) ?? null) : null\n    if (open === null) open = add('user', parts)",
+  },
 ]
