@@ -194,6 +194,17 @@ function searched(grammar: string, name: string, query: string): JsonObject[] {
     return [
       { type: 'web_search_call', id: `ws_${name}`, status: 'completed', action: { type: 'search', query } },
     ]
+  if (grammar === 'google') {
+    const search = { id: `tool-${name}`, toolType: 'GOOGLE_SEARCH_WEB' }
+    return [{ toolCall: { ...search, args: { query } } }, { toolResponse: { ...search, response: {} } }]
+  }
+  if (grammar === 'ai-sdk') {
+    const search = { toolCallId: `srv_${name}`, toolName: 'web_search' }
+    return [
+      { type: 'tool-call', ...search, input: { query }, providerExecuted: true },
+      { type: 'tool-result', ...search, output: { type: 'json', value: [] } },
+    ]
+  }
   return [
     { type: 'server_tool_use', id: `srvtoolu_${name}`, name: 'web_search', input: { query } },
     { type: 'web_search_tool_result', tool_use_id: `srvtoolu_${name}`, content: [] },
@@ -216,9 +227,8 @@ function wordsBody(grammar: string, text: string): object {
 
 /** What a provider would really reply: calls last, words at the end, and in Responses no more reasoning than what can carry it. */
 function legalParts(grammar: string, given: readonly Part[]): Part[] {
-  const searches = grammar === 'anthropic' || grammar === 'openai-responses'
   const wanted = given
-    .filter((part) => searches || part !== 'search')
+    .filter((part) => grammar !== 'openai-chat' || part !== 'search')
     .map((part): Part => (grammar === 'google' && part === 'redacted' ? 'think' : part))
   const calls = wanted.filter((part) => part === 'call')
   const others = wanted.filter((part) => part !== 'call')

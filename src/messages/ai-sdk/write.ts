@@ -6,6 +6,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import { argumentObject } from '../arguments.ts'
 import { type Digest, digestOf, followedBy } from '../digest.ts'
+import { isSealed } from '../kinds.ts'
 import type { AssistantMessage, NeutralMessage } from '../message.ts'
 import { moveParts } from '../moved-parts.ts'
 import { otherDigest } from '../other-parts.ts'
@@ -81,9 +82,10 @@ export function toAiSdk(messages: readonly NeutralMessage[], options: WriteOptio
  * that ends in reasoning has a fixed sentence behind it.
  */
 function replyParts(turn: AssistantTurn, keeps: boolean): Written<AssistantPart>[] {
-  const { refs, bound, signed, message, calls } = turn
+  const { refs, bound, message, calls } = turn
+  const sealed = sealedIn(refs)
   const parts = refs.flatMap((ref, place): Written<AssistantPart>[] => {
-    if (ref.kind === 'other') return otherPart(ref, keeps || signed === 0)
+    if (ref.kind === 'other') return keeps || !sealed.has(ref) ? [otherPart(ref, keeps)] : []
     const { kind, at } = ref
     const options = keeps ? optionsOf(ref) : null
     switch (kind) {
@@ -129,15 +131,24 @@ function withOptions<Part extends AssistantPart>(
 }
 
 /**
- * A part of another kind, or the words for it. Where signed parts of its reply are left out, files go without what
- * their provider has added, and what only that knows is left out with them.
+ * The parts of other kinds that are left out with the signed parts of their reply: those with what only their provider
+ * knows, but for files, which go without that, and of a call and its result both.
  */
-function otherPart({ value, placeholder }: OtherRef, isWhole: boolean): Written<AssistantPart>[] {
-  if (placeholder !== null) return [textPart(textPiece(placeholder))]
+function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
+  const others = refs.filter((ref) => ref.kind === 'other' && ref.placeholder === null) as OtherRef[]
+  const ids = new Set(others.filter(isSealedPart).flatMap(({ value }) => value['toolCallId'] ?? []))
+  return new Set(others.filter((ref) => isSealedPart(ref) || ids.has(ref.value['toolCallId'] ?? null)))
+}
+
+const isSealedPart = ({ value }: OtherRef): boolean =>
+  value['type'] !== 'file' && isSealed(LIMITS.grammar, value)
+
+/** A part of another kind, or the words for it. */
+function otherPart({ value, placeholder }: OtherRef, keeps: boolean): Written<AssistantPart> {
+  if (placeholder !== null) return textPart(textPiece(placeholder))
   const { providerOptions: _, ...bare } = value
-  if (!isWhole && value['type'] !== 'file') return []
-  const sent = isWhole ? value : bare
-  return [{ block: sent as unknown as AssistantPart, digest: () => otherDigest(sent) }]
+  const sent = keeps ? value : bare
+  return { block: sent as unknown as AssistantPart, digest: () => otherDigest(sent) }
 }
 
 function reasoningPart(
@@ -181,8 +192,9 @@ function reasoningText({
 
 /** Whether the last part that says something is reasoning, with all parts or without those that may be left out. */
 function endsInReasoning({ message, refs }: AssistantTurn, told: boolean): boolean {
+  const sealed = sealedIn(refs)
   const says = (ref: PartRef, all: boolean): boolean => {
-    if (ref.kind === 'other') return all || ref.placeholder !== null || ref.value['type'] === 'file'
+    if (ref.kind === 'other') return all || !sealed.has(ref)
     const { kind, at } = ref
     const [text, block] = [message.content[at], message.thinking_blocks[at]]
     if (kind === 'text') return text !== undefined && textsOfPart(text, false).length > 0
