@@ -66,7 +66,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a call that was begun is begun again',
     file: 'conversation/run/plan-calls.ts',
-    find: "if (!isExecutable(event) || grant === 'started') plan.interrupt.push(call)",
+    find: "if (!isExecutable(event) || (grant === 'started' && !isAgain)) plan.interrupt.push(call)",
     replace:
       "if (!isExecutable(event)) plan.interrupt.push(call)\n    else if (grant === 'started') plan.execute.push(call)",
   },

@@ -1,6 +1,6 @@
 /** What all steps have in common: they execute what may be executed, or ask the model and read its reply. */
 
-import type { ConversationErrorEvent, SystemPromptEvent } from '../event/types.ts'
+import type { ActionEvent, ConversationErrorEvent, SystemPromptEvent } from '../event/types.ts'
 import { isReplied } from '../conversation/turn.ts'
 import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
 import type { ReplyCollector } from '../messages/collector.ts'
@@ -83,7 +83,7 @@ export function stepOf(
           system_prompt: { type: 'text', text: system },
           tools: described.map(definitionOf),
         }
-  return async function* (input): AsyncGenerator<Yielded, void, undefined> {
+  const step = async function* (input: StepInput): AsyncGenerator<Yielded, void, undefined> {
     const { approved, signal, onPrefix } = input
     if (approved.length > 0) return yield* executeCalls(approved, known, signal)
     let { state } = input
@@ -98,6 +98,9 @@ export function stepOf(
     const request = provider.write(write(state), { onPrefix, ...(tools.length === 0 ? {} : { tools }) })
     yield await ask(provider, request, { request, tools: names }, input)
   }
+  return Object.assign(step, {
+    repeats: ({ tool_name }: ActionEvent): boolean => known.get(tool_name)?.repeatable === true,
+  })
 }
 
 const NO_CONDENSER: ConversationErrorEvent = {

@@ -42,8 +42,8 @@ const REFUSED = 'CondensationRefused'
 
 /**
  * Asks the condenser, and appends what it decides where that still fits. A condensation that is needed and cannot be
- * had ends the run with an error that says why. Where only the log has asked for it, and was told why not, the run goes on
- * without. @throws what the condenser throws, `invalid_event` for what it gives.
+ * had ends the run with an error that says why. Where only the log has asked for it, and was told why not, the run goes
+ * on without. @throws what the condenser throws, `invalid_event` for what it gives.
  */
 export async function condense(run: RunContext, state: State): Promise<Condensing> {
   const { condenser, signal } = run

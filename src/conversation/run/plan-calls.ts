@@ -24,16 +24,26 @@ type Call = EventEntry<ActionEvent>
 
 /** The plan for the pending calls of a state, by the stricter of the run's policy and the conversation's. */
 export const planOf = (run: RunContext, state: State): CallPlan =>
-  planCalls(state, stricter(toPolicy(state.header.confirmationPolicy), run.policy), run.newCallIds)
+  planCalls(
+    state,
+    stricter(toPolicy(state.header.confirmationPolicy), run.policy),
+    run.newCallIds,
+    run.step.repeats,
+  )
 
 /**
  * Sorts the pending calls of HEAD's branch. A call that was begun is never begun again, unless a user approved it
- * since. A call is known not to be begun when it was made in this run (`newCallIds`), or held by a pause. O(k log k)
- * for k pending calls, and the events since the first of them.
+ * since, or its execution was cut off and it `repeats`. A call is known not to be begun when it was made in this run
+ * (`newCallIds`), or held by a pause. O(k log k) for k pending calls, and the events since the first of them.
  * @example
  * planCalls(initialState(), () => false, new Set()).execute // []
  */
-export function planCalls(state: State, policy: Policy, newCallIds: ReadonlySet<string>): CallPlan {
+export function planCalls(
+  state: State,
+  policy: Policy,
+  newCallIds: ReadonlySet<string>,
+  repeats: (call: ActionEvent) => boolean = () => false,
+): CallPlan {
   const open = listPendingCallsIn(state.branch.pendingCalls)
   const callStatuses = new Map(state.header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
   const replies = repliesOf(state, open)
@@ -47,8 +57,9 @@ export function planCalls(state: State, policy: Policy, newCallIds: ReadonlySet<
   for (const { entry: call } of open) {
     const { event, id, seq } = call
     const grant = callStatuses.get(id)
-    const isNew = grant === undefined ? newCallIds.has(id) : grant === 'held'
-    if (!isExecutable(event) || grant === 'started') plan.interrupt.push(call)
+    const isAgain = grant === 'started' && repeats(event) && timesLost(state, seq) < MOST_LOST
+    const isNew = isAgain || (grant === undefined ? newCallIds.has(id) : grant === 'held')
+    if (!isExecutable(event) || (grant === 'started' && !isAgain)) plan.interrupt.push(call)
     else if (seq > (finishes.get(event.llm_response_id) ?? Infinity)) plan.skip.push(call)
     else if (grant === 'approved') plan.execute.push(call)
     else if (policy(event, replies.get(event.llm_response_id) ?? [event])) plan.confirm.push(call)
@@ -56,6 +67,19 @@ export function planCalls(state: State, policy: Policy, newCallIds: ReadonlySet<
     else plan.interrupt.push(call)
   }
   return plan
+}
+
+/** How often a process may die while a call is executed: it may be the call that kills processes. */
+const MOST_LOST = 2
+
+/** How often a run was lost since a position. O(events since). */
+function timesLost({ log: { entries } }: State, seq: number): number {
+  let lost = 0
+  for (let at = seq + 1; at < entries.length; at += 1) {
+    const event = entries.get(at)?.event
+    if (event?.kind === 'ConversationErrorEvent' && event.code === 'RunLost') lost += 1
+  }
+  return lost
 }
 
 /** Position of the first finish among the calls of a reply. */

@@ -43,9 +43,16 @@ export interface StepInput {
 export type Yielded = Event | readonly Event[] | Reply
 
 /** Executes the approved calls, yielding a result for each, or asks the model, yielding what it replies. */
-export type Step = (
-  input: StepInput,
-) => AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
+export interface Step {
+  (
+    input: StepInput,
+  ): AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
+  /**
+   * Whether a call may be executed again whose execution was cut off by the death of a process, since doing it twice
+   * does no harm. Default: none may, and the model is told that it is not known whether the call took effect.
+   */
+  readonly repeats?: (call: ActionEvent) => boolean
+}
 
 /**
  * What a step yields, until it ends or the signal is aborted; a step that does not listen to the signal is left behind.
