@@ -4,7 +4,7 @@ import type { Event } from '../event/types.ts'
 import type { Entry } from '../log/entry.ts'
 import { hasContent } from '../messages/render-message.ts'
 import type { State } from '../state/state.ts'
-import { loadedEvent } from './loaded-event.ts'
+import { loadedEvent } from '../log/loaded-event.ts'
 import { shownOf } from './said-text.ts'
 
 /**

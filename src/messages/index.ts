@@ -23,6 +23,20 @@ export type {
   UserMessage,
 } from './message.ts'
 export { toMessages } from './neutral.ts'
+export {
+  type CallItem,
+  type CondensationItem,
+  type ErrorItem,
+  type MessageItem,
+  type StopItem,
+  type SystemItem,
+  type TimelineCallStatus,
+  type TimelineItem,
+  type TimelineOptions,
+  type TimelineReply,
+  type TimelineResult,
+  toTimeline,
+} from './timeline.ts'
 export type { ReplyCollector } from './collector.ts'
 export type { ReadOptions, Reply, ReplyOutcome, ReplyTool } from './reply-events.ts'
 export { type ReplyTokens, tokensOfReply } from './reply-usage.ts'

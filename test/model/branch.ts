@@ -16,7 +16,15 @@ export interface BranchReading {
   readonly lastUserMessage: number | null
   readonly skills: readonly string[]
   readonly dropped: readonly { readonly id: string; readonly reason: string }[]
+  /** The result of each call that has one, forgotten or not, by the call. */
+  readonly results: ReadonlyMap<number, number>
+  /** The condensation that took an event out of the view, and a summary, which is named by its own condensation. */
+  readonly forgottenBy: ReadonlyMap<string, string>
 }
+
+/** Names what units hold. */
+const namesIn = (units: readonly Unit[]): string[] =>
+  units.flatMap(held).map(({ id, at }) => (at === null ? id.replace(/-summary$/, '') : id))
 
 /** Reads the path to a node from its root, one event after the other. */
 export function readBranch(nodes: readonly Node[], at: number | null, note: Note = silent): BranchReading {
@@ -28,6 +36,8 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
   let lastUserMessage: number | null = null
   const skills: string[] = []
   const dropped: { id: string; reason: string }[] = []
+  const results = new Map<number, number>()
+  const forgottenBy = new Map<string, string>()
 
   for (const [step, here] of path.entries()) {
     const node = nodes[here] as Node
@@ -66,6 +76,7 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
           break
         }
         open = open.filter((position) => position !== call)
+        results.set(call, here)
         const index = units.findIndex(
           (unit) => unit.type === 'batch' && unit.calls.some((each) => each.at === call),
         )
@@ -81,10 +92,14 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
         )
         break
       }
-      case 'Condensation':
+      case 'Condensation': {
+        const before = namesIn(units)
         units = condensed(units, { id, timestamp: node.timestamp, event }, note)
+        const kept = new Set(namesIn(units))
+        for (const each of before) if (!kept.has(each)) forgottenBy.set(each, id)
         unhandled = false
         break
+      }
       case 'CondensationRequest':
         unhandled = true
         break
@@ -92,7 +107,7 @@ export function readBranch(nodes: readonly Node[], at: number | null, note: Note
         break
     }
   }
-  return { units, open, unhandled, systemPrompt, lastUserMessage, skills, dropped }
+  return { units, open, unhandled, systemPrompt, lastUserMessage, skills, dropped, results, forgottenBy }
 }
 
 /** U2: into the last unit, or a batch of its own. */

@@ -5,11 +5,10 @@ import { hasText } from '../../event/has-text.ts'
 import type { ActionEvent, ToolResultEvent, MessageEvent } from '../../event/types.ts'
 import { isToolResult, type EventKind } from '../../event/kinds.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
-import { logPrefix } from '../../log/log.ts'
-import { matchResult } from '../../log/pairing.ts'
-import { branchOf, type State } from '../../state/state.ts'
+import { callsEnded } from '../../state/result-call.ts'
+import type { State } from '../../state/state.ts'
 import { ellipsize } from '../ellipsize.ts'
-import { loadedEvent } from '../loaded-event.ts'
+import { loadedEvent } from '../../log/loaded-event.ts'
 import { textsOf } from '../said-text.ts'
 import { acpBlock } from './acp.ts'
 import { callBlock, finishText } from './call.ts'
@@ -32,7 +31,7 @@ const TOLD: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallE
  * ColloquyError `evicted`.
  */
 export function* blocksOf(state: State, limits: BlockLimits): IterableIterator<string> {
-  const callOf = pairing(state)
+  const callOf = callsEnded(state)
   const results = new Map<number, ToolResultEvent>()
   const told = new Set<string>()
   for (let entry: Entry | null = state.log.head; entry !== null; entry = entry.parent) {
@@ -53,21 +52,6 @@ export function* blocksOf(state: State, limits: BlockLimits): IterableIterator<s
       told.add(event.tool_call_id)
       yield* some(toolText(block, limits.maxTool))
     }
-  }
-}
-
-/** The position of the call that a result ends, as the fold has it; null for a result that ends none. */
-function pairing({ log, branch }: State): (answer: EventEntry<ToolResultEvent>) => number | null {
-  const calls = new Map<number, number>()
-  for (const unit of branch.view.units) {
-    if (unit.type === 'batch') for (const { entry, call } of unit.results) calls.set(entry.seq, call.seq)
-  }
-  return (answer) => {
-    const known = calls.get(answer.seq)
-    if (known !== undefined) return known
-    // It was forgotten, or ends no call: asked as the fold asked, of the log as it was.
-    const found = matchResult(logPrefix(log, answer.seq, null), branchOf(answer.parent).pendingCalls, answer)
-    return found === null || typeof found === 'string' ? null : found.entry.seq
   }
 }
 

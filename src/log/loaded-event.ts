@@ -3,7 +3,7 @@
 import { ColloquyError } from '../event/errors.ts'
 import type { EventKind } from '../event/kinds.ts'
 import type { Event } from '../event/types.ts'
-import { type Entry, eventKindOf } from '../log/entry.ts'
+import { type Entry, eventKindOf } from './entry.ts'
 import { quote } from '../event/quote.ts'
 
 /**

@@ -1,0 +1,117 @@
+/** O1: the timeline. Facts go in; a LawBroken comes out when it lacks, repeats or belies something of the branch. */
+
+import { hasCode } from '../../src/event/errors.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
+import { type CallItem, type TimelineItem, toTimeline } from '../../src/messages/timeline.ts'
+import { evict } from '../../src/state/snapshot.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import { type BranchReading, readBranch } from '../../test/model/branch.ts'
+import { headAt } from '../../test/model/naive.ts'
+import { type Node, pathOf, readTree } from '../../test/model/tree.ts'
+import { hold, same, total } from './law.ts'
+import { statesOf } from './replay.ts'
+
+/** What a timeline shows of each kind. */
+const TYPES: Readonly<Record<string, string>> = {
+  SystemPromptEvent: 'system',
+  MessageEvent: 'message',
+  ActionEvent: 'call',
+  Condensation: 'condensation',
+  CondensationSummaryEvent: 'condensation',
+  ConversationErrorEvent: 'error',
+  ServerErrorEvent: 'error',
+  PauseEvent: 'pause',
+  InterruptEvent: 'interrupt',
+}
+
+/** O1, for the branch under HEAD after every fact. */
+export function checkTimeline(facts: readonly Fact[], met: (status: string) => void = () => undefined): void {
+  const nodes = readTree(facts)
+  for (const [length, state] of statesOf(facts).entries()) {
+    const items = total('O1', `toTimeline after ${length} facts`, () => toTimeline(state))
+    const head = headAt(nodes, length)
+    const reading = readBranch(nodes.slice(0, length), head)
+    const shown = pathOf(nodes, head).filter((at) => nodes[at]?.event && TYPES[nodes[at].kind ?? ''])
+    same(
+      'O1',
+      `what is shown after ${length} facts`,
+      items.map(describe),
+      shown.map(said(nodes, reading, state)),
+    )
+    hold('O1', !JSON.stringify(items).includes('"signature"'), 'a signature is shown')
+    for (const item of items) {
+      if (item.type === 'call') met(item.status)
+      if (item.forgottenBy !== null) met('forgotten')
+    }
+    const middle = items[items.length >> 1]
+    if (middle !== undefined) {
+      const rest = toTimeline(state, { after: middle.id })
+      same('O1', 'behind an item', rest, items.slice((items.length >> 1) + 1))
+    }
+    checkEvicted(state, items, met)
+  }
+  const given = JSON.stringify(facts)
+  const anew = toTimeline(replay(JSON.parse(given) as readonly Fact[]))
+  same('O1', 'of a log that was written and read again', anew, toTimeline(replay(facts)))
+}
+
+/** Where something was evicted, the timeline is what it was, or says that it cannot be told. */
+function checkEvicted(state: State, items: readonly TimelineItem[], met: (status: string) => void): void {
+  const evicted = evict(state)
+  try {
+    same('O1', 'of an evicted state', toTimeline(evicted), items)
+    if (items.length > 0) met('evicted and whole')
+  } catch (error) {
+    if (!hasCode(error, 'evicted')) throw error
+    met('evicted')
+  }
+}
+
+const describe = (item: TimelineItem): object => ({
+  id: item.id,
+  seq: item.seq,
+  type: item.type,
+  forgottenBy: item.forgottenBy,
+  ...(item.type === 'call' ? { status: item.status, result: item.result?.id ?? null } : {}),
+  ...(item.type === 'condensation' ? { forgot: item.forgot.toSorted() } : {}),
+})
+
+const said =
+  (nodes: readonly Node[], reading: BranchReading, state: State) =>
+  (at: number): object => {
+    const { id, kind } = nodes[at] as Node
+    const type = TYPES[kind ?? '']
+    const { forgottenBy } = reading
+    const forgot = [...forgottenBy].flatMap(([each, by]) => (by === id ? [each] : [])).toSorted()
+    return {
+      id,
+      seq: at,
+      type,
+      forgottenBy: forgottenBy.get(id ?? '') ?? null,
+      ...(type === 'call' ? callSaid(nodes, at, reading, state) : {}),
+      ...(type === 'condensation' ? { forgot } : {}),
+    }
+  }
+
+function callSaid(
+  nodes: readonly Node[],
+  at: number,
+  { results }: BranchReading,
+  { header }: State,
+): Pick<CallItem, 'status'> & { readonly result: string | null } {
+  const result = nodes[results.get(at) ?? -1]
+  if (result === undefined) {
+    const call = nodes[at]
+    const settled = header.callStatuses.find(({ action_id }) => action_id === call?.id)?.grant
+    const canRun = call?.event?.kind === 'ActionEvent' && (call.event.action ?? null) !== null
+    const waits = header.status === 'waiting_for_confirmation' && canRun && settled !== 'approved'
+    return { status: waits ? 'waiting' : (settled ?? 'pending'), result: null }
+  }
+  const { event, id } = result
+  const failed =
+    event?.kind === 'AgentErrorEvent' ||
+    (event?.kind === 'ObservationEvent' && event.observation.is_error === true)
+  const status = event?.kind === 'UserRejectObservation' ? 'rejected' : failed ? 'failed' : 'completed'
+  return { status, result: id }
+}
