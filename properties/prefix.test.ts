@@ -33,7 +33,7 @@ const harmless: fc.Arbitrary<Deed> = fc.oneof(
 )
 
 const onPurpose: fc.Arbitrary<Deed> = fc.oneof(
-  fc.constantFrom<Deed>({ do: 'system' }, { do: 'redact' }, { do: 'clip' }, { do: 'tools' }),
+  fc.constantFrom<Deed>({ do: 'system' }, { do: 'redact' }, { do: 'alter' }, { do: 'clip' }, { do: 'tools' }),
   fc.nat(6).map((events): Deed => ({ do: 'condense', events: events + 1 })),
 )
 

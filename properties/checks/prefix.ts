@@ -26,7 +26,7 @@ export type Deed =
   /** HEAD moves back by some events of the branch. */
   | { readonly do: 'back'; readonly by: number }
   /** These change the past on purpose. */
-  | { readonly do: 'system' | 'append' | 'redact' | 'clip' | 'tools' }
+  | { readonly do: 'system' | 'append' | 'redact' | 'alter' | 'clip' | 'tools' }
   /** From now on old results are masked, by strides of so many tokens. */
   | { readonly do: 'mask'; readonly stride: number }
   | { readonly do: 'condense'; readonly events: number }
@@ -170,6 +170,14 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
         changed()
         break
       }
+      case 'alter': {
+        // As a program does that knows nothing of signatures: only the digest of the reply itself tells.
+        const [was, is] = [`"text":"word number ${latest} `, `"text":"another word ${latest} `]
+        facts = facts.map((fact) => JSON.parse(JSON.stringify(fact).replaceAll(was, is)) as Event)
+        state = replay(facts)
+        changed()
+        break
+      }
       case 'clip':
         options = { ...options, maxResultLength: 3 }
         changed()
@@ -228,6 +236,8 @@ const SCRIPT: readonly Deed[] = [
   { do: 'tools' },
   asks('redacted', 'say', 'redacted', 'call'),
   { do: 'redact' },
+  asks('think', 'say', 'redacted', 'call'),
+  { do: 'alter' },
   asks('think'),
 ]
 
