@@ -1,5 +1,7 @@
 /** The entry `colloquy/steps`: steps that ask a model through the client of its provider, and execute tools. */
 
+export { aiSdkStep, type AiSdkStepOptions } from './ai-sdk.ts'
+export type { AiSdkTool, AiSdkTools } from './ai-sdk-tools.ts'
 export { type AnthropicClient, anthropicStep, type AnthropicStepOptions } from './anthropic.ts'
 export { type GoogleClient, googleStep, type GoogleStepOptions } from './google.ts'
 export { type OpenAIChatClient, openaiChatStep, type OpenAIChatStepOptions } from './openai-chat.ts'

@@ -3,8 +3,11 @@
  * what it was asked.
  */
 
+import { APICallError, streamText } from 'ai'
+import { MockLanguageModelV4 } from 'ai/test'
 import type { Step } from '../../src/conversation/run/step.ts'
 import {
+  aiSdkStep,
   anthropicStep,
   googleStep,
   openaiChatStep,
@@ -290,7 +293,62 @@ const google: StepWire = {
   }),
 }
 
-export const STEP_WIRES = { anthropic, chat, responses, google } as const
+const usage = {
+  inputTokens: { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: 5, text: 5, reasoning: undefined },
+}
+
+/** The SDK itself, over a model of which each call is asked of the script. */
+const aiSdk: StepWire = {
+  name: 'AI SDK',
+  whole: () => ({}),
+  stream: ({ text, calls = [] }, no) => [
+    { type: 'stream-start', warnings: [] },
+    { type: 'response-metadata', id: `ai_${no}`, modelId: 'm' },
+    ...(text === undefined
+      ? []
+      : [
+          { type: 'text-start', id: '0' },
+          ...halves(text).map((delta) => ({ type: 'text-delta', id: '0', delta })),
+          { type: 'text-end', id: '0' },
+        ]),
+    ...calls.map(({ id, name, args }) => ({
+      type: 'tool-call',
+      toolCallId: id,
+      toolName: name,
+      input: args,
+    })),
+    {
+      type: 'finish',
+      finishReason: { unified: calls.length > 0 ? 'tool-calls' : 'stop', raw: undefined },
+      usage,
+    },
+  ],
+  step: (create, options) => {
+    const model = new MockLanguageModelV4({
+      doStream: async ({ prompt, tools, abortSignal }) => {
+        const events = await create({ prompt, tools }, abortSignal as AbortSignal)
+        return { stream: ReadableStream.from(events as AsyncIterable<never>) }
+      },
+    })
+    return aiSdkStep({
+      ...(options as Omit<StepOptions, 'tools' | 'stream'>),
+      streamText,
+      model,
+      maxRetries: 0,
+    })
+  },
+  tooLong: Object.assign(
+    new APICallError({
+      message: 'prompt is too long: 210000 tokens > 200000 maximum',
+      url: '',
+      requestBodyValues: {},
+      statusCode: 400,
+    }),
+  ),
+}
+
+export const STEP_WIRES = { anthropic, chat, responses, google, aiSdk } as const
 
 /** A step whose model says one thing after the other, and what it was asked. */
 export function scripted(

@@ -1,0 +1,96 @@
+/** Tools of the AI SDK: the model is asked with them, and this library executes them. */
+
+import { ColloquyError } from '../event/errors.ts'
+import type { Content, JsonObject, Observation } from '../event/shapes.ts'
+import {
+  TOOL_OBSERVATION,
+  type ToolContext,
+  type ToolDescription,
+  type ToolOutput,
+  type StepTool,
+} from './tool.ts'
+
+/** What `tool()` of the `ai` package gives, as far as it is read here. */
+export interface AiSdkTool {
+  readonly description?: unknown
+  readonly execute?: unknown
+  readonly toModelOutput?: unknown
+  readonly needsApproval?: unknown
+}
+
+/** Tools by their names, as `streamText` takes them. */
+export type AiSdkTools = Readonly<Record<string, AiSdkTool>>
+
+/** The tool as a step executes it. The SDK has checked the arguments when the model wrote them. */
+export function stepToolOf(name: string, tool: AiSdkTool): StepTool {
+  const execute = tool.execute as (args: JsonObject, options: object) => unknown
+  const show = tool.toModelOutput as ((shown: object) => unknown) | undefined
+  return {
+    name,
+    description: typeof tool.description === 'string' ? tool.description : '',
+    parameters: {},
+    async execute(args, { signal, call }: ToolContext): Promise<ToolOutput> {
+      const { tool_call_id: toolCallId } = call
+      const options = { toolCallId, messages: [], abortSignal: signal }
+      const output = await lastOf(execute.call(tool, args, options))
+      if (show === undefined) return typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
+      return shownOutput((await show.call(tool, { toolCallId, input: args, output })) as JsonObject)
+    },
+  }
+}
+
+/** A tool that streams its output gives the whole at last. */
+async function lastOf(given: unknown): Promise<unknown> {
+  if (typeof given !== 'object' || given === null || !(Symbol.asyncIterator in given)) return given
+  let last: unknown
+  for await (const output of given as AsyncIterable<unknown>) last = output
+  return last
+}
+
+/** What a tool wants the model to be shown. */
+function shownOutput({ type, value, reason }: JsonObject): ToolOutput {
+  if (type === 'content' && Array.isArray(value)) return value.map(partOf)
+  const shown = type === 'execution-denied' ? (reason ?? 'The execution was denied.') : value
+  const text = typeof shown === 'string' ? shown : (JSON.stringify(shown) ?? '')
+  const isError = type === 'error-text' || type === 'error-json' || type === 'execution-denied'
+  if (!isError) return text
+  const observation: Observation = {
+    kind: TOOL_OBSERVATION,
+    content: [{ type: 'text', text }],
+    is_error: true,
+  }
+  return observation
+}
+
+function partOf(part: JsonObject): Content {
+  const { type, text, data, url, mediaType } = part
+  if (type === 'text' && typeof text === 'string') return { type: 'text', text }
+  const isImage = typeof mediaType === 'string' && mediaType.startsWith('image/')
+  if (isImage && typeof data === 'string')
+    return { type: 'image', image_urls: [`data:${mediaType};base64,${data}`] }
+  if (type === 'image-url' && typeof url === 'string') return { type: 'image', image_urls: [url] }
+  return { type: 'text', text: JSON.stringify(part) }
+}
+
+/**
+ * The tool as the SDK is given it: it executes nothing by itself.
+ * @throws ColloquyError `invalid_argument` for a tool that wants approval by the SDK, which would never be asked for.
+ */
+export function askedWith(name: string, tool: AiSdkTool): object {
+  if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
+    throw new ColloquyError(
+      'invalid_argument',
+      `The tool ${name} has needsApproval, which no step asks for. Give the run a policy instead: run(step, { policy }).`,
+      { name },
+    )
+  }
+  const { execute: _, needsApproval: __, ...asked } = tool
+  return asked
+}
+
+/** A tool of this library as the SDK is given it. */
+export const sdkToolOf = ({ description, parameters }: ToolDescription): object => ({
+  description,
+  // What `jsonSchema` of the `ai` package gives.
+  inputSchema: { [Symbol.for('vercel.ai.schema')]: true, jsonSchema: parameters, validate: undefined },
+})

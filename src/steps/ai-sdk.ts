@@ -1,0 +1,80 @@
+/** The step that asks any model of the AI SDK. */
+
+import type { Step } from '../conversation/run/step.ts'
+import { collectAiSdk } from '../messages/ai-sdk/collect.ts'
+import { type AiSdkStep, fromAiSdk } from '../messages/ai-sdk/read.ts'
+import { toAiSdk } from '../messages/ai-sdk/write.ts'
+import { type AiSdkTools, askedWith, sdkToolOf, stepToolOf } from './ai-sdk-tools.ts'
+import { sortTools, type SortedTools, type StepOptions, stepOf } from './step-of.ts'
+import type { StepTool } from './tool.ts'
+
+/** Any other field is given to `streamText` as it is (`providerOptions`, `maxOutputTokens`, `temperature` …). */
+export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> {
+  /** `streamText` of the `ai` package. */
+  readonly streamText: (options: never) => object
+  /** A model, or its name, as `streamText` takes it. */
+  readonly model: unknown
+  /** Tools of the SDK by their names, or a list of tools of this library. Default: none. */
+  readonly tools?: AiSdkTools | readonly StepTool[]
+  readonly [field: string]: unknown
+}
+
+/**
+ * A step that asks a model through the AI SDK, and executes the calls of its replies: the SDK makes one step, and
+ * executes nothing. Consent is the run's: `needsApproval` of a tool is refused, give the run a policy.
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, or has `needsApproval`.
+ * @example
+ * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-4-5', tools: { add } })
+ * await conversation.run(step)
+ */
+export function aiSdkStep(options: AiSdkStepOptions): Step {
+  const { streamText, tools: given = [], system: _, write: __, ...rest } = options
+  const { sorted, asked } = isList(given) ? ofLibrary(given) : ofSdk(given)
+  return stepOf(
+    {
+      tools: sorted.described.map(({ name, description, parameters }) => ({ name, description, parameters })),
+      write: (messages, writing) => ({
+        // What goes wrong is in the stream; the SDK would write it to the console too.
+        onError: () => undefined,
+        ...rest,
+        ...(Object.keys(asked).length === 0 ? {} : { tools: asked }),
+        messages: toAiSdk(messages, writing),
+        allowSystemInMessages: true,
+      }),
+      send: async (request, signal) => {
+        const result = streamText({ ...request, abortSignal: signal } as never)
+        return (result as { readonly fullStream: AsyncIterable<object> }).fullStream
+      },
+      read: (reply, reading) => fromAiSdk(reply as AiSdkStep, reading),
+      collect: collectAiSdk,
+    },
+    sorted,
+    options as StepOptions,
+  )
+}
+
+const isList = (tools: AiSdkTools | readonly StepTool[]): tools is readonly StepTool[] => Array.isArray(tools)
+
+interface Tools {
+  readonly sorted: SortedTools
+  readonly asked: Readonly<Record<string, object>>
+}
+
+function ofLibrary(tools: readonly StepTool[]): Tools {
+  const sorted = sortTools(tools)
+  return {
+    sorted,
+    asked: Object.fromEntries(sorted.described.map((described) => [described.name, sdkToolOf(described)])),
+  }
+}
+
+/** The SDK describes its own tools to the model. */
+function ofSdk(tools: AiSdkTools): Tools {
+  const own = Object.entries(tools).flatMap(([name, tool]) =>
+    typeof tool.execute === 'function' ? [stepToolOf(name, tool)] : [],
+  )
+  return {
+    sorted: sortTools(own),
+    asked: Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, askedWith(name, tool)])),
+  }
+}
