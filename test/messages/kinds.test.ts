@@ -2,12 +2,14 @@
 
 import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages'
 import type { ContentBlock } from '@anthropic-ai/sdk/resources/messages'
+import type { Part } from '@google/genai'
 import type { ContentPart, ToolSet } from 'ai'
 import type { ChatCompletionMessage, ChatCompletionMessageToolCall } from 'openai/resources/chat/completions'
 import type { ResponseOutputItem } from 'openai/resources/responses/responses'
 import { expect, it } from 'vitest'
 import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/kinds.ts'
 import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/kinds.ts'
+import { KINDS as GOOGLE } from '../../src/messages/google/kinds.ts'
 import { isReturnable, type Kinds, replyPlaceholder } from '../../src/messages/kinds.ts'
 import type { KINDS as CHAT } from '../../src/messages/openai-chat/kinds.ts'
 import { KINDS as RESPONSES } from '../../src/messages/openai-responses/kinds.ts'
@@ -18,8 +20,9 @@ const missing: {
   readonly aiSdk: Exclude<ContentPart<ToolSet>['type'], keyof typeof AI_SDK>[]
   readonly chat: Exclude<keyof ChatCompletionMessage, 'role' | keyof typeof CHAT>[]
   readonly calls: Exclude<ChatCompletionMessageToolCall['type'], 'function' | 'custom'>[]
+  readonly google: Exclude<keyof Part, keyof typeof GOOGLE>[]
   readonly responses: Exclude<ResponseOutputItem['type'], keyof typeof RESPONSES>[]
-} = { anthropic: [] satisfies never[], aiSdk: [], chat: [], calls: [], responses: [] }
+} = { anthropic: [] satisfies never[], aiSdk: [], chat: [], calls: [], google: [], responses: [] }
 
 type None<Kinds extends never> = Kinds
 
@@ -28,12 +31,14 @@ export type NoneIsMissing = None<
   | (typeof missing)['aiSdk'][number]
   | (typeof missing)['chat'][number]
   | (typeof missing)['calls'][number]
+  | (typeof missing)['google'][number]
   | (typeof missing)['responses'][number]
 >
 
 const TABLES: readonly [string, Kinds][] = [
   ['anthropic', ANTHROPIC],
   ['ai-sdk', AI_SDK],
+  ['google', GOOGLE],
   ['openai-responses', RESPONSES],
 ]
 

@@ -5,6 +5,7 @@ import type {
   MessageParam,
   TextBlockParam,
 } from '@anthropic-ai/sdk/resources/messages'
+import type { Content, GenerateContentParameters, GenerateContentResponse } from '@google/genai'
 import type { ModelMessage } from 'ai'
 import type {
   ChatCompletionCreateParamsNonStreaming,
@@ -18,6 +19,8 @@ import { expect, it } from 'vitest'
 import type { Message, MessageToolCall } from '../../src/event/shapes.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { fromGoogle } from '../../src/messages/google/read.ts'
+import { toGoogle } from '../../src/messages/google/write.ts'
 import type { NeutralMessage, NeutralToolCall } from '../../src/messages/message.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
@@ -51,6 +54,22 @@ it('Anthropic Messages takes system and messages', () => {
 it('the AI SDK takes the messages', () => {
   const messages: ModelMessage[] = toAiSdk(HELLO)
   expect(messages).toHaveLength(2)
+})
+
+it('Gemini takes the contents, and its replies are read', () => {
+  const { systemInstruction, contents } = toGoogle(HELLO)
+  const taken: Content[] = contents
+  const request: GenerateContentParameters = {
+    model: 'any',
+    contents,
+    config: { ...(systemInstruction === undefined ? {} : { systemInstruction }) },
+  }
+  const read = (reply: GenerateContentResponse) => fromGoogle(reply)
+  expect([taken.length, Object.keys(request.config ?? {}), typeof read]).toEqual([
+    1,
+    ['systemInstruction'],
+    'function',
+  ])
 })
 
 it('a neutral message can be read as a wire message, and its calls as wire calls', () => {
