@@ -21,6 +21,7 @@ import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { fromGoogle } from '../../src/messages/google/read.ts'
 import { toGoogle } from '../../src/messages/google/write.ts'
+import type { Reply } from '../../src/messages/reply-events.ts'
 import type { NeutralMessage, NeutralToolCall } from '../../src/messages/message.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
@@ -56,19 +57,16 @@ it('the AI SDK takes the messages', () => {
   expect(messages).toHaveLength(2)
 })
 
+const readGoogle: (reply: GenerateContentResponse) => Reply = fromGoogle
+
 it('Gemini takes the contents, and its replies are read', () => {
-  const { systemInstruction, contents } = toGoogle(HELLO)
+  const { systemInstruction = {}, contents } = toGoogle(HELLO)
   const taken: Content[] = contents
-  const request: GenerateContentParameters = {
-    model: 'any',
-    contents,
-    config: { ...(systemInstruction === undefined ? {} : { systemInstruction }) },
-  }
-  const read = (reply: GenerateContentResponse) => fromGoogle(reply)
-  expect([taken.length, Object.keys(request.config ?? {}), typeof read]).toEqual([
+  const request: GenerateContentParameters = { model: 'any', contents, config: { systemInstruction } }
+  expect([taken.length, request.config?.systemInstruction, readGoogle]).toEqual([
     1,
-    ['systemInstruction'],
-    'function',
+    { parts: [{ text: 'be brief' }] },
+    fromGoogle,
   ])
 })
 
