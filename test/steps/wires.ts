@@ -24,6 +24,8 @@ export interface SaidCall {
 
 /** What a model says when it is asked. */
 export interface Said {
+  /** What it thought first, under the provider's token; of Anthropic Messages and OpenAI Responses only. */
+  readonly thought?: { readonly text: string; readonly token: string }
   readonly text?: string
   readonly calls?: readonly SaidCall[]
 }
@@ -53,21 +55,54 @@ const halves = (text: string): readonly string[] => {
   return [text.slice(0, middle), text.slice(middle)].filter((piece) => piece !== '')
 }
 
+/** A block of a stream of Anthropic Messages: as it begins, and what is added to it. */
+interface StreamedBlock {
+  readonly start: object
+  readonly deltas: readonly object[]
+}
+
+const thinkingBlock = ({
+  text,
+  token,
+}: {
+  readonly text: string
+  readonly token: string
+}): StreamedBlock => ({
+  start: { type: 'thinking', thinking: '', signature: '' },
+  deltas: [
+    { type: 'thinking_delta', thinking: text },
+    { type: 'signature_delta', signature: token },
+  ],
+})
+
+const textBlock = (words: string): StreamedBlock => ({
+  start: { type: 'text', text: '' },
+  deltas: halves(words).map((text) => ({ type: 'text_delta', text })),
+})
+
+const callBlock = ({ id, name, args }: SaidCall): StreamedBlock => ({
+  start: { type: 'tool_use', id, name, input: {} },
+  deltas: halves(args).map((partial_json) => ({ type: 'input_json_delta', partial_json })),
+})
+
 const anthropic: StepWire = {
   name: 'Anthropic Messages',
-  whole: ({ text, calls = [] }, no) => ({
+  whole: ({ thought, text, calls = [] }, no) => ({
     id: `msg_${no}`,
     type: 'message',
     role: 'assistant',
     model: 'm',
     content: [
+      ...(thought === undefined
+        ? []
+        : [{ type: 'thinking', thinking: thought.text, signature: thought.token }]),
       ...(text === undefined ? [] : [{ type: 'text', text }]),
       ...calls.map(({ id, name, args }) => ({ type: 'tool_use', id, name, input: JSON.parse(args) })),
     ],
     stop_reason: calls.length > 0 ? 'tool_use' : 'end_turn',
     usage: { input_tokens: 10, output_tokens: 5 },
   }),
-  stream: ({ text, calls = [] }, no) => [
+  stream: ({ thought, text, calls = [] }, no) => [
     {
       type: 'message_start',
       message: {
@@ -80,27 +115,15 @@ const anthropic: StepWire = {
         usage: { input_tokens: 10, output_tokens: 1 },
       },
     },
-    ...(text === undefined ? [] : [text]).flatMap((words, index) => [
-      { type: 'content_block_start', index, content_block: { type: 'text', text: '' } },
-      ...halves(words).map((piece) => ({
-        type: 'content_block_delta',
-        index,
-        delta: { type: 'text_delta', text: piece },
-      })),
+    ...[
+      ...(thought === undefined ? [] : [thinkingBlock(thought)]),
+      ...(text === undefined ? [] : [textBlock(text)]),
+      ...calls.map(callBlock),
+    ].flatMap(({ start, deltas }, index) => [
+      { type: 'content_block_start', index, content_block: start },
+      ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
       { type: 'content_block_stop', index },
     ]),
-    ...calls.flatMap(({ id, name, args }, at) => {
-      const index = at + (text === undefined ? 0 : 1)
-      return [
-        { type: 'content_block_start', index, content_block: { type: 'tool_use', id, name, input: {} } },
-        ...halves(args).map((partial_json) => ({
-          type: 'content_block_delta',
-          index,
-          delta: { type: 'input_json_delta', partial_json },
-        })),
-        { type: 'content_block_stop', index },
-      ]
-    }),
     {
       type: 'message_delta',
       delta: { stop_reason: calls.length > 0 ? 'tool_use' : 'end_turn' },
@@ -186,7 +209,17 @@ const chat: StepWire = {
   tooLong: failed('400 Too long', { status: 400, code: 'context_length_exceeded' }),
 }
 
-const outputOf = ({ text, calls = [] }: Said, no: number): readonly Raw[] => [
+/** A reasoning item, without what the provider has signed. */
+export const reasoningItem = (text: string, no: number) => ({
+  type: 'reasoning',
+  id: `rs_${no}`,
+  summary: [{ type: 'summary_text', text }],
+})
+
+const outputOf = ({ thought, text, calls = [] }: Said, no: number): readonly Raw[] => [
+  ...(thought === undefined
+    ? []
+    : [{ ...reasoningItem(thought.text, no), encrypted_content: thought.token }]),
   ...(text === undefined
     ? []
     : [

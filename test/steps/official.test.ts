@@ -1,0 +1,107 @@
+/** The official clients of Anthropic and OpenAI against a server that speaks their wire, and refuses what they refuse. */
+
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { afterEach, describe, expect, it } from 'vitest'
+import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
+import {
+  anthropicStep,
+  openaiChatStep,
+  openaiResponsesStep,
+  type StepOptions,
+  type StepTool,
+} from '../../src/steps/index.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { begin, branch } from '../conversation/agent.ts'
+import { type Brain, type ProviderServer, providerServer } from '../providers/server.ts'
+
+let server: ProviderServer | null = null
+afterEach(() => server?.close())
+const serve = async (brain?: Brain): Promise<ProviderServer> => (server = await providerServer(brain))
+
+const apiKey = 'none'
+const model = 'any'
+const CLIENTS: readonly (readonly [string, (url: string, options: StepOptions) => Step, boolean])[] = [
+  [
+    'Anthropic Messages',
+    (url, options) => {
+      const client = new Anthropic({ baseURL: url, apiKey, maxRetries: 0 })
+      return anthropicStep({ client, model, max_tokens: 1000, ...options })
+    },
+    true,
+  ],
+  [
+    'OpenAI Chat Completions',
+    (url, options) => {
+      const client = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
+      return openaiChatStep({ client, model, ...options })
+    },
+    false,
+  ],
+  [
+    'OpenAI Responses',
+    (url, options) => {
+      const client = new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
+      return openaiResponsesStep({ client, model, ...options })
+    },
+    true,
+  ],
+]
+
+describe.each(CLIENTS)('%s', (_, stepOf, reasons) => {
+  it.each([true, false])(
+    'turns with tools, and a user who speaks meanwhile (streamed: %s)',
+    async (stream) => {
+      const { url, refused, signed, asked } = await serve()
+      const conversation = await begin('What is the weather in Paris?')
+      const weather: StepTool = {
+        name: 'weather',
+        description: 'The weather of a city.',
+        parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+        execute: async ({ city }) => {
+          if (city === 'Rome') await conversation.sendMessage('And in Oslo?')
+          return `${String(city)}: sun.`
+        },
+      }
+      const step = stepOf(url, { tools: [weather], system: 'Be brief.', stream })
+      expect((await conversation.run(step)).status).toBe('finished')
+      await conversation.sendMessage('And in Rome?')
+      expect((await conversation.run(step)).status).toBe('finished')
+      expect(refused).toEqual([])
+      const said = JSON.stringify(await branch(conversation))
+      for (const city of ['Paris', 'Rome', 'Oslo']) expect(said).toContain(`${city}: sun.`)
+      expect(asked.length).toBeGreaterThan(4)
+      expect(signed()).toBe(reasons ? [...asked.keys()].reduce((sum, at) => sum + at, 0) : 0)
+    },
+  )
+
+  it('a user who stops a reply has what came of it, and the server is told', async () => {
+    const { url, left } = await serve(() => ({ text: 'Once upon a time…' }))
+    const conversation = await begin('Tell me a story.')
+    const running = conversation.run(stepOf(url, {}))
+    let text = ''
+    for await (const item of conversation.subscribe()) {
+      if (item.type === 'delta' && item.event.kind === 'StreamingDeltaEvent') text += item.event.content ?? ''
+      if (text === 'Once upon a time…') break
+    }
+    await conversation.interrupt()
+    expect((await running).status).toBe('paused')
+    expect(JSON.stringify((await branch(conversation)).at(-1))).toContain('Once upon a time…')
+    await expect.poll(left).toBe(1)
+  })
+
+  it('a request that is too long is condensed and sent again', async () => {
+    const { url, asked, refused } = await serve((request) =>
+      JSON.stringify(request).length > 2_500 ? null : { text: 'Well.' },
+    )
+    const conversation = await begin('Hello.')
+    const step = stepOf(url, {})
+    const condenser = rollingCondenser({ summarise: async ({ events }) => `${events.length} said.` })
+    for (let turn = 0; turn < 8; turn += 1) {
+      expect((await conversation.run(step, { condenser })).status).toBe('finished')
+      await conversation.sendMessage(`${turn} ${'x'.repeat(300)}`)
+    }
+    expect(JSON.stringify(asked.at(-1))).toContain(' said.')
+    expect(refused).toEqual([])
+  })
+})
