@@ -5,10 +5,15 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, it } from 'vitest'
-import { blocks, checked, project, ROOT, SAME } from './readme.ts'
+import { providerServer } from './providers/server.ts'
+import { blocks, checked, clientsOf, project, ROOT, SAME } from './readme.ts'
 
 const { folder, write, remove } = project()
-afterAll(remove)
+const provider = await providerServer()
+afterAll(async () => {
+  await provider.close()
+  remove()
+})
 
 write('same.js', SAME)
 const DOCS = join(ROOT, 'docs')
@@ -25,6 +30,7 @@ const samples = readdirSync(DOCS)
 it.for(samples)('runs: $name', async ({ file, code }, { signal }) => {
   const { stderr } = await promisify(execFile)(process.execPath, [write(file, checked(code))], {
     cwd: folder,
+    env: { ...process.env, ...clientsOf(provider.url) },
     signal,
   })
   expect(stderr).toBe('')

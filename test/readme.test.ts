@@ -11,12 +11,17 @@ import { ColloquyError, type ErrorCode } from '../src/index.ts'
 import { STATUSES } from '../src/state/index.ts'
 import { toProblem } from '../src/service/http/failure.ts'
 import { testDatabase } from './postgres/database.ts'
-import { blocks, checked, project, README, ROOT, SAME, SHOWN } from './readme.ts'
+import { providerServer } from './providers/server.ts'
+import { blocks, checked, clientsOf, project, README, ROOT, SAME, SHOWN } from './readme.ts'
 
 const run = promisify(execFile)
 const samples = blocks('ts').map(({ heading, code }, at) => ({ name: `${at + 1}, ${heading}`, at, code }))
 const { folder, write, remove } = project()
-afterAll(remove)
+const provider = await providerServer()
+afterAll(async () => {
+  await provider.close()
+  remove()
+})
 
 const shown = (code: string): number => [...code.matchAll(SHOWN)].length
 
@@ -66,7 +71,11 @@ describe('the samples', () => {
 
 const runSample = (file: string, signal: AbortSignal, added: NodeJS.ProcessEnv = {}) => {
   const { DATABASE_URL: _, DB_PASSWORD: __, ...env } = process.env
-  return run(process.execPath, [file], { cwd: folder, env: { ...env, ...added }, signal })
+  return run(process.execPath, [file], {
+    cwd: folder,
+    env: { ...env, ...clientsOf(provider.url), ...added },
+    signal,
+  })
 }
 
 /** The lines that call the command, without their comments and what stands before it. */

@@ -58,9 +58,17 @@ export function project(): Project {
   const manifest = { name: 'colloquy', type: 'module', exports: Object.fromEntries(entries) }
   write('node_modules/colloquy/package.json', JSON.stringify(manifest))
   link('colloquy/src', 'src')
-  link('@types/node', 'node_modules/@types/node')
+  for (const name of ['@types/node', '@anthropic-ai/sdk', 'openai', 'zod']) link(name, `node_modules/${name}`)
   return { folder, write, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
+
+/** Where the clients of providers find their server. */
+export const clientsOf = (url: string): NodeJS.ProcessEnv => ({
+  ANTHROPIC_API_KEY: 'none',
+  ANTHROPIC_BASE_URL: url,
+  OPENAI_API_KEY: 'none',
+  OPENAI_BASE_URL: `${url}/v1`,
+})
 
 /** What the checks of samples call. */
 export const SAME = `

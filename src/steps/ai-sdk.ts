@@ -24,7 +24,7 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
  * executes nothing. Consent is the run's: `needsApproval` of a tool is refused, give the run a policy.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, or has `needsApproval`.
  * @example
- * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-4-5', tools: { add } })
+ * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5', tools: { add } })
  * await conversation.run(step)
  */
 export function aiSdkStep(options: AiSdkStepOptions): Step {

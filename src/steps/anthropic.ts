@@ -25,7 +25,7 @@ export interface AnthropicStepOptions extends StepOptions {
  * A step that asks Anthropic Messages, and executes the calls of its replies.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
- * const step = anthropicStep({ client: new Anthropic(), model: 'claude-sonnet-4-5', max_tokens: 4096, tools: [add] })
+ * const step = anthropicStep({ client: new Anthropic(), model: 'claude-sonnet-5-5', max_tokens: 4096, tools: [add] })
  * await conversation.run(step)
  */
 export function anthropicStep(options: AnthropicStepOptions): Step {

@@ -27,7 +27,7 @@ export interface GoogleStepOptions extends StepOptions {
  * A step that asks Gemini, and executes the calls of its replies.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
- * const step = googleStep({ client: new GoogleGenAI({}), model: 'gemini-3-pro', tools: [add] })
+ * const step = googleStep({ client: new GoogleGenAI({}), model: 'gemini-3.5-flash', tools: [add] })
  * await conversation.run(step)
  */
 export function googleStep(options: GoogleStepOptions): Step {

@@ -27,7 +27,7 @@ export interface OpenAIChatStepOptions extends StepOptions {
  * what they take (`stream_options`).
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
- * const step = openaiChatStep({ client: new OpenAI(), model: 'gpt-5.1', tools: [add] })
+ * const step = openaiChatStep({ client: new OpenAI(), model: 'gpt-6-sol', tools: [add] })
  * await conversation.run(step)
  */
 export function openaiChatStep(options: OpenAIChatStepOptions): Step {

@@ -26,7 +26,7 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
  * (`include: ['reasoning.encrypted_content']`); a model that does not reason may refuse that: give `include: []`.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
- * const step = openaiResponsesStep({ client: new OpenAI(), model: 'gpt-5.1', tools: [add] })
+ * const step = openaiResponsesStep({ client: new OpenAI(), model: 'gpt-6-sol', tools: [add] })
  * await conversation.run(step)
  */
 export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
