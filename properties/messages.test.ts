@@ -27,6 +27,8 @@ describe('M, messages', () => {
       'open_batch',
       'batch_of_many',
       'reused_call_id',
+      'other_id_of_a_call',
+      'second_prompt',
       'signed_thinking',
       'unsigned_thinking',
       'redacted_thinking',

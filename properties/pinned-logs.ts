@@ -3,6 +3,7 @@
 import {
   agent,
   call,
+  callAskedAt,
   condensation,
   error,
   pause,
@@ -206,6 +207,18 @@ export const CASES: readonly Pinned[] = [
     ],
     view: ['a1', 'a2', 'o1', 'o2', 'a3', 'o3'],
     cuts: [0, 6],
+  },
+  {
+    title: 'U2 a reply that stands before messages that came while the model was replying finds its result',
+    facts: [
+      user('u'),
+      user('m1'),
+      user('m2'),
+      user('m3'),
+      callAskedAt('u', 'a', 'c', 'r'),
+      result('o', 'c', 'a'),
+    ],
+    view: ['u', 'a', 'o', 'm1', 'm2', 'm3'],
   },
   {
     title:

@@ -42,6 +42,12 @@ export const call = (id: string, callId: string, response: string, more: More = 
     more,
   )
 
+/** The same, by a model that was asked when the event `after` was the latest. */
+export const callAskedAt = (after: string, id: string, callId: string, response: string): Event =>
+  call(id, callId, response, {
+    tool_call: { id: callId, name: 'ls', arguments: '{}', origin: 'completion', reply: { after } },
+  } as More)
+
 /** The same, by a model that thinks and signs it. */
 export const thought = (id: string, callId: string, response: string): Event =>
   call(id, callId, response, { thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 'sig' }] })

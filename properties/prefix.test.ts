@@ -56,7 +56,7 @@ const lead = fc
   .map((stride): Deed[] => [{ do: 'mask', stride }, called(), called(), called(), called()])
 
 const plans = fc
-  .tuple(fc.option(lead, { freq: 1 }), deeds)
+  .tuple(fc.option(lead, { freq: 2 }), deeds)
   .map(([first, rest]) => [...(first ?? []), ...rest])
 
 describe('M12, M13 and M15: a reply goes back behind what it saw, whole, or without what is bound to it', () => {

@@ -31,6 +31,7 @@ describe('T, tree', () => {
       'head_ignored',
       'head_to_update',
       'duplicate_id',
+      'failed_finish',
       'absent_id',
       'quarantined_stands',
       'quarantined_out',

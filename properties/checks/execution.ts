@@ -13,7 +13,7 @@ import { isReply } from '../../src/state/final-reply.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { Checkpoint as Entry, State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
-import { FORBIDDEN } from '../execution/cast.ts'
+import { FORBIDDEN, THROWN } from '../execution/cast.ts'
 import type { Plan } from '../execution/plan.ts'
 import { isCautious } from '../execution/play.ts'
 import type { Begin, RunStory, Story } from '../execution/story.ts'
@@ -29,6 +29,7 @@ export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   hold('I1', !story.endless, 'there is no end to it')
   const now = replay(story.facts, { conversationId: 'c' })
   checkSettled(story)
+  checkFailures(now)
   checkOnce(story, now)
   checkConsent(story, plan, now)
   checkWords(story, now)
@@ -104,6 +105,15 @@ function checkSettled({ runs, begins, ranOut, deaths, leaseLeft }: Story): void 
       outcome !== 'running' || (aborted && !worked) || superseded,
       `run ${no} ended and left the conversation running`,
     )
+  }
+}
+
+/** I1: no run fails but by what a model or a tool has thrown. */
+function checkFailures(now: State): void {
+  for (const { event, seq } of entries(now)) {
+    if (event?.kind !== 'ConversationErrorEvent' || !event.code.endsWith('Error')) continue
+    const { code, detail } = event
+    hold('I1', THROWN.has(detail), `a run failed at ${seq}, and nobody had thrown ${code}: ${detail}`)
   }
 }
 

@@ -4,7 +4,8 @@ import { isImagePart, isOpenPart, isTextPart } from '../../src/event/content.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Content, RedactedThinkingBlock, ThinkingBlock } from '../../src/event/shapes.ts'
-import type { ToolResultEvent } from '../../src/event/types.ts'
+import type { Event, ToolResultEvent } from '../../src/event/types.ts'
+import { pathToEntry } from '../../src/log/ancestry.ts'
 import type { Entry } from '../../src/log/entry.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
@@ -211,6 +212,10 @@ export function checkWords(facts: readonly Fact[]): void {
   for (const state of branchesOf(facts)) {
     const units = [...state.branch.view.units].filter((unit) => !isPending(unit))
     const messages = toMessages(state)
+    const prompts = messages.flatMap((message) => (message.role === 'system' ? message.content : []))
+    const prompt = pathToEntry(state.log.head).findLast(({ event }) => event?.kind === 'SystemPromptEvent')
+    const asked = units.length === 0 ? [] : promptParts(prompt?.event ?? null)
+    same('M10', 'the system prompt', prompts.filter(hasWords), asked.filter(hasWords))
     const told = messages.flatMap((message) => (message.role === 'user' ? message.content : []))
     same('M10', 'what the user says', told.filter(hasWords), units.flatMap(userParts).filter(hasWords))
     const results = messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []))
@@ -229,6 +234,11 @@ const hasWords = (part: Content): boolean => !isTextPart(part) || /[\p{L}\p{N}]/
 /** A default may be written out or not. */
 const textOf = (parts: readonly Content[]): string =>
   JSON.stringify(parts.map((part) => (isTextPart(part) ? part.text : part)))
+
+const promptParts = (event: Event | null): readonly Content[] =>
+  event?.kind !== 'SystemPromptEvent'
+    ? []
+    : [event.system_prompt, ...(event.dynamic_context ? [event.dynamic_context] : [])]
 
 function userParts(unit: Unit): readonly Content[] {
   if (unit.type === 'batch') return []

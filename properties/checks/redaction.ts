@@ -2,7 +2,7 @@
 
 import { redact, redactLog } from '../../src/context/redaction/redact.ts'
 import { type RedactionRules, redactionRules } from '../../src/context/redaction/rules.ts'
-import { decodeEvent } from '../../src/event/decode.ts'
+import { type Decoded, decodeEvent } from '../../src/event/decode.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import { isObject } from '../../src/event/json.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
@@ -33,9 +33,20 @@ export function checkRedacted(fact: Fact, rules: RedactionRules): void {
   if (isQuarantined(redacted)) return
   const decoded = decodeEvent(redacted)
   hold('X6', decoded.ok, () => `the redacted event is none: ${JSON.stringify([decoded, redacted])}`)
+  const known = new Set(isQuarantined(fact) ? [] : warningsOf(decodeEvent(fact)))
+  const drifted = warningsOf(decoded).find((place) => !known.has(place))
+  hold(
+    'X6',
+    drifted === undefined,
+    () => `a published payload fits no longer: ${drifted} ${JSON.stringify(redacted)}`,
+  )
   checkKept(fact as object as JsonValue, redacted as object as JsonValue)
   if (!isQuarantined(fact)) checkUnsigned(fact, redacted)
 }
+
+/** Where an event is not what its published payload should be. */
+const warningsOf = (decoded: Decoded): readonly string[] =>
+  decoded.ok ? decoded.warnings.map(({ loc }) => loc.join('.')) : []
 
 /** What a model's reply says, in an event of it. */
 const saidIn = (event: Event): readonly unknown[] => {
@@ -94,6 +105,32 @@ function checkRepliesUnsigned(before: readonly Fact[], after: readonly Fact[]): 
     hold('X6', !isSignedReply(fact), () => `another event of the reply is masked: ${JSON.stringify(fact)}`)
   }
 }
+
+const PLANTED = 'KQ7planted0Z9'
+const PLANTED_RULES = redactionRules({ secrets: [PLANTED], builtIn: false, fields: [] })
+
+/** X6 of each reply of a log, were all of it signed, and a secret in the last event of it. */
+function checkPlanted(facts: readonly Fact[]): void {
+  const replies = Map.groupBy(facts.filter(isCall), ({ llm_response_id, tool_call_id }) =>
+    llm_response_id === '' ? `alone ${tool_call_id}` : llm_response_id,
+  )
+  for (const calls of replies.values()) {
+    const reply = calls.map((call, at) => signed(call, at === calls.length - 1 ? PLANTED : 'nothing'))
+    checkRepliesUnsigned(reply, redacted(reply, PLANTED_RULES))
+  }
+}
+
+/** The call with more said in it, and everything that a provider signs or seals. */
+const signed = (call: ActionEvent, text: string): ActionEvent => ({
+  ...call,
+  thought: [...call.thought, { text }],
+  thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 'sig' }],
+  responses_reasoning_item: { encrypted_content: 'sealed' },
+  tool_call: {
+    ...call.tool_call,
+    reply: { parts: [{ text: 0 }, { other: { type: 'search', data: 'sealed' } }] },
+  } as ActionEvent['tool_call'],
+})
 
 /** Where a secret may stay: an id may hold anything. */
 // oxfmt-ignore
@@ -172,6 +209,7 @@ export function checkRedactedLog(facts: readonly Fact[], rules: RedactionRules):
   const after = redacted(facts, rules)
   for (const fact of facts) checkRedacted(fact, rules)
   checkRepliesUnsigned(facts, after)
+  checkPlanted(facts)
   checkSameShape(facts, after)
   return after
 }

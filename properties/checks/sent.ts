@@ -112,6 +112,10 @@ function checkStrides(
     if (waits.length > 0) met('waited')
     before = now
   }
+  for (const [at, message] of mask(messages).entries()) {
+    const [is, was] = [message, messages[at] as NeutralMessage].map((one) => estimateTokens([one]))
+    hold('K7', message === messages[at] || (is ?? 0) < (was ?? 0), `masking result ${at} saves nothing`)
+  }
   const tokens = estimateTokens(messages)
   hold('K7', changes * stride <= tokens, `${changes} changes by ${stride} in ${tokens} tokens`)
 }

@@ -21,13 +21,15 @@ const action = (id: string, response: string): Event => ({
 
 /**
  * The log with a cut in it, and what chance hardly ever brings about there: a reply that is known before a pause and goes on
- * after it, in a batch that is answered already, and HEAD sent back by a state update.
+ * after it, in a batch that is answered already, HEAD sent back by a state update, and a system prompt that the view forgot.
  */
 export function staged(
   facts: readonly Fact[],
   at: number,
 ): { readonly log: readonly Fact[]; readonly cut: number } {
   const before: readonly Event[] = [
+    { kind: 'SystemPromptEvent', id: 'xp', system_prompt: { text: 'Be brief.' }, tools: [] },
+    { kind: 'Condensation', id: 'xc', llm_response_id: 'condenser', forgotten_event_ids: ['xp'] },
     update('x0', 'execution_status', 'running'),
     action('x1', 'xr'),
     {

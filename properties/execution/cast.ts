@@ -13,6 +13,12 @@ import type { Begin, Story } from './story.ts'
 /** What a store that redacts lets no agent say. */
 export const SECRET = 'the reply'
 
+const NO_MODEL = 'the model is gone'
+const NO_TOOL = 'the tool is broken'
+
+/** What models and tools throw. */
+export const THROWN: ReadonlySet<string> = new Set([NO_MODEL, NO_TOOL])
+
 /** The text that a hook lets nobody say. */
 export const FORBIDDEN = 'forbidden'
 
@@ -127,7 +133,7 @@ export class Cast {
       begin.streamed = soFar(no)
       await machine.point(`step ${no} streams`)
     }
-    if (reply.say === 'error') throw new RangeError('the model is gone')
+    if (reply.say === 'error') throw new RangeError(NO_MODEL)
     if (reply.say === 'silence') await forever()
     if (reply.say === 'lingers') {
       yield message(`${no}.0`, `${SECRET} ${no}`)
@@ -191,7 +197,7 @@ export class Cast {
     for (const [n, { id, event }] of approved.entries()) {
       await machine.point(`step ${no} executes`)
       yield result(`${no}.${n}`, { id, tool: event.tool_name, call: event.tool_call_id })
-      if (outcome === 'error') throw new TypeError('the tool is broken')
+      if (outcome === 'error') throw new TypeError(NO_TOOL)
     }
     if (outcome === 'and_reply') yield message(`${no}.r`, `${SECRET} ${no}`)
   }

@@ -151,7 +151,7 @@ const reply = fc.oneof(
         { minLength: 1, maxLength: 3 },
       ),
       split: fc.boolean(),
-      two: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+      two: fc.integer({ min: 0, max: 3 }).map((n) => n === 0),
       thoughts,
       ...end,
     }),
@@ -166,6 +166,7 @@ const reply = fc.oneof(
         'broken_off' as const,
         'error' as const,
         'silence' as const,
+        'lingers' as const,
       ),
     }),
   },
@@ -281,7 +282,14 @@ const habit = fc.oneof(
         ['run', 'now'],
       ),
       chain(['expire', 'executing'], ['beat', 'now']),
+    ),
+  },
+  // What meets a moment that only a hook, or the end of a run, brings about.
+  {
+    weight: 1,
+    arbitrary: fc.oneof(
       chain(['policy', 'guarding'], ['approve', 'quiet']),
+      chain(['turn', 'quiet'], ['policy', 'guarding'], ['approve', 'quiet']),
       chain(['turn', 'released']),
       chain(['turn', 'ending']),
     ),

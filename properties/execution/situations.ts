@@ -28,6 +28,7 @@ const SITUATIONS = [
   'text_so_far_kept',
   'redacted',
   'policy_while_running',
+  'policy_while_guarding',
   'waited_for_consent',
   'consent_while_running',
   'executed_with_consent',
@@ -160,6 +161,10 @@ export function situationsOf(story: Story): Situation[] {
     has((event) => JSON.stringify(event).includes('[redacted]')),
   )
   note('policy_while_running', granted('policy').some(isLive))
+  note(
+    'policy_while_guarding',
+    granted('policy').some((done) => isLive(done) && done.command.when === 'guarding'),
+  )
   note(
     'waited_for_consent',
     updates('execution_status').some(({ value }) => value === 'waiting_for_confirmation'),

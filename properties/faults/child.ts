@@ -6,6 +6,7 @@ import { checkBadLines, checkLine, checkRoundTrip, checkTotal } from '../checks/
 import { checkGrammars, checkNeutral, checkThinking, checkWords } from '../checks/messages.ts'
 import { checkParts } from '../checks/parts.ts'
 import { checkPairing } from '../checks/pairing.ts'
+import { checkWire } from '../checks/prefix.ts'
 import { checkReplay } from '../checks/replay.ts'
 import { checkIssues, checkMasking } from '../checks/secrets.ts'
 import { checkMarks, checkMasked, checkStable } from '../checks/sent.ts'
@@ -25,7 +26,7 @@ const NEAREST: readonly (readonly [folder: string, checks: readonly LogCheck[]])
   ['log/', [checkTree, checkPairing, checkReplay]],
   ['view/', [checkViews, checkUnits]],
   ['state/', [checkTree, checkViews, checkReplay, checkOneSnapshot]],
-  ['messages/', [checkNeutral, checkWords, checkThinking, checkParts, checkGrammars]],
+  ['messages/', [checkWire, checkNeutral, checkWords, checkThinking, checkParts, checkGrammars]],
   [
     'context/',
     [(facts) => checkFit(facts), checkStable, checkMasked, checkMarks, (facts) => checkCondensing(facts)],

@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import { anyEvent, hostileLog, legalLog } from '../../src/testing/index.ts'
+import { situationsOf } from '../../test/model/situations.ts'
 import { loopyLog } from '../../test/context/loopy-log.ts'
 import { CASES } from '../pinned-logs.ts'
 import { eventWith, type Hidden, hiddenSecret } from '../hidden-secrets.ts'
@@ -25,19 +26,32 @@ export interface Corpus {
 const draw = <T>(arbitrary: fc.Arbitrary<T>, numRuns: number): T[] =>
   fc.sample(arbitrary, { numRuns, seed: 2026 })
 
-/** How many of the logs are tried: the longest cost as much as all of these, and find no more. */
-const SHORT = 300
+/** How often each situation is in the corpus, and in logs of how many facts. */
+const OFTEN = 6
+const LONGEST = 30
+
+/** The shortest logs that hold a situation which is not in there often: long ones cost much, and find no more. */
+function chosen(logs: readonly (readonly Fact[])[]): (readonly Fact[])[] {
+  const counts = new Map<string, number>()
+  return logs
+    .filter(({ length }) => length <= LONGEST)
+    .toSorted((a, b) => a.length - b.length)
+    .filter((facts) => {
+      const found = [...situationsOf(facts), ...facts.map((fact) => ('kind' in fact ? fact.kind : ''))]
+      const isWanted = found.some((name) => (counts.get(name) ?? 0) < OFTEN)
+      if (isWanted) for (const name of found) counts.set(name, (counts.get(name) ?? 0) + 1)
+      return isWanted
+    })
+}
 
 /** The corpus; always the same. */
 export function buildCorpus(): Corpus {
-  const logs = [...draw(hostileLog(), 300), ...draw<readonly Fact[]>(legalLog(), 100)]
   return {
-    // Pinned and short logs are quick to check, and fail as surely as long ones: most faults never see the latter.
     logs: [
       ...CASES.map((each) => each.facts),
-      ...logs.toSorted((a, b) => a.length - b.length).slice(0, SHORT),
+      ...chosen([...draw(hostileLog(), 800), ...draw<readonly Fact[]>(legalLog(), 100)]),
     ],
-    loops: draw(loopyLog(), 300),
+    loops: draw(loopyLog(), 100),
     events: [...draw(secretEvent(), 100), ...draw(anyEvent(), 200)],
     hidden: draw(
       hiddenSecret().chain((hidden) => eventWith(hidden.text).map((event) => ({ hidden, event }))),

@@ -122,7 +122,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
     name: 'text that was yielded is kept again',
     file: 'conversation/run/call-step.ts',
     find: 'for (const event of taken.events) hear(streamed, event)',
-    replace: 'void kept',
+    replace: 'void taken',
   },
   {
     name: 'text that was cut off does not say what it was asked at',

@@ -78,6 +78,13 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'a result is told under its own call id',
     file: 'messages/tool-result.ts',
+    find: 'messageFor(call, contentWithin(answer, maxLength), isError(answer))',
+    replace:
+      'messageFor({ ...call, tool_call_id: answer.tool_call_id }, contentWithin(answer, maxLength), isError(answer))',
+  },
+  {
+    name: 'a result is told under the id that its call has with the provider',
+    file: 'messages/tool-result.ts',
     find: "return { role: 'tool', content, tool_call_id: call.tool_call_id, name: call.tool_name, is_error }",
     replace:
       "return { role: 'tool', content, tool_call_id: call.tool_call.id, name: call.tool_name, is_error }",

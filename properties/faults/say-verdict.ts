@@ -13,10 +13,30 @@ export const lawOf = (error: unknown, total: string): string =>
 /** What is said where no law is broken. */
 export const SOUND = 'all laws hold'
 
+/**
+ * One in so many values is looked at. Without a fault only a few are, unless all faults are played: that all laws hold of
+ * the project as it is, the properties say.
+ */
+export const ONE_IN = process.argv[3] === '' && process.env['COLLOQUY_FAULTS'] !== 'all' ? 10 : 1
+
+function few(corpus: Corpus): Corpus {
+  const some = <T>(values: readonly T[]): T[] => values.filter((_, at) => at % ONE_IN === 0)
+  const { logs, loops, events, hidden, broken, lines } = corpus
+  return {
+    logs: some(logs),
+    loops: some(loops),
+    events: some(events),
+    hidden: some(hidden),
+    broken: some(broken),
+    lines,
+  }
+}
+
 /** Checks the corpus whose file the child was given. */
 export function sayVerdict(total: string, check: (corpus: Corpus) => void): void {
   try {
-    check(frozenCopy(JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as Corpus))
+    const corpus = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as Corpus
+    check(frozenCopy(few(corpus)))
     console.log(SOUND)
   } catch (error) {
     console.log(lawOf(error, total))

@@ -12,8 +12,8 @@ import { anyText } from './text.ts'
 /** Names of tools. `finish` is the one that ends a run. */
 export const toolName = (): fc.Arbitrary<string> =>
   fc.oneof(
-    { weight: 8, arbitrary: fc.constantFrom('terminal', 'think', 'my_tool') },
-    { weight: 1, arbitrary: fc.constantFrom('finish', '', 'a name.with:signs', 'x'.repeat(70)) },
+    { weight: 8, arbitrary: fc.constantFrom('terminal', 'think', 'my_tool', 'finish') },
+    { weight: 1, arbitrary: fc.constantFrom('', 'a name.with:signs', 'x'.repeat(70)) },
   )
 
 /**
@@ -63,6 +63,7 @@ export function anyAction(): fc.Arbitrary<Action | null> {
         { kind: 'TerminalAction', command: 'ls' },
         { kind: 'ThinkAction', thought: 'hm' },
         { kind: 'FinishAction', message: 'done' },
+        { kind: 'FileEditorAction', command: 'view', path: '/etc/hosts' },
       ),
     },
     { weight: 2, arbitrary: openFields().map((open) => ({ ...open, kind: 'ClientAction_mine' })) },

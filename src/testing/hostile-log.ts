@@ -60,6 +60,13 @@ const sameAt = (back: fc.Arbitrary<Ref>) => call(always({ as: 'same' }), wordles
 const backTo = (max: number, summary = false): fc.Arbitrary<Ref> =>
   fc.nat(max).map((n) => ({ to: 'back', n, summary }))
 
+/** A message under the id of something else. */
+const underIdOf = (of: fc.Arbitrary<Ref>) =>
+  fc.tuple(message(), of).map(([{ placing, saying }, ref]): Step => ({
+    placing: { ...placing, id: { as: 'ref', ref } },
+    saying,
+  }))
+
 const error = () => answer(['AgentErrorEvent'])
 const several = (...steps: readonly fc.Arbitrary<Step>[]): fc.Arbitrary<readonly Step[]> => fc.tuple(...steps)
 
@@ -113,6 +120,8 @@ const phrase = (): fc.Arbitrary<readonly Step[]> => {
     [2, several(fresh(), update('execution_status', always('waiting_for_confirmation')), latest())],
     [1, several(kind('PauseEvent'), fresh(), fresh())],
     [1, several(kind('ConversationErrorEvent'), kind('MessageEvent'))],
+    [1, several(condensation(backTo(3), 1), underIdOf(backTo(0, true)))],
+    [1, several(kind('SystemPromptEvent'), message(), kind('SystemPromptEvent'), condensation(backTo(0), 1))],
     [2, several(update('execution_status', always('running')), head(backTo(1)), kind('MessageEvent'))],
   )
 }

@@ -94,7 +94,8 @@ function said(written: Written, saying: Exclude<Saying, { readonly say: 'broken'
         tool_call_id: id,
         tool_call: {
           ...body.tool_call,
-          id,
+          // A provider's id of a call need not be the one that the log knows it by.
+          ...(callId.as === 'fresh' && { id }),
           ...(saying.after === undefined ? {} : { reply: { after: askedAt(written, saying.after) } }),
         },
         llm_response_id:

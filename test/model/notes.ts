@@ -34,6 +34,7 @@ export type Situation =
   | 'not_rejoined_for_thought'
   | 'reused_call_id'
   | 'two_open_calls_of_one_id'
+  | 'other_id_of_a_call'
   | 'reused_response_id'
   | 'empty_response_id'
   | 'duplicate_result'
@@ -58,6 +59,9 @@ export type Situation =
   | 'offset_beyond'
   | 'offset_at_pending'
   | 'unhandled_request'
+  | 'second_prompt'
+  | 'prompt_forgotten'
+  | 'id_of_two_units'
   | 'thinking_loop'
   | 'pending_thinking'
   // status
@@ -78,4 +82,5 @@ export type Situation =
   | 'lone_surrogate'
   | 'empty_result'
   | 'failed_result'
+  | 'failed_finish'
   | 'reply_with_calls'

@@ -60,8 +60,11 @@ function noteTree(nodes: readonly Node[], node: Node, fact: Fact, note: Note): v
 const isReal = (node: Node): boolean => node.kind !== 'ConversationStateUpdateEvent'
 
 function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, note: Note): void {
-  const { units, unhandled } = branch
+  const { units, unhandled, systemPrompt } = branch
   if (unhandled) note('unhandled_request')
+  const items = viewOf(units)
+  if (systemPrompt !== null && items.every(({ at }) => at !== systemPrompt)) note('prompt_forgotten')
+  if (new Set(items.map(({ id }) => id)).size < items.length) note('id_of_two_units')
   for (const [index, unit] of units.entries()) {
     if (!pending(unit)) continue
     note('open_batch')
@@ -69,6 +72,8 @@ function noteBranch(nodes: readonly Node[], node: Node, branch: BranchReading, n
   }
   const names = wholes(units)
   if (names.some((name, index) => name !== index)) note('thinking_loop')
+  if (node.event?.kind === 'SystemPromptEvent' && readBranch(nodes, node.parent).systemPrompt !== null)
+    note('second_prompt')
   if (node.event?.kind !== 'ActionEvent') return
   const { tool_call_id, llm_response_id } = node.event
   const earlier = pathOf(nodes, node.parent).flatMap((at) => {
@@ -93,10 +98,12 @@ function noteShown(event: Event, note: Note): void {
     note('reply_with_calls')
   if (event.kind === 'ObservationEvent') {
     if ((event.observation.content ?? []).length === 0) note('empty_result')
-    if (event.observation.is_error === true) note('failed_result')
+    if (event.observation.is_error === true)
+      note(event.tool_name === 'finish' ? 'failed_finish' : 'failed_result')
   }
   if (event.kind !== 'ActionEvent') return
   if (!isObjectText(event.tool_call.arguments)) note('arguments_no_object')
+  if (event.tool_call.id !== event.tool_call_id) note('other_id_of_a_call')
   for (const block of event.thinking_blocks ?? []) {
     if (!('thinking' in block)) note('redacted_thinking')
     else note((block.signature ?? '') === '' ? 'unsigned_thinking' : 'signed_thinking')
