@@ -145,14 +145,14 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'the end of a reply is read where the step tells it only',
     file: 'conversation/run/reply-end.ts',
-    find: 'const end = outcome ?? recordedEnd(events)',
-    replace: 'const end = outcome',
+    find: 'const end = outcome ?? recordedEnd(events)\n  switch',
+    replace: 'const end = outcome\n  switch',
   },
   {
     name: 'the end of a reply is read in its record only',
     file: 'conversation/run/reply-end.ts',
-    find: 'const end = outcome ?? recordedEnd(events)',
-    replace: 'const end = recordedEnd(events)',
+    find: 'const end = outcome ?? recordedEnd(events)\n  switch',
+    replace: 'const end = recordedEnd(events)\n  switch',
   },
   {
     name: 'a model that says nothing is asked again and again',
