@@ -3,9 +3,10 @@
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { checkStory } from './checks/execution.ts'
-import { plan } from './execution/plan.ts'
+import { plan, readyPlan } from './execution/plan.ts'
 import { play } from './execution/play.ts'
 import { ALL_SITUATIONS, type Situation, situationsOf } from './execution/situations.ts'
+import { READY_SITUATIONS, type ReadySituation, readySituationsOf } from './execution/ready-situations.ts'
 import { RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 import type { SentOccurrence } from './wire/sent.ts'
@@ -19,6 +20,17 @@ describe('P and I, execution', () => {
     })
     await fc.assert(property, { numRuns: RUNS })
     tally.require(ALL_SITUATIONS)
+    tally.require(['signed_parts_stood', 'signed_parts_left_out', 'stood_again_after_a_change'])
+  })
+
+  it('and through ready steps, whose tools throw, hang, are stopped and die with their process', async () => {
+    const tally = new Tally<ReadySituation | SentOccurrence>()
+    const property = fc.asyncProperty(fc.scheduler(), readyPlan, async (scheduler, plan) => {
+      const story = await play(scheduler, plan)
+      tally.count([...readySituationsOf(story, plan), ...checkStory(story, plan)])
+    })
+    await fc.assert(property, { numRuns: RUNS * 0.75 })
+    tally.require(READY_SITUATIONS)
     tally.require(['signed_parts_stood', 'signed_parts_left_out', 'stood_again_after_a_change'])
   })
 })

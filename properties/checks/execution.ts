@@ -13,7 +13,7 @@ import { isReply } from '../../src/state/final-reply.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { Checkpoint as Entry, State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
-import { FORBIDDEN, THROWN } from '../execution/cast.ts'
+import { FORBIDDEN, isRepeatable, THROWN } from '../execution/cast.ts'
 import type { Plan } from '../execution/plan.ts'
 import { isCautious } from '../execution/play.ts'
 import type { Begin, RunStory, Story } from '../execution/story.ts'
@@ -30,7 +30,7 @@ export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   const now = replay(story.facts, { conversationId: 'c' })
   checkSettled(story)
   checkFailures(now)
-  checkOnce(story, now)
+  checkOnce(story, plan, now)
   checkConsent(story, plan, now)
   checkWords(story, now)
   checkAsks(story)
@@ -118,7 +118,7 @@ function checkFailures(now: State): void {
 }
 
 /** P6. */
-function checkOnce(story: Story, now: State): void {
+function checkOnce(story: Story, plan: Plan, now: State): void {
   const approvals = updates(now, 'approved_actions')
   const last = new Map<string, Begin>()
   for (const begin of executions(story)) {
@@ -132,13 +132,22 @@ function checkOnce(story: Story, now: State): void {
       const before = last.get(id)
       last.set(id, begin)
       if (before === undefined) continue
-      const again = approvals.some(
-        ({ seq, value }) =>
-          seq < lengthOf(begin.state) && names(value, id) && seq >= startOf(now, id, before),
-      )
+      const again =
+        isRepeated(story, plan, now, id, before, begin) ||
+        approvals.some(
+          ({ seq, value }) =>
+            seq < lengthOf(begin.state) && names(value, id) && seq >= startOf(now, id, before),
+        )
       hold('P6', again, `call ${id} was executed by step ${before.no} and again by step ${begin.no}`)
     }
   }
+}
+
+/** Whether a call is one that its step repeats, and something cut off its execution. */
+function isRepeated(story: Story, plan: Plan, now: State, id: string, before: Begin, begin: Begin): boolean {
+  const call = entries(now).find((entry) => entry.id === id)?.event
+  if (!plan.ready || call?.kind !== 'ActionEvent' || !isRepeatable(call)) return false
+  return [...story.deaths, ...story.ranOut].some((at) => at > before.at && at < begin.at)
 }
 
 /** Position of the record that an execution began. */

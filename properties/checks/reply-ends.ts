@@ -26,7 +26,10 @@ export function checkReplyEnds(story: Story, now: State): void {
       (each) => each.event?.kind === 'ActionEvent' && each.event.tool_call_id === event.tool_call_id,
     )?.event
     if (call?.kind !== 'ActionEvent') continue
-    const isTrue = (event.error === NOT_EXECUTABLE || event.error === AFTER_FINISH) === (call.action === null)
+    const { error } = event
+    const saysSo =
+      [NOT_EXECUTABLE, AFTER_FINISH].includes(error) || error.startsWith('The call was not executed')
+    const isTrue = saysSo === (call.action === null)
     hold('P11', isTrue || event.error === AFTER_FINISH, `of ${event.tool_call_id} it is said: ${event.error}`)
   }
 }

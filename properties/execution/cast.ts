@@ -2,12 +2,16 @@
 
 import type { EarlyEnd, ReplyRecord } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
 import type { Reply as Reader, ReplyOutcome } from '../../src/messages/reply-events.ts'
 import type { Step, StepInput, Yielded } from '../../src/conversation/run/step.ts'
 import { type Made, type Part, recordOf, replyParts, type WireGrammar } from '../wire/reply.ts'
-import { sendState } from '../wire/sent.ts'
+import { rawReply } from '../wire/raw.ts'
+import { optionsOf, PARAMETERS, sendState, TOOL_NAMES } from '../wire/sent.ts'
+import { same } from '../checks/law.ts'
 import type { Cues, Fate, Machine } from './machine.ts'
 import type { Plan, Reply, Tool } from './plan.ts'
+import { readyStep } from './ready.ts'
 import type { Begin, Story } from './story.ts'
 
 /** What a store that redacts lets no agent say. */
@@ -68,7 +72,39 @@ const result = (id: string, of: { id: string; tool: string; call: string }): Eve
   observation: { kind: `${of.tool}Observation`, content: [{ type: 'text', text: 'done' }] },
 })
 
+/** Whether a ready step can be given a reply, as its provider would give it. */
+const isRaw = (reply: Reply, grammar: WireGrammar): boolean => {
+  if (reply.say === 'error' || reply.say === 'silence') return true
+  if (reply.say !== 'text' && reply.say !== 'calls') return false
+  const isWhole = reply.say === 'text' ? reply.pieces === 1 : !reply.split && !reply.two
+  if (!isWhole || (reply.end !== null && reply.end !== 'truncated' && reply.end !== 'paused')) return false
+  return reply.end !== 'paused' || grammar === 'anthropic'
+}
+
+/** What a step yields, its events known by the number of the step. */
+const numbered = (no: number, yielded: Yielded, from: number): Yielded => {
+  const name = (event: Event, at: number): Event => ({ ...event, id: `${no}.${from + at}` })
+  if (Array.isArray(yielded)) return yielded.map(name)
+  const one = yielded as Event | Reader
+  if ('kind' in one) return one.kind === 'StreamingDeltaEvent' ? one : name(one, 0)
+  return { ...one, events: one.events.map(name) as Reader['events'] }
+}
+
 const forever = (): Promise<never> => new Promise(() => undefined)
+
+const PLAIN: Reply = { say: 'text', pieces: 1, thoughts: [], end: null, told: false }
+
+/** Whether a call may be executed again whose execution a death has cut off. */
+export const isRepeatable = ({ tool_name }: { readonly tool_name: string }): boolean => tool_name === 'safe'
+
+/** What of a request comes from the log. */
+const partOf = (request: object): object => {
+  const { system, messages, instructions, input, contents } = request as Readonly<Record<string, unknown>>
+  return { system, messages, instructions, input, contents }
+}
+
+/** Lists of messages stand under this name in a request. */
+const asRequest = (request: object): object => (Array.isArray(request) ? { messages: request } : request)
 
 /** Everybody who plays a part, by one script. */
 export class Cast {
@@ -78,6 +114,7 @@ export class Cast {
   readonly #grammar: WireGrammar
   readonly #replies: Reply[]
   readonly #outcomes: Plan['outcomes'][number][]
+  readonly #isReady: boolean
   #steps = 0
 
   constructor(fate: Fate, cues: Cues, story: Story, plan: Plan) {
@@ -87,11 +124,12 @@ export class Cast {
     this.#grammar = plan.grammar
     this.#replies = [...plan.replies]
     this.#outcomes = [...plan.outcomes]
+    this.#isReady = plan.ready
   }
 
   /** The step of a run on a machine. */
   step(machine: Machine, run: number): Step {
-    return (input) => {
+    const step = (input: StepInput): AsyncGenerator<Yielded> => {
       const { state, approved } = input
       const begin: Begin = {
         at: this.#fate.tick(),
@@ -110,22 +148,75 @@ export class Cast {
       this.#story.begins.push(begin)
       return this.#play(machine, begin, input)
     }
+    return this.#isReady ? Object.assign(step, { repeats: isRepeatable }) : step
   }
 
   async *#play(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
     try {
       this.#cues.give(begin.executes.length > 0 ? 'executing' : 'asking')
       for (let n = 0; n < 3; n += 1) await machine.point(`step ${begin.no}`)
-      yield* begin.executes.length > 0 ? this.#execute(machine, begin, input) : this.#reply(machine, begin)
+      if (this.#isReady) yield* this.#ready(machine, begin, input)
+      else
+        yield* begin.executes.length > 0 ? this.#execute(machine, begin, input) : this.#reply(machine, begin)
       await machine.point(`step ${begin.no} ends`)
     } finally {
       begin.end = this.#fate.tick()
     }
   }
 
+  /** The same with a ready step, where its provider could have given that reply. */
+  async *#ready(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
+    const { no, sent } = begin
+    const isAsked = begin.executes.length === 0
+    const [reply = PLAIN] = this.#replies
+    if (isAsked && !isRaw(reply, this.#grammar)) return yield* this.#reply(machine, begin)
+    if (isAsked) {
+      this.#replies.shift()
+      begin.reply = reply
+      begin.silent = reply.say === 'silence'
+      if (reply.say !== 'error') {
+        yield { kind: 'StreamingDeltaEvent', source: 'agent', content: soFar(no) }
+        begin.streamed = soFar(no)
+        await machine.point(`step ${no} streams`)
+      }
+    }
+    const create = async (request: object): Promise<unknown> => {
+      await machine.point(`step ${no} is asked`)
+      same('M15', 'what a ready step sends', partOf(request), partOf(asRequest(sent?.request ?? {})))
+      if (reply.say === 'error') throw new RangeError('the model is gone')
+      if (reply.say !== 'text' && reply.say !== 'calls') return forever()
+      const tools = reply.say === 'calls' ? reply.tools : []
+      const words: readonly Part[] = reply.say === 'calls' ? tools.map((): Part => 'call') : ['say']
+      const { made } = this.#read(begin, [...reply.thoughts, ...words], tools, reply.end)
+      return rawReply(
+        this.#grammar,
+        made,
+        no,
+        reply.end === 'truncated' || reply.end === 'paused' ? reply.end : null,
+      )
+    }
+    const outcome = isAsked ? 'results' : (this.#outcomes.shift() ?? 'results')
+    const execute = async (): Promise<string> => {
+      await machine.point(`step ${no} executes`)
+      if (outcome === 'silence') return forever()
+      if (outcome === 'error') throw new TypeError('the tool is broken')
+      return outcome === 'nothing' ? '' : 'done'
+    }
+    const tools = TOOL_NAMES.map((name) => ({ name, description: '', parameters: PARAMETERS, execute }))
+    const write = (state: StepInput['state']) => toMessages(state, optionsOf(this.#grammar))
+    let count = 0
+    for await (const yielded of readyStep(this.#grammar, create, { tools, write })(
+      input,
+    ) as AsyncIterable<Yielded>) {
+      yield numbered(no, yielded, count)
+      count += 10
+      await machine.point(`step ${no} goes on`)
+    }
+  }
+
   async *#reply(machine: Machine, begin: Begin): AsyncGenerator<Yielded> {
     const { no } = begin
-    const reply = this.#replies.shift() ?? { say: 'text', pieces: 1, thoughts: [], end: null, told: false }
+    const reply = this.#replies.shift() ?? PLAIN
     begin.reply = reply
     if (reply.say !== 'error' && reply.say !== 'nothing') {
       begin.silent = reply.say === 'silence'

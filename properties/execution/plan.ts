@@ -112,6 +112,8 @@ export interface Plan {
   /** Whether the store takes secrets out of what agents say. */
   readonly redacts: boolean
   readonly maxIterations: number
+  /** Whether the model is asked, and the tools are executed, by a ready step; `safe` is then a tool that may be repeated. */
+  readonly ready: boolean
 }
 
 const thoughts = fc.array(fc.constantFrom<Part>('think', 'think', 'redacted', 'say', 'blank'), {
@@ -329,4 +331,8 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
   ),
   redacts: fc.integer({ min: 0, max: 4 }).map((n) => n === 0),
   maxIterations: fc.constantFrom(2, 500),
+  ready: fc.constant(false),
 })
+
+/** Any plan, with ready steps. */
+export const readyPlan: fc.Arbitrary<Plan> = plan.map((one) => ({ ...one, ready: true }))

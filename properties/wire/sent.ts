@@ -26,17 +26,39 @@ export interface Given {
 export type SentOccurrence = 'signed_parts_stood' | 'signed_parts_left_out' | 'stood_again_after_a_change'
 
 /** The tools of every request of a story. */
-const TOOLS: readonly object[] = [{ name: 'safe' }, { name: 'risky' }, { name: 'finish' }]
+export const TOOL_NAMES = ['safe', 'risky', 'finish'] as const
+
+/** What they take. */
+export const PARAMETERS = { type: 'object' } as const
+
+/** The tools as a ready step of the grammar describes them. */
+export function toolsOf(grammar: WireGrammar): readonly object[] {
+  const described = TOOL_NAMES.map((name) => ({ name, description: '' }))
+  switch (grammar) {
+    case 'anthropic':
+      return described.map((tool) => ({ ...tool, input_schema: PARAMETERS }))
+    case 'openai-chat':
+      return described.map((tool) => ({ type: 'function', function: { ...tool, parameters: PARAMETERS } }))
+    case 'openai-responses':
+      return described.map((tool) => ({ type: 'function', ...tool, parameters: PARAMETERS, strict: false }))
+    case 'google':
+      return [
+        { functionDeclarations: described.map((tool) => ({ ...tool, parametersJsonSchema: PARAMETERS })) },
+      ]
+    case 'ai-sdk':
+      return described.map((tool) => ({ ...tool, parameters: PARAMETERS }))
+  }
+}
 
 /** How a story is sent: later system prompts stand where they came, where the grammar takes that. */
-const optionsOf = (grammar: WireGrammar): MessageOptions =>
+export const optionsOf = (grammar: WireGrammar): MessageOptions =>
   WIRES[grammar].limits.appends ? { system: 'append' } : {}
 
 /** The messages as they are sent with these tools. */
 export function send(
   grammar: WireGrammar,
   messages: readonly NeutralMessage[],
-  tools: readonly object[] = TOOLS,
+  tools: readonly object[] = toolsOf(grammar),
 ): Sent {
   const request = WIRES[grammar].write(messages, { tools })
   return { messages, request, seen: see(grammar, request, tools) }

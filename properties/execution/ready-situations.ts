@@ -1,0 +1,32 @@
+/** Which situations of ready steps really occurred in a story. */
+
+import type { WireGrammar } from '../wire/reply.ts'
+import type { Plan } from './plan.ts'
+import type { Story } from './story.ts'
+
+const OTHERS = ['tool_threw', 'repeated_after_a_death', 'unknown_tool', 'cut_off'] as const
+
+export type ReadySituation = (typeof OTHERS)[number] | `asked ${WireGrammar}`
+
+/** All that must occur. */
+export const READY_SITUATIONS: readonly ReadySituation[] = [
+  ...OTHERS,
+  'asked anthropic',
+  'asked openai-chat',
+  'asked openai-responses',
+  'asked google',
+  'asked ai-sdk',
+]
+
+export function readySituationsOf({ begins, facts }: Story, { grammar }: Plan): ReadySituation[] {
+  const executed = begins.flatMap(({ executes }) => executes)
+  const said = JSON.stringify(facts)
+  const occurred: readonly (readonly [ReadySituation, boolean])[] = [
+    [`asked ${grammar}`, begins.some(({ given, streamed }) => given !== null && streamed !== null)],
+    ['repeated_after_a_death', new Set(executed).size < executed.length],
+    ['tool_threw', said.includes('the tool is broken')],
+    ['unknown_tool', said.includes('there is no tool')],
+    ['cut_off', said.includes('was cut off in the middle of it')],
+  ]
+  return occurred.flatMap(([situation, is]) => (is ? [situation] : []))
+}

@@ -1,0 +1,41 @@
+/** Ready steps for a story: the model and the tools of the plan go in behind a client of the provider's shape. */
+
+import type { Step } from '../../src/conversation/run/step.ts'
+import {
+  aiSdkStep,
+  anthropicStep,
+  googleStep,
+  openaiChatStep,
+  openaiResponsesStep,
+  type StepOptions,
+  type StepTool,
+} from '../../src/steps/index.ts'
+import type { WireGrammar } from '../wire/reply.ts'
+
+/** A model that is given each request, and gives a whole reply. */
+export type Create = (request: object) => Promise<unknown>
+
+interface Options extends Omit<StepOptions, 'tools'> {
+  readonly tools: readonly StepTool[]
+}
+
+/** The ready step of a grammar. */
+export function readyStep(grammar: WireGrammar, create: Create, given: Options): Step {
+  const options = { ...given, model: 'any', stream: false }
+  switch (grammar) {
+    case 'anthropic':
+      return anthropicStep({ ...options, client: { messages: { create } }, max_tokens: 1 })
+    case 'openai-chat':
+      return openaiChatStep({ ...options, client: { chat: { completions: { create } } } })
+    case 'openai-responses':
+      return openaiResponsesStep({ ...options, client: { responses: { create } } })
+    case 'google':
+      return googleStep({
+        ...options,
+        client: { models: { generateContent: create, generateContentStream: create } },
+      })
+    case 'ai-sdk':
+      // A reply that comes whole: the SDK's own streams are another matter.
+      return aiSdkStep({ ...options, streamText: (request: object) => ({ fullStream: create(request) }) })
+  }
+}

@@ -1,0 +1,168 @@
+/** A reply of a story as its provider gives it: what a reader makes events of goes in, what it reads comes out. */
+
+import type { EarlyEnd } from '../../src/event/reply.ts'
+import type { ActionEvent, MessageEvent } from '../../src/event/types.ts'
+import type { Made, WireGrammar } from './reply.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** A part of a reply, in no grammar yet. */
+type Part =
+  | { readonly is: 'text'; readonly text: string }
+  | { readonly is: 'thinking'; readonly thinking: string; readonly signature: string }
+  | { readonly is: 'redacted'; readonly data: string }
+  | { readonly is: 'reasoning'; readonly item: Json }
+  | {
+      readonly is: 'call'
+      readonly id: string
+      readonly name: string
+      readonly text: string
+      readonly item: string
+      readonly more: Json
+    }
+
+/** How a reply has ended: by itself, by a limit, or to be gone on with. */
+type End = Extract<EarlyEnd, 'truncated' | 'paused'> | null
+
+function partsOf({ events, parts }: Made): Part[] {
+  const said = events({}) as readonly (ActionEvent | MessageEvent)[]
+  const [first] = said
+  const head = (first?.kind === 'MessageEvent' ? first.llm_message : (first ?? {})) as Json
+  const texts = (head['content'] ?? head['thought'] ?? []) as readonly { readonly text: string }[]
+  const thinking = (head['thinking_blocks'] ?? []) as readonly Json[]
+  const items = said.flatMap((event) => {
+    const holder = event.kind === 'MessageEvent' ? event.llm_message : event
+    return holder.responses_reasoning_item ? [holder.responses_reasoning_item as unknown as Json] : []
+  })
+  return parts.map((ref): Part => {
+    const { text, thinking: at, reasoning, call, more = {} } = ref as Readonly<Record<string, never>>
+    if (text !== undefined) return { is: 'text', text: texts[text]?.text ?? '' }
+    if (reasoning !== undefined) return { is: 'reasoning', item: items[reasoning] ?? {} }
+    if (at !== undefined) {
+      const block = thinking[at] ?? {}
+      return 'data' in block
+        ? { is: 'redacted', data: String(block['data']) }
+        : { is: 'thinking', thinking: String(block['thinking']), signature: String(block['signature']) }
+    }
+    const { tool_call } = said[call ?? 0] as ActionEvent
+    return {
+      is: 'call',
+      id: tool_call.id,
+      name: tool_call.name,
+      text: tool_call.arguments,
+      item: tool_call.responses_item_id ?? '',
+      more,
+    }
+  })
+}
+
+/** The whole reply, as the provider's client gives it. */
+export function rawReply(grammar: WireGrammar, made: Made, no: number, end: End): Json {
+  const parts = partsOf(made)
+  const calls = parts.some(({ is }) => is === 'call')
+  return RAW[grammar](parts, { id: `response-${no}`, model: made.model }, end, calls)
+}
+
+type Write = (
+  parts: readonly Part[],
+  about: { readonly id: string; readonly model: string },
+  end: End,
+  calls: boolean,
+) => Json
+
+const RAW: Readonly<Record<WireGrammar, Write>> = {
+  anthropic: (parts, about, end, calls) => ({
+    ...about,
+    content: parts.map((part): Json => {
+      if (part.is === 'text') return { type: 'text', text: part.text }
+      if (part.is === 'thinking')
+        return { type: 'thinking', thinking: part.thinking, signature: part.signature }
+      if (part.is === 'redacted') return { type: 'redacted_thinking', data: part.data }
+      return part.is === 'call'
+        ? { type: 'tool_use', id: part.id, name: part.name, input: JSON.parse(part.text) }
+        : {}
+    }),
+    stop_reason:
+      end === 'paused' ? 'pause_turn' : end === null ? (calls ? 'tool_use' : 'end_turn') : 'max_tokens',
+  }),
+  'openai-chat': (parts, about, end, calls) => ({
+    ...about,
+    choices: [
+      {
+        message: {
+          role: 'assistant',
+          content: parts.flatMap((part) => (part.is === 'text' ? [{ type: 'text', text: part.text }] : [])),
+          ...(calls && {
+            tool_calls: parts.flatMap((part) =>
+              part.is === 'call'
+                ? [{ id: part.id, type: 'function', function: { name: part.name, arguments: part.text } }]
+                : [],
+            ),
+          }),
+        },
+        finish_reason: end === null ? (calls ? 'tool_calls' : 'stop') : 'length',
+      },
+    ],
+  }),
+  'openai-responses': (parts, about, end) => ({
+    ...about,
+    status: end === null ? 'completed' : 'incomplete',
+    ...(end !== null && { incomplete_details: { reason: 'max_output_tokens' } }),
+    output: parts.map((part): Json => {
+      if (part.is === 'text')
+        return { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: part.text }] }
+      if (part.is === 'call')
+        return {
+          type: 'function_call',
+          id: part.item,
+          call_id: part.id,
+          name: part.name,
+          arguments: part.text,
+        }
+      if (part.is !== 'reasoning') return {}
+      const summary = part.item['summary'] as readonly string[]
+      return {
+        ...part.item,
+        type: 'reasoning',
+        summary: summary.map((text) => ({ type: 'summary_text', text })),
+      }
+    }),
+  }),
+  google: (parts, { id, model }, end) => ({
+    responseId: id,
+    modelVersion: model,
+    candidates: [
+      {
+        content: {
+          parts: parts.map((part): Json => {
+            if (part.is === 'text') return { text: part.text }
+            if (part.is === 'thinking')
+              return { text: part.thinking, thought: true, thoughtSignature: part.signature }
+            return part.is === 'call'
+              ? { ...part.more, functionCall: { id: part.id, name: part.name, args: JSON.parse(part.text) } }
+              : {}
+          }),
+        },
+        finishReason: end === null ? 'STOP' : 'MAX_TOKENS',
+      },
+    ],
+  }),
+  'ai-sdk': (parts, { id, model }, end, calls) => ({
+    response: { id, modelId: model },
+    finishReason: end === null ? (calls ? 'tool-calls' : 'stop') : 'length',
+    content: parts.map((part): Json => {
+      if (part.is === 'text') return { type: 'text', text: part.text }
+      if (part.is === 'thinking')
+        return {
+          type: 'reasoning',
+          text: part.thinking,
+          providerMetadata: { anthropic: { signature: part.signature } },
+        }
+      if (part.is === 'redacted')
+        return { type: 'reasoning', text: '', providerMetadata: { anthropic: { redactedData: part.data } } }
+      return part.is === 'call'
+        ? { type: 'tool-call', toolCallId: part.id, toolName: part.name, input: JSON.parse(part.text) }
+        : {}
+    }),
+  }),
+}
