@@ -20,8 +20,9 @@ const action = (id: string, response: string): Event => ({
 })
 
 /**
- * The log with a cut in it, and what chance hardly ever brings about there: a reply that is known before a pause and goes on
- * after it, in a batch that is answered already, HEAD sent back by a state update, and a system prompt that the view forgot.
+ * The log with a cut in it, and what chance hardly ever brings about there: a system prompt that the view forgot, a reply
+ * that is known before a pause and goes on after it, in a batch that has its results, and HEAD sent back by a state
+ * update.
  */
 export function staged(
   facts: readonly Fact[],
