@@ -63,7 +63,7 @@ export function project(): Project {
 }
 
 /** Where the clients of providers find their server. */
-export const clientsOf = (url: string): NodeJS.ProcessEnv => ({
+export const clientsOf = (url: string): Record<string, string> => ({
   ANTHROPIC_API_KEY: 'none',
   ANTHROPIC_BASE_URL: url,
   OPENAI_API_KEY: 'none',

@@ -8,7 +8,8 @@ import { folder } from '../cli/world.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { blocks, README } from '../readme.ts'
+import { providerServer } from '../providers/server.ts'
+import { blocks, clientsOf, project, README } from '../readme.ts'
 import { withCurl } from './curl.ts'
 import { readDocument } from './document.ts'
 
@@ -17,10 +18,14 @@ const walk = blocks('sh').filter(({ code }) => code.startsWith('api=http://127.0
 /** What the live stream shows of an event: there is nothing of it before the line that causes it has run. */
 const told = (text: string) => new RegExp(`^data: \\{"kind":"MessageEvent","source":"agent".*"${text}"`, 'm')
 
-it('can be walked line by line', async () => {
+/** The module that the README shows for the command. */
+const agent = blocks('ts').find(({ code }) => code.includes('export const step'))?.code ?? ''
+
+it.each(['that repeats', 'of its own'])('can be walked line by line, with an agent %s', async (which) => {
   expect(walk).toHaveLength(1)
   const place = folder({})
-  const { url } = await served([], { cwd: place() })
+  const [args, env] = which === 'of its own' ? await ownAgent() : [[], {}]
+  const { url } = await served(args, { cwd: place(), env })
   const lines = (walk[0]?.code ?? '').replace('http://127.0.0.1:8000', url)
   // In a group of its own, so that the stream, which stays open, ends with it.
   const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', lines], {
@@ -52,6 +57,17 @@ it('can be walked line by line', async () => {
   expect(found[0]?.items.slice(0, 2).map(({ source }) => source)).toEqual(['user', 'agent'])
   expect(found[0]?.items.length).toBeGreaterThanOrEqual(3)
 })
+
+/** The options of the command, and the environment, for the README's own agent over a provider that is here. */
+async function ownAgent(): Promise<[string[], Record<string, string>]> {
+  const provider = await providerServer()
+  const { write, remove } = project()
+  onTestFinished(async () => {
+    await provider.close()
+    remove()
+  })
+  return [['--agent', write('agent.ts', agent)], clientsOf(provider.url)]
+}
 
 it('says what is open to all', async () => {
   const said = /^.*\bOpen to all are ([^]*?) what is public\./m.exec(README)?.[1] ?? ''

@@ -89,6 +89,7 @@ export function serveRequest(words: readonly string[], options: Given): ServeReq
     workspace: valueOf(options, 'workspace'),
     cacheBytes: memory === null ? null : Number(memory) * 2 ** 20,
     redact: options.has('redact'),
+    agent: valueOf(options, 'agent'),
     config: valueOf(options, 'config'),
   }
 }

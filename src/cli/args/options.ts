@@ -27,6 +27,7 @@ const OPTIONS = {
   port: { type: 'string' },
   workspace: { type: 'string' },
   memory: { type: 'string' },
+  agent: { type: 'string' },
   config: { type: 'string' },
   'max-events': { type: 'string' },
   summary: { type: 'string' },

@@ -91,6 +91,8 @@ export interface ServeRequest {
   readonly cacheBytes: number | null
   /** Whether secrets are masked in what is written, and in what anybody may read. */
   readonly redact: boolean
+  /** The module of the agent; null for the one that repeats what users say. */
+  readonly agent: string | null
   /** The file with what else there is to say; null for none. */
   readonly config: string | null
 }

@@ -9,6 +9,7 @@ import { FileError, UsageError } from '../failure.ts'
 import { type Io, writeLines } from '../print/io.ts'
 import type { ServeRequest } from '../args/request.ts'
 import { counted, safe } from '../print/text.ts'
+import { type AgentModule, loadAgent } from './agent.ts'
 import { type Config, readConfig } from './config.ts'
 import { checkWorkspace, sandboxFolder } from './folders.ts'
 import { logOn } from './log.ts'
@@ -34,6 +35,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
     for (const problem of read.problems) await complain(io, explain(problem))
     return 1
   }
+  const agent: AgentModule | null = request.agent === null ? null : await loadAgent(request.agent)
   const { sandboxSpecs, sandboxDirectory, maxSandboxes, options } = read.config
   const directory = sandboxDirectory ?? sandboxFolder(request)
   const redact = request.redact ? ['stored', 'public'] : read.config.redact
@@ -51,7 +53,8 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
       port,
       keys,
       version,
-      agent: scriptedAgent(),
+      agent: agent === null ? scriptedAgent() : () => agent.step,
+      ...(agent !== null && { run: agent.run }),
       controlPlane: {
         provider,
         onStartFailed: log.notStarted,
@@ -82,6 +85,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
           secret: secret !== null,
           directory,
           workspace,
+          agent: request.agent,
           options,
         }),
       ])
@@ -101,15 +105,17 @@ function told(facts: {
   readonly secret: boolean
   readonly directory: string
   readonly workspace: string | null
+  readonly agent: string | null
   readonly options: Config['options']
 }): string[] {
-  const { keys, workspace, options } = facts
+  const { keys, workspace, agent, options } = facts
   const webhooks = options.webhooks.length
   return [
     `  what it can do: ${facts.url}/openapi.json`,
     keys === 0
       ? `  no key is asked for: only this machine is let in (${KEYS} sets keys)`
       : `  ${keys === 1 ? 'a key is' : `one of ${keys} keys is`} asked for in X-Session-API-Key`,
+    agent === null ? '  its agent repeats what users say (--agent names another)' : `  its agent is ${agent}`,
     `  sandboxes are processes of this machine, in ${facts.directory}`,
     ...(workspace === null ? [] : [`  directories may be made in ${resolve(workspace)}`]),
     ...(webhooks === 0

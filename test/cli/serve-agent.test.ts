@@ -1,0 +1,46 @@
+/** `colloquy serve --agent`: a module that exports a step is what replies; one that does not is refused before anything is served. */
+
+import { expect, it } from 'vitest'
+import { served } from './served.ts'
+import { colloquy, folder } from './world.ts'
+
+const STEP = `async function* () {
+  const llm_message = { role: 'assistant', content: [{ text: 'Of my own.' }] }
+  yield { kind: 'MessageEvent', source: 'agent', llm_message }
+}`
+
+it.each([
+  ['a name', `export const step = ${STEP}`],
+  ['the default', `export default ${STEP}`],
+])('takes the step under %s', async (_, code) => {
+  const place = folder({ 'agent.mjs': code })
+  const { url, stop } = await served(['--agent', 'agent.mjs'], { cwd: place() })
+  const started = await fetch(`${url}/api/v1/app-conversations/stream-start`, {
+    method: 'POST',
+    body: JSON.stringify({ initial_message: { content: [{ text: 'Hello' }] } }),
+  })
+  const task = ((await started.json()) as { app_conversation_id: string }[]).at(-1)
+  const search = `${url}/api/v1/conversation/${task?.app_conversation_id}/events/search`
+  await expect.poll(async () => (await fetch(search)).text(), { timeout: 10_000 }).toContain('Of my own.')
+  expect((await stop('SIGTERM')).out).toContain('its agent is agent.mjs')
+})
+
+it.each([
+  ['no.mjs', null, /no\.mjs/],
+  ['bad.mjs', 'export const a = 1', /exports no step/],
+  ['thrown.mjs', 'throw new Error("no key")', /cannot be loaded: no key/],
+  ['run.mjs', 'export default () => []; export const run = 1', /no object of options/],
+])('refuses %s', async (name, code, why) => {
+  const place = folder(code === null ? {} : { [name]: code })
+  const { code: exit, err } = await colloquy([
+    'serve',
+    '--port',
+    '0',
+    '--db',
+    place('a.db'),
+    '--agent',
+    place(name),
+  ])
+  expect(exit).toBe(1)
+  expect(err).toMatch(why)
+})
