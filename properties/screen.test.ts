@@ -4,8 +4,9 @@ import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
 import type { Fact } from '../src/event/quarantine.ts'
 import { GRANT_KEYS } from '../src/state/call-status.ts'
-import { hostileLog } from '../src/testing/index.ts'
+import { hostileLog, legalLog } from '../src/testing/index.ts'
 import { checkTimeline } from './checks/timeline.ts'
+import { checkUIChunks, checkUIMessages } from './checks/ui-messages.ts'
 import { always, alwaysOnLegal, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 
@@ -29,5 +30,28 @@ describe('O, on the screen', () => {
     alwaysOnLegal(check)
     const statuses = ['pending', 'waiting', 'approved', 'held', 'started', 'completed', 'failed', 'rejected']
     tally.require([...statuses, 'forgotten', 'evicted', 'evicted and whole'])
+  })
+  it('O2 holds on hostile and legal logs', () => {
+    const tally = new Tally<string>()
+    const check = (facts: readonly Fact[]): void => {
+      const met = new Set<string>()
+      checkUIMessages(facts, (situation) => met.add(situation))
+      tally.count(met)
+    }
+    always(settled, check, RUNS / 4)
+    alwaysOnLegal(check)
+    tally.require(['reply in an earlier turn'])
+  })
+
+  it('O3 holds on hostile and legal logs', async () => {
+    const tally = new Tally<string>()
+    const log = fc.oneof({ arbitrary: settled, weight: 1 }, { arbitrary: legalLog(), weight: 1 })
+    const property = fc.asyncProperty(log, fc.array(fc.string(), { maxLength: 3 }), async (facts, deltas) => {
+      const met = new Set<string>()
+      await checkUIChunks(facts, deltas, (situation) => met.add(situation))
+      tally.count(met)
+    })
+    await fc.assert(property, { numRuns: Math.max(1, Math.round(RUNS / 4)) })
+    tally.require(['a whole reply', 'a step taken back', 'words on their way'])
   })
 })

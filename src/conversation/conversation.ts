@@ -29,9 +29,10 @@ import {
 import { checkDelta, checkEvents } from './stamp.ts'
 import { type ForkOptions, planFork, writeFork } from './fork.ts'
 import { mayBeLate, attachLateResults } from './late-results.ts'
+import { commit } from './commit.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import { withFullLog } from './look-back.ts'
-import type { CommitOptions, Decision, Look, Replica } from './replica.ts'
+import type { Decision, Look } from './replica.ts'
 import { recordOf } from './open-state.ts'
 import { type Recovery, recover } from './recover.ts'
 import { checkRun } from './run/check-options.ts'
@@ -91,7 +92,12 @@ export class Conversation {
    * @throws ColloquyError `unknown_event`.
    */
   async stateAt(eventId: string): Promise<State> {
-    return this.#shared.use(this.id, (replica) => withFullLog(replica, (state) => stateAt(state, eventId)))
+    return this.read((state) => stateAt(state, eventId))
+  }
+
+  /** What a pure function says of the state, as in `read(toTimeline)`; of what was evicted too, at O(n) then. */
+  async read<T>(question: (state: State) => T): Promise<T> {
+    return this.#shared.use(this.id, (replica) => withFullLog(replica, question))
   }
 
   /** What the model is sent, in the neutral form; the provider grammars take `state()`. O(view). */
@@ -342,9 +348,3 @@ export class Conversation {
     await endLease(store, this.id, this.#shared.newOwner())
   }
 }
-
-const commit = async (
-  replica: Replica,
-  decide: Decision,
-  options: CommitOptions,
-): Promise<readonly LoggedEvent[]> => (await replica.commit(decide, options)).map(toLogged)

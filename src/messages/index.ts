@@ -3,6 +3,20 @@
 export { collectAiSdk } from './ai-sdk/collect.ts'
 export { type AiSdkStep, fromAiSdk } from './ai-sdk/read.ts'
 export type { AiSdkMessage } from './ai-sdk/types.ts'
+export { fromUIMessage } from './ai-sdk/ui-read.ts'
+export type {
+  AiSdkUIMessage,
+  UIChunk,
+  UIDataPart,
+  UIFilePart,
+  UIPart,
+  UIReasoningPart,
+  UIStepPart,
+  UITextPart,
+  UIToolPart,
+  UIToolState,
+} from './ai-sdk/ui-types.ts'
+export { toUIMessages } from './ai-sdk/ui-write.ts'
 export { toAiSdk } from './ai-sdk/write.ts'
 export { collectAnthropic } from './anthropic/collect.ts'
 export { type AnthropicReply, fromAnthropic } from './anthropic/read.ts'

@@ -1,0 +1,57 @@
+/** The AI SDK's own chat client over a conversation, without a network: what `useChat` is made of. */
+
+import { AbstractChat, type ChatState, DefaultChatTransport, type UIMessage } from 'ai'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import type { RunOptions, RunResult } from '../../src/conversation/run/loop.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { receiveUIMessages } from '../../src/conversation/ui-receive.ts'
+import { uiMessageResponse } from '../../src/conversation/ui-stream.ts'
+
+/** A chat whose state is plain fields; told of each change. */
+export class PlainChat extends AbstractChat<UIMessage> {
+  constructor(init: { readonly id: string; readonly fetch: typeof fetch; readonly changed?: () => void }) {
+    const { id, changed = () => undefined } = init
+    const state: ChatState<UIMessage> = {
+      status: 'ready',
+      error: undefined,
+      messages: [],
+      pushMessage(message) {
+        state.messages = [...state.messages, structuredClone(message)]
+        changed()
+      },
+      popMessage() {
+        state.messages = state.messages.slice(0, -1)
+      },
+      replaceMessage(index, message) {
+        state.messages = state.messages.with(index, structuredClone(message))
+        changed()
+      },
+      snapshot: (thing) => structuredClone(thing),
+    }
+    super({ id, state, transport: new DefaultChatTransport({ fetch: init.fetch }) })
+  }
+}
+
+/** A server as a page of documentation would have it, and the runs that it began. */
+export function server(conversation: Conversation, step: Step, options: RunOptions = {}) {
+  const runs: Promise<RunResult>[] = []
+  const respond: typeof fetch = async (_, init) => {
+    const signal = init?.signal ?? undefined
+    let response: Response
+    if (init?.method === 'GET') response = uiMessageResponse(conversation)
+    else {
+      const received = await receiveUIMessages(conversation, JSON.parse(String(init?.body)))
+      const run = (): Promise<RunResult> => {
+        const running = conversation.run(step, { wait: true, ...options })
+        runs.push(running)
+        return running
+      }
+      response = uiMessageResponse(conversation, { ...received, run })
+    }
+    // As a connection does, a fetch that is aborted cancels the body.
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+    response.body?.pipeTo(writable, signal ? { signal } : {}).catch(() => undefined)
+    return new Response(readable, response)
+  }
+  return { fetch: respond, runs }
+}

@@ -1,0 +1,238 @@
+/** A reply streamed to the AI SDK's own client: however often that goes away, it ends with what the log says (law O3). */
+
+import * as fc from 'fast-check'
+import type { UIMessage, UIMessageChunk } from 'ai'
+import { describe, expect, it } from 'vitest'
+import { plain } from '../../properties/checks/ui-messages.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { uiMessageStream } from '../../src/conversation/ui-stream.ts'
+import type { Event } from '../../src/event/types.ts'
+import { fromUIMessage } from '../../src/messages/ai-sdk/ui-read.ts'
+import type { UIChunk } from '../../src/messages/ai-sdk/ui-types.ts'
+import { toUIMessages } from '../../src/messages/ai-sdk/ui-write.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { call, gate, says, script } from './script.ts'
+import { PlainChat, server } from './ui-client.ts'
+
+const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
+
+/** What a client shows, and what the log says, in one form. */
+const shown = (messages: readonly { id: string; role: string; parts: readonly object[] }[]): object[] =>
+  messages.map(({ id, role, parts }) => ({ id, role, parts: parts.flatMap(plain) }))
+
+const expectSame = async (chat: PlainChat, conversation: Conversation): Promise<void> =>
+  expect(shown(chat.messages)).toEqual(shown(await conversation.read(toUIMessages)))
+
+async function empty() {
+  const engine = createEngine({ store: memoryStore() })
+  return { engine, conversation: await engine.create() }
+}
+
+/** One reply of a model: words, of which some are said otherwise in the end; then calls, or none. */
+const reply = fc.record({
+  words: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }),
+  changes: fc.boolean(),
+  calls: fc.array(fc.constantFrom('works', 'fails'), { maxLength: 2 }),
+})
+
+describe('a reply to the AI SDK’s client', () => {
+  it('is what the log says, through cuts, consents and refusals (O3)', async () => {
+    const plan = fc.record({
+      replies: fc.array(reply, { minLength: 1, maxLength: 3 }),
+      cuts: fc.array(fc.nat({ max: 12 }), { maxLength: 3 }),
+      consents: fc.array(fc.boolean(), { maxLength: 3 }),
+      asks: fc.boolean(),
+    })
+    let cutOff = 0
+    let consented = 0
+    await fc.assert(
+      fc.asyncProperty(plan, async ({ replies, cuts, consents, asks }) => {
+        const { engine, conversation } = await empty()
+        const left = [...replies]
+        let calls = 0
+        const step: Step = async function* ({ approved, publish }) {
+          if (approved.length > 0) {
+            for (const { id, event } of approved) {
+              await new Promise(setImmediate)
+              const { tool_name, tool_call_id } = event
+              const content = [{ type: 'text' as const, text: `of ${tool_call_id}` }]
+              const observation = { kind: 'Observation', content, is_error: tool_name === 'fails' }
+              yield { kind: 'ObservationEvent', tool_name, tool_call_id, action_id: id, observation }
+            }
+            return
+          }
+          const {
+            words,
+            changes,
+            calls: tools,
+          } = left.shift() ?? { words: ['ok'], changes: false, calls: [] }
+          for (const word of words) {
+            publish(delta(word))
+            await new Promise(setImmediate)
+          }
+          const text = changes ? 'other words' : words.join('') || 'ok'
+          const thought = [{ type: 'text' as const, text }]
+          const response = `r${calls}`
+          if (tools.length === 0) yield says(text)
+          else
+            yield tools.map((tool, at) =>
+              call(`c${calls++}`, tool, { llm_response_id: response, thought: at === 0 ? thought : [] }),
+            )
+        }
+        const { fetch, runs } = server(conversation, step, { policy: () => asks })
+        let until = cuts.shift() ?? Infinity
+        const chat: PlainChat = new PlainChat({
+          id: conversation.id,
+          fetch,
+          changed: () => {
+            until -= 1
+            if (until < 0) {
+              until = Infinity
+              cutOff += 1
+              void chat.stop()
+            }
+          },
+        })
+        const settle = async (): Promise<void> => {
+          while (cuts.length > 0) {
+            until = cuts.shift() ?? Infinity
+            await chat.resumeStream()
+          }
+          until = Infinity
+          await Promise.all(runs)
+          // A client that was cut off asks again; one that was not is shown the same.
+          await chat.resumeStream()
+        }
+        await chat.sendMessage({ text: 'Hello' })
+        await settle()
+        for (let round = 0; round < 9; round += 1) {
+          const asked = chat.messages
+            .at(-1)
+            ?.parts.flatMap((part) =>
+              'approval' in part && part.state === 'approval-requested' ? [part.approval] : [],
+            )
+          if (asked === undefined || asked.length === 0) break
+          for (const { id } of asked) {
+            consented += 1
+            await chat.addToolApprovalResponse({ id, approved: consents.shift() ?? true, reason: 'so' })
+          }
+          await chat.sendMessage()
+          await Promise.all(runs)
+        }
+        expect(chat.error).toBe(undefined)
+        expect((await conversation.state()).header.status).toBe('finished')
+        await expectSame(chat, conversation)
+        await engine.close()
+      }),
+      { numRuns: 60 },
+    )
+    expect(cutOff).toBeGreaterThan(10)
+    expect(consented).toBeGreaterThan(10)
+  })
+
+  it('shows words while they come, and goes on when the client has gone', async () => {
+    const { engine, conversation } = await empty()
+    const end = gate()
+    const { step } = script([
+      async function* ({ publish }) {
+        publish(delta('Hel'))
+        publish({ kind: 'StreamingDeltaEvent', reasoning_content: 'hm' })
+        publish(delta('lo'))
+        await end.pass()
+        yield says('Hello!')
+      },
+    ])
+    const { fetch, runs } = server(conversation, step)
+    const seen: string[] = []
+    const chat: PlainChat = new PlainChat({
+      id: conversation.id,
+      fetch,
+      changed: () => {
+        const text = chat.messages
+          .at(-1)
+          ?.parts.map((part) => ('text' in part ? part.text : ''))
+          .join('')
+        seen.push(text ?? '')
+        if (text === 'Hellohm') void chat.stop()
+      },
+    })
+    await chat.sendMessage({ text: 'Hi' })
+    expect(seen).toContain('Hel')
+    expect((await conversation.state()).header.status).toBe('running')
+    end.open()
+    await Promise.all(runs)
+    await chat.resumeStream()
+    await expectSame(chat, conversation)
+    await engine.close()
+  })
+
+  it('says a message once, says it in other words, and replies anew', async () => {
+    const { engine, conversation } = await empty()
+    const { step, asked } = script([[says('one')], [says('two')], [says('three')]])
+    const { fetch } = server(conversation, step)
+    const chat = new PlainChat({ id: conversation.id, fetch })
+    await chat.sendMessage({ text: 'Hi' })
+    await chat.regenerate()
+    await expectSame(chat, conversation)
+    expect(asked).toHaveLength(2)
+    const { id } = chat.messages[0] as UIMessage
+    await chat.sendMessage({ text: 'Hey', messageId: id })
+    const texts = toUIMessages(await conversation.state()).map(({ parts }) => parts.at(-1))
+    expect(texts).toMatchObject([{ text: 'Hey' }, { text: 'three' }])
+    expect(await conversation.branches()).toHaveLength(3)
+    await engine.close()
+  })
+
+  it('tells of an error, and that HEAD has left the branch', async () => {
+    const { engine, conversation } = await empty()
+    const fails: Step = () => {
+      throw new Error('no network')
+    }
+    const { fetch } = server(conversation, fails)
+    const chat = new PlainChat({ id: conversation.id, fetch })
+    await chat.sendMessage({ text: 'Hi' })
+    expect(chat.error?.message).toContain('no network')
+    await expectSame(chat, conversation)
+    const chunks: UIChunk[] = []
+    const endless = (): Promise<void> => new Promise(() => undefined)
+    for await (const chunk of uiMessageStream(conversation, { run: endless })) {
+      if (chunk.type === 'start') void conversation.navigate(null)
+      chunks.push(chunk)
+    }
+    expect(chunks.at(-1)).toMatchObject({ type: 'error' })
+    await engine.close()
+  })
+})
+
+describe('messages of the AI SDK', () => {
+  it('are those of its package, and come back as they were', async () => {
+    const files = [
+      { type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,iVBORw0KGgo=' },
+      {
+        type: 'file',
+        mediaType: 'application/pdf',
+        filename: 'plan.pdf',
+        url: 'https://example.com/plan.pdf',
+      },
+    ] as const
+    const parts = [...files, { type: 'text' as const, text: 'See these.' }]
+    const message: UIMessage = { id: 'm1', role: 'user', parts: [...parts, { type: 'step-start' }] }
+    const back: UIMessage[] = toUIMessages(replay([fromUIMessage(message)]))
+    expect(back).toEqual([{ id: 'm1', role: 'user', parts }])
+    const chunks: UIMessageChunk[] = [] as UIChunk[]
+    expect(chunks).toEqual([])
+  })
+
+  it.each([
+    ['an assistant', { role: 'assistant', parts: [] }],
+    ['no parts', { role: 'user' }],
+    ['nothing said', { role: 'user', parts: [{ type: 'text', text: '' }, null] }],
+    ['a file without an address', { role: 'user', parts: [{ type: 'file' }] }],
+    ['null', null as never],
+  ])('are refused: %s', (_, message) => {
+    expect(() => fromUIMessage(message)).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
+  })
+})
