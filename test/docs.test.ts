@@ -17,6 +17,7 @@ afterAll(async () => {
 
 write('same.js', SAME)
 const DOCS = join(ROOT, 'docs')
+const EXAMPLES = join(ROOT, 'examples')
 const samples = readdirSync(DOCS)
   .filter((name) => name.endsWith('.md'))
   .flatMap((page) =>
@@ -38,6 +39,7 @@ it.for(samples)('runs: $name', async ({ file, code }, { signal }) => {
 
 it('type-check as they stand', async ({ signal }) => {
   for (const { file, code } of samples) write(`typed/${file}`, code)
+  for (const name of readdirSync(EXAMPLES)) write(`typed/${name}`, readFileSync(join(EXAMPLES, name), 'utf8'))
   const config = write(
     'tsconfig.json',
     JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), include: ['typed'] }),

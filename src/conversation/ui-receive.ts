@@ -1,20 +1,13 @@
 /** Takes in what `useChat` of the AI SDK posts to a server. */
 
 import { isObject } from '../event/json.ts'
-import type { JsonValue } from '../event/shapes.ts'
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { fromUIMessage } from '../messages/ai-sdk/ui-read.ts'
 import type { UIPart } from '../messages/ai-sdk/ui-types.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import type { Conversation } from './conversation.ts'
 import { openCallsOf } from './decide.ts'
 import type { UIStreamOptions } from './ui-stream.ts'
-
-/** What `useChat` posts; none of it is believed. */
-interface UIRequest {
-  readonly messages?: unknown
-  readonly trigger?: unknown
-  readonly messageId?: unknown
-}
 
 /**
  * Takes in what `useChat` has posted, and tells which reply to stream: a new message is appended, under its own id and
@@ -32,9 +25,10 @@ interface UIRequest {
  */
 export async function receiveUIMessages(
   conversation: Conversation,
-  { messages, trigger, messageId }: UIRequest,
+  posted: unknown,
 ): Promise<Pick<UIStreamOptions, 'to' | 'from'>> {
-  const last: JsonValue | undefined = Array.isArray(messages) ? (messages.at(-1) as JsonValue) : undefined
+  const { messages, trigger, messageId } = isObject(posted as JsonValue) ? (posted as JsonObject) : {}
+  const last = Array.isArray(messages) ? (messages.at(-1) as JsonValue | undefined) : undefined
   if (!isObject(last)) invalidArgument('messages', 'must be a list of messages')
   if (last['role'] === 'assistant') {
     const parts = Array.isArray(last['parts']) ? (last['parts'] as JsonValue[]) : []

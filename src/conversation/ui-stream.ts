@@ -185,9 +185,9 @@ function isOnBranch({ log }: State, id: string): boolean {
 }
 
 /**
- * The same as a response of server-sent events, as the AI SDK's `DefaultChatTransport` reads it: what a handler of Hono,
- * Next, Bun or Deno returns; in Express `Readable.fromWeb(response.body).pipe(res)` behind its headers. A client that
- * goes away ends the response, not the run.
+ * The same as a response of server-sent events, as the AI SDK's `DefaultChatTransport` reads it: what a handler of
+ * Hono, Next, Bun or Deno returns; in Express `Readable.fromWeb(response.body).pipe(res)` behind its headers. A client
+ * that goes away ends the response, not the run.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })

@@ -13,8 +13,8 @@ import type { AiSdkUIMessage, UIDataPart, UIFilePart, UIPart, UITextPart, UITool
 /**
  * The messages of HEAD's branch for the AI SDK's `useChat`: each of a user under the id of its event, and behind it, as
  * one message of the assistant, all that was said and done for it; its id is that of the user's message with `-reply`
- * behind it. A reply stands with the messages that its model had read (`reply.after`). Calls are parts `tool-NAME`; what
- * is neither said nor called is a part `data-…`. Prompts are left out. Total; O(path + content).
+ * behind it. A reply stands with the messages that its model had read (`reply.after`). Calls are parts `tool-NAME`;
+ * what is neither said nor called is a part `data-…`. Prompts are left out. Total; O(path + content).
  *
  * @throws ColloquyError `evicted` when the state comes from a snapshot or `evict`, which dropped something of it; see
  * `Conversation.read`.

@@ -1,0 +1,131 @@
+/** The chat of examples/ runs as it stands: its own page talks to it over loopback, with a model that a stand-in plays. */
+
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type ProviderServer, providerServer, helpful } from './providers/server.ts'
+import { clientsOf, project, ROOT } from './readme.ts'
+
+const { folder, write, remove } = project()
+const file = write('chat.ts', readFileSync(join(ROOT, 'examples/chat.ts'), 'utf8'))
+let provider: ProviderServer
+let child: ReturnType<typeof spawn>
+let url = ''
+
+beforeAll(async () => {
+  // To what ends like this it speaks without end.
+  provider = await providerServer((request, no) =>
+    JSON.stringify(request).includes('for ever') ? { text: 'On and on…' } : helpful(request, no),
+  )
+  child = spawn(process.execPath, [file], {
+    cwd: folder,
+    env: { ...process.env, ...clientsOf(provider.url), PORT: '0', FILE: join(folder, 'chat.db') },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
+    url = line
+    break
+  }
+})
+
+afterAll(async () => {
+  child.kill()
+  await provider.close()
+  remove()
+})
+
+/** As much of an element as the page asks for. */
+class FakeElement {
+  readonly tag: string
+  children: FakeElement[] = []
+  className = ''
+  textContent = ''
+  value = ''
+  onclick: () => unknown = () => undefined
+  onsubmit: (event: object) => unknown = () => undefined
+
+  constructor(tag: string) {
+    this.tag = tag
+  }
+
+  append(child: FakeElement): void {
+    this.children.push(child)
+  }
+
+  replaceChildren(): void {
+    this.children = []
+  }
+
+  get lines(): string[] {
+    return this.children.map(({ className, textContent }) => `${className}: ${textContent}`)
+  }
+}
+
+type Script = (
+  document: object,
+  location: object,
+  fetch: (path: string, init?: RequestInit) => Promise<Response>,
+) => Promise<void>
+
+/** Opens the page of a conversation; `ended` is when it has shown what there is. */
+async function openPage(pathname: string) {
+  const html = await (await fetch(url + pathname)).text()
+  const code = /<script type="module">([^]*)<\/script>/.exec(html)?.[1] ?? ''
+  const AsyncFunction = (async () => undefined).constructor as new (...args: string[]) => Script
+  const elements = new Map<string, FakeElement>()
+  const querySelector = (name: string): FakeElement => {
+    const element = elements.get(name) ?? new FakeElement(name)
+    elements.set(name, element)
+    return element
+  }
+  const document = { querySelector, createElement: (tag: string) => new FakeElement(tag) }
+  const ended = new AsyncFunction('document', 'location', 'fetch', code)(
+    document,
+    { pathname },
+    (path, init) => fetch(url + path, init),
+  )
+  const [main, form, input, stop] = ['main', 'form', 'input', '[type=button]'].map(querySelector) as [
+    FakeElement,
+    FakeElement,
+    FakeElement,
+    FakeElement,
+  ]
+  const say = (text: string): unknown => {
+    input.value = text
+    return form.onsubmit({ preventDefault: () => undefined })
+  }
+  return { main, say, stop, ended }
+}
+
+it('replies, asks for consent, shows the same again, and stops', async () => {
+  const { pathname } = new URL((await fetch(url)).url)
+  const page = await openPage(pathname)
+  await page.ended
+  await page.say('Roll d1')
+  const [user, thought, words, call] = page.main.lines
+  expect([user, thought, words]).toEqual([
+    'user text: Roll d1',
+    'assistant reasoning: thought 1',
+    'assistant text: I look.',
+  ])
+  expect(call).toMatch(/^tool: tool-roll .*approval-requested/)
+  const [allow] = page.main.children.at(-1)?.children ?? []
+  await allow?.onclick()
+  expect(page.main.lines.at(-1)).toMatch(/^assistant text: /)
+
+  const again = await openPage(pathname)
+  await again.ended
+  expect(again.main.lines).toEqual(page.main.lines)
+
+  const endless = page.say('Speak for ever') as Promise<void>
+  while (!page.main.lines.some((line) => line.includes('On and'))) await new Promise(setImmediate)
+  await page.stop.onclick()
+  await endless
+  const stopped = await openPage(pathname)
+  await stopped.ended
+  expect(stopped.main.lines.join('\n')).toContain('On and on…')
+  expect(page.main.lines).toEqual(stopped.main.lines)
+  expect(provider.refused).toEqual([])
+})
