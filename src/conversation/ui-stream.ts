@@ -42,9 +42,9 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
 
 /**
  * The reply to a user's message as chunks of the AI SDK: what there is of it, then what comes, word by word where its
- * step publishes deltas in this process, until nothing runs. Of a reply that was under way before, the words come once
- * it is whole. Ending the stream stops nothing: `conversation.interrupt()` does. When HEAD leaves the branch, or the log
- * can no longer be read, a chunk says so and the stream ends. O(reply) for each event.
+ * step publishes deltas in this process, until nothing runs. Of a reply that was under way before, the words come when
+ * it is whole. Ending the stream stops nothing: `conversation.interrupt()` does. When HEAD leaves the branch, or the
+ * log can no longer be read, a chunk says so and the stream ends. O(reply + view) for each event.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
