@@ -123,11 +123,11 @@ async function* follow(
 ): AsyncGenerator<SubscriptionItem | { readonly type: 'settled' }, void, undefined> {
   const { log } = await conversation.state()
   const items = conversation.subscribe({ after: log.entries.length - 1, signal })
-  let wake: (result: null) => void = () => undefined
+  let wake: ((result: null) => void) | null = null
   let isSettled = false
   const settle = (): void => {
     isSettled = true
-    wake(null)
+    wake?.(null)
   }
   let next = items.next()
   let isNews = true

@@ -31,6 +31,12 @@ async function empty() {
   return { engine, conversation: await engine.create() }
 }
 
+const fails: Step = () => {
+  throw new Error('no network')
+}
+
+const endless = (): Promise<void> => new Promise(() => undefined)
+
 /** One reply of a model: words, of which some are said otherwise in the end; then calls, or none. */
 const reply = fc.record({
   words: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }),
@@ -188,16 +194,12 @@ describe('a reply to the AI SDK’s client', () => {
 
   it('tells of an error, and that HEAD has left the branch', async () => {
     const { engine, conversation } = await empty()
-    const fails: Step = () => {
-      throw new Error('no network')
-    }
     const { fetch } = server(conversation, fails)
     const chat = new PlainChat({ id: conversation.id, fetch })
     await chat.sendMessage({ text: 'Hi' })
     expect(chat.error?.message).toContain('no network')
     await expectSame(chat, conversation)
     const chunks: UIChunk[] = []
-    const endless = (): Promise<void> => new Promise(() => undefined)
     for await (const chunk of uiMessageStream(conversation, { run: endless })) {
       if (chunk.type === 'start') void conversation.navigate(null)
       chunks.push(chunk)
