@@ -5,7 +5,7 @@ import { collectAnthropic } from '../../src/messages/anthropic/collect.ts'
 import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
 import type { AnthropicRequest } from '../../src/messages/anthropic/types.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
-import { isWhitespace, trimTrailing } from '../../src/messages/text.ts'
+import { isWhitespace } from '../../src/messages/text.ts'
 import { ANTHROPIC_UNITS, type ServerBlock } from './anthropic-parts.ts'
 import { inputs, pieces, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
@@ -120,7 +120,7 @@ function sentBlock(of: Block, isBound: boolean): object[] {
   if (of.type !== 'text') return [of]
   const cited = of.citations === null ? {} : { citations: of.citations }
   if (isBound) return [{ type: 'text', text: of.text, ...cited }]
-  return isWhitespace(of.text) ? [] : [{ type: 'text', text: trimTrailing(of.text), ...cited }]
+  return isWhitespace(of.text) ? [] : [{ type: 'text', text: of.text, ...cited }]
 }
 
 function events(block: Block, index: number, cut: () => number): object[] {

@@ -50,15 +50,18 @@ async function live(kind: string, where: string, seed: number, life: string, tol
   let problem = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (problem += text))
   const lines = createInterface({ input: child.stdout })
-  const begun = once(lines, 'line')
   const closed = once(child, 'close')
-  lines.on('line', (line) => told.lines.push(JSON.parse(line) as Line))
+  // A busy machine is slow to say as much, and dies as late in its work.
+  const least = told.lines.length + 8 + Math.random() * 60
+  const worked = new Promise<void>((resolve) => {
+    lines.on('line', (line) => {
+      told.lines.push(JSON.parse(line) as Line)
+      if (told.lines.length >= least) resolve()
+    })
+  })
   // Some are killed while they open, most within their work.
   if (seed % 5 === 4) await sleep(150 + Math.random() * 150)
-  else {
-    await Promise.race([begun, closed])
-    await sleep(Math.random() * 250)
-  }
+  else await Promise.race([worked, closed])
   child.kill('SIGKILL')
   const [, signal] = (await closed) as [number | null, string | null]
   running.delete(child)

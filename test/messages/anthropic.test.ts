@@ -71,7 +71,7 @@ describe('Anthropic Messages', () => {
     ).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant', 'user'])
   })
 
-  it('W50 leaves out blank text and cuts white space behind what the assistant says', () => {
+  it('W50 leaves out blank text, and no other white space', () => {
     expect(
       messages(
         user('u', [text(' '), text(' u ')]),
@@ -79,7 +79,7 @@ describe('Anthropic Messages', () => {
       ),
     ).toEqual([
       { role: 'user', content: [text(' u ')] },
-      { role: 'assistant', content: [text('one'), text(' two')] },
+      { role: 'assistant', content: [text('one \n'), text(' two\u001c')] },
       { role: 'user', content: [text('[Go on.]')] },
     ])
   })

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { argumentObject, argumentText } from '../../src/messages/arguments.ts'
 import { callIds } from '../../src/messages/call-ids.ts'
 import { readImage, urlOf } from '../../src/messages/images.ts'
-import { clip, trimTrailing, isWhitespace, isWellFormed, wellFormed } from '../../src/messages/text.ts'
+import { clip, isWhitespace, isWellFormed, wellFormed } from '../../src/messages/text.ts'
 import { toolName } from '../../src/messages/tool-names.ts'
 import { overgrowth } from '../growth.ts'
 
@@ -239,13 +239,6 @@ describe('texts', () => {
     for (const blank of ['', ' \t\n', '\u0085', '\u001c\u001f', '\u3000\ufeff'])
       expect(isWhitespace(blank)).toBe(true)
     for (const text of ['a', '\u0000', '\ud800', '\u200b']) expect(isWhitespace(text)).toBe(false)
-  })
-
-  it('lose white space at the end only', () => {
-    expect(trimTrailing('  a b \n\u0085\u001c')).toBe('  a b')
-    expect(trimTrailing(' \n')).toBe('')
-    const spaces = ' '.repeat(300_000)
-    expect(trimTrailing(`${spaces}a${spaces}`)).toBe(`${spaces}a`)
   })
 
   it('get U+FFFD for each lone surrogate', () => {

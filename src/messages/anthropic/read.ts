@@ -18,9 +18,9 @@ export interface AnthropicReply {
 }
 
 /**
- * The events of a reply, and what ended it. Thinking, texts and calls go back byte for byte and in their order, but
- * for the space at the end of texts behind the last signed part, which the provider refuses. The last call of a reply
- * that was cut off by a limit is not executed, nor are those of a refused one.
+ * The events of a reply, and what ended it. Thinking, texts and calls go back byte for byte and in their order; a blank
+ * text, which the provider refuses, only where something signed is bound to it. The last call of a reply that was cut
+ * off by a limit is not executed, nor are those of a refused one.
  *
  * Blocks of other kinds (server tools and their results, compaction …) and what texts and calls carry beside their
  * words (citations, callers) stand in `reply.parts` as `other` and `more`, and go back as they came; nothing but calls

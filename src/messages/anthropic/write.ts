@@ -14,7 +14,6 @@ import { thinkingDigest } from '../own-digest.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { type ImagePiece, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
 import { startProof, type WriteOptions } from '../prefix.ts'
-import { trimTrailing } from '../text.ts'
 import { returnable } from '../thinking.ts'
 import { endsInThinking, textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
@@ -98,9 +97,9 @@ export function toAnthropic(
 }
 
 /**
- * The blocks of a reply. Texts before its last signed part stay as they came, as that part is bound to them; of the
- * others the space at the end is cut and the blank ones are left out. Thinking must not end a message, so a fixed
- * sentence follows it there.
+ * The blocks of a reply. Texts before its last signed part all stay, as that part is bound to them; of the others the
+ * blank ones are left out. White space at the end of a text stays too: the provider refuses it at the end of a request
+ * only, which is never a reply. Thinking must not end a message, so a fixed sentence follows it there.
  */
 function replyBlocks(
   turn: AssistantTurn,
@@ -118,9 +117,7 @@ function replyBlocks(
         const part = message.content[at]
         if (part === undefined) return []
         const exact = keeps && place < bound
-        return textsOfPart(part, exact).map((piece) =>
-          withMore(textBlock(exact ? piece : { ...piece, text: trimTrailing(piece.text) }, mark), ref),
-        )
+        return textsOfPart(part, exact).map((piece) => withMore(textBlock(piece, mark), ref))
       }
       case 'call': {
         const call = calls[at]
