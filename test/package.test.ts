@@ -87,6 +87,10 @@ describe('the packed package', () => {
   it('type-checks in a strict consumer', async () => {
     const program = `import { replay, type State } from 'colloquy'
 import { createService } from 'colloquy/service'
+import { anthropicStep, type StepTool } from 'colloquy/steps'
+const add: StepTool = { name: 'add', description: '', parameters: {}, execute: ({ a }) => String(a) }
+const client = { messages: { create: async () => ({}) } }
+export const step = anthropicStep({ client, model: 'm', max_tokens: 1, tools: [add] })
 export const state: State = replay([{ kind: 'PauseEvent' }])
 export { createService }
 `

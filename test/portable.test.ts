@@ -50,6 +50,12 @@ describe('the core as a browser bundle', () => {
     expect(output[0].code.length).toBeLessThan(50_000)
   })
 
+  it('holds for the ready steps, which bring no client along', async () => {
+    const steps = await bundled(resolve(import.meta.dirname, '../src/steps/index.ts'))
+    expect(steps).not.toMatch(/['"`]node:|require\(|child_process/)
+    expect(steps.length).toBeLessThan(code.length)
+  })
+
   it('folds a log and writes messages with nothing but the language', () => {
     // A new context has the globals of ECMAScript and no others: no process, Buffer, URL, timers or console.
     const result = runInNewContext(

@@ -183,6 +183,8 @@ export class Cast {
     const create = async (request: object): Promise<unknown> => {
       await machine.point(`step ${no} is asked`)
       same('M15', 'what a ready step sends', partOf(request), partOf(asRequest(sent?.request ?? {})))
+      if (reply.say === 'error' && no % 2 === 0)
+        throw Object.assign(new Error('full'), { status: 400, code: 'context_length_exceeded' })
       if (reply.say === 'error') throw new RangeError('the model is gone')
       if (reply.say !== 'text' && reply.say !== 'calls') return forever()
       const tools = reply.say === 'calls' ? reply.tools : []

@@ -334,5 +334,13 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
   ready: fc.constant(false),
 })
 
+/** A process dies while tools are executed, and another goes on, once or twice. */
+const deaths = fc.oneof(
+  chain(['crash', 'executing'], ['take_over', 'now']),
+  chain(['crash', 'executing'], ['take_over', 'now'], ['crash', 'executing'], ['take_over', 'now']),
+)
+
 /** Any plan, with ready steps. */
-export const readyPlan: fc.Arbitrary<Plan> = plan.map((one) => ({ ...one, ready: true }))
+export const readyPlan: fc.Arbitrary<Plan> = fc
+  .tuple(plan, fc.option(deaths, { freq: 2 }))
+  .map(([one, dies]) => ({ ...one, ready: true, users: dies === null ? one.users : [...one.users, dies] }))

@@ -3,11 +3,13 @@
 import type * as fc from 'fast-check'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
+import type { RunCondenser } from '../../src/conversation/run/condense.ts'
 import type { Hook } from '../../src/conversation/run/hooks.ts'
 import type { RunOptions } from '../../src/conversation/run/loop.ts'
 import { isColloquyError } from '../../src/event/errors.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import { openCallsOf } from '../../src/conversation/decide.ts'
+import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
 import { redactingStore } from '../../src/context/redaction/store.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
@@ -223,6 +225,8 @@ class Stage {
         { kind: 'SystemPromptEvent', system_prompt: { type: 'text', text }, tools: [] },
       ])
     }
+    if (wish === 'condense' && this.#plan.ready && n % 2 === 1)
+      return conversation.append([{ kind: 'CondensationRequest', source: 'user' }])
     if (wish === 'condense') {
       const { view, lastUserMessage } = (await conversation.state()).branch
       const ids = [...viewEventsIn(view)].map(({ id }) => id)
@@ -288,13 +292,27 @@ class Stage {
   }
 
   #options(machine: Machine): RunOptions {
-    const { cautious, hooks, maxIterations } = this.#plan
+    const { cautious, hooks, maxIterations, ready } = this.#plan
     return {
       leaseTtl: TTL,
       maxIterations,
       ...(cautious && { policy: (_call, reply) => reply.some(({ tool_name }) => isCautious(tool_name)) }),
       ...(hooks !== null && { hooks: this.#hooks(machine) }),
+      ...(ready && { condenser: this.#condenser(machine) }),
     }
+  }
+
+  #condenser(machine: Machine): RunCondenser {
+    return rollingCondenser({
+      maxEvents: 12,
+      keepFirst: 1,
+      retries: 0,
+      summarise: async () => {
+        this.#cues.give('asking')
+        await machine.point('summary')
+        return { text: 'what was said before', llmResponseId: 'condenser' }
+      },
+    })
   }
 
   #hooks(machine: Machine): Hook[] {

@@ -4,7 +4,15 @@ import type { WireGrammar } from '../wire/reply.ts'
 import type { Plan } from './plan.ts'
 import type { Story } from './story.ts'
 
-const OTHERS = ['tool_threw', 'repeated_after_a_death', 'unknown_tool', 'cut_off'] as const
+const OTHERS = [
+  'tool_threw',
+  'repeated_after_a_death',
+  'unknown_tool',
+  'cut_off',
+  'condensed',
+  'requested',
+  'too_long',
+] as const
 
 export type ReadySituation = (typeof OTHERS)[number] | `asked ${WireGrammar}`
 
@@ -21,11 +29,15 @@ export const READY_SITUATIONS: readonly ReadySituation[] = [
 export function readySituationsOf({ begins, facts }: Story, { grammar }: Plan): ReadySituation[] {
   const executed = begins.flatMap(({ executes }) => executes)
   const said = JSON.stringify(facts)
+  const kinds = new Set(facts.map((fact) => ('kind' in fact ? fact.kind : '')))
   const occurred: readonly (readonly [ReadySituation, boolean])[] = [
     [`asked ${grammar}`, begins.some(({ given, streamed }) => given !== null && streamed !== null)],
     ['repeated_after_a_death', new Set(executed).size < executed.length],
     ['tool_threw', said.includes('the tool is broken')],
     ['unknown_tool', said.includes('there is no tool')],
+    ['condensed', said.includes('what was said before')],
+    ['requested', kinds.has('CondensationRequest')],
+    ['too_long', said.includes('"kind":"CondensationRequest","source":"environment"')],
     ['cut_off', said.includes('was cut off in the middle of it')],
   ]
   return occurred.flatMap(([situation, is]) => (is ? [situation] : []))

@@ -34,8 +34,8 @@ const PER_TOKEN = 64
  * About how many tokens messages take: for text, names, ids and arguments one for 5.5 small letters or spaces, for 1.6
  * capitals, digits and signs, and for each character of East Asian scripts; 4 for each message and call, 1,600 for each
  * image. A part of another kind counts its words, but no less than an image, and 1 for 64 of its other characters.
- * Thinking and reasoning count as they stand, encrypted or not, and so does what a reply keeps in `parts`. The tools that a request names beside the
- * messages are not among them.
+ * Thinking and reasoning count as they stand, encrypted or not, and so does what a reply keeps in `parts`. The tools
+ * that a request names beside the messages are not among them.
  *
  * On recorded agent runs this was 0.85 to 1.4 times what tokenizers of today count. They differ by model: leave room,
  * or give a counter of your own. O(content).

@@ -142,3 +142,19 @@ describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
     expect(JSON.stringify(asked[1])).not.toContain('src/a.txt')
   })
 })
+
+it('a condensation that is requested when all is said, of a run that has no condenser, is refused in words', async () => {
+  const conversation = await begin('Hello.')
+  const { step, asked } = scripted(STEP_WIRES.chat, [])
+  await conversation.run(step)
+  await conversation.append({ kind: 'CondensationRequest', source: 'user' })
+  await conversation.pause()
+  await conversation.append({
+    kind: 'ConversationStateUpdateEvent',
+    key: 'execution_status',
+    value: 'idle',
+  })
+  expect((await conversation.run(step)).status).toBe('error')
+  expect((await conversation.state()).header.error?.detail).toContain('has no condenser')
+  expect(asked).toHaveLength(1)
+})
