@@ -1,17 +1,11 @@
-/**
- * O2 and O3: messages for the AI SDK. Facts go in; a LawBroken comes out when they lack or repeat something of the
- * timeline, or when what its own client makes of the chunks is something else.
- */
+/** O2: messages for the AI SDK. Facts go in; a LawBroken comes out when they lack, repeat or misplace what the timeline has. */
 
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
 import { isTextPart } from '../../src/event/content.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Content } from '../../src/event/shapes.ts'
-import { isOnPathIn } from '../../src/log/ancestry.ts'
-import { advance } from '../../src/messages/ai-sdk/ui-chunks.ts'
 import type { UIPart } from '../../src/messages/ai-sdk/ui-types.ts'
 import { replyId, replyParts, toUIMessages } from '../../src/messages/ai-sdk/ui-write.ts'
-import { toTimeline } from '../../src/messages/timeline.ts'
+import { type TimelineItem, toTimeline } from '../../src/messages/timeline.ts'
 import type { State } from '../../src/state/state.ts'
 import { hold, same, total } from './law.ts'
 import { statesOf } from './replay.ts'
@@ -50,6 +44,20 @@ export function checkUIMessages(
       said.every((text) => words.includes(text)),
       `words of ${length} facts are missing`,
     )
+    const turns = new Map(
+      messages.flatMap(({ id, role, parts }) =>
+        role === 'user' ? [] : parts.flatMap(nameOf).map((name) => [name, id] as const),
+      ),
+    )
+    for (const item of shown) {
+      const user = userOf(state, items.filter(isUsers), item)
+      same(
+        'O2',
+        `the message that ${item.id} is in`,
+        turns.get(item.id),
+        replyId(user ?? state.conversationId),
+      )
+    }
     if (named.join('\n') !== shown.map(({ id }) => id).join('\n')) met('reply in an earlier turn')
     for (const id of users) {
       const whole = messages.find((message) => message.id === replyId(id) && message.role === 'assistant')
@@ -63,85 +71,14 @@ const nameOf = (part: UIPart): string[] =>
 
 const wordsOf = (part: UIPart): string[] => ('text' in part ? [part.text] : [])
 
-/** O3: the reply to each user's message, as its log grows, with words on their way and none. */
-export async function checkUIChunks(
-  facts: readonly Fact[],
-  deltas: readonly string[],
-  met: (situation: string) => void = () => undefined,
-): Promise<void> {
-  const states = statesOf(facts)
-  const last = states.at(-1) as State
-  for (const { id, role } of toUIMessages(last))
-    if (role === 'user') await checkReply(states, id, deltas, met)
-}
-
-async function checkReply(
-  states: readonly State[],
-  id: string,
-  deltas: readonly string[],
-  met: (situation: string) => void,
-): Promise<void> {
-  const chunks: object[] = [{ type: 'start', messageId: replyId(id) }]
-  let shown: readonly UIPart[] = []
-  let said: readonly UIPart[] = []
-  let before: State | null = null
-  const show = (parts: readonly UIPart[]): boolean => {
-    const next = advance(shown, parts)
-    if (next === null) return false
-    if (next.chunks.some(({ type }) => type === 'reset-step')) met('a step taken back')
-    chunks.push(...next.chunks)
-    ;({ shown } = next)
-    return true
-  }
-  for (const [at, state] of states.entries()) {
-    const entry = [...state.log.entries].find((each) => each.inTree && each.id === id)
-    if (entry === undefined || !isOnPathIn(entry, state.log.head)) {
-      if (before !== null) return met('HEAD has left')
-      continue
-    }
-    said = replyParts(state, id)
-    const isFurther =
-      before === null || before.log.head === null || isOnPathIn(before.log.head, state.log.head)
-    before = state
-    if (!show(said)) {
-      hold('O3', !isFurther, 'the reply cannot be brought up to date')
-      return met('HEAD has moved')
-    }
-    let text = ''
-    for (const delta of deltas.slice(0, at % 3)) {
-      text += delta
-      const live: UIPart[] = [{ type: 'step-start' }, { type: 'text', text, state: 'streaming' }]
-      hold('O3', show([...said, ...live]), 'words on their way cannot be shown')
-      met('words on their way')
-    }
-  }
-  hold('O3', show(said), 'the end cannot be shown')
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      // A client gets them as JSON.
-      for (const chunk of JSON.parse(JSON.stringify(chunks)) as UIMessageChunk[]) controller.enqueue(chunk)
-      controller.close()
-    },
-  })
-  let message: UIMessage | null = null
-  const errors: unknown[] = []
-  for await (const each of readUIMessageStream({ stream, onError: (error) => errors.push(error) }))
-    message = each
-  same('O3', 'errors of the client', errors.map(String), [])
-  same('O3', `the reply to ${id}`, (message?.parts ?? []).flatMap(plain), said.flatMap(plain))
-  met('a whole reply')
-}
-
-/**
- * What is compared: a border may be more, the client keeps what was approved once a call has its result, and is not
- * told that the call was begun.
- */
-export function plain(part: object): string[] {
-  const { approval, state, type, id, ...rest } = { approval: null, state: null, type: '', id: null, ...part }
-  if (type === 'step-start') return []
-  const isOpen =
-    state === 'input-available' || state === 'approval-responded' || state === 'approval-requested'
-  const kept = state === 'output-denied' ? approval : null
-  const left = Object.entries({ ...rest, id, type, state: isOpen ? 'no result' : state, approval: kept })
-  return [JSON.stringify(left.filter(([, value]) => value !== undefined && value !== null).toSorted())]
+/** The user's message that an item stands behind, read from its event as it is. */
+function userOf(state: State, users: readonly TimelineItem[], item: TimelineItem): string | undefined {
+  const event = state.log.entries.get(item.seq)?.event
+  const reply =
+    event?.kind === 'ActionEvent' ? (event.tool_call as { reply?: { after?: unknown } }).reply : null
+  const after = reply?.after
+  const asked = [...state.log.entries].find((entry) => entry.inTree && entry.id === after)
+  const isKnown = after === null || (typeof after === 'string' && asked !== undefined && asked.seq < item.seq)
+  const last = isKnown ? (asked?.seq ?? -1) : item.seq
+  return users.findLast(({ seq }) => seq <= last)?.id
 }

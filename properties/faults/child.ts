@@ -11,7 +11,9 @@ import { checkReplay } from '../checks/replay.ts'
 import { checkIssues, checkMasking } from '../checks/secrets.ts'
 import { checkMarks, checkMasked, checkStable } from '../checks/sent.ts'
 import { checkOneSnapshot } from '../checks/snapshot.ts'
+import { checkTimeline } from '../checks/timeline.ts'
 import { checkTree } from '../checks/tree.ts'
+import { checkUIMessages } from '../checks/ui-messages.ts'
 import { checkUnits, checkViews } from '../checks/view.ts'
 import type { Corpus } from './corpus.ts'
 import { sayVerdict } from './say-verdict.ts'
@@ -25,7 +27,10 @@ const NEAREST: readonly (readonly [folder: string, checks: readonly LogCheck[]])
   ['log/log.ts', [checkTree, checkReplay, checkOneSnapshot]],
   ['log/', [checkTree, checkPairing, checkReplay]],
   ['view/', [checkViews, checkUnits]],
+  ['state/result-call.ts', [(facts) => checkTimeline(facts)]],
   ['state/', [checkTree, checkViews, checkReplay, checkOneSnapshot]],
+  ['messages/timeline.ts', [checkTimeline]],
+  ['messages/ai-sdk/ui-write.ts', [(facts) => checkUIMessages(facts)]],
   ['messages/', [checkWire, checkNeutral, checkWords, checkThinking, checkParts, checkGrammars]],
   [
     'context/',

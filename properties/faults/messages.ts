@@ -186,4 +186,22 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
     replace:
       "open ??= contents.at(-1)?.role === 'user' ? (contents.at(-1) ?? null) : null\n    if (open === null) open = add('user', parts)",
   },
+  {
+    name: 'what a condensation leaves counts as forgotten',
+    file: 'messages/timeline.ts',
+    find: '.filter((unit) => !kept.has(unit))',
+    replace: '',
+  },
+  {
+    name: 'a reply is shown behind messages that its model had not read',
+    file: 'messages/ai-sdk/ui-write.ts',
+    find: 'turns.findLast((turn) => turn.seq <= seq)',
+    replace: 'turns.at(-1)',
+  },
+  {
+    name: 'the result of a forgotten call is not shown',
+    file: 'state/result-call.ts',
+    find: "found === null || typeof found === 'string' ? null : found.entry.seq",
+    replace: 'found === null ? null : null',
+  },
 ]

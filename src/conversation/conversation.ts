@@ -40,6 +40,7 @@ import { endLease } from './run/lease.ts'
 import { runLoop, type RunOptions, type RunResult } from './run/loop.ts'
 import type { Step } from './run/step.ts'
 import type { Shared } from './shared.ts'
+import { publishDelta } from './streamed.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
 import { policyUpdate } from './state-updates.ts'
 import { waitForState } from './wait.ts'
@@ -268,8 +269,7 @@ export class Conversation {
   /** Gives a StreamingDeltaEvent to the subscribers in this process alone. @throws ColloquyError `invalid_event`. */
   publish(delta: Event): void {
     this.#shared.check()
-    const event = checkDelta(delta)
-    this.#shared.inUse(this.id)?.published.tell(event)
+    publishDelta(this.#shared.inUse(this.id), checkDelta(delta))
   }
 
   /**

@@ -9,6 +9,7 @@ import type { Store } from '../store/contract/store.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import type { Status } from '../state/status.ts'
 import type { Replica } from './replica.ts'
+import { streamedSoFar } from './streamed.ts'
 import type { Pinned } from './replicas.ts'
 
 /** What a subscription gives. */
@@ -39,6 +40,10 @@ export interface SubscribeOptions {
   readonly signal?: AbortSignal
   /** How many deltas may wait for a slow reader; the oldest are left out beyond. Default: 256. */
   readonly deltas?: number
+  /**
+   * Whether to begin with the words so far of a reply that is under way in this process, as one delta. Default: false.
+   */
+  readonly soFar?: boolean
 }
 
 /** A transient event, and the length of the log when it was published. */
@@ -99,6 +104,8 @@ export async function* subscribe(
       }),
       replica.follow(),
     )
+    const streamed = options.soFar === true ? streamedSoFar(replica) : null
+    if (streamed !== null) deltas.push({ event: streamed, at: replica.state.log.entries.length })
     let end = (await replica.refresh()).log.entries.length
     let { epoch } = replica
     let told = false

@@ -42,9 +42,9 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
 
 /**
  * The reply to a user's message as chunks of the AI SDK: what there is of it, then what comes, word by word where its
- * step publishes deltas in this process, until nothing runs. Of a reply that was under way before, the words come when
- * it is whole. Ending the stream stops nothing: `conversation.interrupt()` does. When HEAD leaves the branch, or the
- * log can no longer be read, a chunk says so and the stream ends. O(reply + view) for each event.
+ * step publishes deltas in this process, until nothing runs. Ending the stream stops nothing: that is what
+ * `conversation.interrupt()` does. When HEAD leaves the branch, or the log can no longer be read, a chunk says so, and
+ * the stream ends. O(reply + view) for each event.
  *
  * @example
  * const engine = createEngine({ store: memoryStore() })
@@ -73,8 +73,7 @@ export async function* uiMessageStream(
     yield { type: 'start', messageId: replyId(to) }
     let shown: readonly UIPart[] = options.from ?? []
     let said: readonly UIPart[] = []
-    // What a model says that was asked before is heard from the middle, and shown once it is whole.
-    let live: Live | null = options.run === undefined && state.header.status === 'running' ? null : []
+    let live: Live | null = []
     for await (const item of items) {
       if (item.type === 'lagged') live = null
       else if (item.type === 'delta') {
@@ -122,7 +121,7 @@ async function* follow(
   signal: AbortSignal,
 ): AsyncGenerator<SubscriptionItem | { readonly type: 'settled' }, void, undefined> {
   const { log } = await conversation.state()
-  const items = conversation.subscribe({ after: log.entries.length - 1, signal })
+  const items = conversation.subscribe({ after: log.entries.length - 1, soFar: true, signal })
   let wake: ((result: null) => void) | null = null
   let isSettled = false
   const settle = (): void => {

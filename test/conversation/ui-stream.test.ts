@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import type { UIMessage, UIMessageChunk } from 'ai'
 import { describe, expect, it } from 'vitest'
-import { plain } from '../../properties/checks/ui-messages.ts'
+import { plain } from '../../properties/checks/ui-chunks.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
@@ -168,10 +168,26 @@ describe('a reply to the AI SDK’s client', () => {
     await chat.sendMessage({ text: 'Hi' })
     expect(seen).toContain('Hel')
     expect((await conversation.state()).header.status).toBe('running')
-    end.open()
+    const came: unknown[] = []
+    const late: PlainChat = new PlainChat({
+      id: conversation.id,
+      fetch,
+      changed: () => {
+        const parts = late.messages
+          .at(-1)
+          ?.parts.slice(1)
+          .map((part) => ('text' in part ? part.text : ''))
+        came.push(parts)
+        if (parts?.join('') === 'hmHello') end.open()
+      },
+    })
+    late.messages = chat.messages.slice(0, 1)
+    await late.resumeStream()
+    expect(came).toContainEqual(['hm', 'Hello'])
     await Promise.all(runs)
     await chat.resumeStream()
     await expectSame(chat, conversation)
+    await expectSame(late, conversation)
     await engine.close()
   })
 

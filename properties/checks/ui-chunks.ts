@@ -1,0 +1,94 @@
+/** O3: a reply as chunks. Facts go in; a LawBroken comes out when what the AI SDK's own client makes of them is something else. */
+
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai'
+import type { Fact } from '../../src/event/quarantine.ts'
+import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { advance } from '../../src/messages/ai-sdk/ui-chunks.ts'
+import type { UIPart } from '../../src/messages/ai-sdk/ui-types.ts'
+import { replyId, replyParts, toUIMessages } from '../../src/messages/ai-sdk/ui-write.ts'
+import type { State } from '../../src/state/state.ts'
+import { hold, same } from './law.ts'
+import { statesOf } from './replay.ts'
+
+/** O3: the reply to each user's message, as its log grows, with words on their way and none. */
+export async function checkUIChunks(
+  facts: readonly Fact[],
+  deltas: readonly string[],
+  met: (situation: string) => void = () => undefined,
+): Promise<void> {
+  const states = statesOf(facts)
+  const last = states.at(-1) as State
+  for (const { id, role } of toUIMessages(last))
+    if (role === 'user') await checkReply(states, id, deltas, met)
+}
+
+async function checkReply(
+  states: readonly State[],
+  id: string,
+  deltas: readonly string[],
+  met: (situation: string) => void,
+): Promise<void> {
+  const chunks: object[] = [{ type: 'start', messageId: replyId(id) }]
+  let shown: readonly UIPart[] = []
+  let said: readonly UIPart[] = []
+  let before: State | null = null
+  const show = (parts: readonly UIPart[]): boolean => {
+    const next = advance(shown, parts)
+    if (next === null) return false
+    if (next.chunks.some(({ type }) => type === 'reset-step')) met('a step taken back')
+    chunks.push(...next.chunks)
+    ;({ shown } = next)
+    return true
+  }
+  for (const [at, state] of states.entries()) {
+    const entry = [...state.log.entries].find((each) => each.inTree && each.id === id)
+    if (entry === undefined || !isOnPathIn(entry, state.log.head)) {
+      if (before !== null) return met('HEAD has left')
+      continue
+    }
+    said = replyParts(state, id)
+    const isFurther =
+      before === null || before.log.head === null || isOnPathIn(before.log.head, state.log.head)
+    before = state
+    if (!show(said)) {
+      hold('O3', !isFurther, 'the reply cannot be brought up to date')
+      return met('HEAD has moved')
+    }
+    let text = ''
+    for (const delta of deltas.slice(0, at % 3)) {
+      text += delta
+      const live: UIPart[] = [{ type: 'step-start' }, { type: 'text', text, state: 'streaming' }]
+      hold('O3', show([...said, ...live]), 'words on their way cannot be shown')
+      met('words on their way')
+    }
+  }
+  hold('O3', show(said), 'the end cannot be shown')
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      // A client gets them as JSON.
+      for (const chunk of JSON.parse(JSON.stringify(chunks)) as UIMessageChunk[]) controller.enqueue(chunk)
+      controller.close()
+    },
+  })
+  let message: UIMessage | null = null
+  const errors: unknown[] = []
+  for await (const each of readUIMessageStream({ stream, onError: (error) => errors.push(error) }))
+    message = each
+  same('O3', 'errors of the client', errors.map(String), [])
+  same('O3', `the reply to ${id}`, (message?.parts ?? []).flatMap(plain), said.flatMap(plain))
+  met('a whole reply')
+}
+
+/**
+ * What is compared: a border may be more, the client keeps what was approved once a call has its result, and is not
+ * told that the call was begun.
+ */
+export function plain(part: object): string[] {
+  const { approval, state, type, id, ...rest } = { approval: null, state: null, type: '', id: null, ...part }
+  if (type === 'step-start') return []
+  const isOpen =
+    state === 'input-available' || state === 'approval-responded' || state === 'approval-requested'
+  const kept = state === 'output-denied' ? approval : null
+  const left = Object.entries({ ...rest, id, type, state: isOpen ? 'no result' : state, approval: kept })
+  return [JSON.stringify(left.filter(([, value]) => value !== undefined && value !== null).toSorted())]
+}
