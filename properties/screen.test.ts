@@ -27,7 +27,7 @@ describe('O, on the screen', () => {
       checkTimeline(facts, (situation) => met.add(situation))
       tally.count(met)
     }
-    always(settled, check, RUNS / 2)
+    always(settled, check, RUNS / 4)
     alwaysOnLegal(check)
     const statuses = ['pending', 'waiting', 'approved', 'held', 'started', 'completed', 'failed', 'rejected']
     tally.require([...statuses, 'forgotten', 'evicted', 'evicted and whole'])
@@ -39,7 +39,7 @@ describe('O, on the screen', () => {
       checkUIMessages(facts, (situation) => met.add(situation))
       tally.count(met)
     }
-    always(settled, check, RUNS / 4)
+    always(settled, check, RUNS / 8)
     alwaysOnLegal(check)
     tally.require(['reply in an earlier turn'])
   })
@@ -52,7 +52,7 @@ describe('O, on the screen', () => {
       await checkUIChunks(facts, deltas, (situation) => met.add(situation))
       tally.count(met)
     })
-    await fc.assert(property, { numRuns: Math.max(1, Math.round(RUNS / 4)) })
+    await fc.assert(property, { numRuns: Math.max(1, Math.round(RUNS / 6)) })
     tally.require(['a whole reply', 'a step taken back', 'words on their way'])
   })
 })

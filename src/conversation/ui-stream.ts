@@ -27,6 +27,8 @@ export interface UIStreamOptions {
   readonly run?: () => Promise<unknown>
   /** Ends the stream, and nothing else: the run goes on. */
   readonly signal?: AbortSignal
+  /** Told why a stream broke off; its client reads only that it did. Default: nothing is told. */
+  readonly onError?: (error: unknown) => void
 }
 
 /** What has come of a reply that is in no event yet. */
@@ -101,7 +103,8 @@ export async function* uiMessageStream(
       }
     }
     if (!signal.aborted) yield { type: 'error', errorText: CHANGED }
-  } catch {
+  } catch (error) {
+    options.onError?.(error)
     yield { type: 'error', errorText: BROKEN }
   } finally {
     left.abort()

@@ -7,6 +7,7 @@ import { plain } from '../../properties/checks/ui-chunks.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
+import { receiveUIMessages } from '../../src/conversation/ui-receive.ts'
 import { uiMessageStream } from '../../src/conversation/ui-stream.ts'
 import type { Event } from '../../src/event/types.ts'
 import { fromUIMessage } from '../../src/messages/ai-sdk/ui-read.ts'
@@ -133,7 +134,7 @@ describe('a reply to the AI SDK’s client', () => {
         await expectSame(chat, conversation)
         await engine.close()
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     )
     expect(cutOff).toBeGreaterThan(10)
     expect(consented).toBeGreaterThan(10)
@@ -221,6 +222,36 @@ describe('a reply to the AI SDK’s client', () => {
       chunks.push(chunk)
     }
     expect(chunks.at(-1)).toMatchObject({ type: 'error' })
+    await engine.close()
+  })
+})
+
+describe('what a client posts', () => {
+  it.each([
+    ['nothing', null],
+    ['no messages', { messages: [] }],
+    ['no list', { messages: 'Hi' }],
+    ['no message', { messages: [5] }],
+  ])('is refused: %s', async (_, posted) => {
+    const { engine, conversation } = await empty()
+    await expect(receiveUIMessages(conversation, posted)).rejects.toMatchObject({ code: 'invalid_argument' })
+    await engine.close()
+  })
+
+  it('breaks off its own stream alone, and approves no call that does not wait', async () => {
+    const { engine, conversation } = await empty()
+    await conversation.append([call('a'), call('b')])
+    await conversation.sendMessage('Hi')
+    const decided = { state: 'approval-responded', approval: { id: 'gone', approved: true } }
+    const parts = [null, 5, { approval: 5, state: 'approval-responded' }, decided]
+    const received = await receiveUIMessages(conversation, { messages: [{ role: 'assistant', parts }] })
+    const errors: unknown[] = []
+    const onError = (error: unknown): number => errors.push(error)
+    const types: string[] = []
+    for await (const { type } of uiMessageStream(conversation, { ...received, onError })) types.push(type)
+    expect(types).toEqual(['start', 'error'])
+    expect(errors).toHaveLength(1)
+    expect((await conversation.state()).header.callStatuses).toEqual([])
     await engine.close()
   })
 })
