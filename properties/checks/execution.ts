@@ -147,7 +147,9 @@ function checkOnce(story: Story, plan: Plan, now: State): void {
 function isRepeated(story: Story, plan: Plan, now: State, id: string, before: Begin, begin: Begin): boolean {
   const call = entries(now).find((entry) => entry.id === id)?.event
   if (!plan.ready || call?.kind !== 'ActionEvent' || !isRepeatable(call)) return false
-  return [...story.deaths, ...story.ranOut].some((at) => at > before.at && at < begin.at)
+  // What a process had begun to do when it died, it may still be seen to do.
+  const from = story.runs[before.run]?.begun ?? 0
+  return [...story.deaths, ...story.ranOut].some((at) => at > from && at < begin.at)
 }
 
 /** Position of the record that an execution began. */

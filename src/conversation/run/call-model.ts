@@ -2,6 +2,7 @@
 
 import { isAnswered } from '../../state/branch.ts'
 import { statusUpdate } from '../state-updates.ts'
+import { isReplied, isTurnOver } from '../turn.ts'
 import { callStep } from './call-step.ts'
 import { requestFor } from './condense.ts'
 import { add, mustStop, type RunContext } from './context.ts'
@@ -20,7 +21,9 @@ export async function ask(run: RunContext): Promise<void> {
   const { state } = replica
   // From here to the step there is no await: nothing that this process knows of comes between.
   const may = state.header.status === 'running' && !signal.aborted
-  if (!may || !isAnswered(state.branch) || nextPrompt(run, state) !== null) return
+  // Where a condenser takes requests, only what was said calls for the model.
+  const isOver = run.condenser === null ? isTurnOver(state.branch) : isReplied(state.branch)
+  if (!may || isOver || !isAnswered(state.branch) || nextPrompt(run, state) !== null) return
   run.iterations += 1
   try {
     await callStep(run, state, [])
