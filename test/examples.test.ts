@@ -5,8 +5,13 @@ import { join, resolve } from 'node:path'
 import { stripTypeScriptTypes } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual, inspect } from 'node:util'
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import { streamText } from 'ai'
 import fc from 'fast-check'
+import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 
 const SRC = resolve(import.meta.dirname, '../src')
 
@@ -58,7 +63,11 @@ const ENTRIES = [
   'context/redaction/index.ts',
   'conversation/index.ts',
   'conversation/deciders.ts',
+  'steps/index.ts',
 ]
+
+/** What an example takes from other packages, as its reader would. */
+const PACKAGES = { Anthropic, GoogleGenAI, OpenAI, streamText, z }
 
 /** All names that these entries publish. */
 async function published(): Promise<Record<string, unknown>> {
@@ -93,6 +102,7 @@ describe('examples in docstrings', () => {
     const scope: Record<string, unknown> = {
       ...open,
       ...own,
+      ...PACKAGES,
       fc,
       $same: same,
       console: strictConsole,

@@ -24,8 +24,8 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
  * executes nothing. Consent is the run's: `needsApproval` of a tool is refused, give the run a policy.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, or has `needsApproval`.
  * @example
- * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5', tools: { add } })
- * await conversation.run(step)
+ * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5' })
+ * typeof step // 'function'
  */
 export function aiSdkStep(options: AiSdkStepOptions): Step {
   const { streamText, tools: given = [], system: _, write: __, ...rest } = options

@@ -25,8 +25,9 @@ export interface AnthropicStepOptions extends StepOptions {
  * A step that asks Anthropic Messages, and executes the calls of its replies.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
- * const step = anthropicStep({ client: new Anthropic(), model: 'claude-sonnet-5-5', max_tokens: 4096, tools: [add] })
- * await conversation.run(step)
+ * const client = new Anthropic({ apiKey: 'sk-ant-…' })
+ * const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096 })
+ * typeof step // 'function'
  */
 export function anthropicStep(options: AnthropicStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, ...rest } = options

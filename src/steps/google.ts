@@ -27,8 +27,9 @@ export interface GoogleStepOptions extends StepOptions {
  * A step that asks Gemini, and executes the calls of its replies.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
- * const step = googleStep({ client: new GoogleGenAI({}), model: 'gemini-3.5-flash', tools: [add] })
- * await conversation.run(step)
+ * const client = new GoogleGenAI({ apiKey: 'AIza…' })
+ * const step = googleStep({ client, model: 'gemini-3.5-flash' })
+ * typeof step // 'function'
  */
 export function googleStep(options: GoogleStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, config = {}, ...rest } = options

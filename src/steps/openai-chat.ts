@@ -27,8 +27,9 @@ export interface OpenAIChatStepOptions extends StepOptions {
  * what they take (`stream_options`).
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
- * const step = openaiChatStep({ client: new OpenAI(), model: 'gpt-6-sol', tools: [add] })
- * await conversation.run(step)
+ * const client = new OpenAI({ apiKey: 'sk-…' })
+ * const step = openaiChatStep({ client, model: 'gpt-6-sol' })
+ * typeof step // 'function'
  */
 export function openaiChatStep(options: OpenAIChatStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, ...rest } = options

@@ -26,8 +26,9 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
  * (`include: ['reasoning.encrypted_content']`); a model that does not reason may refuse that: give `include: []`.
  * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model.
  * @example
- * const step = openaiResponsesStep({ client: new OpenAI(), model: 'gpt-6-sol', tools: [add] })
- * await conversation.run(step)
+ * const client = new OpenAI({ apiKey: 'sk-…' })
+ * const step = openaiResponsesStep({ client, model: 'gpt-6-sol' })
+ * typeof step // 'function'
  */
 export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
   const { client, tools: given, system: _, stream = true, write: __, ...rest } = options

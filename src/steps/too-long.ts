@@ -42,7 +42,7 @@ const DEPTH = 5
  * The error `context_too_long` where a thrown error or an event of a stream says that the request was too long; null
  * for any other. O(1).
  * @example
- * tooLong({ status: 400, code: 'context_length_exceeded' }).code // 'context_too_long'
+ * tooLong({ status: 400, error: { code: 'context_length_exceeded' } }).code // 'context_too_long'
  */
 export function tooLong(given: unknown): ColloquyError | null {
   if (hasCode(given, 'context_too_long')) return given
