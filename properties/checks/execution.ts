@@ -27,6 +27,7 @@ import { checkTree } from './tree.ts'
 /** All laws about a story that was played by a plan. Gives what occurred in its requests. */
 export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   hold('I1', !story.endless, 'there is no end to it')
+  for (const error of story.broken) throw error
   const now = replay(story.facts, { conversationId: 'c' })
   checkSettled(story)
   checkFailures(now)
@@ -133,7 +134,7 @@ function checkOnce(story: Story, plan: Plan, now: State): void {
       last.set(id, begin)
       if (before === undefined) continue
       const again =
-        isRepeated(story, plan, now, id, before, begin) ||
+        isRepeated(plan, now, id, before, begin) ||
         approvals.some(
           ({ seq, value }) =>
             seq < lengthOf(begin.state) && names(value, id) && seq >= startOf(now, id, before),
@@ -143,13 +144,14 @@ function checkOnce(story: Story, plan: Plan, now: State): void {
   }
 }
 
-/** Whether a call is one that its step repeats, and something cut off its execution. */
-function isRepeated(story: Story, plan: Plan, now: State, id: string, before: Begin, begin: Begin): boolean {
+/** Whether a call is one that its step repeats, in another run or on another branch. */
+function isRepeated(plan: Plan, now: State, id: string, before: Begin, begin: Begin): boolean {
   const call = entries(now).find((entry) => entry.id === id)?.event
   if (!plan.ready || call?.kind !== 'ActionEvent' || !isRepeatable(call)) return false
-  // What a process had begun to do when it died, it may still be seen to do.
-  const from = story.runs[before.run]?.begun ?? 0
-  return [...story.deaths, ...story.ranOut].some((at) => at > from && at < begin.at)
+  const isBack = updates(now, 'leaf_event_id').some(
+    ({ seq }) => seq >= lengthOf(before.state) && seq < lengthOf(begin.state),
+  )
+  return isBack || before.run !== begin.run
 }
 
 /** Position of the record that an execution began. */
@@ -361,6 +363,11 @@ function checkLeases(story: Story, now: State): void {
 /** I2: whoever had the last word had read every message. */
 function checkLastWord(story: Story, now: State): void {
   if (now.header.status !== 'finished') return
+  // Where all that users have said was taken out again, nothing is left to ask a model.
+  const isPrompted = [...viewEventsIn(now.branch.view)].some(
+    ({ event }) => event.kind !== 'SystemPromptEvent' && event.source !== 'environment',
+  )
+  if (!isPrompted && now.branch.lastUserMessage !== null) return
   const path = entries(now).filter((entry) => isOnPathIn(entry, now.log.head))
   const said = path.filter(
     (entry) => entry.event !== null && isWord(entry.event) && yielder(story, entry) !== undefined,

@@ -5,6 +5,7 @@ import type { Event } from '../../src/event/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import type { Reply as Reader, ReplyOutcome } from '../../src/messages/reply-events.ts'
 import type { Step, StepInput, Yielded } from '../../src/conversation/run/step.ts'
+import type { StepTool } from '../../src/steps/index.ts'
 import { type Made, type Part, recordOf, replyParts, type WireGrammar } from '../wire/reply.ts'
 import { rawReply } from '../wire/raw.ts'
 import { optionsOf, PARAMETERS, sendState, TOOL_NAMES } from '../wire/sent.ts'
@@ -97,6 +98,16 @@ const PLAIN: Reply = { say: 'text', pieces: 1, thoughts: [], end: null, told: fa
 /** Whether a call may be executed again whose execution a death has cut off. */
 export const isRepeatable = ({ tool_name }: { readonly tool_name: string }): boolean => tool_name === 'safe'
 
+/** The tools of a story, `safe` one that may be repeated. */
+const toolsWith = (execute: () => Promise<string>): StepTool[] =>
+  TOOL_NAMES.map((name) => ({
+    name,
+    description: '',
+    parameters: PARAMETERS,
+    execute,
+    repeatable: isRepeatable({ tool_name: name }),
+  }))
+
 /** What of a request comes from the log. */
 const partOf = (request: object): object => {
   const { system, messages, instructions, input, contents } = request as Readonly<Record<string, unknown>>
@@ -148,7 +159,9 @@ export class Cast {
       this.#story.begins.push(begin)
       return this.#play(machine, begin, input)
     }
-    return this.#isReady ? Object.assign(step, { repeats: isRepeatable }) : step
+    if (!this.#isReady) return step
+    const { repeats } = readyStep(this.#grammar, forever, { tools: toolsWith(forever) })
+    return repeats === undefined ? step : Object.assign(step, { repeats })
   }
 
   async *#play(machine: Machine, begin: Begin, input: StepInput): AsyncGenerator<Yielded> {
@@ -182,7 +195,11 @@ export class Cast {
     }
     const create = async (request: object): Promise<unknown> => {
       await machine.point(`step ${no} is asked`)
-      same('M15', 'what a ready step sends', partOf(request), partOf(asRequest(sent?.request ?? {})))
+      try {
+        same('M15', 'what a ready step sends', partOf(request), partOf(asRequest(sent?.request ?? {})))
+      } catch (error) {
+        this.#story.broken.push(error)
+      }
       if (reply.say === 'error' && no % 2 === 0)
         throw Object.assign(new Error('full'), { status: 400, code: 'context_length_exceeded' })
       if (reply.say === 'error') throw new RangeError('the model is gone')
@@ -204,7 +221,7 @@ export class Cast {
       if (outcome === 'error') throw new TypeError('the tool is broken')
       return outcome === 'nothing' ? '' : 'done'
     }
-    const tools = TOOL_NAMES.map((name) => ({ name, description: '', parameters: PARAMETERS, execute }))
+    const tools = toolsWith(execute)
     const write = (state: StepInput['state']) => toMessages(state, optionsOf(this.#grammar))
     let count = 0
     for await (const yielded of readyStep(this.#grammar, create, { tools, write })(

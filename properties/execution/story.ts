@@ -65,6 +65,8 @@ export interface RunStory {
 
 /** Everything that happened. */
 export interface Story {
+  /** What was found wrong while it was played, where what is thrown would be a step's own error. */
+  readonly broken: unknown[]
   readonly begins: Begin[]
   readonly done: Done[]
   readonly runs: RunStory[]
@@ -94,6 +96,7 @@ export interface Story {
 }
 
 export const newStory = (): Story => ({
+  broken: [],
   begins: [],
   done: [],
   runs: [],

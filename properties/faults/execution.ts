@@ -71,6 +71,12 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
       "if (!isExecutable(event)) plan.interrupt.push(call)\n    else if (grant === 'started') plan.execute.push(call)",
   },
   {
+    name: 'every call that was cut off is executed again',
+    file: 'conversation/run/plan-calls.ts',
+    find: "grant === 'started' && repeats(event) &&",
+    replace: "grant === 'started' &&",
+  },
+  {
     name: 'the policy counts as it was when the call was planned',
     file: 'conversation/run/execute.ts',
     find: 'planOf(run, state).execute.filter(({ id }) => allowed.has(id))',

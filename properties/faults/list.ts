@@ -9,6 +9,7 @@ import { MESSAGES_FAULTS } from './messages.ts'
 import { REDACTION_FAULTS } from './redaction.ts'
 import { SNAPSHOT_FAULTS } from './snapshot.ts'
 import { STATE_FAULTS } from './state.ts'
+import { STEPS_FAULTS } from './steps.ts'
 import { STUCK_FAULTS } from './stuck.ts'
 import { VIEW_FAULTS } from './view.ts'
 
@@ -23,4 +24,5 @@ export const FAULTS: readonly Fault[] = [
   ...STUCK_FAULTS,
   ...REDACTION_FAULTS,
   ...EXECUTION_FAULTS,
+  ...STEPS_FAULTS,
 ]

@@ -21,7 +21,7 @@ export type Child = 'child.ts' | 'execution-child.ts' | 'loops-child.ts' | 'reda
 export interface Bench {
   /**
    * The first law that fails in a copy under a fault, as `V1: …`, or `all laws hold`. Without a fault, the project as it is. A copy
-   * takes one fault at a time; each has a number. A fault in src/conversation/ is held against the laws of the runs, one in
+   * takes one fault at a time; each has a number. A fault in src/conversation/ or src/steps/ is held against the laws of the runs, one in
    * src/context/stuck/ against those of loops, one in src/context/redaction/ against those of redaction, any other against those of the logs, unless `child` says otherwise.
    */
   readonly verdict: (copy: number, fault?: Fault, child?: Child) => Promise<string>
@@ -60,7 +60,7 @@ export function openBench(copies: number): Bench {
 }
 
 function childOf(fault: Fault | undefined): Child {
-  if (fault?.file.startsWith('conversation/') === true) return 'execution-child.ts'
+  if (/^(?:conversation|steps)\//.test(fault?.file ?? '')) return 'execution-child.ts'
   if (fault?.file.startsWith('context/redaction/') === true) return 'redaction-child.ts'
   return fault?.file.startsWith('context/stuck/') === true ? 'loops-child.ts' : 'child.ts'
 }

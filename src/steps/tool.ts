@@ -44,8 +44,8 @@ export interface StepTool {
    */
   execute(args: JsonObject, context: ToolContext): ToolOutput | PromiseLike<ToolOutput>
   /**
-   * Whether it may be executed again where a crash cut it off, since doing it twice does no harm. Default: no, and the
-   * model is told that it is not known whether the call took effect.
+   * Whether it may be executed again where a crash cut it off, or HEAD went back to before its result, since doing it
+   * twice does no harm. Default: no, and the model is told that it is not known whether the call took effect.
    */
   readonly repeatable?: boolean
 }

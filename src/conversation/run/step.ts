@@ -48,8 +48,9 @@ export interface Step {
     input: StepInput,
   ): AsyncIterable<Yielded> | Iterable<Yielded> | Promise<AsyncIterable<Yielded> | Iterable<Yielded>>
   /**
-   * Whether a call may be executed again whose execution was cut off by the death of a process, since doing it twice
-   * does no harm. Default: none may, and the model is told that it is not known whether the call took effect.
+   * Whether a call may be executed again that was begun and has no result on its branch, as where a process died or
+   * HEAD went back, since doing it twice does no harm. Default: none may, and the model is told that it is not known
+   * whether the call took effect.
    */
   readonly repeats?: (call: ActionEvent) => boolean
 }
