@@ -76,7 +76,7 @@ function partOf(part: JsonObject): Content {
  * The tool as the SDK is given it: it executes nothing by itself.
  * @throws ColloquyError `invalid_argument` for a tool that wants approval by the SDK, which would never be asked for.
  */
-export function askedWith(name: string, tool: AiSdkTool): object {
+export function sdkAskedWith(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
     throw new ColloquyError(
       'invalid_argument',

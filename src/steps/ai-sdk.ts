@@ -4,7 +4,7 @@ import type { Step } from '../conversation/run/step.ts'
 import { collectAiSdk } from '../messages/ai-sdk/collect.ts'
 import { type AiSdkStep, fromAiSdk } from '../messages/ai-sdk/read.ts'
 import { toAiSdk } from '../messages/ai-sdk/write.ts'
-import { type AiSdkTools, askedWith, sdkToolOf, stepToolOf } from './ai-sdk-tools.ts'
+import { type AiSdkTools, sdkAskedWith, sdkToolOf, stepToolOf } from './ai-sdk-tools.ts'
 import { sortTools, type SortedTools, type StepOptions, stepOf } from './step-of.ts'
 import type { StepTool } from './tool.ts'
 
@@ -75,6 +75,6 @@ function ofSdk(tools: AiSdkTools): Tools {
   )
   return {
     sorted: sortTools(own),
-    asked: Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, askedWith(name, tool)])),
+    asked: Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, sdkAskedWith(name, tool)])),
   }
 }

@@ -15,6 +15,8 @@ import { tooLong } from './too-long.ts'
 import {
   definitionOf,
   describeTool,
+  askedWith,
+  executableOf,
   isStepTool,
   type ProviderTool,
   type StepTool,
@@ -52,28 +54,29 @@ export interface Provider {
 export interface SortedTools {
   /** As they are described to the model, in the order in which they were given. */
   readonly described: readonly ToolDescription[]
-  /** Those of the provider, as they were given. */
+  /** Those of the provider, as they are given to it. */
   readonly given: readonly ProviderTool[]
   readonly known: ReadonlyMap<string, StepTool>
 }
 
 /** @throws ColloquyError `invalid_argument` for a tool that cannot be described. */
 export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): SortedTools {
-  const own = tools.filter(isStepTool)
+  const executable = tools.flatMap((tool) => (isStepTool(tool) ? [tool] : (executableOf(tool) ?? [])))
+  const given = tools.filter((tool): tool is ProviderTool => !isStepTool(tool))
   return {
-    described: own.map(describeTool),
-    given: tools.filter((tool): tool is ProviderTool => !isStepTool(tool)),
-    known: new Map(own.map((tool) => [tool.name, tool])),
+    described: tools.filter(isStepTool).map(describeTool),
+    given: given.map(askedWith),
+    known: new Map(executable.map((tool) => [tool.name, tool])),
   }
 }
 
 /** The step of a provider. */
 export function stepOf(
   provider: Provider,
-  { described, known }: SortedTools,
+  { known }: SortedTools,
   { system, write = toMessages }: StepOptions,
 ): Step {
-  const names = described.map(({ name }) => ({ name }))
+  const names = [...known.keys()].map((name) => ({ name }))
   const prompt: SystemPromptEvent | null =
     system === undefined
       ? null
@@ -81,7 +84,7 @@ export function stepOf(
           kind: 'SystemPromptEvent',
           source: 'agent',
           system_prompt: { type: 'text', text: system },
-          tools: described.map(definitionOf),
+          tools: [...known.values()].map(definitionOf),
         }
   const step = async function* (input: StepInput): AsyncGenerator<Yielded, void, undefined> {
     const { approved, signal, onPrefix } = input

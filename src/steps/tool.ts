@@ -50,9 +50,15 @@ export interface StepTool {
   readonly repeatable?: boolean
 }
 
-/** A tool that the provider executes itself, as the provider describes it; it is passed on as it is. */
+/**
+ * A tool that the provider describes itself; it is passed on as it is. With `execute`, it is one whose calls come back
+ * to be executed here, under its `name`, as `{ type: 'bash_20250124', name: 'bash', execute }`; without, the provider
+ * executes it.
+ */
 export interface ProviderTool {
-  readonly execute?: never
+  readonly execute?: StepTool['execute']
+  readonly repeatable?: boolean
+  readonly parameters?: never
   readonly [field: string]: unknown
 }
 
@@ -81,9 +87,30 @@ export interface ToolDescription {
   readonly parameters: JsonObject
 }
 
-/** Whether it is one that a step executes. */
+/** Whether it is one that a step describes, and executes. */
 export const isStepTool = (given: StepTool | ProviderTool): given is StepTool =>
-  typeof given.execute === 'function'
+  typeof given.execute === 'function' && given.parameters !== undefined
+
+/** What the provider is given of a tool that it describes itself. */
+export function askedWith(tool: ProviderTool): ProviderTool {
+  const { execute: _, repeatable: __, ...asked } = tool
+  return asked
+}
+
+/**
+ * A tool that the provider describes and a step executes; null for one that the provider executes. Nothing checks its
+ * arguments.
+ */
+export function executableOf({ execute, name, description, repeatable }: ProviderTool): StepTool | null {
+  if (typeof execute !== 'function' || typeof name !== 'string') return null
+  return {
+    name,
+    description: typeof description === 'string' ? description : '',
+    parameters: {},
+    execute,
+    ...(repeatable === true && { repeatable }),
+  }
+}
 
 /**
  * How a tool is described to a model. @throws ColloquyError `invalid_argument` for a schema that has no JSON Schema
@@ -105,7 +132,10 @@ export function describeTool({ name, description, parameters }: StepTool): ToolD
 }
 
 /** How a tool stands in the log. */
-export const definitionOf = ({ name, description }: ToolDescription): ToolDefinition => ({
+export const definitionOf = ({
+  name,
+  description,
+}: Pick<StepTool, 'name' | 'description'>): ToolDefinition => ({
   title: name,
   description,
   action_type: actionKind(name),

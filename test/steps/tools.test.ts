@@ -150,6 +150,22 @@ describe('arguments', () => {
   })
 })
 
+it("a provider's own tools are passed on as they are, and executed here where they have an execute", async () => {
+  const conversation = await begin()
+  const bash = { type: 'bash_20250124', name: 'bash' }
+  const search = { type: 'web_search_20250305', name: 'web_search' }
+  const calls = [{ id: 'c', name: 'bash', args: '{"command":"ls"}' }]
+  const { step, asked } = scripted(STEP_WIRES.anthropic, [{ calls }], {
+    tools: [{ ...bash, repeatable: true, execute: ({ command }) => `ran ${String(command)}` }, search],
+    system: 'Be brief.',
+  })
+  expect((await conversation.run(step)).status).toBe('finished')
+  expect(asked[0]?.['tools']).toEqual([bash, search])
+  expect(JSON.stringify(asked[1])).toContain('ran ls')
+  const call = (await branch(conversation)).find((event) => event.kind === 'ActionEvent')
+  expect(call?.kind === 'ActionEvent' && step.repeats?.(call)).toBe(true)
+})
+
 describe('execution', () => {
   it('of a tool that is not there any more is refused in words', async () => {
     const conversation = await begin()
