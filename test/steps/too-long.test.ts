@@ -1,0 +1,74 @@
+/** What providers say when a request is too long is known from all else that they say. */
+
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { hasCode } from '../../src/event/errors.ts'
+import { tooLong } from '../../src/steps/too-long.ts'
+
+const failure = (message: string, fields: object = {}): Error => Object.assign(new Error(message), fields)
+
+describe('too long', () => {
+  it.each<readonly [string, object]>([
+    [
+      'Anthropic',
+      failure('400 {"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}', { status: 400 }),
+    ],
+    ['Anthropic, in bytes', failure('413', { status: 413, error: { error: { type: 'request_too_large' } } })],
+    [
+      'Anthropic, with max_tokens',
+      failure('400 input length and `max_tokens` exceed context limit: 7 + 3 > 8', { status: 400 }),
+    ],
+    ['OpenAI', failure('400', { status: 400, code: 'context_length_exceeded' })],
+    [
+      'OpenAI, in a stream',
+      { type: 'response.failed', response: { error: { code: 'context_length_exceeded' } } },
+    ],
+    ['OpenAI, at the start of a stream', { type: 'error', code: 'context_length_exceeded' }],
+    ['vLLM', failure("400 This model's maximum context length is 8 tokens.", { status: 400 })],
+    ['llama.cpp', failure('400', { status: 400, error: { type: 'exceed_context_size_error' } })],
+    ['xAI', failure("400 This model's maximum prompt length is 8", { status: 400 })],
+    ['Bedrock', failure('Input is too long for requested model.', { statusCode: 400 })],
+    [
+      'Google',
+      failure(
+        '{"error":{"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}',
+      ),
+    ],
+    [
+      'the AI SDK, after it tried again',
+      failure('Failed', { lastError: failure('prompt is too long', { statusCode: 400 }) }),
+    ],
+    ['the AI SDK, in a stream', { type: 'error', error: failure('prompt is too long', { statusCode: 400 }) }],
+  ])('says %s', (_, given) => {
+    const error = tooLong(given)
+    expect(error).toMatchObject({ code: 'context_too_long', cause: given })
+    expect(tooLong(error)).toBe(error)
+  })
+
+  it.each<readonly [string, unknown]>([
+    ['a rate', failure('Too many tokens: the maximum context length of all requests', { status: 429 })],
+    ['an overload', failure('overloaded', { status: 529 })],
+    ['a key', failure('invalid x-api-key', { status: 401 })],
+    ['another request that is invalid', failure('messages: roles must alternate', { status: 400 })],
+    ['what the model says', { type: 'content_block_delta', delta: { text: 'prompt is too long' } }],
+    [
+      'a chunk without an error',
+      { error: null, choices: [{ delta: { content: 'maximum context length' } }] },
+    ],
+    ['no error at all', 'prompt is too long'],
+  ])('is not said by %s', (_, given) => {
+    expect(tooLong(given)).toBe(null)
+  })
+
+  it('is looked for in anything, however it is made', () => {
+    const cycle: Record<string, unknown> = {}
+    Object.assign(cycle, { error: cycle, message: cycle, cause: cycle })
+    expect(tooLong(cycle)).toBe(null)
+    fc.assert(
+      fc.property(fc.anything(), (given) => {
+        const error = tooLong(given)
+        expect(error === null || hasCode(error, 'context_too_long')).toBe(true)
+      }),
+    )
+  })
+})
