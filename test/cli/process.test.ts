@@ -90,7 +90,7 @@ describe('the process', { timeout: 60_000 }, () => {
 
   it('ends quietly when nobody reads on', async () => {
     const file = folder({
-      'a.jsonl': lines(...Array.from({ length: 20_000 }, (_, i) => said(`m${i}`, 'hello '.repeat(10)))),
+      'a.jsonl': lines(...Array.from({ length: 6_000 }, (_, i) => said(`m${i}`, 'hello '.repeat(10)))),
     })('a.jsonl')
     const commands = [
       ['tree', file],
@@ -156,7 +156,7 @@ describe('the process', { timeout: 60_000 }, () => {
   })
 
   it('exports as much as is read', async () => {
-    const log = lines(...Array.from({ length: 20_000 }, (_, i) => said(`m${i}`, 'hello '.repeat(10))))
+    const log = lines(...Array.from({ length: 6_000 }, (_, i) => said(`m${i}`, 'hello '.repeat(10))))
     const db = folder({})('x.db')
     await colloquy(['import', '-', '--db', db, '--conversation', 'c'], { stdin: log })
     const { code, out, err } = await start(['export', '--db', db, '--conversation', 'c'], { closeAfter: 1 })
@@ -165,7 +165,7 @@ describe('the process', { timeout: 60_000 }, () => {
   })
 
   it('imports the rest after it was killed', async () => {
-    const total = 30_000
+    const total = 10_000
     const log = lines(...Array.from({ length: total }, (_, i) => said(`m${i}`, 'hello '.repeat(100))))
     const at = folder({ 'c.jsonl': log })
     const argv = ['import', at('c.jsonl'), '--db', at('x.db')]

@@ -20,7 +20,7 @@ const KEY = 'the-key-of-the-fuzz'
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND'] as const
 
 /** Requests to each operation. */
-const RUNS = 25
+const RUNS = 16
 /** How long is waited before a request counts as not answered, in milliseconds. */
 const PATIENCE = 20_000
 

@@ -1,6 +1,6 @@
-/** The PostgreSQL store passes the whole kit through a pool, and skips nothing; and through a single client. */
+/** The PostgreSQL store passes the whole kit through a pool, and skips nothing. */
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -9,22 +9,16 @@ import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
 
 let database: PooledDatabase
 let pool: pg.Pool
-let client: pg.Client
 let schemas = 0
 
 beforeAll(async () => {
   database = await pooledDatabase()
   pool = database.pool
-  client = new pg.Client(database.url)
-  await client.connect()
 })
 
-afterAll(async () => {
-  await client.end()
-  await database.drop()
-})
+afterAll(() => database.drop())
 
-/** Opens stores over one pool or client, each on a schema of its own, and knows which schema each has. */
+/** Opens stores over one pool, each on a schema of its own, and knows which schema each has. */
 function opener(to: () => PostgresStoreOptions): {
   open(): Promise<Store>
   reopen(store: Store): Promise<Store>
@@ -43,18 +37,6 @@ function opener(to: () => PostgresStoreOptions): {
 
 describe('the PostgreSQL store, through a pool', () => {
   const cases = storeConformance({ name: 'postgres', ...opener(() => ({ client: pool })) })
-
-  it('is tried in full', () => {
-    expect(cases.length).toBeGreaterThan(60)
-    expect(cases.filter(({ skipped }) => skipped !== null)).toEqual([])
-  })
-
-  for (const { name, run } of cases) it(name, run)
-})
-
-/** Its connection serves all stores here, their calls and their notifications alike. */
-describe('the PostgreSQL store, through a single client', () => {
-  const cases = storeConformance({ name: 'one client', ...opener(() => ({ client })) })
 
   it('is tried in full', () => {
     expect(cases.length).toBeGreaterThan(60)
