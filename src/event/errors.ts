@@ -60,8 +60,10 @@ export class ColloquyError extends Error {
  */
 export function isColloquyError(error: unknown): error is ColloquyError {
   if (typeof error !== 'object' || error === null) return false
-  const { name, code, data } = error as { readonly [field in 'name' | 'code' | 'data']?: unknown }
-  return name === 'ColloquyError' && typeof code === 'string' && typeof data === 'object' && data !== null
+  // The name first: the values of other packages have getters that say things.
+  const value = error as { readonly [field in 'name' | 'code' | 'data']?: unknown }
+  if (value.name !== 'ColloquyError' || typeof value.code !== 'string') return false
+  return typeof value.data === 'object' && value.data !== null
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * A server on this machine that speaks the wire of Anthropic and of OpenAI, whole and streamed, for their own clients.
+ * A server on this machine that speaks the wire of Anthropic, OpenAI and Google, whole and streamed, for their own clients.
  * It refuses what they refuse: a request that breaks a rule of theirs, or whose signed reasoning stands behind something
  * else than when it was made.
  */
@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { reasoningItem, type Said, STEP_WIRES, type StepWire } from '../steps/wires.ts'
 import { validateAnthropic } from '../validators/anthropic.ts'
+import { validateGoogle } from '../validators/google.ts'
 import { validateOpenAiChat } from '../validators/openai-chat.ts'
 import { validateOpenAiResponses } from '../validators/openai-responses.ts'
 import { type Provider, refusals, see, sign } from './stand-in.ts'
@@ -79,6 +80,22 @@ const FACES: Readonly<Record<string, Face>> = {
     named: true,
     end: '',
   },
+  '/v1/models/any': {
+    wire: STEP_WIRES.google,
+    provider: 'google',
+    judge: ({ systemInstruction, contents }) =>
+      validateGoogle({ ...(systemInstruction === undefined ? {} : { systemInstruction }), contents }),
+    thought: null,
+    tooLong: {
+      error: {
+        code: 400,
+        message: 'The input token count (9) exceeds the maximum number of tokens allowed (8).',
+        status: 'INVALID_ARGUMENT',
+      },
+    },
+    named: false,
+    end: '',
+  },
 }
 
 /** Listens on a port of its own. */
@@ -89,7 +106,9 @@ export async function providerServer(brain: Brain = helpful): Promise<ProviderSe
   let left = 0
 
   const reply = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const face = FACES[request.url ?? '']
+    // Google's method stands behind the name of the model.
+    const [path = '', method = ''] = (request.url ?? '').split(/[:?]/)
+    const face = FACES[path]
     const given = (await json(request)) as Raw
     const send = (status: number, body: object): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -108,7 +127,8 @@ export async function providerServer(brain: Brain = helpful): Promise<ProviderSe
     const text = `thought ${no}`
     const token = face.thought === null ? null : sign(seen, JSON.stringify(face.thought(text, no)))
     const whole: Said = token === null ? said : { ...said, thought: { text, token } }
-    if (given['stream'] !== true) return send(200, face.wire.whole(whole, no))
+    if (given['stream'] !== true && method !== 'streamGenerateContent')
+      return send(200, face.wire.whole(whole, no))
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.on('close', () => {
       if (!response.writableEnded) left += 1
@@ -153,7 +173,7 @@ interface Described {
  * needs, and then says what that has given.
  */
 export const helpful: Brain = (request, no) => {
-  const items = (request['messages'] ?? request['input']) as readonly Raw[]
+  const items = (request['messages'] ?? request['input'] ?? request['contents']) as readonly Raw[]
   const last = items.at(-1) ?? {}
   const text = textsIn(last).join(' ')
   const [tool] = toolsOf(request)
@@ -167,16 +187,19 @@ export const helpful: Brain = (request, no) => {
 const isResult = (item: Raw): boolean =>
   item['role'] === 'tool' ||
   item['type'] === 'function_call_output' ||
-  (Array.isArray(item['content']) && item['content'].at(-1)?.type === 'tool_result')
+  (Array.isArray(item['content']) && item['content'].at(-1)?.type === 'tool_result') ||
+  (Array.isArray(item['parts']) && item['parts'].at(-1)?.functionResponse !== undefined)
 
 function toolsOf({ tools = [] }: Raw): readonly Described[] {
-  return (tools as readonly Raw[]).map((tool) => {
-    const described = (tool['function'] ?? tool) as Raw
-    return {
-      name: String(described['name']),
-      parameters: (described['parameters'] ?? described['input_schema']) as Described['parameters'],
-    }
-  })
+  const listed = (tools as readonly Raw[]).flatMap(
+    (tool) => (tool['functionDeclarations'] ?? tool['function'] ?? tool) as Raw | readonly Raw[],
+  )
+  return listed.map((described) => ({
+    name: String(described['name']),
+    parameters: (described['parameters'] ??
+      described['input_schema'] ??
+      described['parametersJsonSchema']) as Described['parameters'],
+  }))
 }
 
 /** The texts that stand anywhere in a value. */

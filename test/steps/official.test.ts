@@ -1,11 +1,13 @@
-/** The official clients of Anthropic and OpenAI against a server that speaks their wire, and refuses what they refuse. */
+/** The official clients of Anthropic, OpenAI and Google against a server that speaks their wire, and refuses what they refuse. */
 
 import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
 import {
   anthropicStep,
+  googleStep,
   openaiChatStep,
   openaiResponsesStep,
   type StepOptions,
@@ -17,6 +19,10 @@ import { type Brain, type ProviderServer, providerServer } from '../providers/se
 
 let server: ProviderServer | null = null
 afterEach(() => server?.close())
+
+// A client that is read in a way that it does not like says so to whoever looks at the console.
+const warned = vi.spyOn(console, 'warn')
+afterEach(() => expect(warned).not.toHaveBeenCalled())
 const serve = async (brain?: Brain): Promise<ProviderServer> => (server = await providerServer(brain))
 
 const apiKey = 'none'
@@ -45,6 +51,14 @@ const CLIENTS: readonly (readonly [string, (url: string, options: StepOptions) =
       return openaiResponsesStep({ client, model, ...options })
     },
     true,
+  ],
+  [
+    'Google Gemini',
+    (url, options) => {
+      const client = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: url } })
+      return googleStep({ client, model, ...options })
+    },
+    false,
   ],
 ]
 
