@@ -1,11 +1,15 @@
 /** The demo fits on a page and tells the truth, and the sample conversation is what it claims to be. */
 
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { width } from '../../src/cli/print/text.ts'
 import type { Loaded } from '../../src/event/index.ts'
 import { isQuarantined, loadLine, replay } from '../../src/index.ts'
 import { listDroppedResults } from '../../src/state/index.ts'
+import { providerServer } from '../providers/server.ts'
+import { clientsOf, project } from '../readme.ts'
 import { type Answer, answers, colloquy, SAMPLE } from './world.ts'
 
 describe('the demo', () => {
@@ -16,19 +20,20 @@ describe('the demo', () => {
     out = outcome.out
   })
 
-  it('has four sections and ends with what to try next', () => {
+  it('has five sections and ends with what to try next', () => {
     const headings = out.split('\n').filter((line) => /^[A-Z]/.test(line))
     expect(headings.map((line) => line.split('  ')[0])).toEqual([
       'State',
       'Tree',
       'What the model sees',
       'What was repaired',
+      'An agent of your own',
       'Try next',
     ])
   })
 
   it('fits on a page', () => {
-    expect(out.split('\n').length).toBeLessThanOrEqual(72)
+    expect(out.split('\n').length).toBeLessThanOrEqual(80)
     const [page = ''] = out.split('Try next')
     for (const line of page.split('\n')) expect(width(line)).toBeLessThanOrEqual(100)
   })
@@ -49,6 +54,22 @@ describe('the demo', () => {
     ]) {
       expect(out).toContain(words)
     }
+  })
+
+  it('shows an agent that runs', async () => {
+    const [, code = ''] = /^An agent of your own.*\n([^]*?)^Try next/m.exec(out) ?? []
+    const { write, folder, remove } = project()
+    const { url, close } = await providerServer()
+    onTestFinished(async () => {
+      remove()
+      await close()
+    })
+    const { stdout } = await promisify(execFile)(process.execPath, [write('agent.js', code)], {
+      cwd: folder,
+      env: { ...process.env, ...clientsOf(url) },
+    })
+    expect(stdout).toContain("role: 'assistant'")
+    expect(stdout).toContain('Hello!')
   })
 
   it('tells how to start the service', () => {

@@ -9,6 +9,20 @@ import { repairsOf } from './repairs.ts'
 import { pendingRows, viewRows } from './view.ts'
 import { pad, width } from '../print/text.ts'
 
+/** A whole program: it asks a model, and prints what that has said. */
+const AGENT = [
+  "import Anthropic from '@anthropic-ai/sdk'",
+  "import { createEngine, memoryStore } from 'colloquy'",
+  "import { anthropicStep } from 'colloquy/steps'",
+  '',
+  'const client = new Anthropic() // with ANTHROPIC_API_KEY',
+  "const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 1024 })",
+  'const conversation = await createEngine({ store: memoryStore() }).create()',
+  "await conversation.sendMessage('Hello!')",
+  'await conversation.run(step)',
+  'console.log((await conversation.messages()).at(-1))',
+]
+
 /** Shows the demo. `command` is how colloquy is called here, `file` how the sample is reached from here. */
 export function* showDemo(
   page: Page,
@@ -30,6 +44,9 @@ export function* showDemo(
   yield ''
   yield heading(page, 'What was repaired')
   yield* repairRows(page, repairsOf(recording))
+  yield ''
+  yield heading(page, 'An agent of your own', 'with tools, streams and other models: docs/steps.md')
+  yield* AGENT.map((line) => (line === '' ? '' : `  ${line}`))
   yield ''
   yield heading(page, 'Try next')
   yield* suggestions(page, command, file, endOfOtherBranch(recording))
