@@ -20,22 +20,18 @@ import { anthropicStep, tool } from 'colloquy/steps'
 import { Hono } from 'hono'
 import { z } from 'zod'
 
-const dice = tool({
-  name: 'roll',
-  description: 'Rolls dice, written as in 2d6.',
-  parameters: z.object({ dice: z.string() }),
-  execute: ({ dice: what }) => {
-    const [, count = '1', sides = '6'] = /(\d*)d(\d+)/.exec(what) ?? []
-    const rolls = Array.from(
-      { length: Number(count) || 1 },
-      () => 1 + Math.floor(Math.random() * Number(sides)),
-    )
-    return `${what}: ${rolls.join(' + ')}`
+const pick = tool({
+  name: 'pick',
+  description: 'Picks one of several things by chance.',
+  parameters: z.object({ among: z.string().describe('with commas between them') }),
+  execute: ({ among }) => {
+    const things = among.split(',')
+    return things[Math.floor(Math.random() * things.length)] ?? ''
   },
 })
 const engine = createEngine({ store: sqliteStore({ file: process.env['FILE'] ?? 'chat.db' }) })
 const client = new Anthropic()
-const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096, tools: [dice] })
+const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096, tools: [pick] })
 
 const app = new Hono()
 app.get('/', async (c) => c.redirect(`/${(await engine.create()).id}`))
@@ -52,10 +48,7 @@ app.post('/:id', async (c) => {
 app.onError((error, c) => (isColloquyError(error) ? c.text(error.message, 400) : c.text('Sorry.', 500)))
 
 const PAGE = `<!doctype html><meta charset="utf-8"><title>Chat</title>
-<style>
-  body { font: 16px/1.5 system-ui; max-width: 40em; margin: 2em auto } main div { white-space: pre-wrap }
-  .user { font-weight: bold } .reasoning, .tool { color: gray }
-</style>
+<style> main div { white-space: pre-wrap } .user { font-weight: bold } .reasoning, .tool { color: gray } </style>
 <main></main>
 <form><input autofocus autocomplete="off"> <button>Send</button> <button type="button">Stop</button></form>
 <script type="module">

@@ -103,17 +103,17 @@ it('replies, asks for consent, shows the same again, and stops', async () => {
   const { pathname } = new URL((await fetch(url)).url)
   const page = await openPage(pathname)
   await page.ended
-  await page.say('Roll d1')
+  await page.say('Pick tea')
   const [user, thought, words, call] = page.main.lines
   expect([user, thought, words]).toEqual([
-    'user text: Roll d1',
+    'user text: Pick tea',
     'assistant reasoning: thought 1',
     'assistant text: I look.',
   ])
-  expect(call).toMatch(/^tool: tool-roll .*approval-requested/)
+  expect(call).toMatch(/^tool: tool-pick .*approval-requested/)
   const [allow] = page.main.children.at(-1)?.children ?? []
   await allow?.onclick()
-  expect(page.main.lines.at(-1)).toMatch(/^assistant text: /)
+  expect(page.main.lines.at(-1)).toBe('assistant text: tea')
 
   const again = await openPage(pathname)
   await again.ended
