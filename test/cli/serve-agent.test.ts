@@ -27,6 +27,7 @@ it.each([
 
 it.each([
   ['no.mjs', null, /no\.mjs/],
+  ['.', null, /: is a directory, not a module/],
   ['bad.mjs', 'export const a = 1', /exports no step/],
   ['thrown.mjs', 'throw new Error("no key")', /cannot be loaded: no key/],
   ['run.mjs', 'export default () => []; export const run = 1', /no object of options/],

@@ -1,10 +1,10 @@
 /** Loads the module of a user that says what the service's agent does. */
 
+import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { RunOptions, Step } from '../../conversation/index.ts'
 import { FileError, fromFileSystem } from '../failure.ts'
-import { stat } from 'node:fs/promises'
 
 /** What a module exports. */
 export interface AgentModule {
@@ -18,15 +18,16 @@ export interface AgentModule {
  * @throws FileError for one that cannot be read, throws, or exports no step.
  */
 export async function loadAgent(file: string): Promise<AgentModule> {
-  await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error, file)))
-  let found: Readonly<Record<string, unknown>>
+  const found = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error, file)))
+  if (found.isDirectory()) throw new FileError('unreadable', 'is a directory, not a module', file)
+  let exported: Readonly<Record<string, unknown>>
   try {
-    found = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>
+    exported = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw new FileError('unreadable', `cannot be loaded: ${why.split('\n', 1)[0] ?? ''}`, file)
   }
-  const { step = found['default'], run = {} } = found
+  const { step = exported['default'], run = {} } = exported
   if (typeof step !== 'function')
     throw new FileError('unreadable', 'exports no step: export const step = …, a function', file)
   if (typeof run !== 'object' || run === null)
