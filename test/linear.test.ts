@@ -8,6 +8,7 @@ import { redactionRules } from '../src/context/redaction/rules.ts'
 import { maskSecrets, mentionsSecret } from '../src/event/mask.ts'
 import { readImage } from '../src/messages/images.ts'
 import { isWhitespace } from '../src/event/has-text.ts'
+import { trimTrailing } from '../src/messages/text.ts'
 import { methodsAt } from '../src/service/http/routes.ts'
 import { hasSecret, masked, secretsIn, shownText } from '../src/service/settings/secrets.ts'
 import { costOf, overgrowth } from './growth.ts'
@@ -51,6 +52,7 @@ const PARTS = ['x://h/', '?', 'key', '=', '&', '#', '@', 'x']
 const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, words: readonly string[]]>> = {
   'event/mask.ts': [(text) => maskSecrets([text, mentionsSecret(text)]), MASKED],
   'event/has-text.ts': [isWhitespace, [' ', '\u0085', 'x']],
+  'messages/text.ts': [trimTrailing, [' ', '\u0085', 'x']],
   'messages/images.ts': [readImage, ['http://', 'a', '.', '-', ':', '1', '/', '[']],
   'service/http/routes.ts': [
     methodsAt([{ method: 'get', path: '/api/conversations/{id}/events/{event_id}' } as never]),

@@ -5,7 +5,7 @@ import { collectAnthropic } from '../../src/messages/anthropic/collect.ts'
 import { fromAnthropic } from '../../src/messages/anthropic/read.ts'
 import type { AnthropicRequest } from '../../src/messages/anthropic/types.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
-import { isWhitespace } from '../../src/messages/text.ts'
+import { isWhitespace, trimTrailing } from '../../src/messages/text.ts'
 import { ANTHROPIC_UNITS, type ServerBlock } from './anthropic-parts.ts'
 import { inputs, pieces, toolNames, words } from './texts.ts'
 import type { ReplyWire } from './wires.ts'
@@ -111,7 +111,7 @@ const isThinking = ({ type }: Block): boolean => type === 'thinking' || type ===
 const isSigned = (of: Block): boolean =>
   isThinking(of) || (of.type === 'compaction' && of.encrypted_content !== null)
 
-/** The block as it goes back: behind the last signed one, text without the space at its end, which the provider refuses there. */
+/** The block as it goes back: behind the last signed one no text that is blank, which the provider refuses. */
 function sentBlock(of: Block, isBound: boolean): object[] {
   if (of.type === 'tool_use') {
     const { caller, ...sent } = of
@@ -180,9 +180,13 @@ export const ANTHROPIC: ReplyWire<Raw> = {
   write: (messages) => toAnthropic(messages),
   replyIn: (request) =>
     (request as AnthropicRequest).messages.find(({ role }) => role === 'assistant')?.content ?? [],
-  expected: ({ content }) => {
+  expected: ({ content, stop_reason }) => {
     const bound = content.findLastIndex(isSigned) + 1
-    return content.flatMap((block, at) => sentBlock(block, at < bound))
+    const sent = content.flatMap((block, at) => sentBlock(block, at < bound))
+    const last = sent.at(-1)
+    // It may be the end of a request, where the provider refuses white space.
+    if (stop_reason !== 'pause_turn' || last === undefined || !('text' in last)) return sent
+    return sent.with(-1, { ...last, text: trimTrailing(String(last.text)) })
   },
   stream: ({ content, stop_reason, usage, ...message }, cut) => [
     {

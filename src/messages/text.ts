@@ -1,8 +1,18 @@
-/** What providers ask of a text: that it says something, and has bytes. */
+/** What providers ask of a text: that it says something, ends a request in no white space, and has bytes. */
+
+import { SPACES } from '../event/has-text.ts'
 
 export { isWhitespace } from '../event/has-text.ts'
 
+const SPACE = new RegExp(`[${SPACES}]`, 'u')
 const LONE_SURROGATE = /\p{Surrogate}/gu
+
+/** The text without the white space at its end. O(length); a regular expression would be quadratic. */
+export function trimTrailing(text: string): string {
+  let end = text.length
+  while (end > 0 && SPACE.test(text.charAt(end - 1))) end -= 1
+  return text.slice(0, end)
+}
 
 /**
  * The text with U+FFFD for each lone surrogate: such text has no bytes, and providers refuse the whole request.

@@ -173,7 +173,8 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
 const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece(text)], name: null })
 
 /** Whether a reply waits to be gone on with, in the words of the provider that is asked. */
-const isPaused = ({ message: { reply } }: AssistantTurn, { pauses, grammar }: Limits): boolean =>
+/** Whether a reply was paused, and goes on when it is sent back as the last message. */
+export const isPaused = ({ message: { reply } }: AssistantTurn, { pauses, grammar }: Limits): boolean =>
   pauses && reply?.grammar === grammar && reply.stop_reason === 'pause_turn'
 
 function assistantTurn(

@@ -14,9 +14,10 @@ import { thinkingDigest } from '../own-digest.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { type ImagePiece, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
 import { startProof, type WriteOptions } from '../prefix.ts'
+import { trimTrailing } from '../text.ts'
 import { returnable } from '../thinking.ts'
 import { endsInThinking, textsOfPart } from '../thinking-parts.ts'
-import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
+import { type AssistantTurn, type Call, isPaused, type Result, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Written } from '../written.ts'
 import { LIMITS } from './limits.ts'
 import type { AnthropicPart } from './part-schema.ts'
@@ -98,8 +99,7 @@ export function toAnthropic(
 
 /**
  * The blocks of a reply. Texts before its last signed part all stay, as that part is bound to them; of the others the
- * blank ones are left out. White space at the end of a text stays too: the provider refuses it at the end of a request
- * only, which is never a reply. Thinking must not end a message, so a fixed sentence follows it there.
+ * blank ones are left out. Thinking must not end a message, so a fixed sentence follows it there.
  */
 function replyBlocks(
   turn: AssistantTurn,
@@ -131,7 +131,19 @@ function replyBlocks(
         return []
     }
   })
-  return endsInThinking(message, refs) ? [...blocks, textBlock(textPiece(NO_ANSWER), mark)] : blocks
+  if (endsInThinking(message, refs)) return [...blocks, textBlock(textPiece(NO_ANSWER), mark)]
+  return isPaused(turn, LIMITS) ? trimmedAtEnd(blocks) : blocks
+}
+
+/**
+ * The blocks of a paused reply, which can be the end of a request, where the provider refuses white space. It goes
+ * wherever the reply stands later, so that what stands before the next one stays the same.
+ */
+function trimmedAtEnd(blocks: readonly Written<AnthropicBlock>[]): Written<AnthropicBlock>[] {
+  const last = blocks.at(-1)
+  if (last?.block.type !== 'text') return [...blocks]
+  const text = trimTrailing(last.block.text)
+  return text === '' ? [...blocks] : blocks.with(-1, { ...last, block: { ...last.block, text } })
 }
 
 /** A block with what the standard fields have no place for. */
