@@ -186,7 +186,7 @@ export const ANTHROPIC: ReplyWire<Raw> = {
     const last = sent.at(-1)
     // It may be the end of a request, where the provider refuses white space.
     if (stop_reason !== 'pause_turn' || last === undefined || !('text' in last)) return sent
-    return sent.with(-1, { ...last, text: trimTrailing(String(last.text)) })
+    return [...sent.slice(0, -1), { ...last, text: trimTrailing(String(last.text)) }]
   },
   stream: ({ content, stop_reason, usage, ...message }, cut) => [
     {

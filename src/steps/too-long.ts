@@ -24,7 +24,7 @@ const SENTENCES: readonly RegExp[] = [
   /maximum context length/i,
   /exceeds? the (?:model's )?context (?:window|length|size)/i,
   // Google.
-  /input token count.* exceeds the maximum number of tokens/i,
+  /exceeds the maximum number of tokens allowed/i,
   // Bedrock.
   /input is too long for requested model/i,
   // xAI.

@@ -143,7 +143,7 @@ function trimmedAtEnd(blocks: readonly Written<AnthropicBlock>[]): Written<Anthr
   const last = blocks.at(-1)
   if (last?.block.type !== 'text') return [...blocks]
   const text = trimTrailing(last.block.text)
-  return text === '' ? [...blocks] : blocks.with(-1, { ...last, block: { ...last.block, text } })
+  return text === '' ? [...blocks] : [...blocks.slice(0, -1), { ...last, block: { ...last.block, text } }]
 }
 
 /** A block with what the standard fields have no place for. */
