@@ -7,7 +7,7 @@ const ENOUGH = 1_000
 const IS_LUCK = RUNS < ENOUGH && (process.env['COLLOQUY_RUNS'] ?? process.env['COLLOQUY_SEED']) !== undefined
 
 /** One run of so many meets each situation at least. */
-const ONE_IN = 100
+const ONE_IN = 40
 
 /** A count by name. */
 export class Tally<S extends string> {
@@ -20,7 +20,7 @@ export class Tally<S extends string> {
     for (const name of new Set(occurred)) this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
   }
 
-  /** @throws Error when one of the situations occurred in fewer than one run of a hundred. */
+  /** @throws Error when one of the situations occurred in fewer than one run of forty. */
   require(situations: readonly S[]): void {
     if (IS_LUCK) return
     const rare = situations.flatMap((name) => {

@@ -340,7 +340,13 @@ const deaths = fc.oneof(
   chain(['crash', 'executing'], ['take_over', 'now'], ['crash', 'executing'], ['take_over', 'now']),
 )
 
-/** Any plan, with ready steps. */
+/** Any plan, with ready steps; in one of four something that is said is too long for the model. */
 export const readyPlan: fc.Arbitrary<Plan> = fc
-  .tuple(plan, fc.option(deaths, { freq: 2 }))
-  .map(([one, dies]) => ({ ...one, ready: true, users: dies === null ? one.users : [...one.users, dies] }))
+  .tuple(plan, fc.option(deaths, { freq: 2 }), fc.nat(3))
+  .map(([one, dies, fate]) => ({
+    ...one,
+    ready: true,
+    replies:
+      fate === 0 ? [...one.replies.slice(0, 1), { say: 'error' }, ...one.replies.slice(1)] : one.replies,
+    users: dies === null ? one.users : [...one.users, dies],
+  }))
