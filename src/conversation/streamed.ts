@@ -1,4 +1,4 @@
-/** Keeps what a process has published of a reply that is under way, for those who come in the middle of it. */
+/** The words so far of a reply that is being streamed, so that a subscriber who comes in the middle of it has them too. */
 
 import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { Entry } from '../log/entry.ts'

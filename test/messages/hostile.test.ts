@@ -158,7 +158,7 @@ describe.each(Object.keys(GRAMMARS) as GrammarName[])('%s', (name) => {
       }),
       { numRuns: 60 },
     )
-    expect(grown).toBeGreaterThan(300)
+    expect(grown).toBeGreaterThan(500)
   })
 })
 

@@ -73,7 +73,7 @@ export const sendUserMessage = (
   })
 
 /** What a client said, which was checked by its schema, as a user's message. */
-export const userMessageOf = (content: readonly object[]): Message => ({
+const userMessageOf = (content: readonly object[]): Message => ({
   role: 'user',
   content: content as readonly Content[],
 })

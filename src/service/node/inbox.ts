@@ -17,7 +17,7 @@ const ALWAYS = 2 ** 16
 /**
  * Most bytes of the first frame, which holds a key and nothing else, with what a client may send of pings before it.
  */
-export const MAX_FIRST_FRAME = 4_096
+const MAX_FIRST_FRAME = 4_096
 
 /** One frame; the text of a binary one is null. */
 export interface Received {

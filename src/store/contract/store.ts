@@ -1,4 +1,4 @@
-/** The contract that every store keeps: what goes into it, what comes out, and what may be relied on. */
+/** The contract of a store: its calls, their errors, and what may be relied on whichever database is below. */
 
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendResult, AppendOptions } from './append.ts'
