@@ -62,6 +62,7 @@ const ENTRIES = [
   'context/index.ts',
   'context/redaction/index.ts',
   'laws/index.ts',
+  'explain/index.ts',
   'conversation/index.ts',
   'conversation/deciders.ts',
   'steps/index.ts',

@@ -46,7 +46,7 @@ async function tell(error: unknown, { name, fields, json }: About, io: Io): Prom
   const code = told ? error.code : 'unexpected'
   const subject = error instanceof FileError ? error.subject : null
   const isOther = subject !== null && subject !== fields['file']
-  const message = isOther ? `${safe(subject)}: ${explain(error)}` : explain(error)
+  const message = isOther ? `${safe(subject)}: ${failureText(error)}` : failureText(error)
   if (json) await writeAll(io.stdout, jsonLine({ ...fields, error: { code, message } }))
   if (error instanceof OldRuntime) await complainOf(error, io)
   else await complain(io, `${safe(isOther ? name : (subject ?? name))}: ${message}`)
@@ -54,10 +54,10 @@ async function tell(error: unknown, { name, fields, json }: About, io: Io): Prom
 
 /** Writes an error to standard error, after the name of what it is about, where it has that. */
 export async function complainOf(error: unknown, io: Io): Promise<void> {
-  if (error instanceof OldRuntime) await io.stderr.write(`colloquy ${explain(error)}\n`)
+  if (error instanceof OldRuntime) await io.stderr.write(`colloquy ${failureText(error)}\n`)
   else if (error instanceof FileError && error.subject !== null)
-    await complain(io, `${safe(error.subject)}: ${explain(error)}`)
-  else await complain(io, explain(error))
+    await complain(io, `${safe(error.subject)}: ${failureText(error)}`)
+  else await complain(io, failureText(error))
 }
 
 /** Writes something to standard error. */
@@ -66,7 +66,7 @@ export async function complain(io: Io, message: string): Promise<void> {
 }
 
 /** What went wrong, on one line, without a stack and without secrets. */
-export function explain(error: unknown): string {
+export function failureText(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   return plain(hideLogins(hideSecrets(text))) || 'something went wrong'
 }

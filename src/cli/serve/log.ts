@@ -1,6 +1,6 @@
 /** Lines of JSON on standard error, in order; a slow terminal holds up no request. */
 
-import { explain } from '../attempt.ts'
+import { failureText } from '../attempt.ts'
 import type { Io } from '../print/io.ts'
 import { plain } from '../print/text.ts'
 
@@ -35,10 +35,14 @@ export function logOn({ stderr }: Pick<Io, 'stderr'>): ServiceLog {
     write,
     failed(error, fields) {
       const stack = error instanceof Error ? plain(error.stack ?? '') : ''
-      say('error', explain(error), { ...fields, stack })
+      say('error', failureText(error), { ...fields, stack })
     },
     notTaken(error, webhook, conversationId) {
-      say('warn', 'webhook not taken', { webhook, conversation_id: conversationId, reason: explain(error) })
+      say('warn', 'webhook not taken', {
+        webhook,
+        conversation_id: conversationId,
+        reason: failureText(error),
+      })
     },
     notStarted({ id, sandbox_id, detail }) {
       say('warn', 'conversation not started', { start_task_id: id, sandbox_id, reason: plain(detail ?? '') })

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import { isColloquyError } from '../../index.ts'
 import { redactionRules } from '../../context/redaction/index.ts'
-import { complain, explain } from '../attempt.ts'
+import { complain, failureText } from '../attempt.ts'
 import { withStore } from '../db/open.ts'
 import { FileError, UsageError } from '../failure.ts'
 import { type Io, writeLines } from '../print/io.ts'
@@ -32,7 +32,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
   if (workspace !== null) await checkWorkspace(workspace)
   const read = await readConfig(request.config, io)
   if ('problems' in read) {
-    for (const problem of read.problems) await complain(io, explain(problem))
+    for (const problem of read.problems) await complain(io, failureText(problem))
     return 1
   }
   const agent: AgentModule | null = request.agent === null ? null : await loadAgent(request.agent)

@@ -1,0 +1,93 @@
+/** What is said of one event: whether the model may see it, and each fact of the fold that makes it so. */
+
+/** Why an event is in the view, or is not. */
+export type VerdictCode =
+  /** In the view: a unit of its own. */
+  | 'unit'
+  /** In the view: part of a batch that has all its results. */
+  | 'batch'
+  /** Its batch waits for a result. */
+  | 'pending'
+  /** Its kind never enters a view. */
+  | 'no_unit'
+  /** A Condensation lists it. */
+  | 'condensed'
+  /** A Condensation lists another event of its batch. */
+  | 'condensed_with_batch'
+  /** A Condensation lists an event of its stretch. */
+  | 'condensed_with_stretch'
+  /** A result whose call had been forgotten before it came. */
+  | 'late_result'
+  /** A result without a call on its branch. */
+  | 'orphan_result'
+  /** A result of a call that has one. */
+  | 'duplicate_result'
+  /** HEAD is on another branch. */
+  | 'other_branch'
+  /** The line is no event. */
+  | 'quarantined'
+  /** An event before it has its id. */
+  | 'repeated_id'
+
+/** What else is to be said of an event. */
+export type NoteCode =
+  /** The result that a call has, or the call that a result ends. */
+  | 'paired'
+  /** A call without a result. */
+  | 'unanswered'
+  /** The other events of its reply. */
+  | 'batch_mates'
+  /** Another batch is of the same reply, and could not be put together with this one. */
+  | 'split_batch'
+  /** What is forgotten with it. */
+  | 'stretch'
+  /** A reply stands before messages that its model had not read. */
+  | 'placed'
+  /** A reply that had not read it stands before it. */
+  | 'passed'
+  /** A later system prompt is sent in its place. */
+  | 'replaced_prompt'
+  /** It is in the view and says nothing that could be sent. */
+  | 'says_nothing'
+  /** What a Condensation took out. */
+  | 'took_out'
+  /** The summary that a Condensation put into the view. */
+  | 'summary'
+  /** The budget leaves it out of what is sent. */
+  | 'over_budget'
+  /** The mask sends a short text in its place. */
+  | 'masked'
+  /** What replay repaired or ignored. */
+  | 'repaired'
+
+/** One fact about an event, and what makes it so. */
+export interface Reason<Code extends string = VerdictCode | NoteCode> {
+  readonly code: Code
+  /** The rule of the design that it follows from, as `U6`; `ruleOf` gives its sentence. */
+  readonly rule: string
+  /** The law of logs that is broken, as `P4`, for `sentenceOf` of `colloquy/laws`; null for none. */
+  readonly law: string | null
+  /** One sentence for people. It quotes ids and names only, never what was said. */
+  readonly text: string
+  /** The other events that it is about, in log order. */
+  readonly ids: readonly string[]
+}
+
+/** What became of an event, seen from HEAD. */
+export interface Explanation {
+  /** Its id, or that of a summary which a Condensation put into the view; null for a line without one. */
+  readonly id: string | null
+  /** Position in the log; of a summary that of its Condensation. */
+  readonly seq: number
+  /** Null for a line that does not say. */
+  readonly kind: string | null
+  /** Whether the view has it: exactly when `viewEvents` gives it. */
+  readonly inView: boolean
+  readonly verdict: Reason<VerdictCode>
+  /** The event but for which it would be in the view: a Condensation, the result that came first, the event that took
+   * HEAD to another branch, the event that has its id. Null where there is none. */
+  readonly removedBy: string | null
+  /** The results of a call; the call of a result. */
+  readonly pairedWith: readonly string[]
+  readonly notes: readonly Reason<NoteCode>[]
+}

@@ -1,0 +1,69 @@
+/** Whether a policy leaves an event of the view out of what is sent, or sends a short text in its place. */
+
+import { type FitOptions, fitToBudget } from '../context/budget.ts'
+import { type CountTokens, estimateTokens } from '../context/estimate.ts'
+import type { NeutralMessage } from '../messages/message.ts'
+import { toMessages } from '../messages/neutral.ts'
+import type { State } from '../state/state.ts'
+import { isPending } from '../view/unit.ts'
+import type { NoteCode, Reason } from './explanation.ts'
+import { findUnit, type Subject } from './subject.ts'
+
+/** The policy that requests are made by, as far as it leaves things out. */
+export interface SentOptions extends Omit<FitOptions, 'write'> {
+  /** Tokens that a request may take, as `fitToBudget` cuts it. Default: no limit. */
+  readonly budget?: number
+  /** Counts tokens. Default: `estimateTokens`. */
+  readonly count?: CountTokens
+  /** Shortens old results in the messages, as `observationMasking` does. Default: none are. */
+  readonly mask?: (messages: readonly NeutralMessage[]) => readonly NeutralMessage[]
+}
+
+/** What the policy does to an event of the view. O(view), and for a budget what `fitToBudget` takes. */
+export function sentNotes(state: State, subject: Subject, options: SentOptions): Reason<NoteCode>[] {
+  const { budget, mask, count = estimateTokens } = options
+  const found: Reason<NoteCode>[] = []
+  let sent = state
+  if (budget !== undefined) {
+    // What was written last with these messages is the state that they are of.
+    const states = new Map<readonly NeutralMessage[], State>()
+    const write = (each: State): readonly NeutralMessage[] => {
+      const plain = toMessages(each)
+      const messages = mask === undefined ? plain : mask(plain)
+      states.set(messages, each)
+      return messages
+    }
+    const fit = fitToBudget(state, count, budget, { ...options, write })
+    if (fit.type === 'refuse') {
+      const text = `nothing is sent: ${fit.reason.message}`
+      return [{ code: 'over_budget', rule: 'U8', law: null, text, ids: [] }]
+    }
+    sent = states.get(fit.messages) ?? state
+    if (findUnit(sent.branch.view, subject) === undefined) {
+      const text = `the budget of ${budget} tokens leaves out the ${fit.cut} oldest events of the view but for what has to stay, and it is one of them`
+      return [{ code: 'over_budget', rule: 'U8', law: null, text, ids: [] }]
+    }
+  }
+  if (mask !== undefined && isMasked(sent, subject, mask))
+    found.push({
+      code: 'masked',
+      rule: 'D24',
+      law: null,
+      text: 'the mask sends a short text in its place, since it is old',
+      ids: [],
+    })
+  return found
+}
+
+/** Whether the message of a result is another one behind the mask, which keeps number and order of messages. */
+function isMasked(state: State, { entry }: Subject, mask: NonNullable<SentOptions['mask']>): boolean {
+  const plain = toMessages(state)
+  const results: number[] = []
+  for (const unit of state.branch.view.units)
+    if (unit.type === 'batch' && !isPending(unit))
+      for (const { entry: one } of unit.results) results.push(one.seq)
+  const place = results.indexOf(entry.seq)
+  if (place < 0) return false
+  const at = plain.flatMap(({ role }, index) => (role === 'tool' ? [index] : []))[place]
+  return at !== undefined && mask(plain)[at] !== plain[at]
+}

@@ -1,0 +1,56 @@
+/** Finds what is asked about: an entry of the log, or the summary that a Condensation put into the view. */
+
+import { ColloquyError } from '../event/errors.ts'
+import { quote } from '../event/quote.ts'
+import { findEventIn } from '../log/log.ts'
+import { branchOf, type Checkpoint, type State } from '../state/state.ts'
+import { summaryId } from '../view/condense.ts'
+import { isDerived, type Unit } from '../view/unit.ts'
+import type { View } from '../view/view.ts'
+
+/** What is explained. */
+export interface Subject {
+  /** Of a summary, its Condensation. */
+  readonly entry: Checkpoint
+  readonly id: string | null
+  /** Whether it is a summary, which is no event of the log. */
+  readonly derived: boolean
+}
+
+/**
+ * The subject with this id, or at this position of the log. O(log n).
+ * @throws ColloquyError `unknown_event` where there is none.
+ */
+export function subjectOf(state: State, event: string | number): Subject {
+  const { log } = state
+  const entry = typeof event === 'number' ? log.entries.get(event) : findEventIn(log, event)
+  if (entry !== undefined) return { entry, id: entry.id, derived: false }
+  if (typeof event === 'string' && event.endsWith(SUFFIX)) {
+    const condensation = findEventIn(log, event.slice(0, -SUFFIX.length))
+    const subject = condensation && { entry: condensation, id: event, derived: true }
+    if (subject && findUnit(branchOf(condensation).view, subject) !== undefined) return subject
+  }
+  const what = typeof event === 'number' ? `at position ${event}` : quote(event)
+  throw new ColloquyError('unknown_event', `no event ${what} in this conversation`, { event_id: event })
+}
+
+const SUFFIX = summaryId('')
+
+/** The unit of a view that holds it. O(view). */
+export function findUnit(view: View, { entry, id, derived }: Subject): Unit | undefined {
+  for (const unit of view.units) {
+    if (unit.type === 'message') {
+      const isIt = derived
+        ? isDerived(unit) && unit.item.id === id
+        : !isDerived(unit) && unit.first === entry.seq
+      if (isIt) return unit
+    } else if (!derived && holds(unit, entry.seq)) return unit
+  }
+  return undefined
+}
+
+function holds({ calls, results }: Extract<Unit, { type: 'batch' }>, seq: number): boolean {
+  for (const call of calls) if (call.seq === seq) return true
+  for (const { entry } of results) if (entry.seq === seq) return true
+  return false
+}

@@ -1,0 +1,120 @@
+/** Says whether an event is in the view, and what keeps it out: read off what the fold kept, never decided anew. */
+
+import { type EventKind, KINDS } from '../event/kinds.ts'
+import { quote } from '../event/quote.ts'
+import { isOnPathIn } from '../log/ancestry.ts'
+import { kindOf } from '../log/entry.ts'
+import { loadedEvent } from '../log/loaded-event.ts'
+import { findEventIn } from '../log/log.ts'
+import type { Branch } from '../state/branch.ts'
+import type { Checkpoint, State } from '../state/state.ts'
+import { isPending, type Unit } from '../view/unit.ts'
+import { judgeResult } from './dropped.ts'
+import type { Reason, VerdictCode } from './explanation.ts'
+import { whereHeadLeft } from './path.ts'
+import { findUnit, type Subject } from './subject.ts'
+import { takenOut } from './taken-out.ts'
+
+/** A verdict, with the unit that holds the event or last held it. */
+export interface Verdict {
+  readonly reason: Reason<VerdictCode>
+  readonly removedBy: string | null
+  readonly held: Held | null
+}
+
+/** A unit, and a branch whose view has it. */
+export interface Held {
+  readonly unit: Unit
+  readonly branch: Branch
+}
+
+/** The verdict on a subject, seen from HEAD. O(entries since it · log n + view · log n). */
+export function judge(state: State, subject: Subject): Verdict {
+  const { entry, derived } = subject
+  const event = loadedEvent(entry, Object.keys(KINDS) as EventKind[])
+  if (event === null) return out('quarantined', 'D16', 'E2', 'the line is no event')
+  if (!entry.inTree) {
+    const first = findEventIn(state.log, entry.id ?? '')
+    const text = `the event at position ${first?.seq ?? 0} has its id already`
+    return out('repeated_id', 'D8', 'T6', text, entry.id === null ? [] : [entry.id], entry.id)
+  }
+  const unit = derived ? 'message' : KINDS[event.kind].unit
+  if (unit !== 'message' && unit !== 'call' && unit !== 'result')
+    return out('no_unit', 'U1', null, `${kindOf(entry) ?? 'its kind'} never enters a view`)
+  const { head } = state.log
+  if (head === null || !isOnPathIn(entry, head)) return elsewhere(state, subject)
+  return onPath(state, subject, head as Checkpoint)
+}
+
+/** The verdict on what lies on the path to HEAD, or to another end of a branch. */
+function onPath(state: State, subject: Subject, head: Checkpoint): Verdict {
+  const { branch } = head
+  const unit = findUnit(branch.view, subject)
+  if (unit !== undefined) return held(unit, branch)
+  const dropped = judgeResult(state, subject.entry)
+  if (dropped !== null) return { reason: dropped.verdict, removedBy: dropped.removedBy, held: null }
+  const gone = takenOut(subject, head)
+  if (gone === null) return out('no_unit', 'U1', null, 'it never was in the view')
+  return { reason: gone.verdict, removedBy: gone.by.id, held: { unit: gone.unit, branch: gone.branch } }
+}
+
+function held(unit: Unit, branch: Branch): Verdict {
+  const place = { unit, branch }
+  if (unit.type === 'message') {
+    const text = 'the view has it as a unit of its own'
+    return { reason: { code: 'unit', rule: 'U1', law: null, text, ids: [] }, removedBy: null, held: place }
+  }
+  const calls = [...unit.calls]
+  if (!isPending(unit)) {
+    const whose =
+      calls.length === 1 ? 'its call has its result' : `all ${calls.length} calls have their results`
+    const text = `the view has it in the batch of its reply: ${whose}`
+    return { reason: { code: 'batch', rule: 'U2', law: null, text, ids: [] }, removedBy: null, held: place }
+  }
+  const ended = new Set(Array.from(unit.results, ({ call }) => call.seq))
+  const waiting = calls.flatMap(({ seq, id }) => (ended.has(seq) ? [] : [id]))
+  const more = waiting.length > 1 ? ` and ${waiting.length - 1} more` : ''
+  const text = `its batch waits for the result of the call ${quote(waiting[0] ?? null)}${more}`
+  return {
+    reason: { code: 'pending', rule: 'U4', law: null, text, ids: waiting },
+    removedBy: null,
+    held: place,
+  }
+}
+
+/** The verdict on what is on another branch, with its unit as that branch has it at its end. */
+function elsewhere(state: State, subject: Subject): Verdict {
+  const { entry } = subject
+  const by = whereHeadLeft(state, entry)
+  const moved = by?.event?.kind === 'ConversationStateUpdateEvent'
+  const text =
+    by === null
+      ? 'HEAD is on another branch'
+      : moved
+        ? `HEAD was moved to another branch by ${quote(by.id)}`
+        : `HEAD went to another branch with ${quote(by.id)}, which hangs on ${quote(by.parent?.id ?? null)}`
+  const id = by?.id ?? null
+  const verdict = out('other_branch', 'D7', null, text, id === null ? [] : [id], id)
+  const end = lastBelow(state, entry)
+  return { ...verdict, held: end === null ? null : onPath(state, subject, end).held }
+}
+
+/** The last entry that can be HEAD with an event above it, or that event. O(entries since · log n). */
+function lastBelow({ log }: State, entry: Checkpoint): Checkpoint | null {
+  for (let seq = log.entries.length - 1; seq >= entry.seq; seq -= 1) {
+    const one = log.entries.get(seq) as Checkpoint
+    if (one.canBeHead && isOnPathIn(entry, one)) return one
+  }
+  return null
+}
+
+function out(
+  code: VerdictCode,
+  rule: string,
+  law: string | null,
+  text: string,
+  ids: readonly string[] = [],
+  removedBy: string | null = null,
+): Verdict {
+  return { reason: { code, rule, law, text, ids }, removedBy, held: null }
+}
