@@ -1,7 +1,7 @@
 /** The PostgreSQL store passes the whole kit where no connection is its own: behind a pooler, through a bare client, over one connection. */
 
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   type PostgresClient,
   type PostgresStoreOptions,
@@ -11,6 +11,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { type Pooler, startPooler } from '../postgres/pooler.ts'
+import { schemas } from '../postgres/schemas.ts'
 
 const BACKENDS = 4
 
@@ -20,7 +21,7 @@ let single: pg.Pool
 let clients: pg.Client[]
 let client: PostgresClient
 let alone: pg.Client
-let schemas = 0
+const SCHEMAS = schemas('pooled', () => single)
 
 beforeAll(async () => {
   database = await testDatabase()
@@ -34,6 +35,8 @@ beforeAll(async () => {
   alone = new pg.Client(database.url)
   await alone.connect()
 })
+
+beforeEach(SCHEMAS.giveBack)
 
 afterAll(async () => {
   await pooler.close()
@@ -72,7 +75,7 @@ function opener(to: () => PostgresStoreOptions): {
     schemaOf.set(store, schema)
     return store
   }
-  return { open: () => on(`pooled_${(schemas += 1)}`), reopen: (store) => on(schemaOf.get(store) as string) }
+  return { open: async () => on(await SCHEMAS.take()), reopen: (store) => on(schemaOf.get(store) as string) }
 }
 
 const WAYS: Readonly<Record<string, () => PostgresStoreOptions>> = {

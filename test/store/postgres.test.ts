@@ -1,20 +1,23 @@
 /** The PostgreSQL store passes the whole kit through a pool, and skips nothing. */
 
 import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { schemas } from '../postgres/schemas.ts'
 
 let database: PooledDatabase
 let pool: pg.Pool
-let schemas = 0
+const SCHEMAS = schemas('kit', () => pool)
 
 beforeAll(async () => {
   database = await pooledDatabase()
   pool = database.pool
 })
+
+beforeEach(SCHEMAS.giveBack)
 
 afterAll(() => database.drop())
 
@@ -30,7 +33,7 @@ function opener(to: () => PostgresStoreOptions): {
     return store
   }
   return {
-    open: () => on(`kit_${(schemas += 1)}`),
+    open: async () => on(await SCHEMAS.take()),
     reopen: (store) => on(schemaOf.get(store) as string),
   }
 }
