@@ -51,26 +51,48 @@ export interface Usage extends TokenCounts {
  * [cost, prompt_tokens] // [0.5, 10]
  */
 export function usageOfEvents(events: Iterable<Event>): Usage {
+  const count = usageCount()
+  for (const event of events) count.add(event)
+  return count.usage()
+}
+
+/** A count that goes on: what is added later costs its own size only. */
+export interface UsageCount {
+  /** In log order. O(size of an update). */
+  readonly add: (event: Event) => void
+  /** The totals so far. O(models and usage ids). */
+  readonly usage: () => Usage
+}
+
+/** `usageOfEvents` for events that come one after the other. */
+export function usageCount(): UsageCount {
   const latest = new Map<string, JsonObject>()
-  let replies: ModelUsage[] = []
+  /** Sums by model. */
+  const replies = new Map<string | null, ModelUsage>()
   /** The `llm_response_id` of the calls that are counted already. */
   let counted: string | null = null
-  for (const event of events) {
-    if (event.kind === 'ConversationStateUpdateEvent' && event.key === 'stats') {
-      const metrics = Object.entries(objectIn(event.value, 'usage_to_metrics'))
-      for (const [id, value] of metrics) if (isObject(value)) latest.set(id, value)
-      if (metrics.some(([, value]) => isObject(value))) replies = []
-    }
-    if (!isOfReply(event)) continue
-    const { model, usage } = replyOf(event) ?? {}
-    // A message is a whole reply; calls of one may each have its record, which then means one reply.
-    const response = event.kind === 'ActionEvent' ? event.llm_response_id : ''
-    if (response !== counted) counted = null
-    if (!isObject(usage) || counted !== null) continue
-    counted = response || null
-    replies.push(usageOfReply(usage, model))
+  return {
+    add(event) {
+      if (event.kind === 'ConversationStateUpdateEvent' && event.key === 'stats') {
+        const metrics = Object.entries(objectIn(event.value, 'usage_to_metrics'))
+        for (const [id, value] of metrics) if (isObject(value)) latest.set(id, value)
+        if (metrics.some(([, value]) => isObject(value))) replies.clear()
+      }
+      if (!isOfReply(event)) return
+      const { model, usage } = replyOf(event) ?? {}
+      // A message is a whole reply; calls of one may each have its record, which then means one reply.
+      const response = event.kind === 'ActionEvent' ? event.llm_response_id : ''
+      if (response !== counted) counted = null
+      if (!isObject(usage) || counted !== null) return
+      counted = response || null
+      const reply = usageOfReply(usage, model)
+      const { model_name } = reply
+      const sum = replies.get(model_name)
+      replies.set(model_name, sum === undefined ? reply : { model_name, ...totalOf([sum, reply]) })
+    },
+    usage: () =>
+      combined(new Map(Array.from(latest, ([id, metrics]) => [id, usageOf(metrics)])), [...replies.values()]),
   }
-  return combined(new Map(Array.from(latest, ([id, metrics]) => [id, usageOf(metrics)])), replies)
 }
 
 const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
@@ -108,7 +130,7 @@ function usageOfReply(usage: JsonObject, model: unknown): ModelUsage {
 }
 
 /** The kinds of events that may say what something took. */
-const COUNTING = ['ConversationStateUpdateEvent', 'ActionEvent', 'MessageEvent'] as const
+export const COUNTING = ['ConversationStateUpdateEvent', 'ActionEvent', 'MessageEvent'] as const
 
 function usageOf(metrics: JsonObject): ModelUsage {
   const usage = objectIn(metrics, 'accumulated_token_usage')

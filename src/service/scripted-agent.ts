@@ -30,7 +30,9 @@ export interface ScriptedCall {
  * status // 'finished'
  * await engine.close()
  */
-export function scriptedAgent(replies: readonly ScriptedReply[] = []): Agent {
+export function scriptedAgent(
+  replies: readonly ScriptedReply[] = [],
+): (...given: Partial<Parameters<Agent>>) => Step {
   return (): Step => (input) => (input.approved.length > 0 ? results(input) : reply(input, replies))
 }
 

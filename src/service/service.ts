@@ -4,7 +4,6 @@ import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
 import type { RedactionRules } from '../context/redaction/rules.ts'
 import { redactedReads } from './redaction.ts'
-import type { Store } from '../store/contract/store.ts'
 import { identifier, type Identify, requireCaller } from './auth/caller.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
 import type { WebhookOptions } from './webhooks/webhook.ts'
@@ -13,14 +12,15 @@ import { createPlane, type ControlPlane, type ControlPlaneOptions } from './cont
 import { agentEvents, ownEvents } from './agent-server/event-operations.ts'
 import { sharedEvents } from './events/shared.ts'
 import { createApp } from './http/app.ts'
+import { type AllowOrigin, allowOrigins } from './http/cors.ts'
 import { openApi } from './http/openapi.ts'
 import { type Operation, operation } from './http/operation.ts'
-import { HttpProblem } from './http/problem.ts'
 import { apiKeys, type ApiKeys } from './auth/api-keys.ts'
 import { keyOperations } from './auth/key-operations.ts'
 import { organizationOperations } from './auth/organization-operations.ts'
 import { lifecycleOperations } from './agent-server/operations.ts'
 import { type Agent, Runs, type RunsOptions } from './conversations/runs.ts'
+import { Starts } from './conversations/starts.ts'
 import { LostRuns } from './conversations/lost-runs.ts'
 import { Live, type LiveOptions } from './live/live.ts'
 import { streamOperations } from './live/stream.ts'
@@ -36,7 +36,7 @@ import { createMetrics, type Metrics } from './observe/metrics.ts'
 import { countLeftOut } from './observe/left-out.ts'
 import { type RequestLog, observeRequests } from './observe/observe.ts'
 import { showMetrics } from './observe/operations.ts'
-import { writeProbe } from './observe/readiness.ts'
+import { serverOperations } from './observe/server-operations.ts'
 import { tracing } from './observe/tracing.ts'
 import { VERSION } from './version.ts'
 
@@ -77,6 +77,11 @@ export interface ServiceOptions {
   readonly workspace?: Workspace
   /** The editor beside the service. Default: none. */
   readonly editor?: Editor
+  /**
+   * Origins of which pages may use the service from a browser, beside those of this machine: as in
+   * `https://app.example.com`; `*` for all. Default: none.
+   */
+  readonly allowOrigins?: readonly string[]
   /** Version of the application that embeds it, for the server information. Default: that of the library. */
   readonly version?: string
   /** Most bytes of a request's body. Default: 16 MiB. */
@@ -95,6 +100,8 @@ export interface Service {
   readonly metrics: Metrics
   /** Finds whom a credential belongs to, for code that takes them elsewhere than here. */
   readonly identify: Identify
+  /** Whether pages of an origin may use it. */
+  readonly allowOrigin: AllowOrigin
   /** The API keys, which hold beside the session keys. */
   readonly keys: ApiKeys
   /** The runs in the background; `settle` waits for their ends, which closing the engine brings about. */
@@ -129,14 +136,17 @@ export function createService(options: ServiceOptions): Service {
   const own = apiKeys(engine.store)
   const identify = identifier(keys, own)
   const metrics = createMetrics()
+  const sealing = secretBox(options.secret ?? null)
+  const starts = new Starts(engine.store, sealing)
   const runs = new Runs({
     store: engine.store,
+    starts,
     agent: options.agent ?? null,
     options: { ...options.run, onPrefix: countLeftOut(metrics, options.run?.onPrefix) },
     most: options.maxRuns ?? 100,
     onFailure: (error) => onFailure(error, null, ''),
   })
-  const lifecycle = { engine, runs }
+  const lifecycle = { engine, runs, starts }
   // As often as a run renews its lease.
   const lostRuns = new LostRuns(engine, runs, (options.run?.leaseTtl ?? 45_000) / 3, (error) =>
     onFailure(error, null, ''),
@@ -150,11 +160,11 @@ export function createService(options: ServiceOptions): Service {
       options.webhookDispatcher?.onFailure?.(error, webhook, conversationId)
     },
   })
-  const sealing = secretBox(options.secret ?? null)
   const profiles = new Profiles(engine.store, sealing, options.maxProfiles ?? 50)
   const settings = new Settings(engine.store, sealing, profiles)
-  const whoAsks = (request: Request) => requireCaller(identify, request)
-  const holders = [own, profiles, settings, controlPlane, webhookDispatcher]
+  const allowOrigin = allowOrigins(options.allowOrigins ?? [])
+  const whoAsks = (request: Request) => requireCaller(identify, request, allowOrigin)
+  const holders = [own, starts, profiles, settings, controlPlane, webhookDispatcher]
   let taken = false
   /** Requests wait for the records of an earlier version of the library, which no list may show. */
   const takeAll = async (): Promise<void> => {
@@ -194,7 +204,7 @@ export function createService(options: ServiceOptions): Service {
     ...keyOperations(own, whoAsks),
     ...organizationOperations(whoAsks),
     ...showMetrics(metrics),
-    ...serverInfo(version, engine.store, live),
+    ...serverOperations(version, engine.store, live),
   ]
   const document = openApi(operations)
   const app = createApp(
@@ -215,6 +225,7 @@ export function createService(options: ServiceOptions): Service {
     ],
     {
       maxBodyBytes,
+      allowOrigin,
       onFailure,
       onRequest: observeRequests(metrics, options.log ?? null),
       around: tracing(),
@@ -230,6 +241,7 @@ export function createService(options: ServiceOptions): Service {
     fetch: (request) => app.fetch(request),
     metrics,
     identify,
+    allowOrigin,
     keys: own,
     runs,
     lostRuns,
@@ -241,59 +253,6 @@ export function createService(options: ServiceOptions): Service {
     settings,
   }
 }
-
-/** Whether the service is up, whether it can serve, and what it is. */
-const serverInfo = (version: string, store: Store, live: Live, canWrite = writeProbe(store)): Operation[] => [
-  ...['/alive', '/health'].map((path) =>
-    operation(
-      {
-        method: 'get',
-        path,
-        operationId: path.slice(1),
-        tag: 'Server',
-        summary: 'Whether the service is up',
-        open: true,
-        replies: { 200: { description: 'Successful Response', schema: { type: 'object' } } },
-      },
-      () => ({ body: { status: 'ok' } }),
-    ),
-  ),
-  operation(
-    {
-      method: 'get',
-      path: '/ready',
-      operationId: 'ready',
-      tag: 'Server',
-      summary: 'Whether the service can serve: for load balancers',
-      open: true,
-      replies: {
-        200: { description: 'Successful Response', schema: { type: 'object' } },
-        503: { description: 'The store is not there, or the service is going away' },
-      },
-    },
-    async () => {
-      if (live.closed) throw new HttpProblem(503, 'The service is going away.')
-      // What is wrong with the store is shown to callers with a key, by any other operation.
-      await store.listConversations({ limit: 1 }).catch(() => {
-        throw new HttpProblem(503, 'The store does not respond.')
-      })
-      if (!(await canWrite())) throw new HttpProblem(503, 'The store is full: nothing can be written.')
-      return { body: { status: 'ready' } }
-    },
-  ),
-  operation(
-    {
-      method: 'get',
-      path: '/server_info',
-      operationId: 'server_info',
-      tag: 'Server',
-      summary: 'Versions and uptime',
-      open: true,
-      replies: { 200: { description: 'Successful Response', schema: { type: 'object' } } },
-    },
-    () => ({ body: { title: 'Colloquy', version, sdk_version: VERSION, uptime: performance.now() / 1_000 } }),
-  ),
-]
 
 function complain(error: unknown): void {
   console.error(error instanceof Error ? (error.stack ?? error.message) : String(error))

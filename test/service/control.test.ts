@@ -386,7 +386,6 @@ const answer = async (list: string, query: Query): Promise<number> =>
 
 describe('refused', () => {
   it.each([
-    ['an unknown field', { secrets: {} }, ['body', 'secrets']],
     ['an id of the service', { conversation_id: 'colloquy:x' }, ['body', 'conversation_id']],
     ['a parent that is not there', { parent_conversation_id: 'x' }, ['body', 'parent_conversation_id']],
     ['a sandbox that is not there', { sandbox_id: 'x' }, ['body', 'sandbox_id']],

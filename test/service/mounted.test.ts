@@ -90,10 +90,14 @@ describe.each(Object.keys(WAYS))('a service as %s', (way) => {
 })
 
 describe('the server information', () => {
-  it('has the version of the application, and that of the library', async () => {
+  it('has the version of the interface, of the application, and of the library', async () => {
     const manifest = JSON.parse(await readFile(resolve(import.meta.dirname, '../../package.json'), 'utf8'))
     const response = await make().fetch(new Request('http://localhost/server_info'))
-    expect(await response.json()).toMatchObject({ version: '9.8.7', sdk_version: manifest.version })
+    expect(await response.json()).toMatchObject({
+      version: '1.44.0',
+      application_version: '9.8.7',
+      colloquy_version: manifest.version,
+    })
     expect(VERSION).toBe(manifest.version)
   })
 })

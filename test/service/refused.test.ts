@@ -105,14 +105,19 @@ const BODIES: readonly Row[] = [
     413,
     `The body is larger than ${MOST} bytes.`,
   ],
-  invalid('an unknown field', post(C, { titel: 'x' }), ['body', 'titel'], 'extra_forbidden'),
+  invalid('an unknown field', post(`${C}/x/fork`, { titel: 'x' }), ['body', 'titel'], 'extra_forbidden'),
   invalid(
     'an unknown field further down',
-    post(C, { workspace: { working_dir: '/', more: 1 } }),
-    ['body', 'workspace', 'more'],
+    post(C, { initial_message: { ...text('x'), more: 1 } }),
+    ['body', 'initial_message', 'more'],
     'extra_forbidden',
   ),
-  invalid('a field called __proto__', post(C, '{"__proto__":{}}'), ['body', '__proto__'], 'extra_forbidden'),
+  invalid(
+    'a field called __proto__',
+    post(`${C}/x/fork`, '{"__proto__":{}}'),
+    ['body', '__proto__'],
+    'extra_forbidden',
+  ),
   invalid('a tag called __proto__', post(C, '{"tags":{"__proto__":"x"}}'), ['body', 'tags'], 'value_error'),
   invalid(
     'a role that is not the user',

@@ -41,6 +41,7 @@ export type Flag =
   | 'memory'
   | 'agent'
   | 'config'
+  | 'allow-origin'
   | 'max-events'
   | 'summary'
   | 'budget'
@@ -249,14 +250,16 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     synopsis: [
       '[--db FILE_OR_URL] [--host HOST] [--port PORT]',
       '[--agent MODULE] [--workspace DIR] [--memory MIB] [--redact] [--config FILE]',
+      '[--allow-origin ORIGIN]...',
     ],
     about: 'serve conversations over HTTP and WebSocket',
     reads: ['database'],
-    flags: ['db', 'host', 'port', 'agent', 'workspace', 'memory', 'redact', 'config'],
+    flags: ['db', 'host', 'port', 'agent', 'workspace', 'memory', 'redact', 'config', 'allow-origin'],
     more: [
       'Without --db, the conversations are kept in colloquy.db, here; a database file that is not there is made.',
       'HOST is 127.0.0.1 and PORT 8000 unless others are given; PORT 0 is any that is free.',
       'With COLLOQUY_SESSION_API_KEYS (keys, with commas between) set, a key is asked for in X-Session-API-Key; without, no other machine is let in, and HOST must be an address of this machine alone.',
+      'Pages of this machine may use it from a browser, whatever their port; with --allow-origin, as in https://app.example.com, also those of that origin, or * for all.',
       'Each sandbox is a process group of this machine in a folder of its own: for x.db in x-sandboxes beside it, for a postgres:// URL in colloquy-sandboxes, in DIR or else here. The first sandbox makes that folder; what runs in a sandbox may do what the service may, and ends with it; its files stay.',
       'Idle conversations may take MIB mebibytes of memory, roughly: 256 unless another number, or cache_bytes in FILE, is given.',
       'With --redact, API keys, tokens, passwords and private keys are masked in what is written of conversations from then on, which agents then see masked as well, and in what anybody may read of public ones, whenever it was written; redact in FILE names one of the two alone ("stored", "public").',

@@ -82,6 +82,9 @@ export function serveRequest(words: readonly string[], options: Given): ServeReq
   const memory = valueOf(options, 'memory')
   if (memory !== null && !/^[1-9]\d{0,6}$/.test(memory))
     throw new UsageError('--memory must be a number of mebibytes from 1 to 9999999')
+  const origins = options.get('allow-origin') ?? []
+  if (!origins.every(isOrigin))
+    throw new UsageError('--allow-origin must be as in https://app.example.com, or *')
   return {
     command: 'serve',
     db: addressOf(valueOf(options, 'db') ?? OWN_FILE),
@@ -92,7 +95,15 @@ export function serveRequest(words: readonly string[], options: Given): ServeReq
     redact: options.has('redact'),
     agent: valueOf(options, 'agent'),
     config: valueOf(options, 'config'),
+    allowOrigins: origins,
   }
+}
+
+/** A scheme, a host and perhaps a port; `*` stands for all. */
+function isOrigin(text: string): boolean {
+  if (text === '*') return true
+  const url = URL.canParse(text) ? new URL(text) : null
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text.toLowerCase().replace(/\/$/, '')
 }
 
 function storedOf(command: DatabaseCommand, words: readonly string[], options: Given): Stored {

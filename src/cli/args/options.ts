@@ -32,6 +32,7 @@ const OPTIONS = {
   memory: { type: 'string' },
   agent: { type: 'string' },
   config: { type: 'string' },
+  'allow-origin': { type: 'string' },
   'max-events': { type: 'string' },
   summary: { type: 'string' },
   budget: { type: 'string' },

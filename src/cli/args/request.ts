@@ -111,6 +111,8 @@ export interface ServeRequest {
   readonly agent: string | null
   /** The file with what else there is to say; null for none. */
   readonly config: string | null
+  /** Origins of which pages may use it, beside those of this machine. */
+  readonly allowOrigins: readonly string[]
 }
 
 /** What the user asks for. */

@@ -22,13 +22,15 @@ const LEAST = 16
 
 /** Serves until it is asked to end. @throws UsageError, FileError, ColloquyError. */
 export async function serveConversations(request: ServeRequest, io: Io, version: string): Promise<number> {
-  const { db, host, port, workspace, cacheBytes } = request
+  const { db, host, port, workspace, cacheBytes, allowOrigins } = request
   const keys = keysOf(io)
   const secret = secretOf(io)
   const { directoryWorkspace, isLoopback, processSandboxes, scriptedAgent, serve } =
     await import('../../service/node/index.ts')
   if (keys.length === 0 && !isLoopback(host))
     throw new UsageError(`--host ${host} lets other machines in: set ${KEYS}, or leave --host out`)
+  if (keys.length === 0 && allowOrigins.includes('*'))
+    throw new UsageError(`--allow-origin * lets any page in that is opened here: set ${KEYS}, or name the origins`)
   if (workspace !== null) await checkWorkspace(workspace)
   const read = await readConfig(request.config, io)
   if ('problems' in read) {
@@ -52,6 +54,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
       host,
       port,
       keys,
+      allowOrigins,
       version,
       agent: agent === null ? scriptedAgent() : () => agent.step,
       ...(agent !== null && { run: agent.run }),

@@ -19,15 +19,7 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     ['respond_to_confirmation', 'respond_to_confirmation', 'Respond To Confirmation'],
     confirmationBody,
     async (conversation, { accept, reason }) => {
-      const decide = (state: State): readonly Event[] => {
-        const executable = openCallsOf(state).filter(({ event }) => (event.action ?? null) !== null)
-        return accept
-          ? decideApprove(
-              state,
-              executable.map(({ id }) => id),
-            )
-          : decideReject(state, undefined, reason)
-      }
+      const decide = accept ? approveAll : (state: State) => decideReject(state, undefined, reason)
       const end = await decideWaiting(conversation, decide)
       if (accept) lifecycle.runs.join(conversation, end)
     },
@@ -80,12 +72,21 @@ function consent<B>(
   )
 }
 
+/** Approves all that waits and can be executed. */
+export function approveAll(state: State): readonly Event[] {
+  const executable = openCallsOf(state).filter(({ event }) => (event.action ?? null) !== null)
+  return decideApprove(
+    state,
+    executable.map(({ id }) => id),
+  )
+}
+
 /**
  * Makes a decision on a conversation that waits for confirmation, at the very state that it is made on: a decision that
  * comes twice must not approve a second time what was begun by then. Gives the length of the log after it. @throws
  * HttpProblem 409 for one that does not wait.
  */
-async function decideWaiting(
+export async function decideWaiting(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],
 ): Promise<number> {

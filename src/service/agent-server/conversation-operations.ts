@@ -8,20 +8,44 @@ import type { ConversationOrder } from '../../store/contract/conversation-record
 import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
 import { listOf, maybe } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
-import { integer, oneOf, optional, text, texts, withDefault } from '../http/parameters.ts'
+import {
+  boolean,
+  integer,
+  oneOf,
+  optional,
+  type Parameter,
+  text,
+  texts,
+  withDefault,
+} from '../http/parameters.ts'
 import { create, fork } from './create.ts'
-import { INFO_SCHEMA, infoOf, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { INFO_SCHEMA, wholeInfoOf, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { describe, find, type Lifecycle, open } from '../conversations/conversations.ts'
 import { forkBody, startBody, updateBody } from './request-schema.ts'
 import { count, describeIfThere, mapSequential, search } from './list.ts'
 
-const tag = 'Conversations'
+const topic = 'Conversations'
 
 const one = { 200: { description: 'Successful Response', schema: INFO_SCHEMA } }
 const done = { 200: { description: 'Successful Response', schema: SUCCESS_SCHEMA } }
 const unknown = { 404: { description: 'Unknown conversation' } }
 const byId = { conversation_id: text() }
 const status = optional(oneOf(STATUSES as unknown as readonly [Status, ...Status[]]))
+
+/** Given any number of times, `key:value`: conversations that have all of these tags. */
+const tag: Parameter<Readonly<Record<string, string>>> = {
+  schema: { type: 'array', items: { type: 'string', pattern: '^[a-z0-9]+:' }, default: [] },
+  required: false,
+  read(given) {
+    const pairs = given.map((text) => /^([a-z0-9]+):([^]*)$/.exec(text))
+    if (pairs.every((pair) => pair !== null))
+      return { value: Object.fromEntries(pairs.map(([, key = '', value = '']) => [key, value])) }
+    return { wrong: { type: 'string_pattern_mismatch', msg: 'Must be a key, a colon and a value' } }
+  },
+}
+
+/** Nothing of skills is in the answers, which some clients ask to be left out. */
+const include_skills = withDefault(boolean(), false)
 
 const ORDERS: Readonly<Record<string, ConversationOrder>> = {
   CREATED_AT: 'created_at',
@@ -37,7 +61,7 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       method: 'post',
       path: '/api/conversations',
       operationId: 'start_conversation',
-      tag,
+      tag: topic,
       summary: 'Start Conversation',
       body: startBody,
       replies: {
@@ -48,7 +72,7 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
     },
     async ({ body = {} }) => {
       const { isNew, conversation } = await create(lifecycle, body)
-      return { status: isNew ? 201 : 200, body: await describe(conversation) }
+      return { status: isNew ? 201 : 200, body: await describe(lifecycle, conversation) }
     },
   ),
   operation(
@@ -56,10 +80,12 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       method: 'get',
       path: '/api/conversations/search',
       operationId: 'search_conversations',
-      tag,
+      tag: topic,
       summary: 'Search Conversations',
       query: {
         status,
+        tag,
+        include_skills,
         sort_order: withDefault(
           oneOf(['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']),
           'CREATED_AT_DESC',
@@ -81,9 +107,9 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
         },
       },
     },
-    async ({ query: { status, sort_order, page_id, limit } }) => {
+    async ({ query: { status, tag: tags, sort_order, page_id, limit } }) => {
       const order = ORDERS[sort_order] ?? 'created_at_desc'
-      return { body: await search(lifecycle, { status, order, cursor: page_id, limit }) }
+      return { body: await search(lifecycle, { status, tags, order, cursor: page_id, limit }) }
     },
   ),
   operation(
@@ -91,19 +117,19 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       method: 'get',
       path: '/api/conversations/count',
       operationId: 'count_conversations',
-      tag,
+      tag: topic,
       summary: 'Count Conversations',
-      query: { status },
+      query: { status, tag },
       replies: { 200: { description: 'Successful Response', schema: { type: 'integer' } } },
     },
-    async ({ query: { status } }) => ({ body: await count(lifecycle, status) }),
+    async ({ query: { status, tag: tags } }) => ({ body: await count(lifecycle, status, tags) }),
   ),
   operation(
     {
       method: 'get',
       path: '/api/conversations',
       operationId: 'batch_get_conversations',
-      tag,
+      tag: topic,
       summary: 'Batch Get Conversations',
       query: { ids: texts() },
       replies: {
@@ -124,14 +150,17 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       method: 'get',
       path: '/api/conversations/{conversation_id}',
       operationId: 'get_conversation',
-      tag,
+      tag: topic,
       summary: 'Get Conversation',
       params: byId,
       replies: { ...one, ...unknown },
     },
     async ({ path }) => {
       const { record, state } = await find(lifecycle, path.conversation_id)
-      return { body: infoOf(record, state) }
+      const { store } = lifecycle.engine
+      const children = await store.listConversations({ parentConversationId: record.id })
+      const sub_conversation_ids = children.items.map(({ id }) => id)
+      return { body: { ...(await wholeInfoOf(store, record, state)), sub_conversation_ids } }
     },
   ),
   operation(
@@ -139,7 +168,7 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       method: 'patch',
       path: '/api/conversations/{conversation_id}',
       operationId: 'update_conversation',
-      tag,
+      tag: topic,
       summary: 'Update Conversation',
       params: byId,
       body: updateBody,
@@ -161,14 +190,15 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       method: 'delete',
       path: '/api/conversations/{conversation_id}',
       operationId: 'delete_conversation',
-      tag,
+      tag: topic,
       summary: 'Delete Conversation',
       params: byId,
       replies: { ...done, ...unknown },
     },
     async ({ path }) => {
-      const conversation = await open(lifecycle, path.conversation_id)
+      const { conversation, record } = await find(lifecycle, path.conversation_id)
       await conversation.delete()
+      await lifecycle.starts.forget(record)
       return { body: SUCCESS }
     },
   ),
@@ -177,7 +207,7 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       method: 'post',
       path: '/api/conversations/{conversation_id}/fork',
       operationId: 'fork_conversation',
-      tag,
+      tag: topic,
       summary: 'Fork Conversation',
       params: byId,
       body: forkBody,
@@ -189,7 +219,7 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
     },
     async ({ path, body = {} }) => {
       const source = await open(lifecycle, path.conversation_id)
-      return { status: 201, body: await describe(await fork(lifecycle, source, body)) }
+      return { status: 201, body: await describe(lifecycle, await fork(lifecycle, source, body)) }
     },
   ),
 ]

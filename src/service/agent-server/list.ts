@@ -13,6 +13,8 @@ const MOST_SEEN = 1_000
 /** Which page of which conversations. */
 export interface Search {
   readonly status: Status | null
+  /** Tags that must be there with these values. */
+  readonly tags?: Readonly<Record<string, string>>
   readonly order: ConversationOrder
   readonly cursor: string | null
   readonly limit: number
@@ -24,7 +26,7 @@ export interface Search {
  */
 export async function search(
   lifecycle: Lifecycle,
-  { status, order, cursor, limit }: Search,
+  { status, tags = {}, order, cursor, limit }: Search,
 ): Promise<{ readonly items: readonly JsonObject[]; readonly next_page_id: string | null }> {
   const items: JsonObject[] = []
   let next = cursor
@@ -32,6 +34,7 @@ export async function search(
   do {
     const page = await lifecycle.engine.store.listConversations({
       order,
+      tags,
       limit: limit - items.length,
       ...(next !== null && { cursor: next }),
     })
@@ -44,12 +47,16 @@ export async function search(
 }
 
 /** How many there are, with a status those that have it: then every conversation is looked at. */
-export async function count(lifecycle: Lifecycle, status: Status | null): Promise<number> {
-  if (status === null) return lifecycle.engine.store.countConversations()
+export async function count(
+  lifecycle: Lifecycle,
+  status: Status | null,
+  tags: Readonly<Record<string, string>>,
+): Promise<number> {
+  if (status === null) return lifecycle.engine.store.countConversations({ tags })
   let found = 0
   let cursor: string | null = null
   do {
-    const page = await search(lifecycle, { status, order: 'created_at', cursor, limit: MAX_PAGE_SIZE })
+    const page = await search(lifecycle, { status, tags, order: 'created_at', cursor, limit: MAX_PAGE_SIZE })
     found += page.items.length
     cursor = page.next_page_id
   } while (cursor !== null)

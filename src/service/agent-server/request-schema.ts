@@ -2,24 +2,36 @@
 
 import * as z from 'zod'
 import { integer } from '../../event/shape-schema.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import { bodyOf } from '../http/body-schema.ts'
 import { id, sentMessage, tags, text, title } from '../http/field-schema.ts'
 
 const policy = z.looseObject({ kind: z.string().min(1) })
 
-/** How a conversation begins. */
-const start = z.strictObject({
+/** How a conversation begins; what else is given is its agent's to know. */
+const start = z.looseObject({
   conversation_id: id.nullable().optional(),
   parent_conversation_id: id.nullable().optional(),
   title: title.nullable().optional(),
-  tags: tags.optional(),
-  workspace: z.strictObject({ working_dir: text(1, 4_096) }).optional(),
-  confirmation_policy: policy.optional(),
-  initial_message: z.strictObject(sentMessage).nullable().optional(),
+  tags: tags.nullable().optional(),
+  workspace: z.looseObject({ working_dir: text(1, 4_096) }).optional(),
+  confirmation_policy: policy.nullable().optional(),
+  // It is always run.
+  initial_message: z
+    .strictObject({ ...sentMessage, run: z.boolean().optional() })
+    .nullable()
+    .optional(),
   max_iterations: integer.min(1).default(500).optional(),
 })
 export type StartBody = z.input<typeof start>
 export const startBody = bodyOf(start, { optional: true })
+
+/** The fields that the service itself goes by. */
+const OWN: ReadonlySet<string> = new Set(Object.keys(start.shape))
+
+/** What was given beyond them. */
+export const beyond = (body: object): JsonObject =>
+  Object.fromEntries(Object.entries(body as JsonObject).filter(([name]) => !OWN.has(name)))
 
 export const updateBody = bodyOf(
   z.strictObject({ title: title.nullable().optional(), tags: tags.nullable().optional() }),
@@ -43,12 +55,16 @@ export const rejectBody = bodyOf(
 const fork = z.strictObject({
   id: id.nullable().optional(),
   title: title.nullable().optional(),
-  tags: tags.optional(),
+  tags: tags.nullable().optional(),
   from_event_id: z.string().nullable().optional(),
+  /** Whether what it costs is counted from the fork on. */
+  reset_metrics: z.boolean().default(true).optional(),
 })
 export type ForkBody = z.input<typeof fork>
 export const forkBody = bodyOf(fork, { optional: true })
 
-export const navigateBody = bodyOf(z.strictObject({ event_id: z.string().nullable() }))
+export const navigateBody = bodyOf(z.strictObject({ event_id: z.string().nullable().optional() }), {
+  optional: true,
+})
 
 export const policyBody = bodyOf(z.strictObject({ policy: policy.nullable() }))

@@ -9,6 +9,7 @@ import { type Operation, operation, type Reply } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { INFO_SCHEMA, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { describe, type Lifecycle, open } from '../conversations/conversations.ts'
+import { approveAll, decideWaiting } from './confirmation-operations.ts'
 import { navigateBody, policyBody } from './request-schema.ts'
 
 const tag = 'Conversations'
@@ -27,7 +28,13 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     'run',
     'Run Conversation',
     async (conversation) => {
-      await lifecycle.runs.start(conversation)
+      const { header } = await conversation.state()
+      // Who runs what waits for consent, consents: what it says then stands in the log first.
+      if (header.status !== 'waiting_for_confirmation') await lifecycle.runs.start(conversation)
+      else {
+        lifecycle.runs.check(conversation.id)
+        await lifecycle.runs.join(conversation, await decideWaiting(conversation, approveAll))
+      }
     },
     {
       409: { description: 'It is running already, or there is no agent' },
@@ -60,8 +67,9 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     },
     async ({ path, body }) => {
       const conversation = await open(lifecycle, path.conversation_id)
-      await conversation.navigate(body.event_id)
-      return { body: await describe(conversation) }
+      // Without one, to before the first event.
+      await conversation.navigate(body?.event_id ?? null)
+      return { body: await describe(lifecycle, conversation) }
     },
   ),
   operation(

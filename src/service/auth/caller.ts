@@ -3,6 +3,7 @@
 import { decoded } from '../http/percent-decode.ts'
 import { isSameHash, sha256 } from './hash.ts'
 import { HttpProblem } from '../http/problem.ts'
+import type { AllowOrigin } from '../http/cors.ts'
 import type { ApiKeyInfo, ApiKeys } from './api-keys.ts'
 
 /** Whether a credential is one of the keys. */
@@ -67,18 +68,30 @@ export function identifier(sessionKeys: readonly string[], keys: Pick<ApiKeys, '
 
 /**
  * Refuses a request without a right key, and one that a page of another site has a browser make: where a cookie, or
- * being on this machine, is all that it takes, any page that a user opens could otherwise act in the user's name.
+ * being on this machine, is all that it takes, any page that a user opens could otherwise act in the user's name. Where
+ * no key is asked for, pages of origins that are allowed may.
  * @throws HttpProblem 401, 403.
  */
-export async function requireCaller(identify: Identify, request: Request): Promise<Caller> {
+export async function requireCaller(
+  identify: Identify,
+  request: Request,
+  allows: AllowOrigin = () => false,
+): Promise<Caller> {
   const credential = credentialOf(request)
   const caller = await identify(credential, request.headers.get('x-org-id'))
   if (caller === null) throw new HttpProblem(401, 'Unauthorized')
   const sent = caller.type !== 'open' && credential?.from === 'header'
-  if (!sent && !SAFE.has(request.method) && isForeign(request)) {
+  const foreign = isForeign(request) && !(caller.type === 'open' && isAllowed(request, allows))
+  if (!sent && !SAFE.has(request.method) && foreign) {
     throw new HttpProblem(403, 'A page of another site may not ask this: send the key in a header.')
   }
   return caller
+}
+
+/** Whether a browser says that a page asks which may, where no key is asked for. */
+export const isAllowed = ({ headers }: Pick<Request, 'headers'>, allows: AllowOrigin): boolean => {
+  const origin = headers.get('origin')
+  return origin !== null && allows(origin)
 }
 
 /** Whether a browser says that a page of another site asks. */

@@ -38,8 +38,8 @@ const repository = {
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
-/** How a conversation is started. */
-const start = z.strictObject({
+/** How a conversation is started; what else is given is its agent's to know. */
+const start = z.looseObject({
   sandbox_id: id.nullable().optional(),
   conversation_id: id.nullable().optional(),
   parent_conversation_id: id.nullable().optional(),
@@ -49,7 +49,7 @@ const start = z.strictObject({
     .optional(),
   title: title.nullable().optional(),
   public: z.boolean().nullable().optional(),
-  tags: tags.optional(),
+  tags: tags.nullable().optional(),
   llm_model: text(1, 500).nullable().optional(),
   trigger: z.enum(TRIGGERS).nullable().optional(),
   pr_number: z.array(integer).max(1_000).optional(),
@@ -67,6 +67,9 @@ const start = z.strictObject({
 })
 export type StartRequest = z.input<typeof start>
 export const startBody = bodyOf(start, { optional: true })
+
+/** Whether the service itself goes by a field of it. */
+export const isOwnField = (name: string): boolean => Object.hasOwn(start.shape, name)
 
 /** What may be changed of one. */
 const update = z.strictObject({

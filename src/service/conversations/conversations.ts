@@ -9,13 +9,16 @@ import type { Content, JsonObject, Message } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { getConversationOr404 } from './find.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { infoOf } from './info.ts'
+import { wholeInfoOf } from './info.ts'
 import type { Runs } from './runs.ts'
+import type { Starts } from './starts.ts'
 
 /** The conversations of a service, and their runs. */
 export interface Lifecycle {
   readonly engine: Engine
   readonly runs: Runs
+  /** What they were started with. */
+  readonly starts: Starts
 }
 
 /** A conversation as a request finds it. */
@@ -47,9 +50,9 @@ export const isUnknown = (error: unknown): boolean =>
   hasCode(error, 'unknown_conversation') || (error instanceof HttpProblem && error.status === 404)
 
 /** What clients read of a conversation. @throws ColloquyError `unknown_conversation`. */
-export async function describe(conversation: Conversation): Promise<JsonObject> {
+export async function describe({ engine }: Lifecycle, conversation: Conversation): Promise<JsonObject> {
   const { record, state } = await conversation.look()
-  return infoOf(record, state)
+  return wholeInfoOf(engine.store, record, state)
 }
 
 /** The position after which a run has to look at what was appended. */

@@ -8,18 +8,24 @@ import type { RunOptions } from '../../conversation/run/loop.ts'
 import type { Step } from '../../conversation/run/step.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import type { Lease } from '../../store/contract/lease.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { hasWork } from './has-work.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { HttpProblem } from '../http/problem.ts'
+import type { Starts } from './starts.ts'
 
-/** Gives the step that runs a conversation. */
-export type Agent = (conversation: Conversation) => Step | Promise<Step>
+/**
+ * Gives the step that runs a conversation. `start` is what a client started it with beyond what the service goes by: its
+ * agent or agent settings, secrets, plugins, and whatever else.
+ */
+export type Agent = (conversation: Conversation, start: JsonObject) => Step | Promise<Step>
 
 /** How the runs of a service are run. */
 export interface RunsOptions {
   readonly store: Store
+  readonly starts: Pick<Starts, 'of'>
   /** Null: nothing can be run. */
   readonly agent: Agent | null
   /** Options of every run; the iterations that a conversation was created with come before those that stand here. */
@@ -169,11 +175,11 @@ export class Runs {
   }
 
   async #run(conversation: Conversation): Promise<void> {
-    const { agent, options } = this.#options
+    const { agent, options, starts } = this.#options
     if (agent === null) return
-    const { metadata } = await conversation.record()
-    const own = metadata['max_iterations']
-    const step = await agent(conversation)
+    const record = await conversation.record()
+    const own = record.metadata['max_iterations']
+    const step = await agent(conversation, await starts.of(record))
     await conversation.run(step, { ...options, ...(typeof own === 'number' && { maxIterations: own }) })
   }
 

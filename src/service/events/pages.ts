@@ -1,6 +1,7 @@
 /** Searches of events for all faces: the parameters of a request to a query, its page to the wire, without secrets. */
 
 import { HttpProblem } from '../http/problem.ts'
+import { withDefaults } from './defaults.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { EventKind } from '../../event/kinds.ts'
 import type { Source } from '../../event/shapes.ts'
@@ -75,11 +76,12 @@ export async function searchPage(
 }
 
 /**
- * An event as clients see it: with its id, and null in place of encrypted content; null for a line that is no event.
+ * An event as clients see it: with its id, with the defaults that its writer left out, and null in place of encrypted
+ * content; null for a line that is no event.
  */
 export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event | null {
   if (isQuarantined(fact)) return null
-  const event = maskSecrets(fact)
+  const event = withDefaults(maskSecrets(fact))
   return event.id === undefined && id !== null ? { ...event, id } : event
 }
 

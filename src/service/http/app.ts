@@ -5,6 +5,7 @@ import { readBody } from './body.ts'
 import { toProblem } from './failure.ts'
 import type { Operation, Reply } from './operation.ts'
 import { readParameters } from './parameters.ts'
+import { type AllowOrigin, corsHeaders, preflight } from './cors.ts'
 import { HttpProblem } from './problem.ts'
 import { tellable } from './tellable.ts'
 import { byPrecedence, methodsAt } from './routes.ts'
@@ -40,6 +41,8 @@ export interface AppOptions {
   ) => Promise<Response>
   /** Most bytes of a body. */
   readonly maxBodyBytes: number
+  /** Pages of which other origins may use it. */
+  readonly allowOrigin: AllowOrigin
 }
 
 const EMPTY = {}
@@ -58,6 +61,10 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
     context.header('X-Request-ID', requestId)
     // What is said of a client's own text is never a page or a script, whatever it looks like.
     context.header('X-Content-Type-Options', 'nosniff')
+    const cors = corsHeaders(request, options.allowOrigin)
+    for (const [name, value] of Object.entries(cors)) context.header(name, value)
+    // Whatever keeps the response must keep it for this origin alone.
+    context.header('Vary', 'Origin', { append: true })
     done({
       requestId,
       method: request.method,
@@ -88,6 +95,8 @@ export function createApp(operations: readonly Operation[], options: AppOptions)
   }
   app.notFound((context) => {
     const allowed = methods(context.req.path)
+    const asked = preflight(context.req.raw, allowed, options.allowOrigin)
+    if (asked !== null) return asked
     if (allowed.length === 0) return problem(new HttpProblem(404, 'Not Found'))
     const response = problem(new HttpProblem(405, 'Method Not Allowed'))
     response.headers.set('Allow', allowed.join(', '))

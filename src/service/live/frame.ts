@@ -3,6 +3,7 @@
 import { maskSecrets } from '../../event/mask.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, ServerErrorEvent } from '../../event/types.ts'
+import { withDefaults } from '../events/defaults.ts'
 import { wireEvent } from '../events/pages.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
 
@@ -59,7 +60,7 @@ export function eventFrame(item: LoggedEvent): Frame | null {
 
 /** The frame of a delta. */
 export const deltaFrame = (position: number, event: Event): Frame =>
-  new Frame('delta', position, maskSecrets(event))
+  new Frame('delta', position, withDefaults(maskSecrets(event)))
 
 /** The frame of a state update that stands nowhere in the log. */
 export const stateFrame = (

@@ -26,7 +26,7 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
 }
 
 /**
- * Says `{ role, content }` in a conversation, and has it run where there is an agent. A frame that carries a key again
+ * Says `{ role, content }` in a conversation, and has it run where there is an agent and `run` is not false. A frame that carries a key again
  * is passed over.
  * @throws ColloquyError as `sendMessage` does; HttpProblem 429.
  */
@@ -41,8 +41,10 @@ export async function say(
   if (isObject(value) && value['type'] === 'auth') return null
   const checked = socketMessage.read(value)
   if ('errors' in checked) return wrongFrame(sayErrors(checked.errors))
-  if (runs.possible) runs.check(conversation.id)
-  runs.join(conversation, endOf(await sendUserMessage(conversation, checked.value)))
+  const { run = true, ...said } = checked.value
+  if (run && runs.possible) runs.check(conversation.id)
+  const end = endOf(await sendUserMessage(conversation, said))
+  if (run) runs.join(conversation, end)
   return null
 }
 

@@ -8,7 +8,7 @@ import type { Engine } from '../../conversation/engine.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { Status } from '../../state/status.ts'
-import { infoOf } from '../conversations/info.ts'
+import { wholeInfoOf } from '../conversations/info.ts'
 import { isPassing, MOST_TRIES, waitBefore } from '../conversations/transient.ts'
 import { describeFailure } from '../http/failure-text.ts'
 import { errorFrame, type Frame, stateFrame } from './frame.ts'
@@ -29,7 +29,7 @@ export interface SessionParts {
  * the store throws.
  *
  * The stream: a `full_state` that is not stored; the log after the place asked for; a `caught_up` when all that stood
- * there was given; then what comes, deltas too, until the signal is aborted or the engine is closed. Where the log has
+ * there was given; then what comes, deltas too, and a `full_state` whenever a run is over, waits or is paused, until the signal is aborted or the engine is closed. Where the log has
  * not what the reader has, be it at the beginning or later, a `reset` comes, and then all of this from the log's first
  * event on. A client that stops reading holds up no other. The stream throws `unknown_conversation` when the
  * conversation is deleted, and what the store throws when it does not come back.
@@ -51,9 +51,9 @@ interface Opening {
   readonly frame: (position: number) => Frame
 }
 
-async function fullState({ conversation }: SessionParts): Promise<Opening> {
-  const state = await conversation.state()
-  const info = infoOf(await conversation.record(), state)
+async function fullState({ conversation, engine }: SessionParts): Promise<Opening> {
+  const { record, state } = await conversation.look()
+  const info = await wholeInfoOf(engine.store, record, state)
   return {
     end: state.log.entries.length - 1,
     status: state.header.status,
@@ -102,6 +102,11 @@ async function* stream(
         ;({ status } = item)
         if (status !== before && !tellsStatus(item.fact, status))
           yield stateFrame(last, 'execution_status', status)
+        // Clients take it for the end of the run, be it that it waits or is paused.
+        if (before === 'running' && status !== 'running') {
+          const now = await fullState(parts)
+          if (now.status !== 'running') yield now.frame(last)
+        }
       }
       return
     } catch (error) {

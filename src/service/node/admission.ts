@@ -4,8 +4,9 @@
  */
 
 import type { IncomingMessage } from 'node:http'
-import { credentialOf, type Identify, isForeign } from '../auth/caller.ts'
+import { credentialOf, type Identify, isAllowed, isForeign } from '../auth/caller.ts'
 import type { Access } from '../auth/key-watch.ts'
+import type { AllowOrigin } from '../http/cors.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { headersOf } from './headers.ts'
 
@@ -29,6 +30,7 @@ export async function admit(
   identify: Identify,
   request: Pick<IncomingMessage, 'headers'>,
   query: URLSearchParams,
+  allows: AllowOrigin,
 ): Promise<Admission> {
   if (KEYS_IN_URL.some((name) => query.has(name)))
     return { type: 'refused', reason: 'A key has no place in a URL: send it in the first frame' }
@@ -38,7 +40,7 @@ export async function admit(
   const open = await identify(null)
   if (open !== null) {
     // Where being on this machine is all that it takes, no page of another site may come along.
-    if (foreign) return { type: 'refused', reason: 'Unauthorized' }
+    if (foreign && !isAllowed({ headers }, allows)) return { type: 'refused', reason: 'Unauthorized' }
     return { type: 'admitted', access: { caller: open, credential: null, org } }
   }
   const credential = credentialOf({ headers })

@@ -55,6 +55,9 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   if (keyless && !isLoopback(host)) {
     throw new Error(`without keys the service listens on this machine only, not on ${host}`)
   }
+  if (keyless && (rest.allowOrigins ?? []).includes('*')) {
+    throw new Error('without keys not all origins may be allowed: any page that is opened here could use the service')
+  }
   const store = rules === undefined ? given : redactingStore(given, rules)
   const engine = createEngine({ store, ...(cacheBytes !== undefined && { cacheBytes }) })
   const service = createService({ ...rest, engine })
@@ -79,6 +82,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
       port,
       shutdownTimeout,
       onlyLocal: keyless,
+      allowOrigin: service.allowOrigin,
       upgrade: sockets.upgrade,
       onShutdown,
     })

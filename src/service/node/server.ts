@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
-import { isForeign } from '../auth/caller.ts'
+import { isAllowed, isForeign } from '../auth/caller.ts'
+import type { AllowOrigin } from '../http/cors.ts'
 import { SlowReader } from '../live/slow-reader.ts'
 import { headersOf } from './headers.ts'
 import { namesLoopback } from './loopback.ts'
@@ -31,6 +32,8 @@ export interface ListenOptions {
    * for no key.
    */
   readonly onlyLocal?: boolean
+  /** Pages of which other origins may have sockets all the same. Default: none. */
+  readonly allowOrigin?: AllowOrigin
   /**
    * Is called on the way down, when the responses to the requests under way are sent: closes sockets and ends streams.
    */
@@ -97,7 +100,10 @@ export async function listen(options: ListenOptions): Promise<Listening> {
     })
     void listener(incoming, outgoing)
   })
-  const upgraded = trackUpgrades(server, options.upgrade, onlyLocal, () => stopping)
+  const { upgrade, allowOrigin = () => false } = options
+  const isOurs = (request: IncomingMessage): boolean =>
+    !onlyLocal || (namesLoopback(request.headers.host) && !refusesPage(asked(request), allowOrigin))
+  const upgraded = trackUpgrades(server, upgrade, isOurs, () => stopping)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
     const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400
@@ -167,7 +173,7 @@ function cutOff(response: Response, outgoing: { destroy(): unknown }): Response 
 function trackUpgrades(
   server: Server,
   upgrade: Upgrade | undefined,
-  onlyLocal: boolean,
+  isOurs: (request: IncomingMessage) => boolean,
   stopping: () => boolean,
 ): ReadonlySet<Duplex> {
   const sockets = new Set<Duplex>()
@@ -181,8 +187,7 @@ function trackUpgrades(
     const refuse = (status: number, detail?: string): void => void socket.end(plainAnswer(status, detail))
     if (stopping()) return refuse(503, 'The service is closing.')
     try {
-      if (onlyLocal && (!namesLoopback(request.headers.host) || isForeign(asked(request))))
-        return refuse(403, FOREIGN)
+      if (!isOurs(request)) return refuse(403, FOREIGN)
       upgrade(request, socket, head)
     } catch {
       // What is thrown to a server's event ends the process, and what asks to be upgraded may be anything.
@@ -191,6 +196,9 @@ function trackUpgrades(
   })
   return sockets
 }
+
+const refusesPage = (request: Pick<Request, 'headers' | 'url'>, allows: AllowOrigin): boolean =>
+  isForeign(request) && !isAllowed(request, allows)
 
 const asked = (request: IncomingMessage): Pick<Request, 'headers' | 'url'> => ({
   headers: headersOf(request),

@@ -59,7 +59,7 @@ const PATH = /^\/sockets\/events\/([^/]+)\/?$/
  * `service/live`. Give `upgrade` and `close` to `listen`, as `serve` does.
  */
 export function createSockets(
-  { live, identify, log }: Pick<Service, 'live' | 'identify' | 'log'>,
+  { live, identify, log, allowOrigin }: Pick<Service, 'live' | 'identify' | 'log' | 'allowOrigin'>,
   options: SocketOptions = {},
 ): Sockets {
   const {
@@ -157,7 +157,7 @@ export function createSockets(
     if (id === null) return refuse(raw, 404)
     // A peer that goes meanwhile is no failure of the server's.
     raw.on('error', () => raw.destroy())
-    void admit(identify, request, url.searchParams).then(
+    void admit(identify, request, url.searchParams, allowOrigin).then(
       (admission) =>
         live.closed ? refuse(raw, 503) : accept(raw, head, { request, id, url, admission, tell }),
       (error: unknown) => {

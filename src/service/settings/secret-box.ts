@@ -12,6 +12,8 @@ export type Kept = { readonly open: JsonObject } | { readonly sealed: string }
 
 /** Seals and opens. */
 export interface SecretBox {
+  /** Whether there is no key to seal with. */
+  readonly isOpen: boolean
   /**
    * `place` is where it is kept: what is sealed for one place opens at no other. @throws HttpProblem 409 for a secret,
    * without a key.
@@ -35,6 +37,7 @@ export function secretBox(secret: string | null): SecretBox {
   const key = secret === null ? null : keyOf(secret)
   key?.catch(() => undefined)
   return {
+    isOpen: key === null,
     async seal(place, value) {
       if (key === null) {
         if (hasSecret(value))

@@ -53,6 +53,7 @@ export async function deleteConversation(
   await tasks.forget(record.id)
   const existed = await lifecycle.engine.delete(record.id)
   await pending.forget(record.id)
+  await lifecycle.starts.forget(record)
   const { sandbox_id: sandboxId } = appOf(record)
   if (sandboxId !== null) inBackground(tasks.release(sandboxId))
   if (!existed) await getConversationOr404(store, record.id)

@@ -10,7 +10,7 @@ import { HttpProblem } from '../../http/problem.ts'
 import type { Lifecycle } from '../../conversations/conversations.ts'
 import { type AppMetadata, appOf, withApp } from '../conversations/metadata.ts'
 import { sendOnce } from '../../conversations/send-once.ts'
-import type { StartRequest } from '../request-schema.ts'
+import { isOwnField, type StartRequest } from '../request-schema.ts'
 import type { KeptTask } from './start-task.ts'
 
 /** What it is made with, beside the task. */
@@ -58,6 +58,7 @@ export const taken = (id: string): HttpProblem =>
 
 async function make({ engine }: Lifecycle, task: KeptTask, workingDir: string | null): Promise<Conversation> {
   const { title, public: open, tags, parent_conversation_id } = task.request as StartRequest
+  const start = Object.fromEntries(Object.entries(task.request).filter(([name]) => !isOwnField(name)))
   const parentId = parent_conversation_id ?? null
   const parent = parentId === null ? null : await findConversation(engine.store, parentId)
   const id = task.planned_id
@@ -68,7 +69,13 @@ async function make({ engine }: Lifecycle, task: KeptTask, workingDir: string | 
       public: open ?? false,
       tags: tags ?? {},
       metadata: withApp(
-        { metadata: workingDir === null ? {} : { workspace: { working_dir: workingDir } } },
+        {
+          metadata: {
+            start,
+            start_ref: task.start_ref ?? null,
+            ...(workingDir !== null && { workspace: { working_dir: workingDir } }),
+          },
+        },
         appFor(task, parent),
       ),
       parentConversationId: parent?.id ?? null,

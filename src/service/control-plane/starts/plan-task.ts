@@ -6,7 +6,7 @@ import { type HttpProblem, invalid } from '../../http/problem.ts'
 import type { ControlPlaneContext } from '../conversations/describe.ts'
 import { appOf } from '../conversations/metadata.ts'
 import { newId } from '../sandboxes/sandboxes.ts'
-import type { StartRequest } from '../request-schema.ts'
+import { isOwnField, type StartRequest } from '../request-schema.ts'
 import { taken } from './create-conversation.ts'
 import type { KeptTask } from './start-task.ts'
 
@@ -36,6 +36,10 @@ export async function planTask(
   const isThere = inherited !== null && (await sandboxes.find(inherited)) !== null
   const known = given ?? (isThere ? inherited : null)
   const at = new Date().toISOString()
+  const fields = Object.entries(request as object as JsonObject)
+  const { start, start_ref } = await lifecycle.starts.keep(
+    Object.fromEntries(fields.filter(([name]) => !isOwnField(name))),
+  )
   return {
     id: newId(),
     created_by_user_id: null,
@@ -44,7 +48,8 @@ export async function planTask(
     app_conversation_id: null,
     sandbox_id: known ?? (sandboxes.possible ? newId() : null),
     agent_server_url: origin,
-    request: request as object as JsonObject,
+    request: { ...Object.fromEntries(fields.filter(([name]) => isOwnField(name))), ...start },
+    start_ref,
     created_at: at,
     updated_at: at,
     planned_id: wanted === null ? newId() : plainId(wanted),

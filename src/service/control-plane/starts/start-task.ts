@@ -39,6 +39,8 @@ export interface KeptTask extends StartTask {
   readonly planned_id: string
   /** Whether its sandbox is its own, to be started, and not one that was there. */
   readonly makes_sandbox: boolean
+  /** Where the secrets of the request are kept; of a task of an earlier version there are none. */
+  readonly start_ref?: string | null
 }
 
 /** Whether it is over. */
@@ -46,4 +48,9 @@ export const isOver = ({ status }: Pick<StartTask, 'status'>): boolean =>
   status === 'READY' || status === 'ERROR'
 
 /** What clients read of it. */
-export const shown = ({ planned_id: _planned, makes_sandbox: _makes, ...task }: KeptTask): StartTask => task
+export const shown = ({
+  planned_id: _planned,
+  makes_sandbox: _makes,
+  start_ref: _ref,
+  ...task
+}: KeptTask): StartTask => task

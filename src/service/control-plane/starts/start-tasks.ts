@@ -224,6 +224,7 @@ export class StartTasks {
       const [version = null] = await this.#records.make(changes)
       return { id: task.id, record: task, version: version ?? 0 }
     } catch (error) {
+      await this.#telling.lifecycle.starts.forget({ metadata: { start_ref: task.start_ref ?? null } })
       // Two who ask for one id at the same time both find it free.
       if (hasCode(error, 'version_conflict')) throw taken(task.planned_id)
       throw error

@@ -1,0 +1,126 @@
+/**
+ * What a client starts a conversation with beyond what the service itself goes by: its agent, its secrets, its plugins.
+ * All of it is kept for the service's own agent, and shown without secrets.
+ */
+
+import { LRUCache } from 'lru-cache'
+import { isObject } from '../../event/json.ts'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { serialQueue } from '../async/serial.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { type Records, recordsOf } from '../records/records.ts'
+import { hasSecret, MASK, masked, withoutSecrets } from '../settings/secrets.ts'
+import type { Kept, SecretBox } from '../settings/secret-box.ts'
+
+/** Characters that one start may hold, written as JSON. */
+const MOST = 2 ** 19
+/** Characters of those that are held in memory only. */
+const MOST_HELD = 2 ** 26
+
+/** What stands in the metadata of a conversation. */
+export interface StartMetadata {
+  /** Secrets masked. */
+  readonly start: JsonObject
+  /** Where all of it is kept; null where nothing of it is a secret. */
+  readonly start_ref: string | null
+}
+
+/**
+ * The starts of a service. Without a secret to seal with, none of their secrets is stored: they are held for as long as
+ * the process lives.
+ */
+export class Starts {
+  readonly #store: Store
+  readonly #box: SecretBox
+  readonly #records: Records<Kept>
+  readonly #held = new LRUCache<string, JsonObject>({ maxSize: MOST_HELD })
+  readonly #inTurn = serialQueue()
+
+  constructor(store: Store, box: SecretBox) {
+    this.#store = store
+    this.#box = box
+    this.#records = recordsOf<Kept>(store, 'conversation-starts')
+  }
+
+  /** Resolves when those of an earlier version of the library are here. */
+  ready(): Promise<void> {
+    return this.#records.ready()
+  }
+
+  /**
+   * Keeps what was given; a mask that a client was shown stands for nothing. @throws HttpProblem 413 for more than may
+   * be kept.
+   */
+  async keep(given: JsonObject): Promise<StartMetadata> {
+    const start = withoutMasks(given)
+    if (!hasSecret(start)) return { start: checked(start), start_ref: null }
+    const ref = crypto.randomUUID()
+    await this.#put(ref, checked(start))
+    return { start: masked(start) as JsonObject, start_ref: ref }
+  }
+
+  /**
+   * All of it, for the agent. Without its secrets where they were held by a process that is gone. @throws HttpProblem
+   * 409 for what was sealed with another secret.
+   */
+  async of({ metadata }: Pick<ConversationRecord, 'metadata'>): Promise<JsonObject> {
+    const { start, start_ref: ref } = startOf(metadata)
+    if (ref === null) return start
+    const held = this.#held.get(ref)
+    if (held !== undefined) return held
+    const kept = (await this.#records.find(ref))?.record ?? null
+    return kept === null ? withoutSecrets(start) : this.#box.open(ref, kept)
+  }
+
+  /** The same for another conversation, which goes on by itself. */
+  async copy(record: Pick<ConversationRecord, 'metadata'>): Promise<StartMetadata> {
+    return this.keep(await this.of(record))
+  }
+
+  /** Changes that of a conversation, one change after the other. @throws HttpProblem 413. */
+  async change(id: string, change: (before: JsonObject) => JsonObject): Promise<StartMetadata> {
+    return this.#inTurn(async () => {
+      const record = await this.#store.getConversation(id)
+      if (record === null) throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} is not known.`)
+      const after = await this.keep(change(await this.of(record)))
+      await this.#store.updateConversation(id, { metadata: { ...record.metadata, ...after } })
+      await this.forget(record)
+      return after
+    })
+  }
+
+  /** Takes out what was kept for a conversation. */
+  async forget({ metadata }: Pick<ConversationRecord, 'metadata'>): Promise<void> {
+    const { start_ref: ref } = startOf(metadata)
+    if (ref === null) return
+    this.#held.delete(ref)
+    await this.#records.remove(ref)
+  }
+
+  async #put(ref: string, start: JsonObject): Promise<void> {
+    if (!this.#box.isOpen) await this.#records.update(ref, () => this.#box.seal(ref, start))
+    else this.#held.set(ref, start, { size: JSON.stringify(start).length })
+  }
+}
+
+/** What the metadata of a conversation has of it. */
+export function startOf(metadata: JsonObject): StartMetadata {
+  const { start, start_ref: ref } = metadata
+  return { start: isObject(start) ? start : {}, start_ref: typeof ref === 'string' ? ref : null }
+}
+
+function checked(start: JsonObject): JsonObject {
+  if (JSON.stringify(start).length <= MOST) return start
+  throw new HttpProblem(413, `What a conversation is started with may take ${MOST} characters.`)
+}
+
+/** Without the masks, at any depth. O(size). */
+function withoutMasks(value: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(value as Readonly<Record<string, JsonValue>>).flatMap(([name, inner]) =>
+      inner === MASK ? [] : [[name, isObject(inner) ? withoutMasks(inner) : inner]],
+    ),
+  )
+}
