@@ -103,7 +103,9 @@ export function serveRequest(words: readonly string[], options: Given): ServeReq
 function isOrigin(text: string): boolean {
   if (text === '*') return true
   const url = URL.canParse(text) ? new URL(text) : null
-  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text.toLowerCase().replace(/\/$/, '')
+  return (
+    url !== null && /^https?:$/.test(url.protocol) && url.origin === text.toLowerCase().replace(/\/$/, '')
+  )
 }
 
 function storedOf(command: DatabaseCommand, words: readonly string[], options: Given): Stored {

@@ -30,7 +30,9 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
   if (keys.length === 0 && !isLoopback(host))
     throw new UsageError(`--host ${host} lets other machines in: set ${KEYS}, or leave --host out`)
   if (keys.length === 0 && allowOrigins.includes('*'))
-    throw new UsageError(`--allow-origin * lets any page in that is opened here: set ${KEYS}, or name the origins`)
+    throw new UsageError(
+      `--allow-origin * lets any page in that is opened here: set ${KEYS}, or name the origins`,
+    )
   if (workspace !== null) await checkWorkspace(workspace)
   const read = await readConfig(request.config, io)
   if ('problems' in read) {

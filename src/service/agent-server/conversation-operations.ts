@@ -44,7 +44,7 @@ const tag: Parameter<Readonly<Record<string, string>>> = {
   },
 }
 
-/** Nothing of skills is in the answers, which some clients ask to be left out. */
+/** Some clients ask that skills be left out: there are none in what they are sent. */
 const include_skills = withDefault(boolean(), false)
 
 const ORDERS: Readonly<Record<string, ConversationOrder>> = {

@@ -4,7 +4,7 @@ import type { Conversation } from '../../conversation/conversation.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { NewConversation } from '../../store/contract/conversation-record.ts'
-import { masked } from '../settings/secrets.ts'
+import { withMasks } from '../conversations/starts.ts'
 import { newConversationId } from '../conversations/new-id.ts'
 import { findConversation, refuseReserved } from '../conversations/find.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
@@ -63,7 +63,7 @@ async function recordOf(
     parentConversationId: found?.id ?? null,
     metadata: {
       ...(await starts.keep(beyond(body))),
-      ...(workspace !== undefined && { workspace: masked(workspace as JsonObject) }),
+      ...(workspace !== undefined && { workspace: withMasks(workspace as JsonObject) }),
       ...(max_iterations !== undefined && { max_iterations }),
     },
   }

@@ -17,8 +17,8 @@ import { HttpProblem } from '../http/problem.ts'
 import type { Starts } from './starts.ts'
 
 /**
- * Gives the step that runs a conversation. `start` is what a client started it with beyond what the service goes by: its
- * agent or agent settings, secrets, plugins, and whatever else.
+ * Gives the step that runs a conversation. `start` is what a client started it with beyond what the service goes by:
+ * its agent or agent settings, secrets, plugins, and whatever else.
  */
 export type Agent = (conversation: Conversation, start: JsonObject) => Step | Promise<Step>
 

@@ -3,11 +3,11 @@
  * All of it is kept for the service's own agent, and shown without secrets.
  */
 
-import { LRUCache } from 'lru-cache'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { Latest } from '../async/latest.ts'
 import { serialQueue } from '../async/serial.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records/records.ts'
@@ -35,7 +35,7 @@ export class Starts {
   readonly #store: Store
   readonly #box: SecretBox
   readonly #records: Records<Kept>
-  readonly #held = new LRUCache<string, JsonObject>({ maxSize: MOST_HELD })
+  readonly #held = new Latest<JsonObject>(MOST_HELD)
   readonly #inTurn = serialQueue()
 
   constructor(store: Store, box: SecretBox) {
@@ -58,7 +58,7 @@ export class Starts {
     if (!hasSecret(start)) return { start: checked(start), start_ref: null }
     const ref = crypto.randomUUID()
     await this.#put(ref, checked(start))
-    return { start: masked(start) as JsonObject, start_ref: ref }
+    return { start: withMasks(start), start_ref: ref }
   }
 
   /**
@@ -101,7 +101,7 @@ export class Starts {
 
   async #put(ref: string, start: JsonObject): Promise<void> {
     if (!this.#box.isOpen) await this.#records.update(ref, () => this.#box.seal(ref, start))
-    else this.#held.set(ref, start, { size: JSON.stringify(start).length })
+    else this.#held.set(ref, start, JSON.stringify(start).length)
   }
 }
 
@@ -110,6 +110,9 @@ export function startOf(metadata: JsonObject): StartMetadata {
   const { start, start_ref: ref } = metadata
   return { start: isObject(start) ? start : {}, start_ref: typeof ref === 'string' ? ref : null }
 }
+
+/** As it is shown: its secrets masked. O(size). */
+export const withMasks = (value: JsonObject): JsonObject => masked(value) as JsonObject
 
 function checked(start: JsonObject): JsonObject {
   if (JSON.stringify(start).length <= MOST) return start

@@ -1,6 +1,5 @@
 /** What the models of a conversation have cost, as agent servers say it; what was counted once is not read again. */
 
-import { LRUCache } from 'lru-cache'
 import { COUNTING, type ModelUsage, usageCount, type UsageCount } from '../../context/usage.ts'
 import { hasCode } from '../../event/errors.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
@@ -8,6 +7,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import { loadedEvent } from '../../log/loaded-event.ts'
 import type { State } from '../../state/state.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import { Latest } from '../async/latest.ts'
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 
@@ -23,7 +23,7 @@ interface Counted {
 const MOST = 10_000
 
 /** One for each store, for as long as that is there. */
-const counts = new WeakMap<Store, LRUCache<string, Promise<Counted>>>()
+const counts = new WeakMap<Store, Latest<Promise<Counted>>>()
 
 /**
  * The totals of a conversation: `usage_to_metrics` by usage id, and one `metrics` of all. O(events since it was asked
@@ -34,13 +34,15 @@ export async function statsOf(
   { id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>,
   { log }: State,
 ): Promise<{ readonly stats: JsonObject; readonly metrics: JsonObject }> {
-  const known = counts.get(store) ?? new LRUCache<string, Promise<Counted>>({ max: MOST })
+  const known = counts.get(store) ?? new Latest<Promise<Counted>>(MOST)
   counts.set(store, known)
   // What a fork has copied need not count.
   const { counted_from: from } = metadata
   const start = typeof from === 'number' ? from : 0
   // One after the other: no event is counted twice.
-  const counting = (known.get(id) ?? Promise.resolve(null)).then((before) => countOn(store, id, log, before ?? startAt(start)))
+  const counting = (known.get(id) ?? Promise.resolve(null)).then((before) =>
+    countOn(store, id, log, before ?? startAt(start)),
+  )
   known.set(id, counting)
   const { count } = await counting.catch((error: unknown) => {
     known.delete(id)
@@ -59,12 +61,7 @@ export async function statsOf(
   }
 }
 
-async function countOn(
-  store: Store,
-  id: string,
-  log: State['log'],
-  before: Counted,
-): Promise<Counted> {
+async function countOn(store: Store, id: string, log: State['log'], before: Counted): Promise<Counted> {
   const idAt = (seq: number): string | null => log.entries.get(seq)?.id ?? null
   // A look at an earlier state changes nothing; a log that was replaced is counted anew.
   if (before.next > log.entries.length) return before
@@ -96,7 +93,10 @@ async function countFrom(
     if (!hasCode(error, 'evicted')) throw error
   }
   while (next < log.entries.length) {
-    const page = await store.read(id, { from: next, limit: Math.min(MAX_PAGE_SIZE, log.entries.length - next) })
+    const page = await store.read(id, {
+      from: next,
+      limit: Math.min(MAX_PAGE_SIZE, log.entries.length - next),
+    })
     if (page.length === 0) break
     for (const { fact } of page) if (!isQuarantined(fact)) count.add(fact)
     next += page.length

@@ -1,26 +1,28 @@
 /**
- * Which pages of other origins may use the service from a browser (the CORS protocol of the fetch standard). Cookies are
- * never asked for: such pages send their key in a header.
+ * Which pages of other origins may use the service from a browser (the CORS protocol of the fetch standard). Cookies
+ * are never asked for: such pages send their key in a header.
  */
 
 /** Whether pages of an origin may. */
 export type AllowOrigin = (origin: string) => boolean
 
 /** Origins of this machine: what runs on it may be asked by what is shown on it. */
-const LOCAL = /^https?:\/\/(?:localhost|(?:[\w-]+\.)*[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
+const LOCAL =
+  /^https?:\/\/(?:localhost|(?:[\w-]+\.)*[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 
 /**
  * Those of this machine, and those that are named.
  * @param origins as in `https://app.example.com`; `*` for all
  * @example
  * const allows = allowOrigins(['https://app.example.com'])
- * [allows('http://localhost:5173'), allows('https://app.example.com'), allows('https://example.com')] // [true, true, false]
+ * allows('http://localhost:5173') // true
+ * allows('https://app.example.com') // true
+ * allows('https://example.com') // false
  */
 export function allowOrigins(origins: readonly string[]): AllowOrigin {
   const named = new Set(origins.map((origin) => origin.toLowerCase().replace(/\/$/, '')))
   return (origin) => LOCAL.test(origin) || named.has('*') || named.has(origin.toLowerCase())
 }
-
 
 /** Most characters of the names of headers that a preflight asks for. */
 const MOST = 2_000

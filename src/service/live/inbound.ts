@@ -26,8 +26,8 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
 }
 
 /**
- * Says `{ role, content }` in a conversation, and has it run where there is an agent and `run` is not false. A frame that carries a key again
- * is passed over.
+ * Says `{ role, content }` in a conversation, and has it run where there is an agent and `run` is not false. A frame
+ * that carries a key again is passed over.
  * @throws ColloquyError as `sendMessage` does; HttpProblem 429.
  */
 export async function say(

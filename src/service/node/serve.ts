@@ -56,7 +56,9 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     throw new Error(`without keys the service listens on this machine only, not on ${host}`)
   }
   if (keyless && (rest.allowOrigins ?? []).includes('*')) {
-    throw new Error('without keys not all origins may be allowed: any page that is opened here could use the service')
+    throw new Error(
+      'without keys not all origins may be allowed: any page that is opened here could use the service',
+    )
   }
   const store = rules === undefined ? given : redactingStore(given, rules)
   const engine = createEngine({ store, ...(cacheBytes !== undefined && { cacheBytes }) })
