@@ -34,6 +34,7 @@ const HOSTILE: readonly Situation[] = [
   'asked_on_another_branch',
   'asked_at_later',
   'asked_at_nothing',
+  'asked_at_parent',
   'batch_cut',
   'loop_cut',
   'paused_cut',

@@ -107,7 +107,8 @@ export function situationsOf(story: Story): Situation[] {
     const after = askedAfter(event)
     if (after === undefined) return []
     const isLast = isReply(event) || isFinishCall(event)
-    return [{ seq, after: events.find(({ event: { id } }) => id === after)?.seq ?? -1, isLast }]
+    const named = events.find(({ event: { id } }) => id === after)?.seq ?? -1
+    return [{ seq, after: after === true ? seq - 1 : named, isLast }]
   })
   const spoken = events.flatMap(({ seq, event }) =>
     event.kind === 'MessageEvent' && event.source === 'user' ? [seq] : [],

@@ -4,7 +4,7 @@ import { isObject } from '../event/json.ts'
 import { replyOf } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
-import { amount, finite, tokensOfReply } from '../messages/reply-usage.ts'
+import { amount, finite, type ReplyTokens, tokensIn } from '../messages/reply-usage.ts'
 import type { State } from '../state/state.ts'
 import { loadedEvent } from '../log/loaded-event.ts'
 
@@ -41,8 +41,9 @@ export interface Usage extends TokenCounts {
 /**
  * The totals that some events give, in log order, from two sources. `ConversationStateUpdateEvent`s with key `stats`:
  * of each usage id the latest update that names it counts, since updates are running totals. And the records of replies
- * (`reply.usage`), each reply once; those that an update comes after are in its totals already. A number that is none,
- * or below 0, counts as 0, and what has another shape is passed over. O(events + size of the updates).
+ * (`reply.tokens`, `reply.usage`), each reply once; those that an update comes after are in its totals already. A
+ * number that is none, or below 0, counts as 0, and what has another shape is passed over. O(events + size of the
+ * updates).
  *
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5,
@@ -79,13 +80,14 @@ export function usageCount(): UsageCount {
         if (metrics.some(([, value]) => isObject(value))) replies.clear()
       }
       if (!isOfReply(event)) return
-      const { model, usage } = replyOf(event) ?? {}
+      const record = replyOf(event)
+      const tokens = record === null ? null : tokensIn(record)
       // A message is a whole reply; calls of one may each have its record, which then means one reply.
       const response = event.kind === 'ActionEvent' ? event.llm_response_id : ''
       if (response !== counted) counted = null
-      if (!isObject(usage) || counted !== null) return
+      if (tokens === null || counted !== null) return
       counted = response || null
-      const reply = usageOfReply(usage, model)
+      const reply = usageOfReply(tokens, record?.model)
       const { model_name } = reply
       const sum = replies.get(model_name)
       replies.set(model_name, sum === undefined ? reply : { model_name, ...totalOf([sum, reply]) })
@@ -115,8 +117,8 @@ function* eventsIn(entries: State['log']['entries']): IterableIterator<Event> {
   }
 }
 
-function usageOfReply(usage: JsonObject, model: unknown): ModelUsage {
-  const { input, output, cache_read, cache_write, reasoning } = tokensOfReply(usage)
+function usageOfReply(tokens: ReplyTokens, model: unknown): ModelUsage {
+  const { input, output, cache_read, cache_write, reasoning } = tokens
   return {
     model_name: typeof model === 'string' ? model : null,
     cost: 0,

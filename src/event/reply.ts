@@ -25,8 +25,11 @@ export const isEarlyEnd = (value: unknown): value is EarlyEnd => EARLY_ENDS.has(
  * none. `after` stands on each event of a reply, the rest on its first one only.
  */
 export interface ReplyRecord {
-  /** The id of the event that was under HEAD when the model was asked; null for an empty log. */
-  readonly after?: string | null
+  /**
+   * The id of the event that was under HEAD when the model was asked; null for an empty log, and true where it is the
+   * event that this one hangs on.
+   */
+  readonly after?: string | true | null
   /** The grammar in which the model was asked and has replied. */
   readonly grammar?: Grammar
   /** The model's name, as the provider gave it. */
@@ -41,7 +44,12 @@ export interface ReplyRecord {
   readonly stop_reason?: string
   /** What ended the reply, where that was not its own end: then it is no final reply. */
   readonly outcome?: EarlyEnd
-  /** The tokens of this one reply in short, as `tokensOfReply` reads them, and what the provider says beyond them. */
+  /**
+   * The tokens of this one reply: input, output, read from a cache, written to one, of reasoning; those at the end that
+   * are 0 are left out.
+   */
+  readonly tokens?: readonly number[]
+  /** What the provider says of its usage beyond `tokens`; where there are none, all of it, in the provider's words. */
   readonly usage?: JsonObject
   /** The reply's parts in the order in which they came, where the standard fields cannot say it. */
   readonly parts?: readonly JsonValue[]
@@ -72,31 +80,54 @@ export function replyOf(event: Event): ReplyRecord | null {
 }
 
 /**
- * The event of a reply with what it was asked at in its record, where it does not say that itself; any other event as
- * it is. O(fields).
+ * The events of one append with what their replies were asked at in their records (D20), each unless it says that
+ * itself. `head` is the id of the event that they will stand behind. Where a reply was asked at that one, its first
+ * event says so in a word, and its next calls say nothing of it. O(events).
  * @example
  * const llm_message = { role: 'assistant', content: [{ type: 'text', text: 'hi' }] }
- * const reply = stampAfter({ kind: 'MessageEvent', source: 'agent', llm_message }, 'm1')
- * replyOf(reply).after // 'm1'
+ * const reply = { kind: 'MessageEvent', source: 'agent', llm_message }
+ * replyOf(stampAfter([reply], 'm1', 'm1')[0]).after // true
+ * replyOf(stampAfter([reply], 'm1', 'm2')[0]).after // 'm1'
  */
-export function stampAfter(event: Event, after: string | null): Event {
-  const reply = replyOf(event)
-  if (reply?.after !== undefined) return event
-  const record = Object.freeze({ ...reply, after })
+export function stampAfter(
+  events: readonly Event[],
+  after: string | null,
+  head: string | null,
+): readonly Event[] {
+  /** The reply whose first event has said that it was asked at what it hangs on, as long as its calls go on. */
+  let told: string | null = null
+  return events.map((event, at) => {
+    const said = replyOf(event)?.after
+    const asked = said === undefined ? after : said
+    const isNext = event.kind === 'ActionEvent' && event.llm_response_id === told
+    if (asked !== null && asked === after && isNext) return withAfter(event, undefined)
+    const isAtHead = at === 0 && asked === head && head !== null && (event.parent_id ?? null) === null
+    told = isAtHead && event.kind === 'ActionEvent' ? event.llm_response_id : null
+    return withAfter(event, isAtHead ? true : asked)
+  })
+}
+
+/** The event of a reply with that in its record, or without it; any other event as it is. */
+function withAfter(event: Event, after: ReplyRecord['after']): Event {
+  const { after: _, ...said } = replyOf(event) ?? {}
+  const record = Object.freeze(after === undefined ? said : { ...said, after })
   // Frozen, as what was decoded is, so that no store need copy it.
-  const holding = <T extends object>(holder: T): T => Object.freeze({ ...holder, reply: record })
+  const holding = <T extends object>(holder: T & { readonly reply?: unknown }) => {
+    const { reply: _reply, ...rest } = holder
+    return Object.freeze(Object.keys(record).length === 0 ? rest : { ...rest, reply: record }) as T
+  }
   if (event.kind === 'ActionEvent') return Object.freeze({ ...event, tool_call: holding(event.tool_call) })
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return event
   return Object.freeze({ ...event, llm_message: holding(event.llm_message) })
 }
 
 /**
- * The id of the event that was under HEAD when the model was asked for this reply, null when none was; undefined for an
- * event that does not say it. O(1).
+ * The id of the event that was under HEAD when the model was asked for this reply, null when none was, true when it is
+ * the one that this event hangs on; undefined for an event that does not say it. O(1).
  */
-export function askedAfter(event: Event): string | null | undefined {
+export function askedAfter(event: Event): string | true | null | undefined {
   const after: unknown = replyOf(event)?.after
-  return typeof after === 'string' || after === null ? after : undefined
+  return typeof after === 'string' || after === true || after === null ? after : undefined
 }
 
 /** What has ended the reply of an event early, as its record says; null where it does not say so. O(1). */

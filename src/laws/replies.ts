@@ -1,6 +1,6 @@
 /** Which events of a log begin a reply of the model, and what the model was asked at. */
 
-import { replyOf } from '../event/reply.ts'
+import { askedAfter, replyOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import type { Entry } from '../log/entry.ts'
@@ -38,11 +38,11 @@ export function replyStarts(): (step: LogStep) => ReplyStart | null {
     const last = known.get(responseId)
     known.set(responseId, entry)
     if (last !== undefined && isOnPathIn(last, entry.parent)) return null
-    const after: unknown = replyOf(entry.event)?.after
+    const after = askedAfter(entry.event)
     const named = typeof after === 'string' ? findEventIn(before.log, after) : undefined
     if (named !== undefined) return { responseId, asked: named, isRecorded: true }
     if (after === null) return { responseId, asked: null, isRecorded: true }
-    return { responseId, asked: entry.parent as Checkpoint | null, isRecorded: false }
+    return { responseId, asked: entry.parent as Checkpoint | null, isRecorded: after === true }
   }
 }
 

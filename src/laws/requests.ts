@@ -121,7 +121,7 @@ function checkRecord({ before, entry }: LogStep, report: Report): void {
     )
   }
   const after: unknown = reply?.after
-  if (after === undefined || after === null) return
+  if (after === undefined || after === null || after === true) return
   const named = typeof after === 'string' ? findEventIn(before.log, after) : undefined
   if (named?.canBeHead === true) return
   const what = typeof after === 'string' ? quote(after) : 'a value that is no id'

@@ -110,9 +110,10 @@ function behindStop(
     return
   }
   const after = askedAfter(entry.event)
-  const asked = typeof after === 'string' ? findEventIn(log, after) : undefined
+  const asked =
+    after === true ? entry.parent : typeof after === 'string' ? findEventIn(log, after) : undefined
   // One that says so, and the first that does not, was under way when the pause came.
-  if (isNew === null || after === null || (asked !== undefined && asked.seq < seq)) return
+  if (isNew === null || after === null || (asked && asked.seq < seq)) return
   replies.add(isNew)
   if (replies.size < 2) return
   const should = 'a correct server asks no model before the run is resumed'

@@ -1,7 +1,7 @@
 /** Reads what a provider sent without trusting its shape: replies come from many servers, and a reader never throws. */
 
 import type { JsonObject } from '../event/shapes.ts'
-import { shortUsage } from './reply-usage.ts'
+import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
 /** An object of which nothing is known. */
 export type Found = Readonly<Record<string, unknown>>
@@ -29,8 +29,8 @@ export function moreOf(value: Found, ...known: readonly string[]): JsonObject | 
 const saysMore = (field: unknown): boolean =>
   field !== null && field !== undefined && !(Array.isArray(field) && field.length === 0)
 
-/** The tokens that a provider counted, in short; null where it counted none. O(size). */
-export const usageOf = (value: unknown): JsonObject | null => shortUsage(objectOf(value) as JsonObject)
+/** What a provider counted, as a record has it. O(size). */
+export const usageOf = (value: unknown): RecordedUsage => shortUsage(objectOf(value) as JsonObject)
 
 /**
  * A value as JSON text; as it is where it is a text already. Empty where it is nested too deep for any writer. O(size).

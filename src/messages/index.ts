@@ -53,7 +53,7 @@ export {
 } from './timeline.ts'
 export type { ReplyCollector } from './collector.ts'
 export type { ReadOptions, Reply, ReplyOutcome, ReplyTool } from './reply-events.ts'
-export { type ReplyTokens, tokensOfReply } from './reply-usage.ts'
+export { type RecordedUsage, type ReplyTokens, tokensIn, tokensOfReply } from './reply-usage.ts'
 export { collectOpenAIChat } from './openai-chat/collect.ts'
 export { type ChatReply, fromOpenAIChat } from './openai-chat/read.ts'
 export type { ChatMessage } from './openai-chat/types.ts'

@@ -24,6 +24,7 @@ import { orderParts, type OrderedPart, type OrderedParts, storeParts } from './r
 import { sentMore } from './kinds.ts'
 import { partsOf } from './parts-in-order.ts'
 import type { FieldRef, PartRef } from './reply-parts.ts'
+import type { RecordedUsage } from './reply-usage.ts'
 import type { Limits } from './turns.ts'
 
 /** What a reader is told beside the reply; all of it is optional, and what no reply can tell. */
@@ -105,7 +106,7 @@ export interface FoundReply {
   readonly id: string
   readonly model: string
   readonly stopReason: string
-  readonly usage: JsonObject | null
+  readonly usage: RecordedUsage
   /** Reasoning in plain text, that no provider takes back. */
   readonly reasoning: string
   /** What is said of the reply and not in it. */
@@ -253,9 +254,15 @@ function recordOf(
     limits,
   )
   const own = ownOf({ ...message, reply: { grammar, ...(parts === null ? {} : { parts }) } }, order, limits)
+  // What every grammar reads alike says nothing of the one that it came in.
+  const isOfGrammar =
+    own !== null ||
+    parts !== null ||
+    !(stopReason === '' || ORDINARY_STOPS.has(stopReason)) ||
+    message.thinking_blocks.length > 0
   return {
     ...(state === undefined ? {} : { after: state.log.head?.id ?? null }),
-    grammar,
+    ...(isOfGrammar ? { grammar } : {}),
     ...(model === '' ? {} : { model }),
     // Where nothing is signed, nothing has to be proved.
     ...(seen === null || own === null ? {} : { prefix: seen.prefix }),
@@ -264,7 +271,7 @@ function recordOf(
     ...(stopReason === '' || ORDINARY_STOPS.has(stopReason) ? {} : { stop_reason: stopReason }),
     ...(isEarlyEnd(ending?.type) ? { outcome: ending.type } : {}),
     ...(waits === 0 ? {} : { waits }),
-    ...(usage === null ? {} : { usage }),
+    ...usage,
     ...(parts === null ? {} : { parts }),
     ...(metadata === null ? {} : { metadata }),
   }

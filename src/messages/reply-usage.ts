@@ -4,6 +4,7 @@
  */
 
 import { isObject } from '../event/json.ts'
+import type { ReplyRecord } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
 /** Tokens of one reply, by what they were for. */
@@ -55,7 +56,7 @@ const BESIDE_OUTPUT = ['thoughtsTokenCount']
 const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
 
 /**
- * The counts of one reply's usage (`reply.usage`), be it in the words of its provider or as a reader records it. A
+ * The counts of one reply's usage in the words of its provider. A
  * number that is none, or below 0, counts as 0. O(fields).
  *
  * @example
@@ -108,14 +109,40 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
   '',
 ])
 
+/** What a record says of the tokens of its reply. */
+export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
+
+/** The order in which a record counts. */
+const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const
+
 /**
- * A provider's usage in short: the counts above 0, and what it says beyond them (audio, searches, a dearer tier) in its
- * own words. Null where it says nothing. `tokensOfReply` gives the same of both. O(size).
+ * A provider's usage as a record has it: the counts, and what it says beyond them (audio, searches, a dearer tier) in
+ * its own words. `tokensIn` gives the same of it as `tokensOfReply` of what the provider said. O(size).
  */
-export function shortUsage(usage: JsonObject): JsonObject | null {
-  const counts = Object.entries(tokensOfReply(usage)).filter(([, count]) => count > 0)
-  const short = { ...beyond(usage, ''), ...Object.fromEntries(counts) }
-  return Object.keys(short).length === 0 ? null : short
+export function shortUsage(usage: JsonObject): RecordedUsage {
+  const counts = tokensOfReply(usage)
+  const tokens = COUNTS.map((count) => counts[count])
+  const last = tokens.findLastIndex((count) => count > 0)
+  const more = beyond(usage, '')
+  return {
+    ...(last < 0 ? {} : { tokens: tokens.slice(0, last + 1) }),
+    ...(Object.keys(more).length === 0 ? {} : { usage: more }),
+  }
+}
+
+/**
+ * The counts of one reply by its record, null where that says none. A number that is none, or below 0, counts as 0.
+ * O(fields).
+ *
+ * @example
+ * tokensIn({ tokens: [100, 5, 97] })?.cache_read // 97
+ */
+export function tokensIn({ tokens, usage }: RecordedUsage): ReplyTokens | null {
+  if (Array.isArray(tokens)) {
+    const [input, output, cache_read, cache_write, reasoning] = COUNTS.map((_, at) => amount(tokens[at]))
+    return { input, output, cache_read, cache_write, reasoning } as ReplyTokens
+  }
+  return isObject(usage) ? tokensOfReply(usage) : null
 }
 
 function beyond(value: JsonObject, path: string): JsonObject {

@@ -3,8 +3,7 @@
 import type { EventKind } from '../event/kinds.ts'
 import { isToolResult } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
-import { earlyEndOf, type EarlyEnd, replyOf } from '../event/reply.ts'
-import { isObject } from '../event/json.ts'
+import { askedAfter, earlyEndOf, type EarlyEnd, replyOf, type ReplyRecord } from '../event/reply.ts'
 import type { Content, JsonObject, Message, Source, TextContent } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { type Entry, type EventEntry, eventKindOf } from '../log/entry.ts'
@@ -17,7 +16,7 @@ import { branchOf, type State } from '../state/state.ts'
 import { summaryId } from '../view/condense.ts'
 import { unitEvents } from '../view/unit.ts'
 import { argumentObject } from './arguments.ts'
-import { type ReplyTokens, tokensOfReply } from './reply-usage.ts'
+import { type ReplyTokens, tokensIn } from './reply-usage.ts'
 import { resultMessage } from './tool-result.ts'
 
 /** Where an item stands. */
@@ -165,6 +164,7 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
     eventKindOf(entry) === 'Condensation' ? forget(entry, forgottenBy) : [],
   )
   const statuses = pendingStatuses(state)
+  const asked = askedAt(path, events)
   return path.flatMap((entry, at): TimelineItem[] => {
     const { id, seq, timestamp } = entry
     if (id === null) return []
@@ -174,13 +174,31 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
     if (event.kind === 'ActionEvent') {
       const result = results.get(seq)
       const status = result === undefined ? (statuses.get(id) ?? 'pending') : statusOf(result.event)
-      return [callItem(base, event, status, result)]
+      return [callItem(base, event, status, asked[at], result)]
     }
+    if (event.kind === 'MessageEvent') return [messageItem(base, event, asked[at])]
     return itemOf(base, event, forgot[at] ?? [])
   })
 }
 
 type Base = Omit<ItemBase, 'type'>
+type Asked = TimelineReply['after']
+
+/** What each event of a reply was asked at: calls that say nothing of it are of the reply whose call is before them. */
+function askedAt(path: readonly Entry[], events: readonly (Event | null)[]): Asked[] {
+  let reply: { readonly id: string; readonly after: Asked } | null = null
+  return events.map((event, at) => {
+    const said = event === null ? undefined : askedAfter(event)
+    const after = said === true ? (path[at]?.parent?.id ?? null) : said
+    if (event?.kind !== 'ActionEvent') {
+      reply = null
+      return after
+    }
+    if (after !== undefined || reply?.id !== event.llm_response_id)
+      reply = { id: event.llm_response_id, after }
+    return reply.after
+  })
+}
 type Result = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
 /** The results of calls, by the position of the call. */
@@ -233,7 +251,13 @@ function statusOf(result: ToolResultEvent): TimelineCallStatus {
   return result.kind === 'AgentErrorEvent' || result.observation.is_error === true ? 'failed' : 'completed'
 }
 
-function callItem(base: Base, event: ActionEvent, status: TimelineCallStatus, result?: Result): CallItem {
+function callItem(
+  base: Base,
+  event: ActionEvent,
+  status: TimelineCallStatus,
+  asked: Asked,
+  result?: Result,
+): CallItem {
   return {
     ...base,
     type: 'call',
@@ -242,7 +266,7 @@ function callItem(base: Base, event: ActionEvent, status: TimelineCallStatus, re
     arguments: argumentObject(event.tool_call.arguments),
     content: event.thought,
     reasoning: reasoningOf(event),
-    reply: replyItem(event, event.llm_response_id),
+    reply: replyItem(event, event.llm_response_id, asked),
     status,
     result:
       result === undefined
@@ -255,14 +279,16 @@ function callItem(base: Base, event: ActionEvent, status: TimelineCallStatus, re
   }
 }
 
-function itemOf(base: Base, event: Event, forgot: readonly string[]): TimelineItem[] {
+function itemOf(
+  base: Base,
+  event: Exclude<Event, ActionEvent | MessageEvent>,
+  forgot: readonly string[],
+): TimelineItem[] {
   switch (event.kind) {
     case 'SystemPromptEvent': {
       const more = event.dynamic_context ? [event.dynamic_context] : []
       return [{ ...base, type: 'system', content: [event.system_prompt, ...more] }]
     }
-    case 'MessageEvent':
-      return [messageItem(base, event)]
     case 'Condensation':
       return [{ ...base, type: 'condensation', summary: event.summary ?? '', forgot }]
     case 'CondensationSummaryEvent':
@@ -281,7 +307,7 @@ function stopItem(base: Base, kind: string | null): StopItem[] {
   return kind === 'InterruptEvent' ? [{ ...base, type: 'interrupt' }] : []
 }
 
-const messageItem = (base: Base, event: MessageEvent): MessageItem => ({
+const messageItem = (base: Base, event: MessageEvent, asked: Asked): MessageItem => ({
   ...base,
   type: 'message',
   role: event.llm_message.role,
@@ -289,19 +315,19 @@ const messageItem = (base: Base, event: MessageEvent): MessageItem => ({
   sender: event.sender ?? null,
   content: event.llm_message.content ?? [],
   reasoning: reasoningOf(event.llm_message),
-  reply: event.source === 'agent' ? replyItem(event, event.llm_response_id ?? '') : null,
+  reply: event.source === 'agent' ? replyItem(event, event.llm_response_id ?? '', asked) : null,
 })
 
-function replyItem(event: ActionEvent | MessageEvent, response: string): TimelineReply {
-  const record: JsonObject = { ...replyOf(event) } as JsonObject
-  const { after, model, interrupted, usage } = record
+function replyItem(event: ActionEvent | MessageEvent, response: string, after: Asked): TimelineReply {
+  const record: ReplyRecord = { ...replyOf(event) }
+  const { model, interrupted } = record
   return {
     id: response === '' ? null : response,
-    after: typeof after === 'string' || after === null ? after : undefined,
+    after,
     model: typeof model === 'string' ? model : null,
     interrupted: interrupted === true,
     outcome: earlyEndOf(event),
-    tokens: usage !== undefined && isObject(usage) ? tokensOfReply(usage) : null,
+    tokens: tokensIn(record),
   }
 }
 

@@ -48,6 +48,7 @@ export const asked = (place = back()): fc.Arbitrary<Asked> =>
     [12, place],
     [1, summaryBack()],
     [2, always('later')],
+    [2, always(true)],
     [1, text('unknown', 'e1')],
     [1, always(null)],
     [1, always(7)],

@@ -11,8 +11,11 @@ export type Ref =
   | { readonly to: 'back' | 'call' | 'open'; readonly n: number; readonly summary?: boolean }
   | { readonly to: 'text'; readonly text: string }
 
-/** What a reply says of the event it was asked at: one that it points at, a later one, none, or what cannot be read. */
-export type Asked = Ref | 'later' | null | 7
+/**
+ * What a reply says of the event it was asked at: one that it points at, what it hangs on, a later one, none, or what
+ * cannot be read.
+ */
+export type Asked = Ref | 'later' | true | null | 7
 
 /**
  * Which id, parent and time a fact comes with. Nearly always the first of each: one oddity at a time shows where it

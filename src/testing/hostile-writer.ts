@@ -51,9 +51,9 @@ function idOf(written: Written, ref: Ref): string {
   return ref.summary === true ? `${id}-summary` : id
 }
 
-function askedAt(written: Written, asked: Asked): string | null | 7 {
+function askedAt(written: Written, asked: Asked): string | true | null | 7 {
   if (asked === 'later') return `e${written.facts.length + 1}`
-  return asked === null || asked === 7 ? asked : idOf(written, asked)
+  return asked === null || asked === true || asked === 7 ? asked : idOf(written, asked)
 }
 
 const recordOf = (

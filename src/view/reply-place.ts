@@ -13,16 +13,16 @@ import type { View } from './view.ts'
 export const MOST_PASSED = 1_024
 
 /**
- * The index in the view's units at which the unit of an event stands: the end, or for a reply with `reply.after` the
- * first of the messages at the end whose events stand later in the log than the event it names. Null when more than
- * 1,024 units stand there; then it stands at the end as well. O(units passed + log n).
+ * The index in the view's units at which the unit of an event stands: the end, or for a reply whose `reply.after` is an
+ * id or null the first of the messages at the end whose events stand later in the log than the event it names. Null
+ * when more than 1,024 units stand there; then it stands at the end as well. O(units passed + log n).
  */
 export function replyPlace({ units }: View, { event }: Entry, log: Log): number | null {
   const end = units.length
   const after = event === null ? undefined : askedAfter(event)
   const last = units.last()
   // Mostly a reply is asked for by what stands last, and nothing need be looked for.
-  if (after === undefined || last === undefined || !isPassable(last)) return end
+  if (after === undefined || after === true || last === undefined || !isPassable(last)) return end
   const asked = positionOf(log, after)
   if (asked === null) return end
   let place = end

@@ -43,7 +43,7 @@ describe('what a reply was asked at', () => {
     expect(result).toMatchObject({ status: 'finished', iterations })
   })
 
-  it('is written into each of its events, unless the step says it itself', async () => {
+  it('is written into its events, in a word where they hang on it, unless the step says it itself', async () => {
     const { conversation } = await begun('first')
     const { step, asked } = script([
       async function* ({ after }) {
@@ -67,9 +67,10 @@ describe('what a reply was asked at', () => {
         )?.event as Event,
       ),
     )
-    expect(a?.after).toBe(entries[0]?.id)
-    expect([b, c]).toEqual([a, { after: 'b', model: 'm' }])
-    expect(last?.after).toBe(asked[2]?.after)
+    expect(a?.after).toBe(true)
+    expect(b?.after).toBe(entries[0]?.id)
+    expect(c).toEqual({ after: 'b', model: 'm' })
+    expect([last?.after, entries.at(-2)?.id]).toEqual([true, asked[2]?.after])
   })
 
   it('lets a message that came meanwhile stand behind the reply, so that what was sent stays as it was', async () => {

@@ -71,7 +71,7 @@ describe('fromAnthropic', () => {
             prefix,
             tools,
             own: expect.any(String),
-            usage: { input: 3, output: 5 },
+            tokens: [3, 5],
           },
         },
         llm_response_id: 'msg_1',

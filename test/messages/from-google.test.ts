@@ -66,7 +66,7 @@ describe('the record of a reply', () => {
         reply: {
           grammar: 'google',
           model: 'gemini',
-          usage: { input: 3, output: 2 },
+          tokens: [3, 2],
           parts: [{ text: 0, more: { thoughtSignature: 'c2ln' } }],
           metadata: { groundingMetadata: { webSearchQueries: ['oak'] } },
         },

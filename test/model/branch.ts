@@ -156,9 +156,11 @@ function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, no
   const here = item.at ?? 0
   const after = afterOf(item.event)
   if (after === undefined) return []
-  const place = after === null ? null : named(nodes.slice(0, here), after)
+  const parent = nodes[here]?.parent ?? null
+  if (after === true) note('asked_at_parent')
+  const place = after === null ? null : after === true ? parent : named(nodes.slice(0, here), after)
   const isUpdate = place !== null && nodes[place]?.kind === 'ConversationStateUpdateEvent'
-  if (after !== null && (place === null || isUpdate)) {
+  if (after !== null && after !== true && (place === null || isUpdate)) {
     note(nodes.some((node) => node.id === after && node.at > here) ? 'asked_at_later' : 'asked_at_nothing')
     return []
   }
@@ -185,7 +187,7 @@ function passedBy(units: readonly Unit[], nodes: readonly Node[], item: Item, no
 }
 
 /** What a reply says of when it was asked for; undefined for nothing that can be read. */
-function afterOf(event: Event): string | null | undefined {
+function afterOf(event: Event): string | true | null | undefined {
   const said =
     event.kind === 'ActionEvent'
       ? (event.tool_call as { reply?: unknown }).reply
@@ -194,7 +196,7 @@ function afterOf(event: Event): string | null | undefined {
         : null
   if (typeof said !== 'object' || said === null || Array.isArray(said)) return undefined
   const { after } = said as { after?: unknown }
-  return typeof after === 'string' || after === null ? after : undefined
+  return typeof after === 'string' || after === true || after === null ? after : undefined
 }
 
 function bringsThought(event: ActionEvent): boolean {

@@ -50,6 +50,7 @@ export type Situation =
   | 'asked_on_another_branch'
   | 'asked_at_later'
   | 'asked_at_nothing'
+  | 'asked_at_parent'
   // condensation
   | 'batch_cut'
   | 'loop_cut'

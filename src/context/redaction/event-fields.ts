@@ -61,6 +61,7 @@ const REPLY: Shape = {
   own: 'keep',
   model: 'open',
   stop_reason: 'open',
+  tokens: 'keep',
   usage: 'open',
   parts: 'open',
   metadata: 'open',

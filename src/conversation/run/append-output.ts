@@ -52,9 +52,12 @@ async function takePart(run: RunContext, yielded: readonly Event[], after: strin
     run.publish(event)
     return false
   })
-  const events = checkEvents(kept).map((event) => stampAfter(event, after))
+  const events = checkEvents(kept)
   if (events.length === 0) return { events: [], after }
-  const added = await add(run, (state) => withConsequences(run, state, attachLateResults(state, events)))
+  const added = await add(run, (state) => {
+    const stamped = stampAfter(events, after, state.log.head?.id ?? null)
+    return withConsequences(run, state, attachLateResults(state, stamped))
+  })
   const appended = added.flatMap(({ id, fact }) => {
     if (!('kind' in fact)) return []
     if (fact.kind === 'ActionEvent' && id !== null) run.newCallIds.add(id)

@@ -12,6 +12,7 @@ import {
   type ReplyOutcome,
   type ReplyPart,
 } from '../reply-events.ts'
+import type { RecordedUsage } from '../reply-usage.ts'
 import { LIMITS } from './limits.ts'
 
 /** A step of `generateText` or `streamText` of the `ai` package; what else it holds is read where it is there. */
@@ -76,7 +77,7 @@ function endingOf(step: Found): ReplyOutcome | null {
 }
 
 /** The tokens, without the provider's own count of them, which says the same again. */
-function usageIn(step: Found): JsonObject | null {
+function usageIn(step: Found): RecordedUsage {
   const { raw: _, ...usage } = objectOf(step['usage'])
   return usageOf(usage)
 }
