@@ -5,7 +5,7 @@
 
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 import type { TestProject } from 'vitest/node'
 
@@ -17,6 +17,18 @@ declare module 'vitest' {
 }
 
 const ROOT = resolve(import.meta.dirname, '..')
+
+/** What tests start beside the package's own. */
+const CHILDREN = [
+  'cli/as-nobody',
+  'conversation/driver',
+  'conversation/racer',
+  'postgres/other',
+  'postgres/writer',
+  'service/crash-child',
+  'store/sqlite-child',
+  'testing/colloquy-agent',
+]
 
 interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>
@@ -41,8 +53,9 @@ export async function setup(project: TestProject): Promise<() => void> {
   const bundle = await rolldown({
     input: {
       ...Object.fromEntries(paths.map((path) => [path, join(ROOT, `src/${path}.ts`)])),
-      'test/driver': join(ROOT, 'test/conversation/driver.ts'),
-      'test/crash-child': join(ROOT, 'test/service/crash-child.ts'),
+      ...Object.fromEntries(
+        CHILDREN.map((path) => [`test/${basename(path)}`, join(ROOT, `test/${path}.ts`)]),
+      ),
     },
     platform: 'node',
     // What a user installs beside the package.

@@ -4,6 +4,7 @@
  */
 
 import { once } from 'node:events'
+import { flushCompileCache } from 'node:module'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { withStore } from '../../src/cli/db/open.ts'
 import type { Sink } from '../../src/cli/print/io.ts'
@@ -14,6 +15,8 @@ const NOBODY = 65_534
 // All is loaded before the rights are given up: the code may lie where only its owner may go.
 await import('../../src/service/node/index.ts')
 await import('../../src/store/sqlite/index.ts')
+// And is kept compiled for the next, which at its end this user may not do.
+flushCompileCache()
 if (process.getuid?.() === 0) {
   process.setgroups?.([])
   process.setgid?.(NOBODY)

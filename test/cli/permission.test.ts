@@ -2,7 +2,7 @@
 
 import { execFile, spawn } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
@@ -11,7 +11,7 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { inFile } from './database.ts'
 import { colloquy, folder, lines, type Outcome, said } from './world.ts'
 
-const CHILD = resolve(import.meta.dirname, 'as-nobody.ts')
+const CHILD = join(inject('built'), 'test/as-nobody.ts')
 
 const MAIN = join(inject('built'), 'cli/main.ts')
 

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../../src/conversation/lost-calls.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
@@ -258,7 +258,7 @@ describe('recoverAll()', () => {
 
 describe('waitFor', () => {
   it('keeps the process alive until its time is out', async () => {
-    const src = join(import.meta.dirname, '../../src/index.ts')
+    const src = join(inject('built'), 'index.ts')
     const code = `
       import { createEngine, memoryStore } from ${JSON.stringify(src)}
       const conversation = await createEngine({ store: memoryStore() }).create()

@@ -3,9 +3,9 @@
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, inject, it } from 'vitest'
 import { shellHook, type ShellHookOptions } from '../../src/conversation/shell/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-hooks-'))
@@ -44,7 +44,7 @@ describe('a command that cannot be started', () => {
   })
 
   it('has failed: this process may open no more files', async () => {
-    const shell = resolve(import.meta.dirname, '../../src/conversation/shell/index.ts')
+    const shell = join(inject('built'), 'conversation/shell/index.ts')
     const code = join(folder, 'full.mjs')
     writeFileSync(
       code,

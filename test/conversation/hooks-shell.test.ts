@@ -4,9 +4,9 @@ import { execFile } from 'node:child_process'
 import { getEventListeners } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { HookInput } from '../../src/conversation/run/hooks.ts'
 import { shellHook, type ShellHookOptions } from '../../src/conversation/shell/index.ts'
 
@@ -211,7 +211,7 @@ describe('what a command leaves running', () => {
   })
 
   it('is killed when this process exits', async () => {
-    const shell = resolve(import.meta.dirname, '../../src/conversation/shell/index.ts')
+    const shell = join(inject('built'), 'conversation/shell/index.ts')
     const file = join(folder, 'exits.mjs')
     writeFileSync(
       file,

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, inject, it } from 'vitest'
 import { openCallsOf } from '../../src/conversation/decide.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { encodeState } from '../../src/state/encode.ts'
@@ -158,7 +158,7 @@ describe.each(PLACES.names.filter((name) => name !== 'memory'))('over %s, three 
       ['x', 'y', 'z'].map(async (who, seed) => {
         const child = spawn(
           process.execPath,
-          [join(import.meta.dirname, 'racer.ts'), name, place.where, who, String(seed + 7), String(count)],
+          [join(inject('built'), 'test/racer.ts'), name, place.where, who, String(seed + 7), String(count)],
           { stdio: ['ignore', 'pipe', 'pipe'] },
         )
         const [out, problem, [code]] = await Promise.all([

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, inject, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { SubscriptionItem } from '../../src/conversation/subscribe.ts'
@@ -345,13 +345,7 @@ describe('across processes', () => {
       const before = seqs(seen).length
       const child = spawn(
         process.execPath,
-        [
-          join(import.meta.dirname, '../store/sqlite-child.ts'),
-          'node:sqlite',
-          file,
-          'forever',
-          `life${life}`,
-        ],
+        [join(inject('built'), 'test/sqlite-child.ts'), 'node:sqlite', file, 'forever', `life${life}`],
         { stdio: 'ignore' },
       )
       const until = Date.now() + 30_000

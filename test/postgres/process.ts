@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 
 /** Another process. */
 export interface OtherProcess {
@@ -14,7 +14,7 @@ export interface OtherProcess {
 
 /** Starts one, for one test. */
 export async function otherProcess(url: string, schema: string): Promise<OtherProcess> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'other.ts'), url, schema], {
+  const child = spawn(process.execPath, [join(inject('built'), 'test/other.ts'), url, schema], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const gone = once(child, 'close')

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from '../../src/service/webhooks/dispatcher.ts'
 import { signWebhook, verifyWebhook } from '../../src/service/webhooks/sign.ts'
@@ -520,9 +520,9 @@ describe('senders', () => {
     const names = ['a', 'b', 'c']
     for (const id of names) await own.create({ id })
     const script = `
-import { createEngine } from '${new URL('../../src/conversation/engine.ts', import.meta.url).href}'
-import { createService } from '${new URL('../../src/service/index.ts', import.meta.url).href}'
-import { sqliteStore } from '${new URL('../../src/store/sqlite/index.ts', import.meta.url).href}'
+import { createEngine } from '${inject('built')}/index.ts'
+import { createService } from '${inject('built')}/service/index.ts'
+import { sqliteStore } from '${inject('built')}/store/sqlite/index.ts'
 const service = createService({
   engine: createEngine({ store: sqliteStore({ file: process.argv[1] }) }),
   webhooks: [{ id: 'hook', url: process.argv[2], secret: '${SECRET}', retryDelay: 20, maxRetryDelay: 100, maxBatchEvents: 5, from: 'start' }],

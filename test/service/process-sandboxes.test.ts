@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { SandboxState } from '../../src/service/control-plane/sandboxes/provider.ts'
 import {
   processSandboxes,
@@ -254,7 +254,7 @@ describe('a sandbox', () => {
 
 describe('no process is left', () => {
   const script = `
-import { processSandboxes } from '${new URL('../../src/service/node/process-sandboxes.ts', import.meta.url).href}'
+import { processSandboxes } from '${join(inject('built'), 'service/node/index.ts')}'
 const sandboxes = processSandboxes({ directory: process.argv[1], specs: [{ id: 's', command: ['/bin/sh', '-c', 'setsid sleep 1000 & env -i sleep 1000 & sleep 1000'] }] })
 await sandboxes.start('a', 's')
 await sandboxes.start('b', 's')

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -35,11 +35,9 @@ interface Writer {
 }
 
 function startWriter(schema: string, name: string): Writer {
-  const child = spawn(
-    process.execPath,
-    [join(import.meta.dirname, '../postgres/writer.ts'), server.url, schema, name],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  )
+  const child = spawn(process.execPath, [join(inject('built'), 'test/writer.ts'), server.url, schema, name], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let complaint = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
   child.on('close', (code) => {

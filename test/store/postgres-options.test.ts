@@ -1,8 +1,9 @@
 /** What a PostgreSQL store is made of, and that a program which forgets to close it still ends. */
 
 import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { expect, inject, it } from 'vitest'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
 import { testDatabase } from '../postgres/database.ts'
 
@@ -17,7 +18,7 @@ it.each([{}, { connectionString: 'postgres://localhost/x' }, { url: 'postgres://
 
 it('lets the process end when nothing is under way', async () => {
   const database = await testDatabase()
-  const source = new URL('../../src/store/postgres/index.ts', import.meta.url).href
+  const source = join(inject('built'), 'store/postgres/index.ts')
   const program = `
 import { postgresStore } from '${source}'
 const store = postgresStore({ url: process.argv[1] })

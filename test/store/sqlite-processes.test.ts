@@ -2,13 +2,13 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, inject, it } from 'vitest'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
 import { DRIVERS, type Driver, folder, openStore } from './sqlite-drivers.ts'
 
 const FILES = folder()
-const CHILD = join(import.meta.dirname, 'sqlite-child.ts')
+const CHILD = join(inject('built'), 'test/sqlite-child.ts')
 
 /** How many writers are killed with each driver; the whole proof takes 100 and more. */
 const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 5)

@@ -2,16 +2,16 @@
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { ChildProcess } from 'node:child_process'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, inject, it } from 'vitest'
 import { serverConformance } from '../../src/testing/server/index.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { end, spawnServer } from './example-server.ts'
 import { startModel } from './scripted-model.ts'
 
-const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts')
-const AGENT = resolve(import.meta.dirname, 'colloquy-agent.ts')
+const MAIN = join(inject('built'), 'cli/main.ts')
+const AGENT = join(inject('built'), 'test/colloquy-agent.ts')
 
 const KEY = 'the-key-of-the-test'
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-served-'))
