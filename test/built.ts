@@ -44,6 +44,12 @@ export function entries(): Map<string, string> {
   )
 }
 
+/** Most children of tests are killed, and a process keeps what it compiled for the next one when it ends by itself. */
+const banner = ({ name }: { readonly name: string }): string =>
+  name.startsWith('test/')
+    ? "import { flushCompileCache } from 'node:module'; setImmediate(flushCompileCache)"
+    : ''
+
 /** Builds; gives what removes it again. */
 export async function setup(project: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-built-'))
@@ -63,11 +69,6 @@ export async function setup(project: TestProject): Promise<() => void> {
     logLevel: 'silent',
   })
   const names = { entryFileNames: '[name].ts', chunkFileNames: 'cli/[name].ts' }
-  // Most children of tests are killed, and a process keeps what it compiled for the next one when it ends by itself.
-  const banner = ({ name }: { readonly name: string }): string =>
-    name.startsWith('test/')
-      ? "import { flushCompileCache } from 'node:module'; setImmediate(flushCompileCache)"
-      : ''
   await bundle.write({ dir: join(folder, 'src'), format: 'es', banner, ...names })
   await bundle.close()
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'dir')

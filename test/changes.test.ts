@@ -108,10 +108,14 @@ beforeAll(() => {
     }
   }
   const tsc = join(ROOT, 'node_modules/.bin/tsc')
-  const { stdout, error } = spawnSync(tsc, ['--noEmit', '--pretty', 'false', '-p', folder], {
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  })
+  const { stdout, error } = spawnSync(
+    tsc,
+    ['--noEmit', '--singleThreaded', '--singleThreaded', '--pretty', 'false', '-p', folder],
+    {
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    },
+  )
   if (error !== undefined) throw error
   for (const [, path = ''] of stdout.matchAll(/^([^\s(][^(]*)\(\d+,\d+\): error /gm)) {
     const [at = '', ...rest] = relative(folder, resolve(ROOT, path)).split('/')

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, it } from 'vitest'
 import { providerServer } from '../src/testing/node/provider-server.ts'
-import { blocks, checked, clientsOf, project, ROOT, SAME } from './readme.ts'
+import { blocks, checked, clientsOf, project, README, ROOT, runSamples, SAME } from './readme.ts'
 
 const { folder, write, remove } = project()
 const provider = await providerServer()
@@ -28,17 +28,18 @@ const samples = readdirSync(DOCS)
     })),
   )
 
-it.for(samples)('runs: $name', async ({ file, code }, { signal }) => {
-  const { stderr } = await promisify(execFile)(process.execPath, [write(file, checked(code))], {
-    cwd: folder,
-    env: { ...process.env, ...clientsOf(provider.url) },
-    signal,
-  })
-  expect(stderr).toBe('')
+const files = samples.map(({ file, code }) => write(file, checked(code)))
+const env = { ...process.env, ...clientsOf(provider.url) }
+let problems: Promise<readonly string[]> | null = null
+
+it.for(samples.map(({ name }, at) => ({ name, at })))('runs: $name', async ({ at }, { signal }) => {
+  problems ??= runSamples({ folder, write }, files, env, signal)
+  expect((await problems)[at]).toBe('')
 })
 
-it('type-check as they stand', async ({ signal }) => {
+it('type-check as they stand, with those of the README and the examples', async ({ signal }) => {
   for (const { file, code } of samples) write(`typed/${file}`, code)
+  for (const [at, { code }] of blocks('ts', README).entries()) write(`typed/README-${at}.ts`, code)
   for (const name of readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' }))
     if (name.endsWith('.ts')) write(`typed/${name}`, readFileSync(join(EXAMPLES, name), 'utf8'))
   const config = write(
@@ -46,8 +47,8 @@ it('type-check as they stand', async ({ signal }) => {
     JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), include: ['typed'] }),
   )
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
-  const { stdout } = await promisify(execFile)(process.execPath, [tsc, '-p', config], { signal }).catch(
-    (error) => error,
-  )
+  const { stdout } = await promisify(execFile)(process.execPath, [tsc, '--singleThreaded', '-p', config], {
+    signal,
+  }).catch((error) => error)
   expect(stdout).toBe('')
 })

@@ -47,7 +47,17 @@ afterAll(() => rm(project, { recursive: true, force: true }))
 async function typeCheck(name: string, text: string, types: string): Promise<void> {
   await writeFile(join(project, name), text)
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
-  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', types]
+  const flags = [
+    '--noEmit',
+    '--singleThreaded',
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--types',
+    types,
+  ]
   await run(process.execPath, [tsc, ...flags, name], { cwd: project })
 }
 

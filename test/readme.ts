@@ -1,8 +1,10 @@
 /** The README goes in; its blocks of code come out, and a project in which they run as a user's own files do. */
 
+import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { inject } from 'vitest'
 import { entries } from './built.ts'
 
@@ -81,6 +83,41 @@ export const clientsOf = (url: string): Record<string, string> => ({
   OPENAI_API_KEY: 'none',
   OPENAI_BASE_URL: `${url}/v1`,
 })
+
+/**
+ * Runs samples as modules of one process, one after the other, and waits until it ends by itself. Gives for each what it wrote
+ * on standard error, and what it threw: nothing, if all is well.
+ *
+ * @throws Error when the process fails, which is then by what went on after a sample's last line.
+ */
+export async function runSamples(
+  { folder, write }: Pick<Project, 'folder' | 'write'>,
+  files: readonly string[],
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const main = write('run-samples.js', RUN_SAMPLES)
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [main, ...files], {
+    cwd: folder,
+    env,
+    signal,
+  })
+  if (stderr !== '') throw new Error(stderr)
+  return JSON.parse(stdout.split('\n').at(-1) ?? '') as string[]
+}
+
+const RUN_SAMPLES = `
+  import { writeSync } from 'node:fs'
+  import { inspect } from 'node:util'
+  const files = process.argv.splice(2)
+  const problems = []
+  process.once('exit', () => writeSync(1, '\\n' + JSON.stringify(problems)))
+  for (const [at, file] of files.entries()) {
+    problems[at] = ''
+    process.stderr.write = (text) => ((problems[at] += text), true)
+    await import(file).catch((error) => (problems[at] += inspect(error)))
+  }
+`
 
 /** What the checks of samples call. */
 export const SAME = `
