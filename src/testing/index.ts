@@ -23,4 +23,9 @@ export { LawBroken } from './law.ts'
 export { type ReplaySubject, replayTest, type ReplayTestOptions } from './replay.ts'
 export type { LegalLength } from './legal-commands.ts'
 export { legalLog } from './legal-log.ts'
-export { type ConformanceCase, type ConformanceOptions, storeConformance } from './conformance/kit.ts'
+export {
+  type ConformanceCase,
+  type ConformanceOptions,
+  type ConformancePart,
+  storeConformance,
+} from './conformance/kit.ts'

@@ -6,18 +6,11 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { storeConformance } from '../../src/testing/index.ts'
+import { type ConformanceOptions, storeConformance } from '../../src/testing/index.ts'
 import { checkOutside, FAULTS, lostUpdate, offsetCursor, textTimes } from './broken.ts'
 import { FEED_FAULTS } from './broken-feed.ts'
 import { ITEM_FAULTS } from './broken-items.ts'
 import { SNAPSHOT_FAULTS } from './broken-snapshots.ts'
-
-/** Slow, and about no fault here. */
-const LONG = [
-  'list: a thousand conversations',
-  'bodies: ten mebibytes come back whole',
-  'snapshot: two mebibytes come back whole, beside small parts',
-]
 
 /** The cases that a store fails. */
 async function failing(make: () => Store): Promise<string[]> {
@@ -26,8 +19,8 @@ async function failing(make: () => Store): Promise<string[]> {
     name: 'broken',
     open: async () => make(),
     watchTimeout: 100,
+    size: 'quick',
   })) {
-    if (LONG.includes(name)) continue
     await run().catch(() => failed.push(name))
   }
   return failed
@@ -98,6 +91,20 @@ describe('the list of cases', () => {
     const forgetful = storeConformance({ name: 'any', open })
     const lasting = storeConformance({ name: 'any', open, reopen: async (store) => store })
     expect(lasting.length - forgetful.length).toBe(12)
+  })
+
+  it('is as long as is asked for, and quick without what only tries how much a store holds', () => {
+    const named = (options: Partial<ConformanceOptions>): string[] =>
+      storeConformance({ name: 'any', open, reopen: async (store) => store, ...options }).map(
+        ({ name }) => name,
+      )
+    const [whole, quick, parts] = [named({}), named({ size: 'quick' }), named({ parts: ['leases', 'watch'] })]
+    expect([whole.length, quick.length, named({ parts: [] }).length]).toEqual([142, 138, 0])
+    expect(
+      whole.filter((name) => !quick.includes(name)).every((name) => /thousand|mebibytes/.test(name)),
+    ).toBe(true)
+    expect(parts.every((name) => /^(lease|watch):/.test(name))).toBe(true)
+    expect(parts).toEqual(whole.filter((name) => parts.includes(name)))
   })
 
   it('shows a skipped case with its reason, and runs it not', async () => {

@@ -9,15 +9,17 @@ export type ExpectedVersion = 'any' | 'none' | number
 
 /** How facts are appended. */
 export interface AppendOptions {
-  /** Default: any. */
+  /** Default: any. @throws `invalid_argument` for what is none. */
   readonly expected?: ExpectedVersion
   /**
    * `live` (default): events have an id and a timestamp, and get the parent they are found; an unknown parent is an
-   * error. `import`: bodies stay as given, ids and times are derived where they are missing, an unknown parent becomes
-   * HEAD (design D8, D15), and a fact whose id is taken goes beside the tree instead of being refused. An import that
-   * names its version (none or exact) copies a log from that position on: its facts are known by position, so that
-   * repeating it, or going on where it broke off, changes nothing; `version_conflict` when another body stands at one
-   * of them. With any, facts are known by id.
+   * error. `import`: bodies stay as given, ids (`deriveEventId`) and times are derived where they are missing, an
+   * unknown parent becomes HEAD (design D8, D15), a move of HEAD to where nothing stands is ignored, a quarantined line
+   * stands in the tree where its id can be read, and a fact whose id is taken goes beside the tree instead of being
+   * refused: the log is what a replay of the same facts gives, in whatever batches they come. An import that names its
+   * version (none or exact) copies a log from that position on: its facts are known by position, so that repeating it,
+   * or going on where it broke off, changes nothing; `version_conflict` when another body stands at one of them, or the
+   * log does not reach so far. With any, facts are known by id.
    */
   readonly mode?: 'live' | 'import'
   /** The lease that the writer holds; refused with `lease_lost` when it is not the conversation's latest. */

@@ -4,21 +4,22 @@ import type { JsonObject } from '../../event/shapes.ts'
 
 /** What a store knows of a conversation. Times are ISO 8601 in UTC with microseconds. */
 export interface ConversationRecord {
-  /** 1 to 200 characters of well-formed Unicode without control characters (design D19). */
+  /** 1 to 200 characters of well-formed Unicode without control characters, not `__root__` (design D19). */
   readonly id: string
+  /** 1 to 200 characters of well-formed Unicode without NUL. */
   readonly title: string | null
   /** Whether everybody may read it (interface section 4.1). */
   readonly public: boolean
-  /** Lower-case letters and digits to at most 256 characters. */
+  /** Keys of lower-case letters and digits, values of at most 256 characters of well-formed Unicode without NUL. */
   readonly tags: Readonly<Record<string, string>>
-  /** Whatever the caller keeps with a conversation; the store never looks into it. */
+  /** Whatever JSON the caller keeps with a conversation; the store never looks into it. */
   readonly metadata: JsonObject
   /** The zone in which timestamps without one were read at import, an IANA name; null for UTC (design D10). */
   readonly timeZone: string | null
   /** The conversation it was made for, or forked from. */
   readonly parentConversationId: string | null
   readonly createdAt: string
-  /** When the record or the log last changed. */
+  /** When the record or the log last changed; it never goes back, also where a clock does. */
   readonly updatedAt: string
   /** Number of events in the log. */
   readonly version: number
@@ -44,13 +45,13 @@ export type ConversationPatch = Partial<
 
 /** Which conversations to list. */
 export interface ConversationFilter {
-  /** Part of the title, letter case ignored. */
+  /** Part of the title, letter case ignored; nothing in it is a pattern. An empty one: there is a title. */
   readonly titleContains?: string
   readonly public?: boolean
   readonly parentConversationId?: string
   /** Tags that must be there with these values. */
   readonly tags?: Readonly<Record<string, string>>
-  /** Instants, ISO 8601. */
+  /** Instants, as those of a search; `Gte` takes its own in, `Lt` leaves it out. */
   readonly createdAtGte?: string
   readonly createdAtLt?: string
   readonly updatedAtGte?: string
@@ -58,8 +59,8 @@ export interface ConversationFilter {
 }
 
 /**
- * Order of a list; ties go by id. A conversation that changes while it is paged by update time may move to a later
- * page.
+ * Order of a list; ties go by id, and downwards is the mirror of upwards. A conversation that changes while it is paged
+ * by update time may move to a later page.
  */
 export type ConversationOrder = 'created_at' | 'created_at_desc' | 'updated_at' | 'updated_at_desc'
 

@@ -28,13 +28,13 @@ export type FeedItem =
 /** A page of a feed. It may be empty and have more behind it. */
 export interface FeedPage {
   readonly items: readonly FeedItem[]
-  /** Goes on behind this page, now or after a restart. */
+  /** Goes on behind this page, now or after a restart, in every process; also of a page of a store that is empty. */
   readonly next: string
   /** Whether there may be more already. */
   readonly more: boolean
   /**
-   * Whether `after` is not known to this database: it is another one, or one that was restored to an earlier state.
-   * Then the page is empty, and `next` begins at the start.
+   * Whether `after` is not known to this database: it is another one, also one that holds the same, or one that was
+   * restored to an earlier state. Then the page is empty, there is more, and `next` begins at the start.
    */
   readonly reset: boolean
 }
@@ -42,11 +42,11 @@ export interface FeedPage {
 /** Gives the feed of a store. */
 export interface Feed {
   /**
-   * What happened in all conversations: each event, and each
-   * change and deletion of a conversation. At least once; within a conversation in order, and so with a conversation
-   * that is made anew behind the deletion of the one before. What happened in a conversation that is deleted by now may
-   * be left out, but for the deletion. A reader that goes on by `next` misses nothing, whichever of several writers is
-   * done first.
+   * What happened in all conversations: each event, and each change and deletion of a conversation. At least once;
+   * within a conversation in order, and so with a conversation that is made anew behind the deletion of the one before.
+   * What happened in a conversation that is deleted by now may be left out, but for the deletion. What is refused, what
+   * changes nothing, leases, snapshots and items are not told. A reader that goes on by `next` misses nothing,
+   * whichever of several writers is done first.
    *
    * What another program has begun to write and not finished holds back what others wrote after it.
    *

@@ -25,9 +25,11 @@ export interface Item {
 export interface ItemChange {
   readonly collection: string
   readonly id: string
-  /** The version that it must have; null: it must not be there. Left out: whichever, or none. */
+  /** The version that it must have, from 1 on; null: it must not be there. Left out: whichever, or none. */
   readonly expected?: number | null
-  /** What is put in its place; null takes it out. Left out: it is only compared with what is expected. */
+  /**
+   * What is put in its place, whole; null takes out what is there. Left out: it is only compared with what is expected.
+   */
   readonly put?: NewItem | null
 }
 
@@ -73,12 +75,13 @@ export interface ItemClaim {
  * that a call names or gives, whatever the number of those that there are.
  */
 export interface Items {
-  /** An item, or null. O(log n). */
+  /** An item, or null, also for a name that none can have. O(log n). */
   getItem(collection: string, id: string): Promise<Item | null>
 
   /**
    * Changes several items, all or none, in one round trip: first each is compared with what is expected of it, then all
-   * changes are made. No other change or claim of them comes in between, nor one of an item that must not be there.
+   * changes are made. No other change or claim of them comes in between, nor one of an item that must not be there; of
+   * several who meet, in whatever order they name their items, one gets on.
    * Gives, in order, each item as it was put; null for one that was taken out or only compared.
    *
    * O(size of the changes). @throws `version_conflict` for the first that is not as expected, with its `collection`,
@@ -89,17 +92,17 @@ export interface Items {
 
   /**
    * One page of a collection in the order of a key, then of ids, both by code points. What is there during the whole
-   * of a walk, and keeps its key, is in one of its pages once. O(limit + log n).
+   * of a walk, and keeps its key, is in one of its pages once. Cursors are as those of a search. O(limit + log n).
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>
 
   /**
    * Takes items of a collection that are due, those that have been due longest first: each gets a new version, and is
-   * due again after `ttl` milliseconds. Of many who claim at once each gets others. Who claimed an item holds it for as
-   * long as its version stays: a change that expects this version is refused once another process has claimed it, which
-   * it can when the holder has died, or has not put it anew in time.
-   * O(limit · log n). @throws `invalid_argument`.
+   * due again after `ttl` milliseconds. Of many who claim at once each gets others, and may get fewer than are left.
+   * Who claimed an item holds it for as long as its version stays: a change that expects this version is refused once
+   * another process has claimed it, which it can when the holder has died, or has not put it anew in time. O(limit ·
+   * log n). @throws `invalid_argument`.
    */
   claimItems(collection: string, claim: ItemClaim): Promise<Item[]>
 }

@@ -10,13 +10,21 @@ export const MAX_PAGE_SIZE = 100
 /** Which events of a conversation to find; what is left out does not narrow. */
 export interface EventFilter {
   readonly conversationId: string
+  /** None at all lets nothing through. */
   readonly kinds?: readonly EventKind[]
+  /** Also of those that are asked for. */
   readonly excludeKinds?: readonly EventKind[]
   /** The source of the event, by its kind's default where the body names none. */
   readonly source?: Source
-  /** Part of the text of a message (content and extended content), letter case ignored. */
+  /**
+   * Part of the text of a message, letter case ignored: its content and extended content, in lines, as `messageText` of
+   * the store kit gives it. Nothing in it is a pattern. No other kind has a text; an empty one is part of any message.
+   */
   readonly text?: string
-  /** Instants, ISO 8601, with a zone or in UTC; microseconds count. */
+  /**
+   * Instants, ISO 8601 with date and time, with a zone or in UTC, compared as instants; microseconds count, and what is
+   * beyond them does not. `Gte` takes its own in, `Lt` leaves it out.
+   */
   readonly timestampGte?: string
   readonly timestampLt?: string
   /** Only events on the path from the root to this one. Unknown: an empty page. */
@@ -40,7 +48,10 @@ export interface EventQuery extends EventFilter {
   readonly maxBytes?: number
 }
 
-/** A page; `next_page_id` is null exactly when nothing is left. */
+/**
+ * A page. `next_page_id` is null exactly when nothing is left; a page before the last holds as many as its limit,
+ * unless it is bounded in bytes.
+ */
 export interface Page<T> {
   readonly items: readonly T[]
   readonly next_page_id: string | null

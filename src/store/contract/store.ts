@@ -31,13 +31,32 @@ import type { StoredEvent } from './stored-event.ts'
  * **Items** ({@link Items}) stand beside conversations: what a program keeps of its own, as rows that several processes
  * change, list and claim.
  *
- * **Values** that come out are frozen or fresh: the store cannot be changed through them.
+ * **Processes.** Several stores may hold the same data at once, in one process or in many, unless the adapter says
+ * otherwise. What one of them has acknowledged, each of them reads from then on, and goes on from: there is one log,
+ * one lease and one version of an item.
+ *
+ * **Many calls at once** are each carried out or refused by itself, and each sees all of another one or nothing of it.
+ * None waits for ever for another.
+ *
+ * **Ids** are compared character by character, as they are: letter case, spaces and forms of Unicode make another id.
+ * Where one that nothing can have is asked for, as an empty one, there is nothing; where it would be kept, it is
+ * `invalid_id`. Their order, as of all texts, is that of their code points.
+ *
+ * **Values** that come out are frozen or fresh: the store cannot be changed through them, nor through what it was
+ * given, once the call has resolved. They are JSON, but for the bytes of snapshots. Bodies, metadata and items come
+ * back as they were given, to the order of their fields, with whatever Unicode JSON can say (NUL and lone surrogates
+ * too), and as large and as deep as an event may be.
+ *
+ * **Times** of events count to the microsecond, from the year 0 to 9999. Those of records, leases and items are of one
+ * clock, the store's.
  *
  * **Errors** are `ColloquyError`s, told apart by code: `invalid_argument`, `invalid_query`, `invalid_cursor`,
  * `invalid_id`, `unknown_conversation`, `conversation_exists`, `version_conflict`, `id_conflict`, `unknown_parent`,
  * `invalid_event`, `transient_event`, `lease_lost`, and from the database below `store_busy`, `store_full`,
  * `store_read_only`, `store_unavailable`, `store_newer`, `store_closed`. After `store_busy` and `store_unavailable` the
- * same call may be made again: an append that was carried out is known by its ids.
+ * same call may be made again: an append that was carried out is known by its ids. `invalid_argument` and
+ * `invalid_query` name the field in `data.field`, as `limit` or `tags.a`. A call that fails has changed nothing. The
+ * parts of `colloquy/store-kit` throw all of these but those of the database.
  */
 export interface Store extends Items, Feed {
   /** What kind of store it is, for messages. */
@@ -46,64 +65,90 @@ export interface Store extends Items, Feed {
   /**
    * Appends facts to the end of a log, all or none, in one round trip.
    *
-   * First the ids (law S): an event whose id is in the log already with an equal body is not appended again and comes
-   * back as it is stored; fields that the caller left out are not compared. Another body under that id is
-   * `id_conflict`. Then, and only when something is left to append, the expected version: `version_conflict` with the
-   * real one in `data.version`. Then the lease.
+   * First the ids (law S): an event whose id is in the log already, or earlier in the batch, with an equal body is not
+   * appended again and comes back as it is stored. Fields that the caller left out, the record of a reply and the order
+   * of fields are not compared, and defaults count as given. Another body under that id is `id_conflict` with it in
+   * `data.id`. Then, and only when something is left to append, the expected version: `version_conflict` with the real
+   * one in `data.version`. Then the lease, which may have expired, as long as no other was taken. Nothing to append is
+   * no change: neither the record nor the feed shows it.
    *
    * Then each fact finds its parent, inside the transaction (design D8): one that it names must stand in the log or
-   * earlier in the batch, else `unknown_parent`; where it names none it is HEAD, and the stored body of a live append
-   * carries it (`__root__` for the empty HEAD of a log that is not empty). A fact becomes HEAD unless it is a
-   * ConversationStateUpdateEvent; one with the key `leaf_event_id` moves HEAD (design D7), and a live one to where
-   * nothing stands is `unknown_event`. A StreamingDeltaEvent is refused with `transient_event`: it is to be published,
-   * not stored.
+   * earlier in the batch, else `unknown_parent` with it in `data.parentId`; `__root__` is none, and where it names none
+   * it is HEAD, and the stored body of a live append carries it (`__root__` for the empty HEAD of a log that is not
+   * empty). A fact becomes HEAD unless it is a ConversationStateUpdateEvent; one with the key `leaf_event_id` moves
+   * HEAD to the event that it names, from a state update up to the first that is none, or off the tree for null (design
+   * D7), and a live one to where nothing stands is `unknown_event`. A StreamingDeltaEvent is refused with
+   * `transient_event`, also by an import: it is to be published, not stored.
    *
-   * O(log n) for each fact. @throws `unknown_conversation`, `version_conflict`, `id_conflict`, `unknown_parent`,
-   * `unknown_event`, `invalid_event`, `transient_event`, `lease_lost`, `invalid_id`.
+   * `decideAppend` of the store kit is all of this: an adapter shows it what it reads of the log, and writes what it
+   * says, in one transaction. O(log n) for each fact. @throws `unknown_conversation`, also for no facts at all;
+   * `version_conflict`, `id_conflict`, `unknown_parent`, `unknown_event`, `lease_lost`; `invalid_event` for what is
+   * none; `transient_event`; `invalid_id`, also for a live event without an id; `invalid_argument` for options.
    */
   append(conversationId: string, facts: readonly Fact[], options?: AppendOptions): Promise<AppendResult>
 
   /**
    * The facts from a position on, in order, at most `limit` (default 1,000): forward from `from` (default 0), or
-   * backward from `from` (default the last). An unknown conversation is `unknown_conversation`. O(result).
+   * backward from `from` (default the last, which is also meant by one behind it). O(result).
+   * @throws `unknown_conversation`; `invalid_argument` for a position, a limit or a direction that is none.
    */
   read(conversationId: string, options?: ReadOptions): Promise<StoredEvent[]>
 
   /** The event of the tree with this id, or null, also for an unknown conversation. O(log n). */
   get(conversationId: string, id: string): Promise<StoredEvent | null>
 
-  /** The events with these ids, in the order asked, null for each that is missing. O(ids). */
+  /**
+   * The events with these ids, in the order asked and as often as asked, null for each that is missing. Tens of
+   * thousands may be asked for at once. O(ids).
+   */
   getMany(conversationId: string, ids: readonly string[]): Promise<(StoredEvent | null)[]>
 
   /**
    * One page of the events that a filter lets through. Keyset paging: a page costs O(limit) at any depth, with any
    * filter but text. Appending while paging repeats and skips nothing that was there (laws C). A page of an unknown
    * conversation is empty.
+   *
+   * A cursor is good for its query, in whatever words and with whatever limit, as long as the conversation is there, in
+   * every process; it fits into a URL: at most 500 letters, digits, `-` and `_`.
    * @throws `invalid_query` for a limit outside 1..`MAX_PAGE_SIZE`, an unknown kind, source or order, a time that
-   * cannot be read, an id that nothing can have; `invalid_cursor` for a cursor that is not one, or was made for another
-   * query, order or conversation.
+   * cannot be read, an id that nothing can have; `invalid_cursor` for a cursor that is not one, that was changed or
+   * cut, or that was made for another query, order or list, with `foreign` in `data.reason`.
    */
   search(query: EventQuery): Promise<EventPage>
 
   /** How many events a filter lets through. O(log n + matches). @throws `invalid_query`. */
   count(filter: EventFilter): Promise<number>
 
-  /** Creates a conversation with an empty log. @throws `conversation_exists`, `invalid_id`. */
+  /**
+   * Creates a conversation with an empty log. @throws `conversation_exists`; `invalid_id`, also for that of a parent;
+   * `invalid_argument` for any other field that is not as {@link ConversationRecord} says.
+   */
   createConversation(conversation: NewConversation): Promise<ConversationRecord>
 
-  /** The record of a conversation, or null. */
+  /** The record of a conversation, or null. O(1). */
   getConversation(id: string): Promise<ConversationRecord | null>
 
-  /** One page of conversations. @throws `invalid_query`, `invalid_cursor`. */
+  /**
+   * One page of conversations. Creating others while paging repeats and skips none that was there. Cursors are as those
+   * of a search. @throws `invalid_query`, `invalid_cursor`.
+   */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
 
   /** How many conversations a filter lets through. @throws `invalid_query`. */
   countConversations(filter?: ConversationFilter): Promise<number>
 
-  /** Changes what a patch names, nothing else. @throws `unknown_conversation`. */
+  /**
+   * Changes what a patch names, nothing else, and `updatedAt`: tags and metadata are put in the place of those that
+   * were there. The feed tells of it, also of a patch that names nothing. @throws `unknown_conversation`;
+   * `invalid_argument` as {@link createConversation}.
+   */
   updateConversation(id: string, patch: ConversationPatch): Promise<ConversationRecord>
 
-  /** Deletes a conversation with its log, lease and snapshot; false when there was none. */
+  /**
+   * Deletes a conversation with its log, lease and snapshot; false when there was none. Its id is free from then on,
+   * and what is made anew under it has nothing of the old: no call that was made for the one reaches the other half
+   * way.
+   */
   deleteConversation(id: string): Promise<boolean>
 
   /**
@@ -114,10 +159,10 @@ export interface Store extends Items, Feed {
    */
   acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null>
 
-  /** Gives a lease back, after which there is none; false when it is no longer the latest. */
+  /** Gives a lease back, after which there is none; false when it is not, or no longer, the latest. */
   releaseLease(lease: Lease): Promise<boolean>
 
-  /** The latest lease of a conversation, expired or not, or null. */
+  /** The latest lease of a conversation, expired or not; null where there is none, or it was given back. */
   getLease(conversationId: string): Promise<Lease | null>
 
   /**
@@ -139,8 +184,8 @@ export interface Store extends Items, Feed {
    * which log they belong to: the caller that loads them sees to it that they fit. Saving is no append: the record
    * stays as it is, and no watch is woken. The bytes must stay as they are until the call resolves.
    *
-   * O(bytes). @throws `unknown_conversation`; `invalid_argument` for a part number that is none or is named twice, and
-   * for bytes that are none.
+   * O(bytes). @throws `unknown_conversation`, also for no parts; `invalid_argument` for a part number that is none
+   * (0 to 2³¹ - 1) or is named twice, and for bytes that are none.
    */
   saveSnapshot(
     conversationId: string,
@@ -149,8 +194,9 @@ export interface Store extends Items, Feed {
   ): Promise<void>
 
   /**
-   * All parts of the snapshot, in the order of their numbers, from one save, in one round trip; empty when there is
-   * none, also for an unknown conversation. O(bytes).
+   * All parts of the snapshot, in the order of their numbers, as they were at one time, in one round trip; empty when
+   * there is none, also for an unknown conversation. The bytes are each a plain `Uint8Array` over memory of its own.
+   * O(bytes).
    */
   loadSnapshot(conversationId: string): Promise<SnapshotPart[]>
 
@@ -158,20 +204,27 @@ export interface Store extends Items, Feed {
   deleteSnapshot(conversationId: string): Promise<boolean>
 
   /**
-   * Calls `wake` after appends to a conversation, by whatever process, some time after they are durable; several may
-   * give one call, and a call may come without an append. It is a hint to read again, nothing else. Returns what ends
-   * it.
+   * Calls `wake` after appends to a conversation, by whatever process, some time after they are durable, when a read
+   * shows them; several may give one call, and a call may come without an append. It is a hint to read again, nothing
+   * else. The conversation need not be there yet. Returns what ends it: after that it is not called. What `wake` throws
+   * fails no append. @throws `store_closed`.
    */
   watch(conversationId: string, wake: () => void): Unwatch
 
-  /** Ends the store's own work and connections; every later call is `store_closed`. */
+  /**
+   * Ends the store's own work and connections; every later call is `store_closed`, but for another close, which does
+   * nothing. Calls that were made before are carried out first.
+   */
   close(): Promise<void>
 }
 
 /** From where to read, and which way. */
 export interface ReadOptions {
+  /** A position, from 0. It may be behind the last. */
   readonly from?: number
+  /** Default: forward. */
   readonly direction?: 'forward' | 'backward'
+  /** From 1 on, as many as there may be. Default: 1,000. */
   readonly limit?: number
 }
 

@@ -1,4 +1,4 @@
-/** The errors about conversations that all stores throw alike. */
+/** The errors that all stores throw alike. */
 
 import { ColloquyError } from '../../event/errors.ts'
 
@@ -17,3 +17,7 @@ export const conversationExists = (conversationId: string): ColloquyError =>
     `A conversation ${JSON.stringify(conversationId)} exists already; use it, or give another id.`,
     { conversationId },
   )
+
+/** `store_closed`. */
+export const storeClosed = (): ColloquyError =>
+  new ColloquyError('store_closed', 'The store was closed; open it again.')

@@ -1,5 +1,10 @@
-/** The entry `colloquy/store-kit`: the contract of a store, and the parts that all adapters share. */
+/**
+ * The entry `colloquy/store-kit`: the contract of a store, and the parts that all adapters share. Whatever is the same
+ * in every database is here: what may be asked for, what an append comes to, who gets a lease, what a page shows. An
+ * adapter brings the tables and the transactions.
+ */
 
+// The contract.
 export type { AppendOptions, AppendResult, ExpectedVersion } from '../contract/append.ts'
 export type {
   ConversationFilter,
@@ -10,7 +15,6 @@ export type {
   NewConversation,
 } from '../contract/conversation-record.ts'
 export { type Feed, type FeedItem, type FeedPage, type FeedQuery, SHARDS } from '../contract/feed.ts'
-export { shardOf } from './feed.ts'
 export type { Item, ItemChange, ItemClaim, ItemQuery, Items, NewItem } from '../contract/items.ts'
 export type { Lease, LeaseQuery } from '../contract/lease.ts'
 export {
@@ -23,3 +27,66 @@ export {
 export type { SaveSnapshotOptions, SnapshotPart } from '../contract/snapshot.ts'
 export type { ReadOptions, Store, Unwatch } from '../contract/store.ts'
 export type { StoredEvent } from '../contract/stored-event.ts'
+
+// Appends: what the transaction reads of the log, and what it then writes.
+export { type AppendContext, EMPTY_TIP, type LaneEnd, type LogTip } from './append/append-context.ts'
+export { type AppendDecision, decideAppend, idsToLoad } from './append/decide-append.ts'
+export { type Lane, type LaneOrigin, type PathSegment, pathSegments, type TreeNode } from './append/lanes.ts'
+export type { PlacedEvent } from './append/place.ts'
+
+// Searches, lists and their pages.
+export {
+  type CheckedEventFilter,
+  type CheckedEventQuery,
+  checkEventFilter,
+  checkEventQuery,
+  checkReadOptions,
+  eventCursor,
+} from './query/event-query.ts'
+export {
+  type CheckedConversationFilter,
+  type CheckedConversationQuery,
+  checkConversationFilter,
+  checkConversationQuery,
+  conversationCursor,
+} from './query/conversation-query.ts'
+export { compareRecords, fitsEvent, fitsRecord, pageOfEvents, pageOfRecords } from './query/fits.ts'
+export { foldText, messageText } from './query/message-text.ts'
+export { countWithin, pageOf } from './query/page.ts'
+
+// Records, leases, snapshots, items and the feed.
+export { type Clock, compareIds, laterOf, microsNow, newRecord, patchRecord } from './record.ts'
+export { type CheckedLeaseQuery, checkLease, checkLeaseQuery, nextLease } from './leases.ts'
+export { checkParts } from './check-parts.ts'
+export {
+  type CheckedChange,
+  type CheckedItem,
+  type CheckedItemQuery,
+  checkChanges,
+  checkClaim,
+  checkItemQuery,
+  dueItems,
+  itemConflict,
+  itemCursor,
+  itemOf,
+  mayBeItem,
+  pageOfItems,
+} from './items.ts'
+export {
+  checkFeedQuery,
+  type CheckedFeedQuery,
+  feedEnd,
+  type FeedPart,
+  type FeedPlan,
+  type FeedRow,
+  fillFeed,
+  planFeed,
+  rowsFor,
+  shardOf,
+  TOLD,
+} from './feed.ts'
+
+// What a database gives back, watches within a process, and errors.
+export { readEvent, readObject } from './row.ts'
+export { conversationExists, storeClosed, unknownConversation } from './errors.ts'
+export { Watches } from './watches.ts'

@@ -6,7 +6,7 @@ import { isLegalId } from '../../event/ids.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Item, ItemChange, ItemClaim, ItemQuery, NewItem } from '../contract/items.ts'
-import { MAX_PAGE_SIZE } from '../contract/query.ts'
+import { MAX_PAGE_SIZE, type Page } from '../contract/query.ts'
 import {
   checkBoolean,
   checkInteger,
@@ -16,7 +16,8 @@ import {
   invalidQuery,
 } from './query/check-value.ts'
 import { decodeCursor, encodeCursor, scopeOf } from './query/cursor.ts'
-import { isKeepable } from './record.ts'
+import { pageOf } from './query/page.ts'
+import { compareIds, isKeepable } from './record.ts'
 
 /** A change with its defaults; frozen copies of what was given. */
 export interface CheckedChange {
@@ -135,6 +136,35 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
 /** The cursor of the page that follows an item. O(length). */
 export const itemCursor = ({ scope, by }: CheckedItemQuery, { keys, id }: Item): string =>
   encodeCursor(scope, [by === null ? id : (keys[by] ?? ''), id])
+
+/** A page of a collection, out of all of its items: for stores that look at them one by one. O(n log n). */
+export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Page<Item> {
+  const { by, value, from, below, after, descending, limit } = query
+  const sign = descending ? -1 : 1
+  const order = (key: string, id: string, than: ItemPlace): number =>
+    sign * (compareIds(key, than.key) || compareIds(id, than.id))
+  const found = [...items]
+    .flatMap((item) => {
+      const key = by === null ? item.id : item.keys[by]
+      if (key === undefined) return []
+      const isIn =
+        (value === null || key === value) &&
+        (from === null || compareIds(key, from) >= 0) &&
+        (below === null || compareIds(key, below) < 0) &&
+        (after === null || order(key, item.id, after) > 0)
+      return isIn ? [{ key, id: item.id, item }] : []
+    })
+    .toSorted((a, b) => order(a.key, a.id, b))
+    .map(({ item }) => item)
+  return pageOf(found, limit, (last) => itemCursor(query, last))
+}
+
+/** The items that are due, those that have been so longest first, at most `limit`. O(n log n). */
+export const dueItems = (items: Iterable<Item>, now: number, limit: number): Item[] =>
+  [...items]
+    .filter(({ dueAt }) => dueAt !== null && dueAt <= now)
+    .toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || compareIds(a.id, b.id))
+    .slice(0, limit)
 
 function placeIn(scope: string, cursor: string): ItemPlace {
   const [key = '', id = ''] = decodeCursor(scope, cursor)

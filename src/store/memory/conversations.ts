@@ -5,7 +5,7 @@ import { conversationExists, unknownConversation } from '../kit/errors.ts'
 import type { CheckedConversationQuery } from '../kit/query/conversation-query.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
 import type { Lease } from '../contract/lease.ts'
-import { compareRecords } from './list.ts'
+import { compareRecords } from '../kit/query/fits.ts'
 import { type MemoryLog, newLog } from './log.ts'
 
 /** All that is kept of one conversation. */

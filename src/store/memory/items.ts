@@ -4,14 +4,13 @@ import type { Item, ItemChange, ItemClaim, ItemQuery, Items } from '../contract/
 import {
   checkChanges,
   checkClaim,
-  type CheckedItemQuery,
   checkItemQuery,
+  dueItems,
   itemConflict,
-  itemCursor,
   itemOf,
+  pageOfItems,
 } from '../kit/items.ts'
-import { pageOf } from '../kit/query/page.ts'
-import { type Clock, compareIds } from '../kit/record.ts'
+import type { Clock } from '../kit/record.ts'
 
 /** Items by collection and id. Lists and claims look at the whole collection. */
 export function memoryItems(clock: Clock): Items {
@@ -45,40 +44,14 @@ export function memoryItems(clock: Clock): Items {
     },
 
     async listItems(collection: string, given?: ItemQuery) {
-      const query = checkItemQuery(collection, given)
-      const found = listed([...(collections.get(collection)?.values() ?? [])], query)
-      return pageOf(found.slice(0, query.limit + 1), query.limit, (last) => itemCursor(query, last))
+      return pageOfItems(collections.get(collection)?.values() ?? [], checkItemQuery(collection, given))
     },
 
     async claimItems(collection: string, claim: ItemClaim) {
       const { ttl, limit } = checkClaim(collection, claim)
       const at = now()
-      return [...(collections.get(collection)?.values() ?? [])]
-        .filter(({ dueAt }) => dueAt !== null && dueAt <= at)
-        .toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || compareIds(a.id, b.id))
-        .slice(0, limit)
-        .map((item) => put(item, at + ttl))
+      const due = dueItems(collections.get(collection)?.values() ?? [], at, limit)
+      return due.map((item) => put(item, at + ttl))
     },
   }
-}
-
-/** Those that a query lets through, beyond its place, in order. O(n log n). */
-function listed(items: readonly Item[], query: CheckedItemQuery): Item[] {
-  const { by, value, from, below, after, descending } = query
-  const sign = descending ? -1 : 1
-  const order = (key: string, id: string, than: { readonly key: string; readonly id: string }): number =>
-    sign * (compareIds(key, than.key) || compareIds(id, than.id))
-  return items
-    .flatMap((item) => {
-      const key = by === null ? item.id : item.keys[by]
-      if (key === undefined) return []
-      const isIn =
-        (value === null || key === value) &&
-        (from === null || compareIds(key, from) >= 0) &&
-        (below === null || compareIds(key, below) < 0) &&
-        (after === null || order(key, item.id, after) > 0)
-      return isIn ? [{ key, id: item.id, item }] : []
-    })
-    .toSorted((a, b) => order(a.key, a.id, b))
-    .map(({ item }) => item)
 }

@@ -1,6 +1,5 @@
 /** The reference store: plain lists that end with the process, and that every adapter is compared with. */
 
-import { ColloquyError } from '../../event/errors.ts'
 import type { AppendResult } from '../contract/append.ts'
 import {
   checkConversationFilter,
@@ -13,13 +12,15 @@ import { checkFeedQuery, feedEnd, fillFeed, planFeed } from '../kit/feed.ts'
 import { checkLease, checkLeaseQuery, nextLease } from '../kit/leases.ts'
 import { Conversations } from './conversations.ts'
 import { memoryItems } from './items.ts'
-import { fitsRecord, listConversations } from './list.ts'
+import { fitsRecord } from '../kit/query/fits.ts'
+import { listConversations } from './list.ts'
 import { MemoryFeed } from './feed.ts'
 import { contextIn, rowOf, write } from './log.ts'
 import { countLog, searchLog } from './search.ts'
 import { decideAppend } from '../kit/append/decide-append.ts'
 import { type Clock, compareIds, laterOf, microsNow, newRecord, patchRecord } from '../kit/record.ts'
 import { checkParts } from '../kit/check-parts.ts'
+import { storeClosed } from '../kit/errors.ts'
 import type { Store } from '../contract/store.ts'
 import type { StoredEvent } from '../contract/stored-event.ts'
 import { Watches } from '../kit/watches.ts'
@@ -54,7 +55,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   let closed = false
   const open = <T>(kept: T): T => {
     if (!closed) return kept
-    throw new ColloquyError('store_closed', 'The store was closed; open it again.')
+    throw storeClosed()
   }
 
   return {

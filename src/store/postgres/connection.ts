@@ -5,6 +5,7 @@
 
 import { ColloquyError } from '../../event/errors.ts'
 import { hashText } from '../../event/short-hash.ts'
+import { storeClosed } from '../kit/errors.ts'
 import {
   CONNECT_TIMEOUT,
   isListening,
@@ -60,7 +61,7 @@ export class Connection {
 
   /** @throws `store_closed`. */
   checkOpen(): void {
-    if (this.#closed) throw new ColloquyError('store_closed', 'The store was closed; open it again.')
+    if (this.#closed) throw storeClosed()
   }
 
   /** Makes a call of the store, which `close` waits for. @throws `store_closed`; what the call throws. */

@@ -1,6 +1,7 @@
 /** Runs work on the connection in order; what drivers throw becomes an error of the contract. */
 
-import { ColloquyError, hasCode } from '../../event/errors.ts'
+import { hasCode } from '../../event/errors.ts'
+import { storeClosed } from '../kit/errors.ts'
 import type { Connection } from './connection.ts'
 import { type Outcome, shareCommit } from './share-commit.ts'
 import { toStoreError } from './to-store-error.ts'
@@ -57,7 +58,7 @@ export class Runner {
 
   /** @throws `store_closed`. */
   refuseWhenClosed(): void {
-    if (this.#closed) throw new ColloquyError('store_closed', 'The store was closed; open it again.')
+    if (this.#closed) throw storeClosed()
   }
 
   /** Does a work that reads. @throws what it throws, and `store_…` errors for what the driver throws. */

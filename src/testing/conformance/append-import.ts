@@ -230,7 +230,7 @@ export const APPEND_IMPORT: readonly Check[] = [
   },
   {
     name: 'import: any log, in any batches, becomes what its replay gives',
-    async run({ store }) {
+    async run({ store, runsOf }) {
       let runs = 0
       const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 })
       const property = fc.asyncProperty(hostileLog(), sizes, async (log, steps) => {
@@ -253,7 +253,7 @@ export const APPEND_IMPORT: readonly Check[] = [
         equal((await store.read(id)).map(shown), expected.entries, 'the log')
         equal([headId, (await store.getConversation(id))?.headId], [expected.headId, expected.headId], 'HEAD')
       })
-      await fc.assert(property, { numRuns: 25 })
+      await fc.assert(property, { numRuns: runsOf(25) })
     },
   },
 ]

@@ -76,6 +76,7 @@ const textIn = (fact: unknown): string | undefined =>
 export const BODIES_KEPT: readonly Check[] = [
   {
     name: 'bodies: ten mebibytes come back whole',
+    large: true,
     async run({ store }) {
       const id = await begin(store, 'c')
       const text = '0123456789abcdef'.repeat(10 * 65_536)
@@ -123,7 +124,7 @@ export const BODIES_KEPT: readonly Check[] = [
   },
   {
     name: 'bodies: any event that decodes comes back as it was',
-    async run({ store }) {
+    async run({ store, runsOf }) {
       let runs = 0
       const property = fc.asyncProperty(
         fc.array(anyEvent(), { maxLength: 30, size: 'max' }),
@@ -139,7 +140,7 @@ export const BODIES_KEPT: readonly Check[] = [
           )
         },
       )
-      await fc.assert(property, { numRuns: 20 })
+      await fc.assert(property, { numRuns: runsOf(20) })
     },
   },
   {

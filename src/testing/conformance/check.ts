@@ -11,6 +11,8 @@ export interface Trial {
   readonly another: () => Promise<Store>
   /** How long a hint may take, in milliseconds. */
   readonly watchTimeout: number
+  /** How many arbitrary trials are made of so many. */
+  readonly runsOf: (whole: number) => number
 }
 
 /** One sentence of the contract, tried. */
@@ -18,5 +20,7 @@ export interface Check {
   readonly name: string
   /** Whether it must open the data twice. */
   readonly reopens?: true
+  /** Whether it tries only how much a store holds: a quick kit does without. */
+  readonly large?: true
   run(trial: Trial): Promise<void>
 }

@@ -22,27 +22,25 @@ import { SNAPSHOTS } from './snapshots.ts'
 import { TIMES } from './times.ts'
 import { WATCHING } from './watching.ts'
 
-const CHECKS: readonly Check[] = [
-  ...APPEND_IDS,
-  ...APPEND_VERSION,
-  ...APPEND_TREE,
-  ...APPEND_IMPORT,
-  ...READING,
-  ...SEARCHING,
-  ...TIMES,
-  ...PATHS,
-  ...CURSORS,
-  ...CONVERSATIONS,
-  ...LISTS,
-  ...LEASES,
-  ...SNAPSHOTS,
-  ...FEED,
-  ...ITEMS,
-  ...ITEM_LISTS,
-  ...WATCHING,
-  ...BODIES_KEPT,
-  ...LASTING,
-]
+const PARTS = {
+  append: [...APPEND_IDS, ...APPEND_VERSION, ...APPEND_TREE],
+  import: APPEND_IMPORT,
+  read: READING,
+  search: [...SEARCHING, ...TIMES, ...PATHS, ...CURSORS],
+  conversations: [...CONVERSATIONS, ...LISTS],
+  leases: LEASES,
+  snapshots: SNAPSHOTS,
+  feed: FEED,
+  items: [...ITEMS, ...ITEM_LISTS],
+  watch: WATCHING,
+  bodies: BODIES_KEPT,
+  lasting: LASTING,
+} as const satisfies Readonly<Record<string, readonly Check[]>>
+
+const CHECKS: readonly Check[] = Object.values(PARTS).flat()
+
+/** A part of the kit: the cases of some calls, so that a store can be built one after the other. */
+export type ConformancePart = keyof typeof PARTS
 
 /** A store to try. */
 export interface ConformanceOptions {
@@ -57,6 +55,13 @@ export interface ConformanceOptions {
   reopen?(store: Store): Promise<Store>
   /** How long a watch may take to wake, in milliseconds. Default: 20,000. */
   readonly watchTimeout?: number
+  /** Which parts to try, for a store that is not done yet. Default: all of them. */
+  readonly parts?: readonly ConformancePart[]
+  /**
+   * `quick` leaves out the cases that only try how much a store holds, and makes a fifth of the arbitrary trials, while
+   * an adapter is being written. Default: whole, which is what an adapter must pass.
+   */
+  readonly size?: 'whole' | 'quick'
   /** Cases that the store is known to fail, by their whole name, each with the reason. */
   readonly skip?: readonly { readonly case: string; readonly reason: string }[]
 }
@@ -87,13 +92,16 @@ export interface ConformanceCase {
  * cases.every(({ skipped }) => skipped === null) // true
  */
 export function storeConformance(options: ConformanceOptions): ConformanceCase[] {
-  const { name: store, skip = [] } = options
+  const { name: store, skip = [], parts, size = 'whole' } = options
   for (const { case: name, reason } of skip) {
     if (!CHECKS.some((check) => check.name === name))
       throw new Error(`There is no case to skip named: ${name}`)
     if (reason.trim() === '') throw new Error(`Say why ${store} skips: ${name}`)
   }
-  const checks = CHECKS.filter((check) => check.reopens !== true || options.reopen !== undefined)
+  const checks = (parts?.flatMap((part): readonly Check[] => PARTS[part]) ?? CHECKS).filter(
+    ({ reopens, large }) =>
+      (reopens !== true || options.reopen !== undefined) && (large !== true || size === 'whole'),
+  )
   return checks.map((check) => {
     const reason = skip.find(({ case: name }) => name === check.name)?.reason ?? null
     if (reason === null) return { name: check.name, skipped: null, run: () => tryOn(check, options) }
@@ -112,6 +120,7 @@ async function tryOn(check: Check, options: ConformanceOptions): Promise<void> {
     await check.run({
       store,
       watchTimeout: options.watchTimeout ?? 20_000,
+      runsOf: (whole) => (options.size === 'quick' ? Math.ceil(whole / 5) : whole),
       another: () => open(options.open()),
       reopen: async () => {
         if (options.reopen === undefined) throw new Error(`${options.name} cannot be opened again`)

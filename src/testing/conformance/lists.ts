@@ -207,6 +207,7 @@ export const LISTS: readonly Check[] = [
   },
   {
     name: 'list: a thousand conversations',
+    large: true,
     async run({ store }) {
       const count = 1_000
       for (let at = 0; at < count; at += 50) {

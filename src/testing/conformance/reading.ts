@@ -136,6 +136,7 @@ export const READING: readonly Check[] = [
   },
   {
     name: 'getMany: thousands at once',
+    large: true,
     async run({ store }) {
       const id = await begin(store, 'c', pauses(40))
       const asked = Array.from({ length: 40_000 }, (_, i) => `p${i % 50}`)

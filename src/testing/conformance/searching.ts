@@ -68,7 +68,7 @@ function filterOf(conversationId: string, plan: FilterPlan, log: readonly Stored
 export const SEARCHING: readonly Check[] = [
   {
     name: 'search: every filter, alone and combined, on any log, in pages of any size, both ways',
-    async run({ store }) {
+    async run({ store, runsOf }) {
       let runs = 0
       const limits = fc.constantFrom(1, 2, 3, 7, 40, 100)
       const plans = fc.array(fc.tuple(filterPlan(), limits), { minLength: 6, maxLength: 10 })
@@ -85,7 +85,7 @@ export const SEARCHING: readonly Check[] = [
           equal(await store.count(filter), expected.length, `${what}, counted`)
         }
       })
-      await fc.assert(property, { numRuns: 25 })
+      await fc.assert(property, { numRuns: runsOf(25) })
     },
   },
   {

@@ -84,6 +84,7 @@ export const SNAPSHOTS: readonly Check[] = [
   },
   {
     name: 'snapshot: two mebibytes come back whole, beside small parts',
+    large: true,
     async run({ store }) {
       const id = await begin(store, 'c')
       const bytes = Uint8Array.from({ length: 2 * 1_048_576 }, (_, i) => (i * 31 + (i >>> 8)) & 255)

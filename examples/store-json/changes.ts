@@ -1,0 +1,191 @@
+/** What a change is, and what all changes come to: the store itself is a fold of its own log. */
+
+import {
+  type AppendDecision,
+  type ConversationRecord,
+  EMPTY_TIP,
+  type FeedRow,
+  type Item,
+  type LaneOrigin,
+  type Lease,
+  type LogTip,
+  type StoredEvent,
+  TOLD,
+  type TreeNode,
+} from 'colloquy/store-kit'
+
+/** One file. Whatever a call of the store changes is one of these, so that it is there whole or not at all. */
+export type Change =
+  | { readonly type: 'created' | 'patched'; readonly id: string; readonly record: ConversationRecord }
+  | Appended
+  | { readonly type: 'deleted'; readonly id: string }
+  | { readonly type: 'leased'; readonly id: string; readonly lease: Lease | null; readonly taken: number }
+  | SnapshotSaved
+  | { readonly type: 'items'; readonly put: readonly Item[]; readonly gone: readonly ItemName[] }
+  /** What is left of a change whose content is gone: its place in the feed, where it had one. */
+  | { readonly type: 'erased'; readonly told: Told | null }
+
+interface Appended {
+  readonly type: 'appended'
+  readonly id: string
+  readonly updatedAt: string
+  readonly events: readonly StoredEvent[]
+  readonly tree: Tree
+}
+
+interface SnapshotSaved {
+  readonly type: 'snapshot'
+  readonly id: string
+  readonly complete: boolean
+  /** Bytes as base64, by the number of their part. */
+  readonly parts: readonly (readonly [part: number, bytes: string])[]
+}
+
+/** What an append does to the tree. The kit works it out, and is shown it again by the next append. */
+interface Tree extends Pick<AppendDecision, 'opened' | 'left' | 'tip'> {
+  readonly nodes: readonly TreeNode[]
+}
+
+type ItemName = Pick<Item, 'collection' | 'id'>
+type Told = Pick<FeedRow, 'conversationId' | 'told' | 'from' | 'until'>
+
+/** All that is known of one conversation. */
+export interface Kept {
+  record: ConversationRecord
+  readonly events: StoredEvent[]
+  readonly nodes: Map<string, TreeNode>
+  readonly lanes: Map<number, { readonly parent: LaneOrigin | null; end: number }>
+  tip: LogTip
+  lease: Lease | null
+  /** How often a lease was taken. */
+  taken: number
+  /** The changes that hold the parts of the snapshot. */
+  readonly snapshot: Map<number, number>
+  /** All changes that tell of it. The first created it. */
+  readonly changes: number[]
+}
+
+/** What all changes so far come to. */
+export interface State {
+  /** The number of the next change. */
+  next: number
+  readonly conversations: Map<string, Kept>
+  readonly items: Map<string, Map<string, Item>>
+  readonly feed: (Told & { readonly no: number; readonly witness: string })[]
+}
+
+/** Nothing happened yet. */
+export const newState = (): State => ({ next: 1, conversations: new Map(), items: new Map(), feed: [] })
+
+/** A change as the text of a file. @param witness drawn for it, so that no change of another folder passes for it */
+export const textOf = (change: Change, witness: string): string =>
+  `${JSON.stringify({ witness, ...change }, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value))}\n`
+
+/** What a text says, frozen, since callers of the store get hold of parts of it. */
+export function changeIn(text: string): Change & { readonly witness: string } {
+  const change = JSON.parse(text, (_, value: unknown) => Object.freeze(value)) as Change & { witness: string }
+  if (change.type !== 'appended') return change
+  const tree = JSON.parse(JSON.stringify(change.tree), (key, value: unknown) =>
+    key === 'time' || key === 'maxTime' ? BigInt(value as string) : value,
+  ) as Tree
+  return { ...change, tree }
+}
+
+/** Folds the next change into a state. Gives the changes whose content is of no use from now on. O(size). */
+export function apply(state: State, change: Change & { readonly witness: string }): readonly number[] {
+  const no = state.next
+  state.next += 1
+  const told = toldBy(change)
+  if (told !== null) state.feed.push({ ...told, no, witness: change.witness })
+  if (change.type === 'erased') return []
+  if (change.type === 'items') {
+    for (const { collection, id } of change.gone) state.items.get(collection)?.delete(id)
+    for (const item of change.put) {
+      const items = state.items.get(item.collection) ?? new Map<string, Item>()
+      state.items.set(item.collection, items.set(item.id, item))
+    }
+    return []
+  }
+  if (change.type === 'created') state.conversations.set(change.id, newKept(change.record))
+  const kept = state.conversations.get(change.id)
+  // It was deleted, and not all that tells of it is erased yet.
+  if (kept === undefined) return []
+  if (change.type !== 'deleted') kept.changes.push(no)
+  switch (change.type) {
+    case 'created':
+      return []
+    case 'patched':
+      kept.record = change.record
+      return []
+    case 'appended':
+      append(kept, change)
+      return []
+    case 'leased':
+      kept.lease = change.lease
+      kept.taken = change.taken
+      return []
+    case 'snapshot':
+      return save(kept, change, no)
+    case 'deleted':
+      state.conversations.delete(change.id)
+      // The latest first: what is left when that breaks off is an earlier state, and is deleted once more.
+      return kept.changes.toReversed()
+  }
+}
+
+/** What the feed says of a change; null where it says nothing. */
+export function toldBy(change: Change): Told | null {
+  switch (change.type) {
+    case 'erased':
+      return change.told
+    case 'created':
+    case 'patched':
+      return { conversationId: change.id, told: TOLD.changed, from: 0, until: 1 }
+    case 'deleted':
+      return { conversationId: change.id, told: TOLD.deleted, from: 0, until: 1 }
+    case 'appended': {
+      const until = change.tree.tip.version
+      const from = until - change.events.length
+      return { conversationId: change.id, told: TOLD.events, from, until }
+    }
+    default:
+      return null
+  }
+}
+
+const newKept = (record: ConversationRecord): Kept => ({
+  record,
+  events: [],
+  nodes: new Map(),
+  lanes: new Map(),
+  tip: EMPTY_TIP,
+  lease: null,
+  taken: 0,
+  snapshot: new Map(),
+  changes: [],
+})
+
+function append(kept: Kept, { events, updatedAt, tree }: Appended): void {
+  const { nodes, opened, left, tip } = tree
+  kept.events.push(...events)
+  for (const node of nodes) kept.nodes.set(node.id, node)
+  for (const { lane, parent, end } of opened) kept.lanes.set(lane, { parent, end })
+  for (const { lane, end } of left)
+    kept.lanes.set(lane, { parent: kept.lanes.get(lane)?.parent ?? null, end })
+  kept.tip = tip
+  kept.record = Object.freeze({
+    ...kept.record,
+    updatedAt,
+    version: tip.version,
+    headId: tip.head?.id ?? null,
+  })
+}
+
+/** Gives the changes of which this one replaces the last part that was of use. */
+function save({ snapshot }: Kept, { parts, complete }: SnapshotSaved, no: number): readonly number[] {
+  const before = new Set(snapshot.values())
+  if (complete) snapshot.clear()
+  for (const [part] of parts) snapshot.set(part, no)
+  const now = new Set(snapshot.values())
+  return [...before].filter((change) => !now.has(change))
+}

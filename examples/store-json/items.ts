@@ -1,0 +1,65 @@
+/** Items: the number of a change is the version of what it put, since no number comes twice. */
+
+import {
+  checkChanges,
+  checkClaim,
+  checkItemQuery,
+  dueItems,
+  type Item,
+  itemConflict,
+  itemOf,
+  type Items,
+  pageOfItems,
+} from 'colloquy/store-kit'
+import type { State } from './changes.ts'
+import type { Journal } from './journal.ts'
+
+const find = ({ items }: State, collection: string, id: string): Item | null =>
+  items.get(collection)?.get(id) ?? null
+
+const all = ({ items }: State, collection: string): Iterable<Item> => items.get(collection)?.values() ?? []
+
+/** @param opened the journal; throws when the store was closed */
+export function jsonItems(opened: () => Journal): Items {
+  return {
+    async getItem(collection, id) {
+      return find(opened().latest(), collection, id)
+    },
+
+    async changeItems(given) {
+      return opened().commit((state) => {
+        const changes = checkChanges(given)
+        for (const change of changes) {
+          const version = find(state, change.collection, change.id)?.version ?? null
+          if (change.expected !== undefined && change.expected !== version)
+            throw itemConflict(change, version)
+        }
+        const now = Date.now()
+        const result = changes.map(({ put, ...name }) => {
+          if (put === null || put === undefined) return null
+          return itemOf(name, put, state.next, put.dueIn === null ? null : now + put.dueIn)
+        })
+        const gone = changes
+          .filter(({ put }) => put === null)
+          .map(({ collection, id }) => ({ collection, id }))
+        const put = result.filter((item) => item !== null)
+        return { change: put.length + gone.length === 0 ? null : { type: 'items', put, gone }, result }
+      })
+    },
+
+    async listItems(collection, query) {
+      return pageOfItems(all(opened().latest(), collection), checkItemQuery(collection, query))
+    },
+
+    async claimItems(collection, claim) {
+      return opened().commit((state) => {
+        const { ttl, limit } = checkClaim(collection, claim)
+        const now = Date.now()
+        const put = dueItems(all(state, collection), now, limit).map((item) =>
+          itemOf(item, item, state.next, now + ttl),
+        )
+        return { change: put.length === 0 ? null : { type: 'items', put, gone: [] }, result: put }
+      })
+    },
+  }
+}

@@ -1,0 +1,71 @@
+/** The journal: reads what was changed, by whatever process, and adds changes that are decided on the latest state. */
+
+import { randomUUID } from 'node:crypto'
+import type { Watches } from 'colloquy/store-kit'
+import { apply, type Change, changeIn, newState, type State, textOf, toldBy } from './changes.ts'
+import type { Folder } from './folder.ts'
+
+/** What a call comes to: the change to be made, and what the caller gets. */
+export interface Decision<T> {
+  readonly change: Change | null
+  readonly result: T
+}
+
+/** The state of a folder, kept in step with it. */
+export class Journal {
+  readonly #folder: Folder
+  readonly #watches: Watches
+  readonly #state = newState()
+
+  constructor(folder: Folder, watches: Watches) {
+    this.#folder = folder
+    this.#watches = watches
+  }
+
+  /** The latest state, with what other processes have changed. O(what they have). */
+  latest(): State {
+    for (;;) {
+      const text = this.#folder.read(this.#state.next)
+      if (text === null) return this.#state
+      const change = changeIn(text)
+      const useless = apply(this.#state, change)
+      if (change.type === 'appended') this.#watches.wake(change.id)
+      for (const no of useless) this.#erase(no)
+    }
+  }
+
+  /**
+   * Adds the change that is decided on the latest state, or none. Where another process was faster it is decided anew:
+   * a decision must not depend on the ones before.
+   *
+   * @throws what `decide` throws: then nothing is changed.
+   */
+  commit<T>(decide: (state: State) => Decision<T>): T {
+    for (;;) {
+      const state = this.latest()
+      const { change, result } = decide(state)
+      if (change === null) return result
+      if (!this.#folder.add(state.next, textOf(change, randomUUID()))) continue
+      this.latest()
+      return result
+    }
+  }
+
+  /** A change as it was written; another process may have erased it since. */
+  read(no: number): Change | null {
+    const text = this.#folder.read(no)
+    return text === null ? null : changeIn(text)
+  }
+
+  #erase(no: number): void {
+    try {
+      const text = this.#folder.read(no)
+      const change = text === null ? null : changeIn(text)
+      if (change === null || change.type === 'erased') return
+      const { witness } = change
+      this.#folder.replace(no, textOf({ type: 'erased', told: toldBy(change) }, witness))
+    } catch {
+      // The change that made it useless stands. Who opens the folder next erases it.
+    }
+  }
+}

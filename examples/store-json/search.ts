@@ -1,0 +1,34 @@
+/** Searches: they look at each event of the conversation, which is as simple as it is slow. */
+
+import {
+  type AppendContext,
+  type CheckedEventFilter,
+  fitsEvent,
+  pathSegments,
+  type StoredEvent,
+} from 'colloquy/store-kit'
+import type { Kept } from './changes.ts'
+
+/** The log as an append looks at it. */
+export const contextOf = ({ record, tip, lease, events, nodes, lanes }: Kept): AppendContext => ({
+  conversationId: record.id,
+  timeZone: record.timeZone,
+  tip,
+  lease,
+  find: (id) => nodes.get(id),
+  laneEnd: (lane) => lanes.get(lane)?.end ?? -1,
+  at: (seq) => events[seq] as StoredEvent,
+})
+
+/** The events that a filter lets through, in the order of the log; none of an unknown conversation. O(events). */
+export function eventsIn(kept: Kept | undefined, filter: CheckedEventFilter): StoredEvent[] {
+  if (kept === undefined) return []
+  const { events, nodes, lanes } = kept
+  const found = events.filter((event) => fitsEvent(event, filter))
+  if (filter.leafId === null) return found
+  const leaf = nodes.get(filter.leafId)
+  if (leaf === undefined) return []
+  const segments = pathSegments(leaf, (lane) => lanes.get(lane)?.parent ?? null)
+  const upTo = new Map(segments.map((segment) => [segment.lane, segment.upTo]))
+  return found.filter(({ id, seq }) => seq <= (upTo.get(nodes.get(id ?? '')?.lane ?? -1) ?? -1))
+}

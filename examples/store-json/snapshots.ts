@@ -1,0 +1,38 @@
+/** Snapshots: their bytes stand in the changes that saved them, and are read when they are asked for. */
+
+import type { SaveSnapshotOptions, SnapshotPart } from 'colloquy/store-kit'
+import type { Change } from './changes.ts'
+import type { Journal } from './journal.ts'
+
+/** The change that saves parts. */
+export const saved = (
+  id: string,
+  parts: readonly SnapshotPart[],
+  options: SaveSnapshotOptions = {},
+): Change => ({
+  type: 'snapshot',
+  id,
+  complete: options.complete ?? false,
+  parts: parts.map(({ part, bytes }) => [part, Buffer.from(bytes).toString('base64')]),
+})
+
+/** All parts, from one save. O(bytes). */
+export function loadParts(journal: Journal, id: string): SnapshotPart[] {
+  for (;;) {
+    const { conversations, next } = journal.latest()
+    const { snapshot = new Map<number, number>() } = conversations.get(id) ?? {}
+    const texts = new Map<number, ReadonlyMap<number, string>>()
+    for (const no of new Set(snapshot.values())) {
+      const change = journal.read(no)
+      if (change?.type === 'snapshot') texts.set(no, new Map(change.parts))
+    }
+    const parts = [...snapshot]
+      .toSorted(([a], [b]) => a - b)
+      .flatMap(([part, no]) => {
+        const text = texts.get(no)?.get(part)
+        return text === undefined ? [] : [{ part, bytes: new Uint8Array(Buffer.from(text, 'base64')) }]
+      })
+    // Else another process has saved anew, and erased what was about to be read.
+    if (parts.length === snapshot.size || journal.latest().next === next) return parts
+  }
+}

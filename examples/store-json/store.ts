@@ -1,0 +1,229 @@
+/**
+ * A store that keeps conversations as JSON files in a folder, for any number of processes of one machine. Each file is
+ * one change, and is never written half. All that the folder holds is in memory, and lists and searches look at each
+ * of what they search: it is for small things, and to be read. docs/writing-a-store.md walks through it.
+ */
+
+import type { Store } from 'colloquy'
+import * as kit from 'colloquy/store-kit'
+import type { Kept, State } from './changes.ts'
+import { openFolder } from './folder.ts'
+import { jsonItems } from './items.ts'
+import { type Decision, Journal } from './journal.ts'
+import { contextOf, eventsIn } from './search.ts'
+import { loadParts, saved } from './snapshots.ts'
+
+export interface JsonStoreOptions {
+  /** Where the files are; it is made where it is not there. */
+  readonly folder: string
+  /** Whether to wait for the disk, so that what is acknowledged survives a loss of power. Default: true. */
+  readonly durable?: boolean
+  /** How often a watch looks at what other processes have changed, in milliseconds. Default: 50. */
+  readonly pollInterval?: number
+}
+
+/**
+ * Opens a folder. O(all that it holds).
+ *
+ * @throws `store_read_only`, `store_unavailable`.
+ */
+export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonStoreOptions): Store {
+  const watches = new kit.Watches()
+  const journal = new Journal(openFolder(folder, durable), watches)
+  let polling: NodeJS.Timeout | null = null
+  let closed = false
+  const opened = (): Journal => {
+    if (closed) throw kit.storeClosed()
+    return journal
+  }
+  const find = (id: string): Kept | undefined => opened().latest().conversations.get(id)
+  const commit = <T>(decide: (state: State) => Decision<T>): T => opened().commit(decide)
+  journal.latest()
+
+  return {
+    name: 'json',
+
+    async append(id, facts, options) {
+      return commit((state) => {
+        const kept = get(state, id)
+        const { events, added, opened, left, tip } = kit.decideAppend(contextOf(kept), facts, options)
+        const result = { events, version: tip.version, headId: tip.head?.id ?? null }
+        if (added.length === 0) return { change: null, result }
+        const nodes = added.flatMap(({ node }) => node ?? [])
+        const updatedAt = kit.laterOf(kept.record.updatedAt, kit.microsNow())
+        const stored = added.map(({ event }) => event)
+        const tree = { nodes, opened, left, tip }
+        return { change: { type: 'appended', id, updatedAt, events: stored, tree }, result }
+      })
+    },
+
+    async read(id, options = {}) {
+      const { events } = get(opened().latest(), id)
+      const { from, backward, limit } = kit.checkReadOptions(options)
+      if (!backward) return events.slice(from ?? 0, (from ?? 0) + limit)
+      const end = Math.min(events.length, (from ?? events.length) + 1)
+      return events.slice(Math.max(0, end - limit), end).toReversed()
+    },
+
+    async get(conversationId, id) {
+      return eventOf(find(conversationId), id)
+    },
+
+    async getMany(conversationId, ids) {
+      const kept = find(conversationId)
+      return ids.map((id) => eventOf(kept, id))
+    },
+
+    async search(query) {
+      const checked = kit.checkEventQuery(query)
+      return kit.pageOfEvents(eventsIn(find(checked.conversationId), checked), checked)
+    },
+
+    async count(filter) {
+      const checked = kit.checkEventFilter(filter)
+      return eventsIn(find(checked.conversationId), checked).length
+    },
+
+    async createConversation(conversation) {
+      return commit(({ conversations }) => {
+        const record = kit.newRecord(conversation, kit.microsNow())
+        if (conversations.has(record.id)) throw kit.conversationExists(record.id)
+        return { change: { type: 'created', id: record.id, record }, result: record }
+      })
+    },
+
+    async getConversation(id) {
+      return find(id)?.record ?? null
+    },
+
+    async listConversations(query) {
+      const checked = kit.checkConversationQuery(query)
+      return kit.pageOfRecords(recordsIn(opened().latest(), checked), checked)
+    },
+
+    async countConversations(filter) {
+      return recordsIn(opened().latest(), kit.checkConversationFilter(filter)).length
+    },
+
+    async updateConversation(id, patch) {
+      return commit((state) => {
+        const record = kit.patchRecord(get(state, id).record, patch, kit.microsNow())
+        return { change: { type: 'patched', id, record }, result: record }
+      })
+    },
+
+    async deleteConversation(id) {
+      return commit(({ conversations }) => {
+        const isThere = conversations.has(id)
+        return { change: isThere ? { type: 'deleted', id } : null, result: isThere }
+      })
+    },
+
+    async acquireLease(id, owner, ttl) {
+      return commit((state) => {
+        const kept = get(state, id)
+        kit.checkLease(owner, ttl)
+        const ask = { conversationId: id, owner, ttl, now: Date.now() }
+        const lease = kit.nextLease(kept.lease, kept.taken, ask)
+        if (lease === null) return { change: null, result: null }
+        return { change: { type: 'leased', id, lease, taken: lease.generation }, result: lease }
+      })
+    },
+
+    async releaseLease({ conversationId: id, owner, generation }) {
+      return commit(({ conversations }) => {
+        const kept = conversations.get(id)
+        const isLatest = kept?.lease?.owner === owner && kept.lease.generation === generation
+        const change = { type: 'leased', id, lease: null, taken: generation } as const
+        return isLatest ? { change, result: true } : { change: null, result: false }
+      })
+    },
+
+    async getLease(id) {
+      return find(id)?.lease ?? null
+    },
+
+    async listLeases(query) {
+      const { expired, after, limit } = kit.checkLeaseQuery(query)
+      const now = Date.now()
+      return [...opened().latest().conversations.values()]
+        .flatMap(({ lease }) => lease ?? [])
+        .filter((lease) => after === null || kit.compareIds(lease.conversationId, after) > 0)
+        .filter(({ expiresAt }) => !expired || expiresAt <= now)
+        .toSorted((a, b) => kit.compareIds(a.conversationId, b.conversationId))
+        .slice(0, limit)
+    },
+
+    async saveSnapshot(id, parts, options) {
+      commit((state) => {
+        get(state, id)
+        kit.checkParts(parts)
+        return { change: saved(id, parts, options), result: null }
+      })
+    },
+
+    async loadSnapshot(id) {
+      return loadParts(opened(), id)
+    },
+
+    async deleteSnapshot(id) {
+      return commit(({ conversations }) => {
+        const isThere = (conversations.get(id)?.snapshot.size ?? 0) > 0
+        return { change: isThere ? saved(id, [], { complete: true }) : null, result: isThere }
+      })
+    },
+
+    async feed(query) {
+      const checked = kit.checkFeedQuery(query)
+      const { feed, conversations } = opened().latest()
+      const rows = feed
+        .filter(({ conversationId: id }) => checked.shard === null || kit.shardOf(id) === checked.shard)
+        .map(({ no, ...row }): kit.FeedRow => {
+          const since = conversations.get(row.conversationId)?.changes[0] ?? Number.POSITIVE_INFINITY
+          return { ...row, place: String(no), isThere: since <= no }
+        })
+      if (checked.fromEnd) return kit.feedEnd(checked, rows.at(-1))
+      const from = Number(checked.after?.place ?? 0)
+      const page = rows.filter(({ place }) => Number(place) >= from).slice(0, kit.rowsFor(checked))
+      return kit.fillFeed(kit.planFeed(checked, page), ({ row, from, until }) =>
+        (conversations.get(row.conversationId)?.events ?? []).slice(from, until),
+      )
+    },
+
+    ...jsonItems(opened),
+
+    watch(id, wake) {
+      opened()
+      polling ??= setInterval(() => {
+        // A watch is a hint: who reads next is told what is wrong with the disk.
+        try {
+          journal.latest()
+        } catch {}
+      }, pollInterval).unref()
+      return watches.add(id, wake)
+    },
+
+    async close() {
+      closed = true
+      watches.clear()
+      if (polling !== null) clearInterval(polling)
+    },
+  }
+}
+
+/** @throws `unknown_conversation`. */
+function get({ conversations }: State, id: string): Kept {
+  const kept = conversations.get(id)
+  if (kept === undefined) throw kit.unknownConversation(id)
+  return kept
+}
+
+function eventOf(kept: Kept | undefined, id: string): kit.StoredEvent | null {
+  const node = kept?.nodes.get(id)
+  return (node && kept?.events[node.seq]) ?? null
+}
+
+const recordsIn = (state: State, filter: kit.CheckedConversationFilter): kit.ConversationRecord[] =>
+  [...state.conversations.values()]
+    .map(({ record }) => record)
+    .filter((record) => kit.fitsRecord(record, filter))

@@ -1,0 +1,102 @@
+/** What a checked filter lets through, and pages of it: for stores that look at what they hold one by one. */
+
+import { KINDS } from '../../../event/kinds.ts'
+import { isQuarantined } from '../../../event/quarantine.ts'
+import { parseInstant } from '../../../event/time.ts'
+import type { ConversationRecord } from '../../contract/conversation-record.ts'
+import type { StoredEvent } from '../../contract/stored-event.ts'
+import type { EventPage, Page } from '../../contract/query.ts'
+import { compareIds } from '../record.ts'
+import {
+  type CheckedConversationFilter,
+  type CheckedConversationQuery,
+  conversationCursor,
+} from './conversation-query.ts'
+import {
+  type CheckedEventFilter,
+  type CheckedEventQuery,
+  eventCursor,
+  type EventPlace,
+} from './event-query.ts'
+import { foldText, messageText } from './message-text.ts'
+import { countWithin, pageOf } from './page.ts'
+
+/**
+ * Whether a filter of events lets one through: all of the filter but the conversation and the path to `leafId`, for
+ * which see `pathSegments`. O(length of the text, where the filter has one).
+ */
+export function fitsEvent({ fact, inTree, time: digits }: StoredEvent, filter: CheckedEventFilter): boolean {
+  if (!inTree || isQuarantined(fact)) return false
+  const { kinds, source, text, from, until } = filter
+  const time = BigInt(digits)
+  return (
+    (kinds === null || kinds.has(fact.kind)) &&
+    (source === null || (fact.source ?? KINDS[fact.kind].defaultSource) === source) &&
+    (from === null || time >= from) &&
+    (until === null || time < until) &&
+    (text === null || messageText(fact)?.includes(text) === true)
+  )
+}
+
+/** A page of events, out of all that the filter lets through. O(n log n). */
+export function pageOfEvents(fitting: readonly StoredEvent[], query: CheckedEventQuery): EventPage {
+  const { after, descending, limit, maxBytes } = query
+  const order = (a: EventPlace, b: EventPlace): number =>
+    descending ? comparePlaces(b, a) : comparePlaces(a, b)
+  const found = fitting
+    .map((event) => ({ event, time: BigInt(event.time), seq: event.seq }))
+    .filter((place) => after === null || order(place, after) > 0)
+    .toSorted(order)
+    .map(({ event }) => event)
+  const count = countWithin(found, limit, maxBytes, ({ fact }) => JSON.stringify(fact).length)
+  return pageOf(found, count, (last) => eventCursor(query, last))
+}
+
+const comparePlaces = (a: EventPlace, b: EventPlace): number =>
+  a.time === b.time ? a.seq - b.seq : a.time < b.time ? -1 : 1
+
+/** The order of a list of records upwards: by time, then by id. */
+export function compareRecords(
+  by: CheckedConversationQuery['by'],
+): (a: ConversationRecord, b: ConversationRecord) => number {
+  // All times of records have one form, in which text and instant sort alike.
+  return (a, b) => (a[by] === b[by] ? compareIds(a.id, b.id) : a[by] < b[by] ? -1 : 1)
+}
+
+/** Whether a filter of conversations lets a record through. O(tags + title). */
+export function fitsRecord(record: ConversationRecord, filter: CheckedConversationFilter): boolean {
+  const { titleContains, parentConversationId, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
+  const created = recordTime(record, 'createdAt')
+  const updated = recordTime(record, 'updatedAt')
+  return (
+    (filter.public === null || record.public === filter.public) &&
+    (parentConversationId === null || record.parentConversationId === parentConversationId) &&
+    (titleContains === null || (record.title !== null && foldText(record.title).includes(titleContains))) &&
+    filter.tags.every(([key, value]) => Object.hasOwn(record.tags, key) && record.tags[key] === value) &&
+    (createdFrom === null || created >= createdFrom) &&
+    (createdUntil === null || created < createdUntil) &&
+    (updatedFrom === null || updated >= updatedFrom) &&
+    (updatedUntil === null || updated < updatedUntil)
+  )
+}
+
+/** A page of records, out of all that the filter lets through. O(n log n). */
+export function pageOfRecords(
+  fitting: readonly ConversationRecord[],
+  query: CheckedConversationQuery,
+): Page<ConversationRecord> {
+  const { by, descending, after, limit } = query
+  const upwards = compareRecords(by)
+  const isBeyond = (record: ConversationRecord): boolean => {
+    if (after === null) return true
+    const time = recordTime(record, by)
+    const order = time === after.time ? compareIds(record.id, after.id) : time < after.time ? -1 : 1
+    return descending ? order < 0 : order > 0
+  }
+  const found = fitting.filter(isBeyond).toSorted((a, b) => (descending ? upwards(b, a) : upwards(a, b)))
+  return pageOf(found, limit, (last) => conversationCursor(query, last))
+}
+
+/** A time of a record, in microseconds since 1970. O(1). */
+export const recordTime = (record: ConversationRecord, by: CheckedConversationQuery['by']): bigint =>
+  parseInstant(record[by]) as bigint
