@@ -78,6 +78,10 @@ describe('a store broken on purpose', () => {
 /** Opens a store. */
 const open = async (): Promise<Store> => memoryStore()
 
+/** The names of the cases that there are of a store that lasts. */
+const named = (options: Partial<ConformanceOptions>): string[] =>
+  storeConformance({ name: 'any', open, reopen: async (store) => store, ...options }).map(({ name }) => name)
+
 describe('the list of cases', () => {
   it('has each name once', () => {
     const names = storeConformance({ name: 'any', open, reopen: async (store) => store }).map(
@@ -94,10 +98,6 @@ describe('the list of cases', () => {
   })
 
   it('is as long as is asked for, and quick without what only tries how much a store holds', () => {
-    const named = (options: Partial<ConformanceOptions>): string[] =>
-      storeConformance({ name: 'any', open, reopen: async (store) => store, ...options }).map(
-        ({ name }) => name,
-      )
     const [whole, quick, parts] = [named({}), named({ size: 'quick' }), named({ parts: ['leases', 'watch'] })]
     expect([whole.length, quick.length, named({ parts: [] }).length]).toEqual([142, 138, 0])
     expect(
