@@ -1,0 +1,60 @@
+/** The processes of a run, as it speaks to them. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createWriteStream } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Said } from './rounds.ts'
+
+/** A process that does rounds. */
+export interface Child {
+  /** Has it begin a round, or hold it; resolves when it has. */
+  tell(command: 'round' | 'hold', round: number): Promise<void>
+  /** What a reader has of a round. */
+  ask(round: number): Promise<Extract<Said, readonly ['seen', ...unknown[]]>>
+  end(): void
+}
+
+/** Starts one of the files beside this one; it ends with this process. */
+export function startChild(
+  file: string,
+  args: readonly string[],
+  logs: string,
+  hear: (said: Said) => void,
+): Child {
+  const child: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    // An interrupt at the terminal is for the run, which ends it.
+    detached: true,
+  })
+  child.stderr?.pipe(createWriteStream(join(logs, `${file}-${child.pid}.log`)))
+  const waiting = new Map<string, (said: Said) => void>()
+  let failure: Error | null = null
+  const gone = Promise.withResolvers<never>()
+  gone.promise.catch(() => undefined)
+  child.once('exit', (code, signal) => {
+    failure = new Error(`${file} ended with ${code ?? signal}; see ${logs}`)
+    gone.reject(failure)
+  })
+  if (child.stdout !== null) {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const said = JSON.parse(line) as Said
+      hear(said)
+      waiting.get(said[0])?.(said)
+    })
+  }
+  const told = async <T extends Said>(line: string, type: T[0]): Promise<T> => {
+    if (failure !== null) throw failure
+    const { promise, resolve } = Promise.withResolvers<Said>()
+    waiting.set(type, resolve)
+    child.stdin?.write(`${line}\n`)
+    return (await Promise.race([promise, gone.promise])) as T
+  }
+  return {
+    async tell(command, round) {
+      await told(`${command} ${round}`, command === 'round' ? 'started' : 'held')
+    },
+    ask: (round) => told(`seen ${round}`, 'seen'),
+    end: () => void child.stdin?.end(),
+  }
+}

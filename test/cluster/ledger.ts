@@ -1,0 +1,108 @@
+/** What was acknowledged, and what of it the database holds. */
+
+import type pg from 'pg'
+import type { Said } from './rounds.ts'
+
+type Acknowledged = Extract<Said, readonly ['acknowledged', ...unknown[]]>
+
+/** What came of a round. */
+export interface Checked {
+  readonly acknowledged: number
+  /** Names that were acknowledged and are not there, of the store's and of the table beside it. */
+  readonly lost: readonly string[]
+  readonly lostBeside: readonly string[]
+  /** Names that are there more than once. */
+  readonly twice: readonly string[]
+}
+
+/** One event as a reader names it: who said it, and what. */
+interface Row {
+  readonly conversation_id: string
+  readonly name: string
+}
+
+/** Keeps what is said. */
+export class Ledger {
+  readonly #byRound = new Map<number, Acknowledged[]>()
+  readonly failures = new Map<string, number>()
+
+  hear(said: Said): void {
+    if (said[0] === 'failed') this.failures.set(said[1], (this.failures.get(said[1]) ?? 0) + 1)
+    if (said[0] !== 'acknowledged') return
+    const round = roundOf(said[2])
+    const all = this.#byRound.get(round) ?? []
+    all.push(said)
+    this.#byRound.set(round, all)
+  }
+
+  /** How many were acknowledged in a round. */
+  count(round: number): number {
+    return (this.#byRound.get(round) ?? []).length
+  }
+
+  /** How many were begun and acknowledged since an instant. */
+  since(round: number, kind: string, instant: number): number {
+    return (this.#byRound.get(round) ?? []).filter((each) => each[1] === kind && each[4] > instant).length
+  }
+
+  /** When something of these kinds was acknowledged last, in milliseconds since 1970. */
+  lastAt(round: number, kinds: readonly string[]): number {
+    return (this.#byRound.get(round) ?? []).findLast((each) => kinds.includes(each[1]))?.[5] ?? 0
+  }
+
+  /** Milliseconds of the longest time in which nothing of a kind was acknowledged, from an instant on. */
+  gap(round: number, kind: string, instant: number): number {
+    const ends = (this.#byRound.get(round) ?? [])
+      .filter((each) => each[1] === kind && each[5] >= instant)
+      .map((each) => each[5])
+      .toSorted((a, b) => a - b)
+    return Math.max(...ends.map((end, at) => end - (ends[at - 1] ?? instant)))
+  }
+
+  /** Holds the database to what was acknowledged in some rounds, while no one writes. */
+  async check(client: pg.Client, rounds: readonly number[]): Promise<Checked> {
+    const like = rounds.map((round) => `r${round}-%`)
+    const events = await client.query<Row>(
+      `SELECT conversation_id, source || ' ' || (body::json -> 'llm_message' -> 'content' -> 0 ->> 'text') AS name
+      FROM colloquy.events WHERE kind = 'MessageEvent' AND conversation_id LIKE ANY ($1)`,
+      [like],
+    )
+    const items = await client.query<{ readonly id: string; readonly name: string }>(
+      `SELECT id, body::json ->> 'name' AS name FROM colloquy.items WHERE collection = 'cluster' AND id LIKE ANY ($1)`,
+      [like],
+    )
+    const bare = await client.query<{ readonly name: string }>(
+      'SELECT name FROM bare WHERE name LIKE ANY ($1)',
+      [like],
+    )
+    const counts = new Map<string, number>()
+    for (const { conversation_id: id, name } of events.rows) {
+      const key = `${id} ${name}`
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+    }
+    const itemNames = new Map(items.rows.map(({ id, name }) => [id, name]))
+    const beside = new Set(bare.rows.map(({ name }) => name))
+    const isThere = ([, kind, conversation, name]: Acknowledged): boolean => {
+      if (kind === 'bare') return beside.has(name)
+      if (kind === 'item') return numberOf(itemNames.get(conversation) ?? '-0') >= numberOf(name)
+      return counts.has(`${conversation} user ${name}`)
+    }
+    const all = rounds.flatMap((round) => this.#byRound.get(round) ?? [])
+    const lost = all.filter((each) => !isThere(each))
+    return {
+      acknowledged: all.length,
+      lost: lost.filter((each) => each[1] !== 'bare').map((each) => each[3]),
+      lostBeside: lost.filter((each) => each[1] === 'bare').map((each) => each[3]),
+      twice: [...counts].flatMap(([name, count]) => (count > 1 ? [name] : [])),
+    }
+  }
+}
+
+const roundOf = (id: string): number => Number(/^r(\d+)-/.exec(id)?.[1] ?? 0)
+const numberOf = (name: string): number => Number(name.slice(name.lastIndexOf('-') + 1))
+
+/** The value below which a part of the values is; NaN where there are none. */
+export function percentile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil(part * sorted.length) - 1)] ?? NaN
+}

@@ -1,0 +1,124 @@
+/**
+ * Fails the primary of a real cluster again and again while the library and the service write to it, and says what was
+ * acknowledged, lost and doubled, and for how long nothing could be written. Exits with 1 where anything was lost,
+ * doubled or misread.
+ */
+
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { startChild } from './children.ts'
+import { type EtcdVersion, startCluster, urlAt } from './cluster.ts'
+import { FAULTS } from './faults.ts'
+import { failOver, type Run } from './fail-over.ts'
+import { install } from './install.ts'
+import { Ledger } from './ledger.ts'
+import { clearAll, HERE, makeNetwork } from './network.ts'
+import { startProxy } from './proxy.ts'
+import { type Failover, isClean, lineOf, summaryOf } from './report.ts'
+import { startServices } from './services.ts'
+
+/** Everything of a run is below it; one run at a time. */
+const FOLDER = join(tmpdir(), 'colloquy-cluster')
+const OWNER = join(FOLDER, 'process')
+
+/** How many failovers there are between two summaries. */
+const SUMMARY = 10
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const { values } = parseArgs({
+  options: {
+    failovers: { type: 'string', default: '12' },
+    faults: { type: 'string', default: FAULTS.map(({ name }) => name).join() },
+    etcd: { type: 'string', default: '2' },
+  },
+})
+const count = Number(values.failovers)
+const names = values.faults.split(',')
+const faults = FAULTS.filter(({ name }) => names.includes(name))
+const etcd = Number(values.etcd)
+if (!(count > 0) || faults.length !== names.length || !(etcd === 2 || etcd === 3)) {
+  const list = FAULTS.map(({ name }) => name).join()
+  say(`usage: npm run test:cluster -- [--failovers 12] [--faults ${JSON.stringify(list)}] [--etcd 2|3]`)
+  process.exit(2)
+}
+
+const done: Failover[] = []
+const ledger = new Ledger()
+const ending = new AbortController()
+
+const summarize = (): void => summaryOf(done, ledger.failures).forEach(say)
+
+/** Ends all that runs, and the process. */
+async function end(code: number): Promise<void> {
+  if (ending.signal.aborted) return
+  ending.abort()
+  if (done.length > 0) summarize()
+  if (code === 0 || code === 130) await clearAll(FOLDER)
+  else {
+    await clearAll(FOLDER, true)
+    say(`the logs of all programs are in ${FOLDER}/logs`)
+  }
+  process.exit(code)
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    say('ending')
+    void end(130)
+  })
+
+/** @throws Error while another run is under way. */
+async function takeFolder(): Promise<void> {
+  const owner = existsSync(OWNER) ? (await readFile(OWNER, 'utf8')).trim() : ''
+  const command = owner === '' ? '' : await readFile(`/proc/${owner}/cmdline`, 'utf8').catch(() => '')
+  if (command.includes('cluster/main.ts')) throw new Error(`another run is under way: process ${owner}`)
+  await clearAll(FOLDER)
+  await mkdir(FOLDER)
+  await writeFile(OWNER, String(process.pid))
+}
+
+async function prepare(version: EtcdVersion): Promise<Run> {
+  await install(say)
+  await takeFolder()
+  await makeNetwork()
+  const cluster = await startCluster(FOLDER, version)
+  const primary = await cluster.steady(60_000)
+  if (primary === null) throw new Error('the cluster has no primary')
+  await cluster.ask(primary, (client) => client.query('CREATE TABLE bare (name text PRIMARY KEY)'))
+  const proxy = await startProxy(HERE, cluster.nodes)
+  const url = urlAt(HERE, proxy.port)
+  const services = await startServices(FOLDER, url, 2)
+  const logs = join(FOLDER, 'logs')
+  const start = (file: string, args: readonly string[]) =>
+    startChild(file, args, logs, (said) => ledger.hear(said))
+  const writers = [
+    start('writer.ts', [url, 'a']),
+    start('writer.ts', [url, 'b']),
+    start('client.ts', [services.key, ...services.urls]),
+  ]
+  return { cluster, services, ledger, writers, say }
+}
+
+try {
+  const run = await prepare(etcd)
+  say(`one primary, two synchronous standbys, two services; ${count} failovers`)
+  for (let number = 1; number <= count && !ending.signal.aborted; number += 1) {
+    const fault = faults[(number - 1) % faults.length]
+    if (fault === undefined) break
+    const one = await failOver(run, fault, number)
+    done.push(one)
+    say(lineOf(one, number, count))
+    for (const name of [...one.lost, ...one.twice, ...one.misread].slice(0, 5)) say(`  ${name}`)
+    if (number % SUMMARY === 0 && number < count) summarize()
+  }
+  await end(isClean(done) ? 0 : 1)
+} catch (error) {
+  if (!ending.signal.aborted) {
+    say(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    await end(1)
+  }
+}

@@ -1,0 +1,75 @@
+/** What a run says: a line for each failover, and at its end, or when it is cut off, what came of all. */
+
+import { percentile } from './ledger.ts'
+
+/** What came of one failover. */
+export interface Failover {
+  readonly fault: string
+  /** The primary before and after. */
+  readonly from: string
+  readonly to: string
+  /** Longest time without an acknowledged write of the library, and of a message to a service. Milliseconds. */
+  readonly gap: number
+  readonly serviceGap: number
+  readonly acknowledged: number
+  readonly lost: readonly string[]
+  readonly lostBeside: readonly string[]
+  readonly twice: readonly string[]
+  /** What readers have that the log does not, or the other way. */
+  readonly misread: readonly string[]
+  /** How often a reader was told to start over. */
+  readonly resets: number
+  /** Nodes that had to be made anew. */
+  readonly rebuilt: number
+}
+
+const seconds = (ms: number): string => (Number.isFinite(ms) ? `${(ms / 1000).toFixed(1)} s` : '-')
+
+/** One line. */
+export function lineOf(one: Failover, number: number, count: number): string {
+  return [
+    `${number}/${count} ${one.fault}`,
+    `${one.from} -> ${one.to}`,
+    `write gap ${seconds(one.gap)} (service ${seconds(one.serviceGap)})`,
+    `acknowledged ${one.acknowledged}`,
+    ...countsOf([one]),
+    ...(one.rebuilt > 0 ? [`nodes made anew ${one.rebuilt}`] : []),
+  ].join(', ')
+}
+
+/** What was lost, stands twice or was misread, as numbers. */
+function countsOf(all: readonly Failover[]): string[] {
+  const total = (of: (one: Failover) => number): number => all.reduce((sum, one) => sum + of(one), 0)
+  return [
+    `lost ${total(({ lost }) => lost.length)} (beside the store ${total(({ lostBeside }) => lostBeside.length)})`,
+    `twice ${total(({ twice }) => twice.length)}`,
+    `misread ${total(({ misread }) => misread.length)}`,
+    `started over ${total(({ resets }) => resets)}`,
+  ]
+}
+
+/** The whole, as lines. */
+export function summaryOf(all: readonly Failover[], failures: ReadonlyMap<string, number>): string[] {
+  const acknowledged = all.reduce((sum, one) => sum + one.acknowledged, 0)
+  const faults = [...new Set(all.map(({ fault }) => fault))]
+  const gaps = (of: readonly Failover[], gap: (one: Failover) => number): string => {
+    const values = of.map(gap).filter(Number.isFinite)
+    return `p50 ${seconds(percentile(values, 0.5))}, p99 ${seconds(percentile(values, 0.99))}`
+  }
+  return [
+    `${all.length} failovers: acknowledged ${acknowledged}, ${countsOf(all).join(', ')}`,
+    `write gap: ${gaps(all, ({ gap }) => gap)}; of a service: ${gaps(all, ({ serviceGap }) => serviceGap)}`,
+    ...faults.map((fault) => {
+      const of = all.filter((one) => one.fault === fault)
+      const moved = of.filter(({ from, to }) => from !== to).length
+      return `  ${fault}: ${of.length}, ${moved} to another node, write gap ${gaps(of, ({ gap }) => gap)}`
+    }),
+    `calls that failed and were made again: ${
+      [...failures].map(([code, count]) => `${code} ${count}`).join(', ') || 'none'
+    }`,
+  ]
+}
+
+/** Whether nothing was lost, doubled or misread. */
+export const isClean = (all: readonly Failover[]): boolean =>
+  all.every(({ lost, twice, misread }) => lost.length + twice.length + misread.length === 0)

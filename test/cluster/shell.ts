@@ -1,0 +1,43 @@
+/** Runs the programs of the system, and says what they said where they fail. */
+
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
+
+/** Runs a program to its end and gives what it wrote. @throws Error with what it wrote to standard error. */
+export async function sh(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  try {
+    const { stdout } = await execute(program, [...args], {
+      env: { ...process.env, ...env },
+      maxBuffer: 2 ** 26,
+    })
+    return stdout
+  } catch (error) {
+    const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''
+    throw new Error(`${program} ${args.join(' ')}: ${said || String(error)}`, { cause: error })
+  }
+}
+
+/** The same, where it does not matter whether it fails. */
+export async function tryTo(program: string, args: readonly string[]): Promise<string> {
+  return sh(program, args).catch(() => '')
+}
+
+/** Looks again and again until a condition holds; false when it does not within so many milliseconds. */
+export async function eventually(
+  holds: () => Promise<boolean> | boolean,
+  timeout: number,
+  interval = 100,
+): Promise<boolean> {
+  const end = performance.now() + timeout
+  for (;;) {
+    if (await holds()) return true
+    if (performance.now() >= end) return false
+    await new Promise((resolve) => setTimeout(resolve, interval))
+  }
+}
