@@ -7,6 +7,8 @@ import { formatInstant, microsNow } from '../store/kit/record.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
 import { recordOf } from './open-state.ts'
+import { follow, type Follower, type FollowOptions } from './follow/follow.ts'
+import type { FollowHandler } from './follow/read-shard.ts'
 import { type ConversationRecovery, recoverAll } from './recover-all.ts'
 import { Shared } from './shared.ts'
 
@@ -50,7 +52,34 @@ export interface Engine {
    * await engine.close()
    */
   recoverAll(): Promise<readonly ConversationRecovery[]>
-  /** Interrupts its runs, ends its subscriptions, and waits for what is under way; the store stays open. */
+  /**
+   * Gives a handler what happens in all conversations, by whatever process: each event, and each change and deletion of
+   * a conversation, at least once, and in order for each conversation. Of what has become of a deleted conversation
+   * before, it may be given the deletion only. The handler is called with items of one shard of the conversations; when
+   * it ends well, the next ones are its place; when it throws, it is called with them again, later and later. Resolves
+   * when it is written down where the name begins.
+   *
+   * Processes that follow by one name divide the 64 shards, by leases: one more gets its part, and what one held that
+   * died the others are given once its lease has run out. Who was at work then may be at it still, so that a handler
+   * must bear to be called twice: it may keep the ids of events, or their positions, with what it makes of them.
+   *
+   * A look where nothing happened is one query; else it costs what happened, whatever the number of conversations.
+   * @throws ColloquyError `invalid_argument` for options that are none, `closed`, and what the store throws.
+   *
+   * @example
+   * const engine = createEngine({ store: memoryStore() })
+   * const { promise, resolve } = Promise.withResolvers()
+   * const follower = await engine.follow({ name: 'mail' }, (items) => {
+   *   for (const item of items) if (item.type === 'event') resolve(`${item.conversationId} ${item.seq}`)
+   * })
+   * const conversation = await engine.create({ id: 'c' })
+   * await conversation.sendMessage('Hello')
+   * await promise // 'c 0'
+   * await follower.close()
+   * await engine.close()
+   */
+  follow(options: FollowOptions, handler: FollowHandler): Promise<Follower>
+  /** Interrupts runs, ends subscriptions and followers, and waits for what is under way; the store stays open. */
   close(): Promise<void>
 }
 
@@ -93,6 +122,7 @@ export function createEngine(options: EngineOptions): Engine {
       shared.check()
       return recoverAll(shared)
     },
+    follow: (given, handler) => follow(shared, given, handler),
     close: () => shared.close(),
   }
 }

@@ -2,6 +2,8 @@
 
 export { Conversation, type SendOptions } from './conversation.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
+export type { Follower, FollowOptions } from './follow/follow.ts'
+export type { FollowHandler, Following, FollowItem } from './follow/read-shard.ts'
 export type { ForkOptions } from './fork.ts'
 export type { LoggedEvent } from './logged-event.ts'
 export type { ConversationRecovery } from './recover-all.ts'

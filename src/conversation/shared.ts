@@ -37,10 +37,10 @@ export class Shared {
     return `run-${this.stamp.newId()}`
   }
 
-  /** Does a work with a conversation; the engine is not closed before it is done. */
+  /** Does a work with a conversation. */
   async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
     this.check()
-    return this.#await(this.#replicas.use(id, work))
+    return this.await(this.#replicas.use(id, work))
   }
 
   async pin(id: string): Promise<Pinned> {
@@ -73,7 +73,7 @@ export class Shared {
 
   async delete(id: string): Promise<boolean> {
     this.check()
-    const existed = await this.#await(this.store.deleteConversation(id))
+    const existed = await this.await(this.store.deleteConversation(id))
     this.#replicas.forget(id)
     return existed
   }
@@ -95,7 +95,8 @@ export class Shared {
     await this.#replicas.clear()
   }
 
-  async #await<T>(work: Promise<T>): Promise<T> {
+  /** The engine is not closed before a work is done. */
+  async await<T>(work: Promise<T>): Promise<T> {
     this.#work.add(work)
     try {
       return await work

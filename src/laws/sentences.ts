@@ -100,6 +100,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   B1: 'From k means every event after k, once, in order, whichever process appends, however slow the reader, across crash and reconnect.',
   B2: 'A reader gets one notice that it has caught up, and of how many deltas it missed; no writer ever waits for one.',
   B3: 'A reader that has what the log has not (a database that was restored, or failed over) gets a `reset`, and the log from its first event on.',
+  B4: 'Who follows a store by a name is given each event of each conversation at least once, and in order the first time, and last of each conversation that was deleted that it was, whichever of its processes die, hang, fail, come and go: what one held that died, the others are given once its lease has run out.',
   W1: 'Whatever an operation is asked, it responds as the document says, and never with a fault of its own.',
   W2: 'A page of shared events holds nothing hidden and no `encrypted_content`, and is full whenever enough is left.',
   W3: 'What B says of a subscription, a socket and a stream of server-sent events do, whichever other client hangs; the credential is in no URL.',

@@ -1,17 +1,23 @@
-/** The feed misses nothing where commits end out of order and where a database was restored, and shards are the same in all stores (law S7). */
+/** The feed misses nothing where commits end out of order and where a database was restored, and shards are the same in all stores (laws S7, B4). */
 
 import { copyFileSync } from 'node:fs'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Follower } from '../../src/conversation/follow/follow.ts'
+import type { FollowHandler } from '../../src/conversation/follow/read-shard.ts'
 import { isLegalId } from '../../src/event/ids.ts'
 import type { FeedItem, FeedPage, FeedQuery } from '../../src/store/contract/feed.ts'
+import { SHARDS } from '../../src/store/contract/feed.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { shardOf } from '../../src/store/kit/feed.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+import { mortal } from '../service/mortal-store.ts'
+import { until } from '../service/sandbox-commands.ts'
 import { folder } from './sqlite-drivers.ts'
 
 const FILES = folder()
@@ -102,6 +108,39 @@ describe('the feed of PostgreSQL', () => {
     expect([page.items, page.reset]).toEqual([[], true])
     expect(words((await settled(after, { after: page.next }, 3)).items)).toEqual(['c changed', 'c a', 'c b'])
   })
+})
+
+it('followers over PostgreSQL share what happens, and take over from one that died (law B4)', async () => {
+  const given = new Map<string, (number | undefined)[]>()
+  const stores = [0, 1, 2].map(() => closing(postgresStore({ client: database.pool, schema: 'followed' })))
+  const [writer, first, second] = stores as [Store, Store, Store]
+  const ids = Array.from({ length: 12 }, (_, at) => `c${at}`)
+  const append = (seq: number): Promise<unknown> =>
+    Promise.all(ids.map((id) => writer.append(id, [pause(`${id} ${seq}`)])))
+  for (const id of ids) await writer.createConversation({ id })
+  await append(0)
+  const { store, dieAfter } = mortal(first)
+  const engines = [store, second].map((own) => createEngine({ store: own }))
+  const options = { name: 'f', leaseTtl: 400, pollInterval: 50, onError: () => undefined }
+  const followers: Follower[] = []
+  for (const engine of engines) {
+    onTestFinished(() => engine.close())
+    const handler: FollowHandler = (items) => {
+      for (const item of items)
+        if (item.type === 'event')
+          given.set(item.conversationId, [...(given.get(item.conversationId) ?? []), item.seq])
+    }
+    followers.push(await engine.follow(options, handler))
+  }
+  const all = (count: number): boolean => ids.every((id) => new Set(given.get(id)).size === count)
+  await until(() => all(1) && followers.every(({ shards }) => shards === SHARDS / 2))
+  await append(1)
+  await until(() => all(2))
+  dieAfter(0)
+  await append(2)
+  await until(() => all(3))
+  for (const id of ids) expect([...new Set(given.get(id))]).toEqual([0, 1, 2])
+  await until(() => followers[1]?.shards === SHARDS)
 })
 
 describe('the feed of SQLite', () => {

@@ -204,12 +204,13 @@ export interface Store extends Items, Feed {
   deleteSnapshot(conversationId: string): Promise<boolean>
 
   /**
-   * Calls `wake` after appends to a conversation, by whatever process, some time after they are durable, when a read
-   * shows them; several may give one call, and a call may come without an append. It is a hint to read again, nothing
-   * else. The conversation need not be there yet. Returns what ends it: after that it is not called. What `wake` throws
-   * fails no append. @throws `store_closed`.
+   * Calls `wake` after appends to a conversation, or to any (null), by whatever process, some time after they are
+   * durable, when a read shows them; several may give one call, and a call may come without an append. It is a hint to
+   * read again, nothing else: who watches all conversations looks at the feed now and then besides. The conversation
+   * need not be there yet. Returns what ends it: after that it is not called. What `wake` throws fails no append.
+   * @throws `store_closed`.
    */
-  watch(conversationId: string, wake: () => void): Unwatch
+  watch(conversationId: string | null, wake: Wake): Unwatch
 
   /**
    * Ends the store's own work and connections; every later call is `store_closed`, but for another close, which does
@@ -227,6 +228,9 @@ export interface ReadOptions {
   /** From 1 on, as many as there may be. Default: 1,000. */
   readonly limit?: number
 }
+
+/** Is given the conversation that has news, where the store knows which one it is. */
+export type Wake = (conversationId?: string) => void
 
 /** Ends a watch; may be called more than once. */
 export type Unwatch = () => void

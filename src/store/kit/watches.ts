@@ -4,26 +4,33 @@
  */
 
 import { EventEmitter } from 'eventemitter3'
-import type { Unwatch } from '../contract/store.ts'
+import type { Unwatch, Wake } from '../contract/store.ts'
+
+/** What those wait for who watch all conversations. */
+const ANY = Symbol('any conversation')
 
 /** The watches of one store within its process. */
 export class Watches {
-  /** An event for each conversation, named by its id. */
-  #emitter = new EventEmitter<string>()
+  /** An event for each conversation, named by its id, and one for all of them. */
+  #emitter = new EventEmitter<string | symbol>()
 
-  /** Watches a conversation, which need not exist, until the function that it returns is called. O(1). */
-  add(conversationId: string, wake: () => void): Unwatch {
+  /**
+   * Watches a conversation, which need not exist, or all of them (null), until the function that it returns is called.
+   * O(1).
+   */
+  add(conversationId: string | null, wake: Wake): Unwatch {
     const emitter = this.#emitter
+    const name = conversationId ?? ANY
     let watching = true
-    const wakeSoon = (): void => {
+    const wakeSoon = (id?: string): void => {
       void Promise.resolve().then(() => {
-        if (watching && emitter === this.#emitter) wake()
+        if (watching && emitter === this.#emitter) wake(id)
       })
     }
-    emitter.on(conversationId, wakeSoon)
+    emitter.on(name, wakeSoon)
     return () => {
       watching = false
-      emitter.off(conversationId, wakeSoon)
+      emitter.off(name, wakeSoon)
     }
   }
 
@@ -32,12 +39,23 @@ export class Watches {
    * O(watches).
    */
   wake(conversationId: string): void {
-    this.#emitter.emit(conversationId)
+    this.#emitter.emit(conversationId, conversationId)
+    this.#emitter.emit(ANY, conversationId)
   }
 
-  /** The conversations that anybody watches. */
+  /** Calls those who watch all conversations, when it is not known which one has news. */
+  wakeAll(): void {
+    this.#emitter.emit(ANY)
+  }
+
+  /** Whether there are no watches. */
+  get isEmpty(): boolean {
+    return this.#emitter.eventNames().length === 0
+  }
+
+  /** The conversations that are watched by their ids. */
   ids(): Iterable<string> {
-    return this.#emitter.eventNames()
+    return this.#emitter.eventNames().filter((name) => typeof name === 'string')
   }
 
   /** Ends all watches. */

@@ -1,6 +1,6 @@
 /** Wakes watchers: by appends of this process, by notifications, and by polling where both fail. */
 
-import type { Unwatch } from '../contract/store.ts'
+import type { Unwatch, Wake } from '../contract/store.ts'
 import { Watches } from '../kit/watches.ts'
 import type { Connection } from './connection.ts'
 import { Listener, unref } from './listener.ts'
@@ -38,7 +38,9 @@ export class Watcher {
           channel,
           url,
           client,
-          hear: (id) => this.#watches.wake(id),
+          hear: (id) => {
+            if (id !== '') this.#watches.wake(id)
+          },
           begin: () => this.#begin(),
         })
       : null
@@ -50,11 +52,15 @@ export class Watcher {
     this.#notifier?.tell(conversationId)
   }
 
-  /** Watches a conversation until the function that it returns is called. The first look wakes in any case. */
-  watch(conversationId: string, wake: () => void): Unwatch {
+  /**
+   * Watches a conversation until the function that it returns is called. The first look wakes in any case. A watch
+   * of all of them is woken by appends of this store and by notifications only.
+   */
+  watch(conversationId: string | null, wake: Wake): Unwatch {
     const end = this.#watches.add(conversationId, wake)
-    this.#seen.set(conversationId, null)
     this.#listener?.start()
+    if (conversationId === null) return end
+    this.#seen.set(conversationId, null)
     if (this.#timer === null) {
       this.#timer = setInterval(() => this.#tick(), this.#interval)
       unref(this.#timer)

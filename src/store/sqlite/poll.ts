@@ -40,7 +40,7 @@ export class Poll {
 
   /** Ends it with the last watch. */
   rest(): void {
-    if (!this.#watches.ids()[Symbol.iterator]().next().done) return
+    if (!this.#watches.isEmpty) return
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
     this.#versions.clear()
@@ -51,6 +51,7 @@ export class Poll {
     const seen = this.#ask()
     if (seen === null || (seen === this.#seen && asked === this.#asked)) return
     this.#seen = seen
+    this.#watches.wakeAll()
     for (const id of this.#watches.ids()) if (this.#isNews(id)) this.#watches.wake(id)
   }
 

@@ -20,7 +20,7 @@ import type { Lease, LeaseQuery } from '../contract/lease.ts'
 import type { EventFilter, EventPage, EventQuery, Page } from '../contract/query.ts'
 import type { Clock } from '../kit/record.ts'
 import type { SaveSnapshotOptions, SnapshotPart } from '../contract/snapshot.ts'
-import type { ReadOptions, Store, Unwatch } from '../contract/store.ts'
+import type { ReadOptions, Store, Unwatch, Wake } from '../contract/store.ts'
 import type { StoredEvent } from '../contract/stored-event.ts'
 import { Watches } from '../kit/watches.ts'
 import { append } from './append.ts'
@@ -169,7 +169,7 @@ export class SqliteStore implements Store {
     )
   }
 
-  watch(conversationId: string, wake: () => void): Unwatch {
+  watch(conversationId: string | null, wake: Wake): Unwatch {
     this.#runner.refuseWhenClosed()
     const unwatch = this.#watches.add(conversationId, wake)
     this.#poll.start()

@@ -5,7 +5,7 @@ import type { ConversationRecord } from '../../../store/contract/conversation-re
 import { walkConversations } from '../../conversations/walk.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { isUnknown, type Lifecycle, find } from '../../conversations/conversations.ts'
-import { mapConcurrent } from '../../async/serial.ts'
+import { mapConcurrent } from '../../../conversation/async/serial.ts'
 import { appOf } from './metadata.ts'
 import { NO_STATE, type SandboxState } from '../sandboxes/provider.ts'
 import type { Sandboxes } from '../sandboxes/sandboxes.ts'

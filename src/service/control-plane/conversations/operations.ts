@@ -14,7 +14,7 @@ import {
   type ValuesOf,
 } from '../../http/parameters.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../../conversations/info.ts'
-import { mapConcurrent } from '../../async/serial.ts'
+import { mapConcurrent } from '../../../conversation/async/serial.ts'
 import { AT_ONCE, describeApp, describeApps } from './describe.ts'
 import { changeConversation, deleteConversation } from './change.ts'
 import { countConversations, searchConversations } from './list.ts'

@@ -5,7 +5,7 @@ import { dateTime, oneOf, optional, text, withDefault } from '../../http/paramet
 import { parseInstant } from '../../../event/time.ts'
 import { decodeCursor, encodeCursor, scopeOf } from '../../../store/kit/query/cursor.ts'
 import { MAX_PAGE_SIZE, type Page } from '../../../store/contract/query.ts'
-import { mapConcurrent } from '../../async/serial.ts'
+import { mapConcurrent } from '../../../conversation/async/serial.ts'
 import { batchGet } from '../../http/batch-get.ts'
 import { originOf } from '../conversations/operations.ts'
 import { AT_ONCE } from '../conversations/describe.ts'

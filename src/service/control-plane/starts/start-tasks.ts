@@ -9,7 +9,7 @@ import { type Index, type Kept, type Records, recordsOf, tryMake } from '../../r
 import { isUnknown } from '../../conversations/conversations.ts'
 import { isPassing } from '../../conversations/transient.ts'
 import { describeFailure } from '../../http/failure-text.ts'
-import { serialQueue } from '../../async/serial.ts'
+import { serialQueue } from '../../../conversation/async/serial.ts'
 import type { ControlPlaneContext } from '../conversations/describe.ts'
 import { appOf } from '../conversations/metadata.ts'
 import { bringUp } from '../sandboxes/bring-up.ts'

@@ -1,15 +1,32 @@
-/** Runs works one after the other: each begins when the one before it has ended, however it did. */
+/** Runs works one after the other, or a few at once. */
 
-/** Gives what the work gives. */
+/** Begins a work when it is its turn, and gives what it gives. */
 export type RunInOrder = <T>(work: () => Promise<T>) => Promise<T>
 
-/** A row of its own. */
+/** A row of its own: each work begins when the one before it has ended, however it did. */
 export function serialQueue(): RunInOrder {
   let last: Promise<unknown> = Promise.resolve()
   return (work) => {
     const result = last.then(work)
     last = result.catch(() => undefined)
     return result
+  }
+}
+
+/** At most so many works at once; the others wait in line. */
+export function limitConcurrency(most: number): RunInOrder {
+  let free = most
+  const waiting: (() => void)[] = []
+  return async (work) => {
+    if (free > 0) free -= 1
+    else await new Promise<void>((resolve) => void waiting.push(resolve))
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) free += 1
+      else next()
+    }
   }
 }
 
