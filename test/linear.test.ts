@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { hideLogins } from '../src/cli/db/address.ts'
-import { hideSecrets } from '../src/cli/print/text.ts'
+import { hideSecrets } from '../src/inspector/glimpse.ts'
 import { redactText } from '../src/context/redaction/redact-text.ts'
 import { redactionRules } from '../src/context/redaction/rules.ts'
 import { maskSecrets, mentionsSecret } from '../src/event/mask.ts'
@@ -71,7 +71,7 @@ const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, w
     PARTS,
   ],
   'cli/db/address.ts': [hideLogins, ['postgres://', ':', '@', '&password=', 'x']],
-  'cli/print/text.ts': [hideSecrets, MASKED],
+  'inspector/glimpse.ts': [hideSecrets, MASKED],
 }
 
 describe('what reads a text in', () => {

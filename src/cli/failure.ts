@@ -35,6 +35,7 @@ export type FileErrorCode =
   | 'empty_view'
   | 'over_budget'
   | 'exists'
+  | 'not_built'
   | 'unwritable'
   | 'unexpected'
 

@@ -14,6 +14,7 @@ import { searchEvents } from './list/search.ts'
 import { messagesOf } from './answer/grammar.ts'
 import { helpPage } from './args/help.ts'
 import { importFiles } from './import/import.ts'
+import { inspect } from './inspect/inspect.ts'
 import { ClosedPipe, type Io, writeAll, writeLines } from './print/io.ts'
 import { jsonLine } from './print/json.ts'
 import { readPackage } from './package.ts'
@@ -67,6 +68,8 @@ async function perform(request: Request, io: Io): Promise<number> {
       return 0
     case 'demo':
       return await demo(io)
+    case 'inspect':
+      return await inspect(request, io)
     case 'import':
       return await importFiles(request, io, pageFor(io))
     case 'export':

@@ -16,6 +16,7 @@ import {
   conversationsRequest,
   exportRequest,
   importRequest,
+  inspectRequest,
   searchRequest,
   serveRequest,
 } from './database-args.ts'
@@ -50,6 +51,8 @@ function requestOf(name: CommandName, words: readonly string[], options: Given):
     case 'demo':
       if (words.length > 0) throw new UsageError('demo takes no file')
       return { command: 'demo' }
+    case 'inspect':
+      return inspectRequest(words, options)
     case 'import':
       return importRequest(words, options)
     case 'export':

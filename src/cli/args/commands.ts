@@ -10,7 +10,7 @@ export type FileCommand = 'check' | 'replay' | 'view' | 'messages' | 'tree' | 's
 export type DatabaseCommand = 'import' | 'export' | 'search' | 'conversations' | 'serve'
 
 /** Every command by name. */
-export type CommandName = FileCommand | DatabaseCommand | 'demo' | 'help'
+export type CommandName = FileCommand | DatabaseCommand | 'inspect' | 'demo' | 'help'
 
 /** A flag beside `--help`. */
 export type Flag =
@@ -48,6 +48,8 @@ export type Flag =
   | 'laws'
   | 'ended'
   | 'grammar'
+  | 'html'
+  | 'open'
 
 /** What `messages` can write. */
 export const FORMATS = [
@@ -182,6 +184,23 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
       'With --leaf, the branch that ends at that event.',
     ],
   ),
+  inspect: {
+    synopsis: [
+      'FILE… [--from FORM] [--port PORT] [--open] [--redact]',
+      '[--html PATH [--force]]',
+      '--db FILE_OR_URL [--conversation ID] [--port PORT] [--open] [--redact]',
+      '[--html PATH [--force]]',
+    ],
+    about: 'look into conversations in a browser: each event, the view, what is sent and why',
+    reads: ['files', 'database'],
+    flags: ['from', 'db', 'conversation', 'port', 'open', 'html', 'force', 'redact'],
+    more: [
+      'Serves a page to this machine alone and prints its address; PORT is any that is free unless one is given. With --open, it is shown in the browser. Ends on SIGINT and SIGTERM.',
+      'With --html, one file is written in its place, with the logs in it, that opens without a server; it holds all that the page shows, so give it to those who may read the conversation. With --force, a file that PATH names is replaced.',
+      'Without --conversation, any conversation of the database can be chosen; with it, that one and those that it has started.',
+      'Encrypted reasoning is left out. With --redact, API keys, tokens, passwords and private keys are masked, too.',
+    ],
+  },
   import: {
     synopsis: ['FILE… --db FILE_OR_URL [--from FORM] [--timezone ZONE] [--conversation ID] [--json]'],
     about: 'copy recorded conversations into a database',

@@ -12,6 +12,7 @@ import type {
   ExportRequest,
   Filter,
   ImportRequest,
+  InspectRequest,
   PageRequest,
   SearchRequest,
   ServeRequest,
@@ -76,9 +77,7 @@ const OWN_FILE = 'colloquy.db'
 /** @throws UsageError */
 export function serveRequest(words: readonly string[], options: Given): ServeRequest {
   refuseWords('serve', words)
-  const port = valueOf(options, 'port') ?? '8000'
-  if (!(/^\d{1,5}$/.test(port) && Number(port) <= 65_535))
-    throw new UsageError('--port must be a number from 0 to 65535')
+  const port = portOf(options, '8000')
   const memory = valueOf(options, 'memory')
   if (memory !== null && !/^[1-9]\d{0,6}$/.test(memory))
     throw new UsageError('--memory must be a number of mebibytes from 1 to 9999999')
@@ -89,7 +88,7 @@ export function serveRequest(words: readonly string[], options: Given): ServeReq
     command: 'serve',
     db: addressOf(valueOf(options, 'db') ?? OWN_FILE),
     host: valueOf(options, 'host') ?? '127.0.0.1',
-    port: Number(port),
+    port,
     workspace: valueOf(options, 'workspace'),
     cacheBytes: memory === null ? null : Number(memory) * 2 ** 20,
     redact: options.has('redact'),
@@ -106,6 +105,38 @@ function isOrigin(text: string): boolean {
   return (
     url !== null && /^https?:$/.test(url.protocol) && url.origin === text.toLowerCase().replace(/\/$/, '')
   )
+}
+
+/** @throws UsageError */
+export function inspectRequest(files: readonly string[], options: Given): InspectRequest {
+  const [db, conversation] = [valueOf(options, 'db'), valueOf(options, 'conversation')]
+  if (db !== null && files.length > 0) throw new UsageError('inspect takes a FILE or --db, not both')
+  if (db === null && conversation !== null) throw new UsageError('--conversation needs --db FILE_OR_URL')
+  if (db === null && files.length === 0) throw new UsageError('inspect needs a FILE, or - for standard input')
+  if (files.filter((file) => file === '-').length > 1)
+    throw new UsageError('standard input (-) can be read once only')
+  const html = valueOf(options, 'html')
+  if (html !== null && (options.has('port') || options.has('open')))
+    throw new UsageError('--html writes a file: nothing is served')
+  if (html === null && options.has('force')) throw new UsageError('--force needs --html PATH')
+  return {
+    command: 'inspect',
+    files,
+    stored: db === null ? null : { db: addressOf(db), conversation },
+    from: choiceOf(options, 'from', FROM),
+    port: portOf(options, '0'),
+    open: options.has('open'),
+    html,
+    force: options.has('force'),
+    redact: options.has('redact'),
+  }
+}
+
+/** @throws UsageError */
+function portOf(options: Given, otherwise: string): number {
+  const port = valueOf(options, 'port') ?? otherwise
+  if (/^\d{1,5}$/.test(port) && Number(port) <= 65_535) return Number(port)
+  throw new UsageError('--port must be a number from 0 to 65535')
 }
 
 function storedOf(command: DatabaseCommand, words: readonly string[], options: Given): Stored {

@@ -39,6 +39,8 @@ const OPTIONS = {
   laws: { type: 'boolean' },
   ended: { type: 'boolean' },
   grammar: { type: 'string' },
+  html: { type: 'string' },
+  open: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'V' },
 } as const satisfies Record<Flag | 'help' | 'version', { type: 'boolean' | 'string'; short?: string }>

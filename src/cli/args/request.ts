@@ -115,8 +115,29 @@ export interface ServeRequest {
   readonly allowOrigins: readonly string[]
 }
 
+/** A page to be shown. */
+export interface InspectRequest {
+  readonly command: 'inspect'
+  /** None when `stored` is there. */
+  readonly files: readonly string[]
+  /** A database, and the conversation of it that is meant; null for any. */
+  readonly stored: { readonly db: Address; readonly conversation: string | null } | null
+  /** What the files are; null where they are to tell. */
+  readonly from: From | null
+  /** 0 for any that is free. */
+  readonly port: number
+  /** Whether the browser is started. */
+  readonly open: boolean
+  /** The file to write in place of serving; null for none. */
+  readonly html: string | null
+  readonly force: boolean
+  /** Whether what looks like a secret is masked. */
+  readonly redact: boolean
+}
+
 /** What the user asks for. */
 export type Request =
+  | InspectRequest
   | FileRequest
   | ImportRequest
   | ExportRequest

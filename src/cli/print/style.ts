@@ -1,9 +1,9 @@
 /** Colours: whether there are any, and which of them says what. */
 
 import { styleText } from 'node:util'
+import type { Tone } from '../../inspector/index.ts'
 
-/** What a piece of text is to the reader; the colour follows from it. */
-export type Tone = 'user' | 'agent' | 'system' | 'tool' | 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'text'
+export type { Tone } from '../../inspector/index.ts'
 
 /** Gives a text the look of a tone. */
 export type Paint = (tone: Tone, text: string) => string

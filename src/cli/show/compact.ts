@@ -1,7 +1,7 @@
 /** The tree in few rows: a reply's calls and their results in one, state updates as remarks. */
 
 import { type ActionEvent, type Entry, isToolResult } from '../../index.ts'
-import { contentText, type Described, describeEntry } from './describe.ts'
+import { contentText, type Described, describeEntry } from '../../inspector/index.ts'
 import { rails } from './tree.ts'
 import type { TreeRow } from './layout.ts'
 import { eventRow, type Page, shownId } from './page.ts'

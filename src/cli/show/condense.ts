@@ -2,7 +2,7 @@
 
 import { type State, viewEvents } from '../../index.ts'
 import type { Condensed } from '../answer/condense.ts'
-import { describeEvent } from './describe.ts'
+import { describeEvent } from '../../inspector/index.ts'
 import { eventRow, heading, idWidth, type Page } from './page.ts'
 import { counted, safe } from '../print/text.ts'
 

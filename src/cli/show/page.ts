@@ -1,6 +1,6 @@
 /** What every rendering needs to know of the place where it will be read, and the row that they share. */
 
-import { type Described, ROLE_WIDTH } from './describe.ts'
+import { type Described, ROLE_WIDTH } from '../../inspector/index.ts'
 import type { Paint } from '../print/style.ts'
 import { fit, pad, safe, width } from '../print/text.ts'
 

@@ -4,7 +4,7 @@ import { findEvent, isToolResult, listWarnings, type State, switchTo } from '../
 import { listDroppedResults, listLeaves } from '../../state/index.ts'
 import { UPCASTERS } from '../../event/index.ts'
 import type { Recording } from '../input/recording.ts'
-import { glimpseIssue, reasonOf } from './describe.ts'
+import { glimpseIssue, reasonOf } from '../../inspector/index.ts'
 import { counted, glimpse } from '../print/text.ts'
 
 /** One thing that was repaired or quarantined. */

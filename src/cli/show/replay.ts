@@ -4,7 +4,7 @@ import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } f
 import { usageTotals } from '../../context/index.ts'
 import { listLeaves } from '../../state/index.ts'
 import { type Recording, titleOf } from '../input/recording.ts'
-import { describeEntry, describeEvent } from './describe.ts'
+import { describeEntry, describeEvent } from '../../inspector/index.ts'
 import { heading, type Page, shownId } from './page.ts'
 import { REPAIR_WIDTH, type Repair, repairsOf } from './repairs.ts'
 import type { Tone } from '../print/style.ts'

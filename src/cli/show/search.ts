@@ -3,7 +3,7 @@
 import { isQuarantined, type StoredEvent } from '../../index.ts'
 import type { EventPage } from '../../store/kit/index.ts'
 import type { SearchRequest } from '../args/request.ts'
-import { describeEvent } from './describe.ts'
+import { describeEvent } from '../../inspector/index.ts'
 import { commandLine, instant } from './next.ts'
 import { eventRow, heading, idWidth, type Page } from './page.ts'
 import { counted, safe } from '../print/text.ts'

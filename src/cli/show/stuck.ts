@@ -2,7 +2,7 @@
 
 import { type State, viewEvents } from '../../index.ts'
 import { LOOPS } from '../answer/answer.ts'
-import { describeEvent } from './describe.ts'
+import { describeEvent } from '../../inspector/index.ts'
 import { eventRow, heading, idWidth, type Page } from './page.ts'
 import { fit, glimpse, safe } from '../print/text.ts'
 

@@ -3,7 +3,7 @@
 import type { Entry } from '../../index.ts'
 import { listLeaves } from '../../state/index.ts'
 import { type Recording, titleOf } from '../input/recording.ts'
-import { describeEntry } from './describe.ts'
+import { describeEntry } from '../../inspector/index.ts'
 import { treeRows, type TreeRow } from './layout.ts'
 import { eventRow, heading, idWidth, type Page, shownId } from './page.ts'
 import { counted, padStart, safe } from '../print/text.ts'

@@ -11,7 +11,7 @@ import {
   type ViewItem,
   listDroppedResults,
 } from '../../state/index.ts'
-import { describeEvent } from './describe.ts'
+import { describeEvent } from '../../inspector/index.ts'
 import { eventRow, heading, idWidth, type Page, shownId } from './page.ts'
 import { counted, padStart, safe } from '../print/text.ts'
 

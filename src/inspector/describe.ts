@@ -1,20 +1,19 @@
 /** One event in a few words: its part in the conversation, and a glimpse of what it says. */
 
-import { type ActionEvent, type Entry, type Event, maskSecrets, type MessageEvent } from '../../index.ts'
-import { isImagePart, isTextPart, wordsIn } from '../../event/index.ts'
-import type {
-  Content,
-  Issue,
-  JsonValue,
-  Observation,
-  ObservationEvent,
-  Quarantined,
-} from '../../event/index.ts'
-import { unreachable } from '../unreachable.ts'
-import type { Tone } from '../print/style.ts'
-import { counted, glimpse } from '../print/text.ts'
+import { isImagePart, isTextPart, wordsIn } from '../event/content.ts'
+import type { Issue } from '../event/issues.ts'
+import { maskSecrets } from '../event/mask.ts'
+import type { Quarantined } from '../event/quarantine.ts'
+import type { Content, JsonValue, Observation } from '../event/shapes.ts'
+import type { ActionEvent, Event, MessageEvent, ObservationEvent } from '../event/types.ts'
+import { unreachable } from '../event/unreachable.ts'
+import type { Entry } from '../log/entry.ts'
+import { counted, glimpse } from './glimpse.ts'
 
-/** An event in a few words. Every text is safe to print and on one line. */
+/** What a piece of text is to the reader; its look follows from it. */
+export type Tone = 'user' | 'agent' | 'system' | 'tool' | 'good' | 'bad' | 'warn' | 'dim' | 'strong' | 'text'
+
+/** An event in a few words. Every text is safe to print, wherever, and on one line. */
 export interface Described {
   /** The part it plays: at most nine letters. */
   readonly role: string
@@ -101,7 +100,7 @@ export function describeEvent(given: Event): Described {
       return described('tokens', 'dim', '', `${given} in, ${made} out`)
     }
     default:
-      return unreachable(event)
+      return unreachable(event, 'kind')
   }
 }
 

@@ -1,0 +1,88 @@
+/** What the user named as logs of the page: each conversation, and those that stand in the same file beside it. */
+
+import { basename } from 'node:path'
+import type { ConversationRecord, Fact, State } from '../../index.ts'
+import { redactLog, redactionRules } from '../../context/redaction/index.ts'
+import { isQuarantined } from '../../event/index.ts'
+import { type LogDocument, type LogTitle, shownFact } from '../../inspector/index.ts'
+import type { Session, SessionFact } from '../../sessions/index.ts'
+import type { Recording } from '../input/recording.ts'
+import { counted, plain } from '../print/text.ts'
+
+/** The logs of a file: its own, then those of the sessions that it holds. */
+export function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
+  const { session, file } = recording
+  const title = session?.title ?? basename(file)
+  const own = documentOf(recording, { title, conversation: '', parent: session?.parentId ?? null }, redact)
+  return session === null ? [own] : [own, ...childrenOf(session, own.title, redact)]
+}
+
+/** The log of a stored conversation. */
+export const storedDocument = (
+  recording: Recording,
+  record: ConversationRecord,
+  redact: boolean,
+): LogDocument => documentOf(recording, titleOfRecord(record), redact)
+
+/** What a list says of a stored conversation. */
+export const titleOfRecord = ({ id, title, parentConversationId: parent }: ConversationRecord): LogTitle => ({
+  title: plain(title ?? id),
+  conversation: id,
+  parent,
+})
+
+function documentOf(recording: Recording, { title, conversation, parent }: LogTitle, redact: boolean): LogDocument {
+  const { loaded, lines, session, state } = recording
+  const facts = loaded.map(({ fact }) => fact)
+  return {
+    title: plain(title),
+    conversation,
+    parent,
+    lines: lines.every((line, at) => line === at + 1) ? null : lines,
+    issues: loaded.flatMap(({ warnings }, seq) => warnings.map((issue) => ({ seq, issue }))),
+    notes: notesOf(session),
+    facts: shownFacts(facts, conversation, state, redact),
+  }
+}
+
+/** Sessions that stand in the file of another, each behind the one that it is of. */
+function childrenOf({ children }: Session, parent: string, redact: boolean): LogDocument[] {
+  return children.flatMap((child, at) => {
+    const title = plain(child.title ?? child.id ?? `${parent}, child ${at + 1}`)
+    const { facts } = child
+    const own: LogDocument = {
+      title,
+      conversation: '',
+      parent,
+      lines: facts.map(({ line }: SessionFact) => line),
+      issues: [],
+      notes: notesOf(child),
+      facts: shownFacts(
+        facts.map(({ fact }) => fact),
+        '',
+        null,
+        redact,
+      ),
+    }
+    return [own, ...childrenOf(child, title, redact)]
+  })
+}
+
+const notesOf = (session: Session | null): string[] =>
+  (session?.notes ?? []).map(({ what, count, line }) => `line ${line}: ${what}, ${counted(count, 'time')}`)
+
+/** Facts without what is secret; one that came without an id keeps the one that its log derived from all of it. */
+function shownFacts(
+  facts: readonly Fact[],
+  conversationId: string,
+  state: State | null,
+  redact: boolean,
+): Fact[] {
+  const clean = redact ? redactLog(facts, redactionRules(), { conversationId }) : facts
+  return clean.map((fact, seq) => {
+    const shown = shownFact(fact)
+    if (shown === fact || isQuarantined(shown) || shown.id !== undefined) return shown
+    const id = state?.log.entries.get(seq)?.id ?? null
+    return id === null ? shown : { ...shown, id }
+  })
+}

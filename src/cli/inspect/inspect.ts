@@ -1,0 +1,193 @@
+/** Opens the inspector over files, or over a database: as a page that is served here, or as one file. */
+
+import { spawn } from 'node:child_process'
+import { open } from 'node:fs/promises'
+import type { ConversationRecord, Store } from '../../index.ts'
+import { inspectorPage, type LogDocument, logText, type LogTitle, type PageSource, titleOf } from '../../inspector/index.ts'
+import { attempt, complain } from '../attempt.ts'
+import { getConversation } from '../db/conversation.ts'
+import { withStore } from '../db/open.ts'
+import { writeTo } from '../export/target.ts'
+import { FileError } from '../failure.ts'
+import { brokenNote, readRecording, readStored } from '../input/recording.ts'
+import { ClosedPipe, type Io, writeAll, writeLines } from '../print/io.ts'
+import { progressOn } from '../print/progress.ts'
+import { safe } from '../print/text.ts'
+import type { InspectRequest } from '../args/request.ts'
+import { documentsOf, storedDocument, titleOfRecord } from './documents.ts'
+import { readTemplate } from '../template.ts'
+
+/** The logs that a page is about, each read when it is asked for. */
+interface Logs {
+  readonly titles: readonly LogTitle[]
+  readonly read: (index: number) => Promise<LogDocument>
+}
+
+/** Opens the page. Resolves to the exit code, for a page that is served once the command is asked to end. */
+export async function inspect(request: InspectRequest, io: Io): Promise<number> {
+  const { stored } = request
+  const name = stored?.db.label ?? request.files.join(', ')
+  const about = { name, fields: { file: name }, json: false }
+  const progress = progressOn(name, io)
+  return attempt(about, io, progress, async () => {
+    const template = await readTemplate()
+    const show = (logs: Logs): Promise<number> => {
+      progress.done()
+      return request.html === null ? serveLogs(template, logs, request, io) : writePage(template, logs, request.html, request, io)
+    }
+    if (stored === null) return show(await filesOf(request, io))
+    return withStore(stored.db, { write: false }, async (store) => show(await storedLogs(store, request, io)))
+  })
+}
+
+/** The logs of files, all of them read. */
+async function filesOf(request: InspectRequest, io: Io): Promise<Logs> {
+  const logs: LogDocument[] = []
+  for (const file of request.files) {
+    const progress = progressOn(file, io)
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const recording = await readRecording(file, io, progress, { from: request.from })
+      logs.push(...documentsOf(recording, request.redact))
+      const note = brokenNote(recording)
+      // oxlint-disable-next-line no-await-in-loop
+      if (note !== null) await complain(io, `${safe(file)}: ${note}`)
+    } catch (error) {
+      if (error instanceof FileError && error.subject === null) throw new FileError(error.code, error.message, file)
+      throw error
+    } finally {
+      progress.done()
+    }
+  }
+  return { titles: logs.map(titleOf), read: async (index) => logs[index] as LogDocument }
+}
+
+/** How many conversations of a database can be chosen from. */
+const MOST = 2000
+
+/** The conversation that was named with those that it has started, or all of them. */
+async function storedLogs(store: Store, { stored, redact }: InspectRequest, io: Io): Promise<Logs> {
+  const id = stored?.conversation ?? null
+  const records: ConversationRecord[] = []
+  const wanted = id === null ? null : await getConversation(store, id)
+  if (wanted !== null) records.push(wanted)
+  let seen = 0
+  for (let cursor: string | null = null; seen < MOST;) {
+    // oxlint-disable-next-line no-await-in-loop -- each page names the next
+    const page = await store.listConversations({ limit: 100, ...(cursor !== null && { cursor }) })
+    seen += page.items.length
+    for (const record of page.items)
+      if (wanted === null || records.some((other) => other.id === record.parentConversationId)) records.push(record)
+    cursor = page.next_page_id
+    if (cursor === null) break
+  }
+  return {
+    titles: records.map(titleOfRecord),
+    read: async (index) => {
+      const { id: at } = records[index] as ConversationRecord
+      const record = await getConversation(store, at)
+      const progress = progressOn(at, io)
+      const recording = await readStored(store, record, stored?.db.label ?? '', progress)
+      progress.done()
+      return storedDocument(recording, record, redact)
+    },
+  }
+}
+
+async function writePage(
+  template: string,
+  { titles, read }: Logs,
+  output: string,
+  { force, stored }: InspectRequest,
+  io: Io,
+): Promise<number> {
+  if (stored !== null && stored.conversation === null)
+    throw new FileError('several_conversations', '--html writes one conversation: say --conversation ID')
+  const logs = await Promise.all(titles.map((_, index) => read(index)))
+  await writeTo({ output, force }, 'file', async (path) => {
+    const file = await open(path, 'wx')
+    try {
+      const sink = { isTTY: false, write: async (text: string) => void (await file.write(text)) }
+      await writeAll(sink, inspectorPage(template, logs))
+    } finally {
+      await file.close()
+    }
+  })
+  await writeLines(io.stdout, [`Written to ${safe(output)}: it opens in any browser, and asks no server for anything`])
+  return 0
+}
+
+/** What the browser is told of what it is given. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'content-security-policy': "frame-ancestors 'none'",
+}
+
+/** Serves the page to this machine until the command is asked to end. */
+async function serveLogs(template: string, logs: Logs, request: InspectRequest, io: Io): Promise<number> {
+  const { listen } = await import('../../service/node/index.ts')
+  const source: PageSource = { from: 'files', logs: logs.titles, first: 0 }
+  const page = [...inspectorPage(template, [], source)].join('')
+  const respond = async (asked: Request): Promise<Response> => {
+    const { pathname } = new URL(asked.url)
+    if (asked.method !== 'GET' && asked.method !== 'HEAD') return new Response(null, { status: 405 })
+    if (pathname === '/')
+      return new Response(page, { headers: { ...HEADERS, 'content-type': 'text/html; charset=utf-8' } })
+    const index = /^\/logs\/(\d{1,6})$/.exec(pathname)?.[1]
+    if (index === undefined || logs.titles[Number(index)] === undefined) return new Response(null, { status: 404 })
+    const log = await logs.read(Number(index))
+    return new Response(textStream(logText(log)), { headers: { ...HEADERS, 'content-type': 'application/json' } })
+  }
+  const server = await listen({ fetch: respond, host: '127.0.0.1', port: request.port, onlyLocal: true }).catch(
+    (error: unknown) => {
+      throw error instanceof Error ? new FileError('unexpected', error.message) : error
+    },
+  )
+  const stopped = new Promise<void>((stop) => (io.onStop === undefined ? stop() : io.onStop(stop)))
+  try {
+    await writeLines(io.stdout, [`Colloquy shows ${safe(nameOf(request))} at ${server.url}`, '  only this machine is let in; end with Ctrl-C'])
+    if (request.open) openBrowser(server.url)
+    await stopped
+  } catch (error) {
+    if (!(error instanceof ClosedPipe)) throw error
+  } finally {
+    await server.close()
+  }
+  return 0
+}
+
+const nameOf = ({ stored, files }: InspectRequest): string =>
+  stored === null ? files.join(', ') : `${stored.conversation ?? 'all'} in ${stored.db.label}`
+
+/** Text in pieces, as bytes. */
+function textStream(pieces: Iterable<string>): ReadableStream<Uint8Array> {
+  const iterator = pieces[Symbol.iterator]()
+  const encoder = new TextEncoder()
+  return new ReadableStream({
+    pull(controller) {
+      let text = ''
+      while (text.length < PIECE) {
+        const next = iterator.next()
+        if (next.done === true) {
+          if (text !== '') controller.enqueue(encoder.encode(text))
+          controller.close()
+          return
+        }
+        text += next.value
+      }
+      controller.enqueue(encoder.encode(text))
+    },
+  })
+}
+
+const PIECE = 1 << 16
+
+/** Shows an address in the user's browser; one that is not there is no failure: the address is printed. */
+function openBrowser(url: string): void {
+  const [command, ...before] =
+    process.platform === 'darwin' ? ['open'] : process.platform === 'win32' ? ['cmd', '/c', 'start', ''] : ['xdg-open']
+  spawn(command as string, [...before, url], { stdio: 'ignore', detached: true }).on('error', () => {}).unref()
+}

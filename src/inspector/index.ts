@@ -1,0 +1,23 @@
+/** The entry `colloquy/inspector`: events in a few words, and the page that shows what a conversation is made of. */
+
+export {
+  contentText,
+  type Described,
+  describeEntry,
+  describeEvent,
+  glimpseIssue,
+  reasonOf,
+  ROLE_WIDTH,
+  type Tone,
+} from './describe.ts'
+export { counted, glimpse, hideSecrets, onOneLine, safe } from './glimpse.ts'
+export {
+  inPage,
+  type LogDocument,
+  type LogIssue,
+  logText,
+  type LogTitle,
+  type PageSource,
+  shownFact,
+} from './log-document.ts'
+export { inspectorPage, titleOf } from './page-text.ts'

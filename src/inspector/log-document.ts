@@ -1,0 +1,63 @@
+/** A log as the page reads it: one JSON document, in which nothing is that no other rendering would show. */
+
+import type { Issue } from '../event/issues.ts'
+import { maskSecrets } from '../event/mask.ts'
+import { type Fact, isQuarantined } from '../event/quarantine.ts'
+import { hideSecrets } from './glimpse.ts'
+
+/** What is wrong with an event that loads all the same. */
+export interface LogIssue {
+  readonly seq: number
+  readonly issue: Issue
+}
+
+/** One conversation, whole. */
+export interface LogDocument {
+  /** What people call it: the name of a file, or a title. */
+  readonly title: string
+  /** Its id, part of the ids of events that have none; empty for that of a file. */
+  readonly conversation: string
+  /** The id or the title of the conversation that it was made by; null for one of its own. */
+  readonly parent: string | null
+  /** The line of each position, where these are not 1, 2, 3 and so on; else null. */
+  readonly lines: readonly number[] | null
+  readonly issues: readonly LogIssue[]
+  /** What became of records that gave no event, in words. */
+  readonly notes: readonly string[]
+  readonly facts: readonly Fact[]
+}
+
+/** What stands of a log in a list, before it is opened. */
+export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'parent'>
+
+/** How a page comes by its logs. */
+export interface PageSource {
+  /**
+   * `page`: they stand in the page. `files`: the command that serves the page gives them. `service`: a service gives
+   * them, to those who have a key.
+   */
+  readonly from: 'page' | 'files' | 'service'
+  readonly logs: readonly LogTitle[]
+  /** Index of the one that is opened first. */
+  readonly first: number
+}
+
+/**
+ * The document as pieces of JSON text, with every `encrypted_content` null. No piece holds `<`, so that they may stand
+ * in a page. Lazy; O(size).
+ */
+export function* logText(log: LogDocument): IterableIterator<string> {
+  const { facts, ...rest } = log
+  yield `${inPage(rest).slice(0, -1)},"facts":[`
+  for (const [at, fact] of facts.entries()) yield (at === 0 ? '\n' : ',\n') + inPage(shownFact(fact))
+  yield ']}'
+}
+
+/** A fact as it may be shown. */
+export function shownFact(fact: Fact): Fact {
+  const masked = maskSecrets(fact)
+  return isQuarantined(masked) ? { ...masked, raw: hideSecrets(masked.raw) } : masked
+}
+
+/** JSON that ends no script, wherever in a page it stands. */
+export const inPage = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`)

@@ -1,0 +1,114 @@
+/** The tree as columns beside the log: which one each entry stands in, and where one leaves another. */
+
+import type { Entry } from '../../log/entry.ts'
+import { anchorOf } from '../../log/entry.ts'
+import type { State } from '../../state/state.ts'
+
+/** The tree of a log, drawn from top to bottom in log order. */
+export interface Lanes {
+  /** The column of each position; 255 for what is not in the tree. */
+  readonly column: Uint8Array
+  /** A bit for each column that a line runs through at a position, from above to below. */
+  readonly through: Uint32Array
+  /** The columns that leave the line at a position, for their own branches. */
+  readonly forks: ReadonlyMap<number, readonly number[]>
+  /** How many columns there are. */
+  readonly width: number
+}
+
+/** A line of the tree: entries, each the first below the one before. */
+interface Chain {
+  /** Where its line begins: at the entry that it leaves, or with its first. */
+  readonly from: number
+  first: number
+  /** The last position that its line reaches. */
+  to: number
+  column: number
+}
+
+/** More columns than these are drawn over each other. */
+export const MOST_COLUMNS = 10
+
+/** What is in no column. */
+export const NO_COLUMN = 255
+
+/**
+ * Columns for a log: the first entry below another goes on in its column, any other begins one. State updates stand in
+ * the column of what they are a remark on. O(n · columns).
+ */
+export function lanesOf({ log }: State): Lanes {
+  const count = log.entries.length
+  const chainOf = new Array<Chain | undefined>(count)
+  const chains: Chain[] = []
+  const hasChild = new Uint8Array(count)
+  for (const entry of log.entries) {
+    if (!entry.inTree) continue
+    const above = anchorOf(entry.parent)
+    const chain = above === null ? undefined : chainOf[above.seq]
+    if (!entry.canBeHead && chain !== undefined) {
+      chainOf[entry.seq] = chain
+      chain.to = Math.max(chain.to, entry.seq)
+    } else if (above !== null && chain !== undefined && hasChild[above.seq] === 0) {
+      hasChild[above.seq] = 1
+      chainOf[entry.seq] = chain
+      chain.to = entry.seq
+    } else {
+      const begun: Chain = { from: above?.seq ?? entry.seq, first: entry.seq, to: entry.seq, column: 0 }
+      chains.push(begun)
+      chainOf[entry.seq] = begun
+    }
+  }
+  const width = placeChains(chains)
+  return drawn(count, chains, chainOf, width)
+}
+
+/** Gives each chain the first column that is free all along it. */
+function placeChains(chains: Chain[]): number {
+  const ends: number[] = []
+  for (const chain of chains.toSorted((a, b) => a.from - b.from || a.first - b.first)) {
+    const free = ends.findIndex((end) => end < chain.from)
+    chain.column = Math.min(free < 0 ? ends.length : free, MOST_COLUMNS - 1)
+    ends[chain.column] = Math.max(ends[chain.column] ?? -1, chain.to)
+  }
+  return Math.max(1, ends.length)
+}
+
+function drawn(
+  count: number,
+  chains: readonly Chain[],
+  chainOf: readonly (Chain | undefined)[],
+  width: number,
+): Lanes {
+  const column = new Uint8Array(count).fill(NO_COLUMN)
+  const through = new Uint32Array(count)
+  const forks = new Map<number, number[]>()
+  for (const [seq, chain] of chainOf.entries()) if (chain !== undefined) column[seq] = chain.column
+  // How many lines are open in each column, as they begin and end on the way down.
+  const changes: [number, number, number][] = []
+  for (const chain of chains) {
+    if (chain.from !== chain.first)
+      forks.set(chain.from, [...(forks.get(chain.from) ?? []), chain.column])
+    if (chain.to > chain.from) changes.push([chain.from, 1, chain.column], [chain.to, -1, chain.column])
+  }
+  changes.sort((a, b) => a[0] - b[0])
+  const open = new Int32Array(width)
+  let bits = 0
+  let next = 0
+  for (let seq = 0; seq < count; seq += 1) {
+    for (; changes[next]?.[0] === seq; next += 1) {
+      const [, by, at] = changes[next] as [number, number, number]
+      open[at] = (open[at] ?? 0) + by
+      bits = (open[at] ?? 0) > 0 ? bits | (1 << at) : bits & ~(1 << at)
+    }
+    // Lines below this position: what runs into the next row.
+    through[seq] = bits
+  }
+  return { column, through, forks, width }
+}
+
+/** The line that an entry stands on, seen from HEAD: whether HEAD's path goes through it. */
+export function onPath(head: Entry | null, count: number): Uint8Array {
+  const marks = new Uint8Array(count)
+  for (let at = head; at !== null; at = at.parent) marks[at.seq] = 1
+  return marks
+}

@@ -1,0 +1,147 @@
+/** What each grammar would send of a state, and how it differs from what was sent before. */
+
+import { type PrefixChange, explainPrefix } from '../../context/explain-prefix.ts'
+import { estimateTokens } from '../../context/estimate.ts'
+import { stablePrefix } from '../../context/stable-prefix.ts'
+import { isColloquyError } from '../../event/errors.ts'
+import type { Grammar } from '../../event/reply.ts'
+import { toAiSdk } from '../../messages/ai-sdk/write.ts'
+import { toAnthropic } from '../../messages/anthropic/write.ts'
+import { toGoogle } from '../../messages/google/write.ts'
+import type { NeutralMessage } from '../../messages/message.ts'
+import { toMessages } from '../../messages/neutral.ts'
+import { toOpenAIChat } from '../../messages/openai-chat/write.ts'
+import { toOpenAIResponses } from '../../messages/openai-responses/write.ts'
+import { type LeftOut, requestRecord, type WriteOptions } from '../../messages/prefix.ts'
+import type { State } from '../../state/state.ts'
+import { type Ask, askBefore } from './asks.ts'
+import { type Replayed, stateOf } from './replayed.ts'
+
+/** In what a request is shown. */
+export type Form = 'neutral' | Grammar
+
+/** Every form, with its name for people. */
+export const FORMS: Readonly<Record<Form, string>> = {
+  anthropic: 'Anthropic Messages',
+  'openai-chat': 'OpenAI Chat Completions',
+  'openai-responses': 'OpenAI Responses',
+  google: 'Google Gemini',
+  'ai-sdk': 'AI SDK',
+  neutral: 'neutral messages',
+}
+
+/** What would be sent of a state. */
+export interface Request {
+  readonly form: Form
+  /** The request without its list of messages; for a list alone, nothing. */
+  readonly front: Readonly<Record<string, unknown>>
+  readonly messages: readonly unknown[]
+  readonly neutral: readonly NeutralMessage[]
+  /** Replies that go without what is signed in them. */
+  readonly leftOut: readonly LeftOut[]
+  /** Why nothing can be sent; null where something can. */
+  readonly refused: string | null
+}
+
+const WRITE: Readonly<Record<Grammar, (messages: readonly NeutralMessage[], options: WriteOptions) => object>> = {
+  anthropic: toAnthropic,
+  'openai-chat': toOpenAIChat,
+  'openai-responses': toOpenAIResponses,
+  google: toGoogle,
+  'ai-sdk': toAiSdk,
+}
+
+/**
+ * What a form makes of a state; never throws. What is encrypted is not on the page, so that for the grammar that has
+ * it nothing is proved. O(content of the view).
+ */
+export function requestOf(state: State, form: Form): Request {
+  const neutral = toMessages(state)
+  const empty = { form, front: {}, messages: [], neutral, leftOut: [] }
+  if (form === 'neutral') return { ...empty, messages: neutral, refused: null }
+  try {
+    const written = WRITE[form](neutral, { prove: form !== 'openai-responses' })
+    const leftOut = requestRecord(written)?.leftOut ?? []
+    if (Array.isArray(written)) return { ...empty, messages: written, leftOut, refused: null }
+    const { messages, input, contents, ...front } = written as Readonly<Record<string, readonly unknown[]>>
+    return { ...empty, front, messages: messages ?? input ?? contents ?? [], leftOut, refused: null }
+  } catch (error) {
+    if (isColloquyError(error)) return { ...empty, refused: error.message }
+    throw error
+  }
+}
+
+/** How a request differs from the one before it. */
+export interface Difference {
+  /** The reply to the request before; null where none was made. */
+  readonly before: Ask | null
+  /** How many messages at its start are those of the request before. */
+  readonly shared: number
+  /** Where the prefix broke, and why; null where the request only adds. */
+  readonly broken: PrefixBreak | null
+}
+
+/** That a request is not what was sent before with more behind it. */
+export interface PrefixBreak {
+  readonly change: PrefixChange
+  /** Position of the event that did it; null where none can be named. */
+  readonly by: number | null
+  /** Estimated tokens of the request before that a cache can no longer give. */
+  readonly cacheTokens: number
+  /** Signed parts, thinking mostly, that go no longer. */
+  readonly reasoning: number
+}
+
+/** What stands in the log about the tools goes with the request: providers read it first. */
+const asSent = (state: State, { front, messages, form }: Request): object => ({
+  ...(form !== 'neutral' && { tools: state.branch.systemPrompt?.event.tools ?? [] }),
+  ...front,
+  messages,
+})
+
+/** How what would be sent at a place differs from the last request before it. O(content of the view · log facts). */
+export function differenceAt(
+  replayed: Replayed,
+  asks: readonly Ask[],
+  place: number,
+  form: Form,
+  now: Request = requestOf(stateOf(replayed, place), form),
+): Difference {
+  const index = askBefore(asks, place)
+  const before = asks[index] ?? null
+  if (before === null) return { before, shared: 0, broken: null }
+  const then = stateOf(replayed, before.place)
+  const previous = requestOf(then, form)
+  const sent = asSent(then, previous)
+  const state = stateOf(replayed, place)
+  const change = explainPrefix(sent, asSent(state, now))
+  if (change === null) return { before, shared: previous.messages.length, broken: null }
+  const changes = (at: number): boolean => {
+    const other = stateOf(replayed, at)
+    return explainPrefix(sent, asSent(other, requestOf(other, form))) !== null
+  }
+  const kept = change.in === 'message' ? stablePrefix(previous.neutral, now.neutral) : 0
+  const lost = now.leftOut.reduce((sum, { parts }) => sum + parts, 0)
+  const was = previous.leftOut.reduce((sum, { parts }) => sum + parts, 0)
+  return {
+    before,
+    shared: change.message ?? 0,
+    broken: {
+      change,
+      by: firstChange(before.place, place, changes),
+      cacheTokens: estimateTokens(previous.neutral.slice(kept)),
+      reasoning: Math.max(0, lost - was),
+    },
+  }
+}
+
+/** The position of the first fact after which the prefix is another one; what broke it stays broken mostly. */
+function firstChange(from: number, to: number, changes: (place: number) => boolean): number | null {
+  let [low, high] = [from + 1, to]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (changes(middle)) high = middle
+    else low = middle + 1
+  }
+  return low > to ? null : low - 1
+}

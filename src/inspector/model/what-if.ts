@@ -1,0 +1,74 @@
+/** What would be if: the state after a condensation, a cut or a move of HEAD, with the log left as it is. */
+
+import { blocksBefore, blocksOf } from '../../context/blocks.ts'
+import { withoutBlocks } from '../../context/budget.ts'
+import { condensationOf, planCondensation } from '../../context/condenser/plan.ts'
+import type { Condensation } from '../../event/types.ts'
+import { reduce } from '../../state/reduce.ts'
+import { switchTo } from '../../state/at.ts'
+import type { State } from '../../state/state.ts'
+import { viewEventsIn } from '../../view/view.ts'
+
+/** What is tried. */
+export type Change =
+  /** Forget the events of the view between two places. */
+  | { readonly type: 'condense'; readonly from: number; readonly to: number; readonly summary: string }
+  /** Condense as a rolling condenser with this limit would. */
+  | { readonly type: 'plan'; readonly maxEvents: number; readonly summary: string }
+  /** Send only what stands from a place of the view on, and what always stays. */
+  | { readonly type: 'cut'; readonly at: number }
+  /** Look from another event. */
+  | { readonly type: 'leaf'; readonly id: string }
+
+/** What became of it. */
+export interface Outcome {
+  readonly state: State
+  /** The event that would be appended; null where none would be. */
+  readonly event: Condensation | null
+  /** What happened, in words. */
+  readonly text: string
+}
+
+/** The id of an event that is only tried. */
+export const TRIED = 'what-if'
+
+/** Tries a change. @throws ColloquyError `unknown_event` for a leaf that no event of the tree is. O(view). */
+export function whatIf(state: State, change: Change): Outcome {
+  switch (change.type) {
+    case 'leaf':
+      return { state: switchTo(state, change.id), event: null, text: `HEAD is at ${change.id}.` }
+    case 'cut': {
+      const blocks = blocksOf(state)
+      const after = withoutBlocks(state, blocks, 0, blocksBefore(blocks, change.at))
+      return { state: after, event: null, text: shorter(state, after, 'left out') }
+    }
+    case 'condense': {
+      const ids = Array.from(viewEventsIn(state.branch.view), ({ id }) => id).slice(change.from, change.to)
+      return condensed(state, {
+        kind: 'Condensation',
+        id: TRIED,
+        source: 'environment',
+        llm_response_id: TRIED,
+        forgotten_event_ids: [...new Set(ids)],
+        summary: change.summary,
+        summary_offset: change.from,
+      })
+    }
+    case 'plan': {
+      const { maxEvents } = change
+      const keepFirst = Math.min(2, Math.floor(maxEvents / 2) - 2)
+      const plan = planCondensation(state, { maxEvents, keepFirst })
+      if (plan.type === 'keep') return { state, event: null, text: 'The view is short enough: nothing is forgotten.' }
+      if (plan.type === 'refuse') return { state, event: null, text: `${plan.reason.message}.` }
+      return condensed(state, { ...condensationOf(plan, change.summary), id: TRIED })
+    }
+  }
+}
+
+function condensed(state: State, event: Condensation): Outcome {
+  const after = reduce(state, event)
+  return { state: after, event, text: shorter(state, after, 'forgotten') }
+}
+
+const shorter = (before: State, after: State, word: string): string =>
+  `${before.branch.view.length - after.branch.view.length} fewer events in the view: ${before.branch.view.length} before, ${after.branch.view.length} with what is ${word} gone.`

@@ -1,0 +1,266 @@
+/** The page: a log that is open, the place of the reader in it, and what is shown of it there. */
+
+import { type ComponentChild, h } from 'preact'
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import type { LogDocument } from '../log-document.ts'
+import type { Filter } from '../model/search.ts'
+import type { Form } from '../model/request.ts'
+import { budgetLine, tokensOf, totalOf } from '../model/tokens.ts'
+import { idsInView } from '../model/units.ts'
+import { flagsOf } from '../model/why.ts'
+import { CostPanel } from './cost-panel.ts'
+import { EventPanel } from './event-panel.ts'
+import { LogTools } from './log-tools.ts'
+import { Budget, Facts, Scrubber } from './place-bar.ts'
+import { RequestPanel } from './request-panel.ts'
+import { lengthOf, placeOf, type Reader, type Session, stateHere } from './session.ts'
+import { useSettled } from './settled.ts'
+import { Timeline } from './timeline.ts'
+import { useFindings, useFound } from './later.ts'
+import { ViewPanel } from './view-panel.ts'
+import { WhatIfPanel } from './what-if-panel.ts'
+import { FindingItem, WhyPanel } from './why-panel.ts'
+import { counted } from '../glimpse.ts'
+
+const TABS = {
+  view: 'View',
+  sent: 'Sent',
+  event: 'Event',
+  why: 'Why',
+  cost: 'Cost',
+  'what-if': 'What if',
+} as const
+
+type Tab = keyof typeof TABS
+const TAB_NAMES = Object.keys(TABS) as Tab[]
+
+/** How many findings stand above the tabs. */
+const FIRST_FOUND = 3
+
+/** Most units of which the tokens are counted at each step; of a longer view once the reader rests. */
+const QUICK = 500
+
+/** What a budget is at first: the window of many models. */
+const BUDGET = 200_000
+
+export interface AppProps {
+  readonly session: Session
+  /** Every log that the page has. */
+  readonly logs: readonly LogDocument[]
+  /** What stands above all: the choice of a log. */
+  readonly head: ComponentChild
+}
+
+/** One log. */
+export function App({ session, logs, head }: AppProps): ComponentChild {
+  const [place, go] = usePlace(session)
+  const [tab, setTab] = useState<Tab>('view')
+  const [form, setForm] = useState<Form>('anthropic')
+  const [budget, setBudget] = useState(BUDGET)
+  const [filter, setFilter] = useState<Filter>({ text: '', hidden: new Set() })
+  const reader: Reader = {
+    session,
+    place,
+    go,
+    goTo: useCallback((event) => {
+      const to = placeOf(session, event)
+      if (to !== null) go(to)
+    }, [session]),
+  }
+  useKeys(reader, setTab)
+  const state = stateHere(reader)
+  const settled = useSettled(state)
+  const counting = state.branch.view.units.length <= QUICK ? state : settled
+  const tokens = useMemo(() => tokensOf(counting), [counting])
+  const line = useMemo(
+    () => (totalOf(tokensOf(settled)) > budget ? budgetLine(settled, budget) : null),
+    [settled, budget],
+  )
+  const inView = useMemo(() => idsInView(settled), [settled])
+  const findings = useFindings(session)
+  const flags = useMemo(
+    () => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1),
+    [findings],
+  )
+  const found = useFound(session, filter)
+  const isSettled = settled === state
+  const panel = (): ComponentChild => {
+    switch (tab) {
+      case 'view':
+        return h(ViewPanel, { reader, state, budgetCut: isSettled ? (line?.cut ?? 0) : 0 })
+      case 'sent':
+        return h(RequestPanel, { reader: isSettled ? reader : { ...reader, place: settled.log.entries.length }, state: settled, form, setForm, isReal: true })
+      case 'event':
+        return h(EventPanel, { reader })
+      case 'why':
+        return h(WhyPanel, { reader, found: findings })
+      case 'cost':
+        return h(CostPanel, { reader: { ...reader, place: settled.log.entries.length }, logs })
+      case 'what-if':
+        return h(WhatIfPanel, { reader, state: settled, form, setForm })
+    }
+  }
+  return h(
+    'div',
+    { class: 'app' },
+    h('header', { class: 'bar' }, head),
+    h(
+      'nav',
+      { class: 'log', 'aria-label': 'Log' },
+      h(LogTools, { session, filter, setFilter, count: found === null ? lengthOf(session) : found.length }),
+      h(Timeline, { reader, found, inView: isSettled ? inView : null, flags }),
+    ),
+    h(
+      'main',
+      { class: 'place' },
+      h(Scrubber, { reader }),
+      h(Facts, { reader }),
+      h(Budget, { tokens, budget, setBudget, line }),
+      h(First, { reader, findings, more: () => setTab('why') }),
+      h(
+        'div',
+        { class: 'tabs', role: 'tablist', 'aria-label': 'What is shown of the place' },
+        TAB_NAMES.map((name) =>
+          h(
+            'button',
+            {
+              key: name,
+              type: 'button',
+              role: 'tab',
+              id: `tab-${name}`,
+              'aria-selected': tab === name ? 'true' : 'false',
+              'aria-controls': 'panel',
+              tabIndex: tab === name ? 0 : -1,
+              onClick: () => setTab(name),
+              onKeyDown: (event: KeyboardEvent) => moveTab(event, name, setTab),
+            },
+            name === 'why' && findings !== null && findings.length > 0 ? `Why (${findings.length})` : TABS[name],
+          ),
+        ),
+      ),
+      h(
+        'div',
+        {
+          class: `panel${tab === 'view' ? ' stick' : ''}`,
+          id: 'panel',
+          role: 'tabpanel',
+          'aria-labelledby': `tab-${tab}`,
+          tabIndex: 0,
+          key: tab,
+        },
+        panel(),
+      ),
+    ),
+  )
+}
+
+/** The worst findings, on the first screen. */
+function First({
+  reader,
+  findings,
+  more,
+}: {
+  reader: Reader
+  findings: ReturnType<typeof useFindings>
+  more: () => void
+}): ComponentChild {
+  const worst = (findings ?? []).filter(({ severity }) => severity !== 'note').slice(0, FIRST_FOUND)
+  if (worst.length === 0) return null
+  const rest = (findings?.length ?? 0) - worst.length
+  return h(
+    'section',
+    { class: 'found', 'aria-label': 'Findings' },
+    h('ul', null, worst.map((finding, at) => h(FindingItem, { key: at, reader, finding, rule: false }))),
+    rest > 0 && h('button', { type: 'button', class: 'link', onClick: more }, `and ${counted(rest, 'more finding')}`),
+  )
+}
+
+/** Arrow keys go from tab to tab, as screen readers expect. */
+function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): void {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
+  if (by === undefined) return
+  event.preventDefault()
+  const to = TAB_NAMES[(TAB_NAMES.indexOf(from) + by + TAB_NAMES.length) % TAB_NAMES.length] ?? from
+  setTab(to)
+  document.querySelector<HTMLElement>(`#tab-${to}`)?.focus()
+}
+
+/** The place in the address: of the event that a link names, else at the end. */
+function usePlace(session: Session): [number, (place: number) => void] {
+  const count = lengthOf(session)
+  const [place, set] = useState(() => linkedPlace(session) ?? count)
+  const go = useCallback((to: number) => set(Math.min(Math.max(to, 0), lengthOf(session))), [session])
+  useEffect(() => {
+    const read = (): void => {
+      const linked = linkedPlace(session)
+      if (linked !== null) set(linked)
+    }
+    window.addEventListener('hashchange', read)
+    return () => window.removeEventListener('hashchange', read)
+  }, [session])
+  const settled = useSettled(place)
+  useEffect(() => {
+    const entry = session.replayed.states.at(-1)?.log.entries.get(settled - 1)
+    const link = entry === undefined ? '' : linkTo(session, entry.id, entry.seq)
+    if (linkedPlace(session) !== settled) history.replaceState(null, '', link === '' ? '#' : link)
+  }, [settled, session])
+  return [place, go]
+}
+
+/** The address of an event within the page. */
+function linkTo(session: Session, id: string | null, seq: number): string {
+  return id !== null && placeOf(session, id) === seq + 1 ? `#event=${encodeURIComponent(id)}` : `#at=${seq + 1}`
+}
+
+function linkedPlace(session: Session): number | null {
+  const [name, value = ''] = location.hash.slice(1).split('=', 2)
+  if (name === 'event') return placeOf(session, decoded(value))
+  return name === 'at' && /^\d{1,9}$/.test(value) ? placeOf(session, Number(value) - 1) : null
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
+}
+
+/** Keys that work wherever no text is being typed. */
+function useKeys({ place, go, session }: Reader, setTab: (tab: Tab) => void): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.altKey || event.ctrlKey || event.metaKey) return
+      const at = event.target instanceof HTMLElement ? event.target : document.body
+      if (event.key === 'Escape') return at.blur()
+      if (at.matches('input:not([type=range]), select, textarea, [contenteditable]')) return
+      const isList = at === document.body || at.matches('.rows')
+      const to = STEPS[event.key]?.(place, lengthOf(session))
+      if (to !== undefined && (isList || event.key === 'j' || event.key === 'k')) {
+        event.preventDefault()
+        return go(to)
+      }
+      if (event.key === '/') {
+        event.preventDefault()
+        return document.querySelector<HTMLElement>('#search')?.focus()
+      }
+      const tab = TAB_NAMES[Number(event.key) - 1]
+      if (tab !== undefined) setTab(tab)
+    }
+    document.addEventListener('keydown', press)
+    return () => document.removeEventListener('keydown', press)
+  }, [place, session])
+}
+
+const STEPS: Readonly<Record<string, (place: number, count: number) => number>> = {
+  j: (place) => place + 1,
+  k: (place) => place - 1,
+  ArrowDown: (place) => place + 1,
+  ArrowUp: (place) => place - 1,
+  ArrowRight: (place) => place + 1,
+  ArrowLeft: (place) => place - 1,
+  PageDown: (place) => place + 20,
+  PageUp: (place) => place - 20,
+  Home: () => 0,
+  End: (_, count) => count,
+}

@@ -1,0 +1,98 @@
+/** What the conversation took: by model, by reply, and with the conversations that it started. */
+
+import { type ComponentChild, h } from 'preact'
+import { useMemo } from 'preact/hooks'
+import type { ModelUsage, Usage } from '../../context/usage.ts'
+import type { LogDocument } from '../log-document.ts'
+import { childrenOf, usageAt, usageIn } from '../model/cost.ts'
+import { counted, safe } from '../glimpse.ts'
+import { EventLink, Section, shown } from './parts.ts'
+import { lengthOf, type Reader } from './session.ts'
+
+/** How many replies are listed. */
+const REPLIES = 200
+
+const HEAD = ['in', 'from cache', 'to cache', 'out', 'reasoning', 'cost'] as const
+
+/** Usage at the place and in all, and each reply. */
+export function CostPanel({ reader, logs }: { reader: Reader; logs: readonly LogDocument[] }): ComponentChild {
+  const { session, place } = reader
+  const { replayed } = session
+  const total = useMemo(() => usageAt(replayed, lengthOf(session)), [replayed])
+  const here = useMemo(() => usageAt(replayed, place), [replayed, place])
+  const children = useMemo(() => childrenOf(replayed.document, logs).map((log) => ({ log, usage: usageIn(log) })), [logs])
+  const asked = session.asks.filter(({ seq }) => seq < place)
+  const all = [total, ...children.map(({ usage }) => usage)]
+  return h(
+    'div',
+    null,
+    h(
+      'table',
+      null,
+      h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Usage'), HEAD.map((name) => h('th', { class: 'n', scope: 'col', key: name }, name)))),
+      h(
+        'tbody',
+        null,
+        h(UsageRow, { name: 'up to here', usage: here }),
+        h(UsageRow, { name: 'whole log', usage: total }),
+        [...total.by_model.values()].map((usage) => h(UsageRow, { key: usage.model_name ?? '', name: `· ${safe(usage.model_name ?? 'no model named')}`, usage })),
+        children.map(({ log, usage }) => h(UsageRow, { key: log.title, name: `child: ${safe(log.title)}`, usage })),
+        children.length > 0 && h(UsageRow, { name: 'with its children', usage: sumOf(all) }),
+      ),
+    ),
+    h('p', { class: 'quiet' }, rateText(total)),
+    h(Section, { title: `${counted(asked.length, 'reply').replace('replys', 'replies')} up to here` }),
+    h(
+      'table',
+      null,
+      h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Reply'), h('th', { scope: 'col' }, 'Model'), ['in', 'from cache', 'out', 'reasoning'].map((name) => h('th', { class: 'n', scope: 'col', key: name }, name)))),
+      h(
+        'tbody',
+        null,
+        asked.slice(-REPLIES).map(({ seq, model, tokens }) =>
+          h(
+            'tr',
+            { key: seq },
+            h('td', null, h(EventLink, { reader, event: seq })),
+            h('td', null, safe(model ?? '')),
+            [tokens?.input, tokens?.cache_read, tokens?.output, tokens?.reasoning].map((count, at) =>
+              h('td', { class: 'n', key: at }, count === undefined ? '' : shown(count)),
+            ),
+          ),
+        ),
+      ),
+    ),
+  )
+}
+
+type Counts = Pick<ModelUsage, 'prompt_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'completion_tokens' | 'reasoning_tokens' | 'cost'>
+
+function UsageRow({ name, usage }: { name: string; usage: Counts }): ComponentChild {
+  const counts = [usage.prompt_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.completion_tokens, usage.reasoning_tokens]
+  return h(
+    'tr',
+    null,
+    h('td', null, name),
+    counts.map((count, at) => h('td', { class: 'n', key: at }, shown(count))),
+    h('td', { class: 'n' }, usage.cost === 0 ? '' : usage.cost.toLocaleString('en', { maximumFractionDigits: 4 })),
+  )
+}
+
+function sumOf(all: readonly Usage[]): Counts {
+  const sum = (field: keyof Counts): number => all.reduce((total, usage) => total + usage[field], 0)
+  return {
+    prompt_tokens: sum('prompt_tokens'),
+    cache_read_tokens: sum('cache_read_tokens'),
+    cache_write_tokens: sum('cache_write_tokens'),
+    completion_tokens: sum('completion_tokens'),
+    reasoning_tokens: sum('reasoning_tokens'),
+    cost: sum('cost'),
+  }
+}
+
+const rateText = ({ cache_hit_rate, prompt_tokens }: Usage): string =>
+  cache_hit_rate === null
+    ? prompt_tokens === 0
+      ? 'Nothing in the log says what was used.'
+      : ''
+    : `${Math.round(cache_hit_rate * 100)} % of the input came from a cache.`

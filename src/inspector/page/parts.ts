@@ -1,0 +1,129 @@
+/** Small parts that the whole page shares: links to events, JSON, marks. */
+
+import { type ComponentChild, type ComponentChildren, h } from 'preact'
+import { useState } from 'preact/hooks'
+import { maskSecrets } from '../../event/mask.ts'
+import { describeEntry, describeEvent, type Described } from '../describe.ts'
+import type { Event } from '../../event/types.ts'
+import { type Entry, kindOf } from '../../log/entry.ts'
+import { hideSecrets, safe } from '../glimpse.ts'
+import type { Reader } from './session.ts'
+
+/** A number as people write it. */
+export const shown = (count: number): string => Math.round(count).toLocaleString('en')
+
+const DESCRIBED = new WeakMap<object, Described>()
+
+/** An event or an entry in a few words, worked out once. */
+export function inWords(of: Entry | Event): Described {
+  const known = DESCRIBED.get(of)
+  if (known !== undefined) return known
+  const words = 'seq' in of ? describeEntry(of) : describeEvent(of)
+  DESCRIBED.set(of, words)
+  return words
+}
+
+/** What an entry is called in a sentence. */
+export const nameOf = (entry: Entry): string => `${inWords(entry).role} ${entry.id ?? `at ${entry.seq + 1}`}`
+
+/** A link to an event. */
+export function EventLink({ reader, event, text }: { reader: Reader; event: string | number; text?: string }): ComponentChild {
+  return h(
+    'button',
+    { type: 'button', class: 'link mono', onClick: () => reader.goTo(event) },
+    text ?? safe(typeof event === 'number' ? `#${event + 1}` : event),
+  )
+}
+
+/** Links to events, the first few of them. */
+export function EventLinks({ reader, ids, most = 6 }: { reader: Reader; ids: readonly string[]; most?: number }): ComponentChild {
+  const some = ids.slice(0, most)
+  return h(
+    'span',
+    null,
+    some.map((id, at) => [at === 0 ? '' : ', ', h(EventLink, { key: id, reader, event: id })]),
+    ids.length > most ? ` and ${ids.length - most} more` : '',
+  )
+}
+
+/** How much of a JSON text is shown at first. */
+const BEGINNING = 8000
+
+/** A value as JSON, which can be copied whole. */
+export function Json({ value, label }: { value: unknown; label: string }): ComponentChild {
+  const [all, showAll] = useState(false)
+  const text = hideSecrets(JSON.stringify(maskSecrets(value), null, 2) ?? 'null')
+  const cut = !all && text.length > BEGINNING
+  return h(
+    'div',
+    null,
+    h(
+      'p',
+      { class: 'form' },
+      h(Copy, { text, label: `Copy ${label} as JSON` }),
+      cut && h('button', { type: 'button', onClick: () => showAll(true) }, `Show all ${shown(text.length)} characters`),
+    ),
+    h('pre', { tabIndex: 0, 'aria-label': `${label}, JSON` }, safeLines(cut ? `${text.slice(0, BEGINNING)}…` : text)),
+  )
+}
+
+/** Lines of text in which nothing reorders or hides what follows. */
+const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')
+
+/** A button that copies a text. */
+export function Copy({ text, label }: { text: string; label: string }): ComponentChild {
+  const [done, say] = useState<'' | 'copied' | 'could not be copied'>('')
+  const copy = (): void => {
+    // Without a secure origin there is no clipboard to write to but the old one.
+    const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
+    written.then(
+      () => say('copied'),
+      () => say(copiedByHand(text) ? 'copied' : 'could not be copied'),
+    )
+  }
+  return h(
+    'span',
+    null,
+    h('button', { type: 'button', onClick: copy }, label),
+    h('span', { class: 'quiet', role: 'status' }, done === '' ? '' : ` ${done}`),
+  )
+}
+
+function copiedByHand(text: string): boolean {
+  const area = document.createElement('textarea')
+  area.value = text
+  document.body.append(area)
+  area.select()
+  const done = document.execCommand('copy')
+  area.remove()
+  return done
+}
+
+/** The role of an event, in its colour. */
+export const Role = ({ words }: { words: Described }): ComponentChild =>
+  h('span', { class: `role tone-${words.tone}` }, words.role)
+
+/** What an event says, its subject first. */
+export function Said({ words }: { words: Described }): ComponentChild {
+  return h(
+    'span',
+    { class: 'said' },
+    words.subject !== '' && h('span', { class: 'subject' }, words.subject),
+    words.text,
+  )
+}
+
+/** A heading with what stands below it; nothing for nothing. */
+export const Section = ({ title, children }: { title: string; children?: ComponentChildren }): ComponentChild =>
+  h('section', null, h('h2', null, title), children)
+
+/** Rows of names and values. */
+export const Pairs = ({ rows }: { rows: readonly (readonly [string, ComponentChild])[] }): ComponentChild =>
+  h(
+    'dl',
+    { class: 'pairs' },
+    rows.map(([name, value]) => [h('dt', null, name), h('dd', null, value)]),
+  )
+
+/** The kind of an entry, for people. */
+export const kindText = (entry: Entry): string => kindOf(entry) ?? 'a line that is no event'

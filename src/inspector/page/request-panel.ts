@@ -1,0 +1,174 @@
+/** What a grammar would send at the place of the reader, and how it differs from the request before. */
+
+import { type ComponentChild, h } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import type { State } from '../../state/state.ts'
+import { counted, glimpse } from '../glimpse.ts'
+import { type Difference, differenceAt, type Form, FORMS, type Request, requestOf } from '../model/request.ts'
+import { Copy, EventLink, inWords, Json, shown } from './parts.ts'
+import type { Reader } from './session.ts'
+import { maskSecrets } from '../../event/mask.ts'
+
+/** How many messages are shown at first, from the end. */
+const MESSAGES = 60
+
+export interface RequestProps {
+  readonly reader: Reader
+  readonly state: State
+  readonly form: Form
+  readonly setForm: (form: Form) => void
+  /** Whether the state is one of the log, so that it can be held against the request before. */
+  readonly isReal: boolean
+}
+
+/** The request, message by message. */
+export function RequestPanel({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {
+  const [all, showAll] = useState(false)
+  const { session, place } = reader
+  const [request, difference] = useMemo((): [Request, Difference | null] => {
+    const now = requestOf(state, form)
+    return [now, isReal ? differenceAt(session.replayed, session.asks, place, form, now) : null]
+  }, [session, state, place, form, isReal])
+  const { messages, front, refused } = request
+  const from = all ? 0 : Math.max(0, messages.length - MESSAGES)
+  return h(
+    'div',
+    null,
+    h(
+      'div',
+      { class: 'form' },
+      h(FormPicker, { form, setForm }),
+      h('span', { class: 'quiet' }, refused === null ? counted(messages.length, 'message') : ''),
+      h(Copy, { text: JSON.stringify(maskSecrets({ ...front, messages }), null, 2), label: 'Copy request as JSON' }),
+    ),
+    refused !== null && h('p', { class: 'note' }, `Nothing can be sent: ${refused}.`),
+    difference !== null && refused === null && h(Compared, { reader, difference, request }),
+    h(LeftOut, { request }),
+    Object.entries(front).map(([name, value]) => h(Block, { key: name, role: name, value, look: '' })),
+    from > 0 &&
+      h(
+        'p',
+        { class: 'form' },
+        h('button', { type: 'button', onClick: () => showAll(true) }, `Show all ${shown(messages.length)}`),
+        h('span', { class: 'quiet' }, `${counted(from, 'message')} above`),
+      ),
+    messages.slice(from).map((message, index) => {
+      const at = from + index
+      return h(Block, {
+        key: at,
+        role: roleOf(message),
+        value: message,
+        look: difference === null ? '' : lookOf(difference, at),
+      })
+    }),
+  )
+}
+
+/** A choice of what a request is shown in. */
+export const FormPicker = ({ form, setForm }: { form: Form; setForm: (form: Form) => void }): ComponentChild =>
+  h(
+    'label',
+    null,
+    'Sent as ',
+    h(
+      'select',
+      {
+        value: form,
+        onChange: (event: { readonly currentTarget: HTMLSelectElement }) => setForm(event.currentTarget.value as Form),
+      },
+      Object.entries(FORMS).map(([value, name]) => h('option', { key: value, value }, name)),
+    ),
+  )
+
+function lookOf({ before, shared, broken }: Difference, at: number): string {
+  if (before === null) return ''
+  if (at < shared) return ' shared'
+  return broken !== null && at === shared ? ' changed' : ' new'
+}
+
+const PLACES = { system: 'the system prompt', tools: 'the tools', message: 'message' } as const
+
+/** The difference in a sentence. */
+function Compared({ reader, difference, request }: { reader: Reader; difference: Difference; request: Request }): ComponentChild {
+  const { before, shared, broken } = difference
+  if (before === null) return h('p', { class: 'note' }, 'No model was asked before: this would be the first request.')
+  const reply = h(EventLink, { reader, event: before.seq, text: `the request before, for reply ${before.seq + 1}` })
+  if (broken === null) {
+    const added = request.messages.length - shared
+    return h('p', { class: 'note' }, 'The prefix holds: it is ', reply, ', ', added <= 0 ? 'with nothing more.' : `with ${counted(added, 'message')} more.`)
+  }
+  const { change, by, cacheTokens, reasoning } = broken
+  const entry = by === null ? undefined : reader.session.replayed.states.at(-1)?.log.entries.get(by)
+  const where = change.in === 'message' ? `${PLACES.message} ${(change.message ?? 0) + 1}` : PLACES[change.in]
+  return h(
+    'p',
+    { class: 'note error' },
+    `The prefix is broken at ${where}`,
+    change.path === '' ? '' : [' (', h('code', null, change.path), ')'],
+    ', held against ',
+    reply,
+    '. ',
+    entry !== undefined && by !== null && ['Event ', h(EventLink, { reader, event: by }), ` (${inWords(entry).role}) did it. `],
+    `About ${shown(cacheTokens)} tokens that a cache could have given are read anew`,
+    reasoning > 0 ? `, and ${counted(reasoning, 'signed part')} of reasoning can go no longer.` : '.',
+  )
+}
+
+const REASONS = {
+  prefix: 'what stands before them is not what they saw',
+  tools: 'the tool list is another one',
+  own: 'the reply itself was changed',
+  grammar: 'they were made in another grammar',
+  earlier: 'a reply before them lost its own',
+} as const
+
+/** Replies that go without their signed parts. */
+function LeftOut({ request }: { request: Request }): ComponentChild {
+  if (request.leftOut.length === 0) return null
+  const parts = request.leftOut.reduce((sum, left) => sum + left.parts, 0)
+  const reasons = [...new Set(request.leftOut.map(({ reason }) => REASONS[reason]))]
+  return h(
+    'p',
+    { class: 'note warning' },
+    `${counted(parts, 'signed part')} of ${counted(request.leftOut.length, 'reply').replace('replys', 'replies')} are left out: ${reasons.join('; ')}.`,
+  )
+}
+
+/** Who a message is by. */
+function roleOf(message: unknown): string {
+  const { role, type } = message as { readonly role?: unknown; readonly type?: unknown }
+  return typeof role === 'string' ? role : typeof type === 'string' ? type : 'item'
+}
+
+/** A message: a line of what it says, and all of it when it is opened. */
+function Block({ role, value, look }: { role: string; value: unknown; look: string }): ComponentChild {
+  const [open, setOpen] = useState(false)
+  return h(
+    'details',
+    { class: `sent${look}`, onToggle: (event: { readonly currentTarget: HTMLDetailsElement }) => setOpen(event.currentTarget.open) },
+    h('summary', null, h('span', { class: 'role' }, role), h('span', { class: 'words' }, gist(value))),
+    open && h(Json, { value, label: role }),
+  )
+}
+
+const MOST = 300
+
+/** The words of a message, of calls their names, one behind the other. */
+function gist(value: unknown): string {
+  const words: string[] = []
+  let length = 0
+  const read = (part: unknown, key: string): void => {
+    if (length > MOST) return
+    if (typeof part === 'string') {
+      if (SILENT.has(key)) return
+      words.push(part.slice(0, MOST))
+      length += part.length
+    } else if (typeof part === 'object' && part !== null)
+      for (const [name, inner] of Object.entries(part)) read(inner, Array.isArray(part) ? key : name)
+  }
+  read(maskSecrets(value), '')
+  return glimpse(words.join(' · '))
+}
+
+/** Fields that say nothing to a reader. */
+const SILENT: ReadonlySet<string> = new Set(['role', 'type', 'id', 'tool_call_id', 'tool_use_id', 'call_id', 'toolCallId', 'signature', 'status', 'data', 'media_type', 'thoughtSignature'])

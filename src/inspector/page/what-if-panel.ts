@@ -1,0 +1,130 @@
+/** What if: a condensation, a cut, another leaf, another grammar, tried on the state at the place; the log stays. */
+
+import { type ComponentChild, h } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import { isColloquyError } from '../../event/errors.ts'
+import { cutPoints, listLeaves } from '../../state/read.ts'
+import type { State } from '../../state/state.ts'
+import { safe } from '../glimpse.ts'
+import type { Form } from '../model/request.ts'
+import { tokensOf, totalOf } from '../model/tokens.ts'
+import { type Change, type Outcome, whatIf } from '../model/what-if.ts'
+import { inWords, Json, Section, shown } from './parts.ts'
+import { RequestPanel } from './request-panel.ts'
+import type { Reader } from './session.ts'
+import { ViewPanel } from './view-panel.ts'
+
+const SUMMARY = '[What stood here was condensed.]'
+
+type Input = { readonly currentTarget: HTMLInputElement }
+type Select = { readonly currentTarget: HTMLSelectElement }
+
+export interface WhatIfProps {
+  readonly reader: Reader
+  readonly state: State
+  readonly form: Form
+  readonly setForm: (form: Form) => void
+}
+
+/** The choices, and what would become of the view and the request. */
+export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): ComponentChild {
+  const cuts = useMemo(() => cutPoints(state), [state])
+  const leaves = useMemo(() => listLeaves(state).toReversed().slice(0, 500), [state])
+  const [change, setChange] = useState<Change | null>(null)
+  const [from, setFrom] = useState(0)
+  const [to, setTo] = useState(0)
+  const [limit, setLimit] = useState(Math.max(4, Math.floor(state.branch.view.length / 2)))
+  const outcome = useMemo(() => tried(state, change), [state, change])
+  const places = (value: number, set: (place: number) => void, label: string): ComponentChild =>
+    h(
+      'label',
+      null,
+      `${label} `,
+      h(
+        'select',
+        { value: String(value), onChange: (event: Select) => set(Number(event.currentTarget.value)) },
+        cuts.map((cut) => h('option', { key: cut, value: String(cut) }, String(cut))),
+      ),
+    )
+  const [first, last] = [Math.min(from, to), Math.max(from, to)]
+  return h(
+    'div',
+    null,
+    h('p', { class: 'quiet' }, 'Nothing is written: the log stays as it is, and so does the place in it.'),
+    h(
+      'fieldset',
+      null,
+      h('legend', null, 'Condense'),
+      places(from, setFrom, 'from event'),
+      places(to, setTo, 'up to'),
+      h('button', { type: 'button', disabled: first === last, onClick: () => setChange({ type: 'condense', from: first, to: last, summary: SUMMARY }) }, 'Condense these'),
+      h('label', null, 'or to at most ', h('input', { type: 'number', min: 4, value: limit, onInput: (event: Input) => setLimit(Math.max(4, Math.floor(Number(event.currentTarget.value)) || 4)) }), ' events'),
+      h('button', { type: 'button', onClick: () => setChange({ type: 'plan', maxEvents: limit, summary: SUMMARY }) }, 'Condense by plan'),
+    ),
+    h(
+      'fieldset',
+      null,
+      h('legend', null, 'Cut'),
+      places(from, setFrom, 'leave out what stands before'),
+      h('button', { type: 'button', onClick: () => setChange({ type: 'cut', at: from }) }, 'Cut there'),
+    ),
+    leaves.length > 1 &&
+      h(
+        'fieldset',
+        null,
+        h('legend', null, 'Another leaf'),
+        h(
+          'label',
+          null,
+          'HEAD at ',
+          h(
+            'select',
+            { value: '', onChange: (event: Select) => event.currentTarget.value !== '' && setChange({ type: 'leaf', id: event.currentTarget.value }) },
+            h('option', { value: '' }, 'choose a leaf'),
+            leaves.map((leaf) => {
+              const { role, text } = inWords(leaf)
+              return h('option', { key: leaf.seq, value: leaf.id ?? '' }, `${leaf.seq + 1} ${role} ${text.slice(0, 60)}`)
+            }),
+          ),
+        ),
+      ),
+    change !== null && h(Result, { reader, state, outcome, form, setForm, clear: () => setChange(null) }),
+  )
+}
+
+function tried(state: State, change: Change | null): Outcome | string {
+  if (change === null) return ''
+  try {
+    return whatIf(state, change)
+  } catch (error) {
+    if (isColloquyError(error)) return error.message
+    throw error
+  }
+}
+
+interface ResultProps extends WhatIfProps {
+  readonly outcome: Outcome | string
+  readonly clear: () => void
+}
+
+function Result({ reader, state, outcome, form, setForm, clear }: ResultProps): ComponentChild {
+  const [shows, show] = useState<'view' | 'sent'>('view')
+  if (typeof outcome === 'string') return h('p', { class: 'note error' }, safe(outcome))
+  const [before, after] = [totalOf(tokensOf(state)), totalOf(tokensOf(outcome.state))]
+  return h(
+    Section,
+    { title: 'What would be' },
+    h('p', { class: 'note' }, safe(outcome.text), ` About ${shown(after)} tokens would be sent instead of ${shown(before)}.`),
+    h(
+      'p',
+      { class: 'form' },
+      h('button', { type: 'button', 'aria-pressed': shows === 'view', onClick: () => show('view') }, 'View'),
+      h('button', { type: 'button', 'aria-pressed': shows === 'sent', onClick: () => show('sent') }, 'Sent'),
+      h('button', { type: 'button', onClick: clear }, 'Back to what is'),
+    ),
+    shows === 'view'
+      ? h(ViewPanel, { reader, state: outcome.state, budgetCut: 0 })
+      : h(RequestPanel, { reader, state: outcome.state, form, setForm, isReal: false }),
+    outcome.event !== null && h('details', null, h('summary', null, 'The event that would be appended'), h(Json, { value: outcome.event, label: 'condensation' })),
+  )
+}

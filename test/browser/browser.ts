@@ -1,0 +1,51 @@
+/** A headless browser for tests and pictures: Debian's Chromium, started with what it needs on a machine without a network. */
+
+import { existsSync } from 'node:fs'
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+/** Where the browser may stand; `COLLOQUY_CHROMIUM` names another place. */
+const PLACES = [process.env['COLLOQUY_CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** Starts the browser. @throws Error where there is none. */
+export async function startBrowser(): Promise<Browser> {
+  const executablePath = PLACES.find((place) => place !== undefined && existsSync(place))
+  if (executablePath === undefined) throw new Error('no Chromium here: apt-get install chromium')
+  return chromium.launch({ executablePath, args: FLAGS, headless: true })
+}
+
+/** A page that keeps what goes wrong in it. */
+export interface Watched {
+  readonly page: Page
+  /** Errors, refused loads and messages of the console that are warnings or worse. */
+  readonly troubles: readonly string[]
+  /** Every address that was asked for. */
+  readonly asked: readonly string[]
+}
+
+/** Opens a page of its own, of a desktop's size unless another is given. */
+export async function openPage(
+  browser: Browser,
+  options: { readonly width?: number; readonly height?: number; readonly colorScheme?: 'light' | 'dark' } = {},
+): Promise<Watched> {
+  const { width = 1360, height = 860, colorScheme = 'light' } = options
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme, locale: 'en-GB' })
+  const page = await context.newPage()
+  const troubles: string[] = []
+  const asked: string[] = []
+  page.on('pageerror', (error) => troubles.push(error.message))
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) troubles.push(message.text())
+  })
+  page.on('request', (request) => asked.push(request.url()))
+  return { page, troubles, asked }
+}
