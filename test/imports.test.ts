@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   conversation: ['event', 'log', 'view', 'state', 'messages', 'store'],
   steps: ['event', 'log', 'state', 'messages', 'conversation'],
   sessions: ['event', 'state', 'messages'],
-  inspector: ['event', 'log', 'view', 'state', 'messages', 'context', 'laws'],
+  inspector: ['event', 'log', 'view', 'state', 'messages', 'context', 'laws', 'explain'],
   testing: ['event', 'log', 'view', 'state', 'messages', 'context', 'store', 'laws'],
   service: ['event', 'log', 'view', 'state', 'messages', 'context', 'store', 'conversation'],
   cli: [],

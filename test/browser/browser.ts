@@ -4,7 +4,12 @@ import { existsSync } from 'node:fs'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
 /** Where the browser may stand; `COLLOQUY_CHROMIUM` names another place. */
-const PLACES = [process.env['COLLOQUY_CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const PLACES = [
+  process.env['COLLOQUY_CHROMIUM'],
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+]
 
 const FLAGS = [
   '--no-sandbox',
@@ -35,7 +40,11 @@ export interface Watched {
 /** Opens a page of its own, of a desktop's size unless another is given. */
 export async function openPage(
   browser: Browser,
-  options: { readonly width?: number; readonly height?: number; readonly colorScheme?: 'light' | 'dark' } = {},
+  options: {
+    readonly width?: number
+    readonly height?: number
+    readonly colorScheme?: 'light' | 'dark'
+  } = {},
 ): Promise<Watched> {
   const { width = 1360, height = 860, colorScheme = 'light' } = options
   const context = await browser.newContext({ viewport: { width, height }, colorScheme, locale: 'en-GB' })

@@ -31,7 +31,11 @@ export const titleOfRecord = ({ id, title, parentConversationId: parent }: Conve
   parent,
 })
 
-function documentOf(recording: Recording, { title, conversation, parent }: LogTitle, redact: boolean): LogDocument {
+function documentOf(
+  recording: Recording,
+  { title, conversation, parent }: LogTitle,
+  redact: boolean,
+): LogDocument {
   const { loaded, lines, session, state } = recording
   const facts = loaded.map(({ fact }) => fact)
   return {

@@ -3,7 +3,14 @@
 import { spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import type { ConversationRecord, Store } from '../../index.ts'
-import { inspectorPage, type LogDocument, logText, type LogTitle, type PageSource, titleOf } from '../../inspector/index.ts'
+import {
+  inspectorPage,
+  type LogDocument,
+  logText,
+  type LogTitle,
+  type PageSource,
+  titleOf,
+} from '../../inspector/index.ts'
 import { attempt, complain } from '../attempt.ts'
 import { getConversation } from '../db/conversation.ts'
 import { withStore } from '../db/open.ts'
@@ -33,7 +40,9 @@ export async function inspect(request: InspectRequest, io: Io): Promise<number> 
     const template = await readTemplate()
     const show = (logs: Logs): Promise<number> => {
       progress.done()
-      return request.html === null ? serveLogs(template, logs, request, io) : writePage(template, logs, request.html, request, io)
+      return request.html === null
+        ? serveLogs(template, logs, request, io)
+        : writePage(template, logs, request.html, request, io)
     }
     if (stored === null) return show(await filesOf(request, io))
     return withStore(stored.db, { write: false }, async (store) => show(await storedLogs(store, request, io)))
@@ -53,7 +62,8 @@ async function filesOf(request: InspectRequest, io: Io): Promise<Logs> {
       // oxlint-disable-next-line no-await-in-loop
       if (note !== null) await complain(io, `${safe(file)}: ${note}`)
     } catch (error) {
-      if (error instanceof FileError && error.subject === null) throw new FileError(error.code, error.message, file)
+      if (error instanceof FileError && error.subject === null)
+        throw new FileError(error.code, error.message, file)
       throw error
     } finally {
       progress.done()
@@ -77,7 +87,8 @@ async function storedLogs(store: Store, { stored, redact }: InspectRequest, io: 
     const page = await store.listConversations({ limit: 100, ...(cursor !== null && { cursor }) })
     seen += page.items.length
     for (const record of page.items)
-      if (wanted === null || records.some((other) => other.id === record.parentConversationId)) records.push(record)
+      if (wanted === null || records.some((other) => other.id === record.parentConversationId))
+        records.push(record)
     cursor = page.next_page_id
     if (cursor === null) break
   }
@@ -113,7 +124,9 @@ async function writePage(
       await file.close()
     }
   })
-  await writeLines(io.stdout, [`Written to ${safe(output)}: it opens in any browser, and asks no server for anything`])
+  await writeLines(io.stdout, [
+    `Written to ${safe(output)}: it opens in any browser, and asks no server for anything`,
+  ])
   return 0
 }
 
@@ -137,18 +150,27 @@ async function serveLogs(template: string, logs: Logs, request: InspectRequest, 
     if (pathname === '/')
       return new Response(page, { headers: { ...HEADERS, 'content-type': 'text/html; charset=utf-8' } })
     const index = /^\/logs\/(\d{1,6})$/.exec(pathname)?.[1]
-    if (index === undefined || logs.titles[Number(index)] === undefined) return new Response(null, { status: 404 })
+    if (index === undefined || logs.titles[Number(index)] === undefined)
+      return new Response(null, { status: 404 })
     const log = await logs.read(Number(index))
-    return new Response(textStream(logText(log)), { headers: { ...HEADERS, 'content-type': 'application/json' } })
+    return new Response(textStream(logText(log)), {
+      headers: { ...HEADERS, 'content-type': 'application/json' },
+    })
   }
-  const server = await listen({ fetch: respond, host: '127.0.0.1', port: request.port, onlyLocal: true }).catch(
-    (error: unknown) => {
-      throw error instanceof Error ? new FileError('unexpected', error.message) : error
-    },
-  )
+  const server = await listen({
+    fetch: respond,
+    host: '127.0.0.1',
+    port: request.port,
+    onlyLocal: true,
+  }).catch((error: unknown) => {
+    throw error instanceof Error ? new FileError('unexpected', error.message) : error
+  })
   const stopped = new Promise<void>((stop) => (io.onStop === undefined ? stop() : io.onStop(stop)))
   try {
-    await writeLines(io.stdout, [`Colloquy shows ${safe(nameOf(request))} at ${server.url}`, '  only this machine is let in; end with Ctrl-C'])
+    await writeLines(io.stdout, [
+      `Colloquy shows ${safe(nameOf(request))} at ${server.url}`,
+      '  only this machine is let in; end with Ctrl-C',
+    ])
     if (request.open) openBrowser(server.url)
     await stopped
   } catch (error) {
@@ -188,6 +210,12 @@ const PIECE = 1 << 16
 /** Shows an address in the user's browser; one that is not there is no failure: the address is printed. */
 function openBrowser(url: string): void {
   const [command, ...before] =
-    process.platform === 'darwin' ? ['open'] : process.platform === 'win32' ? ['cmd', '/c', 'start', ''] : ['xdg-open']
-  spawn(command as string, [...before, url], { stdio: 'ignore', detached: true }).on('error', () => {}).unref()
+    process.platform === 'darwin'
+      ? ['open']
+      : process.platform === 'win32'
+        ? ['cmd', '/c', 'start', '']
+        : ['xdg-open']
+  spawn(command as string, [...before, url], { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref()
 }

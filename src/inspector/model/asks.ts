@@ -2,7 +2,8 @@
 
 import { askedAfter, replyOf } from '../../event/reply.ts'
 import type { Event } from '../../event/types.ts'
-import { type ReplyTokens, tokensOfReply } from '../../messages/reply-usage.ts'
+import { type ReplyTokens, tokensIn } from '../../messages/reply-usage.ts'
+import { anchorOf, type Entry } from '../../log/entry.ts'
 import { findEvent } from '../../state/read.ts'
 import type { State } from '../../state/state.ts'
 import type { Replayed } from './replayed.ts'
@@ -23,18 +24,19 @@ export function asksOf({ states }: Replayed): Ask[] {
   const state = states.at(-1) as State
   const seen = new Set<string>()
   const asks: Ask[] = []
-  for (const { event, seq, inTree } of state.log.entries) {
+  for (const entry of state.log.entries) {
+    const { event, seq, inTree } = entry
     if (event === null || !inTree || !isReply(event)) continue
     if (event.kind === 'ActionEvent' && event.llm_response_id !== '') {
       if (seen.has(event.llm_response_id)) continue
       seen.add(event.llm_response_id)
     }
-    const { model, usage } = replyOf(event) ?? {}
+    const record = replyOf(event)
     asks.push({
       seq,
-      place: placeOf(state, event, seq),
-      model: typeof model === 'string' ? model : null,
-      tokens: usage !== undefined && typeof usage === 'object' && usage !== null ? tokensOfReply(usage) : null,
+      place: placeOf(state, entry, event),
+      model: typeof record?.model === 'string' ? record.model : null,
+      tokens: record === null ? null : tokensIn(record),
     })
   }
   return asks
@@ -43,11 +45,11 @@ export function asksOf({ states }: Replayed): Ask[] {
 const isReply = (event: Event): boolean =>
   event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
-function placeOf(state: State, event: Event, seq: number): number {
+function placeOf(state: State, { seq, parent }: Entry, event: Event): number {
   const after = askedAfter(event)
   if (after === null) return 0
-  const asked = after === undefined ? undefined : findEvent(state, after)
-  return asked === undefined || asked.seq >= seq ? seq : asked.seq + 1
+  const asked = after === undefined ? undefined : after === true ? anchorOf(parent) : findEvent(state, after)
+  return asked === undefined || asked === null || asked.seq >= seq ? seq : asked.seq + 1
 }
 
 /** The last request before what would be sent at a place: the index of its reply in the list; -1 for none. O(log n). */

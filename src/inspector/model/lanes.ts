@@ -86,8 +86,7 @@ function drawn(
   // How many lines are open in each column, as they begin and end on the way down.
   const changes: [number, number, number][] = []
   for (const chain of chains) {
-    if (chain.from !== chain.first)
-      forks.set(chain.from, [...(forks.get(chain.from) ?? []), chain.column])
+    if (chain.from !== chain.first) forks.set(chain.from, [...(forks.get(chain.from) ?? []), chain.column])
     if (chain.to > chain.from) changes.push([chain.from, 1, chain.column], [chain.to, -1, chain.column])
   }
   changes.sort((a, b) => a[0] - b[0])

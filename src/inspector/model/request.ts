@@ -43,7 +43,9 @@ export interface Request {
   readonly refused: string | null
 }
 
-const WRITE: Readonly<Record<Grammar, (messages: readonly NeutralMessage[], options: WriteOptions) => object>> = {
+const WRITE: Readonly<
+  Record<Grammar, (messages: readonly NeutralMessage[], options: WriteOptions) => object>
+> = {
   anthropic: toAnthropic,
   'openai-chat': toOpenAIChat,
   'openai-responses': toOpenAIResponses,

@@ -33,7 +33,10 @@ const kindName = (kind: string | null): string => kind ?? UNREADABLE
  * The positions of the events that fit, in log order; yields what was found so far, some thousand events at a time.
  * O(size of the log).
  */
-export function* matching({ states }: Replayed, filter: Filter): Generator<readonly number[], readonly number[]> {
+export function* matching(
+  { states }: Replayed,
+  filter: Filter,
+): Generator<readonly number[], readonly number[]> {
   const wanted = filter.text.trim().toLowerCase()
   const found: number[] = []
   let seen = 0
@@ -42,7 +45,8 @@ export function* matching({ states }: Replayed, filter: Filter): Generator<reado
     seen += 1
     if (seen % SLICE === 0) yield found
     if (filter.hidden.has(kindName(event?.kind ?? null))) continue
-    const fits = wanted === '' || (JSON.stringify(event) ?? quarantined?.raw ?? '').toLowerCase().includes(wanted)
+    const fits =
+      wanted === '' || (JSON.stringify(event) ?? quarantined?.raw ?? '').toLowerCase().includes(wanted)
     if (fits || (event === null && (quarantined?.raw ?? '').toLowerCase().includes(wanted))) found.push(seq)
   }
   return found

@@ -71,7 +71,8 @@ function add(sums: Record<Part, number>, message: NeutralMessage): void {
   }
 }
 
-const ofText = (text: string): number => estimateTokens([{ role: 'system', content: [{ type: 'text', text }] }])
+const ofText = (text: string): number =>
+  estimateTokens([{ role: 'system', content: [{ type: 'text', text }] }])
 
 /** What a budget leaves out. */
 export interface BudgetLine {

@@ -51,8 +51,7 @@ export function unitRows({ units, length }: View, from: number, most: number): U
 }
 
 const beginsAnew = (unit: Unit): boolean =>
-  unit.type === 'message' &&
-  !(unit.item.event.kind === 'MessageEvent' && unit.item.event.source === 'agent')
+  unit.type === 'message' && !(unit.item.event.kind === 'MessageEvent' && unit.item.event.source === 'agent')
 
 const SUMMARY = '-summary'
 

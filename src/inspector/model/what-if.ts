@@ -58,7 +58,8 @@ export function whatIf(state: State, change: Change): Outcome {
       const { maxEvents } = change
       const keepFirst = Math.min(2, Math.floor(maxEvents / 2) - 2)
       const plan = planCondensation(state, { maxEvents, keepFirst })
-      if (plan.type === 'keep') return { state, event: null, text: 'The view is short enough: nothing is forgotten.' }
+      if (plan.type === 'keep')
+        return { state, event: null, text: 'The view is short enough: nothing is forgotten.' }
       if (plan.type === 'refuse') return { state, event: null, text: `${plan.reason.message}.` }
       return condensed(state, { ...condensationOf(plan, change.summary), id: TRIED })
     }

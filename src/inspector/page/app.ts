@@ -62,10 +62,13 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
     session,
     place,
     go,
-    goTo: useCallback((event) => {
-      const to = placeOf(session, event)
-      if (to !== null) go(to)
-    }, [session]),
+    goTo: useCallback(
+      (event) => {
+        const to = placeOf(session, event)
+        if (to !== null) go(to)
+      },
+      [session],
+    ),
   }
   useKeys(reader, setTab)
   const state = stateHere(reader)
@@ -78,10 +81,7 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
   )
   const inView = useMemo(() => idsInView(settled), [settled])
   const findings = useFindings(session)
-  const flags = useMemo(
-    () => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1),
-    [findings],
-  )
+  const flags = useMemo(() => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1), [findings])
   const found = useFound(session, filter)
   const isSettled = settled === state
   const panel = (): ComponentChild => {
@@ -89,7 +89,13 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
       case 'view':
         return h(ViewPanel, { reader, state, budgetCut: isSettled ? (line?.cut ?? 0) : 0 })
       case 'sent':
-        return h(RequestPanel, { reader: isSettled ? reader : { ...reader, place: settled.log.entries.length }, state: settled, form, setForm, isReal: true })
+        return h(RequestPanel, {
+          reader: isSettled ? reader : { ...reader, place: settled.log.entries.length },
+          state: settled,
+          form,
+          setForm,
+          isReal: true,
+        })
       case 'event':
         return h(EventPanel, { reader })
       case 'why':
@@ -134,7 +140,9 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
               onClick: () => setTab(name),
               onKeyDown: (event: KeyboardEvent) => moveTab(event, name, setTab),
             },
-            name === 'why' && findings !== null && findings.length > 0 ? `Why (${findings.length})` : TABS[name],
+            name === 'why' && findings !== null && findings.length > 0
+              ? `Why (${findings.length})`
+              : TABS[name],
           ),
         ),
       ),
@@ -170,8 +178,13 @@ function First({
   return h(
     'section',
     { class: 'found', 'aria-label': 'Findings' },
-    h('ul', null, worst.map((finding, at) => h(FindingItem, { key: at, reader, finding, rule: false }))),
-    rest > 0 && h('button', { type: 'button', class: 'link', onClick: more }, `and ${counted(rest, 'more finding')}`),
+    h(
+      'ul',
+      null,
+      worst.map((finding, at) => h(FindingItem, { key: at, reader, finding, rule: false })),
+    ),
+    rest > 0 &&
+      h('button', { type: 'button', class: 'link', onClick: more }, `and ${counted(rest, 'more finding')}`),
   )
 }
 
@@ -209,7 +222,9 @@ function usePlace(session: Session): [number, (place: number) => void] {
 
 /** The address of an event within the page. */
 function linkTo(session: Session, id: string | null, seq: number): string {
-  return id !== null && placeOf(session, id) === seq + 1 ? `#event=${encodeURIComponent(id)}` : `#at=${seq + 1}`
+  return id !== null && placeOf(session, id) === seq + 1
+    ? `#event=${encodeURIComponent(id)}`
+    : `#at=${seq + 1}`
 }
 
 function linkedPlace(session: Session): number | null {

@@ -15,12 +15,21 @@ const REPLIES = 200
 const HEAD = ['in', 'from cache', 'to cache', 'out', 'reasoning', 'cost'] as const
 
 /** Usage at the place and in all, and each reply. */
-export function CostPanel({ reader, logs }: { reader: Reader; logs: readonly LogDocument[] }): ComponentChild {
+export function CostPanel({
+  reader,
+  logs,
+}: {
+  reader: Reader
+  logs: readonly LogDocument[]
+}): ComponentChild {
   const { session, place } = reader
   const { replayed } = session
   const total = useMemo(() => usageAt(replayed, lengthOf(session)), [replayed])
   const here = useMemo(() => usageAt(replayed, place), [replayed, place])
-  const children = useMemo(() => childrenOf(replayed.document, logs).map((log) => ({ log, usage: usageIn(log) })), [logs])
+  const children = useMemo(
+    () => childrenOf(replayed.document, logs).map((log) => ({ log, usage: usageIn(log) })),
+    [logs],
+  )
   const asked = session.asks.filter(({ seq }) => seq < place)
   const all = [total, ...children.map(({ usage }) => usage)]
   return h(
@@ -29,14 +38,31 @@ export function CostPanel({ reader, logs }: { reader: Reader; logs: readonly Log
     h(
       'table',
       null,
-      h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Usage'), HEAD.map((name) => h('th', { class: 'n', scope: 'col', key: name }, name)))),
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          h('th', { scope: 'col' }, 'Usage'),
+          HEAD.map((name) => h('th', { class: 'n', scope: 'col', key: name }, name)),
+        ),
+      ),
       h(
         'tbody',
         null,
         h(UsageRow, { name: 'up to here', usage: here }),
         h(UsageRow, { name: 'whole log', usage: total }),
-        [...total.by_model.values()].map((usage) => h(UsageRow, { key: usage.model_name ?? '', name: `· ${safe(usage.model_name ?? 'no model named')}`, usage })),
-        children.map(({ log, usage }) => h(UsageRow, { key: log.title, name: `child: ${safe(log.title)}`, usage })),
+        [...total.by_model.values()].map((usage) =>
+          h(UsageRow, {
+            key: usage.model_name ?? '',
+            name: `· ${safe(usage.model_name ?? 'no model named')}`,
+            usage,
+          }),
+        ),
+        children.map(({ log, usage }) =>
+          h(UsageRow, { key: log.title, name: `child: ${safe(log.title)}`, usage }),
+        ),
         children.length > 0 && h(UsageRow, { name: 'with its children', usage: sumOf(all) }),
       ),
     ),
@@ -45,7 +71,19 @@ export function CostPanel({ reader, logs }: { reader: Reader; logs: readonly Log
     h(
       'table',
       null,
-      h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Reply'), h('th', { scope: 'col' }, 'Model'), ['in', 'from cache', 'out', 'reasoning'].map((name) => h('th', { class: 'n', scope: 'col', key: name }, name)))),
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          h('th', { scope: 'col' }, 'Reply'),
+          h('th', { scope: 'col' }, 'Model'),
+          ['in', 'from cache', 'out', 'reasoning'].map((name) =>
+            h('th', { class: 'n', scope: 'col', key: name }, name),
+          ),
+        ),
+      ),
       h(
         'tbody',
         null,
@@ -65,16 +103,34 @@ export function CostPanel({ reader, logs }: { reader: Reader; logs: readonly Log
   )
 }
 
-type Counts = Pick<ModelUsage, 'prompt_tokens' | 'cache_read_tokens' | 'cache_write_tokens' | 'completion_tokens' | 'reasoning_tokens' | 'cost'>
+type Counts = Pick<
+  ModelUsage,
+  | 'prompt_tokens'
+  | 'cache_read_tokens'
+  | 'cache_write_tokens'
+  | 'completion_tokens'
+  | 'reasoning_tokens'
+  | 'cost'
+>
 
 function UsageRow({ name, usage }: { name: string; usage: Counts }): ComponentChild {
-  const counts = [usage.prompt_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.completion_tokens, usage.reasoning_tokens]
+  const counts = [
+    usage.prompt_tokens,
+    usage.cache_read_tokens,
+    usage.cache_write_tokens,
+    usage.completion_tokens,
+    usage.reasoning_tokens,
+  ]
   return h(
     'tr',
     null,
     h('td', null, name),
     counts.map((count, at) => h('td', { class: 'n', key: at }, shown(count))),
-    h('td', { class: 'n' }, usage.cost === 0 ? '' : usage.cost.toLocaleString('en', { maximumFractionDigits: 4 })),
+    h(
+      'td',
+      { class: 'n' },
+      usage.cost === 0 ? '' : usage.cost.toLocaleString('en', { maximumFractionDigits: 4 }),
+    ),
   )
 }
 

@@ -3,8 +3,10 @@
 import { type ComponentChild, h } from 'preact'
 import { safe } from '../glimpse.ts'
 import { lineOf } from '../model/replayed.ts'
-import { EventLink, inWords, Json, kindText, Pairs, Section } from './parts.ts'
-import type { Reader } from './session.ts'
+import { explain, ruleOf } from '../../explain/index.ts'
+import { isColloquyError } from '../../event/errors.ts'
+import { EventLink, EventLinks, inWords, Json, kindText, Pairs, Section } from './parts.ts'
+import { type Reader, stateHere } from './session.ts'
 
 /** The event at the place of the reader. */
 export function EventPanel({ reader }: { reader: Reader }): ComponentChild {
@@ -36,7 +38,50 @@ export function EventPanel({ reader }: { reader: Reader }): ComponentChild {
       ],
     }),
     warnings.length > 0 &&
-      h('ul', null, warnings.map(({ code, message }) => h('li', { class: 'note warning', key: code }, safe(message)))),
+      h(
+        'ul',
+        null,
+        warnings.map(({ code, message }) => h('li', { class: 'note warning', key: code }, safe(message))),
+      ),
+    h(Explained, { reader, seq: entry.seq, id }),
     h(Section, { title: 'All of it' }, h(Json, { key: place, value: event ?? quarantined, label: 'event' })),
   )
+}
+
+/** Why it is in the view at the place, or is not, and what else is to be said of it there. */
+function Explained({ reader, seq, id }: { reader: Reader; seq: number; id: string | null }): ComponentChild {
+  const why = explained(reader, id === null ? seq : id) ?? explained(reader, seq)
+  if (why === null) return null
+  return h(
+    Section,
+    { title: why.inView ? 'In the view here' : 'Not in the view here' },
+    h(
+      'ul',
+      { class: 'list' },
+      [why.verdict, ...why.notes].map(({ code, rule, text, ids }, at) =>
+        h(
+          'li',
+          { key: at },
+          h('span', { class: 'sev sev-note' }, code.replaceAll('_', ' ')),
+          h(
+            'div',
+            null,
+            safe(text),
+            ' ',
+            h(EventLinks, { reader, ids }),
+            h('p', { class: 'rule' }, `${rule}: ${ruleOf(rule) ?? ''}`),
+          ),
+        ),
+      ),
+    ),
+  )
+}
+
+function explained(reader: Reader, event: string | number): ReturnType<typeof explain> | null {
+  try {
+    return explain(stateHere(reader), event)
+  } catch (error) {
+    if (isColloquyError(error)) return null
+    throw error
+  }
 }

@@ -53,9 +53,18 @@ export function LogTools({ session, filter, setFilter, count }: LogToolsProps): 
             h('span', { class: 'count' }, shown(many)),
           ),
         ),
-        isNarrow && h('button', { type: 'button', onClick: () => setFilter({ ...filter, hidden: new Set() }) }, 'Show all kinds'),
+        isNarrow &&
+          h(
+            'button',
+            { type: 'button', onClick: () => setFilter({ ...filter, hidden: new Set() }) },
+            'Show all kinds',
+          ),
       ),
     ),
-    h('span', { class: 'quiet mono', role: 'status', style: { alignSelf: 'center' } }, count === lengthOf(session) ? '' : `${shown(count)} found`),
+    h(
+      'span',
+      { class: 'quiet mono', role: 'status', style: { alignSelf: 'center' } },
+      count === lengthOf(session) ? '' : `${shown(count)} found`,
+    ),
   )
 }

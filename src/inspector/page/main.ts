@@ -21,7 +21,10 @@ function Page({ source }: { source: PageSource }): ComponentChild {
     let isWanted = true
     const open = async (): Promise<void> => {
       const log = logs.get(index) ?? (await readLog(source, index))
-      const opened = await openLog(log, (done) => isWanted && say(`Folding the log: ${counted(done, 'event')}…`))
+      const opened = await openLog(
+        log,
+        (done) => isWanted && say(`Folding the log: ${counted(done, 'event')}…`),
+      )
       if (!isWanted) return
       setLogs(new Map(logs).set(index, log))
       setSession(opened)
@@ -41,8 +44,13 @@ function Page({ source }: { source: PageSource }): ComponentChild {
           h('span', { class: 'out' }, 'Conversation'),
           h(
             'select',
-            { value: String(index), onChange: (event: Select) => setIndex(Number(event.currentTarget.value)) },
-            source.logs.map(({ title, parent }, at) => h('option', { key: at, value: String(at) }, `${parent === null ? '' : '↳ '}${safe(title)}`)),
+            {
+              value: String(index),
+              onChange: (event: Select) => setIndex(Number(event.currentTarget.value)),
+            },
+            source.logs.map(({ title, parent }, at) =>
+              h('option', { key: at, value: String(at) }, `${parent === null ? '' : '↳ '}${safe(title)}`),
+            ),
           ),
         )
       : null,

@@ -27,7 +27,15 @@ export function inWords(of: Entry | Event): Described {
 export const nameOf = (entry: Entry): string => `${inWords(entry).role} ${entry.id ?? `at ${entry.seq + 1}`}`
 
 /** A link to an event. */
-export function EventLink({ reader, event, text }: { reader: Reader; event: string | number; text?: string }): ComponentChild {
+export function EventLink({
+  reader,
+  event,
+  text,
+}: {
+  reader: Reader
+  event: string | number
+  text?: string
+}): ComponentChild {
   return h(
     'button',
     { type: 'button', class: 'link mono', onClick: () => reader.goTo(event) },
@@ -36,7 +44,15 @@ export function EventLink({ reader, event, text }: { reader: Reader; event: stri
 }
 
 /** Links to events, the first few of them. */
-export function EventLinks({ reader, ids, most = 6 }: { reader: Reader; ids: readonly string[]; most?: number }): ComponentChild {
+export function EventLinks({
+  reader,
+  ids,
+  most = 6,
+}: {
+  reader: Reader
+  ids: readonly string[]
+  most?: number
+}): ComponentChild {
   const some = ids.slice(0, most)
   return h(
     'span',
@@ -61,9 +77,18 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
       'p',
       { class: 'form' },
       h(Copy, { text, label: `Copy ${label} as JSON` }),
-      cut && h('button', { type: 'button', onClick: () => showAll(true) }, `Show all ${shown(text.length)} characters`),
+      cut &&
+        h(
+          'button',
+          { type: 'button', onClick: () => showAll(true) },
+          `Show all ${shown(text.length)} characters`,
+        ),
     ),
-    h('pre', { tabIndex: 0, 'aria-label': `${label}, JSON` }, safeLines(cut ? `${text.slice(0, BEGINNING)}…` : text)),
+    h(
+      'pre',
+      { tabIndex: 0, 'aria-label': `${label}, JSON` },
+      safeLines(cut ? `${text.slice(0, BEGINNING)}…` : text),
+    ),
   )
 }
 
@@ -114,8 +139,13 @@ export function Said({ words }: { words: Described }): ComponentChild {
 }
 
 /** A heading with what stands below it; nothing for nothing. */
-export const Section = ({ title, children }: { title: string; children?: ComponentChildren }): ComponentChild =>
-  h('section', null, h('h2', null, title), children)
+export const Section = ({
+  title,
+  children,
+}: {
+  title: string
+  children?: ComponentChildren
+}): ComponentChild => h('section', null, h('h2', null, title), children)
 
 /** Rows of names and values. */
 export const Pairs = ({ rows }: { rows: readonly (readonly [string, ComponentChild])[] }): ComponentChild =>

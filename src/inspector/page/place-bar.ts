@@ -18,7 +18,17 @@ export function Scrubber({ reader }: { reader: Reader }): ComponentChild {
   const entry = session.replayed.states.at(-1)?.log.entries.get(place - 1)
   const words = entry === undefined ? null : inWords(entry)
   const step = (by: number, label: string, text: string): ComponentChild =>
-    h('button', { type: 'button', 'aria-label': label, title: label, disabled: place + by < 0 || place + by > count, onClick: () => go(place + by) }, text)
+    h(
+      'button',
+      {
+        type: 'button',
+        'aria-label': label,
+        title: label,
+        disabled: place + by < 0 || place + by > count,
+        onClick: () => go(place + by),
+      },
+      text,
+    )
   return h(
     'div',
     { class: 'scrub' },
@@ -29,7 +39,10 @@ export function Scrubber({ reader }: { reader: Reader }): ComponentChild {
       max: count,
       value: place,
       'aria-label': 'Place in the log',
-      'aria-valuetext': words === null ? 'before the first event' : `event ${place} of ${count}: ${words.role} ${words.subject}`,
+      'aria-valuetext':
+        words === null
+          ? 'before the first event'
+          : `event ${place} of ${count}: ${words.role} ${words.subject}`,
       onInput: (event: Input) => go(Number(event.currentTarget.value)),
     }),
     step(1, 'One event on (j)', '›'),
@@ -55,7 +68,11 @@ export function Facts({ reader }: { reader: Reader }): ComponentChild {
   return h(
     'div',
     { class: 'facts' },
-    h('span', { class: `chip tone-${TONES[header.status]}`, id: 'status' }, header.status.replaceAll('_', ' ')),
+    h(
+      'span',
+      { class: `chip tone-${TONES[header.status]}`, id: 'status' },
+      header.status.replaceAll('_', ' '),
+    ),
     header.error !== null &&
       h('span', { class: 'tone-bad' }, glimpse(`${header.error.code}: ${header.error.detail}`).slice(0, 160)),
     h(
@@ -80,26 +97,47 @@ export interface BudgetProps {
 export function Budget({ tokens, budget, setBudget, line }: BudgetProps): ComponentChild {
   const total = totalOf(tokens)
   const whole = Math.max(total, budget, 1)
-  const said = useMemo(() => PARTS.filter((part) => tokens[part] > 0).map((part) => `${part} ${shown(tokens[part])}`).join(', '), [tokens])
+  const said = useMemo(
+    () =>
+      PARTS.filter((part) => tokens[part] > 0)
+        .map((part) => `${part} ${shown(tokens[part])}`)
+        .join(', '),
+    [tokens],
+  )
   return h(
     'div',
     { class: 'facts' },
     h('span', null, '≈ ', h('b', null, shown(total)), ' tokens of '),
-    h('label', null, h('span', { class: 'out' }, 'Budget in tokens'), h('input', {
-      type: 'number',
-      min: 0,
-      step: 1000,
-      style: { width: '11ch' },
-      value: budget,
-      onInput: (event: Input) => setBudget(Math.max(0, Number(event.currentTarget.value) || 0)),
-    })),
-    h('span', { class: 'stack', role: 'img', 'aria-label': `tokens by part: ${said}`, title: said },
-      PARTS.map((part) => h('i', { key: part, class: `p-${part}`, style: { width: `${(tokens[part] / whole) * 100}%` } })),
+    h(
+      'label',
+      null,
+      h('span', { class: 'out' }, 'Budget in tokens'),
+      h('input', {
+        type: 'number',
+        min: 0,
+        step: 1000,
+        style: { width: '11ch' },
+        value: budget,
+        onInput: (event: Input) => setBudget(Math.max(0, Number(event.currentTarget.value) || 0)),
+      }),
     ),
-    h('span', { class: 'legend', 'aria-hidden': 'true' },
-      PARTS.filter((part) => tokens[part] > 0).map((part) => h('span', { key: part }, h('i', { class: `p-${part}` }), `${part} ${shown(tokens[part])}`)),
+    h(
+      'span',
+      { class: 'stack', role: 'img', 'aria-label': `tokens by part: ${said}`, title: said },
+      PARTS.map((part) =>
+        h('i', { key: part, class: `p-${part}`, style: { width: `${(tokens[part] / whole) * 100}%` } }),
+      ),
+    ),
+    h(
+      'span',
+      { class: 'legend', 'aria-hidden': 'true' },
+      PARTS.filter((part) => tokens[part] > 0).map((part) =>
+        h('span', { key: part }, h('i', { class: `p-${part}` }), `${part} ${shown(tokens[part])}`),
+      ),
     ),
     line !== null && line.refused !== null && h('span', { class: 'tone-bad' }, glimpse(line.refused)),
-    line !== null && line.cut > 0 && h('span', { class: 'tone-warn' }, `the budget leaves out ${counted(line.cut, 'event')}`),
+    line !== null &&
+      line.cut > 0 &&
+      h('span', { class: 'tone-warn' }, `the budget leaves out ${counted(line.cut, 'event')}`),
   )
 }

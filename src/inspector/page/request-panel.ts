@@ -39,7 +39,10 @@ export function RequestPanel({ reader, state, form, setForm, isReal }: RequestPr
       { class: 'form' },
       h(FormPicker, { form, setForm }),
       h('span', { class: 'quiet' }, refused === null ? counted(messages.length, 'message') : ''),
-      h(Copy, { text: JSON.stringify(maskSecrets({ ...front, messages }), null, 2), label: 'Copy request as JSON' }),
+      h(Copy, {
+        text: JSON.stringify(maskSecrets({ ...front, messages }), null, 2),
+        label: 'Copy request as JSON',
+      }),
     ),
     refused !== null && h('p', { class: 'note' }, `Nothing can be sent: ${refused}.`),
     difference !== null && refused === null && h(Compared, { reader, difference, request }),
@@ -65,7 +68,13 @@ export function RequestPanel({ reader, state, form, setForm, isReal }: RequestPr
 }
 
 /** A choice of what a request is shown in. */
-export const FormPicker = ({ form, setForm }: { form: Form; setForm: (form: Form) => void }): ComponentChild =>
+export const FormPicker = ({
+  form,
+  setForm,
+}: {
+  form: Form
+  setForm: (form: Form) => void
+}): ComponentChild =>
   h(
     'label',
     null,
@@ -74,7 +83,8 @@ export const FormPicker = ({ form, setForm }: { form: Form; setForm: (form: Form
       'select',
       {
         value: form,
-        onChange: (event: { readonly currentTarget: HTMLSelectElement }) => setForm(event.currentTarget.value as Form),
+        onChange: (event: { readonly currentTarget: HTMLSelectElement }) =>
+          setForm(event.currentTarget.value as Form),
       },
       Object.entries(FORMS).map(([value, name]) => h('option', { key: value, value }, name)),
     ),
@@ -89,13 +99,33 @@ function lookOf({ before, shared, broken }: Difference, at: number): string {
 const PLACES = { system: 'the system prompt', tools: 'the tools', message: 'message' } as const
 
 /** The difference in a sentence. */
-function Compared({ reader, difference, request }: { reader: Reader; difference: Difference; request: Request }): ComponentChild {
+function Compared({
+  reader,
+  difference,
+  request,
+}: {
+  reader: Reader
+  difference: Difference
+  request: Request
+}): ComponentChild {
   const { before, shared, broken } = difference
-  if (before === null) return h('p', { class: 'note' }, 'No model was asked before: this would be the first request.')
-  const reply = h(EventLink, { reader, event: before.seq, text: `the request before, for reply ${before.seq + 1}` })
+  if (before === null)
+    return h('p', { class: 'note' }, 'No model was asked before: this would be the first request.')
+  const reply = h(EventLink, {
+    reader,
+    event: before.seq,
+    text: `the request before, for reply ${before.seq + 1}`,
+  })
   if (broken === null) {
     const added = request.messages.length - shared
-    return h('p', { class: 'note' }, 'The prefix holds: it is ', reply, ', ', added <= 0 ? 'with nothing more.' : `with ${counted(added, 'message')} more.`)
+    return h(
+      'p',
+      { class: 'note' },
+      'The prefix holds: it is ',
+      reply,
+      ', ',
+      added <= 0 ? 'with nothing more.' : `with ${counted(added, 'message')} more.`,
+    )
   }
   const { change, by, cacheTokens, reasoning } = broken
   const entry = by === null ? undefined : reader.session.replayed.states.at(-1)?.log.entries.get(by)
@@ -108,7 +138,8 @@ function Compared({ reader, difference, request }: { reader: Reader; difference:
     ', held against ',
     reply,
     '. ',
-    entry !== undefined && by !== null && ['Event ', h(EventLink, { reader, event: by }), ` (${inWords(entry).role}) did it. `],
+    entry !== undefined &&
+      by !== null && ['Event ', h(EventLink, { reader, event: by }), ` (${inWords(entry).role}) did it. `],
     `About ${shown(cacheTokens)} tokens that a cache could have given are read anew`,
     reasoning > 0 ? `, and ${counted(reasoning, 'signed part')} of reasoning can go no longer.` : '.',
   )
@@ -145,7 +176,10 @@ function Block({ role, value, look }: { role: string; value: unknown; look: stri
   const [open, setOpen] = useState(false)
   return h(
     'details',
-    { class: `sent${look}`, onToggle: (event: { readonly currentTarget: HTMLDetailsElement }) => setOpen(event.currentTarget.open) },
+    {
+      class: `sent${look}`,
+      onToggle: (event: { readonly currentTarget: HTMLDetailsElement }) => setOpen(event.currentTarget.open),
+    },
     h('summary', null, h('span', { class: 'role' }, role), h('span', { class: 'words' }, gist(value))),
     open && h(Json, { value, label: role }),
   )
@@ -171,4 +205,17 @@ function gist(value: unknown): string {
 }
 
 /** Fields that say nothing to a reader. */
-const SILENT: ReadonlySet<string> = new Set(['role', 'type', 'id', 'tool_call_id', 'tool_use_id', 'call_id', 'toolCallId', 'signature', 'status', 'data', 'media_type', 'thoughtSignature'])
+const SILENT: ReadonlySet<string> = new Set([
+  'role',
+  'type',
+  'id',
+  'tool_call_id',
+  'tool_use_id',
+  'call_id',
+  'toolCallId',
+  'signature',
+  'status',
+  'data',
+  'media_type',
+  'thoughtSignature',
+])

@@ -177,13 +177,24 @@ class Row extends Component<RowProps> {
       lanes !== null && laneOf(lanes, entry.seq, columns, entry.canBeHead, picked),
       h(Role, { words }),
       h(Said, { words }),
-      flag !== '' && h('span', { class: `flag sev sev-${flag}`, title: 'see Why' }, flag === 'error' ? '!' : flag === 'warning' ? '!' : '·'),
+      flag !== '' &&
+        h(
+          'span',
+          { class: `flag sev sev-${flag}`, title: 'see Why' },
+          flag === 'error' ? '!' : flag === 'warning' ? '!' : '·',
+        ),
     )
   }
 }
 
 /** The tree at a row: the lines that run through it, those that begin here, and the entry's own dot. */
-function laneOf(lanes: Lanes, seq: number, columns: number, isReal: boolean, picked: boolean): ComponentChild {
+function laneOf(
+  lanes: Lanes,
+  seq: number,
+  columns: number,
+  isReal: boolean,
+  picked: boolean,
+): ComponentChild {
   const x = (column: number): number => column * COLUMN + 7
   const above = seq === 0 ? 0 : (lanes.through[seq - 1] ?? 0)
   const below = lanes.through[seq] ?? 0

@@ -38,20 +38,36 @@ export function ViewPanel({
       h(
         'p',
         { class: 'form' },
-        h('button', { type: 'button', onClick: () => setMore(more + 1) }, `Show ${Math.min(UNITS, from)} more`),
+        h(
+          'button',
+          { type: 'button', onClick: () => setMore(more + 1) },
+          `Show ${Math.min(UNITS, from)} more`,
+        ),
         h('span', { class: 'quiet' }, `${counted(from, 'unit')} above`),
       ),
     rows.length === 0 && h('p', { class: 'quiet' }, 'Nothing is in the view: no model would be asked.'),
     rows.map((row) => [
-      row.isCut && row.index > 0 && h('div', { class: 'cut', key: `cut-${row.index}`, title: `may be cut at ${row.at}` }, '✂'),
+      row.isCut &&
+        row.index > 0 &&
+        h('div', { class: 'cut', key: `cut-${row.index}`, title: `may be cut at ${row.at}` }, '✂'),
       budgetCut > 0 &&
         row.at === budgetCut &&
         !row.isPending &&
         h('div', { class: 'line', key: 'budget' }, 'the budget leaves out what stands above'),
-      h(UnitBox, { key: `${row.unit.rank}/${row.unit.first}/${row.unit.type}`, row, reader, picked, isOver: row.at < budgetCut }),
+      h(UnitBox, {
+        key: `${row.unit.rank}/${row.unit.first}/${row.unit.type}`,
+        row,
+        reader,
+        picked,
+        isOver: row.at < budgetCut,
+      }),
     ]),
     rows.length > 0 &&
-      h('p', { class: 'quiet' }, `${counted(view.length, 'event')} in the view; ✂ marks where it may be cut.`),
+      h(
+        'p',
+        { class: 'quiet' },
+        `${counted(view.length, 'event')} in the view; ✂ marks where it may be cut.`,
+      ),
     view.unhandledCondensationRequest && h('p', { class: 'note warning' }, 'A condensation is asked for.'),
     h(Pending, { reader, state }),
     h(Dropped, { reader, state }),
@@ -107,8 +123,15 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
   const event = entry.event as Extract<Event, { kind: 'Condensation' }> | null
   return h(
     'details',
-    { onToggle: (toggled: { readonly currentTarget: HTMLDetailsElement }) => setOpen(toggled.currentTarget.open) },
-    h('summary', { class: 'quiet' }, `stands for ${counted(event?.forgotten_event_ids?.length ?? 0, 'event')} that were condensed`),
+    {
+      onToggle: (toggled: { readonly currentTarget: HTMLDetailsElement }) =>
+        setOpen(toggled.currentTarget.open),
+    },
+    h(
+      'summary',
+      { class: 'quiet' },
+      `stands for ${counted(event?.forgotten_event_ids?.length ?? 0, 'event')} that were condensed`,
+    ),
     items.slice(0, 200).map((item) => {
       const words = inWords(item.event)
       return h(
@@ -145,7 +168,12 @@ function Dropped({ reader, state }: { reader: Reader; state: State }): Component
       dropped
         .slice(-20)
         .map(({ id, reason }) =>
-          h('li', { key: id }, h(EventLink, { reader, event: id }), reason === 'duplicate_result' ? ': its call has one already' : ': it ends no call of the view'),
+          h(
+            'li',
+            { key: id },
+            h(EventLink, { reader, event: id }),
+            reason === 'duplicate_result' ? ': its call has one already' : ': it ends no call of the view',
+          ),
         ),
     ),
   )

@@ -57,9 +57,33 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
       h('legend', null, 'Condense'),
       places(from, setFrom, 'from event'),
       places(to, setTo, 'up to'),
-      h('button', { type: 'button', disabled: first === last, onClick: () => setChange({ type: 'condense', from: first, to: last, summary: SUMMARY }) }, 'Condense these'),
-      h('label', null, 'or to at most ', h('input', { type: 'number', min: 4, value: limit, onInput: (event: Input) => setLimit(Math.max(4, Math.floor(Number(event.currentTarget.value)) || 4)) }), ' events'),
-      h('button', { type: 'button', onClick: () => setChange({ type: 'plan', maxEvents: limit, summary: SUMMARY }) }, 'Condense by plan'),
+      h(
+        'button',
+        {
+          type: 'button',
+          disabled: first === last,
+          onClick: () => setChange({ type: 'condense', from: first, to: last, summary: SUMMARY }),
+        },
+        'Condense these',
+      ),
+      h(
+        'label',
+        null,
+        'or to at most ',
+        h('input', {
+          type: 'number',
+          min: 4,
+          value: limit,
+          onInput: (event: Input) =>
+            setLimit(Math.max(4, Math.floor(Number(event.currentTarget.value)) || 4)),
+        }),
+        ' events',
+      ),
+      h(
+        'button',
+        { type: 'button', onClick: () => setChange({ type: 'plan', maxEvents: limit, summary: SUMMARY }) },
+        'Condense by plan',
+      ),
     ),
     h(
       'fieldset',
@@ -79,11 +103,20 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
           'HEAD at ',
           h(
             'select',
-            { value: '', onChange: (event: Select) => event.currentTarget.value !== '' && setChange({ type: 'leaf', id: event.currentTarget.value }) },
+            {
+              value: '',
+              onChange: (event: Select) =>
+                event.currentTarget.value !== '' &&
+                setChange({ type: 'leaf', id: event.currentTarget.value }),
+            },
             h('option', { value: '' }, 'choose a leaf'),
             leaves.map((leaf) => {
               const { role, text } = inWords(leaf)
-              return h('option', { key: leaf.seq, value: leaf.id ?? '' }, `${leaf.seq + 1} ${role} ${text.slice(0, 60)}`)
+              return h(
+                'option',
+                { key: leaf.seq, value: leaf.id ?? '' },
+                `${leaf.seq + 1} ${role} ${text.slice(0, 60)}`,
+              )
             }),
           ),
         ),
@@ -114,7 +147,12 @@ function Result({ reader, state, outcome, form, setForm, clear }: ResultProps): 
   return h(
     Section,
     { title: 'What would be' },
-    h('p', { class: 'note' }, safe(outcome.text), ` About ${shown(after)} tokens would be sent instead of ${shown(before)}.`),
+    h(
+      'p',
+      { class: 'note' },
+      safe(outcome.text),
+      ` About ${shown(after)} tokens would be sent instead of ${shown(before)}.`,
+    ),
     h(
       'p',
       { class: 'form' },
@@ -125,6 +163,12 @@ function Result({ reader, state, outcome, form, setForm, clear }: ResultProps): 
     shows === 'view'
       ? h(ViewPanel, { reader, state: outcome.state, budgetCut: 0 })
       : h(RequestPanel, { reader, state: outcome.state, form, setForm, isReal: false }),
-    outcome.event !== null && h('details', null, h('summary', null, 'The event that would be appended'), h(Json, { value: outcome.event, label: 'condensation' })),
+    outcome.event !== null &&
+      h(
+        'details',
+        null,
+        h('summary', null, 'The event that would be appended'),
+        h(Json, { value: outcome.event, label: 'condensation' }),
+      ),
   )
 }

@@ -13,7 +13,15 @@ const SHOWN = 300
 const SEVERITIES = { error: 'error', warning: 'warning', note: 'note' } as const
 
 /** One finding with its events. */
-export function FindingItem({ reader, finding, rule }: { reader: Reader; finding: Finding; rule: boolean }): ComponentChild {
+export function FindingItem({
+  reader,
+  finding,
+  rule,
+}: {
+  reader: Reader
+  finding: Finding
+  rule: boolean
+}): ComponentChild {
   const { severity, text, law, ids, seq } = finding
   const sentence = law === null ? null : sentenceOf(law)
   return h(
@@ -25,27 +33,45 @@ export function FindingItem({ reader, finding, rule }: { reader: Reader; finding
       null,
       safe(text),
       ' ',
-      ids.length === 0 ? h(EventLink, { reader, event: seq }) : h(EventLinks, { reader, ids, most: rule ? 12 : 3 }),
+      ids.length === 0
+        ? h(EventLink, { reader, event: seq })
+        : h(EventLinks, { reader, ids, most: rule ? 12 : 3 }),
       rule && law !== null && h('p', { class: 'rule' }, `Law ${law}: ${sentence ?? ''}`),
     ),
   )
 }
 
 /** All findings. */
-export function WhyPanel({ reader, found }: { reader: Reader; found: readonly Finding[] | null }): ComponentChild {
+export function WhyPanel({
+  reader,
+  found,
+}: {
+  reader: Reader
+  found: readonly Finding[] | null
+}): ComponentChild {
   const notes = reader.session.replayed.document.notes
   return h(
     'div',
     null,
     found === null && h('p', { class: 'quiet', role: 'status' }, 'Looking…'),
-    found?.length === 0 && h('p', null, 'Nothing had to be repaired, nothing is left out, and no law is broken.'),
+    found?.length === 0 &&
+      h('p', null, 'Nothing had to be repaired, nothing is left out, and no law is broken.'),
     found !== null && found.length > 0 && h('h2', null, counted(found.length, 'finding')),
     h(
       'ul',
       { class: 'list' },
-      (found ?? []).slice(0, SHOWN).map((finding, at) => h(FindingItem, { key: at, reader, finding, rule: true })),
+      (found ?? [])
+        .slice(0, SHOWN)
+        .map((finding, at) => h(FindingItem, { key: at, reader, finding, rule: true })),
     ),
     (found?.length ?? 0) > SHOWN && h('p', { class: 'quiet' }, `and ${(found?.length ?? 0) - SHOWN} more`),
-    notes.length > 0 && [h('h2', null, 'What has no place among events'), h('ul', null, notes.map((note) => h('li', { key: note }, safe(note))))],
+    notes.length > 0 && [
+      h('h2', null, 'What has no place among events'),
+      h(
+        'ul',
+        null,
+        notes.map((note) => h('li', { key: note }, safe(note))),
+      ),
+    ],
   )
 }
