@@ -38,7 +38,7 @@ export const NO_COLUMN = 255
  */
 export function lanesOf({ log }: State): Lanes {
   const count = log.entries.length
-  const chainOf = new Array<Chain | undefined>(count)
+  const chainOf = Array.from<Chain | undefined>({ length: count })
   const chains: Chain[] = []
   const hasChild = new Uint8Array(count)
   for (const entry of log.entries) {
