@@ -5,8 +5,9 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Lease } from '../../src/store/contract/lease.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { until } from '../postgres/bystander.ts'
+import { codeOf } from '../../src/store/postgres/to-store-error.ts'
 import { pause } from '../postgres/causes.ts'
-import { place, settle } from '../postgres/place.ts'
+import { APP, type Place, place, settle } from '../postgres/place.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
 
 let server: TestServer
@@ -22,6 +23,55 @@ function opened(url: string): Store {
   const store = postgresStore({ url })
   onTestFinished(() => store.close())
   return store
+}
+
+/** Lets the server wait for a standby that never comes, until `end`. */
+async function withoutStandby(at: Place): Promise<{
+  /** Whether a write waits for it; false when it has come to an end. */
+  readonly isHeld: (write: Promise<unknown>) => Promise<boolean>
+  /** Ends the connections of the store that wait. */
+  readonly cutOff: () => Promise<void>
+  readonly end: () => Promise<void>
+}> {
+  const waiting = async (user: string): Promise<number> =>
+    (
+      await at.looker.query(
+        `SELECT FROM pg_stat_activity WHERE datname = $1 AND usename = $2 AND wait_event = 'SyncRep'`,
+        [at.name, user],
+      )
+    ).rows.length
+  const isHeld = (write: Promise<unknown>, user = APP.name): Promise<boolean> =>
+    Promise.race([
+      write.then(
+        () => false,
+        () => false,
+      ),
+      until(async () => (await waiting(user)) > 0).then(() => true),
+    ])
+  await at.rule('CREATE TABLE probe (a integer)')
+  await at.looker.query(`ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
+  await at.looker.query('SELECT pg_reload_conf()')
+  // The server takes a moment to go by it: a commit of the superuser's tells when it does.
+  let probe: Promise<unknown> = Promise.resolve()
+  do {
+    probe = at.rival.query('INSERT INTO probe DEFAULT VALUES')
+  } while (!(await isHeld(probe, 'postgres')))
+  return {
+    isHeld,
+    cutOff: async () => {
+      await at.looker.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = $1 AND usename = $2 AND wait_event = 'SyncRep'`,
+        [at.name, APP.name],
+      )
+      await until(async () => (await waiting(APP.name)) === 0)
+    },
+    end: async () => {
+      await at.looker.query('ALTER SYSTEM RESET synchronous_standby_names')
+      await at.looker.query('SELECT pg_reload_conf()')
+      await probe
+    },
+  }
 }
 
 const TABLES = ['conversations', 'events', 'lanes', 'snapshots', 'snapshot_parts']
@@ -75,34 +125,47 @@ describe('a write', () => {
   it('waits for a standby that is gone, also where the user asked for local', async () => {
     const at = await place(server)
     await opened(at.url).createConversation({ id: 'c' })
-    await at.rule(
-      'CREATE TABLE probe (a integer)',
-      `ALTER DATABASE ${at.name} SET synchronous_commit = 'local'`,
-    )
+    await at.rule(`ALTER DATABASE ${at.name} SET synchronous_commit = 'local'`)
     const store = opened(at.url)
     expect(await store.read('c')).toEqual([])
-    await at.looker.query(`ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
-    await at.looker.query('SELECT pg_reload_conf()')
-    const waiting = async (): Promise<number> =>
-      (await at.rule(`SELECT FROM pg_stat_activity WHERE datname = '${at.name}' AND wait_event = 'SyncRep'`))
-        .length
-    // The server takes a moment to go by it: a commit of the superuser's tells when it does.
-    let probe = Promise.resolve('acknowledged')
-    do {
-      probe = at.rival.query('INSERT INTO probe DEFAULT VALUES').then(() => 'acknowledged')
-    } while (
-      (await Promise.race([probe, until(async () => (await waiting()) === 1).then(() => 'waits')])) !==
-      'waits'
-    )
+    const { isHeld, end } = await withoutStandby(at)
     const append = store.append('c', [pause('a')]).then(() => 'acknowledged')
     try {
-      expect(
-        await Promise.race([append, until(async () => (await waiting()) === 2).then(() => 'waits')]),
-      ).toBe('waits')
+      expect(await isHeld(append)).toBe(true)
     } finally {
-      await at.looker.query('ALTER SYSTEM RESET synchronous_standby_names')
-      await at.looker.query('SELECT pg_reload_conf()')
+      await end()
     }
-    expect(await Promise.all([append, probe])).toEqual(['acknowledged', 'acknowledged'])
+    expect(await append).toBe('acknowledged')
+  })
+})
+
+/** What was written, and what its writer says when it writes it again: that it is there already. */
+const AGAIN: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
+  append: (store) => store.append('c', [pause('a')]).then(({ version }) => version),
+  'append of several': (store) =>
+    store.append('c', [pause('d'), pause('e')]).then(({ events }) => events.length),
+  createConversation: (store) => store.createConversation({ id: 'd' }).catch(codeOf),
+  deleteConversation: (store) => store.deleteConversation('e'),
+}
+
+describe('a write whose writer was cut off while it waited for a standby', () => {
+  it.each(Object.entries(AGAIN))('is acknowledged again once a standby has it: %s', async (_, write) => {
+    const at = await place(server)
+    const store = opened(at.url)
+    for (const id of ['c', 'e']) await store.createConversation({ id })
+    const { isHeld, cutOff, end } = await withoutStandby(at)
+    try {
+      const first = write(store).catch(() => 'cut off')
+      expect(await isHeld(first)).toBe(true)
+      await cutOff()
+      await first
+      // It is there for all to see.
+      const again = write(store)
+      expect(await isHeld(again)).toBe(true)
+      await end()
+      expect(await again).toEqual(await write(store))
+    } finally {
+      await end()
+    }
   })
 })

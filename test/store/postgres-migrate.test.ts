@@ -16,7 +16,7 @@ const LATEST = MIGRATIONS.length
 
 /** The hash of each step that was published, and of the functions of each revision. */
 const PUBLISHED = ['2855ae98df4e3b2c', 'c4f85b1fb99a8d65', 'ff0f56dfe97aaa0b', '7ade180ee23161eb']
-const REVISIONS = ['32adee79369099b6', 'c8dd46f1b308eb11', '8c587ae0518ab1e7']
+const REVISIONS = ['32adee79369099b6', 'c8dd46f1b308eb11', '8c587ae0518ab1e7', '9a07f9d798c1e99f']
 
 /** Where a step that is being taken waits, if it is told to. */
 const GATE = 7

@@ -25,7 +25,7 @@ export interface Decided {
 }
 
 /**
- * Appends in two round trips, more when others write to the same log at the same time. For imports, for events that are
+ * Appends in two or three round trips, more when others write to the same log at the same time. For imports, for events that are
  * there already, and to find out why an append cannot be made.
  *
  * @throws what `decideAppend` throws; `unknown_conversation`; `store_busy` when others kept getting in first.
@@ -44,7 +44,10 @@ export async function appendDecided(
     const { events, added, tip } = decision
     const appended = { events, version: tip.version, headId: tip.head?.id ?? null }
     const done = { appended, wrote: added.length > 0 }
-    if (!done.wrote) return done
+    if (!done.wrote) {
+      await connection.settle()
+      return done
+    }
     const values = [
       conversationId,
       ...writerValues({ ...options, expected: found.context.tip.version }, isZoneless(facts), now),

@@ -18,6 +18,7 @@ import { codeOf, toStoreError } from './to-store-error.ts'
 import { quoteName } from './identifier.ts'
 import { FORBIDDEN, migrate, versionOf } from './migrate.ts'
 import type { PostgresStoreOptions } from './options.ts'
+import { DURABLE } from './schema/phrases.ts'
 
 /**
  * The server behind a pooler does not know a statement that another server prepared, or prepared it for an older
@@ -90,6 +91,14 @@ export class Connection {
       if (raw.includes(code)) throw error
       throw toStoreError(code === FORBIDDEN ? await this.#whyForbidden(error) : error)
     }
+  }
+
+  /**
+   * Waits until all that was seen so far would outlive this server, as a write of one's own does. A commit whose writer
+   * was cut off may be seen before any standby has it; who acknowledges without writing what it finds, waits for that.
+   */
+  async settle(): Promise<void> {
+    await this.query(`SELECT pg_logical_emit_message(true, 'colloquy', '') FROM ${DURABLE}`, [])
   }
 
   /** Tells a user who may not write from one who may not even read. */

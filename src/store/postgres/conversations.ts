@@ -42,6 +42,7 @@ export async function createConversation(
     ],
   )
   if (row !== undefined) return recordOf(row)
+  await connection.settle()
   throw conversationExists(id)
 }
 
@@ -94,6 +95,7 @@ export async function deleteConversation(connection: Connection, id: string): Pr
     `SELECT ${connection.schema}.delete_conversation($1) AS deleted`,
     [id],
   )
+  if (row?.deleted !== true) await connection.settle()
   return row?.deleted === true
 }
 

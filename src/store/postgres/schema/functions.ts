@@ -24,7 +24,7 @@ export interface Functions {
  * is a new one, or comes with a step, which drops the old one and shuts the older library out.
  */
 export const FUNCTIONS: Functions = {
-  revision: 3,
+  revision: 4,
   make: (schema) =>
     [appendMany, appendOne, writeDecision, snapshots, items, feed, deleteConversation, search, searchPath]
       .map((make) => make(schema))

@@ -20,6 +20,8 @@ DECLARE
   v_keys text[] := string_to_array(p_keys, E'\\n');
   v_bodies text[] := string_to_array(p_bodies, E'\\n');
 BEGIN
+  -- Also for what is only compared: its lock waits for the standby that may lack it yet.
+  ${BE_DURABLE}
   PERFORM pg_advisory_xact_lock(l.name) FROM (
     SELECT DISTINCT hashtextextended(n.collection || E'\\n' || n.id, 0) AS name
     FROM unnest(p_collections, p_ids) AS n (collection, id) ORDER BY 1
@@ -33,7 +35,6 @@ BEGIN
   IF FOUND THEN
     RETURN;
   END IF;
-  ${BE_DURABLE}
   DELETE FROM ${schema}.item_keys k
   USING unnest(p_collections, p_ids, p_puts, v_keys) AS n (collection, id, put, keys)
   JOIN ${schema}.items i ON i.collection = n.collection AND i.id = n.id
