@@ -1,19 +1,34 @@
-/** O4: what is said of an event is what the view has, and what is named as its remover is what removed it. */
+/** O4 and O5: what is said of an event is what the view has and what made it so; what is found is there. */
 
 import { describe, it } from 'vitest'
 import { isToolResult } from '../src/event/kinds.ts'
 import { type Fact, isQuarantined } from '../src/event/quarantine.ts'
 import { explain } from '../src/explain/explain.ts'
 import type { Explanation, VerdictCode } from '../src/explain/explanation.ts'
+import type { FindingKind } from '../src/explain/finding.ts'
+import { findings } from '../src/explain/findings.ts'
 import { ruleOf } from '../src/explain/rules.ts'
+import { loadItem } from '../src/laws/load.ts'
+import { sentenceOf } from '../src/laws/sentences.ts'
 import { listDroppedResults, listPendingBatches, viewEvents } from '../src/state/read.ts'
 import { replay } from '../src/state/reduce.ts'
 import type { State } from '../src/state/state.ts'
 import { hold, same, total } from '../src/testing/law.ts'
-import { hostileLog } from '../src/testing/index.ts'
+import { hostileLog, legalLog } from '../src/testing/index.ts'
 import { unitEvents } from '../src/view/unit.ts'
 import { always, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
+
+const MISTAKES: ReadonlySet<FindingKind> = new Set([
+  'quarantined',
+  'doubled_call',
+  'split_batch',
+  'doubled_result',
+  'orphan_result',
+  'pending_call',
+  'repaired',
+  'law',
+])
 
 const all = (state: State): Explanation[] =>
   Array.from(state.log.entries, ({ seq }) => total('O4', `explain at ${seq}`, () => explain(state, seq)))
@@ -101,5 +116,44 @@ describe('O, explanations', () => {
       'quarantined',
       'repeated_id',
     ])
+  })
+
+  it('O5: find what is there, in any log, and no mistake in a legal one', () => {
+    const tally = new Tally<FindingKind>()
+    always(
+      hostileLog(),
+      (facts) => {
+        const state = replay(facts)
+        const found = total('O5', 'findings', () => findings(facts, { secrets: false }))
+        for (const { ids, rule, law, text } of found) {
+          for (const id of ids) total('O5', `what is named by ${text}`, () => explain(state, id))
+          hold('O5', rule === null || ruleOf(rule) !== null, `no sentence of ${rule}`)
+          hold('O5', law === null || sentenceOf(law) !== null, `no sentence of ${law}`)
+        }
+        const ranks = found.map(({ severity }) => ['error', 'warning', 'note'].indexOf(severity))
+        same('O5', 'order', ranks, ranks.toSorted())
+        same('O5', 'of a state', findings(state, { secrets: false, loaded: facts.map(loadItem) }), found)
+        tally.count(found.map(({ kind }) => kind))
+      },
+      RUNS / 8,
+    )
+    tally.require([
+      'quarantined',
+      'doubled_result',
+      'orphan_result',
+      'split_batch',
+      'repaired',
+      'lost_branch',
+    ])
+    always(
+      legalLog(),
+      (log) => {
+        const wrong = findings(log, { secrets: false }).filter(
+          ({ kind, severity }) => severity !== 'note' && MISTAKES.has(kind),
+        )
+        same('O5', 'of a legal log', wrong, [])
+      },
+      RUNS / 10,
+    )
   })
 })

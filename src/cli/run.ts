@@ -34,6 +34,7 @@ import { paintFor } from './print/style.ts'
 import { plain, safe } from './print/text.ts'
 import { showTree } from './show/tree.ts'
 import { showView } from './show/view.ts'
+import { showWhy } from './why/show.ts'
 import { answerStored } from './answer/stored.ts'
 import { judge, type Judged } from './laws/findings.ts'
 import { junitOf } from './laws/junit.ts'
@@ -175,6 +176,8 @@ function show(io: Io, recording: Recording, request: FileRequest): Iterable<stri
       return showCondense(page, title, state, condensed(state, request))
     case 'convert':
       return JSON.stringify(converted(recording, request), null, 2).split('\n')
+    case 'why':
+      return showWhy(page, recording, state, request)
     case 'stuck':
       return showStuck(page, title, state)
   }

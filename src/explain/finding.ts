@@ -7,8 +7,8 @@ export type Severity = 'error' | 'warning' | 'note'
 export const FINDING_KINDS = [
   'secret',
   'quarantined',
-  'split_batch',
   'doubled_call',
+  'split_batch',
   'doubled_result',
   'orphan_result',
   'forgotten_task',
@@ -28,7 +28,7 @@ export type FindingKind = (typeof FINDING_KINDS)[number]
 
 /** One thing that is wrong or remarkable. */
 export interface Finding {
-  /** Stable for the same log: its kind, and the id or position of the event that it is about. */
+  /** Stable for the same log: its kind, and the position of the event that it is about. */
   readonly key: string
   readonly kind: FindingKind
   readonly severity: Severity

@@ -6,8 +6,8 @@ import { headAfter } from '../log/head.ts'
 import { logPrefix } from '../log/log.ts'
 import type { Checkpoint, State } from '../state/state.ts'
 
-/** The entries from one above to one below on the same path, both included. O(distance). */
-export function pathBetween(above: Entry, below: Entry): Checkpoint[] {
+/** The entries from one above, or the root, to one below on the same path, both included. O(distance). */
+export function pathBetween(above: Entry | null, below: Entry | null): Checkpoint[] {
   const path: Checkpoint[] = []
   // Every entry of a state's log is a checkpoint.
   for (let at: Entry | null = below; at !== null; at = at === above ? null : at.parent)

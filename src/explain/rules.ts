@@ -8,6 +8,7 @@ export const RULES: Readonly<Record<string, string>> = {
   U4: 'A batch is out of the view until each of its calls has a result.',
   U5: 'What a provider takes back together or not at all is forgotten together.',
   U6: 'A Condensation takes out what it lists, and with it whole batches and stretches; what is forgotten stays forgotten.',
+  U8: 'A view is cut only between stretches, its oldest part first.',
   U10: 'A reply stands directly behind what its model had read.',
   D7: 'The view is that of the branch under HEAD, and HEAD is moved by the log alone.',
   D8: 'An event hangs on the parent that it names, else on HEAD, and an id means the first event that has it.',

@@ -39,18 +39,18 @@ const SUFFIX = summaryId('')
 /** The unit of a view that holds it. O(view). */
 export function findUnit(view: View, { entry, id, derived }: Subject): Unit | undefined {
   for (const unit of view.units) {
-    if (unit.type === 'message') {
-      const isIt = derived
-        ? isDerived(unit) && unit.item.id === id
-        : !isDerived(unit) && unit.first === entry.seq
-      if (isIt) return unit
-    } else if (!derived && holds(unit, entry.seq)) return unit
+    const isIt = derived
+      ? unit.type === 'message' && isDerived(unit) && unit.item.id === id
+      : holdsEntry(unit, entry.seq)
+    if (isIt) return unit
   }
   return undefined
 }
 
-function holds({ calls, results }: Extract<Unit, { type: 'batch' }>, seq: number): boolean {
-  for (const call of calls) if (call.seq === seq) return true
-  for (const { entry } of results) if (entry.seq === seq) return true
+/** Whether a unit holds the event at a position of the log. O(batch). */
+export function holdsEntry(unit: Unit, seq: number): boolean {
+  if (unit.type === 'message') return !isDerived(unit) && unit.first === seq
+  for (const call of unit.calls) if (call.seq === seq) return true
+  for (const { entry } of unit.results) if (entry.seq === seq) return true
   return false
 }

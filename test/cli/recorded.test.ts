@@ -17,6 +17,7 @@ describe.skipIf(logs.length === 0)(title, () => {
       'view',
       'tree',
       'stuck',
+      'why',
       ...FORMATS.map((format) => `messages --format ${format}`),
     ]) {
       const argv = [...command.split(' '), path]

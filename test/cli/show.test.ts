@@ -8,7 +8,7 @@ import { width } from '../../src/cli/print/text.ts'
 import { answered, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
 
 const ESCAPE = '\u001b'
-const COMMANDS = ['check', 'replay', 'view', 'messages', 'tree', 'stuck'] as const
+const COMMANDS = ['check', 'replay', 'view', 'messages', 'tree', 'stuck', 'why'] as const
 const stripped = (text: string): string => stripVTControlCharacters(text)
 
 const pause = (id: string, parent: string): object => ({ id, parent_id: parent, kind: 'PauseEvent' })

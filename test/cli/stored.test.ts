@@ -27,6 +27,7 @@ const ASKS = [
   'view',
   'tree',
   'stuck',
+  'why',
   'condense --max-events 8',
   'messages --budget 300',
   ...FORMATS.map((format) => `messages --format ${format}`),

@@ -15,6 +15,7 @@ import { stuckDetector } from '../../context/index.ts'
 import type { FileCommand } from '../args/commands.ts'
 import { condensed } from './condense.ts'
 import { messagesIn, messagesOf } from './grammar.ts'
+import { whyAsJson } from '../why/look.ts'
 import { type LineIssue, nameOf, type Recording } from '../input/recording.ts'
 import type { FileRequest } from '../args/request.ts'
 
@@ -89,6 +90,8 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
   },
 
   convert: (recording, request) => ({ [request.to ?? 'atif']: converted(recording, request) }),
+
+  why: (recording, request) => whyAsJson(recording, stateFor(recording.state, request), request),
 
   stuck: (recording, request) => {
     const state = stateFor(recording.state, request)

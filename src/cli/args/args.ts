@@ -68,8 +68,10 @@ function requestOf(name: CommandName, words: readonly string[], options: Given):
   }
 }
 
-function fileRequest(command: FileCommand, files: readonly string[], options: Given): FileRequest {
+function fileRequest(command: FileCommand, words: readonly string[], options: Given): FileRequest {
   const db = valueOf(options, 'db')
+  const { files, subject } =
+    command === 'why' ? subjectIn(words, db === null ? 1 : 0) : { files: words, subject: undefined }
   const conversation = valueOf(options, 'conversation')
   if (db !== null && files.length > 0) throw new UsageError(`${command} takes a FILE or --db, not both`)
   if (db !== null && options.has('from'))
@@ -93,12 +95,19 @@ function fileRequest(command: FileCommand, files: readonly string[], options: Gi
     event: valueOf(options, 'at') ?? valueOf(options, 'leaf'),
     format: (command === 'messages' ? choiceOf(options, 'format', FORMATS) : null) ?? 'neutral',
     ...(budget !== null && { budget }),
+    ...(subject !== undefined && { subject }),
     ...(command === 'condense' && condenseOptions(options)),
     ...(command === 'convert' && {
       to: choiceOf(options, 'to', TARGETS) ?? 'atif',
       content: options.has('content'),
     }),
   }
+}
+
+/** The words of `why`: so many files, and behind them the event, where one is named. */
+function subjectIn(words: readonly string[], files: number) {
+  if (words.length > files + 1) throw new UsageError('why takes one FILE and one EVENT_ID')
+  return { files: words.slice(0, files), subject: words[files] ?? null }
 }
 
 function lawRequest(options: Given): LawRequest | null {

@@ -4,7 +4,16 @@ import { SESSION_FORMATS } from '../../sessions/index.ts'
 import { MAX_PAGE_SIZE } from '../../store/kit/index.ts'
 
 /** The commands that read conversations, from files or from a database. */
-export type FileCommand = 'check' | 'replay' | 'view' | 'messages' | 'tree' | 'stuck' | 'condense' | 'convert'
+export type FileCommand =
+  | 'check'
+  | 'replay'
+  | 'view'
+  | 'messages'
+  | 'tree'
+  | 'stuck'
+  | 'why'
+  | 'condense'
+  | 'convert'
 
 /** The commands that work on a database alone. */
 export type DatabaseCommand = 'import' | 'export' | 'search' | 'conversations' | 'serve'
@@ -164,6 +173,22 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
       'The exit code is 0 whether it is stuck or not; --json says which.',
     ],
   ),
+  why: {
+    synopsis: [
+      'FILE [EVENT_ID] [--from FORM] [--leaf EVENT_ID] [--budget TOKENS] [--json]',
+      `${STORED} [EVENT_ID] [--leaf EVENT_ID]`,
+      '[--budget TOKENS] [--json]',
+    ],
+    about: 'say why an event is in the view or not, and what is wrong in a conversation',
+    reads: ['files', 'database'],
+    flags: ['json', 'from', 'db', 'conversation', 'leaf', 'budget'],
+    more: [
+      'Of an event: what keeps it out of the view, what took it out, what it was paired with and what goes with it, each with the rule or law that it follows from. The first characters of an id are enough where no other id begins with them; a number that begins no id is a line.',
+      'Without EVENT_ID, the findings, the worst first: results that end no call, batches that were split, calls that stand twice, requests that do not begin as the one before, circles, replies that were cut off, branches that were left, condensations that forgot the task, and what looks like a secret.',
+      'With --leaf, as seen from the branch that ends at that event. With --budget, also what a request of TOKENS would leave out.',
+      'The exit code is 0 whatever is found; --json says it.',
+    ],
+  },
   condense: fileCommand(
     'show what a condensation would forget, and the view before and after it',
     '--max-events N\n[--summary TEXT] [--leaf EVENT_ID] [--json]',

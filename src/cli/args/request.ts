@@ -33,11 +33,13 @@ export interface FileRequest {
   readonly format: Format
   /** For `check --laws`: how the log is held to the laws, and reported; else null. */
   readonly laws: LawRequest | null
+  /** For `why`: the event that is asked about, as it was typed; null for the whole conversation. */
+  readonly subject?: string | null
   /** For `convert`. */
   readonly to?: Target
   /** For `convert`: whether spans hold what was said. */
   readonly content?: boolean
-  /** For `messages`: how many tokens they may take. */
+  /** For `messages` and `why`: how many tokens a request may take. */
   readonly budget?: number
   /** For `condense`: always there. */
   readonly maxEvents?: number

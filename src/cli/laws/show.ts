@@ -1,8 +1,8 @@
 /** The report of `check --laws` for people: each broken law with its sentence, and the first events that break it. */
 
 import { sentenceOf } from '../../laws/index.ts'
-import { heading, type Page } from '../show/page.ts'
-import { counted, glimpse, padStart, safe } from '../print/text.ts'
+import { heading, type Page, wrapped } from '../show/page.ts'
+import { counted, padStart, safe } from '../print/text.ts'
 import { byLaw, type Judged } from './findings.ts'
 
 /** How many events are shown of each law; `--json` gives all. */
@@ -28,19 +28,4 @@ export function* showLaws(page: Page, { title, events, findings }: Judged): Iter
     if (group.length > SHOWN)
       yield page.paint('dim', `       and ${counted(group.length - SHOWN, 'more event')}`)
   }
-}
-
-/** A text on as many lines as it takes, behind what leads it. */
-function* wrapped({ columns }: Page, lead: string, indent: number, text: string): IterableIterator<string> {
-  let line = ''
-  let before = lead
-  for (const word of glimpse(text).split(' ')) {
-    if (line !== '' && indent + line.length + 1 + word.length > columns) {
-      yield before + line
-      before = ' '.repeat(indent)
-      line = ''
-    }
-    line += line === '' ? word : ` ${word}`
-  }
-  yield before + line
 }

@@ -2,7 +2,7 @@
 
 import { type Described, ROLE_WIDTH } from '../../inspector/index.ts'
 import type { Paint } from '../print/style.ts'
-import { fit, pad, safe, width } from '../print/text.ts'
+import { fit, glimpse, pad, safe, width } from '../print/text.ts'
 
 /** Where text will be read. */
 export interface Page {
@@ -70,4 +70,24 @@ export function eventRow(
 /** A heading: bold, and followed by a dim remark. */
 export function heading({ paint }: Page, title: string, remark = ''): string {
   return paint('strong', title) + (remark === '' ? '' : `  ${paint('dim', remark)}`)
+}
+
+/** A text on as many lines as it takes, behind what leads it. */
+export function* wrapped(
+  { columns }: Page,
+  lead: string,
+  indent: number,
+  text: string,
+): IterableIterator<string> {
+  let line = ''
+  let before = lead
+  for (const word of glimpse(text).split(' ')) {
+    if (line !== '' && indent + line.length + 1 + word.length > columns) {
+      yield before + line
+      before = ' '.repeat(indent)
+      line = ''
+    }
+    line += line === '' ? word : ` ${word}`
+  }
+  yield before + line
 }

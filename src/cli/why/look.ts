@@ -1,0 +1,95 @@
+/** What `why` says: of one event what made it stand where it does, of a conversation what is wrong in it. */
+
+import { ColloquyError, findEvent, type State } from '../../index.ts'
+import {
+  explain,
+  type Explanation,
+  type Finding,
+  findings,
+  type NoteCode,
+  type Reason,
+  type VerdictCode,
+} from '../../explain/index.ts'
+import type { FileRequest } from '../args/request.ts'
+import type { Recording } from '../input/recording.ts'
+import { quoted } from '../print/text.ts'
+
+/** What is said of one event, and the findings of a conversation where none is named. */
+export type Why =
+  | { readonly type: 'event'; readonly explanation: Explanation }
+  | { readonly type: 'findings'; readonly findings: readonly Finding[] }
+
+/** Looks into it. @throws ColloquyError `unknown_event` for an id that is not there, or not told apart. */
+export function lookInto(recording: Recording, state: State, request: FileRequest): Why {
+  const { subject = null, budget } = request
+  if (subject === null) return { type: 'findings', findings: findings(state, { loaded: recording.loaded }) }
+  const event = named(recording, subject)
+  return { type: 'event', explanation: explain(state, event, budget === undefined ? {} : { budget }) }
+}
+
+/** Its JSON. */
+export function whyAsJson(
+  recording: Recording,
+  state: State,
+  request: FileRequest,
+): Readonly<Record<string, unknown>> {
+  const why = lookInto(recording, state, request)
+  const { lines } = recording
+  if (why.type === 'findings') {
+    return {
+      findings: why.findings.map(({ kind, severity, text, rule, law, seq, ids, cost }) => ({
+        kind,
+        severity,
+        line: lines[seq] ?? 0,
+        text,
+        rule,
+        law,
+        event_ids: ids,
+        ...(cost && { cost: { cache_tokens: cost.cacheTokens, reasoning_tokens: cost.reasoningTokens } }),
+      })),
+    }
+  }
+  const { id, seq, kind, inView, verdict, removedBy, pairedWith, notes } = why.explanation
+  return {
+    event: { id, line: lines[seq] ?? 0, kind },
+    in_view: inView,
+    why: plain(verdict),
+    removed_by: removedBy,
+    paired_with: pairedWith,
+    notes: notes.map(plain),
+  }
+}
+
+const plain = ({ code, rule, law, text, ids }: Reason<VerdictCode | NoteCode>) => ({
+  code,
+  rule,
+  law,
+  text,
+  event_ids: ids,
+})
+
+/** How many ids are named where the beginning of one is not enough. */
+const NAMED = 3
+
+/** The id that was meant, by its beginning, or the position of a line. */
+function named({ state, lines }: Recording, typed: string): string | number {
+  if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
+  const found = new Set(
+    Array.from(state.log.entries, ({ id }) => id).filter((id) => id !== null && id.startsWith(typed)),
+  )
+  const [first] = found
+  if (found.size === 1 && typeof first === 'string') return first
+  if (found.size > 1) {
+    const some = [...found].slice(0, NAMED).map((id) => quoted(id ?? ''))
+    const more = found.size > NAMED ? ` and ${found.size - NAMED} more` : ''
+    throw new ColloquyError(
+      'unknown_event',
+      `${quoted(typed)} begins ${some.join(', ')}${more}: give more of the id`,
+      {
+        event_id: typed,
+      },
+    )
+  }
+  const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
+  return seq < 0 ? typed : seq
+}

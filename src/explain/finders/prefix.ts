@@ -1,0 +1,178 @@
+/** Findings about requests that do not begin as the one before them did: what changed the past, and what that cost. */
+
+import { explainPrefix, type PrefixChange } from '../../context/explain-prefix.ts'
+import { estimateTokens } from '../../context/estimate.ts'
+import { quote } from '../../event/quote.ts'
+import { askedAfter, type Grammar } from '../../event/reply.ts'
+import type { Event, SystemPromptEvent } from '../../event/types.ts'
+import { responseOf } from '../../laws/replies.ts'
+import { findEventIn } from '../../log/log.ts'
+import type { AssistantMessage, NeutralMessage } from '../../messages/message.ts'
+import { branchOf, type Checkpoint, type State } from '../../state/state.ts'
+import type { FindingKind, Severity } from '../finding.ts'
+import { pathBetween } from '../path.ts'
+import { holdsEntry } from '../subject.ts'
+import { counted, type Found, found, type Scene } from './scene.ts'
+import { requestOn } from './wires.ts'
+
+/** How many changes of the past are looked at, the latest: for each, two requests are written. */
+const MOST = 64
+
+/** A place where a model was asked, and what has changed the past since the one before. */
+interface Place {
+  readonly asked: Checkpoint | null
+  readonly before: Checkpoint | null
+  readonly suspects: readonly Checkpoint[]
+}
+
+/** The requests on HEAD's branch that do not go on from the one before. O(path + content of the view for each). */
+export function* prefixFindings({ state, grammars: [grammar] }: Scene): IterableIterator<Found> {
+  if (grammar === undefined) return
+  for (const place of changedPlaces(state).slice(-MOST)) {
+    const one = judge(state, place, grammar)
+    if (one !== null) yield one
+  }
+}
+
+/** The places where a model was asked behind a change of the past. O(path). */
+function changedPlaces(state: State): Place[] {
+  const places: Place[] = []
+  const known = new Set<string>()
+  let before: Checkpoint | null = null
+  let isFirst = true
+  let suspects: Checkpoint[] = []
+  const ask = (asked: Checkpoint | null): void => {
+    const reached = (one: Checkpoint): boolean => asked !== null && one.depth <= asked.depth
+    const own = suspects.filter(reached)
+    if (!isFirst && own.length > 0) places.push({ asked, before, suspects: own })
+    suspects = suspects.filter((one) => !reached(one))
+    before = asked
+    isFirst = false
+  }
+  for (const entry of pathBetween(null, state.log.head)) {
+    const { event } = entry
+    const response = event === null ? null : replyIn(event)
+    if (event !== null && response !== null && !known.has(response)) {
+      if (response !== '') known.add(response)
+      const after = askedAfter(event)
+      const named = typeof after === 'string' ? findEventIn(state.log, after) : undefined
+      ask(named ?? (entry.parent as Checkpoint | null))
+    }
+    if (mayChangeThePast(entry)) suspects.push(entry)
+  }
+  // What would be sent next.
+  ask(state.log.head)
+  return places
+}
+
+/** The LLM response that an event is of; the empty text for a reply that does not say, null for what is none. */
+function replyIn(event: Event): string | null {
+  const isReply = event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
+  return isReply ? (responseOf(event) ?? '') : null
+}
+
+/** Whether an event did anything but add at the end of the view. O(1). */
+function mayChangeThePast(entry: Checkpoint): boolean {
+  const { event, branch } = entry
+  const above = branchOf(entry.parent)
+  if (event === null || branch.view.units === above.view.units) return false
+  if (event.kind === 'Condensation') return true
+  if (event.kind === 'SystemPromptEvent' && above.systemPrompt !== null) return true
+  const last = branch.view.units.last()
+  return last === undefined || !holdsEntry(last, entry.seq)
+}
+
+function judge(state: State, { asked, before, suspects }: Place, grammar: Grammar): Found | null {
+  const [was, is] = [before, asked].map((at) => requestOn(state, branchOf(at), grammar)) as [Sent, Sent]
+  if (was.written === null || is.written === null) return null
+  const change = explainPrefix(was.written, is.written)
+  if (change === null) return null
+  const by = causeOf(change, suspects)
+  if (by === undefined) return null
+  const same = was.messages.findIndex((one, at) => JSON.stringify(one) !== JSON.stringify(is.messages[at]))
+  const from = change.in === 'message' && same >= 0 ? same : 0
+  const lost = new Set(was.leftOut.map(({ message }) => was.messages[message]))
+  const left = is.leftOut.flatMap(({ message }) =>
+    lost.has(is.messages[message]) ? [] : [is.messages[message]],
+  )
+  const signed = new Set([...left, ...is.messages.slice(from)].filter(isSigned))
+  const cost = {
+    cacheTokens: estimateTokens(was.messages.slice(from)),
+    reasoningTokens: [...signed].reduce((sum, one) => sum + thinkingOf(one), 0),
+  }
+  const planned = by.event?.kind === 'Condensation'
+  const kind: FindingKind = signed.size > 0 ? 'signed_behind_change' : 'cache_broken'
+  const severity: Severity = planned ? 'note' : signed.size > 0 ? 'error' : 'warning'
+  const price = `about ${counted(cost.cacheTokens, 'token')} are read anew`
+  const reasoning =
+    signed.size === 0
+      ? ''
+      : `, and the signed thinking of ${counted(signed.size, 'reply', 'replies')} stands behind the change, where it is refused or dropped`
+  const others = suspects.map(({ id }) => id)
+  return found(kind, severity, by, `${whatChanged(by)}: ${price}${reasoning}`, {
+    ids: others,
+    rule: signed.size > 0 ? 'D23' : 'D24',
+    law: planned ? null : 'M15',
+    cost,
+  })
+}
+
+type Sent = ReturnType<typeof requestOn>
+
+/** The event that made the change: a prompt for what stands in front, else the first that is none. */
+function causeOf(change: PrefixChange, suspects: readonly Checkpoint[]): Checkpoint | undefined {
+  const prompts = suspects.filter(({ event }) => event?.kind === 'SystemPromptEvent')
+  const others = suspects.filter((one) => !prompts.includes(one))
+  return change.in === 'message' ? (others[0] ?? prompts.at(-1)) : (prompts.at(-1) ?? others[0])
+}
+
+function whatChanged({ id, event, parent, branch }: Checkpoint): string {
+  const above = branchOf(parent)
+  switch (event?.kind) {
+    case 'SystemPromptEvent': {
+      const old = above.systemPrompt?.event
+      const isDate = old !== undefined && differsByDate(old, event)
+      const how = isDate
+        ? 'differs from the one before it by a date or a number only'
+        : 'replaces another one'
+      return `the system prompt ${quote(id)} ${how}`
+    }
+    case 'Condensation': {
+      const gone = above.view.length - branch.view.length
+      return `the condensation ${quote(id)} took ${gone > 0 ? `${counted(gone, 'event')} ` : 'events '}out of what had been sent`
+    }
+    case 'ActionEvent':
+    case 'MessageEvent':
+      return `the reply ${quote(id)} came late, and stands before messages that had been sent`
+    default:
+      return `the result ${quote(id)} came after its model was asked again, so that its reply went back to its place`
+  }
+}
+
+/** Whether two prompts are the same but for dates, times and other numbers. O(size). */
+function differsByDate(one: SystemPromptEvent, other: SystemPromptEvent): boolean {
+  const [was, is] = [one, other].map(({ system_prompt, dynamic_context, tools }) =>
+    JSON.stringify([system_prompt.text, dynamic_context?.text ?? null, tools]),
+  ) as [string, string]
+  return was !== is && withoutDates(was) === withoutDates(is)
+}
+
+const withoutDates = (text: string): string => text.replace(DATES, '#').replace(/#(?:[\s,]*#)+/g, '#')
+
+const DATES =
+  /\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b|\b[ap]m\b|\d[\d:.,/TZ+-]*/gi
+
+const isSigned = (message: NeutralMessage | undefined): message is AssistantMessage =>
+  message?.role === 'assistant' &&
+  (message.thinking_blocks.some((block) => !('thinking' in block) || (block.signature ?? '') !== '') ||
+    [
+      message.responses_reasoning_item,
+      ...message.tool_calls.map((call) => call.responses_reasoning_item),
+    ].some((item) => (item?.encrypted_content ?? '') !== ''))
+
+/** What the thinking of a reply takes. */
+function thinkingOf(message: AssistantMessage): number {
+  const calls = message.tool_calls.map((call) => ({ ...call, responses_reasoning_item: null }))
+  const without = { ...message, thinking_blocks: [], responses_reasoning_item: null, tool_calls: calls }
+  return estimateTokens([message]) - estimateTokens([without])
+}

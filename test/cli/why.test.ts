@@ -1,0 +1,79 @@
+/** `colloquy why`: of an event by the beginning of its id or its line, of a conversation its findings. */
+
+import { describe, expect, it } from 'vitest'
+import { claudeCode } from '../../properties/sessions/lines.ts'
+import { FIELD_BUGS } from '../explain/field-bugs.ts'
+import { answers, colloquy, folder, lines, SAMPLE } from './world.ts'
+
+interface Said {
+  readonly file: string
+  readonly event: { readonly id: string | null; readonly line: number; readonly kind: string | null }
+  readonly in_view: boolean
+  readonly why: { readonly code: string; readonly text: string; readonly event_ids: readonly string[] }
+  readonly removed_by: string | null
+  readonly paired_with: readonly string[]
+}
+
+/** A call that a condensation took out, and the line of the condensation. */
+const CALL = '01KJW1XNKCSFF51AY33W2HER1B'
+const CONDENSATION = '01KJW218SXXXB9VTTB58SBZWPE'
+
+const why = async (...argv: readonly string[]) => (await answers<Said>(['why', SAMPLE, ...argv])).all[0]
+
+describe('why FILE EVENT_ID', () => {
+  it('says what took it out, by the beginning of its id', async () => {
+    expect(await why(CALL.slice(0, 9))).toMatchObject({
+      event: { id: CALL, line: 12, kind: 'ActionEvent' },
+      in_view: false,
+      why: { code: 'condensed', event_ids: [CONDENSATION] },
+      removed_by: CONDENSATION,
+      paired_with: ['01KJW1YBBVRZ2NV3KNBRJX2PK0'],
+    })
+    const { out, code } = await colloquy(['why', SAMPLE, CALL])
+    expect(code).toBe(0)
+    expect(out).toContain(`✗ not in the view\n    U6   the condensation "${CONDENSATION}" lists it`)
+    expect(out).toContain('U6: A Condensation takes out what it lists')
+  })
+
+  it('takes a line, a summary, another branch and a budget', async () => {
+    expect(await why('35')).toMatchObject({ event: { line: 35 }, why: { code: 'quarantined' } })
+    expect(await why(`${CONDENSATION}-summary`)).toMatchObject({ in_view: true })
+    expect(await why(CALL, '--leaf', '01KJW1Z83C5E0P2PNK8E2R4CBP')).toMatchObject({ in_view: true })
+    const { out } = await colloquy(['why', SAMPLE, `${CONDENSATION}-summary`, '--budget', '600'])
+    expect(out).toContain('the budget of 600 tokens leaves out')
+  })
+
+  it('refuses what is not there, what is not told apart, and a second event', async () => {
+    expect(await colloquy(['why', SAMPLE, 'nope'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('no event'),
+    })
+    const many = await colloquy(['why', SAMPLE, '01KJW2'])
+    expect(many).toMatchObject({ code: 1, err: expect.stringContaining('and 22 more: give more of the id') })
+    expect(await colloquy(['why', SAMPLE, 'a', 'b'])).toMatchObject({ code: 2 })
+  })
+})
+
+describe('why FILE', () => {
+  it('begins with what is worst', async () => {
+    const logs = Object.fromEntries(FIELD_BUGS.map(({ log }, at) => [`${at}.jsonl`, lines(...log)]))
+    const at = folder(logs)
+    for (const [n, { kind, says, ids }] of FIELD_BUGS.entries()) {
+      const { out } = await colloquy(['why', at(`${n}.jsonl`), '--json'])
+      const [first] = JSON.parse(out).findings
+      expect(first).toMatchObject({ kind, event_ids: ids })
+      expect(first.text).toMatch(says)
+    }
+  })
+
+  it('reads the sessions of other agents', async () => {
+    const call = { name: 'bash', input: { path: 'a' }, result: 'done', isError: false }
+    const replies = [{ thinking: null, text: 'looking', calls: [call] }]
+    const drift = [true, true, false, true, true, false, false, false]
+    const session = claudeCode([{ back: 0, user: 'list the files', replies, compacted: null, drift }])
+    const file = folder({ 'a.jsonl': lines(...(session as object[])) })('a.jsonl')
+    const { out, code } = await colloquy(['why', file])
+    expect(code).toBe(0)
+    expect(out).toContain('nothing found')
+  })
+})
