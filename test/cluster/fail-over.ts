@@ -3,7 +3,7 @@
 import type { Child } from './children.ts'
 import type { Cluster, ClusterNode } from './cluster.ts'
 import type { Fault } from './faults.ts'
-import type { Ledger } from './ledger.ts'
+import { type Ledger, misreadBy } from './ledger.ts'
 import { killAll } from './network.ts'
 import type { Failover } from './report.ts'
 import { sleep } from './rounds.ts'
@@ -16,6 +16,7 @@ export interface Run {
   readonly services: Services
   readonly ledger: Ledger
   readonly writers: readonly Child[]
+  readonly reader: Child
   readonly say: (line: string) => void
 }
 
@@ -39,9 +40,9 @@ const KINDS = ['store', 'engine', 'item']
 
 /** Fails the primary once. @throws Error where the cluster does not come back, or a process of ours has ended. */
 export async function failOver(run: Run, fault: Fault, number: number): Promise<Failover> {
-  const { cluster, ledger, writers } = run
+  const { cluster, ledger, writers, reader } = run
   const before = await steady(run)
-  await Promise.all(writers.map((writer) => writer.tell('round', number)))
+  await Promise.all([...writers, reader].map((child) => child.tell('round', number)))
   await sleep(BEFORE)
   const instant = Date.now()
   await fault.begin(before.node, cluster)
@@ -59,6 +60,8 @@ export async function failOver(run: Run, fault: Fault, number: number): Promise<
   const primary = (await steady(run)).node
   const rounds = number === 1 ? [1] : [number - 1, number]
   const checked = await cluster.ask(primary, (client) => ledger.check(client, rounds))
+  const [misread, resets] = await readersAt(run, primary, number)
+  await reader.tell('hold', number)
   if (!(await run.services.isAlive())) throw new Error('a service has ended')
   return {
     fault: fault.name,
@@ -68,10 +71,31 @@ export async function failOver(run: Run, fault: Fault, number: number): Promise<
     serviceGap: ledger.gap(number, 'service', instant),
     ...checked,
     acknowledged: ledger.count(number),
-    misread: [],
-    resets: 0,
+    misread,
+    resets,
     rebuilt: before.rebuilt + after.rebuilt,
   }
+}
+
+/** In what readers differ from the log, once they have had time to read it; and how often they started over so far. */
+async function readersAt(
+  { cluster, reader }: Run,
+  primary: ClusterNode,
+  round: number,
+): Promise<readonly [string[], number]> {
+  let found: string[] = []
+  let resets = 0
+  await eventually(
+    async () => {
+      const seen = await reader.ask(round)
+      found = await cluster.ask(primary, (client) => misreadBy(seen, client, round))
+      resets = seen[3]
+      return found.length === 0
+    },
+    LONGEST,
+    500,
+  )
+  return [found, resets]
 }
 
 /** Waits for all nodes; one that does not come back by itself is made anew. */

@@ -1,8 +1,9 @@
 /** The ways in which a primary fails, and what is done to have the node back. */
 
-import { statfs } from 'node:fs/promises'
+import { readFile, statfs } from 'node:fs/promises'
 import { type Cluster, type ClusterNode, DISK_SIZE } from './cluster.ts'
-import { killAll, link, processesOf, signalAll } from './network.ts'
+import { isolate, killAll, link, processesOf, signalAll } from './network.ts'
+import { sleep } from './rounds.ts'
 import { eventually, sh } from './shell.ts'
 
 /** One of them. */
@@ -70,7 +71,33 @@ export const FAULTS: readonly Fault[] = [
     },
     end: ({ disk }) => resize(disk, DISK_SIZE),
   },
+  {
+    // What waits for a standby when a server crashes is there when it is up again, and lost when it dies then.
+    name: 'ahead',
+    async begin(node, cluster) {
+      const names = cluster.nodes.map(({ name }) => name)
+      await isolate(names, true)
+      await sleep(WAITING)
+      // Else Patroni sees to it that no standby takes over from a server that is ahead.
+      for (const id of await processesOf(node.name)) if (await isPatroni(id)) process.kill(id, 'SIGSTOP')
+      await cluster.ask(node, async (client) => {
+        const { rows } = await client.query<{ readonly id: number }>('SELECT pg_backend_pid() AS id')
+        for (const { id } of rows) process.kill(id, 'SIGKILL')
+      })
+      await sleep(AHEAD)
+      await killAll(node.name)
+      await isolate(names, false)
+    },
+    end: started,
+  },
 ]
+
+/** Milliseconds in which writes come to wait for the standbys, and in which clients see them after the crash. */
+const WAITING = 500
+const AHEAD = 2_000
+
+const isPatroni = async (id: number): Promise<boolean> =>
+  (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).includes('/usr/bin/patroni')
 
 /** Bytes that may be written to a disk while it is being filled. */
 const STEP = 64 * 1_024

@@ -98,6 +98,37 @@ export class Ledger {
   }
 }
 
+type Seen = Extract<Said, readonly ['seen', ...unknown[]]>
+
+/** In what readers differ from the log of a round: what they have and it has not, and messages that they lack. */
+export async function misreadBy(
+  [, seen, disorder]: Seen,
+  client: pg.Client,
+  round: number,
+): Promise<string[]> {
+  const { rows } = await client.query<{
+    readonly conversation_id: string
+    readonly seq: number
+    readonly id: string
+    readonly kind: string | null
+  }>('SELECT conversation_id, seq, id, kind FROM colloquy.events WHERE conversation_id LIKE $1', [
+    `r${round}-%`,
+  ])
+  const log = new Map(rows.map((row) => [`${row.conversation_id} ${row.seq}`, row]))
+  const found = [...disorder]
+  for (const [name, entries] of Object.entries(seen)) {
+    const [, conversation = ''] = name.split(' ')
+    const has = new Set(entries.map(([seq]) => seq))
+    for (const [seq, id] of entries)
+      if (log.get(`${conversation} ${seq}`)?.id !== id)
+        found.push(`${name}: ${id} at ${seq} is not in the log`)
+    for (const row of rows)
+      if (row.conversation_id === conversation && row.kind === 'MessageEvent' && !has.has(row.seq))
+        found.push(`${name}: lacks ${row.id} at ${row.seq}`)
+  }
+  return found
+}
+
 const roundOf = (id: string): number => Number(/^r(\d+)-/.exec(id)?.[1] ?? 0)
 const numberOf = (name: string): number => Number(name.slice(name.lastIndexOf('-') + 1))
 

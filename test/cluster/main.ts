@@ -100,7 +100,8 @@ async function prepare(version: EtcdVersion): Promise<Run> {
     start('writer.ts', [url, 'b']),
     start('client.ts', [services.key, ...services.urls]),
   ]
-  return { cluster, services, ledger, writers, say }
+  const reader = start('reader.ts', [url, services.key, ...services.urls])
+  return { cluster, services, ledger, writers, reader, say }
 }
 
 try {

@@ -42,6 +42,14 @@ export async function link(host: string, joined: boolean): Promise<void> {
   await sh('ip', ['link', 'set', linkOf(host), joined ? 'up' : 'down'])
 }
 
+/** Lets hosts reach each other, or only the others. */
+export async function isolate(hosts: readonly string[], isolated: boolean): Promise<void> {
+  for (const host of hosts) {
+    const state = isolated ? 'on' : 'off'
+    await sh('ip', ['link', 'set', linkOf(host), 'type', 'bridge_slave', 'isolated', state])
+  }
+}
+
 /** What starts a program on a host: a command line to put before it. */
 export const onHost = (host: string): readonly string[] => ['ip', 'netns', 'exec', PREFIX + host]
 

@@ -17,7 +17,7 @@ export interface Failover {
   readonly twice: readonly string[]
   /** What readers have that the log does not, or the other way. */
   readonly misread: readonly string[]
-  /** How often a reader was told to start over. */
+  /** How often readers were told to start over, since the run began. */
   readonly resets: number
   /** Nodes that had to be made anew. */
   readonly rebuilt: number
@@ -44,7 +44,7 @@ function countsOf(all: readonly Failover[]): string[] {
     `lost ${total(({ lost }) => lost.length)} (beside the store ${total(({ lostBeside }) => lostBeside.length)})`,
     `twice ${total(({ twice }) => twice.length)}`,
     `misread ${total(({ misread }) => misread.length)}`,
-    `started over ${total(({ resets }) => resets)}`,
+    `readers started over ${all.at(-1)?.resets ?? 0}`,
   ]
 }
 

@@ -20,8 +20,13 @@ export type Said =
   | readonly [type: 'failed', code: string]
   | readonly [type: 'started', round: number]
   | readonly [type: 'held', round: number]
-  /** What a reader has of a round: by reader and conversation, the names of the events from position 0 on. */
-  | readonly [type: 'seen', seen: Readonly<Record<string, readonly string[]>>, resets: number]
+  /** What readers have of a round: by reader and conversation the ids by position; what came out of order. */
+  | readonly [
+      type: 'seen',
+      seen: Readonly<Record<string, readonly (readonly [seq: number, id: string])[]>>,
+      disorder: readonly string[],
+      resets: number,
+    ]
 
 /** Says a line. */
 export const say = (...said: Said): void => void process.stdout.write(`${JSON.stringify(said)}\n`)

@@ -1,0 +1,140 @@
+/**
+ * A process that reads what the others write: by the feed of a store, by subscriptions of an engine, and by sockets of
+ * the services. It goes on where it was after whatever fails, and starts over when it is told to.
+ */
+
+import { WebSocket } from 'ws'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { insist, say, sleep, work } from './rounds.ts'
+
+const [url = '', key = '', ...services] = process.argv.slice(2)
+const store = postgresStore({ url })
+const engine = createEngine({ store })
+
+/** Milliseconds between two looks at the feed, and before a connection that has ended is made again. */
+const PAUSE = 200
+
+/** Conversations of a round that are subscribed to, as their writers name them. */
+const SUBSCRIBED = ['engine-a1', 'engine-b1', 'service-1']
+const LISTENED = services.map((_, at) => `service-${at + 1}`)
+
+/** What one reader has of one conversation: the id at each position, and what came out of order. */
+class Seen {
+  readonly ids = new Map<number, string>()
+  last = -1
+  readonly disorder: string[] = []
+
+  /** @param isOnce whether nothing may come twice */
+  take(seq: number, id: string, isOnce: boolean): void {
+    const before = this.ids.get(seq)
+    if (isOnce ? seq <= this.last : before !== undefined && before !== id)
+      this.disorder.push(`${id} at ${seq} behind ${this.last}`)
+    this.ids.set(seq, id)
+    this.last = Math.max(this.last, seq)
+  }
+}
+
+/** By reader and conversation. */
+const seen = new Map<string, Seen>()
+let resets = 0
+
+function of(reader: string, conversation: string): Seen {
+  const name = `${reader} ${conversation}`
+  const found = seen.get(name) ?? new Seen()
+  seen.set(name, found)
+  return found
+}
+
+function startOver(reader: string, conversation: string | null): void {
+  resets += 1
+  for (const name of seen.keys()) {
+    if (conversation === null ? name.startsWith(`${reader} `) : name === `${reader} ${conversation}`)
+      seen.delete(name)
+  }
+}
+
+async function followFeed(): Promise<void> {
+  let after: string | undefined
+  for (;;) {
+    const page = await insist(() => store.feed(after === undefined ? {} : { after }))
+    if (page.reset) startOver('feed', null)
+    for (const item of page.items) {
+      if (item.type === 'event')
+        of('feed', item.conversationId).take(item.event.seq, item.event.id ?? '', false)
+    }
+    after = page.next
+    if (!page.more) await sleep(PAUSE)
+  }
+}
+
+async function subscribe(id: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await insist(async () => {
+      if (signal.aborted) return
+      const conversation = await engine.open(id)
+      const after = of('engine', id).last
+      for await (const item of conversation.subscribe({ after, signal })) {
+        if (item.type === 'reset') startOver('engine', id)
+        if (item.type === 'event') of('engine', id).take(item.seq, item.id ?? '', true)
+      }
+    })
+  }
+}
+
+interface Envelope {
+  readonly type: string
+  readonly position: number
+  readonly event: { readonly id?: string }
+}
+
+async function listen(service: string, id: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const query = new URLSearchParams({ format: 'envelope', after: String(of('socket', id).last) })
+    const path = `${service.replace('http', 'ws')}/sockets/events/${id}?${query}`
+    const socket = new WebSocket(path, { headers: { 'x-session-api-key': key }, handshakeTimeout: 5_000 })
+    const end = (): void => socket.terminate()
+    signal.addEventListener('abort', end)
+    await new Promise<void>((resolve) => {
+      socket.on('message', (data) => {
+        const { type, position, event } = JSON.parse(String(data)) as Envelope
+        if (type === 'reset') startOver('socket', id)
+        if (type === 'event') of('socket', id).take(position, event.id ?? '', true)
+      })
+      socket.on('error', () => undefined)
+      socket.on('close', () => resolve())
+    })
+    signal.removeEventListener('abort', end)
+    await sleep(PAUSE)
+  }
+}
+
+void followFeed()
+let reading = new AbortController()
+
+await work(
+  [
+    {
+      async begin(round) {
+        reading.abort()
+        reading = new AbortController()
+        const { signal } = reading
+        for (const name of seen.keys()) if (!name.includes(` r${round}-`)) seen.delete(name)
+        for (const name of SUBSCRIBED) void subscribe(`r${round}-${name}`, signal)
+        for (const [at, name] of LISTENED.entries())
+          void listen(services[(at + 1) % services.length] ?? '', `r${round}-${name}`, signal)
+      },
+      work: async () => undefined,
+    },
+  ],
+  async (line) => {
+    const round = line.split(' ')[1]
+    const names = [...seen].filter(([name]) => name.includes(` r${round}-`))
+    say(
+      'seen',
+      Object.fromEntries(names.map(([name, { ids }]) => [name, [...ids]])),
+      names.flatMap(([name, { disorder }]) => disorder.map((what) => `${name}: ${what}`)),
+      resets,
+    )
+  },
+)
