@@ -19,6 +19,7 @@ export type Change =
   | { readonly type: 'created' | 'patched'; readonly id: string; readonly record: ConversationRecord }
   | Appended
   | { readonly type: 'deleted'; readonly id: string }
+  | { readonly type: 'listed'; readonly id: string; readonly status: string }
   | { readonly type: 'leased'; readonly id: string; readonly lease: Lease | null; readonly taken: number }
   | SnapshotSaved
   | { readonly type: 'items'; readonly put: readonly Item[]; readonly gone: readonly ItemName[] }
@@ -116,6 +117,9 @@ export function apply(state: State, change: Change & { readonly witness: string 
       return []
     case 'patched':
       kept.record = change.record
+      return []
+    case 'listed':
+      kept.record = Object.freeze({ ...kept.record, status: change.status })
       return []
     case 'appended':
       append(kept, change)

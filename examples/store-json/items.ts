@@ -3,12 +3,15 @@
 import {
   checkChanges,
   checkClaim,
+  checkExact,
+  checkItemFilter,
   checkItemQuery,
   dueItems,
   type Item,
   itemConflict,
   itemOf,
   type Items,
+  lookedCount,
   pageOfItems,
 } from 'colloquy/store-kit'
 import type { State } from './changes.ts'
@@ -49,6 +52,15 @@ export function jsonItems(opened: () => Journal): Items {
 
     async listItems(collection, query) {
       return pageOfItems(all(opened().latest(), collection), checkItemQuery(collection, query))
+    },
+
+    async countItems(collection, filter, { exact } = {}) {
+      const query = checkItemFilter(collection, filter)
+      const { items } = pageOfItems(all(opened().latest(), collection), {
+        ...query,
+        limit: Number.MAX_SAFE_INTEGER,
+      })
+      return lookedCount(items.length, items.length, checkExact(exact))
     },
 
     async claimItems(collection, claim) {

@@ -101,8 +101,17 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       return kit.pageOfRecords(recordsIn(opened().latest(), checked), checked)
     },
 
-    async countConversations(filter) {
-      return recordsIn(opened().latest(), kit.checkConversationFilter(filter)).length
+    async countConversations(filter, { exact } = {}) {
+      const { length } = recordsIn(opened().latest(), kit.checkConversationFilter(filter))
+      return kit.lookedCount(length, length, kit.checkExact(exact))
+    },
+
+    async setStatus(id, given, version) {
+      const status = kit.checkStatus(given)
+      return commit(({ conversations }) => {
+        const isAsSaid = conversations.get(id)?.record.version === version
+        return { change: isAsSaid ? { type: 'listed', id, status } : null, result: isAsSaid }
+      })
     },
 
     async updateConversation(id, patch) {

@@ -62,7 +62,7 @@ describe.each(Object.entries(STORES))('records over %s', (_, make) => {
         )
         if (first !== undefined) expected.delete(first)
         expect(await keptIn(store, 'some').all()).toEqual(new Map([...expected].toSorted(byId)))
-        expect(await store.countConversations()).toBe(0)
+        expect((await store.countConversations()).count).toBe(0)
         await store.close()
       },
     )

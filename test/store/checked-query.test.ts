@@ -163,7 +163,7 @@ describe('a list of conversations', () => {
       descending: true,
       limit: 100,
       after: null,
-      tags: [],
+      keys: [],
     })
     expect(checkConversationQuery({ order: 'updated_at' })).toMatchObject({
       by: 'updatedAt',
@@ -174,9 +174,9 @@ describe('a list of conversations', () => {
   it('folds the title and sorts the tags', () => {
     expect(checkConversationFilter({ titleContains: 'ÄB', tags: { b: '1', a: '2' } })).toMatchObject({
       titleContains: 'äb',
-      tags: [
-        ['a', '2'],
-        ['b', '1'],
+      keys: [
+        ['tag.a', '2'],
+        ['tag.b', '1'],
       ],
     })
   })
@@ -194,7 +194,7 @@ describe('a list of conversations', () => {
   it.each([
     ['titleContains', { titleContains: 7 }],
     ['public', { public: 'true' }],
-    ['parentConversationId', { parentConversationId: '' }],
+    ['parentConversationId', { parentConversationId: '__root__' }],
     ['tags', { tags: ['a'] }],
     ['tags.a', { tags: { a: null } }],
     ['createdAtGte', { createdAtGte: 'today' }],

@@ -9,6 +9,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 import { type ConformanceOptions, storeConformance } from '../../src/testing/index.ts'
 import { checkOutside, FAULTS, lostUpdate, offsetCursor, textTimes } from './broken.ts'
 import { FEED_FAULTS } from './broken-feed.ts'
+import { LIST_FAULTS } from './broken-lists.ts'
 import { ITEM_FAULTS } from './broken-items.ts'
 import { SNAPSHOT_FAULTS } from './broken-snapshots.ts'
 
@@ -65,7 +66,7 @@ describe('a store broken on purpose', () => {
     expect(failed.filter((name) => !/^(time|search|import|cursor|leaf):/.test(name))).toEqual([])
   })
 
-  it.each([...FAULTS, ...SNAPSHOT_FAULTS, ...ITEM_FAULTS, ...FEED_FAULTS])(
+  it.each([...FAULTS, ...SNAPSHOT_FAULTS, ...ITEM_FAULTS, ...FEED_FAULTS, ...LIST_FAULTS])(
     'that %s fails: %s',
     async (_, finder, make) => {
       const cases = storeConformance({ name: 'broken', open: async () => make(), watchTimeout: 100 })

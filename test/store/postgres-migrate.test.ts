@@ -6,6 +6,7 @@ import { migrate } from '../../src/store/postgres/migrate.ts'
 import { FUNCTIONS } from '../../src/store/postgres/schema/functions.ts'
 import { type Migration, MIGRATIONS } from '../../src/store/postgres/schema/migrations.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { ConversationQuery } from '../../src/store/contract/conversation-record.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { cut, run, session, until, urlOf, waiting } from '../postgres/bystander.ts'
 import { otherProcess } from '../postgres/process.ts'
@@ -15,8 +16,20 @@ import { expectFrozen, expectRevision, oldDatabase, versionsOf } from './frozen.
 const LATEST = MIGRATIONS.length
 
 /** The hash of each step that was published, and of the functions of each revision. */
-const PUBLISHED = ['2855ae98df4e3b2c', 'c4f85b1fb99a8d65', 'ff0f56dfe97aaa0b', '7ade180ee23161eb']
-const REVISIONS = ['32adee79369099b6', 'c8dd46f1b308eb11', '8c587ae0518ab1e7', '9a07f9d798c1e99f']
+const PUBLISHED = [
+  '2855ae98df4e3b2c',
+  'c4f85b1fb99a8d65',
+  'ff0f56dfe97aaa0b',
+  '7ade180ee23161eb',
+  'ce8f7d0b405b7ab1',
+]
+const REVISIONS = [
+  '32adee79369099b6',
+  'c8dd46f1b308eb11',
+  '8c587ae0518ab1e7',
+  '9a07f9d798c1e99f',
+  'cce924aafd9c16e9',
+]
 
 /** Where a step that is being taken waits, if it is told to. */
 const GATE = 7
@@ -106,7 +119,7 @@ describe('migrations', () => {
       ...here.map((store, i) => store.createConversation({ id: `here ${i}` })),
     ])
     expect(await versionOf()).toBe(LATEST)
-    expect(await opened().countConversations()).toBe(3 * 6 + 12)
+    expect((await opened().countConversations()).count).toBe(3 * 6 + 12)
     expect(await made('colloquy')).toBe(1)
     expect(await made('colloquy.schema_version')).toBe(1)
     expect(await made('colloquy.events')).toBe(1)
@@ -123,7 +136,7 @@ describe('migrations', () => {
     await looker.query('SELECT pg_advisory_unlock($1)', [GATE])
     await Promise.all([first, second])
     expect(await made('colloquy.lanes')).toBe(1)
-    expect(await opened().countConversations()).toBe(2)
+    expect((await opened().countConversations()).count).toBe(2)
   })
 
   it.each(['colloquy', 'colloquy.schema_version', 'colloquy.events_by_kind', 'colloquy.search_up(%'])(
@@ -174,7 +187,8 @@ describe('migrations', () => {
       await client.query(oldDatabase('postgres', version))
       expect(await versionOf()).toBe(version)
       await client.query(`INSERT INTO colloquy.conversations (conversation_id, public, tags, metadata, created_at, updated_at)
-      VALUES ('old', false, '{}', '{"old":1}', 1, 1), ('gone', false, '{}', '{}', 1, 1)`)
+      VALUES ('old', false, '{a=x}', '{"old":1,"app":{"sandbox_id":"s 1"}}', 1, 1), ('gone', false, '{}', '{}', 1, 1),
+        ('odd', false, '{}', '{"app":{"sandbox_id":"s2"},"no text":"\\ud800\\u0000"}', 2, 2)`)
       await client.query(`INSERT INTO colloquy.events
         (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, kind, source, body)
         VALUES ('old', 0, 0, 7, 7, true, false, 'a', 'PauseEvent', 'user', '{"kind":"PauseEvent","id":"a"}');
@@ -184,11 +198,24 @@ describe('migrations', () => {
 
       const stores = [opened(), opened(), opened()]
       const found = await Promise.all(stores.map((store) => store.getConversation('old')))
-      expect(found).toMatchObject(stores.map(() => ({ metadata: { old: 1 }, version: 1, headId: 'a' })))
+      expect(found).toMatchObject(
+        stores.map(() => ({ metadata: expect.objectContaining({ old: 1 }), version: 1, headId: 'a' })),
+      )
       expect(await versionOf()).toBe(LATEST)
       expect(await things('colloquy')).toEqual(await thingsOfNew())
       const [store = opened()] = stores
       expect(await store.read('old')).toMatchObject([{ seq: 0, fact: { kind: 'PauseEvent', id: 'a' } }])
+      if (version < 5) {
+        const listed = async (query: ConversationQuery): Promise<string[]> =>
+          (await store.listConversations(query)).items.map(({ id }) => id)
+        expect([await listed({ sandboxId: 's 1' }), await listed({ sandboxId: 's2' })]).toEqual([
+          ['old'],
+          ['odd'],
+        ])
+        expect([await listed({ status: '' }), await listed({ tags: { a: 'x' } })]).toEqual([['old'], ['old']])
+        expect(await listed({ order: 'updated_at_desc' })).toEqual(['odd', 'old', 'gone'])
+        expect(await listed({ status: 'idle', order: 'created_at' })).toEqual(['gone', 'odd'])
+      }
       const told = (await store.feed()).items.filter(({ conversationId }) => conversationId === 'old')
       if (version < 4)
         expect(told).toMatchObject([{ type: 'changed' }, { type: 'event', event: { seq: 0, id: 'a' } }])

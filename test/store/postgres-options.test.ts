@@ -22,7 +22,7 @@ it('lets the process end when nothing is under way', async () => {
   const program = `
 import { postgresStore } from '${source}'
 const store = postgresStore({ url: process.argv[1] })
-console.log(await store.countConversations())`
+console.log((await store.countConversations()).count)`
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--input-type=module', '-e', program, database.url],

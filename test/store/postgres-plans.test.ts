@@ -4,11 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { shardOf } from '../../src/store/kit/feed.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import type { EventQuery } from '../../src/store/contract/query.ts'
+import type { ConversationFilter, ConversationQuery } from '../../src/store/contract/conversation-record.ts'
+import { type EventQuery, MOST_COUNTED, MOST_LOOKED_AT } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { run, until } from '../postgres/bystander.ts'
 import { type Explainer, explainer, type Plan, type PlanNode } from '../postgres/plans.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
+import { bothPages, everyFilter, ORDERS } from './every-list.ts'
 
 /** The events of the conversation that is looked at; a page of it is ten. */
 const LENGTH = 3_000
@@ -68,8 +70,11 @@ const timeOf = (n: number): string => new Date(1e12 + n * 1_000).toISOString()
 
 /** As many conversations again as a server may have, of one event each; then the planner counts. */
 const MANY = [
-  `INSERT INTO colloquy.conversations (conversation_id, public, tags, metadata, created_at, updated_at)
-  SELECT 't' || i, false, '{}', '{}', i, i FROM generate_series(1, ${OTHERS}) i`,
+  `INSERT INTO colloquy.conversations
+    (conversation_id, title_folded, public, tags, metadata, parent_conversation_id, sandbox_id, status, created_at, updated_at)
+  SELECT 't' || i, 't' || i, i % 2 = 0, CASE WHEN i % 3 = 0 THEN '{a=x,b=y}' ELSE '{}' END::text[], '{}',
+    CASE WHEN i % 5 = 0 THEN 'p' END, CASE WHEN i % 7 = 0 THEN 's' END, 'idle', i, i
+  FROM generate_series(1, ${OTHERS}) i`,
   `INSERT INTO colloquy.events
     (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, kind, source, body)
   SELECT 't' || i, 0, 0, i, i, true, true, 'e0', 'PauseEvent', 'user', '{"kind":"PauseEvent"}'
@@ -165,8 +170,17 @@ function* everything(): Generator<readonly [name: string, call: () => Promise<un
   yield ['feed of all', () => store.feed({ limit: 10 })]
   yield ['feed from the end', () => store.feed({ from: 'end' })]
   yield ['watch', async () => watched()]
-  yield ['listConversations!', () => store.listConversations({ limit: 10 })]
-  yield ['countConversations!', () => store.countConversations()]
+  yield ['setStatus', () => store.setStatus('other 1', 'idle', 300)]
+  yield ['countItems', () => store.countItems('plans', { by: 'k', value: 'w' })]
+  yield ['countItems! all', () => store.countItems('plans', { by: 'k' })]
+  for (const query of someLists())
+    yield [
+      `listConversations ${JSON.stringify(query)}`,
+      () => store.listConversations({ ...query, limit: 10 }),
+    ]
+  for (const filter of singleFilters())
+    yield [`countConversations ${JSON.stringify(filter)}`, () => store.countConversations(filter)]
+  yield ['countConversations! exact', () => store.countConversations({}, { exact: true })]
 }
 
 async function release(): Promise<void> {
@@ -187,10 +201,37 @@ const rowsOf = (node: PlanNode): number =>
   node['Actual Loops'] *
   (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0))
 
+/** Each filter alone; and each order with each of them, with all together, and with some others. */
+const singleFilters = (): ConversationFilter[] => everyFilter().filter((filter) => partsOf(filter) < 2)
+
+const partsOf = (filter: ConversationFilter): number =>
+  new Set(Object.keys(filter).map((name) => name.replace(/Gte$|Lt$/, ''))).size
+
+const someLists = (): ConversationQuery[] =>
+  everyFilter()
+    .filter((filter, at) => partsOf(filter) < 2 || partsOf(filter) === 8 || at % 97 === 0)
+    .flatMap((filter) => ORDERS.flatMap((order) => bothPages(filter, order)))
+
+/** What a list may not do. */
+function listWrongs(nodes: readonly PlanNode[]): string[] {
+  const sorts = nodes.filter((node) => /Sort|Bitmap|Seq Scan|Hash/.test(node['Node Type']))
+  const keyed = nodes.filter(({ 'Index Name': name = '' }) => name === 'conversation_keys_by_value')
+  const walked = nodes
+    .filter(({ 'Index Name': name = '' }) => /_by_(value|time|creation)$/.test(name))
+    .map(rowsOf)
+  return [
+    ...sorts.map((node) => `has a step ${node['Node Type']}`),
+    ...keyed
+      .filter((node) => !/^\(?\(name = /.test(node['Index Cond'] ?? ''))
+      .map((node) => `goes by ${node['Index Cond']}`),
+    ...walked.filter((rows) => rows > MOST_COUNTED + 1).map((rows) => `walks ${rows} rows`),
+  ]
+}
+
 /** What is wrong with plans, in words. */
 function wrongs(
   plans: readonly Plan[],
-  { isFull, mayReadMuch }: { isFull: boolean; mayReadMuch: boolean },
+  { isFull, mayReadMuch, isList }: { isFull: boolean; mayReadMuch: boolean; isList: boolean },
 ): string[] {
   return plans.flatMap(({ text, nodes }) => {
     const say = (what: string): string => `${what}: ${text}`
@@ -207,6 +248,7 @@ function wrongs(
     const most = looked.reduce((all, one) => all + one, 0)
     return [
       ...found.map((name) => say(`walks ${name}`)),
+      ...(isList ? listWrongs(nodes).map(say) : []),
       ...unkeyed.map((node) => say(`goes by ${node['Index Name']} without the conversation`)),
       ...(mayReadMuch || most <= FEW ? [] : [say(`looks at ${most} rows`)]),
     ]
@@ -236,7 +278,16 @@ describe.each(STATES)('in a database %s', (state) => {
         const plans = explaining.take()
         statements += plans.length
         const mayReadMuch = name.includes('!')
-        wrong.push(...wrongs(plans, { isFull, mayReadMuch }).map((what) => `${name} ${what}`))
+        const isList =
+          /^(list|count)Conv(?!.*exact)/.test(name) || (isFull && /^(list|count)Items/.test(name))
+        wrong.push(...wrongs(plans, { isFull, mayReadMuch, isList }).map((what) => `${name} ${what}`))
+        const most = name.startsWith('listConv') ? MOST_LOOKED_AT : MOST_COUNTED + 1
+        const looked = plans.flatMap(({ nodes }) =>
+          nodes.filter((node) => node['Relation Name'] === 'conversations'),
+        )
+        // What is told of many loops is rounded.
+        if (isList && !mayReadMuch && looked.some((node) => rowsOf(node) > 1.02 * most))
+          wrong.push(`${name} looks at ${Math.max(...looked.map(rowsOf))} conversations`)
       }
       expect(wrong).toEqual([])
       expect(statements).toBeGreaterThan(100)
@@ -269,6 +320,8 @@ describe('keys', () => {
     )) as { readonly index: string; readonly first: string }[]
     expect(rows.length).toBeGreaterThan(8)
     expect(rows.filter(({ first }) => first !== 'conversation_id')).toEqual([
+      { index: 'colloquy.conversation_changes_by_time', first: 'updated_at' },
+      { index: 'colloquy.conversation_keys_by_value', first: 'name' },
       { index: 'colloquy.conversations_by_creation', first: 'created_at' },
       { index: 'colloquy.feed_pkey', first: 'shard' },
       { index: 'colloquy.item_keys_pkey', first: 'collection' },

@@ -26,7 +26,13 @@ const everything = (connection: Connection): unknown[] =>
   connection.all('SELECT type, name, tbl_name FROM sqlite_master ORDER BY type, name')
 
 /** The hash of each step that was published. */
-const PUBLISHED = ['76138e037fe4da31', '511699be99bd348b', 'daaef2065b63a9f4', 'cb555b1d735a4d94']
+const PUBLISHED = [
+  '76138e037fe4da31',
+  '511699be99bd348b',
+  'daaef2065b63a9f4',
+  'cb555b1d735a4d94',
+  'f65832af99f8ba99',
+]
 
 describe('the steps', () => {
   it('stay as they were published', () => {
@@ -82,7 +88,7 @@ describe.each(DRIVERS)('migrations with %s', (driver) => {
       connection.database.exec(oldDatabase('sqlite', version))
       expect(versions(connection).length).toBe(version)
       connection.run(`INSERT INTO colloquy_conversation (conversation_id, public, tags, metadata, created_at)
-      VALUES ('c', 0, '{}', '{"old":1}', 7)`)
+      VALUES ('c', 0, '{"a":"x"}', '{"old":1,"app":{"sandbox_id":"s 1"}}', 7)`)
       connection.run(`INSERT INTO colloquy_log (conversation_id, version, updated_at, last_time, max_time, in_order, head_seq,
       head_id, head_lane, head_max_time, tip_lane, tip_end, kinds)
       VALUES ('c', 1, 7, 7, 7, 1, 0, 'a', 0, 7, 0, 0, '')`)
@@ -92,11 +98,22 @@ describe.each(DRIVERS)('migrations with %s', (driver) => {
 
       const store = sqliteStore({ database: openDatabase(driver, file) })
       expect(await store.getConversation('c')).toMatchObject({
-        metadata: { old: 1 },
+        metadata: expect.objectContaining({ old: 1 }),
         version: 1,
         headId: 'a',
       })
       expect(await store.read('c')).toMatchObject([{ seq: 0, fact: { kind: 'PauseEvent', id: 'a' } }])
+      if (version < 5) {
+        const lists = [
+          { sandboxId: 's 1' },
+          { tags: { a: 'x' } },
+          { status: '' },
+          { parentConversationId: '' },
+        ]
+        for (const filter of lists)
+          expect((await store.listConversations(filter)).items, JSON.stringify(filter)).toHaveLength(1)
+      }
+      expect((await store.listConversations({ order: 'updated_at' })).items).toHaveLength(1)
       // From the fourth on a trigger tells what is appended, and a row that is put there by hand is no append.
       if (version < 4)
         expect((await store.feed()).items).toMatchObject([

@@ -1,9 +1,9 @@
 /** No page sorts or walks more of an index than it shows: the plans of every statement that reads, with every driver (law C). */
 
 import { describe, expect, it } from 'vitest'
-import type { CheckedConversationQuery } from '../../src/store/kit/query/conversation-query.ts'
+import { checkConversationQuery, countWalkOf, walkOf } from '../../src/store/kit/query/conversation-query.ts'
 import type { Connection } from '../../src/store/sqlite/connection.ts'
-import { listSql, placeOf } from '../../src/store/sqlite/list.ts'
+import { countListSql, lastLookedSql, listSql } from '../../src/store/sqlite/list.ts'
 import { MIGRATIONS } from '../../src/store/sqlite/migrations.ts'
 import { setUp } from '../../src/store/sqlite/open.ts'
 import { countSql, scanNextSql, pageSql, type RangeForm } from '../../src/store/sqlite/range-sql.ts'
@@ -12,6 +12,7 @@ import { checkItemQuery } from '../../src/store/kit/items.ts'
 import { DUE_ITEMS, FIND_ITEM, itemListSql } from '../../src/store/sqlite/items.ts'
 import { BACKWARD, BY_ID, FORWARD } from '../../src/store/sqlite/read.ts'
 import { PARTS } from '../../src/store/sqlite/snapshots.ts'
+import { everyList } from './every-list.ts'
 import { DRIVERS, openDatabase } from './sqlite-drivers.ts'
 
 const UP = '(time,seq)>(?,?) AND time<?'
@@ -99,17 +100,53 @@ describe.each(DRIVERS)('plans with %s', (driver) => {
     ])
   })
 
-  it.each(['createdAt', 'updatedAt'] as const)('a list by %s', (by) => {
-    for (const descending of [false, true]) {
-      const query = { by, descending, after: null, createdFrom: null, createdUntil: null } as unknown
-      const place = placeOf({ ...(query as CheckedConversationQuery), updatedFrom: null, updatedUntil: null })
-      const sign = descending ? '<' : '>'
-      const [first, second] = plan(connection, listSql(by, descending, [place]))
-      expect(first).toContain(by === 'createdAt' ? 'colloquy_conversation_created' : 'colloquy_log_updated')
-      expect(first).toMatch(new RegExp(`^SEARCH .*,conversation_id\\)\\${sign}\\(\\?,\\?\\)`))
-      expect(second).toEqual(asText('SEARCH'))
-      expect(plan(connection, listSql(by, descending, [place]))).toHaveLength(2)
+  it('every list of conversations: one walk of an index, and of nothing else', () => {
+    const one = (index: string): string => `SEARCH \\w+ USING INDEX ${index} \\(`
+    const walks = {
+      key: `${one('colloquy_conversation_listed')}name=\\? AND value=\\? AND `,
+      createdAt: one('colloquy_conversation_created'),
+      updatedAt: one('colloquy_log_updated'),
     }
+    const up = '\\((created|updated)_at,conversation_id\\)>\\(\\?,\\?\\) AND \\w+<\\?\\)$'
+    const down = '\\w+>\\? AND \\((created|updated)_at,conversation_id\\)<\\(\\?,\\?\\)\\)$'
+    let tried = 0
+    for (const query of everyList()) {
+      const checked = checkConversationQuery(query)
+      const walk = walkOf(checked, checked.by)
+      const how = `^${walk.key === null ? walks[walk.by] : walks.key}${checked.descending ? down : up}`
+      const [first = '', ...rest] = plan(connection, listSql(walk, checked).sql)
+      const what = JSON.stringify(query)
+      expect(first, what).toMatch(new RegExp(how))
+      expect(rest.slice(0, 3), what).toEqual([
+        'SCAN walked',
+        asText(
+          'SEARCH conversation USING INDEX sqlite_autoindex_colloquy_conversation_1 (conversation_id=?)',
+        ),
+        'SEARCH log USING PRIMARY KEY (conversation_id=?)',
+      ])
+      expect(rest.slice(3), what).toEqual(
+        walk.keys.map(() =>
+          expect.stringMatching(
+            /^SEARCH own (EXISTS )?USING PRIMARY KEY \(conversation_id=\? AND name=\?\)$/,
+          ),
+        ),
+      )
+      const looked = plan(connection, lastLookedSql(walk, checked).sql)
+      expect(looked[0], what).toMatch(new RegExp(how))
+      expect(
+        looked.slice(1).filter((step) => !step.startsWith('SCAN (')),
+        what,
+      ).toEqual([])
+      if (checked.after === null && !checked.descending) {
+        const counted = plan(connection, countListSql(countWalkOf(checked), false).sql)
+        expect(
+          counted.filter((step) => !/^SEARCH|^SCAN walked$/.test(step)),
+          what,
+        ).toEqual([])
+      }
+      tried += 1
+    }
+    expect(tried).toBe(864 * 4 * 2)
   })
 
   it('items, by id, by key and when they are due', () => {
@@ -145,6 +182,7 @@ describe.each(DRIVERS)('plans with %s', (driver) => {
       'collection, due_at, id',
       'collection, name, value, id',
       'shard, place',
+      'name, value, created_at, conversation_id',
     ])
   })
 })

@@ -23,13 +23,21 @@ export function ownDocument(
     metadata,
     time_zone: record.timeZone,
     parent_conversation_id: record.parentConversationId,
+    ...(record.sandboxId !== null && { sandbox_id: record.sandboxId }),
     created_at: createdAt,
   }
 }
 
 /** What the document says of a record; it holds, whatever the others say. Null for one that cannot be read. */
 export function describeOwn(document: JsonObject): Description | null {
-  const { id, metadata, time_zone: zone, parent_conversation_id: parent, created_at: created } = document
+  const {
+    id,
+    metadata,
+    time_zone: zone,
+    parent_conversation_id: parent,
+    sandbox_id: sandbox,
+    created_at: created,
+  } = document
   const kept = asObject(metadata)
   if (document['version'] !== VERSION || typeof id !== 'string' || !isLegalId(id) || kept === null)
     return null
@@ -41,13 +49,14 @@ export function describeOwn(document: JsonObject): Description | null {
     metadata: kept,
     timeZone: typeof zone === 'string' ? zone : null,
     parentConversationId: typeof parent === 'string' && isLegalId(parent) ? parent : null,
+    sandboxId: typeof sandbox === 'string' && isLegalId(sandbox) ? sandbox : null,
     createdAt: typeof created === 'string' && parseInstant(created) !== undefined ? created : null,
   }
 }
 
 function isSaid(record: ConversationRecord, said: Description): boolean {
   const { id, title, tags, metadata, timeZone, parentConversationId: parent, createdAt } = record
-  const now = [id, title, record.public, tags, metadata, timeZone, parent]
+  const now = [id, title, record.public, tags, metadata, timeZone, parent, record.sandboxId]
   const then = [
     said.id,
     said.title,
@@ -56,6 +65,7 @@ function isSaid(record: ConversationRecord, said: Description): boolean {
     said.metadata,
     said.timeZone,
     said.parentConversationId,
+    said.sandboxId,
   ]
   if (canonicalJson(now) !== canonicalJson(then) || said.createdAt === null) return false
   return parseInstant(said.createdAt) === parseInstant(createdAt)

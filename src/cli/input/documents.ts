@@ -6,7 +6,7 @@ import type { NewConversation } from '../../store/kit/index.ts'
 import { dashed, undashed } from '../db/uuid.ts'
 
 /** What a record is made of, and when it was; `id` is null where nothing says it. */
-export type Description = Required<Omit<NewConversation, 'id'>> & {
+export type Description = Required<Omit<NewConversation, 'id' | 'status'>> & {
   readonly id: string | null
   /** ISO 8601; null for now. */
   readonly createdAt: string | null
@@ -36,6 +36,7 @@ export function describeDocuments({ meta, baseState }: Documents): Description {
     metadata: Object.keys(kept).length === 0 ? {} : { [KEPT]: kept },
     timeZone: null,
     parentConversationId: idIn(parent),
+    sandboxId: null,
     createdAt: typeof created === 'string' && parseInstant(created) !== undefined ? created : null,
   }
 }

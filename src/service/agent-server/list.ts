@@ -52,7 +52,8 @@ export async function count(
   status: Status | null,
   tags: Readonly<Record<string, string>>,
 ): Promise<number> {
-  if (status === null) return lifecycle.engine.store.countConversations({ tags })
+  if (status === null)
+    return (await lifecycle.engine.store.countConversations({ tags }, { exact: true })).count
   let found = 0
   let cursor: string | null = null
   do {

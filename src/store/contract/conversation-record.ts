@@ -18,6 +18,10 @@ export interface ConversationRecord {
   readonly timeZone: string | null
   /** The conversation it was made for, or forked from. */
   readonly parentConversationId: string | null
+  /** The sandbox it was made for. */
+  readonly sandboxId: string | null
+  /** By which status it is listed: what was said last, which need not be what its log says. Null: nothing was. */
+  readonly status: string | null
   readonly createdAt: string
   /** When the record or the log last changed; it never goes back, also where a clock does. */
   readonly updatedAt: string
@@ -36,6 +40,9 @@ export interface NewConversation {
   readonly metadata?: JsonObject
   readonly timeZone?: string | null
   readonly parentConversationId?: string | null
+  readonly sandboxId?: string | null
+  /** 1 to 40 lower-case letters and underscores. */
+  readonly status?: string | null
 }
 
 /** What may be changed later; what is left out stays. */
@@ -48,7 +55,11 @@ export interface ConversationFilter {
   /** Part of the title, letter case ignored; nothing in it is a pattern. An empty one: there is a title. */
   readonly titleContains?: string
   readonly public?: boolean
+  /** An empty text: those that have no parent. */
   readonly parentConversationId?: string
+  readonly sandboxId?: string
+  /** An empty text: those of which none was said. */
+  readonly status?: string
   /** Tags that must be there with these values. */
   readonly tags?: Readonly<Record<string, string>>
   /** Instants, as those of a search; `Gte` takes its own in, `Lt` leaves it out. */

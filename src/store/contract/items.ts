@@ -1,7 +1,7 @@
 /** Items: what a program keeps beside conversations, as rows of named collections that several processes share. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import type { Page } from './query.ts'
+import type { Count, CountOptions, Page } from './query.ts'
 
 /** One item, as it was put or claimed last. */
 export interface Item {
@@ -62,6 +62,9 @@ export interface ItemQuery {
   readonly limit?: number
 }
 
+/** Which items to count. */
+export type ItemFilter = Pick<ItemQuery, 'by' | 'value' | 'from' | 'below'>
+
 /** Which items to claim. */
 export interface ItemClaim {
   /** Milliseconds from now on the store's clock after which they are due again. */
@@ -96,6 +99,12 @@ export interface Items {
    * @throws `invalid_query`, `invalid_cursor`.
    */
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>
+
+  /**
+   * How many items a list would have, counted to {@link MOST_COUNTED} at most unless the count is to be exact. O(those).
+   * @throws `invalid_query`.
+   */
+  countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count>
 
   /**
    * Takes items of a collection that are due, those that have been due longest first: each gets a new version, and is

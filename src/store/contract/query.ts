@@ -7,6 +7,28 @@ import type { StoredEvent } from './stored-event.ts'
 /** The most that a page of any list may hold, and what it holds where nothing is said. */
 export const MAX_PAGE_SIZE = 100
 
+/**
+ * The most conversations that one page of a list looks at. Where few of them fit, the page has fewer than it might, or
+ * none, and still a next page.
+ */
+export const MOST_LOOKED_AT = 1_000
+
+/** The most that one count looks at, unless an exact one is asked for. */
+export const MOST_COUNTED = 10_000
+
+/** How to count. */
+export interface CountOptions {
+  /** Whether to look at all that there are, however many. Default: at {@link MOST_COUNTED}. */
+  readonly exact?: boolean
+}
+
+/** How many there are. */
+export interface Count {
+  readonly count: number
+  /** Whether there may be more: they were not all looked at. */
+  readonly more: boolean
+}
+
 /** Which events of a conversation to find; what is left out does not narrow. */
 export interface EventFilter {
   readonly conversationId: string
@@ -50,7 +72,7 @@ export interface EventQuery extends EventFilter {
 
 /**
  * A page. `next_page_id` is null exactly when nothing is left; a page before the last holds as many as its limit,
- * unless it is bounded in bytes.
+ * unless it is bounded in bytes, or by how many conversations it looks at.
  */
 export interface Page<T> {
   readonly items: readonly T[]

@@ -12,7 +12,7 @@ import type {
 import type { Feed } from './feed.ts'
 import type { Items } from './items.ts'
 import type { Lease, LeaseQuery } from './lease.ts'
-import type { EventFilter, EventPage, EventQuery, Page } from './query.ts'
+import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page } from './query.ts'
 import type { SaveSnapshotOptions, SnapshotPart } from './snapshot.ts'
 import type { StoredEvent } from './stored-event.ts'
 
@@ -130,12 +130,28 @@ export interface Store extends Items, Feed {
 
   /**
    * One page of conversations. Creating others while paging repeats and skips none that was there. Cursors are as those
-   * of a search. @throws `invalid_query`, `invalid_cursor`.
+   * of a search.
+   *
+   * By creation, with no filter, with times of creation, and with any one of `public: true`, `parentConversationId`,
+   * `sandboxId`, `status` and a tag, and by change, with no filter and with times of change, a page holds `limit` where
+   * there are as many, and costs O(limit + log n). Whatever else is asked for is compared one by one, with
+   * {@link MOST_LOOKED_AT} conversations at most: then a page may have fewer, or none, and `next_page_id` says where to
+   * go on. @throws `invalid_query`, `invalid_cursor`.
    */
   listConversations(query?: ConversationQuery): Promise<Page<ConversationRecord>>
 
-  /** How many conversations a filter lets through. @throws `invalid_query`. */
-  countConversations(filter?: ConversationFilter): Promise<number>
+  /**
+   * How many conversations a filter lets through, of those that a list would look at, {@link MOST_COUNTED} at most
+   * unless the count is to be exact. O(those). @throws `invalid_query`.
+   */
+  countConversations(filter?: ConversationFilter, options?: CountOptions): Promise<Count>
+
+  /**
+   * Says by which status a conversation is listed, if its log still has so many events; false otherwise, and nothing is
+   * changed. It is no change of the conversation: `updatedAt` stays as it is, and no feed tells it. O(log n).
+   * @throws `invalid_argument`.
+   */
+  setStatus(conversationId: string, status: string, version: number): Promise<boolean>
 
   /**
    * Changes what a patch names, nothing else, and `updatedAt`: tags and metadata are put in the place of those that

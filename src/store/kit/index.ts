@@ -15,13 +15,17 @@ export type {
   NewConversation,
 } from '../contract/conversation-record.ts'
 export { type Feed, type FeedItem, type FeedPage, type FeedQuery, SHARDS } from '../contract/feed.ts'
-export type { Item, ItemChange, ItemClaim, ItemQuery, Items, NewItem } from '../contract/items.ts'
+export type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items, NewItem } from '../contract/items.ts'
 export type { Lease, LeaseQuery } from '../contract/lease.ts'
 export {
+  type Count,
+  type CountOptions,
   type EventFilter,
   type EventPage,
   type EventQuery,
   MAX_PAGE_SIZE,
+  MOST_COUNTED,
+  MOST_LOOKED_AT,
   type Page,
 } from '../contract/query.ts'
 export type { SaveSnapshotOptions, SnapshotPart } from '../contract/snapshot.ts'
@@ -48,14 +52,23 @@ export {
   type CheckedConversationQuery,
   checkConversationFilter,
   checkConversationQuery,
+  checkExact,
   conversationCursor,
+  type ConversationPlace,
+  countWalkOf,
+  keysOf,
+  type ListKey,
+  lookedCount,
+  lookedPage,
+  type Walk,
+  walkOf,
 } from './query/conversation-query.ts'
 export { compareRecords, fitsEvent, fitsRecord, pageOfEvents, pageOfRecords } from './query/fits.ts'
 export { foldText, messageText } from './query/message-text.ts'
 export { countWithin, pageOf } from './query/page.ts'
 
 // Records, leases, snapshots, items and the feed.
-export { type Clock, compareIds, laterOf, microsNow, newRecord, patchRecord } from './record.ts'
+export { checkStatus, type Clock, compareIds, laterOf, microsNow, newRecord, patchRecord } from './record.ts'
 export { type CheckedLeaseQuery, checkLease, checkLeaseQuery, nextLease } from './leases.ts'
 export { checkParts } from './check-parts.ts'
 export {
@@ -64,6 +77,7 @@ export {
   type CheckedItemQuery,
   checkChanges,
   checkClaim,
+  checkItemFilter,
   checkItemQuery,
   dueItems,
   itemConflict,

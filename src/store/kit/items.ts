@@ -5,7 +5,7 @@ import { copyJson } from '../../event/freeze.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import type { Item, ItemChange, ItemClaim, ItemQuery, NewItem } from '../contract/items.ts'
+import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, NewItem } from '../contract/items.ts'
 import { MAX_PAGE_SIZE, type Page } from '../contract/query.ts'
 import {
   checkBoolean,
@@ -131,6 +131,12 @@ export function checkItemQuery(collection: string, query: ItemQuery = {}): Check
   const scope = scopeOf('items', collection, filter)
   const cursor = checkText('cursor', query.cursor)
   return { ...filter, limit, scope, after: cursor === null ? null : placeIn(scope, cursor) }
+}
+
+/** Checks which items a caller counts: a page of them without end. O(length). @throws `invalid_query`. */
+export const checkItemFilter = (collection: string, filter: ItemFilter = {}): CheckedItemQuery => {
+  const { by, value, from, below } = filter
+  return checkItemQuery(collection, { by, value, from, below } as ItemQuery)
 }
 
 /** The cursor of the page that follows an item. O(length). */

@@ -13,6 +13,11 @@ import type {
 } from '../contract/conversation-record.ts'
 import { isTimeZone } from './query/time-zone.ts'
 
+/** What a status may be, and the key of a tag; most characters of a tag's value. */
+export const STATUS = /^[a-z_]{1,40}$/
+export const TAG_KEY = /^[a-z0-9]+$/
+export const MOST_TAG = 256
+
 /** Gives the time in microseconds since 1970-01-01T00:00:00Z; a store takes one, so that tests can set it. */
 export type Clock = () => bigint
 
@@ -47,6 +52,8 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
   const { id, parentConversationId: parent = null } = conversation
   checkConversationId('id', id)
   if (parent !== null) checkConversationId('parentConversationId', parent)
+  const { sandboxId = null, status = null } = conversation
+  if (sandboxId !== null) checkConversationId('sandboxId', sandboxId)
   const at = formatInstant(now)
   return Object.freeze({
     id,
@@ -56,6 +63,8 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
     metadata: checkMetadata(conversation.metadata ?? {}),
     timeZone: checkTimeZone(conversation.timeZone ?? null),
     parentConversationId: parent,
+    sandboxId,
+    status: status === null ? null : checkStatus(status),
     createdAt: at,
     updatedAt: at,
     version: 0,
@@ -119,6 +128,12 @@ export function compareIds(a: string, b: string): number {
   return a.length - b.length
 }
 
+/** @throws `invalid_argument`. */
+export function checkStatus(status: Given): string {
+  if (typeof status === 'string' && STATUS.test(status)) return status
+  return invalidArgument('status', 'must be 1 to 40 lower-case letters and underscores')
+}
+
 function checkTitle(title: Given): string | null {
   const text = checkText('title', title, invalidArgument)
   if (text === null || (text !== '' && isKeepable(text, 200))) return text
@@ -128,8 +143,8 @@ function checkTitle(title: Given): string | null {
 function checkTags(tags: Given): Readonly<Record<string, string>> {
   const copy = checkMetadata(tags, 'tags')
   for (const [key, value] of Object.entries(copy)) {
-    if (!/^[a-z0-9]+$/.test(key)) invalidArgument('tags', 'must have keys of lower-case letters and digits')
-    if (typeof value !== 'string' || !isKeepable(value, 256)) {
+    if (!TAG_KEY.test(key)) invalidArgument('tags', 'must have keys of lower-case letters and digits')
+    if (typeof value !== 'string' || !isKeepable(value, MOST_TAG)) {
       invalidArgument(`tags.${key}`, 'must be at most 256 characters of well-formed Unicode without NUL')
     }
   }

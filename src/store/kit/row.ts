@@ -45,6 +45,8 @@ export interface RecordRow {
   readonly metadata: string
   readonly time_zone: string | null
   readonly parent_conversation_id: string | null
+  readonly sandbox_id: string | null
+  readonly status: string | null
   readonly version: number
   readonly head_id: string | null
 }
@@ -62,6 +64,8 @@ export function readRecord(
     metadata: readObject(row.metadata),
     timeZone: row.time_zone,
     parentConversationId: row.parent_conversation_id,
+    sandboxId: row.sandbox_id,
+    status: row.status,
     createdAt: formatInstant(BigInt(created)),
     updatedAt: formatInstant(BigInt(updated)),
     version: row.version,

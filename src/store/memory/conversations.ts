@@ -2,11 +2,12 @@
 
 import { compareIds } from '../kit/record.ts'
 import { conversationExists, unknownConversation } from '../kit/errors.ts'
-import type { CheckedConversationQuery } from '../kit/query/conversation-query.ts'
+import { keysOf, type ListKey, type Walk } from '../kit/query/conversation-query.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
 import type { Lease } from '../contract/lease.ts'
 import { compareRecords } from '../kit/query/fits.ts'
 import { type MemoryLog, newLog } from './log.ts'
+import { SortedList } from './sorted-list.ts'
 
 /** All that is kept of one conversation. */
 export interface Kept {
@@ -25,8 +26,10 @@ export interface Kept {
 /** Conversations by id. */
 export class Conversations {
   readonly #kept = new Map<string, Kept>()
-  /** The records in order, until one changes. */
-  readonly #sorted = new Map<CheckedConversationQuery['by'], readonly ConversationRecord[]>()
+  readonly #created = new SortedList(compareRecords('createdAt'))
+  readonly #updated = new SortedList(compareRecords('updatedAt'))
+  /** Those with a key, by creation. */
+  readonly #keyed = new Map<string, SortedList<ConversationRecord>>()
 
   find(id: string): Kept | undefined {
     return this.#kept.get(id)
@@ -44,16 +47,19 @@ export class Conversations {
     if (this.#kept.has(record.id)) throw conversationExists(record.id)
     const snapshot = new Map<number, Uint8Array>()
     this.#kept.set(record.id, { record, log: newLog(), lease: null, generation: 0, feedStart, snapshot })
-    this.#sorted.clear()
+    this.#list(record)
   }
 
+  /** O(log n · keys). */
   change(kept: Kept, record: ConversationRecord): void {
+    this.#unlist(kept.record)
     kept.record = record
-    this.#sorted.clear()
+    this.#list(record)
   }
 
   delete(id: string): boolean {
-    this.#sorted.clear()
+    const kept = this.#kept.get(id)
+    if (kept !== undefined) this.#unlist(kept.record)
     return this.#kept.delete(id)
   }
 
@@ -64,12 +70,31 @@ export class Conversations {
       .toSorted((a, b) => compareIds(a.conversationId, b.conversationId))
   }
 
-  /** All records in order upwards. O(n log n) after a change, O(1) until the next. */
-  sorted(by: CheckedConversationQuery['by']): readonly ConversationRecord[] {
-    const known = this.#sorted.get(by)
-    if (known !== undefined) return known
-    const sorted = [...this.#kept.values()].map(({ record }) => record).toSorted(compareRecords(by))
-    this.#sorted.set(by, sorted)
-    return sorted
+  /** The records that a walk goes through, in its order upwards; null for none. O(1). */
+  walked({ by, key }: Walk): SortedList<ConversationRecord> | null {
+    if (key !== null) return this.#keyed.get(nameOf(key)) ?? null
+    return by === 'createdAt' ? this.#created : this.#updated
+  }
+
+  #list(record: ConversationRecord): void {
+    this.#created.add(record)
+    this.#updated.add(record)
+    for (const key of keysOf(record)) {
+      const list = this.#keyed.get(nameOf(key)) ?? new SortedList(compareRecords('createdAt'))
+      this.#keyed.set(nameOf(key), list)
+      list.add(record)
+    }
+  }
+
+  #unlist(record: ConversationRecord): void {
+    this.#created.delete(record)
+    this.#updated.delete(record)
+    for (const key of keysOf(record)) {
+      const list = this.#keyed.get(nameOf(key))
+      list?.delete(record)
+      if (list?.isEmpty === true) this.#keyed.delete(nameOf(key))
+    }
   }
 }
+
+const nameOf = ([name, value]: ListKey): string => `${name}\n${value}`

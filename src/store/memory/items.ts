@@ -1,42 +1,78 @@
-/** Items in memory: a map for each collection. */
+/** Items in memory: for each collection a map, and lists by id, by key and by when they are due. */
 
-import type { Item, ItemChange, ItemClaim, ItemQuery, Items } from '../contract/items.ts'
+import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items } from '../contract/items.ts'
+import { type CountOptions, MOST_COUNTED } from '../contract/query.ts'
 import {
   checkChanges,
   checkClaim,
+  checkItemFilter,
+  type CheckedItemQuery,
   checkItemQuery,
-  dueItems,
   itemConflict,
+  itemCursor,
   itemOf,
-  pageOfItems,
 } from '../kit/items.ts'
-import type { Clock } from '../kit/record.ts'
+import { checkExact, lookedCount } from '../kit/query/conversation-query.ts'
+import { pageOf } from '../kit/query/page.ts'
+import { type Clock, compareIds } from '../kit/record.ts'
+import { firstOf, SortedList } from './sorted-list.ts'
 
-/** Items by collection and id. Lists and claims look at the whole collection. */
+/** An item in a list, by a text of it. */
+interface Listed {
+  readonly key: string
+  readonly item: Item
+}
+
+interface Collection {
+  readonly byId: Map<string, Item>
+  /** By the name of a key, and all by their ids under the empty name. */
+  readonly lists: Map<string, SortedList<Listed>>
+  readonly due: SortedList<Item>
+}
+
+/** Items by collection and id. */
 export function memoryItems(clock: Clock): Items {
-  const collections = new Map<string, Map<string, Item>>()
+  const collections = new Map<string, Collection>()
   let version = 0
   const now = (): number => Number(clock() / 1000n)
-  const put = (item: Omit<Item, 'version'>, dueAt: number | null): Item => {
-    const kept = itemOf(item, item, (version += 1), dueAt)
-    const items = collections.get(item.collection) ?? new Map<string, Item>()
-    collections.set(item.collection, items.set(item.id, kept))
-    return kept
+  const remove = (collection: string, id: string): void => {
+    const kept = collections.get(collection)
+    const item = kept?.byId.get(id)
+    if (kept === undefined || item === undefined) return
+    kept.byId.delete(id)
+    if (item.dueAt !== null) kept.due.delete(item)
+    for (const [name, key] of placesOf(item)) kept.lists.get(name)?.delete({ key, item })
   }
+  const put = (given: Omit<Item, 'version'>, dueAt: number | null): Item => {
+    remove(given.collection, given.id)
+    const item = itemOf(given, given, (version += 1), dueAt)
+    const kept = collections.get(item.collection) ?? emptyCollection()
+    collections.set(item.collection, kept)
+    kept.byId.set(item.id, item)
+    if (dueAt !== null) kept.due.add(item)
+    for (const [name, key] of placesOf(item)) {
+      const list = kept.lists.get(name) ?? new SortedList<Listed>(compareListed)
+      kept.lists.set(name, list)
+      list.add({ key, item })
+    }
+    return item
+  }
+  const walk = (collection: string, query: CheckedItemQuery): Generator<Listed, void, undefined> =>
+    walkList(collections.get(collection)?.lists.get(query.by ?? ''), query)
   return {
     async getItem(collection, id) {
-      return collections.get(collection)?.get(id) ?? null
+      return collections.get(collection)?.byId.get(id) ?? null
     },
 
     async changeItems(given: readonly ItemChange[]) {
       const changes = checkChanges(given)
       for (const change of changes) {
-        const found = collections.get(change.collection)?.get(change.id)?.version ?? null
+        const found = collections.get(change.collection)?.byId.get(change.id)?.version ?? null
         if (change.expected !== undefined && change.expected !== found) throw itemConflict(change, found)
       }
       const at = now()
       return changes.map(({ collection, id, put: next }) => {
-        if (next === null) collections.get(collection)?.delete(id)
+        if (next === null) remove(collection, id)
         if (next === null || next === undefined) return null
         const dueAt = next.dueIn === null ? null : at + next.dueIn
         return put({ collection, id, body: next.body, keys: next.keys, dueAt }, dueAt)
@@ -44,14 +80,62 @@ export function memoryItems(clock: Clock): Items {
     },
 
     async listItems(collection: string, given?: ItemQuery) {
-      return pageOfItems(collections.get(collection)?.values() ?? [], checkItemQuery(collection, given))
+      const query = checkItemQuery(collection, given)
+      const found = firstOf(walk(collection, query), query.limit + 1).map(({ item }) => item)
+      return pageOf(found, query.limit, (last) => itemCursor(query, last))
+    },
+
+    async countItems(collection: string, filter?: ItemFilter, { exact: given }: CountOptions = {}) {
+      const exact = checkExact(given)
+      let count = 0
+      for (const _ of walk(collection, checkItemFilter(collection, filter))) {
+        count += 1
+        if (!exact && count > MOST_COUNTED) break
+      }
+      return lookedCount(count, count, exact)
     },
 
     async claimItems(collection: string, claim: ItemClaim) {
       const { ttl, limit } = checkClaim(collection, claim)
       const at = now()
-      const due = dueItems(collections.get(collection)?.values() ?? [], at, limit)
-      return due.map((item) => put(item, at + ttl))
+      const first = firstOf(collections.get(collection)?.due.from(() => false) ?? [], limit)
+      return first.filter(({ dueAt }) => (dueAt ?? 0) <= at).map((item) => put(item, at + ttl))
     },
+  }
+}
+
+const emptyCollection = (): Collection => ({
+  byId: new Map(),
+  lists: new Map(),
+  due: new SortedList<Item>((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || compareIds(a.id, b.id)),
+})
+
+/** The lists that an item is in, with the text that it is there by. */
+const placesOf = ({ id, keys }: Item): readonly (readonly [name: string, key: string])[] => [
+  ['', id],
+  ...Object.entries(keys),
+]
+
+const compareListed = (a: Listed, b: Listed): number =>
+  compareIds(a.key, b.key) || compareIds(a.item.id, b.item.id)
+
+/** Those that a query lets through, beyond its place, in order. O(log n) for the first. */
+function* walkList(
+  list: SortedList<Listed> | undefined,
+  { value, from, below, after, descending }: CheckedItemQuery,
+): Generator<Listed, void, undefined> {
+  if (list === undefined) return
+  const order = ({ key, item }: Listed): number =>
+    after === null ? 0 : compareIds(key, after.key) || compareIds(item.id, after.id)
+  const isEarly = ({ key }: Listed): boolean =>
+    (value !== null && compareIds(key, value) < 0) || (from !== null && compareIds(key, from) < 0)
+  const isLate = ({ key }: Listed): boolean =>
+    (value !== null && compareIds(key, value) > 0) || (below !== null && compareIds(key, below) >= 0)
+  const walk = descending
+    ? list.before((listed) => !isLate(listed) && (after === null || order(listed) < 0))
+    : list.from((listed) => isEarly(listed) || (after !== null && order(listed) <= 0))
+  for (const listed of walk) {
+    if (descending ? isEarly(listed) : isLate(listed)) return
+    yield listed
   }
 }

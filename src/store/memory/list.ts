@@ -1,33 +1,75 @@
-/** Pages of conversation records in memory. */
+/** Pages and counts of conversation records in memory. */
 
+import {
+  type CheckedConversationFilter,
+  type CheckedConversationQuery,
+  type ConversationPlace,
+  countWalkOf,
+  lookedCount,
+  lookedPage,
+  type Walk,
+  walkOf,
+} from '../kit/query/conversation-query.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
-import type { CheckedConversationQuery } from '../kit/query/conversation-query.ts'
+import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract/query.ts'
 import { fitsRecord, recordTime } from '../kit/query/fits.ts'
 import { compareIds } from '../kit/record.ts'
-import { firstFrom } from './sorted.ts'
+import type { SortedList } from './sorted-list.ts'
 
-/**
- * At most `most` records beyond the query's place, in its order, out of all in order upwards. O(log n + records looked
- * at).
- */
-export function listConversations(
-  sorted: readonly ConversationRecord[],
-  query: CheckedConversationQuery,
-  most: number,
-): ConversationRecord[] {
-  const { after, by, descending } = query
-  const isBefore = (record: ConversationRecord): boolean => {
-    if (after === null) return descending
-    const time = recordTime(record, by)
-    const order = time === after.time ? compareIds(record.id, after.id) : time < after.time ? -1 : 1
-    return descending ? order < 0 : order <= 0
-  }
-  const start = firstFrom(sorted, isBefore)
+/** The records that a walk goes through, in its order upwards; null for none. */
+export type Walked = (walk: Walk) => SortedList<ConversationRecord> | null
+
+/** One page. O(log n + records looked at). */
+export function listConversations(walked: Walked, query: CheckedConversationQuery): Page<ConversationRecord> {
+  const walk = walkOf(query, query.by)
   const found: ConversationRecord[] = []
-  const step = descending ? -1 : 1
-  for (let at = descending ? start - 1 : start; at >= 0 && at < sorted.length; at += step) {
-    const record = sorted[at] as ConversationRecord
-    if (fitsRecord(record, query) && found.push(record) === most) break
+  let looked = 0
+  for (const record of recordsOf(walked, walk, query)) {
+    if (fitsRecord(record, query)) found.push(record)
+    looked += 1
+    if (found.length > query.limit) break
+    if (looked === MOST_LOOKED_AT) return lookedPage(query, found, placeOf(record, query.by))
   }
-  return found
+  return lookedPage(query, found, null)
+}
+
+/** How many a filter lets through. O(records looked at). */
+export function countConversations(walked: Walked, filter: CheckedConversationFilter, exact: boolean): Count {
+  const walk = countWalkOf(filter)
+  let count = 0
+  let looked = 0
+  for (const record of recordsOf(walked, walk, { descending: false, after: null })) {
+    if (fitsRecord(record, filter)) count += 1
+    looked += 1
+    if (!exact && looked > MOST_COUNTED) break
+  }
+  return lookedCount(count, looked, exact)
+}
+
+const placeOf = (record: ConversationRecord, by: Walk['by']): ConversationPlace => ({
+  time: recordTime(record, by),
+  id: record.id,
+})
+
+function* recordsOf(
+  walked: Walked,
+  walk: Walk,
+  { descending, after }: Pick<CheckedConversationQuery, 'descending' | 'after'>,
+): Generator<ConversationRecord, void, undefined> {
+  const { by, from, until } = walk
+  const list = walked(walk)
+  if (list === null) return
+  const order = (record: ConversationRecord, { time, id }: ConversationPlace): number => {
+    const own = recordTime(record, by)
+    return own === time ? compareIds(record.id, id) : own < time ? -1 : 1
+  }
+  const isEarly = (record: ConversationRecord): boolean => from !== null && recordTime(record, by) < from
+  const isLate = (record: ConversationRecord): boolean => until !== null && recordTime(record, by) >= until
+  const walkFrom = descending
+    ? list.before((record) => !isLate(record) && (after === null || order(record, after) < 0))
+    : list.from((record) => isEarly(record) || (after !== null && order(record, after) <= 0))
+  for (const record of walkFrom) {
+    if (descending ? isEarly(record) : isLate(record)) return
+    yield record
+  }
 }

@@ -4,7 +4,7 @@ import type { AppendResult } from '../contract/append.ts'
 import {
   checkConversationFilter,
   checkConversationQuery,
-  conversationCursor,
+  checkExact,
 } from '../kit/query/conversation-query.ts'
 import { countWithin, pageOf } from '../kit/query/page.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions, eventCursor } from '../kit/query/event-query.ts'
@@ -12,13 +12,20 @@ import { checkFeedQuery, feedEnd, fillFeed, planFeed } from '../kit/feed.ts'
 import { checkLease, checkLeaseQuery, nextLease } from '../kit/leases.ts'
 import { Conversations } from './conversations.ts'
 import { memoryItems } from './items.ts'
-import { fitsRecord } from '../kit/query/fits.ts'
-import { listConversations } from './list.ts'
+import { countConversations, listConversations, type Walked } from './list.ts'
 import { MemoryFeed } from './feed.ts'
 import { contextIn, rowOf, write } from './log.ts'
 import { countLog, searchLog } from './search.ts'
 import { decideAppend } from '../kit/append/decide-append.ts'
-import { type Clock, compareIds, laterOf, microsNow, newRecord, patchRecord } from '../kit/record.ts'
+import {
+  checkStatus,
+  type Clock,
+  compareIds,
+  laterOf,
+  microsNow,
+  newRecord,
+  patchRecord,
+} from '../kit/record.ts'
 import { checkParts } from '../kit/check-parts.ts'
 import { storeClosed } from '../kit/errors.ts'
 import type { Store } from '../contract/store.ts'
@@ -35,8 +42,7 @@ export interface MemoryStoreOptions {
  * A store in memory, the reference that all others agree with. Everything is decided and changed within one turn of the
  * event loop, so no call sees half of another. Costs: `append` O(1) for each fact, O(n) moves for one whose time is
  * earlier than others; `get` O(1); a page of `search` O(log n + limit) at any depth, and with a text, or a path through
- * several lanes, what `searchLog` says; `listConversations` sorts the records once after a change; `listLeases` looks
- * at all conversations.
+ * several lanes, what `searchLog` says; `listLeases` looks at all conversations.
  *
  * @example
  * const store = memoryStore()
@@ -57,6 +63,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     if (!closed) return kept
     throw storeClosed()
   }
+
+  const walked: Walked = (walk) => open(conversations).walked(walk)
 
   return {
     name: 'memory',
@@ -125,16 +133,19 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     },
 
     async listConversations(query) {
-      const checked = checkConversationQuery(query)
-      const found = listConversations(open(conversations).sorted(checked.by), checked, checked.limit + 1)
-      return pageOf(found, checked.limit, (last) => conversationCursor(checked, last))
+      return listConversations(walked, checkConversationQuery(query))
     },
 
-    async countConversations(filter) {
-      const checked = checkConversationFilter(filter)
-      return open(conversations)
-        .sorted('createdAt')
-        .filter((record) => fitsRecord(record, checked)).length
+    async countConversations(filter, { exact } = {}) {
+      return countConversations(walked, checkConversationFilter(filter), checkExact(exact))
+    },
+
+    async setStatus(id, status, version) {
+      const kept = open(conversations).find(id)
+      const checked = checkStatus(status)
+      if (kept === undefined || kept.record.version !== version) return false
+      conversations.change(kept, Object.freeze({ ...kept.record, status: checked }))
+      return true
     },
 
     async updateConversation(id, patch) {
@@ -223,6 +234,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     changeItems: async (changes) => open(items).changeItems(changes),
 
     listItems: async (collection, query) => open(items).listItems(collection, query),
+
+    countItems: async (collection, filter, options) => open(items).countItems(collection, filter, options),
 
     claimItems: async (collection, claim) => open(items).claimItems(collection, claim),
 

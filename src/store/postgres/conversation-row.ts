@@ -4,6 +4,7 @@ import { setOwn } from '../../event/json.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
 import type { Lease } from '../contract/lease.ts'
 import { type Bigint, readRecord, type RecordRow } from '../kit/row.ts'
+import { RECORD_TYPES } from './schema/lists.ts'
 
 /** A row as {@link RECORD_COLUMNS} selects it. */
 export interface ConversationRow extends RecordRow {
@@ -14,8 +15,7 @@ export interface ConversationRow extends RecordRow {
 }
 
 /** What a record is made of. */
-export const RECORD_COLUMNS =
-  'conversation_id, title, public, tags, metadata, time_zone, parent_conversation_id, created_at, updated_at, version, head_id'
+export const RECORD_COLUMNS = Object.keys(RECORD_TYPES).join(', ')
 
 /** The record that a row holds. Frozen. O(size). */
 export function recordOf(row: ConversationRow): ConversationRecord {

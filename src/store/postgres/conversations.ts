@@ -1,7 +1,6 @@
 /** Records of conversations in PostgreSQL. */
 
 import { conversationExists, unknownConversation } from '../kit/errors.ts'
-import type { CheckedConversationFilter, CheckedConversationQuery } from '../kit/query/conversation-query.ts'
 import type { ConversationPatch, ConversationRecord } from '../contract/conversation-record.ts'
 import { foldText } from '../kit/query/message-text.ts'
 import { patchRecord } from '../kit/record.ts'
@@ -20,13 +19,13 @@ export async function createConversation(
   record: ConversationRecord,
   now: bigint | null,
 ): Promise<ConversationRecord> {
-  const { id, title, timeZone, parentConversationId } = record
+  const { id, title, timeZone, parentConversationId, sandboxId, status } = record
   const [row] = await connection.query<ConversationRow>(
     `INSERT INTO ${connection.schema}.conversations (
       conversation_id, title, title_folded, public, tags, metadata, time_zone, parent_conversation_id,
-      created_at, updated_at
+      sandbox_id, status, created_at, updated_at
     )
-    SELECT $1, $3, $4, $5::boolean, $6::text[], $7, $8, $9, n.now, n.now
+    SELECT $1, $3, $4, $5::boolean, $6::text[], $7, $8, $9, $10, $11, n.now, n.now
     FROM (SELECT coalesce($2::bigint, ${NOW}) AS now) n, ${DURABLE}
     ON CONFLICT (conversation_id) DO NOTHING RETURNING ${RECORD_COLUMNS}`,
     [
@@ -39,6 +38,8 @@ export async function createConversation(
       JSON.stringify(record.metadata),
       timeZone,
       parentConversationId,
+      sandboxId,
+      status,
     ],
   )
   if (row !== undefined) return recordOf(row)
@@ -99,63 +100,17 @@ export async function deleteConversation(connection: Connection, id: string): Pr
   return row?.deleted === true
 }
 
-/**
- * At most `limit + 1` records beyond the query's place. O(limit) in order of creation where the filter lets most
- * through; in order of change O(conversations), since an index on what every append changes would cost every append.
- */
-export async function listConversations(
+/** Says by which status a conversation is listed; false when its log has another number of events. */
+export async function setStatus(
   connection: Connection,
-  query: CheckedConversationQuery,
-): Promise<ConversationRecord[]> {
-  const column = query.by === 'createdAt' ? 'created_at' : 'updated_at'
-  const { conditions, values } = conditionsOf(query)
-  if (query.after !== null) {
-    const { time, id } = query.after
-    const places = [values.push(String(time)), values.push(id)].map((place) => `$${place}`)
-    conditions.push(
-      `(${column}, conversation_id) ${query.descending ? '<' : '>'} (${places[0]}::bigint, ${places[1]})`,
-    )
-  }
-  const way = query.descending ? 'DESC' : 'ASC'
-  const rows = await connection.query<ConversationRow>(
-    `SELECT ${RECORD_COLUMNS} FROM ${connection.schema}.conversations ${where(conditions)}
-    ORDER BY ${column} ${way}, conversation_id ${way} LIMIT $${values.push(query.limit + 1)}`,
-    values,
+  id: string,
+  status: string,
+  version: number,
+): Promise<boolean> {
+  const rows = await connection.query(
+    `UPDATE ${connection.schema}.conversations SET status = $2
+    FROM ${DURABLE} WHERE conversation_id = $1 AND version = $3 RETURNING 1`,
+    [id, status, version],
   )
-  return rows.map(recordOf)
-}
-
-/** How many records a filter lets through. O(conversations). */
-export async function countConversations(
-  connection: Connection,
-  filter: CheckedConversationFilter,
-): Promise<number> {
-  const { conditions, values } = conditionsOf(filter)
-  const [row] = await connection.query<{ readonly count: number }>(
-    `SELECT count(*)::integer AS count FROM ${connection.schema}.conversations ${where(conditions)}`,
-    values,
-  )
-  return row?.count ?? 0
-}
-
-const where = (conditions: readonly string[]): string =>
-  conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-
-function conditionsOf(filter: CheckedConversationFilter): { conditions: string[]; values: unknown[] } {
-  const { titleContains, parentConversationId, tags } = filter
-  const asked: readonly (readonly [condition: (place: string) => string, value: unknown])[] = [
-    [(place) => `position(${place} IN title_folded) > 0`, titleContains],
-    [(place) => `public = ${place}`, filter.public],
-    [(place) => `parent_conversation_id = ${place}`, parentConversationId],
-    [(place) => `tags @> ${place}::text[]`, tags.length === 0 ? null : tags.map(tagText)],
-    [(place) => `created_at >= ${place}::bigint`, filter.createdFrom],
-    [(place) => `created_at < ${place}::bigint`, filter.createdUntil],
-    [(place) => `updated_at >= ${place}::bigint`, filter.updatedFrom],
-    [(place) => `updated_at < ${place}::bigint`, filter.updatedUntil],
-  ]
-  const given = asked.filter(([, value]) => value !== null)
-  return {
-    conditions: given.map(([condition], i) => condition(`$${i + 1}`)),
-    values: given.map(([, value]) => (typeof value === 'bigint' ? String(value) : value)),
-  }
+  return rows.length > 0
 }

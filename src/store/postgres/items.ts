@@ -1,8 +1,9 @@
 /** Items in PostgreSQL, one statement a call. */
 
 import type { Item, ItemClaim } from '../contract/items.ts'
-import type { Page } from '../contract/query.ts'
+import { type Count, MOST_COUNTED, type Page } from '../contract/query.ts'
 import { type CheckedChange, type CheckedItemQuery, itemConflict, itemCursor, itemOf } from '../kit/items.ts'
+import { lookedCount } from '../kit/query/conversation-query.ts'
 import { pageOf } from '../kit/query/page.ts'
 import { type Bigint, readObject } from '../kit/row.ts'
 import type { Connection } from './connection.ts'
@@ -71,12 +72,42 @@ export async function listItems(
   return pageOf(rows.map(toItem), query.limit, (last) => itemCursor(query, last))
 }
 
+/** How many items a list would have. O(items looked at). */
+export async function countItems(
+  connection: Connection,
+  collection: string,
+  query: CheckedItemQuery,
+  exact: boolean,
+): Promise<Count> {
+  const { walked, conditions, order, values } = itemWalk(connection.schema, collection, query)
+  // In order, so that the index is walked, and not the table that other collections are in as well.
+  const limit = exact ? '' : `ORDER BY ${order} LIMIT ${MOST_COUNTED + 1}`
+  const [row] = await connection.query<{ readonly looked: number }>(
+    `SELECT count(*)::integer AS looked FROM (SELECT FROM ${walked} WHERE ${conditions} ${limit}) w`,
+    values,
+  )
+  return lookedCount(row?.looked ?? 0, row?.looked ?? 0, exact)
+}
+
 /** The SQL of a page, one walk of an index. */
 export function itemListSql(
   schema: string,
   collection: string,
-  { by, value, from, below, after, descending, limit }: CheckedItemQuery,
+  query: CheckedItemQuery,
 ): { readonly sql: string; readonly values: unknown[] } {
+  const { tables, conditions, order, values } = itemWalk(schema, collection, query)
+  return {
+    sql: `SELECT ${COLUMNS} FROM ${tables} WHERE ${conditions}
+    ORDER BY ${order} LIMIT $${values.push(query.limit + 1)}`,
+    values,
+  }
+}
+
+function itemWalk(
+  schema: string,
+  collection: string,
+  { by, value, from, below, after, descending }: CheckedItemQuery,
+): { walked: string; tables: string; conditions: string; order: string; values: unknown[] } {
   const values: unknown[] = [collection]
   const place = (given: unknown): string => `$${values.push(given)}`
   const conditions = by === null ? ['i.collection = $1'] : ['k.collection = $1', `k.name = ${place(by)}`]
@@ -92,15 +123,16 @@ export function itemListSql(
         : `(k.value, k.id) ${sign} (${place(after.key)}, ${place(after.id)})`,
     )
   }
-  const tables =
-    by === null
-      ? `${schema}.items i`
-      : `${schema}.item_keys k JOIN ${schema}.items i ON i.collection = k.collection AND i.id = k.id`
+  const walked = by === null ? `${schema}.items i` : `${schema}.item_keys k`
   const way = descending ? 'DESC' : 'ASC'
-  const order = by === null ? `i.id ${way}` : `k.value ${way}, k.id ${way}`
   return {
-    sql: `SELECT ${COLUMNS} FROM ${tables} WHERE ${conditions.join(' AND ')}
-    ORDER BY ${order} LIMIT ${place(limit + 1)}`,
+    walked,
+    tables:
+      by === null
+        ? walked
+        : `${walked} JOIN ${schema}.items i ON i.collection = k.collection AND i.id = k.id`,
+    conditions: conditions.join(' AND '),
+    order: by === null ? `i.id ${way}` : `k.value ${way}, k.id ${way}`,
     values,
   }
 }

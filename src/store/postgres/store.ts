@@ -5,14 +5,13 @@ import { isLegalId } from '../../event/ids.ts'
 import {
   checkConversationFilter,
   checkConversationQuery,
-  conversationCursor,
+  checkExact,
 } from '../kit/query/conversation-query.ts'
-import { pageOf } from '../kit/query/page.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
 import { checkFeedQuery } from '../kit/feed.ts'
-import { checkChanges, checkClaim, checkItemQuery, mayBeItem } from '../kit/items.ts'
+import { checkChanges, checkClaim, checkItemFilter, checkItemQuery, mayBeItem } from '../kit/items.ts'
 import { checkLease, checkLeaseQuery } from '../kit/leases.ts'
-import { newRecord } from '../kit/record.ts'
+import { checkStatus, newRecord } from '../kit/record.ts'
 import { checkParts } from '../kit/check-parts.ts'
 import type { Store } from '../contract/store.ts'
 import { appendDecided } from './append-decided.ts'
@@ -20,8 +19,9 @@ import { appendLive } from './append-live.ts'
 import { Connection } from './connection.ts'
 import * as conversations from './conversations.ts'
 import { readFeed, settleFeed } from './feed.ts'
-import { changeItems, claimItems, findItem, listItems } from './items.ts'
+import { changeItems, claimItems, countItems, findItem, listItems } from './items.ts'
 import { releaseLease, findLease, findLeases, acquireLease } from './leases.ts'
+import { countConversations, listConversations } from './list.ts'
 import type { PostgresStoreOptions } from './options.ts'
 import { eventsById, eventsFrom } from './read.ts'
 import { countEvents, searchEvents } from './search.ts'
@@ -38,8 +38,7 @@ import { Watcher } from './watcher.ts'
  * given stays open.
  *
  * Costs: `append` is one round trip, O(log n) for each fact, two for an import or an event that is there already; a
- * page of `search` what `searchEvents` says; `listConversations` is O(limit) by creation and O(conversations) by
- * change. A snapshot is saved beside appends: neither waits for the other.
+ * page of `search` what `searchEvents` says. A snapshot is saved beside appends: neither waits for the other.
  *
  * @throws (every call) `store_unavailable` also for a missing driver; `store_newer` for a schema of a later version.
  *
@@ -95,14 +94,18 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       call(async () => (isLegalId(id) ? conversations.findConversation(connection, id) : null)),
 
     listConversations: (query) =>
-      call(async () => {
-        const checked = checkConversationQuery(query)
-        const found = await conversations.listConversations(connection, checked)
-        return pageOf(found, checked.limit, (last) => conversationCursor(checked, last))
-      }),
+      call(async () => listConversations(connection, checkConversationQuery(query))),
 
-    countConversations: (filter) =>
-      call(async () => conversations.countConversations(connection, checkConversationFilter(filter))),
+    countConversations: (filter, { exact } = {}) =>
+      call(async () => countConversations(connection, checkConversationFilter(filter), checkExact(exact))),
+
+    setStatus: (id, status, version) =>
+      call(async () => {
+        const checked = checkStatus(status)
+        // A column holds no other number.
+        const mayBe = isLegalId(id) && Number.isInteger(version) && version >= 0 && version < 2 ** 31
+        return mayBe && conversations.setStatus(connection, id, checked, version)
+      }),
 
     updateConversation: (id, patch) =>
       call(async () => {
@@ -163,6 +166,11 @@ export function postgresStore(options: PostgresStoreOptions): Store {
 
     listItems: (collection, query) =>
       call(async () => listItems(connection, collection, checkItemQuery(collection, query))),
+
+    countItems: (collection, filter, { exact } = {}) =>
+      call(async () =>
+        countItems(connection, collection, checkItemFilter(collection, filter), checkExact(exact)),
+      ),
 
     claimItems: (collection, claim) =>
       call(async () => claimItems(connection, collection, checkClaim(collection, claim), clock())),

@@ -9,7 +9,7 @@ import type {
   NewConversation,
 } from '../contract/conversation-record.ts'
 import { foldText } from '../kit/query/message-text.ts'
-import { newRecord, patchRecord } from '../kit/record.ts'
+import { checkStatus, newRecord, patchRecord } from '../kit/record.ts'
 import { readObject, readRecord, type RecordRow } from '../kit/row.ts'
 import type { Connection } from './connection.ts'
 import { micros, type Micros } from './rows.ts'
@@ -25,13 +25,13 @@ export interface SqliteRecordRow extends RecordRow {
 /** SQL for the columns of a {@link SqliteRecordRow}. */
 export const RECORD_COLUMNS = `conversation.conversation_id, conversation.title, conversation.public, conversation.tags,
   conversation.metadata, conversation.time_zone, conversation.parent_conversation_id,
-  ${micros('conversation.created_at', 'created')}, ${micros('log.updated_at', 'updated')}, log.version, log.head_id`
+  conversation.sandbox_id, conversation.status, ${micros('conversation.created_at', 'created')}, ${micros('log.updated_at', 'updated')}, log.version, log.head_id`
 
 const SELECT = `SELECT ${RECORD_COLUMNS} FROM colloquy_conversation AS conversation
   JOIN colloquy_log AS log USING (conversation_id) WHERE conversation.conversation_id = ?`
 
 const INSERT = `INSERT INTO colloquy_conversation (conversation_id, title, title_folded, public, tags, metadata, time_zone,
-  parent_conversation_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  parent_conversation_id, sandbox_id, status, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 const INSERT_LOG = `INSERT INTO colloquy_log (conversation_id, version, updated_at, last_time, max_time, in_order, kinds)
   VALUES (?, 0, ?, 0, 0, 1, '')`
@@ -40,6 +40,10 @@ const UPDATE = `UPDATE colloquy_conversation SET title = ?, title_folded = ?, pu
   WHERE conversation_id = ?`
 
 const TOUCH = 'UPDATE colloquy_log SET updated_at = ? WHERE conversation_id = ?'
+
+const SET_STATUS = `UPDATE colloquy_conversation SET status = ? WHERE conversation_id = ?
+  AND (SELECT version FROM colloquy_log AS log WHERE log.conversation_id = colloquy_conversation.conversation_id) = ?
+  RETURNING 1`
 
 const DELETE = 'DELETE FROM colloquy_conversation WHERE conversation_id = ?'
 
@@ -50,14 +54,14 @@ export function createConversation(
   now: bigint,
 ): ConversationRecord {
   const record = newRecord(conversation, now)
-  const { id, title, metadata, timeZone, parentConversationId } = record
+  const { id, title, metadata, timeZone, parentConversationId, sandboxId, status } = record
   return connection.write(() => {
     if (findConversation(connection, id) !== null) {
       throw conversationExists(id)
     }
     const [text, open, tags] = [title && foldText(title), Number(record.public), JSON.stringify(record.tags)]
-    const values = [title, text, open, tags, JSON.stringify(metadata), timeZone, parentConversationId, now]
-    connection.run(INSERT, id, ...values)
+    const made = [parentConversationId, sandboxId, status, now]
+    connection.run(INSERT, id, title, text, open, tags, JSON.stringify(metadata), timeZone, ...made)
     connection.run(INSERT_LOG, id, now)
     return record
   })
@@ -87,6 +91,11 @@ export function updateConversation(
     return record
   })
 }
+
+/** Says by which status a conversation is listed; false when its log has another number of events. O(log n). */
+export const setStatus = (connection: Connection, id: string, status: string, version: number): boolean =>
+  isLegalId(id) &&
+  connection.write(() => connection.get(SET_STATUS, checkStatus(status), id, version)) !== undefined
 
 /** Deletes a conversation with all that hangs on it; false when there was none. O(log n) for each of its events. */
 export function deleteConversation(connection: Connection, id: string): boolean {

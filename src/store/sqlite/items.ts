@@ -1,7 +1,7 @@
 /** Items in SQLite, each call in one transaction. */
 
 import type { Item, ItemClaim } from '../contract/items.ts'
-import type { Page } from '../contract/query.ts'
+import { type Count, MOST_COUNTED, type Page } from '../contract/query.ts'
 import {
   type CheckedChange,
   type CheckedItem,
@@ -11,6 +11,7 @@ import {
   itemOf,
   mayBeItem,
 } from '../kit/items.ts'
+import { lookedCount } from '../kit/query/conversation-query.ts'
 import { pageOf } from '../kit/query/page.ts'
 import { readObject } from '../kit/row.ts'
 import type { Connection } from './connection.ts'
@@ -94,11 +95,47 @@ export function listItems(connection: Connection, collection: string, query: Che
   return pageOf(found, query.limit, (last) => itemCursor(query, last))
 }
 
-/** The SQL of a page, one walk of an index. */
-export function itemListSql(
+/** How many items a list would have. O(items looked at). */
+export function countItems(
+  connection: Connection,
   collection: string,
-  { by, value, from, below, after, descending, limit }: CheckedItemQuery,
-): { readonly sql: string; readonly values: SqliteValue[] } {
+  query: CheckedItemQuery,
+  exact: boolean,
+): Count {
+  const { sql, values } = itemCountSql(collection, query, exact)
+  const looked = connection.get<{ readonly looked: number }>(sql, ...values)?.looked ?? 0
+  return lookedCount(looked, looked, exact)
+}
+
+/** The SQL of a page, one walk of an index. */
+export function itemListSql(collection: string, query: CheckedItemQuery): ItemSql {
+  const { tables, conditions, place, values } = itemWalk(collection, query)
+  const order = query.descending ? place.replaceAll(/(?=,|$)/g, ' DESC') : place
+  return {
+    sql: `SELECT ${COLUMNS} FROM ${tables} WHERE ${conditions} ORDER BY ${order} LIMIT ?`,
+    values: [...values, query.limit + 1],
+  }
+}
+
+/** The SQL of a count, the same walk. */
+export function itemCountSql(collection: string, query: CheckedItemQuery, exact: boolean): ItemSql {
+  const { walked, conditions, values } = itemWalk(collection, query)
+  const most = exact ? -1 : MOST_COUNTED + 1
+  return {
+    sql: `SELECT count(*) AS looked FROM (SELECT 1 FROM ${walked} WHERE ${conditions} LIMIT ${most})`,
+    values,
+  }
+}
+
+interface ItemSql {
+  readonly sql: string
+  readonly values: SqliteValue[]
+}
+
+function itemWalk(
+  collection: string,
+  { by, value, from, below, after, descending }: CheckedItemQuery,
+): { walked: string; tables: string; conditions: string; place: string; values: SqliteValue[] } {
   const key = by === null ? 'item.id' : 'key.value'
   const place = by === null ? 'item.id' : 'key.value, key.id'
   const values: SqliteValue[] = [collection, ...(by === null ? [] : [by])]
@@ -116,15 +153,14 @@ export function itemListSql(
     if (by === null) where(`item.id ${sign} ?`, after.id)
     else where(`(${place}) ${sign} (?, ?)`, after.key, after.id)
   }
-  const tables =
-    by === null
-      ? 'colloquy_item AS item'
-      : `colloquy_item_key AS key CROSS JOIN colloquy_item AS item
-        ON item.collection = key.collection AND item.id = key.id`
-  const order = descending ? place.replaceAll(/(?=,|$)/g, ' DESC') : place
+  const walked = by === null ? 'colloquy_item AS item' : 'colloquy_item_key AS key'
+  const items = 'CROSS JOIN colloquy_item AS item ON item.collection = key.collection AND item.id = key.id'
   return {
-    sql: `SELECT ${COLUMNS} FROM ${tables} WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT ?`,
-    values: [...values, limit + 1],
+    walked,
+    tables: by === null ? walked : `${walked} ${items}`,
+    conditions: conditions.join(' AND '),
+    place,
+    values,
   }
 }
 

@@ -1,111 +1,143 @@
-/** Pages of conversations from one index, without sorting. */
+/** Pages of conversations from one index, without sorting and with a bound on what is looked at. */
 
 import {
   type CheckedConversationFilter,
   type CheckedConversationQuery,
-  conversationCursor,
+  type ConversationPlace,
+  countWalkOf,
+  lookedCount,
+  lookedPage,
+  type Walk,
+  walkOf,
 } from '../kit/query/conversation-query.ts'
-import { pageOf } from '../kit/query/page.ts'
 import type { ConversationRecord } from '../contract/conversation-record.ts'
-import type { Page } from '../contract/query.ts'
+import { type Count, MOST_COUNTED, MOST_LOOKED_AT, type Page } from '../contract/query.ts'
 import type { Connection } from './connection.ts'
 import { RECORD_COLUMNS, type SqliteRecordRow, toRecord } from './conversations.ts'
 import type { SqliteValue } from './database.ts'
 import { V } from './range-sql.ts'
 import { EVER } from './ranges.ts'
+import { micros, type Micros } from './rows.ts'
 
-interface Condition {
+/** A piece of SQL with the values of its parameters. */
+interface Sql {
   readonly sql: string
   readonly values: readonly SqliteValue[]
 }
 
-/** The tables as a list walks them, in the order of the index that is named. */
-const WALKS = {
-  createdAt: {
-    key: 'conversation.created_at, conversation.conversation_id',
-    from: `colloquy_conversation AS conversation INDEXED BY colloquy_conversation_created
-      CROSS JOIN colloquy_log AS log ON log.conversation_id = conversation.conversation_id`,
-  },
-  updatedAt: {
-    key: 'log.updated_at, log.conversation_id',
-    from: `colloquy_log AS log INDEXED BY colloquy_log_updated
-      CROSS JOIN colloquy_conversation AS conversation ON conversation.conversation_id = log.conversation_id`,
-  },
+/** The index of each walk, and the column of its time. */
+const INDEXES = {
+  created: { table: 'colloquy_conversation', index: 'colloquy_conversation_created', time: 'created_at' },
+  updated: { table: 'colloquy_log', index: 'colloquy_log_updated', time: 'updated_at' },
+  key: { table: 'colloquy_conversation_key', index: 'colloquy_conversation_listed', time: 'created_at' },
 } as const
 
-const HAS_TAGS = `NOT EXISTS (SELECT 1 FROM json_each(${V}) AS wanted WHERE NOT EXISTS (
-  SELECT 1 FROM json_each(conversation.tags) AS tag WHERE tag.key = wanted.key AND tag.value = wanted.value))`
-
-/** One page. O(log conversations + records looked at): those that the filter does not let through cost as well. */
+/** One page. O(log conversations + records looked at). */
 export function listConversations(
   connection: Connection,
   query: CheckedConversationQuery,
 ): Page<ConversationRecord> {
-  const { limit } = query
-  const conditions = [placeOf(query), ...conditionsOf(query)]
-  const sql = listSql(query.by, query.descending, conditions)
-  const rows = connection.all<SqliteRecordRow>(sql, ...valuesOf(conditions), limit + 1)
-  return pageOf(rows.map(toRecord), limit, (last) => conversationCursor(query, last))
+  if (!query.isPossible) return lookedPage(query, [], null)
+  const walk = walkOf(query, query.by)
+  return connection.snapshot(() => {
+    const { sql, values } = listSql(walk, query)
+    const found = connection.all<SqliteRecordRow>(sql, ...values).map(toRecord)
+    const looked = found.length > query.limit ? null : lastLooked(connection, walk, query)
+    return lookedPage(query, found, looked)
+  })
 }
 
-/** How many conversations a filter lets through. O(conversations). */
-export function countConversations(connection: Connection, filter: CheckedConversationFilter): number {
-  const conditions = conditionsOf(filter)
-  const sql = `SELECT count(*) AS count FROM colloquy_conversation AS conversation
-    JOIN colloquy_log AS log USING (conversation_id) WHERE ${['1', ...conditions.map(({ sql }) => sql)].join(' AND ')}`
-  return connection.get<{ readonly count: number }>(sql, ...valuesOf(conditions))?.count ?? 0
+/** How many conversations a filter lets through. O(records looked at). */
+export function countConversations(
+  connection: Connection,
+  filter: CheckedConversationFilter,
+  exact: boolean,
+): Count {
+  if (!filter.isPossible) return lookedCount(0, 0, exact)
+  const { sql, values } = countListSql(countWalkOf(filter), exact)
+  const row = connection.get<{ readonly looked: number; readonly fit: number | null }>(sql, ...values)
+  return lookedCount(row?.fit ?? 0, row?.looked ?? 0, exact)
 }
 
-/** The SQL of a page; takes the values of the conditions, then the limit. */
-export function listSql(
-  by: CheckedConversationQuery['by'],
-  descending: boolean,
-  conditions: readonly Pick<Condition, 'sql'>[],
-): string {
-  const { key, from } = WALKS[by]
-  return `SELECT ${RECORD_COLUMNS} FROM ${from} WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}
-    ORDER BY ${descending ? key.replaceAll(/(?=,|$)/g, ' DESC') : key} LIMIT ${V}`
+type Where = Pick<CheckedConversationQuery, 'descending' | 'after'>
+
+/** The statement of a page, one record further than it goes. */
+export function listSql(walk: Walk, query: Where & { readonly limit: number }): Sql {
+  const walked = walkSql(walk, query)
+  const fits = fitsOf(walk)
+  return {
+    sql: `SELECT ${RECORD_COLUMNS} FROM (${walked.sql} LIMIT ${MOST_LOOKED_AT}) AS walked ${RECORDS}
+      WHERE ${fits.sql} LIMIT ${V}`,
+    values: [...walked.values, ...fits.values, query.limit + 1],
+  }
 }
 
-/** Where a page begins: beyond the place of the one before, and within the filter's times of the same kind. */
-export function placeOf(query: CheckedConversationQuery): Condition {
-  const { by, descending, after } = query
-  const from = (by === 'createdAt' ? query.createdFrom : query.updatedFrom) ?? EVER.from
-  const until = (by === 'createdAt' ? query.createdUntil : query.updatedUntil) ?? EVER.until
-  const edge = descending ? until : from
+/** The statement of the place at which a walk has looked at as many as it may; no row when it ends before. */
+export function lastLookedSql(walk: Walk, query: Where): Sql {
+  const { sql, values } = walkSql(walk, query)
+  return {
+    sql: `SELECT conversation_id, ${micros('time', 'at')} FROM (${sql} LIMIT 1 OFFSET ${MOST_LOOKED_AT - 1})`,
+    values,
+  }
+}
+
+/** The statement of a count: how many were looked at, and how many of them fit. */
+export function countListSql(walk: Walk, exact: boolean): Sql {
+  const walked = walkSql(walk, { descending: false, after: null })
+  const fits = fitsOf(walk)
+  return {
+    sql: `SELECT count(*) AS looked, sum(${fits.sql}) AS fit
+      FROM (${walked.sql} LIMIT ${exact ? -1 : MOST_COUNTED + 1}) AS walked ${fits.values.length === 0 ? '' : RECORDS}`,
+    values: [...fits.values, ...walked.values],
+  }
+}
+
+/** The records of what was walked, in its order. */
+const RECORDS = `CROSS JOIN colloquy_conversation AS conversation ON conversation.conversation_id = walked.conversation_id
+  CROSS JOIN colloquy_log AS log ON log.conversation_id = walked.conversation_id`
+
+/** The walk of an index from where a page begins to the bounds of its times, without an end. */
+function walkSql({ by, key, from, until }: Walk, { descending, after }: Where): Sql {
+  const { table, index, time } = INDEXES[key !== null ? 'key' : by === 'createdAt' ? 'created' : 'updated']
+  const [low, high] = [from ?? EVER.from, until ?? EVER.until]
+  const edge = descending ? high : low
   const within = after !== null && (descending ? after.time < edge : after.time >= edge)
   const start = within ? after : { time: edge, id: '' } // no id is empty, so this comes before all of that time
-  const sign = descending ? '<' : '>'
-  return { sql: `(${WALKS[by].key}) ${sign} (${V}, ${V})`, values: [start.time, start.id] }
+  const end = descending ? `${time} >= ${V}` : `${time} < ${V}`
+  const place = `${time}, conversation_id`
+  return {
+    sql: `SELECT conversation_id, ${time} AS time FROM ${table} INDEXED BY ${index}
+      WHERE ${key === null ? '' : `name = ${V} AND value = ${V} AND `}(${place}) ${descending ? '<' : '>'} (${V}, ${V})
+        AND ${end} ORDER BY ${descending ? place.replaceAll(/(?=,|$)/g, ' DESC') : place}`,
+    values: [...(key ?? []), start.time, start.id, descending ? low : high],
+  }
 }
 
-function conditionsOf(filter: CheckedConversationFilter): Condition[] {
-  const { titleContains, parentConversationId, tags } = filter
-  const open = filter.public === null ? null : Number(filter.public)
-  return [
-    condition(`instr(conversation.title_folded, ${V}) > 0`, titleContains),
-    condition(`conversation.public = ${V}`, open),
-    condition(`conversation.parent_conversation_id = ${V}`, parentConversationId),
-    condition(`conversation.created_at >= ${V}`, filter.createdFrom),
-    condition(`conversation.created_at < ${V}`, filter.createdUntil),
-    condition(`log.updated_at >= ${V}`, filter.updatedFrom),
-    condition(`log.updated_at < ${V}`, filter.updatedUntil),
-    tagCondition(tags),
-  ].filter((one) => one !== null)
+function lastLooked(connection: Connection, walk: Walk, query: Where): ConversationPlace | null {
+  // Whatever is walked fits, so the walk has ended.
+  if (fitsOf(walk).values.length === 0) return null
+  const { sql, values } = lastLookedSql(walk, query)
+  const row = connection.get<{ readonly conversation_id: string; readonly at: Micros }>(sql, ...values)
+  return row === undefined ? null : { time: BigInt(row.at), id: row.conversation_id }
 }
 
-function tagCondition(tags: CheckedConversationFilter['tags']): Condition | null {
-  if (tags.length === 0) return null
-  // What no record can carry is not bound: a driver might make something else of it.
-  const possible = tags.every(([key, value]) => /^[a-z0-9]+$/.test(key) && isKeepable(value))
-  return possible ? condition(HAS_TAGS, JSON.stringify(Object.fromEntries(tags))) : { sql: '0', values: [] }
+const HAS_KEY = `EXISTS (SELECT 1 FROM colloquy_conversation_key AS own
+  WHERE own.conversation_id = walked.conversation_id AND own.name = ${V} AND own.value = ${V})`
+
+/** What is compared with each record. */
+function fitsOf(walk: Walk): Sql {
+  const other = walk.by === 'createdAt' ? 'log.updated_at' : 'conversation.created_at'
+  const open = walk.public === null ? null : Number(walk.public)
+  const asked: readonly (readonly [sql: string, ...values: readonly (SqliteValue | null)[]])[] = [
+    [`coalesce(instr(conversation.title_folded, ${V}) > 0, 0)`, walk.titleContains],
+    [`conversation.public = ${V}`, open],
+    [`${other} >= ${V}`, walk.otherFrom],
+    [`${other} < ${V}`, walk.otherUntil],
+    ...walk.keys.map(([name, value]) => [HAS_KEY, name, value] as const),
+  ]
+  const given = asked.filter(([, value]) => value !== null)
+  return {
+    sql: ['1', ...given.map(([sql]) => sql)].join(' AND '),
+    values: given.flatMap(([, ...values]) => values),
+  }
 }
-
-// oxlint-disable-next-line no-control-regex -- NUL is what it is there to find
-const isKeepable = (text: string): boolean => !/[\u0000\ud800-\udfff]/u.test(text)
-
-const condition = (sql: string, value: SqliteValue): Condition | null =>
-  value === null ? null : { sql, values: [value] }
-
-const valuesOf = (conditions: readonly Condition[]): SqliteValue[] =>
-  conditions.flatMap(({ values }) => values)

@@ -177,10 +177,65 @@ CREATE TRIGGER colloquy_feed_deleted AFTER DELETE ON colloquy_conversation BEGIN
 END;
 `
 
+/** The keys that a row of conversations is listed by, as `keysOf` gives them. */
+const keysOf = (row: string): string => `
+  SELECT ${row}.conversation_id, 'parent' AS name, coalesce(${row}.parent_conversation_id, '') AS value, ${row}.created_at
+  UNION ALL SELECT ${row}.conversation_id, 'status', coalesce(${row}.status, ''), ${row}.created_at
+  UNION ALL SELECT ${row}.conversation_id, 'sandbox', ${row}.sandbox_id, ${row}.created_at WHERE ${row}.sandbox_id IS NOT NULL
+  UNION ALL SELECT ${row}.conversation_id, 'public', 'true', ${row}.created_at WHERE ${row}.public = 1
+  UNION ALL SELECT ${row}.conversation_id, 'tag.' || key, value, ${row}.created_at FROM json_each(${row}.tags)`
+
+/**
+ * What conversations are listed by: a row for each key, beside the times of all, which triggers write. The sandbox
+ * stood in the metadata; of the status nothing is known where there are events.
+ */
+const FIFTH = `
+ALTER TABLE colloquy_conversation ADD COLUMN sandbox_id TEXT;
+ALTER TABLE colloquy_conversation ADD COLUMN status TEXT;
+CREATE TABLE colloquy_conversation_key (
+  conversation_id TEXT NOT NULL REFERENCES colloquy_conversation ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (conversation_id, name)
+) STRICT, WITHOUT ROWID;
+DROP TRIGGER colloquy_feed_changed;
+UPDATE colloquy_conversation SET
+  sandbox_id = CASE WHEN json_type(metadata, '$.app.sandbox_id') = 'text' THEN json_extract(metadata, '$.app.sandbox_id') END,
+  status = CASE WHEN (SELECT version FROM colloquy_log AS log WHERE log.conversation_id = colloquy_conversation.conversation_id) = 0
+    THEN 'idle' END;
+UPDATE colloquy_conversation SET sandbox_id = NULL
+WHERE length(sandbox_id) NOT BETWEEN 1 AND 200 OR instr(sandbox_id, char(0)) > 0;
+CREATE TRIGGER colloquy_feed_changed AFTER UPDATE OF title, public, tags, metadata, time_zone ON colloquy_conversation BEGIN
+  ${tell('NEW.conversation_id', 1, '0', '1')};
+END;
+CREATE TRIGGER colloquy_list_created AFTER INSERT ON colloquy_conversation BEGIN
+  INSERT INTO colloquy_conversation_key (conversation_id, name, value, created_at) ${keysOf('NEW')};
+END;
+CREATE TRIGGER colloquy_list_status AFTER UPDATE OF status ON colloquy_conversation BEGIN
+  UPDATE colloquy_conversation_key SET value = coalesce(NEW.status, '')
+  WHERE conversation_id = NEW.conversation_id AND name = 'status';
+END;
+CREATE TRIGGER colloquy_list_changed AFTER UPDATE OF public, tags ON colloquy_conversation
+WHEN NEW.public <> OLD.public OR NEW.tags <> OLD.tags BEGIN
+  DELETE FROM colloquy_conversation_key WHERE conversation_id = NEW.conversation_id;
+  INSERT INTO colloquy_conversation_key (conversation_id, name, value, created_at) ${keysOf('NEW')};
+END;
+INSERT INTO colloquy_conversation_key (conversation_id, name, value, created_at)
+SELECT conversation_id, 'parent', coalesce(parent_conversation_id, ''), created_at FROM colloquy_conversation
+UNION ALL SELECT conversation_id, 'status', coalesce(status, ''), created_at FROM colloquy_conversation
+UNION ALL SELECT conversation_id, 'sandbox', sandbox_id, created_at FROM colloquy_conversation WHERE sandbox_id IS NOT NULL
+UNION ALL SELECT conversation_id, 'public', 'true', created_at FROM colloquy_conversation WHERE public = 1
+UNION ALL SELECT conversation_id, 'tag.' || tag.key, tag.value, created_at
+FROM colloquy_conversation CROSS JOIN json_each(colloquy_conversation.tags) AS tag;
+CREATE INDEX colloquy_conversation_listed ON colloquy_conversation_key (name, value, created_at, conversation_id);
+`
+
 /** All steps, in order. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, sql: FIRST },
   { version: 2, sql: SECOND },
   { version: 3, sql: THIRD },
   { version: 4, sql: FOURTH },
+  { version: 5, sql: FIFTH },
 ]

@@ -2,7 +2,11 @@
 
 import type { Fact } from '../../event/quarantine.ts'
 import type { AppendResult, AppendOptions } from '../contract/append.ts'
-import { checkConversationFilter, checkConversationQuery } from '../kit/query/conversation-query.ts'
+import {
+  checkConversationFilter,
+  checkConversationQuery,
+  checkExact,
+} from '../kit/query/conversation-query.ts'
 import { checkEventFilter, checkEventQuery, checkReadOptions } from '../kit/query/event-query.ts'
 import type {
   ConversationFilter,
@@ -11,13 +15,13 @@ import type {
   ConversationRecord,
   NewConversation,
 } from '../contract/conversation-record.ts'
-import { checkChanges, checkClaim, checkItemQuery } from '../kit/items.ts'
+import { checkChanges, checkClaim, checkItemFilter, checkItemQuery } from '../kit/items.ts'
 import { checkFeedQuery } from '../kit/feed.ts'
 import { checkLeaseQuery } from '../kit/leases.ts'
-import type { Item, ItemChange, ItemClaim, ItemQuery } from '../contract/items.ts'
+import type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery } from '../contract/items.ts'
 import type { FeedPage, FeedQuery } from '../contract/feed.ts'
 import type { Lease, LeaseQuery } from '../contract/lease.ts'
-import type { EventFilter, EventPage, EventQuery, Page } from '../contract/query.ts'
+import type { Count, CountOptions, EventFilter, EventPage, EventQuery, Page } from '../contract/query.ts'
 import type { Clock } from '../kit/record.ts'
 import type { SaveSnapshotOptions, SnapshotPart } from '../contract/snapshot.ts'
 import type { ReadOptions, Store, Unwatch, Wake } from '../contract/store.ts'
@@ -28,9 +32,10 @@ import {
   createConversation,
   deleteConversation,
   findConversation,
+  setStatus,
   updateConversation,
 } from './conversations.ts'
-import { changeItems, claimItems, findItem, listItems } from './items.ts'
+import { changeItems, claimItems, countItems, findItem, listItems } from './items.ts'
 import { readFeed } from './feed.ts'
 import { acquireLease, findLease, listLeases, releaseLease } from './leases.ts'
 import { countConversations, listConversations } from './list.ts'
@@ -97,8 +102,14 @@ export class SqliteStore implements Store {
     return this.#runner.read((connection) => listConversations(connection, checkConversationQuery(query)))
   }
 
-  async countConversations(filter?: ConversationFilter): Promise<number> {
-    return this.#runner.read((connection) => countConversations(connection, checkConversationFilter(filter)))
+  async countConversations(filter?: ConversationFilter, { exact }: CountOptions = {}): Promise<Count> {
+    return this.#runner.read((connection) =>
+      countConversations(connection, checkConversationFilter(filter), checkExact(exact)),
+    )
+  }
+
+  async setStatus(id: string, status: string, version: number): Promise<boolean> {
+    return this.#runner.write((connection) => setStatus(connection, id, status, version))
   }
 
   async updateConversation(id: string, patch: ConversationPatch): Promise<ConversationRecord> {
@@ -160,6 +171,12 @@ export class SqliteStore implements Store {
   async listItems(collection: string, query?: ItemQuery): Promise<Page<Item>> {
     return this.#runner.read((connection) =>
       listItems(connection, collection, checkItemQuery(collection, query)),
+    )
+  }
+
+  async countItems(collection: string, filter?: ItemFilter, { exact }: CountOptions = {}): Promise<Count> {
+    return this.#runner.read((connection) =>
+      countItems(connection, collection, checkItemFilter(collection, filter), checkExact(exact)),
     )
   }
 

@@ -21,6 +21,8 @@ export const CONVERSATIONS: readonly Check[] = [
         metadata: {},
         timeZone: null,
         parentConversationId: null,
+        sandboxId: null,
+        status: null,
         version: 0,
         headId: null,
       }
@@ -41,6 +43,8 @@ export const CONVERSATIONS: readonly Check[] = [
         metadata: { '': null, ['__proto__']: 1, deep: [{ a: 0.1 }, '\u0000\ud800', true, -1e21] },
         timeZone: 'Europe/Berlin',
         parentConversationId: 'elsewhere',
+        sandboxId: 'é 😀',
+        status: 'waiting_for_confirmation',
       }
       const record = await store.createConversation(given)
       const kept = await store.getConversation(given.id)
@@ -81,7 +85,7 @@ export const CONVERSATIONS: readonly Check[] = [
         () => store.createConversation({ id: 'd', parentConversationId: '' }),
         'a parent',
       )
-      equal(await store.countConversations(), 1, 'conversations after them all')
+      equal((await store.countConversations()).count, 1, 'conversations after them all')
       const many = await Promise.allSettled(
         Array.from({ length: 8 }, () => store.createConversation({ id: 'd' })),
       )
@@ -208,7 +212,7 @@ export const CONVERSATIONS: readonly Check[] = [
         'what is left',
       )
       equal(
-        [await store.count({ conversationId: 'c' }), await store.countConversations()],
+        [await store.count({ conversationId: 'c' }), (await store.countConversations()).count],
         [0, 1],
         'what is counted',
       )

@@ -14,6 +14,7 @@ import { FEED } from './feed.ts'
 import { ITEMS } from './items.ts'
 import { LASTING } from './lasting.ts'
 import { LEASES } from './leases.ts'
+import { LIST_BOUNDS } from './list-bounds.ts'
 import { LISTS } from './lists.ts'
 import { PATHS } from './paths.ts'
 import { READING } from './reading.ts'
@@ -27,7 +28,7 @@ const PARTS = {
   import: APPEND_IMPORT,
   read: READING,
   search: [...SEARCHING, ...TIMES, ...PATHS, ...CURSORS],
-  conversations: [...CONVERSATIONS, ...LISTS],
+  conversations: [...CONVERSATIONS, ...LISTS, ...LIST_BOUNDS],
   leases: LEASES,
   snapshots: SNAPSHOTS,
   feed: FEED,

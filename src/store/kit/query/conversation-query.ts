@@ -1,28 +1,52 @@
-/** Checks lists of conversations, with instants, folded text and the cursor's position ready for any adapter. */
+/** Checks lists of conversations, and says which index a page walks, with instants and folded text ready to use. */
 
 import { isLegalId } from '../../../event/ids.ts'
 import { parseInstant } from '../../../event/time.ts'
-import { checkBoolean, checkId, checkInstant, checkText, invalidQuery } from './check-value.ts'
-import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
 import type {
   ConversationFilter,
   ConversationQuery,
   ConversationRecord,
 } from '../../contract/conversation-record.ts'
+import { type Count, MOST_COUNTED, type Page } from '../../contract/query.ts'
+import { isKeepable, MOST_TAG, STATUS, TAG_KEY } from '../record.ts'
+import { checkBoolean, checkId, checkInstant, checkText, type Given, invalidQuery } from './check-value.ts'
 import { foldText } from './message-text.ts'
+import { type CheckedPage, checkPage, cursorAfter, type PagedList } from './page.ts'
+
+/** A key that conversations are listed by, beside their times. */
+export type ListKey = readonly [name: string, value: string]
 
 /** A filter that every store reads alike; null does not narrow. */
 export interface CheckedConversationFilter {
+  /** Whether any conversation could fit: what none can have is asked of no database. */
+  readonly isPossible: boolean
   /** Part of the title, folded by `foldText` as the title must be. */
   readonly titleContains: string | null
+  /** Null where it is one of the keys. */
   readonly public: boolean | null
-  readonly parentConversationId: string | null
-  /** Tags that must be there, by key. */
-  readonly tags: readonly (readonly [key: string, value: string])[]
+  /** Those that a conversation must have, as `keysOf` gives them; the first is likely to leave the fewest. */
+  readonly keys: readonly ListKey[]
   readonly createdFrom: bigint | null
   readonly createdUntil: bigint | null
   readonly updatedFrom: bigint | null
   readonly updatedUntil: bigint | null
+}
+
+/** How the conversations that a filter might let through are walked, and what each of them is compared with. */
+export interface Walk {
+  /** The time that the index goes by. */
+  readonly by: 'createdAt' | 'updatedAt'
+  /** The key whose conversations are walked; null: all. */
+  readonly key: ListKey | null
+  readonly from: bigint | null
+  readonly until: bigint | null
+  /** All else that is asked for. */
+  readonly titleContains: string | null
+  readonly public: boolean | null
+  readonly keys: readonly ListKey[]
+  /** Bounds of the other time. */
+  readonly otherFrom: bigint | null
+  readonly otherUntil: bigint | null
 }
 
 /** A page to list: at most `limit` records beyond `after`, by (time, id), ids by code points. */
@@ -31,7 +55,7 @@ export interface CheckedConversationQuery extends CheckedConversationFilter, Che
 }
 
 /** The place of a conversation in a list. */
-interface ConversationPlace {
+export interface ConversationPlace {
   readonly time: bigint
   readonly id: string
 }
@@ -54,11 +78,27 @@ const CONVERSATIONS: PagedList<Order, ConversationPlace> = {
  */
 export function checkConversationFilter(filter: ConversationFilter = {}): CheckedConversationFilter {
   const title = checkText('titleContains', filter.titleContains)
+  const open = checkBoolean('public', filter.public)
+  const status = checkText('status', filter.status)
+  const parent = checkParent(filter.parentConversationId)
+  const sandbox = checkId('sandboxId', filter.sandboxId)
+  const tags = tagList(filter.tags)
+  const keys: readonly (ListKey | false)[] = [
+    ...tags.map(([key, value]): ListKey => [`tag.${key}`, value]),
+    sandbox !== null && ['sandbox', sandbox],
+    parent !== null && parent !== '' && ['parent', parent],
+    status !== null && ['status', status],
+    open === true && ['public', 'true'],
+    parent === '' && ['parent', ''],
+  ]
   return {
+    isPossible:
+      (title === null || isKeepable(title, Number.MAX_SAFE_INTEGER)) &&
+      (status === null || status === '' || STATUS.test(status)) &&
+      tags.every(([key, value]) => TAG_KEY.test(key) && isKeepable(value, MOST_TAG)),
     titleContains: title === null ? null : foldText(title),
-    public: checkBoolean('public', filter.public),
-    parentConversationId: checkId('parentConversationId', filter.parentConversationId),
-    tags: tagList(filter.tags),
+    public: open === true ? null : open,
+    keys: keys.filter((key) => key !== false),
     createdFrom: checkInstant('createdAtGte', filter.createdAtGte),
     createdUntil: checkInstant('createdAtLt', filter.createdAtLt),
     updatedFrom: checkInstant('updatedAtGte', filter.updatedAtGte),
@@ -79,6 +119,89 @@ export function checkConversationQuery(query: ConversationQuery = {}): CheckedCo
   return { ...filter, ...page, by: order.startsWith('created_at') ? 'createdAt' : 'updatedAt' }
 }
 
+/**
+ * The walk of a list. By creation that of a key's conversations, by change that of all: an index by change for each
+ * key would cost every append. O(1).
+ */
+export function walkOf(filter: CheckedConversationFilter, by: Walk['by']): Walk {
+  const { titleContains, public: open, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
+  const [first = null, ...rest] = filter.keys
+  const asked = { titleContains, public: open }
+  return by === 'createdAt'
+    ? {
+        ...asked,
+        by,
+        key: first,
+        keys: rest,
+        from: createdFrom,
+        until: createdUntil,
+        otherFrom: updatedFrom,
+        otherUntil: updatedUntil,
+      }
+    : {
+        ...asked,
+        by,
+        key: null,
+        keys: filter.keys,
+        from: updatedFrom,
+        until: updatedUntil,
+        otherFrom: createdFrom,
+        otherUntil: createdUntil,
+      }
+}
+
+/**
+ * The walk of a count, which has no order: that of a key, or of times of change where nothing else is asked for. O(1).
+ */
+export const countWalkOf = (filter: CheckedConversationFilter): Walk => {
+  const { keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
+  const isByChange =
+    keys.length === 0 &&
+    createdFrom === null &&
+    createdUntil === null &&
+    (updatedFrom !== null || updatedUntil !== null)
+  return walkOf(filter, isByChange ? 'updatedAt' : 'createdAt')
+}
+
+/**
+ * A page of what a walk has found, up to one more than the page holds.
+ * @param looked the last place that was looked at, where the walk ended for having looked at enough
+ */
+export function lookedPage(
+  query: CheckedConversationQuery,
+  found: readonly ConversationRecord[],
+  looked: ConversationPlace | null,
+): Page<ConversationRecord> {
+  const items = found.slice(0, query.limit)
+  const last = items.at(-1)
+  if (found.length > items.length && last !== undefined)
+    return { items, next_page_id: conversationCursor(query, last) }
+  return { items, next_page_id: looked && cursorAfter(query.scope, looked.time, looked.id) }
+}
+
+/** A count of `looked` that were looked at, one of them beyond what a count that is not exact looks at. */
+export const lookedCount = (count: number, looked: number, exact: boolean): Count =>
+  exact || looked <= MOST_COUNTED
+    ? { count, more: false }
+    : { count: Math.min(count, MOST_COUNTED), more: true }
+
+/** Whether a count is to be exact. @throws `invalid_query`. */
+export const checkExact = (exact: Given): boolean => checkBoolean('exact', exact) ?? false
+
+/** The keys that a record is listed by. O(tags). */
+export function keysOf(
+  record: Pick<ConversationRecord, 'parentConversationId' | 'sandboxId' | 'status' | 'public' | 'tags'>,
+): ListKey[] {
+  const { parentConversationId: parent, sandboxId, status, public: open, tags } = record
+  return [
+    ['parent', parent ?? ''],
+    ['status', status ?? ''],
+    ...(sandboxId === null ? [] : [['sandbox', sandboxId] as const]),
+    ...(open ? [['public', 'true'] as const] : []),
+    ...Object.entries(tags).map(([key, value]): ListKey => [`tag.${key}`, value]),
+  ]
+}
+
 /** The cursor of the page that follows the one that ends with this record. O(length of the scope). */
 export function conversationCursor(
   query: Pick<CheckedConversationQuery, 'scope' | 'by'>,
@@ -87,7 +210,10 @@ export function conversationCursor(
   return cursorAfter(query.scope, parseInstant(last[query.by]) as bigint, last.id)
 }
 
-function tagList(tags: unknown): readonly (readonly [string, string])[] {
+const checkParent = (given: Given): string | null =>
+  given === '' ? '' : checkId('parentConversationId', given)
+
+function tagList(tags: unknown): readonly ListKey[] {
   if (tags === undefined || tags === null) return []
   if (typeof tags !== 'object' || Array.isArray(tags)) return invalidQuery('tags', 'must be an object')
   return Object.entries(tags)

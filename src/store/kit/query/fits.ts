@@ -11,6 +11,7 @@ import {
   type CheckedConversationFilter,
   type CheckedConversationQuery,
   conversationCursor,
+  keysOf,
 } from './conversation-query.ts'
 import {
   type CheckedEventFilter,
@@ -65,14 +66,14 @@ export function compareRecords(
 
 /** Whether a filter of conversations lets a record through. O(tags + title). */
 export function fitsRecord(record: ConversationRecord, filter: CheckedConversationFilter): boolean {
-  const { titleContains, parentConversationId, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
+  const { titleContains, keys, createdFrom, createdUntil, updatedFrom, updatedUntil } = filter
   const created = recordTime(record, 'createdAt')
   const updated = recordTime(record, 'updatedAt')
+  const own = keys.length === 0 ? [] : keysOf(record)
   return (
     (filter.public === null || record.public === filter.public) &&
-    (parentConversationId === null || record.parentConversationId === parentConversationId) &&
     (titleContains === null || (record.title !== null && foldText(record.title).includes(titleContains))) &&
-    filter.tags.every(([key, value]) => Object.hasOwn(record.tags, key) && record.tags[key] === value) &&
+    keys.every(([name, value]) => own.some((key) => key[0] === name && key[1] === value)) &&
     (createdFrom === null || created >= createdFrom) &&
     (createdUntil === null || created < createdUntil) &&
     (updatedFrom === null || updated >= updatedFrom) &&

@@ -5,6 +5,7 @@ import { appendOne } from './append-one.ts'
 import { deleteConversation } from './delete-conversation.ts'
 import { feed } from './feed.ts'
 import { items } from './items.ts'
+import { lists } from './lists.ts'
 import { search } from './search.ts'
 import { searchPath } from './search-path.ts'
 import { snapshots } from './snapshots.ts'
@@ -24,9 +25,20 @@ export interface Functions {
  * is a new one, or comes with a step, which drops the old one and shuts the older library out.
  */
 export const FUNCTIONS: Functions = {
-  revision: 4,
+  revision: 5,
   make: (schema) =>
-    [appendMany, appendOne, writeDecision, snapshots, items, feed, deleteConversation, search, searchPath]
+    [
+      appendMany,
+      appendOne,
+      writeDecision,
+      snapshots,
+      items,
+      feed,
+      lists,
+      deleteConversation,
+      search,
+      searchPath,
+    ]
       .map((make) => make(schema))
       .join('\n'),
 }

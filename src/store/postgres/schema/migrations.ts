@@ -2,6 +2,7 @@
 
 import { feedTables } from './feed-tables.ts'
 import { itemTables } from './item-tables.ts'
+import { listTables } from './list-tables.ts'
 import { snapshotTables } from './snapshot-tables.ts'
 import { tables } from './tables.ts'
 
@@ -12,7 +13,7 @@ export type Migration = (schema: string) => string
  * What each step does, the first at index 0. A step that was published never changes, and is made of nothing that does:
  * what must change is done by the next one. Functions are no part of them (`FUNCTIONS`).
  */
-export const MIGRATIONS: readonly Migration[] = [tables, snapshotTables, itemTables, feedTables]
+export const MIGRATIONS: readonly Migration[] = [tables, snapshotTables, itemTables, feedTables, listTables]
 
 /** The version that this code works with. */
 export const LATEST = MIGRATIONS.length

@@ -1,0 +1,43 @@
+/** Stores that are broken on purpose where they list conversations, each with one fault that the kit must find. */
+
+import { altered, type Fault } from './broken.ts'
+
+/** One fault each, and the case of the kit that must find it. */
+export const LIST_FAULTS: readonly Fault[] = [
+  [
+    'ends a list where it has looked at enough',
+    'list: what few of very many have is found, by pages that may be short and say where to go on',
+    () =>
+      altered((inner) => ({
+        async listConversations(query) {
+          const page = await inner.listConversations(query)
+          return { ...page, next_page_id: page.items.length === 0 ? null : page.next_page_id }
+        },
+      })),
+  ],
+  [
+    'takes a status for a change of the conversation',
+    'list: a status is said for a version of the log, and is no change of the conversation',
+    () =>
+      altered((inner) => ({
+        async setStatus(...given) {
+          const isSet = await inner.setStatus(...given)
+          if (isSet) await inner.updateConversation(given[0], {})
+          return isSet
+        },
+      })),
+  ],
+  [
+    'counts a page of items',
+    'items: a count is that of the list',
+    () =>
+      altered((inner) => ({
+        async countItems(collection, filter) {
+          return {
+            count: (await inner.listItems(collection, { ...filter, limit: 7 })).items.length,
+            more: false,
+          }
+        },
+      })),
+  ],
+]

@@ -1,0 +1,115 @@
+/** Counts stop where it is said, unless they are to be exact, in every store; and of very many the last is found. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MOST_COUNTED } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { run } from '../postgres/bystander.ts'
+import { startServer, type TestServer } from '../postgres/server.ts'
+import { folder, openDatabase } from './sqlite-drivers.ts'
+
+/** A few beyond what a count looks at; the first tenth has a tag. */
+const MANY = MOST_COUNTED + 50
+
+const FILES = folder()
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(async () => {
+  FILES.remove()
+  await server.stop()
+})
+
+const id = (nth: number): string => `c${nth}`
+
+/** Each store with so many conversations and items, put there in the quickest way that it has. */
+const STORES: Readonly<Record<string, () => Promise<Store>>> = {
+  async memory() {
+    let now = 0n
+    const store = memoryStore({ clock: () => (now += 1n) })
+    for (let nth = 1; nth <= MANY; nth += 1) {
+      const tags = nth % 10 === 0 ? { a: 'x' } : {}
+      await store.createConversation({ id: id(nth), title: `T${nth}`, tags, status: 'idle' })
+      await store.changeItems([{ collection: 'many', id: id(nth), put: { body: {}, keys: { k: 'v' } } }])
+    }
+    return store
+  },
+  async sqlite() {
+    const database = openDatabase('node:sqlite', FILES.next())
+    const store = sqliteStore({ database })
+    await store.getConversation('none')
+    database.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY})
+      INSERT INTO colloquy_conversation (conversation_id, title, title_folded, public, tags, metadata, status, created_at)
+      SELECT 'c' || i, 'T' || i, 't' || i, 0, CASE WHEN i % 10 = 0 THEN '{"a":"x"}' ELSE '{}' END, '{}', 'idle', i FROM n;
+      INSERT INTO colloquy_log (conversation_id, version, updated_at, last_time, max_time, in_order, kinds)
+      SELECT conversation_id, 0, created_at, 0, 0, 1, '' FROM colloquy_conversation;
+      INSERT INTO colloquy_item (collection, id, keys, body) SELECT 'many', conversation_id, '{"k":"v"}', '{}' FROM colloquy_log;
+      INSERT INTO colloquy_item_key SELECT 'many', 'k', 'v', conversation_id FROM colloquy_log;`)
+    return store
+  },
+  async postgres() {
+    const store = postgresStore({ url: server.url })
+    await store.getConversation('none')
+    await run(
+      server.url,
+      `INSERT INTO colloquy.conversations
+        (conversation_id, title, title_folded, public, tags, metadata, status, created_at, updated_at)
+      SELECT 'c' || i, 'T' || i, 't' || i, false, CASE WHEN i % 10 = 0 THEN '{a=x}' ELSE '{}' END::text[], '{}', 'idle', i, i
+      FROM generate_series(1, ${MANY}) i`,
+      `INSERT INTO colloquy.items (collection, id, keys, body) SELECT 'many', 'c' || i, '{"k":"v"}', '{}'
+      FROM generate_series(1, ${MANY}) i`,
+      `INSERT INTO colloquy.item_keys SELECT 'many', 'k', 'v', 'c' || i FROM generate_series(1, ${MANY}) i`,
+    )
+    return store
+  },
+}
+
+describe.each(Object.entries(STORES))('%s', (_, open) => {
+  let store: Store
+  beforeAll(async () => {
+    store = await open()
+  })
+  afterAll(() => store.close())
+
+  it('counts so many at most, and all when it is to be exact', async () => {
+    const stopped = { count: MOST_COUNTED, more: true }
+    const all = { count: MANY, more: false }
+    for (const filter of [{}, { status: 'idle' }, { parentConversationId: '' }, { titleContains: 't' }]) {
+      expect(await store.countConversations(filter), JSON.stringify(filter)).toEqual(stopped)
+      expect(await store.countConversations(filter, { exact: true }), JSON.stringify(filter)).toEqual(all)
+    }
+    const few = { count: MANY / 10, more: false }
+    expect(await store.countConversations({ tags: { a: 'x' } })).toEqual(few)
+    const { count, more } = await store.countConversations({
+      titleContains: 't',
+      public: false,
+      tags: { a: 'y' },
+    })
+    expect({ count, more }).toEqual({ count: 0, more: false })
+    for (const filter of [{}, { by: 'k' }, { by: 'k', value: 'v' }]) {
+      expect(await store.countItems('many', filter)).toEqual(stopped)
+      expect(await store.countItems('many', filter, { exact: true })).toEqual(all)
+    }
+  })
+
+  it('finds the last of very many by pages that look at some of them', async () => {
+    const seen: number[] = []
+    let cursor: string | null = null
+    let found: string[] = []
+    do {
+      const page: Awaited<ReturnType<Store['listConversations']>> = await store.listConversations({
+        titleContains: `t${MANY}`,
+        order: 'created_at',
+        ...(cursor !== null && { cursor }),
+      })
+      seen.push(page.items.length)
+      found = [...found, ...page.items.map((record) => record.id)]
+      cursor = page.next_page_id
+    } while (cursor !== null)
+    expect([found, seen.length]).toEqual([[id(MANY)], 11])
+  })
+})

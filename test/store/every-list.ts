@@ -1,0 +1,48 @@
+/** Every list of conversations that the contract offers: each filter with each other, in each order, and both pages. */
+
+import type {
+  ConversationFilter,
+  ConversationOrder,
+  ConversationQuery,
+} from '../../src/store/contract/conversation-record.ts'
+import { checkConversationQuery } from '../../src/store/kit/query/conversation-query.ts'
+import { cursorAfter } from '../../src/store/kit/query/page.ts'
+
+/** What each part of a filter may be. */
+const PARTS: readonly (readonly ConversationFilter[])[] = [
+  [{}, { titleContains: 't' }],
+  [{}, { public: true }, { public: false }],
+  [{}, { parentConversationId: 'p' }, { parentConversationId: '' }],
+  [{}, { sandboxId: 's' }],
+  [{}, { status: 'idle' }],
+  [{}, { tags: { a: 'x' } }, { tags: { a: 'x', b: 'y' } }],
+  [{}, { createdAtGte: '1970-01-01T00:00:00Z', createdAtLt: '2100-01-01T00:00:00Z' }],
+  [{}, { updatedAtGte: '1970-01-01T00:00:00Z', updatedAtLt: '2100-01-01T00:00:00Z' }],
+]
+
+export const ORDERS: readonly ConversationOrder[] = [
+  'created_at',
+  'created_at_desc',
+  'updated_at',
+  'updated_at_desc',
+]
+
+/** Every filter: 864. */
+export const everyFilter = (): readonly ConversationFilter[] =>
+  PARTS.reduce<readonly ConversationFilter[]>(
+    (all, part) => all.flatMap((filter) => part.map((more) => ({ ...filter, ...more }))),
+    [{}],
+  )
+
+/** The filter with an order, and the same from the middle on. */
+export const bothPages = (filter: ConversationFilter, order: ConversationOrder): ConversationQuery[] => {
+  const { scope } = checkConversationQuery({ ...filter, order })
+  return [
+    { ...filter, order },
+    { ...filter, order, cursor: cursorAfter(scope, 25_000n, 't1') },
+  ]
+}
+
+/** All of them. */
+export const everyList = (): readonly ConversationQuery[] =>
+  everyFilter().flatMap((filter) => ORDERS.flatMap((order) => bothPages(filter, order)))
