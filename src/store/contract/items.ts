@@ -101,7 +101,8 @@ export interface Items {
   listItems(collection: string, query?: ItemQuery): Promise<Page<Item>>
 
   /**
-   * How many items a list would have, counted to {@link MOST_COUNTED} at most unless the count is to be exact. O(those).
+   * How many items a list would have, counted to {@link MOST_COUNTED} at most unless the count is to be exact.
+   * O(those).
    * @throws `invalid_query`.
    */
   countItems(collection: string, filter?: ItemFilter, options?: CountOptions): Promise<Count>
