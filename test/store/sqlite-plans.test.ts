@@ -37,6 +37,9 @@ function plan(connection: Connection, sql: string): string[] {
     )
 }
 
+/** How a step begins that walks an index. */
+const one = (index: string): string => `SEARCH \\w+ USING INDEX ${index} \\(`
+
 const asText = (detail: string): unknown => expect.stringContaining(detail)
 
 describe.each(DRIVERS)('plans with %s', (driver) => {
@@ -101,7 +104,6 @@ describe.each(DRIVERS)('plans with %s', (driver) => {
   })
 
   it('every list of conversations: one walk of an index, and of nothing else', () => {
-    const one = (index: string): string => `SEARCH \\w+ USING INDEX ${index} \\(`
     const walks = {
       key: `${one('colloquy_conversation_listed')}name=\\? AND value=\\? AND `,
       createdAt: one('colloquy_conversation_created'),
