@@ -55,13 +55,13 @@ export function childrenOf(parent: number, name: string): number[] {
     .map(Number)
 }
 
-/** Waits until something is true, and gives it. */
+/** Waits until something is true, and gives it. Looks ever less often: what is slow to come may cost something to look for. */
 export async function until<T>(look: () => T | Promise<T>, patience = 300_000): Promise<NonNullable<T>> {
   const end = performance.now() + patience
-  for (;;) {
+  for (let pause = 5; ; pause = Math.min(2 * pause, 40)) {
     const found = await look()
     if (found !== null && found !== undefined && found !== false) return found
     if (performance.now() > end) throw new Error(`It did not come true: ${look}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await new Promise((resolve) => setTimeout(resolve, pause))
   }
 }

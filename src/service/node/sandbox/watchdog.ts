@@ -24,10 +24,9 @@ while IFS= read -r line; do
 done
 for group in $groups; do kill -KILL "-$group" 2>/dev/null; done
 for round in 1 2 3; do
-  for file in /proc/[0-9]*/environ; do
+  for file in $(grep -ls "$1" /proc/[0-9]*/environ); do
     pid=\${file#/proc/}; pid=\${pid%/environ}
-    [ "$pid" = "$$" ] && continue
-    grep -qs "$1" "$file" && kill -KILL "$pid" 2>/dev/null
+    [ "$pid" = "$$" ] || kill -KILL "$pid" 2>/dev/null
   done
 done
 `
