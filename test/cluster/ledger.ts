@@ -7,7 +7,6 @@ type Acknowledged = Extract<Said, readonly ['acknowledged', ...unknown[]]>
 
 /** What came of a round. */
 export interface Checked {
-  readonly acknowledged: number
   /** Names that were acknowledged and are not there, of the store's and of the table beside it. */
   readonly lost: readonly string[]
   readonly lostBeside: readonly string[]
@@ -24,6 +23,9 @@ interface Row {
 /** Keeps what is said. */
 export class Ledger {
   readonly #byRound = new Map<number, Acknowledged[]>()
+  /** What was told of already: a loss is there for good. */
+  readonly #told = new Set<string>()
+  /** By code, how often calls failed. */
   readonly failures = new Map<string, number>()
 
   hear(said: Said): void {
@@ -59,7 +61,7 @@ export class Ledger {
     return Math.max(...ends.map((end, at) => end - (ends[at - 1] ?? instant)))
   }
 
-  /** Holds the database to what was acknowledged in some rounds, while no one writes. */
+  /** Holds the database to what was acknowledged in some rounds, while no one writes; tells of each fault once. */
   async check(client: pg.Client, rounds: readonly number[]): Promise<Checked> {
     const like = rounds.map((round) => `r${round}-%`)
     const events = await client.query<Row>(
@@ -87,13 +89,13 @@ export class Ledger {
       if (kind === 'item') return numberOf(itemNames.get(conversation) ?? '-0') >= numberOf(name)
       return counts.has(`${conversation} user ${name}`)
     }
+    const isNew = (name: string): boolean => !this.#told.has(name) && this.#told.add(name).has(name)
     const all = rounds.flatMap((round) => this.#byRound.get(round) ?? [])
-    const lost = all.filter((each) => !isThere(each))
+    const lost = all.filter((each) => !isThere(each) && isNew(each[3]))
     return {
-      acknowledged: all.length,
       lost: lost.filter((each) => each[1] !== 'bare').map((each) => each[3]),
       lostBeside: lost.filter((each) => each[1] === 'bare').map((each) => each[3]),
-      twice: [...counts].flatMap(([name, count]) => (count > 1 ? [name] : [])),
+      twice: [...counts].flatMap(([name, count]) => (count > 1 && isNew(name) ? [name] : [])),
     }
   }
 }

@@ -27,6 +27,9 @@ const OWNER = join(FOLDER, 'process')
 /** How many failovers there are between two summaries. */
 const SUMMARY = 10
 
+const KNOWN =
+  'Debian 12: Patroni 3.0.2 over version 3 of the interface of etcd is known to lose commits when a paused primary wakes'
+
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
 const { values } = parseArgs({
@@ -104,7 +107,22 @@ async function prepare(version: EtcdVersion): Promise<Run> {
   return { cluster, services, ledger, writers, reader, say }
 }
 
+/** Holds the database to all rounds once more: what was there may have been lost since. */
+async function checkAll({ cluster }: Run): Promise<void> {
+  const primary = await cluster.steady(60_000)
+  const last = done.at(-1)
+  if (primary === null || last === undefined) throw new Error('the cluster has no primary')
+  for (let first = 1; first <= done.length; first += SUMMARY) {
+    const rounds = Array.from({ length: Math.min(SUMMARY, done.length + 1 - first) }, (_, at) => first + at)
+    const checked = await cluster.ask(primary, (client) => ledger.check(client, rounds))
+    if (checked.lost.length + checked.lostBeside.length + checked.twice.length === 0) continue
+    const [from, to] = [primary.name, primary.name]
+    done.push({ ...last, ...checked, fault: 'none', from, to, acknowledged: 0, misread: [] })
+  }
+}
+
 try {
+  if (etcd === 3) say(KNOWN)
   const run = await prepare(etcd)
   say(`one primary, two synchronous standbys, two services; ${count} failovers`)
   for (let number = 1; number <= count && !ending.signal.aborted; number += 1) {
@@ -116,6 +134,7 @@ try {
     for (const name of [...one.lost, ...one.twice, ...one.misread].slice(0, 5)) say(`  ${name}`)
     if (number % SUMMARY === 0 && number < count) summarize()
   }
+  await checkAll(run)
   await end(isClean(done) ? 0 : 1)
 } catch (error) {
   if (!ending.signal.aborted) {

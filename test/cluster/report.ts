@@ -64,6 +64,9 @@ export function summaryOf(all: readonly Failover[], failures: ReadonlyMap<string
       const moved = of.filter(({ from, to }) => from !== to).length
       return `  ${fault}: ${of.length}, ${moved} to another node, write gap ${gaps(of, ({ gap }) => gap)}`
     }),
+    ...(all.some(({ lostBeside }) => lostBeside.length > 0)
+      ? ['what was lost beside the store, the cluster has lost by itself']
+      : []),
     `calls that failed and were made again: ${
       [...failures].map(([code, count]) => `${code} ${count}`).join(', ') || 'none'
     }`,
@@ -72,4 +75,7 @@ export function summaryOf(all: readonly Failover[], failures: ReadonlyMap<string
 
 /** Whether nothing was lost, doubled or misread. */
 export const isClean = (all: readonly Failover[]): boolean =>
-  all.every(({ lost, twice, misread }) => lost.length + twice.length + misread.length === 0)
+  all.every(
+    ({ lost, lostBeside, twice, misread }) =>
+      lost.length + lostBeside.length + twice.length + misread.length === 0,
+  )
