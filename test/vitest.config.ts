@@ -34,7 +34,7 @@ export default defineConfig({
           ...EACH,
           name: 'shared',
           include: ['test/**/*.test.ts', 'properties/**/*.test.ts'],
-          exclude: ALONE,
+          exclude: [...ALONE, 'test/browser/**'],
           isolate: false,
         },
       },

@@ -1,15 +1,7 @@
 /** A headless browser for tests and pictures: Debian's Chromium, started with what it needs on a machine without a network. */
 
-import { existsSync } from 'node:fs'
 import { type Browser, chromium, type Page } from 'playwright-core'
-
-/** Where the browser may stand; `COLLOQUY_CHROMIUM` names another place. */
-const PLACES = [
-  process.env['COLLOQUY_CHROMIUM'],
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-]
+import { findBrowser } from './find-browser.ts'
 
 const FLAGS = [
   '--no-sandbox',
@@ -23,8 +15,8 @@ const FLAGS = [
 
 /** Starts the browser. @throws Error where there is none. */
 export async function startBrowser(): Promise<Browser> {
-  const executablePath = PLACES.find((place) => place !== undefined && existsSync(place))
-  if (executablePath === undefined) throw new Error('no Chromium here: apt-get install chromium')
+  const executablePath = findBrowser()
+  if (executablePath === null) throw new Error('no Chromium here: apt-get install chromium')
   return chromium.launch({ executablePath, args: FLAGS, headless: true })
 }
 

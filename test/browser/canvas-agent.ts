@@ -1,0 +1,74 @@
+/**
+ * An agent for the official web page: it streams its words, calls a tool where it is asked to, and where it is told to be
+ * slow waits in the middle of its reply until the file GATE is there.
+ */
+
+import { existsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RunOptions, Step } from '../../src/conversation/index.ts'
+import type { ActionEvent, MessageEvent } from '../../src/event/index.ts'
+import type { EventEntry } from '../../src/log/entry.ts'
+
+/** Short, so that what a killed process ran is taken over soon. */
+export const run: RunOptions = { leaseTtl: 2_500 }
+
+/** What the reply says, in pieces; the gate stands behind the second. */
+export const WORDS = ['First', ' words', ' of', ' the', ' reply.']
+
+const ROUND = (): string => `reply-${crypto.randomUUID()}`
+
+export const step: Step = async function* ({ state, approved, signal }) {
+  if (approved.length > 0) {
+    for (const call of approved) yield result(call)
+    return
+  }
+  const asked = JSON.stringify(state.branch.lastUserMessage?.event?.llm_message.content ?? [])
+  const last = state.log.head?.event?.kind
+  if (asked.includes('tool') && last === 'MessageEvent') {
+    yield call(ROUND())
+    return
+  }
+  const words = last === 'MessageEvent' ? WORDS : [last === 'UserRejectObservation' ? 'Left' : 'Done', ' it.']
+  for (const [at, content] of words.entries()) {
+    if (at === 2 && asked.includes('slow')) await gate(signal)
+    yield { kind: 'StreamingDeltaEvent', source: 'agent', content }
+  }
+  yield says(words.join(''))
+}
+
+async function gate(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && !existsSync(process.env['GATE'] ?? '')) await delay(20)
+}
+
+const says = (text: string): MessageEvent => ({
+  kind: 'MessageEvent',
+  source: 'agent',
+  llm_message: { role: 'assistant', content: [{ type: 'text', text }] },
+  llm_response_id: ROUND(),
+})
+
+const call = (id: string): ActionEvent => ({
+  kind: 'ActionEvent',
+  source: 'agent',
+  thought: [{ type: 'text', text: 'I list the files.' }],
+  action: { kind: 'TerminalAction', command: 'ls' },
+  tool_name: 'terminal',
+  tool_call_id: id,
+  tool_call: { id, name: 'terminal', arguments: '{"command":"ls"}', origin: 'completion' },
+  llm_response_id: id,
+  security_risk: 'HIGH',
+})
+
+const result = ({ id, event }: EventEntry<ActionEvent>) => ({
+  kind: 'ObservationEvent' as const,
+  source: 'environment' as const,
+  tool_name: event.tool_name,
+  tool_call_id: event.tool_call_id,
+  action_id: id,
+  observation: {
+    kind: 'TerminalObservation',
+    content: [{ type: 'text' as const, text: 'readme.md' }],
+    command: 'ls',
+    exit_code: 0,
+  },
+})

@@ -1,0 +1,142 @@
+/** The official web page of the interface's servers, as it was published, works on the service: no line of it is changed. */
+
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startBrowser } from './browser.ts'
+import { WORDS } from './canvas-agent.ts'
+import { type Canvas, startCanvas } from './canvas.ts'
+import { longLog } from './long-log.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-canvas-log-'))
+const RECORDED = new URL('../../../shared/logs/swebench-0535c419.jsonl', import.meta.url).pathname
+const OWN = join(folder, 'log.jsonl')
+const REPLY = WORDS.join('')
+
+let canvas: Canvas
+let browser: Browser
+let page: Page
+/** What the page has told its user of errors. */
+let told: string[]
+
+beforeAll(async () => {
+  writeFileSync(OWN, longLog())
+  canvas = await startCanvas({ file: existsSync(RECORDED) ? RECORDED : OWN, id: 'imported' })
+  await canvas.ask('POST', '/api/profiles/scripted', { llm: { model: 'scripted', api_key: 'none' } })
+  await canvas.ask('POST', '/api/profiles/scripted/activate')
+  browser = await startBrowser()
+})
+afterAll(async () => {
+  await browser?.close()
+  await canvas?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+beforeEach(async () => {
+  canvas.closeGate()
+  const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, locale: 'en-GB' })
+  page = await context.newPage()
+  told = []
+  // The page asks other hosts for fonts and measures its use: none can be reached from here.
+  await page.route(
+    ({ hostname }) => hostname !== '127.0.0.1',
+    (route) => route.abort(),
+  )
+  await page.exposeFunction('tell', (text: string) => told.push(text))
+  await page.addInitScript(() => {
+    const look = () => {
+      for (const toast of document.querySelectorAll('[data-rht-toaster] [role=status]'))
+        void (globalThis as unknown as { tell: (text: string) => void }).tell(toast.textContent ?? '')
+    }
+    new MutationObserver(look).observe(document, { childList: true, subtree: true })
+  })
+  await page.goto(canvas.url)
+  const confirm = page.getByRole('button', { name: 'Confirm preferences' })
+  const skip = page.getByText('Skip for now')
+  await confirm.or(skip).first().waitFor()
+  if (await confirm.isVisible()) await confirm.click()
+  await skip.click()
+})
+afterEach(async () => {
+  await page.context().close()
+  expect(new Set(told.filter((text) => text !== 'Creating conversation…'))).toEqual(new Set())
+})
+
+const box = (): Locator => page.locator('[contenteditable=true], textarea').first()
+
+async function say(text: string): Promise<void> {
+  await box().click()
+  await page.keyboard.type(text)
+  await page.keyboard.press('Enter')
+}
+
+/** Starts a conversation with a message; gives its id once the page stands at it. */
+async function begin(text: string): Promise<string> {
+  await say(text)
+  await page.waitForURL(/\/conversations\/[^/]+$/)
+  return new URL(page.url()).pathname.split('/').at(-1) ?? ''
+}
+
+const shown = (text: string): Locator => page.getByText(text, { exact: true })
+
+describe('the official web page', () => {
+  it('lists conversations, and opens an imported log', async () => {
+    await page.getByText('Conversation impor').first().click()
+    await page.waitForURL(/\/conversations\/imported/)
+    const { events } = { events: page.locator('[data-testid]') }
+    await expect.poll(() => events.count()).toBeGreaterThan(10)
+  })
+
+  it('starts a conversation, and shows the reply as it comes', async () => {
+    await begin('hello')
+    await shown(REPLY).waitFor()
+    await say('slow, please')
+    await shown(WORDS.slice(0, 2).join('')).waitFor()
+    expect(await shown(REPLY).count()).toBe(1)
+    canvas.openGate()
+    await expect.poll(() => shown(REPLY).count()).toBe(2)
+  })
+
+  it('confirms and rejects calls', async () => {
+    const id = await begin('hello')
+    await shown(REPLY).waitFor()
+    await canvas.ask('POST', `/api/conversations/${id}/confirmation_policy`, {
+      policy: { kind: 'AlwaysConfirm' },
+    })
+    await say('use the tool')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await shown('Done it.').waitFor()
+    await say('use the tool once more')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await shown('Left it.').waitFor()
+  })
+
+  it('stops a reply', async () => {
+    const id = await begin('hello')
+    await shown(REPLY).waitFor()
+    await say('slow, please')
+    await shown(WORDS.slice(0, 2).join('')).waitFor()
+    await page.getByTestId('stop-button').click()
+    await expect
+      .poll(
+        async () =>
+          ((await canvas.ask('GET', `/api/conversations/${id}`)) as { execution_status: string })
+            .execution_status,
+      )
+      .toBe('paused')
+  })
+
+  it('goes on when the service is killed in the middle of a reply', async () => {
+    await begin('hello')
+    await shown(REPLY).waitFor()
+    await say('slow, please')
+    await shown(WORDS.slice(0, 2).join('')).waitFor()
+    await canvas.restart()
+    canvas.openGate()
+    await expect.poll(() => shown(REPLY).count()).toBe(2)
+    await say('are you there?')
+    await expect.poll(() => shown(REPLY).count()).toBe(3)
+  })
+})

@@ -1,0 +1,120 @@
+/** The official web page on its own static server, in front of `colloquy serve`, each a process that can be ended. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CANVAS_FOLDER } from './install.ts'
+
+const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+const AGENT = join(import.meta.dirname, 'canvas-agent.ts')
+const KEY = 'the-key-of-the-test'
+
+/** A service with the page in front of it. */
+export interface Canvas {
+  /** Where the page is. */
+  readonly url: string
+  /** Asks the service, with the key. @throws Error for an answer that is no success. */
+  readonly ask: (method: string, path: string, body?: object) => Promise<unknown>
+  /** Lets replies that wait at the gate go on. */
+  readonly openGate: () => void
+  readonly closeGate: () => void
+  /** Kills the service, and starts another over the same database at the same address. */
+  readonly restart: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** Imports a log, and starts the service and the page. */
+export async function startCanvas(log: { readonly file: string; readonly id: string }): Promise<Canvas> {
+  const folder = mkdtempSync(join(tmpdir(), 'colloquy-canvas-'))
+  const db = join(folder, 'canvas.db')
+  const gate = join(folder, 'gate')
+  const [port, pagePort] = [await freePort(), await freePort()]
+  const service = `http://127.0.0.1:${port}`
+  const running = new Set<ChildProcess>()
+  const start = (args: readonly string[], cwd: string): ChildProcess => {
+    const child = spawn(process.execPath, [...args], {
+      cwd,
+      stdio: 'ignore',
+      env: {
+        ...process.env,
+        GATE: gate,
+        COLLOQUY_SESSION_API_KEYS: KEY,
+        COLLOQUY_SECRET: 'a secret of this test',
+      },
+    })
+    running.add(child)
+    return child
+  }
+  const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
+    running.delete(child)
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    await ended
+  }
+  const serve = async (): Promise<ChildProcess> => {
+    const child = start([MAIN, 'serve', '--db', db, '--port', String(port), '--agent', AGENT], folder)
+    await answers(`${service}/ready`, child)
+    return child
+  }
+  const imported = start([MAIN, 'import', log.file, '--db', db, '--conversation', log.id], folder)
+  const [code] = await once(imported, 'exit')
+  if (code !== 0) throw new Error('the log was not imported')
+  let serving = await serve()
+  const routes = ['/api', '/sockets', '/server_info', '/alive', '/health', '/ready']
+  const page = start(
+    [
+      join(CANVAS_FOLDER, 'scripts/static-server.mjs'),
+      ...['--port', String(pagePort), '--dir', 'build', '--session-api-key', KEY],
+      ...routes.flatMap((route) => ['--route', `${route}=${service}`]),
+    ],
+    CANVAS_FOLDER,
+  )
+  const url = `http://127.0.0.1:${pagePort}`
+  await answers(`${url}/server_info`, page)
+  return {
+    url,
+    ask: async (method, path, body) => {
+      const response = await fetch(service + path, {
+        method,
+        headers: { 'Content-Type': 'application/json', 'X-Session-API-Key': KEY },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+      return response.json()
+    },
+    openGate: () => writeFileSync(gate, ''),
+    closeGate: () => rmSync(gate, { force: true }),
+    restart: async () => {
+      await end(serving, 'SIGKILL')
+      serving = await serve()
+    },
+    close: async () => {
+      for (const child of running) await end(child, 'SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+/** Resolves when an address gives a success. @throws Error when the process ends before. */
+async function answers(address: string, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null) {
+    const response = await fetch(address, { headers: { 'X-Session-API-Key': KEY } }).catch(() => null)
+    await response?.body?.cancel()
+    if (response?.ok === true) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`what was to serve ${address} has ended`)
+}
