@@ -68,7 +68,12 @@ export async function startCanvas(log: { readonly file: string; readonly id: str
   const page = start(
     [
       join(CANVAS_FOLDER, 'scripts/static-server.mjs'),
-      ...['--port', String(pagePort), '--dir', 'build', '--session-api-key', KEY],
+      '--port',
+      String(pagePort),
+      '--dir',
+      'build',
+      '--session-api-key',
+      KEY,
       ...routes.flatMap((route) => ['--route', `${route}=${service}`]),
     ],
     CANVAS_FOLDER,
