@@ -4,6 +4,7 @@ import { monotonicFactory } from 'ulid'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import { formatInstant, microsNow } from '../store/kit/record.ts'
+import { initialHeader } from '../state/header.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
 import { recordOf } from './open-state.ts'
@@ -110,7 +111,11 @@ export function createEngine(options: EngineOptions): Engine {
     },
     async create(given = {}) {
       shared.check()
-      const { id } = await store.createConversation({ ...given, id: given.id ?? newId() })
+      const { id } = await store.createConversation({
+        status: initialHeader().status,
+        ...given,
+        id: given.id ?? newId(),
+      })
       return new Conversation(shared, id)
     },
     async open(given) {

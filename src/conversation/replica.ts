@@ -9,8 +9,10 @@ import type { AppendOptions, ExpectedVersion } from '../store/contract/append.ts
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
 import type { StoredEvent } from '../store/contract/stored-event.ts'
+import { versionOf } from '../store/kit/append/deduplicate.ts'
 import { unknownConversation } from '../store/kit/errors.ts'
 import { type Stamp, stampEvents } from './stamp.ts'
+import { ListedStatus } from './listed-status.ts'
 import { Listeners } from './listeners.ts'
 import { foldFacts, openState, PAGE, replayWhole } from './open-state.ts'
 import { stampUnknown } from './retry-stamp.ts'
@@ -56,15 +58,14 @@ export class Replica {
   readonly published = new Listeners<Event>()
   /** Called with what the store throws while appends of others are followed; they are looked for again later. */
   readonly failures = new Listeners<unknown>()
-  /** Aborted, with the error as its reason, when the conversation is no longer there. */
-  readonly gone: AbortSignal
   readonly #gone = new AbortController()
+  /** Aborted, with the error as its reason, when the conversation is no longer there. */
+  readonly gone = this.#gone.signal
   readonly #store: Store
   readonly #stamp: Stamp
   #state: State
-  /** Length of the log that the store's snapshot covers. */
+  /** Lengths of the log: what the store's snapshot covers, and when bodies were evicted last. */
   #savedAt: number
-  /** Length of the log when bodies were evicted last. */
   #restedAt: number
   /** What the state was reckoned to take in memory, the length of its log then, and how much of it had been evicted. */
   #weighed = { bytes: 0, length: -1, letGo: 0 }
@@ -72,6 +73,7 @@ export class Replica {
   #unwatch: (() => void) | null = null
   #followed = 0
   #isStale = false
+  readonly #listed: ListedStatus
   #epoch = 0
 
   private constructor(store: Store, stamp: Stamp, id: string, state: State, snapshotAt: number) {
@@ -81,7 +83,7 @@ export class Replica {
     this.#state = state
     this.#savedAt = snapshotAt
     this.#restedAt = snapshotAt
-    this.gone = this.#gone.signal
+    this.#listed = new ListedStatus(store, id)
   }
 
   /** Opens a conversation, from its snapshot and what came after it. @throws ColloquyError `unknown_conversation`. */
@@ -205,6 +207,7 @@ export class Replica {
     try {
       if (isNext) await this.#fold(fresh)
       else await this.#catchUp()
+      await this.#listed.say(this.#state)
     } catch {
       // It is appended, and no error may deny that; the next read of the state reads on.
     }
@@ -264,6 +267,7 @@ export class Replica {
     const isSame = record.version === entries.length && record.headId === (head?.id ?? null)
     if (record.version > entries.length) await this.#catchUp()
     else if (!isSame) await this.#startAnew()
+    await this.#listed.say(this.#state, record.status)
     return { state: this.#state, record }
   }
 
@@ -342,7 +346,5 @@ export class Replica {
     return result
   }
 }
-
-const versionOf = (expected: Exclude<ExpectedVersion, 'any'>): number => (expected === 'none' ? 0 : expected)
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

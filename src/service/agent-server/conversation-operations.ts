@@ -3,6 +3,7 @@
 import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent } from '../../event/types.ts'
+import { COUNTED, countReply, exact } from '../conversations/listing.ts'
 import { STATUSES, type Status } from '../../state/status.ts'
 import type { ConversationOrder } from '../../store/contract/conversation-record.ts'
 import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
@@ -119,10 +120,11 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       operationId: 'count_conversations',
       tag: topic,
       summary: 'Count Conversations',
-      query: { status, tag },
-      replies: { 200: { description: 'Successful Response', schema: { type: 'integer' } } },
+      query: { status, tag, exact },
+      replies: COUNTED,
     },
-    async ({ query: { status, tag: tags } }) => ({ body: await count(lifecycle, status, tags) }),
+    async ({ query: { status, tag: tags, exact } }) =>
+      countReply(await count(lifecycle, { status, tags }, exact)),
   ),
   operation(
     {

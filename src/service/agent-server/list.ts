@@ -1,67 +1,83 @@
 /** Pages of conversations as the agent server shows them. */
 
-import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
+import { type Count, MAX_PAGE_SIZE, MOST_LOOKED_AT } from '../../store/contract/query.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Status } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { infoOf } from '../conversations/info.ts'
+import { listPage } from '../conversations/listing.ts'
 import { find, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
 
-/** Most conversations that one page of a search by status looks through. */
-const MOST_SEEN = 1_000
-
-/** Which page of which conversations. */
-export interface Search {
+/** Which conversations. */
+export interface Filter {
   readonly status: Status | null
   /** Tags that must be there with these values. */
   readonly tags?: Readonly<Record<string, string>>
+}
+
+/** Which page of which conversations. */
+export interface Search extends Filter {
   readonly order: ConversationOrder
   readonly cursor: string | null
   readonly limit: number
 }
 
 /**
- * One page; the status stands in the log and not in the record, so a search by status looks through the records, so
- * many at most: a page may then be short, or empty, and still have one after it.
+ * One page. With a status those that are listed by it, for as long as all have one; else each is looked at, so many of
+ * them at most. So a page may be short, or empty, and still have one after it.
  */
 export async function search(
   lifecycle: Lifecycle,
   { status, tags = {}, order, cursor, limit }: Search,
 ): Promise<{ readonly items: readonly JsonObject[]; readonly next_page_id: string | null }> {
+  const { store } = lifecycle.engine
+  const isListed = status !== null && (await settle(lifecycle, MAX_PAGE_SIZE))
+  const asked = { tags, ...(isListed && { status }) }
   const items: JsonObject[] = []
   let next = cursor
   let seen = 0
   do {
-    const page = await lifecycle.engine.store.listConversations({
+    const page = await listPage(store, asked, {
+      list: 'agent-conversations',
       order,
-      tags,
+      filter: { status, tags },
+      cursor: next,
       limit: limit - items.length,
-      ...(next !== null && { cursor: next }),
     })
     const infos = await mapSequential(page.items, (record) => describeIfThere(lifecycle, record))
     items.push(...infos.filter((info) => info !== null).filter((info) => fits(info, status)))
     next = page.next_page_id
     seen += page.items.length
-  } while (next !== null && items.length < limit && seen < MOST_SEEN)
+  } while (status !== null && !isListed && next !== null && items.length < limit && seen < MOST_LOOKED_AT)
   return { items, next_page_id: next }
 }
 
-/** How many there are, with a status those that have it: then every conversation is looked at. */
+/** How many there are; to be exact, with a status, each of which none is known is looked at. */
 export async function count(
   lifecycle: Lifecycle,
-  status: Status | null,
-  tags: Readonly<Record<string, string>>,
-): Promise<number> {
-  if (status === null)
-    return (await lifecycle.engine.store.countConversations({ tags }, { exact: true })).count
-  let found = 0
-  let cursor: string | null = null
-  do {
-    const page = await search(lifecycle, { status, tags, order: 'created_at', cursor, limit: MAX_PAGE_SIZE })
-    found += page.items.length
-    cursor = page.next_page_id
-  } while (cursor !== null)
-  return found
+  { status, tags = {} }: Filter,
+  exact: boolean,
+): Promise<Count> {
+  const { store } = lifecycle.engine
+  if (status === null) return store.countConversations({ tags }, { exact })
+  const isListed = await settle(lifecycle, exact ? Number.POSITIVE_INFINITY : MAX_PAGE_SIZE)
+  const { count: found, more } = await store.countConversations({ status, tags }, { exact })
+  return { count: found, more: more || !isListed }
+}
+
+/**
+ * Looks at conversations of which no status is known, as those that an earlier version or an import has left, and so
+ * has it said (`Replica`); so many at most. Gives whether it is known of all.
+ */
+async function settle(lifecycle: Lifecycle, most: number): Promise<boolean> {
+  const { store } = lifecycle.engine
+  for (let looked = 0; ;) {
+    const { items } = await store.listConversations({ status: '', order: 'created_at' })
+    if (items.length === 0) return true
+    if (looked >= most) return false
+    await mapSequential(items, (record) => describeIfThere(lifecycle, record))
+    looked += items.length
+  }
 }
 
 const fits = (info: JsonObject, status: Status | null): boolean =>

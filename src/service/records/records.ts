@@ -2,8 +2,8 @@
 
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import type { Item, ItemChange, ItemQuery, NewItem } from '../../store/contract/items.ts'
-import type { Page } from '../../store/contract/query.ts'
+import type { Item, ItemChange, ItemFilter, ItemQuery, NewItem } from '../../store/contract/items.ts'
+import type { Count, CountOptions, Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { type OldRecords, takeOver } from './take-over.ts'
 
@@ -25,6 +25,8 @@ export interface Records<T extends object> {
   readonly find: (id: string) => Promise<Kept<T> | null>
   /** The first so many, at most a page, with the cursor of the next ones. */
   readonly list: (query?: ItemQuery) => Promise<Page<Kept<T>>>
+  /** How many a list would have. */
+  readonly count: (filter?: ItemFilter, options?: CountOptions) => Promise<Count>
   /** All that a query finds, page after page. */
   readonly walk: (query?: ItemQuery) => AsyncGenerator<Kept<T>, void, undefined>
   /** Those that are due, at most a page: no other process is given them for `ttl` milliseconds. */
@@ -105,6 +107,10 @@ export function recordsOf<T extends object>(
     ready,
     find,
     list,
+    async count(filter, options) {
+      await ready()
+      return store.countItems(collection, filter, options)
+    },
     async *walk(query = {}) {
       let cursor = query.cursor ?? null
       do {

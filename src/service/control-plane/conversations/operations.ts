@@ -13,6 +13,7 @@ import {
   withDefault,
   type ValuesOf,
 } from '../../http/parameters.ts'
+import { COUNTED, countReply, exact } from '../../conversations/listing.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../../conversations/info.ts'
 import { mapConcurrent } from '../../../conversation/async/serial.ts'
 import { AT_ONCE, describeApp, describeApps } from './describe.ts'
@@ -59,10 +60,11 @@ export const conversationOperations = (plane: ControlPlane): Operation[] => [
       operationId: 'count_app_conversations_api_v1_app_conversations_count_get',
       tag,
       summary: 'Count App Conversations',
-      query: FILTERS,
-      replies: { 200: { description: 'As many as a search finds', schema: { type: 'integer' } } },
+      query: { ...FILTERS, exact },
+      replies: COUNTED,
     },
-    async ({ query }) => ({ body: await countConversations(plane.store, query) }),
+    async ({ query: { exact, ...filter } }) =>
+      countReply(await countConversations(plane.store, filter, exact)),
   ),
   operation(
     {

@@ -79,6 +79,7 @@ async function make({ engine }: Lifecycle, task: KeptTask, workingDir: string | 
         appFor(task, parent),
       ),
       parentConversationId: parent?.id ?? null,
+      sandboxId: task.sandbox_id,
     })
   } catch (error) {
     if (!hasCode(error, 'conversation_exists')) throw error

@@ -4,8 +4,9 @@ import { type Operation, operation } from '../../http/operation.ts'
 import { dateTime, oneOf, optional, text, withDefault } from '../../http/parameters.ts'
 import { parseInstant } from '../../../event/time.ts'
 import { decodeCursor, encodeCursor, scopeOf } from '../../../store/kit/query/cursor.ts'
-import { MAX_PAGE_SIZE, type Page } from '../../../store/contract/query.ts'
+import { type Count, MOST_LOOKED_AT, type Page } from '../../../store/contract/query.ts'
 import { mapConcurrent } from '../../../conversation/async/serial.ts'
+import { COUNTED, countReply, exact } from '../../conversations/listing.ts'
 import { batchGet } from '../../http/batch-get.ts'
 import { originOf } from '../conversations/operations.ts'
 import { AT_ONCE } from '../conversations/describe.ts'
@@ -91,10 +92,10 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
       operationId: 'count_app_conversation_start_tasks_api_v1_app_conversations_start_tasks_count_get',
       tag,
       summary: 'Count App Conversation Start Tasks',
-      query: FILTERS,
-      replies: { 200: { description: 'As many as a search finds', schema: { type: 'integer' } } },
+      query: { ...FILTERS, exact },
+      replies: COUNTED,
     },
-    async ({ query }) => ({ body: await count(plane, query) }),
+    async ({ query: { exact, ...filter } }) => countReply(await count(plane, filter, exact)),
   ),
   batchGet(
     {
@@ -123,7 +124,10 @@ interface Filter {
 const byOf = (order: string): 'created_at' | 'updated_at' =>
   order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
 
-/** A page of the tasks that a filter lets through. O(tasks looked at): all are, in the order of what is filtered. */
+/**
+ * A page of the tasks that a filter lets through. O(limit) by creation, and by change without a time of creation; else it
+ * looks at so many at most, and then it may be short, or empty, and have one after it.
+ */
 async function find(
   { tasks }: ControlPlane,
   { conversation_id__eq: id, created_at__gte: since }: Filter,
@@ -138,6 +142,7 @@ async function find(
   }
   const items: KeptTask[] = []
   let next = cursor
+  let looked = 0
   do {
     const page: Page<{ readonly record: KeptTask }> = await tasks.list({
       by,
@@ -148,21 +153,19 @@ async function find(
     })
     items.push(...page.items.map(({ record }) => record).filter(fits))
     next = page.next_page_id
-  } while (next !== null && items.length < limit)
+    looked += page.items.length
+  } while (next !== null && items.length < limit && looked < MOST_LOOKED_AT)
   return { items, next_page_id: next }
 }
 
-/** How many there are. O(tasks that fit). */
-async function count(plane: ControlPlane, filter: Filter): Promise<number> {
-  let found = 0
-  let cursor: string | null = null
-  do {
-    const order = { by: 'created_at', descending: false } as const
-    const page: Page<KeptTask> = await find(plane, filter, order, { cursor, limit: MAX_PAGE_SIZE })
-    found += page.items.length
-    cursor = page.next_page_id
-  } while (cursor !== null)
-  return found
+/** How many there are. O(those). */
+async function count(plane: ControlPlane, filter: Filter, exact: boolean): Promise<Count> {
+  const { conversation_id__eq: id, created_at__gte: since } = filter
+  if (id === null)
+    return plane.tasks.count(since === null ? {} : { by: 'created_at', from: atLeast(since) }, { exact })
+  const order = { by: 'created_at', descending: false } as const
+  const { items } = await find(plane, filter, order, { cursor: null, limit: 1 })
+  return { count: items.length, more: false }
 }
 
 /** The first time of a task that is at or after an instant. */

@@ -1,8 +1,8 @@
 /** Works on start tasks in the background; a task of a process that died is taken over. */
 
 import { hasCode } from '../../../event/errors.ts'
-import type { ItemChange, ItemQuery } from '../../../store/contract/items.ts'
-import { MAX_PAGE_SIZE, type Page } from '../../../store/contract/query.ts'
+import type { ItemChange, ItemFilter, ItemQuery } from '../../../store/contract/items.ts'
+import { type Count, type CountOptions, MAX_PAGE_SIZE, type Page } from '../../../store/contract/query.ts'
 import { formsOf } from '../../conversations/find.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { type Index, type Kept, type Records, recordsOf, tryMake } from '../../records/records.ts'
@@ -92,6 +92,11 @@ export class StartTasks {
   /** A page of them, by the time of their making or of their last change. @throws ColloquyError `invalid_cursor`. */
   list(query: ItemQuery): Promise<Page<Kept<KeptTask>>> {
     return this.#records.list(query)
+  }
+
+  /** How many there are. */
+  count(filter: ItemFilter, options: CountOptions): Promise<Count> {
+    return this.#records.count(filter, options)
   }
 
   /** One by its id, with or without hyphens. */
