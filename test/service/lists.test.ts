@@ -1,0 +1,107 @@
+/** Lists and counts of a service: by the status that the log has, whoever wrote it, and no further than is said. */
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import { statusUpdate } from '../../src/conversation/state-updates.ts'
+import type { Status } from '../../src/state/status.ts'
+import { MOST_COUNTED, MOST_LOOKED_AT } from '../../src/store/contract/query.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { createService, type Service } from '../../src/service/index.ts'
+
+let store: Store
+let engine: Engine
+let service: Service
+
+beforeEach(() => {
+  store = memoryStore()
+  engine = createEngine({ store })
+  service = createService({ engine })
+})
+
+afterEach(() => engine.close())
+
+const get = async (path: string): Promise<{ body: unknown; response: Response }> => {
+  const response = await service.fetch(new Request(`http://localhost${path}`))
+  expect(response.status, path).toBe(200)
+  return { body: await response.json(), response }
+}
+
+/** The ids that a search finds, page after page. */
+async function idsOf(path: string): Promise<{ readonly ids: string[]; readonly pages: number }> {
+  const ids: string[] = []
+  let cursor: string | null = null
+  for (let pages = 1; ; pages += 1) {
+    const { body } = await get(`${path}${cursor === null ? '' : `&page_id=${encodeURIComponent(cursor)}`}`)
+    const page = body as { items: { id: string }[]; next_page_id: string | null }
+    ids.push(...page.items.map(({ id }) => id))
+    cursor = page.next_page_id
+    if (cursor === null) return { ids, pages }
+  }
+}
+
+const count = async (path: string): Promise<readonly [unknown, string | null]> => {
+  const { body, response } = await get(path)
+  return [body, response.headers.get('x-count')]
+}
+
+describe('a search by status', () => {
+  it('finds what the engine has said, what another program has appended, and what was never looked at', async () => {
+    const statuses: readonly Status[] = ['idle', 'paused', 'running', 'finished']
+    const expected = new Map<Status, string[]>(statuses.map((status) => [status, []]))
+    for (let nth = 0; nth < 24; nth += 1) {
+      const [id, status] = [`c${nth}`, statuses[nth % 4] ?? 'idle']
+      const update = { ...statusUpdate(status), id: 'u' }
+      if (nth % 3 === 0) await (await engine.create({ id })).append(update)
+      else {
+        await store.createConversation({ id, ...(nth % 3 === 1 && { status: 'stuck' }) })
+        await store.append(id, [update])
+        // What is said of it by mistake is mended by who looks at it.
+        if (nth % 3 === 1) await (await engine.open(id)).state()
+      }
+      expected.get(status)?.push(id)
+    }
+    for (const status of ['idle', 'paused', 'finished'] as const) {
+      const ids = expected.get(status) ?? []
+      const path = `/api/conversations/search?sort_order=CREATED_AT&limit=2&status=${status}`
+      expect(await idsOf(path), status).toEqual({ ids, pages: ids.length / 2 })
+      expect(await count(`/api/conversations/count?status=${status}`)).toEqual([ids.length, 'exact'])
+    }
+    expect((await store.listConversations({ status: '' })).items).toEqual([])
+  })
+
+  it('goes through those of which no status is known while there are very many, and says that it counts at least', async () => {
+    const many = 2 * MOST_LOOKED_AT
+    for (let nth = 0; nth < many; nth += 1) await store.createConversation({ id: `c${nth}` })
+    await store.append(`c${many - 1}`, [{ ...statusUpdate('stuck'), id: 'u' }])
+    const path = '/api/conversations/search?sort_order=CREATED_AT&status=stuck'
+    expect(await count('/api/conversations/count?status=stuck')).toEqual([0, 'at-least'])
+    expect((await idsOf(path)).ids).toEqual([`c${many - 1}`])
+    expect(await count('/api/conversations/count?status=stuck&exact=true')).toEqual([1, 'exact'])
+    expect(await idsOf(path)).toEqual({ ids: [`c${many - 1}`], pages: 1 })
+  })
+})
+
+describe('a count', () => {
+  it('stops, and says so, unless it is to be exact', async () => {
+    const many = MOST_COUNTED + 1
+    for (let nth = 0; nth < many; nth += 1) {
+      await store.createConversation({ id: `c${nth}`, status: 'idle', sandboxId: 's' })
+      const keys = { created_at: new Date(nth).toISOString() }
+      await store.changeItems([{ collection: 'start-tasks', id: `t${nth}`, put: { body: {}, keys } }])
+    }
+    for (const path of [
+      '/api/conversations/count?',
+      '/api/conversations/count?status=idle&',
+      '/api/v1/app-conversations/count?',
+      '/api/v1/app-conversations/count?sandbox_id__eq=s&',
+      '/api/v1/app-conversations/start-tasks/count?',
+      '/api/v1/app-conversations/start-tasks/count?created_at__gte=1970-01-01T00:00:00Z&',
+    ]) {
+      expect(await count(path), path).toEqual([MOST_COUNTED, 'at-least'])
+      expect(await count(`${path}exact=true`), path).toEqual([many, 'exact'])
+    }
+    expect(await count('/api/v1/app-conversations/count?title__contains=x')).toEqual([0, 'at-least'])
+    expect(await count('/api/v1/app-conversations/count?sandbox_id__eq=x')).toEqual([0, 'exact'])
+  })
+})
