@@ -1,4 +1,4 @@
-/** By which status a conversation is listed: said by whoever sees that it is another one than its log has. */
+/** By which status a conversation is listed: said by the process that sees another one in its log. */
 
 import type { State } from '../state/state.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -16,7 +16,7 @@ export class ListedStatus {
 
   /**
    * Has the conversation listed by the status of a state, unless its log has gone on: who appended says it then. A
-   * process that dies before it does leaves that to whoever looks at the conversation next.
+   * process that dies before it does leaves that to the next reader of the conversation.
    * @param known what a record that was just read has
    */
   async say({ header, log }: State, known = this.#known): Promise<void> {
@@ -26,7 +26,7 @@ export class ListedStatus {
       if (await this.#store.setStatus(this.#id, header.status, log.entries.length))
         this.#known = header.status
     } catch {
-      // The log says it; a store that cannot be written to says so to whoever writes.
+      // The log says it; a store that cannot be written to says so to the writers.
     }
   }
 }

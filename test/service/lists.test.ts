@@ -1,4 +1,4 @@
-/** Lists and counts of a service: by the status that the log has, whoever wrote it, and no further than is said. */
+/** Lists and counts of a service: by the status that the log has, by any writer, and no further than is said. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'

@@ -125,8 +125,8 @@ const byOf = (order: string): 'created_at' | 'updated_at' =>
   order.startsWith('CREATED_AT') ? 'created_at' : 'updated_at'
 
 /**
- * A page of the tasks that a filter lets through. O(limit) by creation, and by change without a time of creation; else it
- * looks at so many at most, and then it may be short, or empty, and have one after it.
+ * A page of the tasks that a filter lets through. O(limit) by creation, and by change without a time of creation; else
+ * it looks at so many at most, and then it may be short, or empty, and have one after it.
  */
 async function find(
   { tasks }: ControlPlane,
