@@ -35,7 +35,8 @@ export async function search(
   const asked = { tags, ...(isListed && { status }) }
   const items: JsonObject[] = []
   let next = cursor
-  let seen = 0
+  // What the store has compared by itself is one page of it.
+  let left = status === null || isListed ? 1 : MOST_LOOKED_AT
   do {
     const page = await listPage(store, asked, {
       list: 'agent-conversations',
@@ -47,8 +48,8 @@ export async function search(
     const infos = await mapSequential(page.items, (record) => describeIfThere(lifecycle, record))
     items.push(...infos.filter((info) => info !== null).filter((info) => fits(info, status)))
     next = page.next_page_id
-    seen += page.items.length
-  } while (status !== null && !isListed && next !== null && items.length < limit && seen < MOST_LOOKED_AT)
+    left -= Math.max(1, page.items.length)
+  } while (next !== null && items.length < limit && left > 0)
   return { items, next_page_id: next }
 }
 
