@@ -38,8 +38,11 @@ function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[],
 }
 
 describe('a regular expression of src', () => {
+  // One that stands in several places is tried once.
   const regexes = new Map(
-    FOUND.flatMap(({ place, regex }) => (regex === null ? [] : [[`${place} ${regex}`, regex] as const])),
+    FOUND.flatMap(({ place, regex }) =>
+      regex === null ? [] : [[`${regex} in ${place}`, regex] as const],
+    ).filter(([, regex], at, all) => all.findIndex(([, other]) => String(other) === String(regex)) === at),
   )
   it.each([...regexes])('%s', (_, regex) => holdGrowth((text) => searchAll(regex, text), hostileTexts(regex)))
 })

@@ -157,7 +157,7 @@ function differsByDate(one: SystemPromptEvent, other: SystemPromptEvent): boolea
   return was !== is && withoutDates(was) === withoutDates(is)
 }
 
-const withoutDates = (text: string): string => text.replace(DATES, '#').replace(/#(?:[\s,]*#)+/g, '#')
+const withoutDates = (text: string): string => text.replace(DATES, '#').replace(/#[#\s,]*#/g, '#')
 
 const DATES =
   /\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b|\b[ap]m\b|\d[\d:.,/TZ+-]*/gi
