@@ -3,14 +3,16 @@
 import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** Files that start processes, or look at what belongs to a whole process: each runs in a process of its own. */
+/**
+ * Files that look at what belongs to a whole process, or change it, kill others, or make so much garbage that the heap of all
+ * before them would cost them more than reading src/ again: each runs in a process of its own.
+ */
 const ALONE = [
   'test/*.test.ts',
-  'test/cli/**/*.test.ts',
-  'test/service/**/*.test.ts',
+  'test/cli/{identity,permission,process,recorded,stored,zip}.test.ts',
+  'test/service/{live-load,process-sandboxes,refusal}.test.ts',
   'test/conversation/{hooks-shell,hooks-shell-start,kill}.test.ts',
   'test/store/*{crash,processes}.test.ts',
-  'test/validators/*.test.ts',
   'properties/{execution,faults/faults}.test.ts',
 ]
 
