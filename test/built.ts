@@ -46,9 +46,7 @@ export function entries(): Map<string, string> {
 
 /** Most children of tests are killed, and a process keeps what it compiled for the next one when it ends by itself. */
 const banner = ({ name }: { readonly name: string }): string =>
-  name.startsWith('test/')
-    ? "import { flushCompileCache } from 'node:module'; setImmediate(flushCompileCache)"
-    : ''
+  name.startsWith('test/') ? "setImmediate(process.getBuiltinModule('node:module').flushCompileCache)" : ''
 
 /** Builds; gives what removes it again. */
 export async function setup(project: TestProject): Promise<() => void> {
