@@ -16,6 +16,7 @@ import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/limits.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { ownDigest } from '../../src/messages/own-digest.ts'
+import { partsOf } from '../../src/messages/parts-in-order.ts'
 import { requestRecord } from '../../src/messages/prefix.ts'
 import type { Limits } from '../../src/messages/turns.ts'
 import { replay } from '../../src/state/reduce.ts'
@@ -270,5 +271,8 @@ export function recordOf(grammar: WireGrammar, made: Made, request: object): Rep
   const [message] = toMessages(replay(made.events(about)), { pending: { close: '' } }).filter(
     ({ role }) => role === 'assistant',
   )
-  return { ...about, own: message?.role === 'assistant' ? ownDigest(message, WIRES[grammar].limits) : '' }
+  return {
+    ...about,
+    own: message?.role === 'assistant' ? ownDigest(message, partsOf(message, WIRES[grammar].limits)) : '',
+  }
 }

@@ -66,6 +66,25 @@ export function freezeJson(value: JsonValue): readonly Issue[] {
   return whole ? [] : copyJson(value).issues
 }
 
+/**
+ * Whether an event could hold a value that came from `JSON.parse`: what {@link freezeJson} finds nothing against.
+ * Nothing is frozen. Never throws, at any depth. O(size).
+ *
+ * @example
+ * fitsEvent(JSON.parse('[1e999]')) // false
+ */
+export const fitsEvent = (value: JsonValue): boolean => fitsBelow(value, MAX_DEPTH)
+
+function fitsBelow(value: JsonValue, room: number): boolean {
+  if (typeof value !== 'object' || value === null) return isWritable(value)
+  if (room === 0) return false
+  if (Array.isArray(value)) return value.every((item: JsonValue) => fitsBelow(item, room - 1))
+  const record = value as Readonly<Record<string, JsonValue>>
+  for (const key in record)
+    if (hasOwnProperty.call(record, key) && !fitsBelow(record[key] as JsonValue, room - 1)) return false
+  return true
+}
+
 /** A number that JSON can write back. */
 const isWritable = (value: unknown): boolean => typeof value !== 'number' || Number.isFinite(value)
 

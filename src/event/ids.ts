@@ -14,6 +14,9 @@ export const ROOT = '__root__'
 // oxlint-disable-next-line no-control-regex -- they are what it is there to refuse
 export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]{1,200}$/u
 
+/** What most ids look like, which is told faster. */
+const PLAIN_ID = /^[\w.:-]{1,200}$/
+
 /**
  * Whether a text may be the id of an event or a conversation. O(length).
  *
@@ -22,7 +25,7 @@ export const LEGAL_ID = /^(?!__root__$)[^\u0000-\u001f\u007f-\u009f\ud800-\udfff
  * isLegalId('__root__') // false
  */
 export function isLegalId(text: string): boolean {
-  return LEGAL_ID.test(text)
+  return PLAIN_ID.test(text) ? text !== ROOT : LEGAL_ID.test(text)
 }
 
 /**

@@ -31,7 +31,7 @@ export function argumentObject(given: string): JsonObject {
   const text = wellFormed(given)
   if (isWhitespace(text)) return {}
   const parsed = parseObject(text)
-  if (parsed === null || isDeep(text)) return { _raw: text }
+  if (parsed === null || isDeep(parsed)) return { _raw: text }
   return mayEscapeSurrogate(text) ? repaired(parsed) : parsed
 }
 
@@ -46,7 +46,7 @@ export function argumentObject(given: string): JsonObject {
 export function readArguments(given: string): JsonObject | null {
   if (isWhitespace(given)) return {}
   const parsed = parseObject(given)
-  return parsed === null || isDeep(given) ? null : parsed
+  return parsed === null || isDeep(parsed) ? null : parsed
 }
 
 function parseObject(text: string): JsonObject | null {
@@ -58,18 +58,12 @@ function parseObject(text: string): JsonObject | null {
   }
 }
 
-/** Whether valid JSON is nested too deep. A loop, as a value this deep must not be walked by recursion. */
-function isDeep(json: string): boolean {
-  let depth = 0
-  let inString = false
-  for (let at = 0; at < json.length; at += 1) {
-    const char = json.charAt(at)
-    if (char === '"') inString = !inString
-    else if (inString) at += char === '\\' ? 1 : 0
-    else if (char === '{' || char === '[') depth += 1
-    else if (char === '}' || char === ']') depth -= 1
-    if (depth > MAX_DEPTH) return true
-  }
+/** Whether a value is nested too deep; no deeper than that is it walked. O(values). */
+function isDeep(value: unknown, room = MAX_DEPTH): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (room === 0) return true
+  // A list has its items as its values.
+  for (const item of Object.values(value)) if (isDeep(item, room - 1)) return true
   return false
 }
 

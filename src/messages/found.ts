@@ -22,8 +22,9 @@ export const stringOf = (value: unknown): string => (typeof value === 'string' ?
  * more. O(fields).
  */
 export function moreOf(value: Found, ...known: readonly string[]): JsonObject | null {
-  const entries = Object.entries(value).filter(([key, field]) => !known.includes(key) && saysMore(field))
-  return entries.length === 0 ? null : (Object.fromEntries(entries) as JsonObject)
+  // Mostly there is nothing more, and nothing is made.
+  const more = Object.keys(value).filter((key) => !known.includes(key) && saysMore(value[key]))
+  return more.length === 0 ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
 const saysMore = (field: unknown): boolean =>

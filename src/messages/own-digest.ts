@@ -9,8 +9,7 @@ import { type Digest, digestBeside, digestOf, digestOfAll, followedBy, nameOf } 
 import type { AssistantMessage } from './message.ts'
 import type { FieldRef, PartRef } from './reply-parts.ts'
 import { otherDigest } from './other-parts.ts'
-import { partsOf, reasoningItems } from './parts-in-order.ts'
-import type { Limits } from './turns.ts'
+import { type PartsInOrder, reasoningItems } from './parts-in-order.ts'
 
 const [OWN, THINKING, REDACTED, TEXT, IMAGE, PART, CALL, REASONING, ABSENT] = [
   'own',
@@ -32,10 +31,8 @@ export const ownDigestOf = (message: AssistantMessage, refs: readonly PartRef[])
  * The digest that a reply's record keeps as `own`: of what its last signed part is bound to within it, in the order
  * that its `reply.parts` give. A reader makes the message of the reply first, then this. O(length).
  */
-export function ownDigest(message: AssistantMessage, limits: Limits): string {
-  const { refs, bound } = partsOf(message, limits)
-  return nameOf(ownDigestOf(message, refs.slice(0, bound)))
-}
+export const ownDigest = (message: AssistantMessage, { refs, bound }: PartsInOrder): string =>
+  nameOf(ownDigestOf(message, refs.slice(0, bound)))
 
 /** The digest of one part as the log has it, with what its standard field lacks. */
 function partDigest(message: AssistantMessage, ref: PartRef): Digest {

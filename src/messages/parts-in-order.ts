@@ -68,8 +68,11 @@ const countsOf = (message: AssistantMessage): Readonly<Record<PartKind, number>>
   reasoning: reasoningItems(message).length,
 })
 
-const only = (counts: Readonly<Record<PartKind, number>>, kinds: readonly PartKind[]): PartCounts =>
-  Object.fromEntries(kinds.map((kind) => [kind, counts[kind]]))
+function only(counts: Readonly<Record<PartKind, number>>, kinds: readonly PartKind[]): PartCounts {
+  const some: Partial<Record<PartKind, number>> = {}
+  for (const kind of kinds) some[kind] = counts[kind]
+  return some
+}
 
 /** A part in the grammar that made it: itself, or where that cannot be sent its placeholder. */
 function ownPart(ref: OtherRef, { grammar }: Limits): OtherRef[] {

@@ -22,7 +22,7 @@ import { ownDigest } from './own-digest.ts'
 import { requestRecord } from './prefix.ts'
 import { orderParts, type OrderedPart, type OrderedParts, storeParts } from './reply-order.ts'
 import { sentMore } from './kinds.ts'
-import { partsOf } from './parts-in-order.ts'
+import { type PartsInOrder, partsOf } from './parts-in-order.ts'
 import type { FieldRef, PartRef } from './reply-parts.ts'
 import type { RecordedUsage } from './reply-usage.ts'
 import type { Limits } from './turns.ts'
@@ -155,14 +155,15 @@ export function replyEvents(found: FoundReply, limits: Limits, options: ReadOpti
   const results: (AgentErrorEvent | ObservationEvent)[] = []
   for (const [at, call] of message.tool_calls.entries()) {
     const { responses_reasoning_item: item, responses_item_id, ...tool_call } = call
-    const against = whyNot(calls[at]?.unfit ?? null, call, ending, options)
+    const input = readArguments(call.arguments)
+    const against = whyNot(calls[at]?.unfit ?? null, call.name, input, ending, options)
     actions.push({
       kind: 'ActionEvent',
       source: 'agent',
       thought: at === 0 ? (message.content as TextContent[]) : [],
       ...(at === 0 ? said : {}),
       ...(item === null ? {} : { responses_reasoning_item: item }),
-      action: against === null ? actionOf(call, options) : null,
+      action: against === null ? actionOf(call.name, input, options) : null,
       tool_name: call.name,
       tool_call_id: call.id,
       tool_call: {
@@ -244,16 +245,18 @@ function recordOf(
   const { grammar } = limits
   const sent = request === undefined ? null : requestRecord(request)
   const seen = sent?.grammar === grammar ? sent : null
-  const plain = partsOf(message, limits).refs
+  const plain = partsOf(message, limits)
+  const { refs } = plain
   const isPlain =
-    order.length === plain.length && order.every((part, at) => isField(part, plain[at]) && part.more === null)
+    order.length === refs.length && order.every((part, at) => isField(part, refs[at]) && part.more === null)
   const parts = isPlain ? null : storeParts(order)
   const waits = waitingAfter(
     order,
     message.tool_calls.length > 0 || (limits.pauses && ending?.type === 'paused'),
     limits,
   )
-  const own = ownOf({ ...message, reply: { grammar, ...(parts === null ? {} : { parts }) } }, order, limits)
+  const inOrder = parts === null ? plain : partsOf({ ...message, reply: { grammar, parts } }, limits)
+  const own = ownOf(message, inOrder, order, limits)
   // What every grammar reads alike says nothing of the one that it came in.
   const isOfGrammar =
     own !== null ||
@@ -297,11 +300,16 @@ function waitingAfter(order: readonly OrderedPart[], goesOn: boolean, { pairOf }
  * The digest of the signed parts, null where there are none. Where they are bound to something that cannot be written
  * back, it is one that nothing matches, so that they are left out: the provider would refuse them without it.
  */
-function ownOf(message: AssistantMessage, order: readonly OrderedPart[], limits: Limits): string | null {
-  const { refs, bound } = partsOf(message, limits)
-  if (bound === 0) return null
-  const isWhole = order.slice(0, bound).every((part, at) => isWritten(part, refs[at], limits))
-  return isWhole ? ownDigest(message, limits) : `${ownDigest(message, limits)}, not whole`
+function ownOf(
+  message: AssistantMessage,
+  parts: PartsInOrder,
+  order: readonly OrderedPart[],
+  limits: Limits,
+): string | null {
+  if (parts.bound === 0) return null
+  const isWhole = order.slice(0, parts.bound).every((part, at) => isWritten(part, parts.refs[at], limits))
+  const digest = ownDigest(message, parts)
+  return isWhole ? digest : `${digest}, not whole`
 }
 
 /** Whether a part is written back whole, at the place where it came. */
@@ -317,27 +325,25 @@ const isField = (part: OrderedPart, ref: PartRef | undefined): part is FieldRef 
 /** Why a call is not executed, in words for the model; null where it may be. */
 function whyNot(
   unfit: string | null,
-  call: NeutralToolCall,
+  called: string,
+  input: JsonObject | null,
   ending: ReplyOutcome | null,
   { tools }: ReadOptions,
 ): string | null {
   if (ending?.type === 'refused') return 'the reply was ended by a refusal'
   if (ending?.type === 'filtered') return 'the reply was held back by a content filter'
   if (unfit !== null) return unfit
-  if (tools !== undefined && !tools.some(({ name }) => name === call.name))
-    return `there is no tool ${quote(call.name)}`
-  return readArguments(call.arguments) === null ? 'its arguments are no JSON object that can be read' : null
+  if (tools !== undefined && !tools.some(({ name }) => name === called))
+    return `there is no tool ${quote(called)}`
+  return input === null ? 'its arguments are no JSON object that can be read' : null
 }
 
 /** An argument that is called `kind` is in the text of the call only: the action has its own. */
-function actionOf({ name, arguments: given }: NeutralToolCall, { tools }: ReadOptions): Action {
+function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions): Action {
   const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
-  return { ...readArguments(given), kind }
+  return { ...input, kind }
 }
 
 /** The kind of a tool's actions, made from its name: `file_editor` gives `FileEditorAction`. */
 export const actionKind = (name: string): string =>
-  `${name
-    .split(/[^a-zA-Z0-9]+/)
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join('')}Action`
+  `${name.replace(/(?:^[^a-zA-Z0-9]*|[^a-zA-Z0-9]+)([a-zA-Z0-9]?)/g, (_, first: string) => first.toUpperCase())}Action`

@@ -57,8 +57,12 @@ export function refsOf(parts: unknown, counts: PartCounts): readonly (FieldRef |
 }
 
 /** References to all parts of the kinds given, in their order. */
-export const allOf = (counts: PartCounts, ...kinds: readonly PartKind[]): FieldRef[] =>
-  kinds.flatMap((kind) => Array.from({ length: counts[kind] ?? 0 }, (_, at) => ({ kind, at, more: null })))
+export function allOf(counts: PartCounts, ...kinds: readonly PartKind[]): FieldRef[] {
+  const refs: FieldRef[] = []
+  for (const kind of kinds)
+    for (let at = 0; at < (counts[kind] ?? 0); at += 1) refs.push({ kind, at, more: null })
+  return refs
+}
 
 /** Whether a record holds a part that no standard field holds. O(parts). */
 export const hasOthers = (parts: unknown): boolean =>

@@ -172,8 +172,10 @@ function first(usage: JsonObject, paths: readonly string[]): number {
 }
 
 /** The value at a path of one or two names. */
-const at = (usage: JsonObject, path: string): JsonValue | undefined =>
-  path.split('.').reduce<JsonValue | undefined>(fieldOf, usage)
+function at(usage: JsonObject, path: string): JsonValue | undefined {
+  const dot = path.indexOf('.')
+  return dot < 0 ? fieldOf(usage, path) : fieldOf(fieldOf(usage, path.slice(0, dot)), path.slice(dot + 1))
+}
 
 const fieldOf = (value: JsonValue | undefined, key: string): JsonValue | undefined =>
   isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined

@@ -7,7 +7,7 @@ import { readUIMessages } from './arrays/ui.ts'
 import { readAtif } from './atif/read.ts'
 import { readClaudeCode } from './claude-code/read.ts'
 import { readCodex } from './codex/read.ts'
-import { freezeJson } from '../event/freeze.ts'
+import { fitsEvent } from '../event/freeze.ts'
 import { detectSession, LOOK } from './detect.ts'
 import { readGeminiCli } from './gemini-cli.ts'
 import { readPi } from './pi/read.ts'
@@ -27,9 +27,7 @@ const READERS: Readonly<Record<SessionFormat, (records: readonly SessionRecord[]
 
 /** What is nested too deep for any writer is kept as its text. */
 const readable = (record: SessionRecord): SessionRecord =>
-  record.value === undefined || freezeJson(record.value).length === 0
-    ? record
-    : { ...record, value: undefined }
+  record.value === undefined || fitsEvent(record.value) ? record : { ...record, value: undefined }
 
 /**
  * Reads a session as the log of a conversation: replies whole, each call with its result, branches, and condensations

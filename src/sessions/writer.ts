@@ -6,7 +6,7 @@ import { decodeOwn } from '../event/decode.ts'
 import { isLegalId, ROOT } from '../event/ids.ts'
 import { quarantine } from '../event/quarantine.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
-import { parseInstant } from '../event/time.ts'
+import { isInstant } from '../event/time.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
 import type { Reply } from '../messages/reply-events.ts'
 import type { SessionFact, SessionNote, SessionRecord } from './session.ts'
@@ -97,10 +97,10 @@ export class SessionWriter {
     const placed = {
       ...event,
       id: own,
-      ...(typeof time === 'string' && parseInstant(time) !== undefined ? { timestamp: time } : {}),
+      ...(typeof time === 'string' && isInstant(time) ? { timestamp: time } : {}),
       ...(after === undefined ? {} : { parent_id: after ?? ROOT }),
     }
-    const decoded = decodeOwn(placed as unknown as JsonValue)
+    const decoded = decodeOwn(placed as unknown as JsonValue, { payload: false })
     if (!decoded.ok) {
       const fact = quarantine(JSON.stringify(placed), decoded.issues, placed as unknown as JsonValue)
       this.facts.push({ line, fact })
@@ -227,7 +227,9 @@ export class SessionWriter {
   #unused(id: string): string {
     const base = isLegalId(id) ? id : 'event'
     let own = base
-    for (let no = 2; this.#ids.has(own) || !isLegalId(own); no += 1) own = `${base.slice(0, 180)}~${no}`
+    // What is cut may end in half a character.
+    for (let no = 2; this.#ids.has(own) || (own !== base && !isLegalId(own)); no += 1)
+      own = `${base.slice(0, 180)}~${no}`
     this.#ids.add(own)
     return own
   }

@@ -9,6 +9,7 @@ import type { AssistantMessage, NeutralMessage } from '../../src/messages/messag
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { ownDigest } from '../../src/messages/own-digest.ts'
+import { partsOf } from '../../src/messages/parts-in-order.ts'
 import { type LeftOut, requestRecord, type WriteOptions } from '../../src/messages/prefix.ts'
 import { LIMITS as RESPONSES } from '../../src/messages/openai-responses/limits.ts'
 
@@ -56,7 +57,7 @@ function replied(
   const { leftOut: _, ...known } = record
   const made = { ...reply, reply: { ...known, ...more } }
   const limits = grammar === 'openai-responses' ? RESPONSES : ANTHROPIC
-  return { ...made, reply: { ...made.reply, own: ownDigest(made, { ...limits, grammar }) } }
+  return { ...made, reply: { ...made.reply, own: ownDigest(made, partsOf(made, { ...limits, grammar })) } }
 }
 
 const leftOut = (

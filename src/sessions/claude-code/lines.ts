@@ -33,7 +33,8 @@ export interface Lines {
 
 /** Looks at every line once. A file of one side chain alone is that one's session. O(size). */
 export function indexLines(records: readonly SessionRecord[]): Lines {
-  const all = records.flatMap(unwrap).map(lineOf)
+  const isDocument = records.some(({ value }) => 'loglines' in objectOf(value))
+  const all = (isDocument ? records.flatMap(unwrap) : records).map(lineOf)
   const results = new Set<string>()
   for (const { blocks } of all)
     for (const block of blocks)
