@@ -36,6 +36,11 @@ export type SubscriptionItem =
 export interface SubscribeOptions {
   /** The position after which to begin. Default: -1, the whole log. */
   readonly after?: number
+  /**
+   * The id of the event at `after`, as the reader has it: where another one stands there, a `reset` comes first. A
+   * reader that goes on after a failure gives it, since the log may have become another one meanwhile.
+   */
+  readonly afterId?: string
   /** Ends the subscription. */
   readonly signal?: AbortSignal
   /** How many deltas may wait for a slow reader; the oldest are left out beyond. Default: 256. */
@@ -58,14 +63,14 @@ const PAGE = 256
  * Reads on and on. Events are pulled from the log when the reader asks for them, so that a slow reader holds up no
  * other, needs no queue and misses nothing; only deltas wait in a queue, bounded by `deltas`. O(1) for each event.
  * @throws ColloquyError `invalid_argument` for options that are none, `unknown_conversation` when the conversation is
- * deleted, and what the store throws; then subscribe again after the last position.
+ * deleted, and what the store throws; then subscribe again after the last position, with its id.
  */
 export async function* subscribe(
   store: Store,
   pin: () => Promise<Pinned>,
   options: SubscribeOptions = {},
 ): AsyncGenerator<SubscriptionItem, void, undefined> {
-  const { after = -1, signal, deltas: most = 256 } = options
+  const { after = -1, afterId, signal, deltas: most = 256 } = options
   if (!Number.isSafeInteger(after) || after < -1)
     invalidArgument('after', 'must be a position in the log, or -1 for all of it')
   if (!Number.isSafeInteger(most) || most < 0) invalidArgument('deltas', 'must be a number of events')
@@ -110,7 +115,9 @@ export async function* subscribe(
     let { epoch } = replica
     let told = false
     let next = after + 1
-    const isAnother = (): boolean => replica.epoch !== epoch || next > replica.state.log.entries.length
+    let isForeign = afterId !== undefined && replica.state.log.entries.get(after)?.id !== afterId
+    const isAnother = (): boolean =>
+      isForeign || replica.epoch !== epoch || next > replica.state.log.entries.length
     const isNews = (): boolean =>
       isOver() ||
       failure !== null ||
@@ -123,6 +130,7 @@ export async function* subscribe(
       throwFailure(failure)
       if (isAnother()) {
         ;({ epoch } = replica)
+        isForeign = false
         next = 0
         told = false
         lagged += deltas.splice(0).length

@@ -1,10 +1,11 @@
 /**
- * A process that reads what the others write: by the feed of a store, by subscriptions of an engine, and by sockets of
- * the services. It goes on where it was after whatever fails, and starts over when it is told to.
+ * A process that reads what the others write: by the feed of a store, by a follower and by subscriptions of an engine, and
+ * by sockets of the services. It goes on where it was after whatever fails, and starts over when it is told to.
  */
 
 import { WebSocket } from 'ws'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { shardOf } from '../../src/store/kit/feed.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { insist, say, sleep, work } from './rounds.ts'
 
@@ -24,6 +25,11 @@ class Seen {
   readonly ids = new Map<number, string>()
   last = -1
   readonly disorder: string[] = []
+
+  /** Of the event at the last position; an empty text where it has none. */
+  get lastId(): string {
+    return this.ids.get(this.last) ?? ''
+  }
 
   /** @param isOnce whether nothing may come twice */
   take(seq: number, id: string, isOnce: boolean): void {
@@ -46,19 +52,29 @@ function of(reader: string, conversation: string): Seen {
   return found
 }
 
-function startOver(reader: string, conversation: string | null): void {
+function startOver(reader: string, of: (conversation: string) => boolean): void {
   resets += 1
   for (const name of seen.keys()) {
-    if (conversation === null ? name.startsWith(`${reader} `) : name === `${reader} ${conversation}`)
-      seen.delete(name)
+    const [who, conversation = ''] = name.split(' ')
+    if (who === reader && of(conversation)) seen.delete(name)
   }
+}
+
+/** Its place is kept in the database, and so fails over with it. */
+async function follow(): Promise<void> {
+  await engine.follow({ name: 'reader' }, (items) => {
+    for (const item of items) {
+      if (item.type === 'reset') startOver('follower', (id) => shardOf(id) === item.shard)
+      if (item.type === 'event') of('follower', item.conversationId).take(item.seq, item.id ?? '', false)
+    }
+  })
 }
 
 async function followFeed(): Promise<void> {
   let after: string | undefined
   for (;;) {
     const page = await insist(() => store.feed(after === undefined ? {} : { after }))
-    if (page.reset) startOver('feed', null)
+    if (page.reset) startOver('feed', () => true)
     for (const item of page.items) {
       if (item.type === 'event')
         of('feed', item.conversationId).take(item.event.seq, item.event.id ?? '', false)
@@ -73,9 +89,9 @@ async function subscribe(id: string, signal: AbortSignal): Promise<void> {
     await insist(async () => {
       if (signal.aborted) return
       const conversation = await engine.open(id)
-      const after = of('engine', id).last
-      for await (const item of conversation.subscribe({ after, signal })) {
-        if (item.type === 'reset') startOver('engine', id)
+      const { last: after, lastId: afterId } = of('engine', id)
+      for await (const item of conversation.subscribe({ after, ...(afterId && { afterId }), signal })) {
+        if (item.type === 'reset') startOver('engine', (one) => one === id)
         if (item.type === 'event') of('engine', id).take(item.seq, item.id ?? '', true)
       }
     })
@@ -90,7 +106,12 @@ interface Envelope {
 
 async function listen(service: string, id: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const query = new URLSearchParams({ format: 'envelope', after: String(of('socket', id).last) })
+    const { last, lastId } = of('socket', id)
+    const query = new URLSearchParams({
+      format: 'envelope',
+      after: String(last),
+      ...(lastId && { after_event_id: lastId }),
+    })
     const path = `${service.replace('http', 'ws')}/sockets/events/${id}?${query}`
     const socket = new WebSocket(path, { headers: { 'x-session-api-key': key }, handshakeTimeout: 5_000 })
     const end = (): void => socket.terminate()
@@ -98,7 +119,7 @@ async function listen(service: string, id: string, signal: AbortSignal): Promise
     await new Promise<void>((resolve) => {
       socket.on('message', (data) => {
         const { type, position, event } = JSON.parse(String(data)) as Envelope
-        if (type === 'reset') startOver('socket', id)
+        if (type === 'reset') startOver('socket', (one) => one === id)
         if (type === 'event') of('socket', id).take(position, event.id ?? '', true)
       })
       socket.on('error', () => undefined)
@@ -110,6 +131,7 @@ async function listen(service: string, id: string, signal: AbortSignal): Promise
 }
 
 void followFeed()
+void insist(follow)
 let reading = new AbortController()
 
 await work(

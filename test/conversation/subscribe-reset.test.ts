@@ -9,7 +9,13 @@ import { failoverStore } from './failover-store.ts'
 
 type Step =
   | { readonly type: 'append'; readonly count: number; readonly by: 'reader' | 'other' }
-  | { readonly type: 'fail'; readonly part: number; readonly wakes: boolean; readonly count: number }
+  | {
+      readonly type: 'fail'
+      readonly part: number
+      readonly wakes: boolean
+      readonly cuts: boolean
+      readonly count: number
+    }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
@@ -21,6 +27,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     type: fc.constant('fail' as const),
     part: fc.double({ min: 0, max: 1, noNaN: true }),
     wakes: fc.boolean(),
+    /** Whether the reader is cut off before, and goes on afterwards, behind what it has. */
+    cuts: fc.boolean(),
     /** Appended by another process before anybody looks. */
     count: fc.integer({ min: 0, max: 6 }),
   }),
@@ -39,6 +47,8 @@ it('end with the log as it is, each event once and in order, and were told whene
       const stop = new AbortController()
       let seen: string[] = []
       let seenAt = ahead - 1
+      let cut = new AbortController()
+      let joined: Promise<void> = Promise.resolve()
       const look: { call?: () => void } = {}
       const take = (item: SubscriptionItem): void => {
         if (item.type === 'reset') {
@@ -55,7 +65,17 @@ it('end with the log as it is, each event once and in order, and were told whene
         look.call?.()
       }
       const reading = (async () => {
-        for await (const item of conversation.subscribe({ after: ahead - 1, signal: stop.signal })) take(item)
+        while (!stop.signal.aborted) {
+          const signal = AbortSignal.any([stop.signal, cut.signal])
+          const afterId = seen.at(-1)
+          for await (const item of conversation.subscribe({
+            after: seenAt,
+            ...(afterId !== undefined && { afterId }),
+            signal,
+          }))
+            take(item)
+          await joined
+        }
       })()
       for (const each of steps) {
         if (each.type === 'append') {
@@ -66,8 +86,15 @@ it('end with the log as it is, each event once and in order, and were told whene
         const { version = 0 } = (await store.getConversation('c')) ?? {}
         const length = Math.floor(version * each.part)
         lost += length < version ? 1 : 0
+        const { promise, resolve: joinAgain } = Promise.withResolvers<void>()
+        if (each.cuts) {
+          joined = promise
+          cut.abort()
+          cut = new AbortController()
+        }
         await failOver(length, each.wakes)
         if (each.count > 0) await store.append('c', events(each.count))
+        joinAgain()
       }
       // Whoever was not woken is by the next append. After it the log is longer than what anyone began behind.
       await store.append('c', events(5))

@@ -8,6 +8,8 @@ import { FrameCache } from '../../src/service/live/frame-cache.ts'
 import { session } from '../../src/service/live/session.ts'
 import type { StartValues } from '../../src/service/live/start.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
+import { wrapStore } from '../conversation/stores.ts'
 import { failoverStore } from '../conversation/failover-store.ts'
 import { note, notes } from './live-world.ts'
 
@@ -77,28 +79,45 @@ describe('a reader', () => {
     await frames.return()
   })
 
-  it('is told when the log has no longer what it was given, and is given the log anew (law B3)', async () => {
-    const { store, failOver } = await failoverStore()
-    engine = createEngine({ store })
-    const conversation = await engine.open('c')
-    await conversation.append(notes(0, 4))
-    const cache = new FrameCache(1_000_000)
-    const frames = await session({ engine, conversation, cache, signal: stop.signal }, ALL)
-    await until(frames, ({ type }) => type === 'caught_up')
-    await failOver(2, false)
-    await store.append('c', [note('other')])
-    const given = await until(frames, ({ type }) => type === 'caught_up')
-    expect(given.map(({ type, position }) => `${type} ${position}`)).toEqual([
-      'reset -1',
-      'state -1',
-      'event 0',
-      'event 1',
-      'event 2',
-      'caught_up 2',
-    ])
-    expect(given[1]?.text('event')).toContain('"event_count":3')
-    await frames.return()
-  })
+  it.each([
+    ['', false],
+    [', also of a store that was away meanwhile', true],
+  ])(
+    'is told when the log has no longer what it was given, and is given the log anew (law B3)%s',
+    async (_, isAway) => {
+      const { store: whole, failOver } = await failoverStore()
+      let fails = false
+      const store = wrapStore(whole, {
+        async getConversation(id) {
+          if (fails) throw new ColloquyError('store_unavailable', 'away')
+          return whole.getConversation(id)
+        },
+      })
+      engine = createEngine({ store })
+      const conversation = await engine.open('c')
+      await conversation.append(notes(0, 4))
+      const cache = new FrameCache(1_000_000)
+      const frames = await session({ engine, conversation, cache, signal: stop.signal }, ALL)
+      await until(frames, ({ type }) => type === 'caught_up')
+      fails = isAway
+      await failOver(2, isAway)
+      if (isAway) await until(frames, ({ type }) => type === 'error')
+      // Where it was, another event stands.
+      await store.append('c', isAway ? [note('other'), note('another')] : [note('other')])
+      fails = false
+      const given = await until(frames, ({ type }) => type === 'caught_up')
+      expect(given.map(({ type, position }) => `${type} ${position}`)).toEqual([
+        'reset -1',
+        'state -1',
+        'event 0',
+        'event 1',
+        'event 2',
+        ...(isAway ? ['event 3', 'caught_up 3'] : ['caught_up 2']),
+      ])
+      expect(given[1]?.text('event')).toContain(`"event_count":${isAway ? 4 : 3}`)
+      await frames.return()
+    },
+  )
 })
 
 const logged = (seq: number, text: string) => {

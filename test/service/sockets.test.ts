@@ -82,6 +82,7 @@ describe('the stream', () => {
     ['all', { resend_mode: 'all' }, 0],
     ['after a position', { after: 41 }, 42],
     ['after an event', { after_event_id: 'n41' }, 42],
+    ['after a position and its event', { after: 41, after_event_id: 'n41' }, 42],
     ['after nothing', { after: -1 }, 0],
     ['since a time', { resend_mode: 'since', after_timestamp: '2026-01-01T00:00:50Z' }, 50],
     ['since a time without a zone', { resend_mode: 'since', after_timestamp: '2026-01-01T00:00:50' }, 50],
@@ -102,6 +103,7 @@ describe('the stream', () => {
   it.each([
     ['a position that the log has not', { after: 9 }],
     ['an event that it has not', { after_event_id: 'lost' }],
+    ['a position where it has another event', { after: 1, after_event_id: 'n0' }],
     ['an id that no event can have', { after_event_id: '__root__' }],
   ])('starts over, and says so, after %s (law B3)', async (_, query) => {
     await begin()

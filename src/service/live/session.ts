@@ -49,6 +49,8 @@ interface Opening {
   /** Position of its last event. */
   readonly end: number
   readonly status: Status
+  /** The id of the entry at a position; null where none stands. */
+  readonly idAt: (position: number) => string | null
   readonly frame: (position: number) => Frame
 }
 
@@ -58,6 +60,7 @@ async function fullState({ conversation, engine }: SessionParts): Promise<Openin
   return {
     end: state.log.entries.length - 1,
     status: state.header.status,
+    idAt: (position) => state.log.entries.get(position)?.id ?? null,
     frame: (position) => stateFrame(position, 'full_state', info),
   }
 }
@@ -71,6 +74,7 @@ async function* stream(
   const { conversation, cache, signal } = parts
   let { end, status } = opening
   let last = start ?? -1
+  let lastId = start === null ? null : opening.idAt(start)
   let from = last
   let tries = 0
   let told = false
@@ -78,7 +82,11 @@ async function* stream(
   yield opening.frame(last)
   for (;;) {
     try {
-      for await (const item of conversation.subscribe({ after: last, signal })) {
+      for await (const item of conversation.subscribe({
+        after: last,
+        ...(lastId !== null && { afterId: lastId }),
+        signal,
+      })) {
         if (item.type === 'delta') yield cache.delta(last, item.event)
         if (item.type === 'caught_up' && !told) {
           told = true
@@ -86,6 +94,7 @@ async function* stream(
         }
         if (item.type === 'reset') {
           last = from = -1
+          lastId = null
           told = false
           yield resetFrame()
           const now = await fullState(parts)
@@ -94,6 +103,7 @@ async function* stream(
         }
         if (item.type !== 'event') continue
         last = item.seq
+        lastId = item.id
         tries = 0
         const frame = cache.event(item)
         if (frame !== null) yield frame

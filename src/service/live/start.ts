@@ -9,7 +9,10 @@ import { invalid } from '../http/problem.ts'
 export const LIVE_QUERY = {
   /** A position: everything after it is given. */
   after: optional(integer({ least: -1 })),
-  /** The same by the id of the last event that the reader has, for those who do not keep positions. */
+  /**
+   * The same by the id of the last event that the reader has. Beside `after` it must be the one that stands there: the
+   * reader may be of a log that has become another one.
+   */
   after_event_id: optional(text()),
   /**
    * `all`: the whole log. `since`: from the first event, in the log's order, whose time is `after_timestamp` or later.
@@ -20,7 +23,7 @@ export const LIVE_QUERY = {
   format: withDefault(oneOf(['event', 'envelope']), 'event'),
 } as const
 
-/** Where to begin, as a request has it; the first that is given counts. */
+/** Where to begin, as a request has it; the first that is given counts, but for an id beside a position. */
 export interface StartValues {
   readonly after: number | null
   readonly after_event_id: string | null
@@ -39,8 +42,11 @@ export async function startAfter(
   end: number,
   { after, after_event_id: eventId, resend_mode: mode, after_timestamp: timestamp }: StartValues,
 ): Promise<number | null> {
+  if (eventId !== null) {
+    const seq = isLegalId(eventId) ? ((await store.get(id, eventId))?.seq ?? null) : null
+    return after === null || after === seq ? seq : null
+  }
   if (after !== null) return after <= end ? after : null
-  if (eventId !== null) return isLegalId(eventId) ? ((await store.get(id, eventId))?.seq ?? null) : null
   if (mode === 'all') return -1
   if (mode === null) return end
   if (timestamp === null)

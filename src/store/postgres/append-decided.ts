@@ -25,7 +25,7 @@ export interface Decided {
 }
 
 /**
- * Appends in two or three round trips, more when others write to the same log at the same time. For imports, for events that are
+ * Appends in two round trips, more when others write to the same log at the same time. For imports, for events that are
  * there already, and to find out why an append cannot be made.
  *
  * @throws what `decideAppend` throws; `unknown_conversation`; `store_busy` when others kept getting in first.
