@@ -183,8 +183,8 @@ export function createService(options: ServiceOptions): Service {
   })
   metrics.measured('colloquy_live_streams', 'Streams of conversations that are open.', () => live.size)
   metrics.measured(
-    'colloquy_webhook_waiting',
-    'Conversations that are yet to be sent to a webhook.',
+    'colloquy_webhook_sending',
+    'Conversations that are being sent to a webhook, by this process.',
     () => webhookDispatcher.size,
   )
   metrics.measured('colloquy_runs', 'Runs of conversations in the background.', () => runs.size)

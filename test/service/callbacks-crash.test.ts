@@ -106,7 +106,7 @@ it.each<[string, () => Store]>([
             maxRetryDelay: 20,
           },
         ],
-        { pollInterval: 3, sweepInterval: 10, leaseTtl: 60 },
+        { pollInterval: 3, leaseTtl: 60 },
       )
       callbacks.start()
       return {

@@ -6,15 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import { digestOf } from '../../src/service/webhooks/payloads.ts'
+import { collectionsOf } from '../../src/service/webhooks/delivery-cursor.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from '../../src/service/webhooks/dispatcher.ts'
 import { signWebhook, verifyWebhook } from '../../src/service/webhooks/sign.ts'
-import { Queue } from '../../src/service/webhooks/retry-queue.ts'
-import {
-  addressOf,
-  checkWebhook,
-  waitBefore,
-  type WebhookOptions,
-} from '../../src/service/webhooks/webhook.ts'
+import { addressOf, waitBefore, type WebhookOptions } from '../../src/service/webhooks/webhook.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -30,7 +26,7 @@ let receiver: Receiver
 let engine: Engine
 const ends: (() => Promise<unknown> | void)[] = []
 
-const QUICK: WebhookDispatcherOptions = { pollInterval: 15, sweepInterval: 60, leaseTtl: 300 }
+const QUICK: WebhookDispatcherOptions = { pollInterval: 15, leaseTtl: 300 }
 
 function callbacks(
   webhook: Partial<WebhookOptions> = {},
@@ -168,7 +164,7 @@ describe('a webhook that begins with now', () => {
     const own = engine
     let lives = 0
     const list: Store['listConversations'] = async (query) => {
-      if (query?.createdAtLt === undefined) return store.listConversations(query)
+      if (query?.createdAtGte === undefined) return store.listConversations(query)
       lives += 1
       const id = `during${lives}`
       await own.create({ id })
@@ -200,7 +196,7 @@ describe('a webhook that begins with now', () => {
     let asked = false
     engine = createEngine({
       store: withList(async (query) => {
-        if (query?.createdAtLt === undefined) return store.listConversations(query)
+        if (query?.createdAtGte === undefined) return store.listConversations(query)
         asked = true
         return never.promise
       }),
@@ -223,7 +219,7 @@ describe('what is sent', () => {
     await engine.create({ id: 'a' })
     await append('a', 0, 3)
     receiver.answers.push(200, 'lose')
-    const first = callbacks({ retryDelay: 60_000, maxRetryDelay: 60_000 })
+    const first = callbacks({ retryDelay: 300, maxRetryDelay: 300 })
     await until(() => receiver.all.length === 2)
     await first.close()
     await append('a', 3, 5)
@@ -248,8 +244,8 @@ describe('what is sent', () => {
           url: receiver.url,
           secret: SECRET,
           from: 'start',
-          retryDelay: 60_000,
-          maxRetryDelay: 60_000,
+          retryDelay: 300,
+          maxRetryDelay: 300,
         },
       ],
       QUICK,
@@ -419,6 +415,29 @@ describe('a receiver that', () => {
     expect(receiver.events('bad')).toEqual(ids(0, 5))
   })
 
+  it('hangs for what it refused before leaves half of the requests to the others', async () => {
+    const wedged = ['w1', 'w2', 'w3', 'w4', 'w5', 'w6']
+    for (const id of [...wedged, 'good']) await engine.create({ id })
+    const quick = { concurrency: 4, retryDelay: 1, maxRetryDelay: 1 }
+    const first = callbacks(quick)
+    const created = (): number => receiver.taken('/conversations').length
+    await until(() => created() === 7)
+    receiver.always = (path) => (/\/w\d$/.test(path) ? 500 : null)
+    for (const id of wedged) await append(id, 0, 1)
+    const { failing } = collectionsOf('hook')
+    await until(async () => (await engine.store.listItems(failing)).items.length === 6)
+    await first.close()
+    receiver.always = (path) => (/\/w\d$/.test(path) ? 'hang' : null)
+    const hanging = (): number => receiver.all.filter(({ answered }) => answered === 'hangs').length
+    callbacks({ ...quick, timeout: 60_000 }, { leaseTtl: 60_000 })
+    await until(() => hanging() >= 2)
+    for (let round = 0; round < 5; round += 1) {
+      await append('good', round, round + 1)
+      await until(() => receiver.events('good').length === round + 1)
+    }
+    expect(hanging()).toBe(2)
+  })
+
   it('hangs for good delays no other webhook', async () => {
     receiver.always = (path) => (path.startsWith('/wedged') ? 'hang' : null)
     const quick = { id: 'quick', url: receiver.url, secret: SECRET, from: 'start' } as const
@@ -478,7 +497,7 @@ describe('senders', () => {
     expect(once(receiver.events('a'))).toEqual(ids(0, 70))
   })
 
-  it('write nothing but under their lease', async () => {
+  it('write how far they have come only under what they have claimed', async () => {
     const { store } = engine
     const written: (readonly ItemChange[])[] = []
     const watched: Store['changeItems'] = (changes) => {
@@ -500,16 +519,50 @@ describe('senders', () => {
     await engine.delete('a')
     await until(() => receiver.all.find(({ type }) => type === 'conversation.deleted'))
     await sender.close()
-    const others = written.filter((changes) =>
-      changes.some(({ collection }) => collection !== 'webhook-lease'),
-    )
-    expect(others.length).toBeGreaterThan(3)
-    for (const [first] of others)
-      expect(first).toEqual({
-        collection: 'webhook-lease',
-        id: 'webhook-lease',
-        expected: expect.any(Number),
-      })
+    const { cursors, failing } = collectionsOf('hook')
+    const own = written.flat().filter(({ collection }) => [cursors, failing].includes(collection))
+    expect(own.length).toBeGreaterThan(3)
+    for (const { expected } of own) expect(expected).not.toBe(undefined)
+  })
+
+  it('take over what an earlier version had sent, and send the rest', async () => {
+    const { store } = engine
+    for (const [id, count] of [
+      ['behind', 3],
+      ['sent', 2],
+      ['new', 1],
+    ] as const) {
+      await engine.create({ id })
+      await append(id, 0, count)
+    }
+    const { cursors, failing, news } = collectionsOf('hook')
+    const told = async (id: string, next: number) => {
+      const record = await store.getConversation(id)
+      const [born, digest] = record === null ? ['2026-01-01', ''] : [record.createdAt, digestOf(record)]
+      const body = { born, next, until: null, digest, status: 'idle' }
+      return { collection: cursors, id, put: { body } }
+    }
+    const begun = { since: '2026-01-01T00:00:00.000Z', done: true }
+    await store.changeItems([
+      { collection: 'webhooks', id: 'hook', put: { body: begun } },
+      await told('behind', 1),
+      await told('sent', 2),
+      await told('gone', 4),
+    ])
+    callbacks({ from: 'now' })
+    const isBegun = async () => (await store.getItem('webhooks', 'hook'))?.body['follows'] === true
+    const left = async () => {
+      const lists = await Promise.all([cursors, failing, news].map((name) => store.listItems(name)))
+      return lists.flatMap(({ items }) => items)
+    }
+    await until(async () => (await isBegun()) && (await left()).every(({ dueAt }) => dueAt === null))
+    expect(receiver.all.map(({ path, type, sequence }) => `${path} ${type}${sequence}`).toSorted()).toEqual([
+      '/conversations conversation.created',
+      '/conversations conversation.deleted',
+      '/events/behind 1-2',
+      '/events/new 0-0',
+    ])
+    expect((await left()).map(({ id }) => id).toSorted()).toEqual(['behind', 'new', 'sent'])
   })
 
   it('that are killed and started again lose nothing, and keep the order', async () => {
@@ -526,7 +579,7 @@ import { sqliteStore } from '${inject('built')}/store/sqlite/index.ts'
 const service = createService({
   engine: createEngine({ store: sqliteStore({ file: process.argv[1] }) }),
   webhooks: [{ id: 'hook', url: process.argv[2], secret: '${SECRET}', retryDelay: 20, maxRetryDelay: 100, maxBatchEvents: 5, from: 'start' }],
-  webhookDispatcher: { poll: 10, sweep: 100, leaseTtl: 200 },
+  webhookDispatcher: { pollInterval: 10, leaseTtl: 200 },
 })
 service.webhookDispatcher.start()
 setInterval(() => undefined, 1000)
@@ -602,70 +655,6 @@ describe('a webhook', () => {
     )
     expect(waits.every((wait, at) => wait >= mostAfter(at + 1) / 2 && wait <= mostAfter(at + 1))).toBe(true)
     expect(new Set(waits.slice(50)).size).toBeGreaterThan(100)
-  })
-})
-
-const hook = (options: Partial<WebhookOptions>) =>
-  checkWebhook({ url: 'http://x/', secret: SECRET, retryDelay: 1, maxRetryDelay: 1, ...options })
-const takeAll = (maxBufferedBytes: Queue): string[] => {
-  const taken: string[] = []
-  for (let id = maxBufferedBytes.take(); id !== null; id = maxBufferedBytes.take()) taken.push(id)
-  return taken
-}
-
-describe('the queue of a webhook', () => {
-  it('leaves half of the requests to those that did not fail', async () => {
-    let woken = 0
-    const maxBufferedBytes = new Queue(hook({ concurrency: 4 }), () => void (woken += 1))
-    for (const id of ['w1', 'w2', 'w3', 'w4']) maxBufferedBytes.offer(id)
-    for (const id of takeAll(maxBufferedBytes)) maxBufferedBytes.failed(id)
-    expect(takeAll(maxBufferedBytes)).toEqual([])
-    await until(() => woken === 4)
-    expect(takeAll(maxBufferedBytes)).toHaveLength(2)
-    for (const id of ['a', 'b', 'c']) maxBufferedBytes.offer(id)
-    expect(takeAll(maxBufferedBytes)).toEqual(['a', 'b'])
-    maxBufferedBytes.took('a', true)
-    // One that has more comes after those that wait already.
-    expect(takeAll(maxBufferedBytes)).toEqual(['c'])
-    maxBufferedBytes.took('b', false)
-    expect(takeAll(maxBufferedBytes)).toEqual(['a'])
-    expect(maxBufferedBytes.size).toBe(6)
-    maxBufferedBytes.clear()
-  })
-
-  it('is taken in turn by both where one request is made at a time', async () => {
-    let woken = 0
-    const maxBufferedBytes = new Queue(hook({ concurrency: 1 }), () => void (woken += 1))
-    maxBufferedBytes.offer('w')
-    for (const id of takeAll(maxBufferedBytes)) maxBufferedBytes.failed(id)
-    await until(() => woken === 1)
-    const order: string[] = []
-    for (const id of ['a', 'b']) maxBufferedBytes.offer(id)
-    for (let turn = 0; turn < 4; turn += 1) {
-      for (const id of takeAll(maxBufferedBytes)) {
-        order.push(id)
-        if (id === 'w') maxBufferedBytes.failed(id)
-        else maxBufferedBytes.took(id, true)
-      }
-      await until(() => maxBufferedBytes.size === 3 && woken >= order.filter((id) => id === 'w').length)
-    }
-    expect(order.filter((id) => id !== 'w')).toEqual(expect.arrayContaining(['a', 'b']))
-    expect(order).toContain('w')
-    maxBufferedBytes.clear()
-  })
-
-  it('goes one after the other while nothing at all is taken', async () => {
-    let woken = 0
-    const maxBufferedBytes = new Queue(hook({ concurrency: 2 }), () => void (woken += 1))
-    const many = Array.from({ length: 20 }, (_, at) => `w${at}`)
-    for (const id of many) maxBufferedBytes.offer(id)
-    for (let taken = takeAll(maxBufferedBytes); taken.length > 0; taken = takeAll(maxBufferedBytes)) {
-      for (const id of taken) maxBufferedBytes.failed(id)
-    }
-    await until(() => woken >= many.length)
-    // All may come again, and one does.
-    expect(takeAll(maxBufferedBytes)).toHaveLength(1)
-    maxBufferedBytes.clear()
   })
 })
 

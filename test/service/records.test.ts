@@ -146,7 +146,7 @@ describe.each(Object.entries(STORES))('a database of the version before, over %s
       agent: scriptedAgent(),
       controlPlane: { staleAfter: 50 },
       webhooks: [{ id: 'hook', url: receiver.url, secret: SECRET }],
-      webhookDispatcher: { pollInterval: 15, sweepInterval: 60, leaseTtl: 300 },
+      webhookDispatcher: { pollInterval: 15, leaseTtl: 300 },
     })
     const { service } = client
     const { items } = (await client.get<{ items: { id: string }[] }>('/api/conversations/search')).body

@@ -1,185 +1,109 @@
-/** Delivers to one webhook: in order for each conversation, and again until the receiver takes it. */
+/** Sends a webhook what is new in one conversation, in order. */
 
 import type { Engine } from '../../conversation/engine.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { infoOf } from '../conversations/info.ts'
+import type { Claimed } from './claimed.ts'
+import { type DeliveryCursor, isReplaced, newCursor } from './delivery-cursor.ts'
 import { batchOf, conversationMessage, digestOf } from './payloads.ts'
-import { post } from './post.ts'
-import { caughtUpCursor, type DeliveryCursor, isReplaced, type Told } from './delivery-cursor.ts'
-import { Queue } from './retry-queue.ts'
+import { type Message, post } from './post.ts'
 import type { Webhook } from './webhook.ts'
 
-/** What a delivery works with. */
-export interface DeliveryParts extends Told {
+/** What a conversation is sent with. */
+export interface Delivery {
   readonly engine: Engine
   readonly webhook: Webhook
-  /** Called with each attempt that failed. Must not throw. */
-  readonly onFailure: (error: unknown, webhook: Webhook, conversationId: string) => void
+  readonly claimed: Claimed
+  /** Aborted when the conversation is another process's, or all is closed. */
+  readonly signal: AbortSignal
 }
 
-/** The delivery of one webhook, for as long as this process is the one that delivers. */
-export class Delivery {
-  readonly #parts: DeliveryParts
-  readonly #queue: Queue
-  /** What was sent and is not yet kept: it is, with the next message that is sent, or when there is none. */
-  readonly #ahead = new Map<string, DeliveryCursor>()
-  readonly #work = new Set<Promise<void>>()
-
-  constructor(parts: DeliveryParts) {
-    this.#parts = parts
-    this.#queue = new Queue(parts.webhook, () => this.#fill())
-    parts.signal.addEventListener('abort', () => this.#queue.clear(), { once: true })
+/**
+ * Sends the next message, if any, and says whether there may be another one; false when the conversation rests.
+ * @throws what the receiver or the store throws, the signal's reason when that is aborted, `lease_lost`.
+ */
+export async function sendNext(delivery: Delivery): Promise<boolean> {
+  const { engine, claimed } = delivery
+  const { id, cursor: told } = claimed
+  const record = await engine.store.getConversation(id)
+  if (record === null || isReplaced(record, told)) return tellDeleted(delivery, record)
+  if (told.digest === null) {
+    // Should it be deleted after a crash, that is sent too: that it was begun is kept already.
+    await tellRecord(delivery, record, 'created')
+    return true
   }
-
-  /** How many conversations wait. */
-  get size(): number {
-    return this.#queue.size
+  if (told.next !== null && record.version > told.next) {
+    await tellEvents(delivery, told.next)
+    return true
   }
-
-  /** Looks whether there is news in a record. */
-  async look(record: ConversationRecord): Promise<void> {
-    const told = await this.#toldOf(record.id)
-    if (
-      told === null ||
-      isReplaced(record, told) ||
-      record.version > told.next ||
-      digestOf(record) !== told.digest
-    )
-      this.offer(record.id)
+  const status = await statusOf(engine, id)
+  if (status !== null && (digestOf(record) !== told.digest || status !== told.status)) {
+    await tellRecord(delivery, record, 'updated')
+    return true
   }
+  return !(await claimed.rest(told))
+}
 
-  /** A conversation is sent, as soon as it can be. */
-  offer(id: string): void {
-    if (this.#parts.signal.aborted) return
-    this.#queue.offer(id)
-    this.#fill()
+async function tellEvents(delivery: Delivery, next: number): Promise<void> {
+  const { engine, webhook, claimed } = delivery
+  const { id, cursor: told } = claimed
+  const limit = told.until === null ? webhook.maxBatchEvents : Math.max(1, told.until - next)
+  const events = await engine.store.read(id, { from: next, limit })
+  // It was deleted just now.
+  if (events.length === 0) return
+  const batch = batchOf(webhook, { id, createdAt: told.born }, events)
+  if (batch.message !== null) {
+    if (told.until !== batch.next) claimed.cursor = { ...told, until: batch.next }
+    if (!claimed.isKept) await claimed.keep()
+    await send(delivery, batch.message)
   }
+  claimed.cursor = taken(told, { next: batch.next, until: null })
+}
 
-  /** Resolves when nothing is being sent, and what was taken is kept. */
-  async settle(): Promise<void> {
-    await Promise.allSettled(this.#work)
-    const { cursors, lease } = this.#parts
-    const ahead = Array.from(this.#ahead, ([id, told]) => cursors.changeOf(id, told))
-    this.#ahead.clear()
-    // Without the lease, or the store, it is sent again, by the process that delivers then.
-    for (const change of ahead) await lease.make([change]).catch(() => undefined)
+async function tellRecord(
+  delivery: Delivery,
+  record: ConversationRecord,
+  type: 'created' | 'updated',
+): Promise<void> {
+  const { engine, claimed } = delivery
+  const { cursor: told } = claimed
+  const state = await (await engine.open(record.id)).state()
+  await send(delivery, conversationMessage(type, told.born, infoOf(record, state)))
+  claimed.cursor = taken(told, { digest: digestOf(record), status: state.header.status })
+}
+
+/** Says whether there is another one by its id. */
+async function tellDeleted(delivery: Delivery, record: ConversationRecord | null): Promise<boolean> {
+  const { claimed } = delivery
+  const { id, cursor: told } = claimed
+  if (told.isGone !== true) {
+    await send(delivery, conversationMessage('deleted', told.born, { id, execution_status: 'deleting' }))
+    claimed.cursor = taken(told, { isGone: true })
   }
+  if (record === null) return !(await claimed.rest(null))
+  claimed.cursor = newCursor(record)
+  await claimed.keep()
+  return true
+}
 
-  #fill(): void {
-    while (!this.#parts.signal.aborted) {
-      const id = this.#queue.take()
-      if (id === null) return
-      const work = this.#turn(id).finally(() => {
-        this.#work.delete(work)
-        this.#fill()
-      })
-      this.#work.add(work)
-    }
-  }
+function send({ webhook, signal }: Delivery, message: Message): Promise<void> {
+  return post(webhook, message, signal)
+}
 
-  /** One message of a conversation; the others get their turn before its next. Never rejects. */
-  async #turn(id: string): Promise<void> {
-    const { signal, webhook, onFailure } = this.#parts
-    try {
-      const more = await this.#step(id)
-      this.#queue.took(id, more)
-    } catch (error) {
-      if (signal.aborted) return
-      this.#queue.failed(id)
-      onFailure(error, webhook, id)
-    }
-  }
+/** What comes of a message that was taken: it fails no longer. */
+const taken = (told: DeliveryCursor, change: Partial<DeliveryCursor>): DeliveryCursor => ({
+  ...told,
+  ...change,
+  tries: 0,
+})
 
-  /** Sends the next message; says whether there may be another one. */
-  async #step(id: string): Promise<boolean> {
-    let told = await this.#toldOf(id)
-    const record = await this.#parts.engine.store.getConversation(id)
-    if (told !== null && (record === null || isReplaced(record, told))) {
-      await this.#tellDeleted(id, told)
-      return record !== null
-    }
-    // Of one that came and went unseen there is nothing to send.
-    if (record === null) return false
-    if (told === null) {
-      // Kept before it is sent: should it be deleted after a crash, that is sent too.
-      told = { ...caughtUpCursor(record), next: 0, digest: null }
-      this.#ahead.set(id, told)
-      await this.#keep(id)
-    }
-    if (told.digest === null) {
-      await this.#tellRecord(record, told, 'created')
-      return true
-    }
-    if (record.version > told.next) {
-      await this.#tellEvents(id, told)
-      return true
-    }
-    const status = await this.#statusOf(id)
-    if (status !== null && (digestOf(record) !== told.digest || status !== told.status)) {
-      await this.#tellRecord(record, told, 'updated')
-      return true
-    }
-    await this.#keep(id)
-    return false
-  }
-
-  async #tellEvents(id: string, told: DeliveryCursor): Promise<void> {
-    const { engine, webhook, signal } = this.#parts
-    const limit = told.until === null ? webhook.maxBatchEvents : Math.max(1, told.until - told.next)
-    const events = await engine.store.read(id, { from: told.next, limit })
-    // It was deleted just now.
-    if (events.length === 0) return
-    const { next, message } = batchOf(webhook, { id, createdAt: told.born }, events)
-    if (message !== null) {
-      if (told.until !== next || this.#ahead.has(id)) {
-        this.#ahead.set(id, { ...told, until: next })
-        await this.#keep(id)
-      }
-      await post(webhook, message, signal)
-    }
-    this.#ahead.set(id, { ...told, next, until: null })
-  }
-
-  async #tellRecord(
-    record: ConversationRecord,
-    told: DeliveryCursor,
-    type: 'created' | 'updated',
-  ): Promise<void> {
-    const { engine, webhook, signal } = this.#parts
-    const state = await (await engine.open(record.id)).state()
-    await post(webhook, conversationMessage(type, told.born, infoOf(record, state)), signal)
-    this.#ahead.set(record.id, { ...told, digest: digestOf(record), status: state.header.status })
-  }
-
-  async #tellDeleted(id: string, { born }: DeliveryCursor): Promise<void> {
-    const { cursors, webhook, signal, lease } = this.#parts
-    const info = { id, execution_status: 'deleting' }
-    await post(webhook, conversationMessage('deleted', born, info), signal)
-    this.#ahead.delete(id)
-    await lease.make([cursors.changeOf(id, null)])
-  }
-
-  /** Null when it is deleted meanwhile. */
-  async #statusOf(id: string): Promise<string | null> {
-    try {
-      return (await (await this.#parts.engine.open(id)).state()).header.status
-    } catch (error) {
-      if (hasCode(error, 'unknown_conversation')) return null
-      throw error
-    }
-  }
-
-  /** Under the lease: who is no longer the one to deliver writes nothing. */
-  async #keep(id: string): Promise<void> {
-    const { cursors, lease } = this.#parts
-    const ahead = this.#ahead.get(id)
-    if (ahead === undefined) return
-    await lease.make([cursors.changeOf(id, ahead)])
-    this.#ahead.delete(id)
-  }
-
-  async #toldOf(id: string): Promise<DeliveryCursor | null> {
-    return this.#ahead.get(id) ?? (await this.#parts.cursors.find(id))?.record ?? null
+/** Null when it is deleted meanwhile. */
+async function statusOf(engine: Engine, id: string): Promise<string | null> {
+  try {
+    return (await (await engine.open(id)).state()).header.status
+  } catch (error) {
+    if (hasCode(error, 'unknown_conversation')) return null
+    throw error
   }
 }

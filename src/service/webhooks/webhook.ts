@@ -31,7 +31,8 @@ export interface WebhookOptions {
   /** Most bytes in one request, unless one event alone has more. Default: 1 MiB. */
   readonly maxBatchBytes?: number
   /**
-   * Requests at once, each for another conversation; those that failed before take half of them at most. Default: 8.
+   * Requests at once by one process, each for another conversation; those that failed before take half of them at most.
+   * Default: 8.
    */
   readonly concurrency?: number
   /** Milliseconds that a response is waited for. Default: 30,000. */
