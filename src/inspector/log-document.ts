@@ -42,15 +42,30 @@ export interface PageSource {
   readonly first: number
 }
 
+/** What a log is said to be, before its facts. */
+export type LogHead = Omit<LogDocument, 'facts'>
+
+/** So many characters of facts stand together: no engine has a text for all of a long log. */
+const BLOCK = 1 << 23
+
 /**
- * The document as pieces of JSON text, with every `encrypted_content` null. No piece holds `<`, so that they may stand
- * in a page. Lazy; O(size).
+ * The document as blocks of JSON text, with every `encrypted_content` null: first all but its facts, then arrays of
+ * facts. No block holds `<` or a line end, so that it may stand in a page, and on a line. Lazy; O(size).
  */
-export function* logText(log: LogDocument): IterableIterator<string> {
-  const { facts, ...rest } = log
-  yield `${inPage(rest).slice(0, -1)},"facts":[`
-  for (const [at, fact] of facts.entries()) yield (at === 0 ? '\n' : ',\n') + inPage(shownFact(fact))
-  yield ']}'
+export function* logBlocks({ facts, ...head }: LogDocument): IterableIterator<string> {
+  yield inPage(head)
+  let block: string[] = []
+  let length = 0
+  for (const fact of facts) {
+    const text = inPage(shownFact(fact))
+    block.push(text)
+    length += text.length
+    if (length < BLOCK) continue
+    yield `[${block.join(',')}]`
+    block = []
+    length = 0
+  }
+  if (block.length > 0) yield `[${block.join(',')}]`
 }
 
 /** A fact as it may be shown. */

@@ -1,6 +1,6 @@
 /** The page as text: the template that the build made, with logs in it that no markup of theirs can leave. */
 
-import { inPage, type LogDocument, logText, type LogTitle, type PageSource } from './log-document.ts'
+import { inPage, type LogDocument, logBlocks, type LogTitle, type PageSource } from './log-document.ts'
 
 /** Where the data go in the template. */
 export const DATA_MARK = '<!--data-->'
@@ -21,9 +21,11 @@ export function* inspectorPage(
   yield template.slice(0, at)
   yield `<script type="application/json" id="source">${inPage(source)}</script>`
   for (const [index, log] of logs.entries()) {
-    yield `<script type="application/json" id="log-${index}">`
-    yield* logText(log)
-    yield '</script>'
+    for (const block of logBlocks(log)) {
+      yield `<script type="application/json" data-log="${index}">`
+      yield block
+      yield '</script>'
+    }
   }
   yield template.slice(at + DATA_MARK.length)
 }

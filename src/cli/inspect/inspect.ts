@@ -6,7 +6,7 @@ import type { ConversationRecord, Store } from '../../index.ts'
 import {
   inspectorPage,
   type LogDocument,
-  logText,
+  logBlocks,
   type LogTitle,
   type PageSource,
   titleOf,
@@ -153,8 +153,8 @@ async function serveLogs(template: string, logs: Logs, request: InspectRequest, 
     if (index === undefined || logs.titles[Number(index)] === undefined)
       return new Response(null, { status: 404 })
     const log = await logs.read(Number(index))
-    return new Response(textStream(logText(log)), {
-      headers: { ...HEADERS, 'content-type': 'application/json' },
+    return new Response(linesOf(logBlocks(log)), {
+      headers: { ...HEADERS, 'content-type': 'application/x-ndjson' },
     })
   }
   const server = await listen({
@@ -184,28 +184,18 @@ async function serveLogs(template: string, logs: Logs, request: InspectRequest, 
 const nameOf = ({ stored, files }: InspectRequest): string =>
   stored === null ? files.join(', ') : `${stored.conversation ?? 'all'} in ${stored.db.label}`
 
-/** Text in pieces, as bytes. */
-function textStream(pieces: Iterable<string>): ReadableStream<Uint8Array> {
-  const iterator = pieces[Symbol.iterator]()
+/** Lines as bytes, one at a time. */
+function linesOf(lines: Iterable<string>): ReadableStream<Uint8Array> {
+  const iterator = lines[Symbol.iterator]()
   const encoder = new TextEncoder()
   return new ReadableStream({
     pull(controller) {
-      let text = ''
-      while (text.length < PIECE) {
-        const next = iterator.next()
-        if (next.done === true) {
-          if (text !== '') controller.enqueue(encoder.encode(text))
-          controller.close()
-          return
-        }
-        text += next.value
-      }
-      controller.enqueue(encoder.encode(text))
+      const next = iterator.next()
+      if (next.done === true) controller.close()
+      else controller.enqueue(encoder.encode(`${next.value}\n`))
     },
   })
 }
-
-const PIECE = 1 << 16
 
 /** Shows an address in the user's browser; one that is not there is no failure: the address is printed. */
 function openBrowser(url: string): void {

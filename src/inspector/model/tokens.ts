@@ -15,24 +15,26 @@ export type Part = (typeof PARTS)[number]
 
 export type Tokens = Readonly<Record<Part, number>>
 
-const NONE: Tokens = { system: 0, tools: 0, user: 0, agent: 0, reasoning: 0, calls: 0, results: 0 }
+export const NONE: Tokens = { system: 0, tools: 0, user: 0, agent: 0, reasoning: 0, calls: 0, results: 0 }
 
 const COUNTED = new WeakMap<Unit, Tokens>()
 
-/** About how many tokens a state takes, by their parts. O(units), and O(content) of the units that are new. */
-export function tokensOf({ branch }: State): Tokens {
-  const sums = { ...NONE }
-  for (const unit of branch.view.units) {
-    const tokens = tokensOfUnit(unit)
-    for (const part of PARTS) sums[part] += tokens[part]
-  }
+/** What stands in front of a request: the system prompt and, as far as the log tells them, the tools. O(size). */
+export function frontTokens({ branch }: State): Pick<Tokens, 'system' | 'tools'> {
   const prompt = branch.systemPrompt?.event
-  if (branch.view.length === 0 || prompt === undefined) return sums
+  if (branch.view.length === 0 || prompt === undefined) return { system: 0, tools: 0 }
+  const known = FRONT.get(prompt)
+  if (known !== undefined) return known
   const content = [prompt.system_prompt, ...(prompt.dynamic_context ? [prompt.dynamic_context] : [])]
-  sums.system = estimateTokens([{ role: 'system', content }])
-  sums.tools = prompt.tools.length === 0 ? 0 : ofText(JSON.stringify(prompt.tools))
-  return sums
+  const front = {
+    system: estimateTokens([{ role: 'system', content }]),
+    tools: prompt.tools.length === 0 ? 0 : ofText(JSON.stringify(prompt.tools)),
+  }
+  FRONT.set(prompt, front)
+  return front
 }
+
+const FRONT = new WeakMap<object, Pick<Tokens, 'system' | 'tools'>>()
 
 /** All of them. */
 export const totalOf = (tokens: Tokens): number => PARTS.reduce((sum, part) => sum + tokens[part], 0)
@@ -83,9 +85,24 @@ export interface BudgetLine {
   readonly refused: string | null
 }
 
-/** Where a budget of tokens would cut a state. O(content of the view · log units). */
+/**
+ * Where a budget of tokens would cut a state. Each unit counts by itself, so that a message that is joined to the next
+ * one counts its frame once more than `fitToBudget` counts it. O(units · log units).
+ */
 export function budgetLine(state: State, budget: number): BudgetLine {
-  const fit = fitToBudget(state, estimateTokens, budget)
-  if (fit.type === 'fit') return { cut: fit.cut, left: budget - fit.tokens, refused: null }
-  return { cut: 0, left: budget - fit.reason.tokens, refused: fit.reason.message }
+  const front = frontTokens(state)
+  const left = budget - front.system - front.tools
+  const units = new WeakMap<NeutralMessage, Unit>()
+  const write = ({ branch }: State): NeutralMessage[] =>
+    [...branch.view.units].filter((unit) => !isPending(unit)).map((unit) => {
+      const message: NeutralMessage = { role: 'system', content: [] }
+      units.set(message, unit)
+      return message
+    })
+  const count = (messages: readonly NeutralMessage[]): number =>
+    messages.reduce((sum, message) => sum + totalOf(tokensOfUnit(units.get(message) as Unit)), 0)
+  const fit = fitToBudget(state, count, Math.max(0, left), { write })
+  if (fit.type === 'fit') return { cut: fit.cut, left: left - fit.tokens, refused: null }
+  const least = fit.reason.tokens + front.system + front.tools
+  return { cut: 0, left: budget - least, refused: `the least that may be sent takes ${least} tokens` }
 }

@@ -5,8 +5,7 @@ import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
 import type { LogDocument } from '../log-document.ts'
 import type { Filter } from '../model/search.ts'
 import type { Form } from '../model/request.ts'
-import { budgetLine, tokensOf, totalOf } from '../model/tokens.ts'
-import { idsInView } from '../model/units.ts'
+import { budgetLine, totalOf } from '../model/tokens.ts'
 import { flagsOf } from '../model/why.ts'
 import { CostPanel } from './cost-panel.ts'
 import { EventPanel } from './event-panel.ts'
@@ -16,7 +15,7 @@ import { RequestPanel } from './request-panel.ts'
 import { lengthOf, placeOf, type Reader, type Session, stateHere } from './session.ts'
 import { useSettled } from './settled.ts'
 import { Timeline } from './timeline.ts'
-import { useFindings, useFound } from './later.ts'
+import { useFindings, useFound, useReading } from './later.ts'
 import { ViewPanel } from './view-panel.ts'
 import { WhatIfPanel } from './what-if-panel.ts'
 import { FindingItem, WhyPanel } from './why-panel.ts'
@@ -36,9 +35,6 @@ const TAB_NAMES = Object.keys(TABS) as Tab[]
 
 /** How many findings stand above the tabs. */
 const FIRST_FOUND = 3
-
-/** Most units of which the tokens are counted at each step; of a longer view once the reader rests. */
-const QUICK = 500
 
 /** What a budget is at first: the window of many models. */
 const BUDGET = 200_000
@@ -73,13 +69,12 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
   useKeys(reader, setTab)
   const state = stateHere(reader)
   const settled = useSettled(state)
-  const counting = state.branch.view.units.length <= QUICK ? state : settled
-  const tokens = useMemo(() => tokensOf(counting), [counting])
+  const read = useReading(state)
+  const tokens = read?.tokens ?? null
   const line = useMemo(
-    () => (totalOf(tokensOf(settled)) > budget ? budgetLine(settled, budget) : null),
-    [settled, budget],
+    () => (read !== null && totalOf(read.tokens) > budget ? budgetLine(read.state, budget) : null),
+    [read, budget],
   )
-  const inView = useMemo(() => idsInView(settled), [settled])
   const findings = useFindings(session)
   const flags = useMemo(() => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1), [findings])
   const found = useFound(session, filter)
@@ -87,7 +82,7 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
   const panel = (): ComponentChild => {
     switch (tab) {
       case 'view':
-        return h(ViewPanel, { reader, state, budgetCut: isSettled ? (line?.cut ?? 0) : 0 })
+        return h(ViewPanel, { reader, state, reading: read, budgetCut: line?.cut ?? 0 })
       case 'sent':
         return h(RequestPanel, {
           reader: isSettled ? reader : { ...reader, place: settled.log.entries.length },
@@ -114,7 +109,7 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
       'nav',
       { class: 'log', 'aria-label': 'Log' },
       h(LogTools, { session, filter, setFilter, count: found === null ? lengthOf(session) : found.length }),
-      h(Timeline, { reader, found, inView: isSettled ? inView : null, flags }),
+      h(Timeline, { reader, found, inView: read?.marks ?? null, flags }),
     ),
     h(
       'main',
@@ -134,6 +129,7 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
               type: 'button',
               role: 'tab',
               id: `tab-${name}`,
+              'data-done': name === 'why' && findings !== null ? '' : undefined,
               'aria-selected': tab === name ? 'true' : 'false',
               'aria-controls': 'panel',
               tabIndex: tab === name ? 0 : -1,

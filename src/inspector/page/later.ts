@@ -1,9 +1,12 @@
 /** What takes longer than a step: it is worked out a piece at a time, behind what the reader sees. */
 
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { State } from '../../state/state.ts'
+import { type Reading, readAtOnce, reading } from '../model/reading.ts'
 import { type Filter, isOpen, matching } from '../model/search.ts'
 import { type Finding, findingsOf } from '../model/why.ts'
 import type { Session } from './session.ts'
+import { REST } from './settled.ts'
 
 /** So many events are looked through before the page is first drawn. */
 const AT_ONCE = 2000
@@ -16,10 +19,12 @@ export function useFindings({ replayed }: Session): readonly Finding[] | null {
   const [of, setOf] = useState(replayed)
   useEffect(() => {
     if (found !== null && of === replayed) return undefined
-    const timer = setTimeout(() => {
+    const look = (): void => {
       set(findingsOf(replayed))
       setOf(replayed)
-    }, 50)
+    }
+    // Not before the page is drawn and the reader does nothing: it cannot be broken off.
+    const timer = setTimeout(() => (typeof requestIdleCallback === 'function' ? requestIdleCallback(look) : look()), 200)
     return () => clearTimeout(timer)
   }, [replayed])
   return found
@@ -44,4 +49,31 @@ export function useFound({ replayed }: Session, filter: Filter): readonly number
     return () => clearTimeout(timer)
   }, [replayed, filter])
   return found
+}
+
+/** Most units that are read at each step of the scrubber. */
+const QUICK = 400
+
+/** For how long the page may be held up at a time, in milliseconds. */
+const TURN = 4
+
+/** What is read off a view: at once where it is short, else once the reader rests; null until then. */
+export function useReading(state: State): Reading | null {
+  const isShort = state.branch.view.units.length <= QUICK
+  const now = useMemo(() => (isShort ? readAtOnce(state) : null), [state, isShort])
+  const [later, set] = useState<Reading | null>(null)
+  useEffect(() => {
+    if (isShort) return undefined
+    const steps = reading(state)
+    const turn = (): void => {
+      const until = performance.now() + TURN
+      let step = steps.next()
+      while (step.done !== true && performance.now() < until) step = steps.next()
+      if (step.done === true) set(step.value)
+      else timer = setTimeout(turn, 0)
+    }
+    let timer = setTimeout(turn, REST)
+    return () => clearTimeout(timer)
+  }, [state, isShort])
+  return isShort ? now : later?.state === state ? later : null
 }

@@ -1,7 +1,8 @@
 /** Brings logs into the page: those that stand in it, or those that a server gives. */
 
-import type { LogDocument, PageSource } from '../log-document.ts'
-import { asksOf } from '../model/asks.ts'
+import type { Fact } from '../../event/quarantine.ts'
+import type { LogDocument, LogHead, PageSource } from '../log-document.ts'
+import { type Ask, asksOf } from '../model/asks.ts'
 import { lanesOf } from '../model/lanes.ts'
 import { type Replayed, replaying } from '../model/replayed.ts'
 import type { State } from '../../state/state.ts'
@@ -14,10 +15,38 @@ export function readSource(): PageSource {
 
 /** A log of a page, or of the command that serves it, by its index. */
 export async function readLog(source: PageSource, index: number): Promise<LogDocument> {
-  if (source.from === 'page') return JSON.parse(document.querySelector(`#log-${index}`)?.textContent ?? '')
+  if (source.from === 'page') {
+    const blocks = document.querySelectorAll(`[data-log="${index}"]`)
+    return documentOf(Array.from(blocks, ({ textContent }) => JSON.parse(textContent ?? '')))
+  }
   const response = await fetch(`logs/${index}`)
-  if (!response.ok) throw new Error(`The log cannot be read: ${response.status}.`)
-  return response.json()
+  if (!response.ok || response.body === null) throw new Error(`The log cannot be read: ${response.status}.`)
+  const blocks: unknown[] = []
+  for await (const line of linesIn(response.body)) blocks.push(JSON.parse(line))
+  return documentOf(blocks)
+}
+
+/** A log of its blocks: first what it is, then its facts. */
+function documentOf([head, ...blocks]: readonly unknown[]): LogDocument {
+  return { ...(head as LogHead), facts: (blocks as readonly (readonly Fact[])[]).flat() }
+}
+
+/** The lines of a response, each when it has come. */
+export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
+  let parts: string[] = []
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const { done, value } = await reader.read()
+    if (done) break
+    const [first = '', ...rest] = value.split('\n')
+    parts.push(first)
+    for (const next of rest) {
+      yield parts.join('')
+      parts = [next]
+    }
+  }
+  if (parts.join('') !== '') yield parts.join('')
 }
 
 /** For how long the page is held up at a time, in milliseconds. */
@@ -39,8 +68,14 @@ export async function openLog(document: LogDocument, tell: (done: number) => voi
 }
 
 /** What is worked out of a log once. */
-export const sessionOf = (replayed: Replayed): Session => ({
-  replayed,
-  lanes: lanesOf(replayed.states.at(-1) as State),
-  asks: asksOf(replayed),
-})
+export function sessionOf(replayed: Replayed): Session {
+  let asks: readonly Ask[] | null = null
+  return {
+    replayed,
+    lanes: lanesOf(replayed.states.at(-1) as State),
+    // Two of the tabs need them, and a long log has many.
+    get asks() {
+      return (asks ??= asksOf(replayed))
+    },
+  }
+}

@@ -1,7 +1,7 @@
 /** What the timeline is narrowed with: words to look for, and kinds to leave out. */
 
 import { type ComponentChild, h } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { type Filter, kindCounts } from '../model/search.ts'
 import { safe } from '../glimpse.ts'
 import { shown } from './parts.ts'
@@ -19,7 +19,8 @@ export interface LogToolsProps {
 
 /** The search field and the list of kinds. */
 export function LogTools({ session, filter, setFilter, count }: LogToolsProps): ComponentChild {
-  const kinds = useMemo(() => kindCounts(session.replayed), [session])
+  const [open, setOpen] = useState(false)
+  const kinds = useMemo(() => (open ? kindCounts(session.replayed) : []), [session, open])
   const toggle = (kind: string): void => {
     const hidden = new Set(filter.hidden)
     if (!hidden.delete(kind)) hidden.add(kind)
@@ -39,7 +40,10 @@ export function LogTools({ session, filter, setFilter, count }: LogToolsProps): 
     }),
     h(
       'details',
-      { class: 'menu' },
+      {
+        class: 'menu',
+        onToggle: (event: { readonly currentTarget: HTMLDetailsElement }) => setOpen(event.currentTarget.open),
+      },
       h('summary', null, isNarrow ? `Kinds −${filter.hidden.size}` : 'Kinds'),
       h(
         'div',

@@ -20,7 +20,9 @@ function Page({ source }: { source: PageSource }): ComponentChild {
   useEffect(() => {
     let isWanted = true
     const open = async (): Promise<void> => {
+      performance.mark('colloquy:begun')
       const log = logs.get(index) ?? (await readLog(source, index))
+      performance.mark('colloquy:parsed')
       const opened = await openLog(
         log,
         (done) => isWanted && say(`Folding the log: ${counted(done, 'event')}…`),
@@ -35,6 +37,9 @@ function Page({ source }: { source: PageSource }): ComponentChild {
       isWanted = false
     }
   }, [index])
+  useEffect(() => {
+    if (session !== null) performance.mark('colloquy:shown')
+  }, [session])
   if (session === null) return h('p', { class: 'wait', role: 'status' }, said)
   const head = [
     source.logs.length > 1

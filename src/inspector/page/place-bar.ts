@@ -1,10 +1,10 @@
 /** The scrubber and what holds at the place: status, HEAD, pending calls, tokens and the budget. */
 
 import { type ComponentChild, h } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import { pendingCallCount } from '../../log/open-calls.ts'
 import { counted, glimpse } from '../glimpse.ts'
-import { type BudgetLine, PARTS, type Tokens, totalOf } from '../model/tokens.ts'
+import { type BudgetLine, NONE, PARTS, type Tokens, totalOf } from '../model/tokens.ts'
 import { EventLink, inWords, shown } from './parts.ts'
 import { lengthOf, type Reader, stateHere } from './session.ts'
 import type { Status } from '../../state/status.ts'
@@ -87,14 +87,19 @@ export function Facts({ reader }: { reader: Reader }): ComponentChild {
 }
 
 export interface BudgetProps {
-  readonly tokens: Tokens
+  /** Null while they are being counted. */
+  readonly tokens: Tokens | null
   readonly budget: number
   readonly setBudget: (budget: number) => void
   readonly line: BudgetLine | null
 }
 
 /** Tokens by part against the budget. */
-export function Budget({ tokens, budget, setBudget, line }: BudgetProps): ComponentChild {
+export function Budget({ tokens: given, budget, setBudget, line }: BudgetProps): ComponentChild {
+  // The last ones stand until there are others, so that nothing flickers.
+  const last = useRef<Tokens>(NONE)
+  if (given !== null) last.current = given
+  const tokens = last.current
   const total = totalOf(tokens)
   const whole = Math.max(total, budget, 1)
   const said = useMemo(
@@ -107,7 +112,7 @@ export function Budget({ tokens, budget, setBudget, line }: BudgetProps): Compon
   return h(
     'div',
     { class: 'facts' },
-    h('span', null, '≈ ', h('b', null, shown(total)), ' tokens of '),
+    h('span', { class: given === null ? 'quiet' : '' }, '≈ ', h('b', null, shown(total)), ' tokens of '),
     h(
       'label',
       null,

@@ -22,7 +22,22 @@ export interface RequestProps {
 }
 
 /** The request, message by message. */
-export function RequestPanel({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {
+export function RequestPanel(props: RequestProps): ComponentChild {
+  const { state, form, setForm } = props
+  const [wanted, want] = useState<State | null>(null)
+  if (state.branch.view.length <= LONG || wanted === state) return h(Written, props)
+  return h(
+    'div',
+    { class: 'form' },
+    h(FormPicker, { form, setForm }),
+    h('button', { type: 'button', onClick: () => want(state) }, `Write this request of ${counted(state.branch.view.length, 'event')}`),
+  )
+}
+
+/** A view of more events is written when that is asked for: it takes seconds. */
+const LONG = 5000
+
+function Written({ reader, state, form, setForm, isReal }: RequestProps): ComponentChild {
   const [all, showAll] = useState(false)
   const { session, place } = reader
   const [request, difference] = useMemo((): [Request, Difference | null] => {

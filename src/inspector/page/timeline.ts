@@ -16,8 +16,8 @@ export interface TimelineProps {
   readonly reader: Reader
   /** The positions that are shown, ascending; null for all. */
   readonly found: readonly number[] | null
-  /** The ids of the view at the place, once they are known. */
-  readonly inView: ReadonlySet<string> | null
+  /** 1 for each position that is in the view at the place, once it is known. */
+  readonly inView: Uint8Array | null
   /** Positions of which something is to be said, and how bad it is. */
   readonly flags: ReadonlyMap<number, string>
 }
@@ -99,7 +99,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
       const entry = last?.log.entries.get(seq)
       if (entry === undefined) continue
       const isLater = seq >= reader.place
-      const isGone = !isLater && inView !== null && (entry.id === null || !inView.has(entry.id))
+      const isGone = !isLater && inView !== null && inView[seq] !== 1
       rows.push(
         h(Row, {
           key: at % (end - first + 1),

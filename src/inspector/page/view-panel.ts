@@ -7,6 +7,7 @@ import type { State } from '../../state/state.ts'
 import { unitEvents } from '../../view/unit.ts'
 import type { Event } from '../../event/types.ts'
 import { counted } from '../glimpse.ts'
+import type { Reading } from '../model/reading.ts'
 import { tokensOfUnit, totalOf } from '../model/tokens.ts'
 import { takenOut, type UnitRow, unitRows } from '../model/units.ts'
 import { EventLink, EventLinks, inWords, Role, Said, Section, shown } from './parts.ts'
@@ -20,16 +21,19 @@ const UNITS = 60
 export function ViewPanel({
   reader,
   state,
+  reading,
   budgetCut,
 }: {
   reader: Reader
   state: State
+  /** What was read off it; null while it is not known. */
+  reading: Reading | null
   budgetCut: number
 }): ComponentChild {
   const [more, setMore] = useState(0)
   const { view } = state.branch
   const from = Math.max(0, view.units.length - UNITS * (more + 1))
-  const rows = unitRows(view, from, view.units.length - from)
+  const rows = unitRows(view, from, reading?.starts ?? null)
   const picked = state.log.entries.get(reader.place - 1)?.id ?? null
   return h(
     'div',

@@ -7,7 +7,8 @@ import { cutPoints, listLeaves } from '../../state/read.ts'
 import type { State } from '../../state/state.ts'
 import { safe } from '../glimpse.ts'
 import type { Form } from '../model/request.ts'
-import { tokensOf, totalOf } from '../model/tokens.ts'
+import { totalOf } from '../model/tokens.ts'
+import { readAtOnce } from '../model/reading.ts'
 import { type Change, type Outcome, whatIf } from '../model/what-if.ts'
 import { inWords, Json, Section, shown } from './parts.ts'
 import { RequestPanel } from './request-panel.ts'
@@ -143,7 +144,8 @@ interface ResultProps extends WhatIfProps {
 function Result({ reader, state, outcome, form, setForm, clear }: ResultProps): ComponentChild {
   const [shows, show] = useState<'view' | 'sent'>('view')
   if (typeof outcome === 'string') return h('p', { class: 'note error' }, safe(outcome))
-  const [before, after] = [totalOf(tokensOf(state)), totalOf(tokensOf(outcome.state))]
+  const [now, then] = [readAtOnce(state), readAtOnce(outcome.state)]
+  const [before, after] = [totalOf(now.tokens), totalOf(then.tokens)]
   return h(
     Section,
     { title: 'What would be' },
@@ -161,7 +163,7 @@ function Result({ reader, state, outcome, form, setForm, clear }: ResultProps): 
       h('button', { type: 'button', onClick: clear }, 'Back to what is'),
     ),
     shows === 'view'
-      ? h(ViewPanel, { reader, state: outcome.state, budgetCut: 0 })
+      ? h(ViewPanel, { reader, state: outcome.state, reading: then, budgetCut: 0 })
       : h(RequestPanel, { reader, state: outcome.state, form, setForm, isReal: false }),
     outcome.event !== null &&
       h(
