@@ -22,7 +22,16 @@ const file = join(folder, 'page.html')
 /** An eighth of the measured sizes: a page of 600 MB is not what people send each other. */
 const sizes = { action: 400, observation: 1_200, systemPrompt: 24_000, message: 800 }
 const facts = makeEvents(EVENTS, { sizes })
-const log = { title: 'bench', conversation: '', parent: null, lines: null, issues: [], notes: [], facts }
+const log = {
+  title: 'bench',
+  conversation: '',
+  parent: null,
+  lines: null,
+  issues: [],
+  notes: [],
+  findings: null,
+  facts,
+}
 for (const piece of inspectorPage(await buildInspector(), [log])) appendFileSync(file, piece)
 
 const browser = await startBrowser()
@@ -54,7 +63,8 @@ try {
   }
   // What is looked for in the background is found by now.
   await page.waitForSelector('#tab-why[data-done]', { timeout: 120_000 })
-  const part = (times: readonly number[], share: number): number => times[Math.ceil(times.length * share) - 1] ?? Number.NaN
+  const part = (times: readonly number[], share: number): number =>
+    times[Math.ceil(times.length * share) - 1] ?? Number.NaN
   const shown = (ms: number): string => ms.toFixed(1).padStart(8)
   console.log(`${machine()}\n${EVENTS.toLocaleString('en')} events, ${browser.version()}`)
   console.log(`parse the log        ${shown(parse ?? Number.NaN)} ms`)
@@ -68,7 +78,9 @@ try {
     const times = await steps(key)
     const p99 = part(times, 0.99)
     isOver ||= !(p99 <= LIMITS.step)
-    console.log(`${name.padEnd(20)} ${shown(part(times, 0.5))} ms in the middle,${shown(p99)} ms at p99 (at most ${LIMITS.step}),${shown(part(times, 1))} ms at most`)
+    console.log(
+      `${name.padEnd(20)} ${shown(part(times, 0.5))} ms in the middle,${shown(p99)} ms at p99 (at most ${LIMITS.step}),${shown(part(times, 1))} ms at most`,
+    )
   }
   process.exitCode = isOver ? 1 : 0
 } finally {

@@ -2,6 +2,7 @@
 
 import type { Issue } from '../event/issues.ts'
 import { maskSecrets } from '../event/mask.ts'
+import type { Finding } from '../explain/finding.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { hideSecrets } from './glimpse.ts'
 
@@ -24,6 +25,8 @@ export interface LogDocument {
   readonly issues: readonly LogIssue[]
   /** What became of records that gave no event, in words. */
   readonly notes: readonly string[]
+  /** What is wrong or remarkable; null where the page has to find it. */
+  readonly findings: readonly Finding[] | null
   readonly facts: readonly Fact[]
 }
 

@@ -1,5 +1,7 @@
 /** A headless browser for tests and pictures: Debian's Chromium, started with what it needs on a machine without a network. */
 
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { findBrowser } from './find-browser.ts'
 
@@ -50,3 +52,6 @@ export async function openPage(
   page.on('request', (request) => asked.push(request.url()))
   return { page, troubles, asked }
 }
+
+/** The source of axe, which looks for what keeps people out of a page. */
+export const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

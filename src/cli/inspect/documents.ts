@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import type { ConversationRecord, Fact, State } from '../../index.ts'
 import { redactLog, redactionRules } from '../../context/redaction/index.ts'
 import { isQuarantined } from '../../event/index.ts'
+import { findings } from '../../explain/index.ts'
 import { type LogDocument, type LogTitle, shownFact } from '../../inspector/index.ts'
 import type { Session, SessionFact } from '../../sessions/index.ts'
 import type { Recording } from '../input/recording.ts'
@@ -45,6 +46,7 @@ function documentOf(
     lines: lines.every((line, at) => line === at + 1) ? null : lines,
     issues: loaded.flatMap(({ warnings }, seq) => warnings.map((issue) => ({ seq, issue }))),
     notes: notesOf(session),
+    findings: findings(state, { loaded }),
     facts: shownFacts(facts, conversation, state, redact),
   }
 }
@@ -61,6 +63,7 @@ function childrenOf({ children }: Session, parent: string, redact: boolean): Log
       lines: facts.map(({ line }: SessionFact) => line),
       issues: [],
       notes: notesOf(child),
+      findings: null,
       facts: shownFacts(
         facts.map(({ fact }) => fact),
         '',

@@ -94,11 +94,13 @@ export function budgetLine(state: State, budget: number): BudgetLine {
   const left = budget - front.system - front.tools
   const units = new WeakMap<NeutralMessage, Unit>()
   const write = ({ branch }: State): NeutralMessage[] =>
-    [...branch.view.units].filter((unit) => !isPending(unit)).map((unit) => {
-      const message: NeutralMessage = { role: 'system', content: [] }
-      units.set(message, unit)
-      return message
-    })
+    [...branch.view.units]
+      .filter((unit) => !isPending(unit))
+      .map((unit) => {
+        const message: NeutralMessage = { role: 'system', content: [] }
+        units.set(message, unit)
+        return message
+      })
   const count = (messages: readonly NeutralMessage[]): number =>
     messages.reduce((sum, message) => sum + totalOf(tokensOfUnit(units.get(message) as Unit)), 0)
   const fit = fitToBudget(state, count, Math.max(0, left), { write })

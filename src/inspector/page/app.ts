@@ -1,7 +1,7 @@
 /** The page: a log that is open, the place of the reader in it, and what is shown of it there. */
 
 import { type ComponentChild, h } from 'preact'
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { LogDocument } from '../log-document.ts'
 import type { Filter } from '../model/search.ts'
 import type { Form } from '../model/request.ts'
@@ -195,14 +195,23 @@ function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): v
 }
 
 /** The place in the address: of the event that a link names, else at the end. */
-function usePlace(session: Session): [number, (place: number) => void] {
+function usePlace(session: Session): [number, Reader['go']] {
   const count = lengthOf(session)
   const [place, set] = useState(() => linkedPlace(session) ?? count)
-  const go = useCallback((to: number) => set(Math.min(Math.max(to, 0), lengthOf(session))), [session])
+  // Known at once: keys come faster than the page is drawn.
+  const latest = useRef(place)
+  const go = useCallback(
+    (to: number | ((from: number) => number)) => {
+      const wanted = typeof to === 'number' ? to : to(latest.current)
+      latest.current = Math.min(Math.max(wanted, 0), lengthOf(session))
+      set(latest.current)
+    },
+    [session],
+  )
   useEffect(() => {
     const read = (): void => {
       const linked = linkedPlace(session)
-      if (linked !== null) set(linked)
+      if (linked !== null) go(linked)
     }
     window.addEventListener('hashchange', read)
     return () => window.removeEventListener('hashchange', read)
@@ -238,7 +247,7 @@ function decoded(value: string): string {
 }
 
 /** Keys that work wherever no text is being typed. */
-function useKeys({ place, go, session }: Reader, setTab: (tab: Tab) => void): void {
+function useKeys({ go, session }: Reader, setTab: (tab: Tab) => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.altKey || event.ctrlKey || event.metaKey) return
@@ -246,10 +255,10 @@ function useKeys({ place, go, session }: Reader, setTab: (tab: Tab) => void): vo
       if (event.key === 'Escape') return at.blur()
       if (at.matches('input:not([type=range]), select, textarea, [contenteditable]')) return
       const isList = at === document.body || at.matches('.rows')
-      const to = STEPS[event.key]?.(place, lengthOf(session))
-      if (to !== undefined && (isList || event.key === 'j' || event.key === 'k')) {
+      const step = STEPS[event.key]
+      if (step !== undefined && (isList || event.key === 'j' || event.key === 'k')) {
         event.preventDefault()
-        return go(to)
+        return go((place) => step(place, lengthOf(session)))
       }
       if (event.key === '/') {
         event.preventDefault()
@@ -260,7 +269,7 @@ function useKeys({ place, go, session }: Reader, setTab: (tab: Tab) => void): vo
     }
     document.addEventListener('keydown', press)
     return () => document.removeEventListener('keydown', press)
-  }, [place, session])
+  }, [go, session])
 }
 
 const STEPS: Readonly<Record<string, (place: number, count: number) => number>> = {

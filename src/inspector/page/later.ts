@@ -4,7 +4,8 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { State } from '../../state/state.ts'
 import { type Reading, readAtOnce, reading } from '../model/reading.ts'
 import { type Filter, isOpen, matching } from '../model/search.ts'
-import { type Finding, findingsOf } from '../model/why.ts'
+import type { Finding } from '../../explain/index.ts'
+import { findingsOf } from '../model/why.ts'
 import type { Session } from './session.ts'
 import { REST } from './settled.ts'
 
@@ -14,7 +15,7 @@ const AT_ONCE = 2000
 /** What is wrong with the log; null until it is known. */
 export function useFindings({ replayed }: Session): readonly Finding[] | null {
   const [found, set] = useState<readonly Finding[] | null>(() =>
-    replayed.loaded.length <= AT_ONCE ? findingsOf(replayed) : null,
+    replayed.document.findings !== null || replayed.loaded.length <= AT_ONCE ? findingsOf(replayed) : null,
   )
   const [of, setOf] = useState(replayed)
   useEffect(() => {
@@ -24,7 +25,10 @@ export function useFindings({ replayed }: Session): readonly Finding[] | null {
       setOf(replayed)
     }
     // Not before the page is drawn and the reader does nothing: it cannot be broken off.
-    const timer = setTimeout(() => (typeof requestIdleCallback === 'function' ? requestIdleCallback(look) : look()), 200)
+    const timer = setTimeout(
+      () => (typeof requestIdleCallback === 'function' ? requestIdleCallback(look) : look()),
+      200,
+    )
     return () => clearTimeout(timer)
   }, [replayed])
   return found

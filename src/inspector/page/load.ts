@@ -33,7 +33,9 @@ function documentOf([head, ...blocks]: readonly unknown[]): LogDocument {
 
 /** The lines of a response, each when it has come. */
 export async function* linesIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
+  const reader = body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .getReader()
   let parts: string[] = []
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other

@@ -42,7 +42,8 @@ export function LogTools({ session, filter, setFilter, count }: LogToolsProps): 
       'details',
       {
         class: 'menu',
-        onToggle: (event: { readonly currentTarget: HTMLDetailsElement }) => setOpen(event.currentTarget.open),
+        onToggle: (event: { readonly currentTarget: HTMLDetailsElement }) =>
+          setOpen(event.currentTarget.open),
       },
       h('summary', null, isNarrow ? `Kinds −${filter.hidden.size}` : 'Kinds'),
       h(

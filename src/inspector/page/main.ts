@@ -65,7 +65,7 @@ function Page({ source }: { source: PageSource }): ComponentChild {
     h('span', { class: 'quiet' }, 'j k step · / search · 1–6 tabs'),
     h(ThemeButton, null),
   ]
-  return h(App, { key: index, session, logs: [...logs.values()], head })
+  return h(App, { key: session.replayed.document, session, logs: [...logs.values()], head })
 }
 
 const root = document.querySelector('#page')

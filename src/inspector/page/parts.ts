@@ -23,9 +23,6 @@ export function inWords(of: Entry | Event): Described {
   return words
 }
 
-/** What an entry is called in a sentence. */
-export const nameOf = (entry: Entry): string => `${inWords(entry).role} ${entry.id ?? `at ${entry.seq + 1}`}`
-
 /** A link to an event. */
 export function EventLink({
   reader,

@@ -30,7 +30,11 @@ export function RequestPanel(props: RequestProps): ComponentChild {
     'div',
     { class: 'form' },
     h(FormPicker, { form, setForm }),
-    h('button', { type: 'button', onClick: () => want(state) }, `Write this request of ${counted(state.branch.view.length, 'event')}`),
+    h(
+      'button',
+      { type: 'button', onClick: () => want(state) },
+      `Write this request of ${counted(state.branch.view.length, 'event')}`,
+    ),
   )
 }
 

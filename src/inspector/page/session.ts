@@ -19,7 +19,8 @@ export interface Reader {
   readonly session: Session
   /** How many facts have happened: 0 before all of them. */
   readonly place: number
-  readonly go: (place: number) => void
+  /** To a place, or from the one where the reader is by then. */
+  readonly go: (to: number | ((from: number) => number)) => void
   /** To an event, by its id or its position. */
   readonly goTo: (event: string | number) => void
 }

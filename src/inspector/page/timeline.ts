@@ -3,7 +3,7 @@
 import { Component, createRef, h, type ComponentChild } from 'preact'
 import type { Entry } from '../../log/entry.ts'
 import { type Lanes, NO_COLUMN } from '../model/lanes.ts'
-import { inWords, nameOf, Role, Said } from './parts.ts'
+import { inWords, Role, Said } from './parts.ts'
 import { lengthOf, type Reader } from './session.ts'
 
 /** The height of a row, in pixels; the style sheet says the same. */
@@ -169,7 +169,6 @@ class Row extends Component<RowProps> {
         'aria-selected': picked ? 'true' : 'false',
         'aria-setsize': count,
         'aria-posinset': at + 1,
-        'aria-label': `${nameOf(entry)}: ${words.subject} ${words.text}`,
         style: { transform: `translateY(${at * ROW}px)` },
         onClick: () => go(entry.seq + 1),
       },

@@ -2,9 +2,9 @@
 
 import { type ComponentChild, h } from 'preact'
 import { sentenceOf } from '../../laws/sentences.ts'
-import type { Finding } from '../model/why.ts'
+import { type Finding, ruleOf } from '../../explain/index.ts'
 import { counted, safe } from '../glimpse.ts'
-import { EventLink, EventLinks } from './parts.ts'
+import { EventLink, EventLinks, shown } from './parts.ts'
 import type { Reader } from './session.ts'
 
 /** How many findings are shown. */
@@ -22,7 +22,7 @@ export function FindingItem({
   finding: Finding
   rule: boolean
 }): ComponentChild {
-  const { severity, text, law, ids, seq } = finding
+  const { severity, text, law, ids, seq, cost } = finding
   const sentence = law === null ? null : sentenceOf(law)
   return h(
     'li',
@@ -36,7 +36,17 @@ export function FindingItem({
       ids.length === 0
         ? h(EventLink, { reader, event: seq })
         : h(EventLinks, { reader, ids, most: rule ? 12 : 3 }),
+      rule &&
+        finding.rule !== null &&
+        h('p', { class: 'rule' }, `${finding.rule}: ${ruleOf(finding.rule) ?? ''}`),
       rule && law !== null && h('p', { class: 'rule' }, `Law ${law}: ${sentence ?? ''}`),
+      rule &&
+        cost !== undefined &&
+        h(
+          'p',
+          { class: 'rule' },
+          `Cost: about ${shown(cost.cacheTokens)} tokens read anew, ${shown(cost.reasoningTokens)} of thinking lost.`,
+        ),
     ),
   )
 }

@@ -1,0 +1,234 @@
+/** The inspector in a real browser: whole ways through the page, a hostile log, ten mistakes of the field, and what a screen reader is told. */
+
+import { execFile, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { writeInspector } from '../../build/inspector.ts'
+import { FIELD_BUGS } from '../explain/field-bugs.ts'
+import { AXE, openPage, startBrowser, type Watched } from './browser.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const MAIN = join(ROOT, 'src/cli/main.ts')
+const SAMPLE = join(ROOT, 'src/cli/sample.jsonl')
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-browser-'))
+let browser: Browser
+
+beforeAll(async () => {
+  await writeInspector(join(ROOT, 'dist/inspector/page.html'))
+  browser = await startBrowser()
+})
+
+afterAll(async () => {
+  await browser?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function colloquy(...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args], { maxBuffer: 1 << 26 })
+  return stdout
+}
+
+/** A file with these lines. */
+function fileOf(name: string, events: readonly unknown[]): string {
+  const file = join(folder, name)
+  writeFileSync(
+    file,
+    events.map((event) => `${typeof event === 'string' ? event : JSON.stringify(event)}\n`).join(''),
+  )
+  return file
+}
+
+/** Opens the page of a file, written to a file. */
+async function opened(
+  files: readonly string[],
+  hash = '',
+  options: Parameters<typeof openPage>[1] = {},
+): Promise<Watched> {
+  const html = join(folder, 'page.html')
+  await colloquy('inspect', ...files, '--html', html, '--force')
+  const watched = await openPage(browser, options)
+  await watched.page.goto(`file://${html}${hash}`)
+  await watched.page.waitForSelector('.app')
+  return watched
+}
+
+const status = (page: Page): Promise<string | null> => page.textContent('#status')
+const placeOf = async (page: Page): Promise<number> => Number(await page.inputValue('.scrub input'))
+
+describe('a page that opens without a server', () => {
+  it('shows at each place what the command says, and asks for nothing', async () => {
+    const { page, troubles, asked } = await opened([SAMPLE])
+    expect(await status(page)).toBe('waiting for confirmation')
+    const view = JSON.parse(await colloquy('view', SAMPLE, '--json')) as { readonly view: readonly string[] }
+    const shown = await page.locator('#panel > div > .unit:not(.pending) .item').count()
+    expect(shown).toBe(view.view.length)
+    await page.locator('.rows').focus()
+    for (let step = 0; step < 26; step += 1) await page.keyboard.press('ArrowUp')
+    expect(await placeOf(page)).toBe(21)
+    expect(await status(page)).toBe('paused')
+    await page.keyboard.press('Home')
+    expect(await placeOf(page)).toBe(0)
+    await page.keyboard.press('End')
+    await page.click('#tab-sent')
+    for (const form of ['anthropic', 'openai-chat', 'google']) {
+      await page.selectOption('#panel select', form)
+      const said = JSON.parse(await colloquy('messages', SAMPLE, '--format', form, '--json'))
+      const messages = said.messages.messages ?? said.messages.contents ?? said.messages
+      await page.getByText(`${messages.length} messages`, { exact: true }).waitFor()
+    }
+    expect(troubles).toEqual([])
+    expect(asked.filter((url) => !/^(?:file|blob):/.test(url))).toEqual([])
+  })
+
+  it('links to an event, finds by words and kinds, says why, and tries what would be', async () => {
+    const { page, troubles } = await opened([SAMPLE], '#event=01KJW231RR1SZVFR3RBMMKVEXK')
+    expect(await placeOf(page)).toBe(40)
+    await page.fill('#search', 'next high water')
+    await page.getByText(/\d+ found/).waitFor()
+    expect(await page.locator('.row').count()).toBeLessThan(10)
+    await page.fill('#search', '')
+    await page.click('.menu summary')
+    await page.getByLabel(/^ObservationEvent/).uncheck()
+    await page.getByText(/\d+ found/).waitFor()
+    expect(await page.locator('.row .role', { hasText: /^result$/ }).count()).toBe(0)
+    await page.click('#tab-event')
+    await page.getByText('In the view here').waitFor()
+    expect(await page.textContent('#panel pre')).toMatch(/"kind": "ObservationEvent"/)
+    await page.click('#tab-sent')
+    await page.keyboard.press('Escape')
+    await page.fill('.scrub input', '32')
+    await page.getByText(/The prefix is broken at/).waitFor()
+    await page.getByText(/\(condense\) did it/).waitFor()
+    await page.click('#tab-what-if')
+    const before = await page.textContent('.facts >> nth=0')
+    await page.getByText('Condense by plan').click()
+    await page.getByText('What would be').waitFor()
+    expect(await page.textContent('.facts >> nth=0')).toBe(before)
+    expect(troubles).toEqual([])
+  })
+
+  it('runs nothing of a hostile log, and shows it as text', async () => {
+    const attack = '</script><script>window.done=1</script><img src=x onerror="window.done=1"><!--<script>${}'
+    const say = (id: string, text: string) => ({
+      kind: 'MessageEvent',
+      id,
+      source: 'user',
+      llm_message: { role: 'user', content: [{ type: 'text', text }] },
+    })
+    const call = { id: attack, name: attack, arguments: attack, origin: 'completion' }
+    const log = fileOf('hostile.jsonl', [
+      say(attack, attack),
+      say('b', `javascript:window.done=1 \u202egnp.exe \u0000 ${'</'.repeat(50)}`),
+      {
+        kind: 'ActionEvent',
+        id: 'c',
+        thought: [],
+        action: null,
+        tool_name: attack,
+        tool_call_id: attack,
+        tool_call: call,
+        llm_response_id: attack,
+      },
+      { kind: attack, id: 'd', __proto__: attack },
+      `${attack} no JSON {"encrypted_content": "SECRET"`,
+      {
+        ...say('e', 'x'),
+        llm_message: {
+          role: 'assistant',
+          content: [],
+          responses_reasoning_item: { id: 'r', encrypted_content: 'SECRET' },
+        },
+        source: 'agent',
+      },
+    ])
+    const { page, troubles, asked } = await opened([log])
+    for (const tab of ['view', 'sent', 'event', 'why', 'cost', 'what-if']) {
+      await page.click(`#tab-${tab}`)
+      for (const place of ['1', '3', '6']) await page.fill('.scrub input', place)
+    }
+    await page.click('#tab-view')
+    expect(await page.getByText('<img src=x onerror=').count()).toBeGreaterThan(0)
+    expect(await page.evaluate('window.done')).toBe(undefined)
+    expect(await page.locator('img, iframe, object').count()).toBe(0)
+    expect(asked.filter((url) => !/^(?:file|blob):/.test(url))).toEqual([])
+    expect(troubles).toEqual([])
+    expect(readFileSync(join(folder, 'page.html'), 'utf8')).not.toContain('SECRET')
+  })
+
+  it('names the cause of ten mistakes of the field on its first screen', async () => {
+    const files = FIELD_BUGS.map(({ name, log }) => fileOf(`${name.replaceAll(/\W+/g, '-')}.jsonl`, log))
+    const { page, troubles } = await opened(files)
+    for (const [index, { name, says }] of FIELD_BUGS.entries()) {
+      await page.selectOption('.bar select', String(index))
+      await page.waitForFunction(
+        (title) => document.querySelector('h1')?.textContent === title,
+        `${name.replaceAll(/\W+/g, '-')}.jsonl`,
+      )
+      const found = page.locator('.found li').first()
+      expect(await found.textContent(), name).toMatch(says)
+      expect(await found.isVisible()).toBe(true)
+    }
+    expect(troubles).toEqual([])
+  })
+
+  it('tells screen readers all, in light and dark', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page } = await opened([SAMPLE], '#at=32', { colorScheme })
+      // As the page lets no other script run, this one comes by the browser itself.
+      const session = await page.context().newCDPSession(page)
+      await session.send('Runtime.evaluate', { expression: AXE })
+      for (const tab of ['view', 'sent', 'event', 'why', 'cost', 'what-if']) {
+        await page.click(`#tab-${tab}`)
+        const found = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as readonly {
+          readonly id: string
+          readonly impact: string
+          readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+        }[]
+        const bad = found.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        expect(
+          bad.map(({ id, nodes }) => [id, tab, colorScheme, nodes[0]?.html, nodes[0]?.failureSummary]),
+        ).toEqual([])
+      }
+    }
+  })
+})
+
+describe('a page that is served', () => {
+  it('has every conversation of a database, and is for this machine alone', async () => {
+    const db = join(folder, 'some.db')
+    await colloquy('import', SAMPLE, '--db', db, '--conversation', 'one')
+    await colloquy('import', SAMPLE, '--db', db, '--conversation', 'two')
+    const child = spawn(process.execPath, [MAIN, 'inspect', '--db', db], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    try {
+      const url = await new Promise<string>((found) => {
+        let out = ''
+        child.stdout.setEncoding('utf8').on('data', (text: string) => {
+          out += text
+          const address = / at (http:\S+)\n/.exec(out)?.[1]
+          if (address !== undefined) found(address)
+        })
+      })
+      const foreign = await new Promise<number | undefined>((status) =>
+        get(url, { headers: { host: 'evil.example' } }, (response) => status(response.resume().statusCode)),
+      )
+      expect(foreign).toBe(403)
+      const { page, troubles } = await openPage(browser)
+      await page.goto(url)
+      await page.waitForSelector('.app')
+      expect(await page.locator('.bar option').count()).toBe(2)
+      await page.selectOption('.bar select', '1')
+      await page.waitForFunction(() => document.querySelector('.app') !== null)
+      expect(await status(page)).toBe('waiting for confirmation')
+      expect(troubles).toEqual([])
+    } finally {
+      child.kill()
+    }
+  })
+})
