@@ -17,6 +17,10 @@ const STEPS = 1000
 /** What may be taken: milliseconds behind the parsing until the page is there, and of script for a step. */
 const LIMITS = { open: 1500, step: 8 }
 
+const part = (times: readonly number[], share: number): number =>
+  times[Math.ceil(times.length * share) - 1] ?? Number.NaN
+const shown = (ms: number): string => ms.toFixed(1).padStart(8)
+
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-inspector-'))
 const file = join(folder, 'page.html')
 /** An eighth of the measured sizes: a page of 600 MB is not what people send each other. */
@@ -39,10 +43,10 @@ try {
   const { page } = await openPage(browser)
   await page.goto(`file://${file}`)
   await page.waitForSelector('.app', { timeout: 120_000 })
-  const [parse, open] = await page.evaluate(() => {
-    const at = (name: string): number => performance.getEntriesByName(name)[0]?.startTime ?? Number.NaN
-    return [at('colloquy:parsed') - at('colloquy:begun'), at('colloquy:shown') - at('colloquy:parsed')]
-  })
+  const at = async (name: string): Promise<number> =>
+    page.evaluate((mark) => performance.getEntriesByName(mark)[0]?.startTime ?? Number.NaN, name)
+  const parse = (await at('colloquy:parsed')) - (await at('colloquy:begun'))
+  const open = (await at('colloquy:shown')) - (await at('colloquy:parsed'))
   const session = await page.context().newCDPSession(page)
   // In time of the processor, so that what else the machine does counts for little.
   await session.send('Performance.enable', { timeDomain: 'threadTicks' })
@@ -63,13 +67,10 @@ try {
   }
   // What is looked for in the background is found by now.
   await page.waitForSelector('#tab-why[data-done]', { timeout: 120_000 })
-  const part = (times: readonly number[], share: number): number =>
-    times[Math.ceil(times.length * share) - 1] ?? Number.NaN
-  const shown = (ms: number): string => ms.toFixed(1).padStart(8)
   console.log(`${machine()}\n${EVENTS.toLocaleString('en')} events, ${browser.version()}`)
-  console.log(`parse the log        ${shown(parse ?? Number.NaN)} ms`)
-  console.log(`then until it shows  ${shown(open ?? Number.NaN)} ms (at most ${LIMITS.open})`)
-  let isOver = !((open ?? Number.NaN) <= LIMITS.open)
+  console.log(`parse the log        ${shown(parse)} ms`)
+  console.log(`then until it shows  ${shownopen} ms (at most ${LIMITS.open})`)
+  let isOver = !(open <= LIMITS.open)
   for (const [name, key] of [
     ['back, one event', 'k'],
     ['on, one event', 'j'],

@@ -57,6 +57,14 @@ async function opened(
   return watched
 }
 
+/** A message of the user. */
+const say = (id: string, text: string) => ({
+  kind: 'MessageEvent',
+  id,
+  source: 'user',
+  llm_message: { role: 'user', content: [{ type: 'text', text }] },
+})
+
 const status = (page: Page): Promise<string | null> => page.textContent('#status')
 const placeOf = async (page: Page): Promise<number> => Number(await page.inputValue('.scrub input'))
 
@@ -114,12 +122,6 @@ describe('a page that opens without a server', () => {
 
   it('runs nothing of a hostile log, and shows it as text', async () => {
     const attack = '</script><script>window.done=1</script><img src=x onerror="window.done=1"><!--<script>${}'
-    const say = (id: string, text: string) => ({
-      kind: 'MessageEvent',
-      id,
-      source: 'user',
-      llm_message: { role: 'user', content: [{ type: 'text', text }] },
-    })
     const call = { id: attack, name: attack, arguments: attack, origin: 'completion' }
     const log = fileOf('hostile.jsonl', [
       say(attack, attack),
