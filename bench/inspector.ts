@@ -69,7 +69,7 @@ try {
   await page.waitForSelector('#tab-why[data-done]', { timeout: 120_000 })
   console.log(`${machine()}\n${EVENTS.toLocaleString('en')} events, ${browser.version()}`)
   console.log(`parse the log        ${shown(parse)} ms`)
-  console.log(`then until it shows  ${shownopen} ms (at most ${LIMITS.open})`)
+  console.log(`then until it shows  ${shown(open)} ms (at most ${LIMITS.open})`)
   let isOver = !(open <= LIMITS.open)
   for (const [name, key] of [
     ['back, one event', 'k'],
