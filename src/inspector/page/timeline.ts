@@ -64,7 +64,9 @@ export class Timeline extends Component<TimelineProps, Scroll> {
     if (box === null || row < 0) return
     const { top, height } = this.state
     const y = row * ROW
-    const to = y < top ? y : y + ROW > top + height ? y + ROW - height : top
+    // Some rows further than needed, so that the next steps need no scrolling.
+    const ahead = Math.floor(height / 3 / ROW) * ROW
+    const to = Math.max(0, y < top ? y - ahead : y + ROW > top + height ? y + ROW - height + ahead : top)
     if (to === top) return
     box.scrollTop = to
     this.setState({ top: to, height })
