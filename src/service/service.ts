@@ -33,6 +33,7 @@ import { secretBox } from './settings/secret-box.ts'
 import { type Editor, editorOperations } from './workspace/editor.ts'
 import { type Workspace, workspaceOperations } from './workspace/workspace.ts'
 import { createMetrics, type Metrics } from './observe/metrics.ts'
+import { inspectorOperations } from './observe/inspector.ts'
 import { countLeftOut } from './observe/left-out.ts'
 import { type RequestLog, observeRequests } from './observe/observe.ts'
 import { showMetrics } from './observe/operations.ts'
@@ -82,6 +83,8 @@ export interface ServiceOptions {
    * `https://app.example.com`; `*` for all. Default: none.
    */
   readonly allowOrigins?: readonly string[]
+  /** The page of the inspector, shown at `/inspect`: `inspectorPage` of `colloquy/inspector` makes it. Default: none. */
+  readonly inspector?: string
   /** Version of the application that embeds it, for the server information. Default: that of the library. */
   readonly version?: string
   /** Most bytes of a request's body. Default: 16 MiB. */
@@ -204,6 +207,7 @@ export function createService(options: ServiceOptions): Service {
     ...keyOperations(own, whoAsks),
     ...organizationOperations(whoAsks),
     ...showMetrics(metrics),
+    ...inspectorOperations(options.inspector ?? null),
     ...serverOperations(version, engine.store, live),
   ]
   const document = openApi(operations)

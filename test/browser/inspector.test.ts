@@ -200,37 +200,78 @@ describe('a page that opens without a server', () => {
   })
 })
 
+/** Starts the command, and waits until it says where it serves. */
+async function serving(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ url: string; end: () => void }> {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, ...env },
+  })
+  const url = await new Promise<string>((found, reject) => {
+    let out = ''
+    child.once('exit', () => reject(new Error(`ended: ${out}`)))
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+      const address = / at (http:\S+)\n/.exec(out)?.[1]
+      if (address !== undefined) found(address)
+    })
+  })
+  return { url, end: () => void child.kill() }
+}
+
 describe('a page that is served', () => {
   it('has every conversation of a database, and is for this machine alone', async () => {
     const db = join(folder, 'some.db')
     await colloquy('import', SAMPLE, '--db', db, '--conversation', 'one')
     await colloquy('import', SAMPLE, '--db', db, '--conversation', 'two')
-    const child = spawn(process.execPath, [MAIN, 'inspect', '--db', db], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const { url, end } = await serving(['inspect', '--db', db])
     try {
-      const url = await new Promise<string>((found) => {
-        let out = ''
-        child.stdout.setEncoding('utf8').on('data', (text: string) => {
-          out += text
-          const address = / at (http:\S+)\n/.exec(out)?.[1]
-          if (address !== undefined) found(address)
-        })
-      })
       const foreign = await new Promise<number | undefined>((status) =>
         get(url, { headers: { host: 'evil.example' } }, (response) => status(response.resume().statusCode)),
       )
       expect(foreign).toBe(403)
       const { page, troubles } = await openPage(browser)
       await page.goto(url)
-      await page.waitForSelector('.app')
+      await page.waitForSelector('#status')
       expect(await page.locator('.bar option').count()).toBe(2)
       await page.selectOption('.bar select', '1')
-      await page.waitForFunction(() => document.querySelector('.app') !== null)
+      await page.waitForSelector('#status')
       expect(await status(page)).toBe('waiting for confirmation')
       expect(troubles).toEqual([])
     } finally {
-      child.kill()
+      end()
+    }
+  })
+
+  it('is part of a service: it asks for the key, and shows what happens as it happens', async () => {
+    const db = join(folder, 'service.db')
+    await colloquy('import', SAMPLE, '--db', db, '--conversation', 'one')
+    const { url, end } = await serving(['serve', '--port', '0', '--db', db, '--inspect'], {
+      COLLOQUY_SESSION_API_KEYS: 'the-key',
+    })
+    try {
+      const { page, asked } = await openPage(browser)
+      await page.goto(`${url}/inspect`)
+      await page.fill('input[type=password]', 'another')
+      await page.click('button[type=submit]')
+      await page.getByText('The service asks for a key.').waitFor()
+      await page.fill('input[type=password]', 'the-key')
+      await page.click('button[type=submit]')
+      await page.waitForSelector('#status')
+      const before = await page.textContent('#count')
+      const content = [{ type: 'text', text: 'Are you there?' }]
+      await fetch(`${url}/api/conversations/one/events`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-session-api-key': 'the-key' },
+        body: JSON.stringify({ role: 'user', content, run: false }),
+      })
+      await page.locator('.row', { hasText: 'Are you there?' }).waitFor()
+      expect(await page.textContent('#count')).not.toBe(before)
+      expect(asked.filter((address) => address.includes('the-key'))).toEqual([])
+    } finally {
+      end()
     }
   })
 })

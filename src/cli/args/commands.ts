@@ -58,6 +58,7 @@ export type Flag =
   | 'ended'
   | 'grammar'
   | 'html'
+  | 'inspect'
   | 'open'
 
 /** What `messages` can write. */
@@ -294,11 +295,22 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     synopsis: [
       '[--db FILE_OR_URL] [--host HOST] [--port PORT]',
       '[--agent MODULE] [--workspace DIR] [--memory MIB] [--redact] [--config FILE]',
-      '[--allow-origin ORIGIN]...',
+      '[--allow-origin ORIGIN]... [--inspect]',
     ],
     about: 'serve conversations over HTTP and WebSocket',
     reads: ['database'],
-    flags: ['db', 'host', 'port', 'agent', 'workspace', 'memory', 'redact', 'config', 'allow-origin'],
+    flags: [
+      'db',
+      'host',
+      'port',
+      'agent',
+      'workspace',
+      'memory',
+      'redact',
+      'config',
+      'allow-origin',
+      'inspect',
+    ],
     more: [
       'Without --db, the conversations are kept in colloquy.db, here; a database file that is not there is made.',
       'HOST is 127.0.0.1 and PORT 8000 unless others are given; PORT 0 is any that is free.',
@@ -310,6 +322,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
       'DIR must be there; with it, directories may be made below it (/api/file/create_directory).',
       'FILE is JSON: sandbox_specs, sandbox_directory (looked for from where FILE is), max_sandboxes, webhooks, max_profiles, editor, max_body_bytes, cache_bytes, redact, live. Of a sandbox spec: id, command, initial_env, working_dir, health; the first is the default, and without any it is a working directory in which nothing runs. Of a webhook: url, secret_env (a variable that holds the secret; or secret itself), id, from, kinds, headers, max_batch_events, max_batch_bytes, concurrency, timeout, retry_delay, max_retry_delay. Of the editor: port, token_env, base_path. Of live: max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval. Times are in milliseconds.',
       'With COLLOQUY_SECRET (16 characters or more) set, API keys of models are kept, sealed with it; without, profiles and settings that hold one are refused.',
+      'With --inspect, /inspect shows conversations event by event as they go on; the page asks for a key where one is asked for.',
       'MODULE is a file of JavaScript or TypeScript that exports a step, as those of colloquy/steps (export const step = …, or the default), and may export run, the options of runs (condenser, policy, hooks). Without, the agent repeats what the user said.',
       'Prints its URL; a line of JSON for each request goes to standard error. Ends on SIGINT and SIGTERM, when what is under way is done.',
     ],

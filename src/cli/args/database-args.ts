@@ -94,6 +94,7 @@ export function serveRequest(words: readonly string[], options: Given): ServeReq
     redact: options.has('redact'),
     agent: valueOf(options, 'agent'),
     config: valueOf(options, 'config'),
+    inspect: options.has('inspect'),
     allowOrigins: origins,
   }
 }

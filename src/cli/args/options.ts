@@ -40,6 +40,7 @@ const OPTIONS = {
   ended: { type: 'boolean' },
   grammar: { type: 'string' },
   html: { type: 'string' },
+  inspect: { type: 'boolean' },
   open: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'V' },

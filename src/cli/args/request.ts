@@ -111,6 +111,8 @@ export interface ServeRequest {
   readonly redact: boolean
   /** The module of the agent; null for the one that repeats what users say. */
   readonly agent: string | null
+  /** Whether the page of the inspector is served, too. */
+  readonly inspect: boolean
   /** The file with what else there is to say; null for none. */
   readonly config: string | null
   /** Origins of which pages may use it, beside those of this machine. */

@@ -12,6 +12,8 @@ import { counted, safe } from '../print/text.ts'
 import { type AgentModule, loadAgent } from './agent.ts'
 import { type Config, readConfig } from './config.ts'
 import { checkWorkspace, sandboxFolder } from './folders.ts'
+import { inspectorPage } from '../../inspector/index.ts'
+import { readTemplate } from '../template.ts'
 import { logOn } from './log.ts'
 
 const KEYS = 'COLLOQUY_SESSION_API_KEYS'
@@ -45,6 +47,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
   const redact = request.redact ? ['stored', 'public'] : read.config.redact
   const rules = redactionRules()
   const log = logOn(io)
+  const inspector = request.inspect ? await inspectorText() : null
   return withStore(db, { write: true, listen: true }, async (store) => {
     const provider = processSandboxes({ directory, ...(sandboxSpecs !== null && { specs: sandboxSpecs }) })
     const server = await serve({
@@ -58,6 +61,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
       keys,
       allowOrigins,
       version,
+      ...(inspector !== null && { inspector }),
       agent: agent === null ? scriptedAgent() : () => agent.step,
       ...(agent !== null && { run: agent.run }),
       controlPlane: {
@@ -86,6 +90,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
         `Colloquy serves ${db.label} at ${server.url}`,
         ...told({
           url: server.url,
+          inspect: request.inspect,
           keys: keys.length,
           secret: secret !== null,
           directory,
@@ -103,9 +108,16 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
   })
 }
 
+/** The page, which holds no log: it asks the service for them. */
+async function inspectorText(): Promise<string> {
+  const source = { from: 'service', logs: [], first: 0 } as const
+  return [...inspectorPage(await readTemplate(), [], source)].join('')
+}
+
 /** What the user who starts it should know. */
 function told(facts: {
   readonly url: string
+  readonly inspect: boolean
   readonly keys: number
   readonly secret: boolean
   readonly directory: string
@@ -117,6 +129,7 @@ function told(facts: {
   const webhooks = options.webhooks.length
   return [
     `  what it can do: ${facts.url}/openapi.json`,
+    ...(facts.inspect ? [`  what happens in it: ${facts.url}/inspect`] : []),
     keys === 0
       ? `  no key is asked for: only this machine is let in (${KEYS} sets keys)`
       : `  ${keys === 1 ? 'a key is' : `one of ${keys} keys is`} asked for in X-Session-API-Key`,

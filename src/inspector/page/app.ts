@@ -7,6 +7,7 @@ import type { Filter } from '../model/search.ts'
 import type { Form } from '../model/request.ts'
 import { budgetLine, totalOf } from '../model/tokens.ts'
 import { flagsOf } from '../model/why.ts'
+import { named, rename } from './address.ts'
 import { CostPanel } from './cost-panel.ts'
 import { EventPanel } from './event-panel.ts'
 import { LogTools } from './log-tools.ts'
@@ -216,34 +217,27 @@ function usePlace(session: Session): [number, Reader['go']] {
     window.addEventListener('hashchange', read)
     return () => window.removeEventListener('hashchange', read)
   }, [session])
+  // Who looks at the end of a log that goes on stays at its end.
+  const length = useRef(count)
+  useEffect(() => {
+    if (latest.current === length.current) go(count)
+    length.current = count
+  }, [session])
   const settled = useSettled(place)
   useEffect(() => {
     const entry = session.replayed.states.at(-1)?.log.entries.get(settled - 1)
-    const link = entry === undefined ? '' : linkTo(session, entry.id, entry.seq)
-    if (linkedPlace(session) !== settled) history.replaceState(null, '', link === '' ? '#' : link)
+    if (linkedPlace(session) === settled) return
+    const id = entry?.id ?? null
+    const isKnown = id !== null && placeOf(session, id) === settled
+    rename({ event: isKnown ? id : null, at: isKnown || entry === undefined ? null : String(settled) })
   }, [settled, session])
   return [place, go]
 }
 
-/** The address of an event within the page. */
-function linkTo(session: Session, id: string | null, seq: number): string {
-  return id !== null && placeOf(session, id) === seq + 1
-    ? `#event=${encodeURIComponent(id)}`
-    : `#at=${seq + 1}`
-}
-
 function linkedPlace(session: Session): number | null {
-  const [name, value = ''] = location.hash.slice(1).split('=', 2)
-  if (name === 'event') return placeOf(session, decoded(value))
-  return name === 'at' && /^\d{1,9}$/.test(value) ? placeOf(session, Number(value) - 1) : null
-}
-
-function decoded(value: string): string {
-  try {
-    return decodeURIComponent(value)
-  } catch {
-    return value
-  }
+  const [event, at] = [named('event'), named('at')]
+  if (event !== null) return placeOf(session, event)
+  return at !== null && /^\d{1,9}$/.test(at) ? placeOf(session, Number(at) - 1) : null
 }
 
 /** Keys that work wherever no text is being typed. */

@@ -5,6 +5,7 @@ import { safe } from '../glimpse.ts'
 import { lineOf } from '../model/replayed.ts'
 import { explain, ruleOf } from '../../explain/index.ts'
 import { isColloquyError } from '../../event/errors.ts'
+import { linkWith } from './address.ts'
 import { EventLink, EventLinks, inWords, Json, kindText, Pairs, Section } from './parts.ts'
 import { type Reader, stateHere } from './session.ts'
 
@@ -34,7 +35,7 @@ export function EventPanel({ reader }: { reader: Reader }): ComponentChild {
               ? 'nothing: it is a root'
               : h(EventLink, { reader, event: parent.id ?? parent.seq }),
         ],
-        ['link', id === null ? '' : h('a', { href: `#event=${encodeURIComponent(id)}` }, 'to this event')],
+        ['link', id === null ? '' : h('a', { href: linkWith({ event: id, at: null }) }, 'to this event')],
       ],
     }),
     warnings.length > 0 &&

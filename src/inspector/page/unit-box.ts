@@ -108,4 +108,3 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
     items.length > 200 && h('p', { class: 'quiet' }, `and ${items.length - 200} more`),
   )
 }
-
