@@ -1,0 +1,80 @@
+/** A service in a process of its own, which does over a channel what HTTP cannot ask for: `node bench/service/child.ts CONFIG`. */
+
+import { createEngine } from '../../src/conversation/engine.ts'
+import { createService } from '../../src/service/index.ts'
+import { listen } from '../../src/service/node/server.ts'
+import { type Place, storeAt } from './fill.ts'
+
+/** What it is started with. */
+export interface ChildConfig {
+  readonly place: Place
+  /** Where it sends what happens; null for nowhere. */
+  readonly webhook: string | null
+  /** Whether it follows the feed. */
+  readonly follows: boolean
+}
+
+/** What it is asked. */
+export type Ask = 'claim' | 'follow' | 'list by parent' | 'memory'
+
+/** What it says: where it is and how long that took, and then a number for each that it is asked. */
+export type Said =
+  | { readonly url: string; readonly trivial: string; readonly started: number }
+  | { readonly value: number }
+
+const say = (said: Said): void => void process.send?.(said)
+
+const config = JSON.parse(process.argv[2] ?? '{}') as ChildConfig
+const store = storeAt(config.place)
+const engine = createEngine({ store })
+const service = createService({
+  engine,
+  ...(config.webhook !== null && {
+    webhooks: [{ url: config.webhook, secret: 'a secret for the bench', id: 'bench' }],
+    webhookDispatcher: { pollInterval: 20 },
+  }),
+})
+await store.listConversations({ limit: 1 })
+await service.controlPlane.start()
+service.webhookDispatcher.start()
+service.lostRuns.start()
+const server = await listen({ fetch: service.fetch, port: 0 })
+const trivial = await listen({ fetch: () => Response.json({ text: 'x' }), port: 0 })
+await (await fetch(`${server.url}/api/conversations/search?limit=1`)).text()
+say({ url: server.url, trivial: trivial.url, started: performance.now() })
+
+const heard = new Map<string, () => void>()
+if (config.follows)
+  await engine.follow({ name: 'bench', from: 'now', pollInterval: 10 }, (items) => {
+    for (const item of items) if ('id' in item && typeof item.id === 'string') heard.get(item.id)?.()
+  })
+
+const timed = async (work: () => Promise<unknown>): Promise<number> => {
+  const start = performance.now()
+  await work()
+  return performance.now() - start
+}
+
+const WORK: Readonly<Record<Ask, () => Promise<number>>> = {
+  // They are due again at once.
+  claim: () => timed(() => store.claimItems('bench', { ttl: 1, limit: 10 })),
+  'list by parent': () => timed(() => store.listConversations({ parentConversationId: 'c0', limit: 10 })),
+  follow: () =>
+    timed(async () => {
+      const id = crypto.randomUUID()
+      const told = new Promise<void>((resolve) => heard.set(id, resolve))
+      await store.append('c5', [{ kind: 'PauseEvent', id }])
+      await told
+      heard.delete(id)
+    }),
+  async memory() {
+    for (let turn = 0; turn < 4; turn += 1) {
+      globalThis.gc?.()
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    return process.memoryUsage().rss / 2 ** 20
+  },
+}
+
+process.on('message', async (asked: Ask) => say({ value: await WORK[asked]() }))
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,95 @@
+/** Fills a database with very many conversations, in the one statement or transaction that this takes: at 1,000,000 no service would be done today. */
+
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+
+/** Which database a store is opened over. */
+export type Place = { readonly file: string } | { readonly url: string; readonly schema: string }
+
+/** The store of a place, waiting for the disk as it does by default. */
+export const storeAt = (place: Place): Store =>
+  'file' in place
+    ? sqliteStore({ file: place.file })
+    : postgresStore({ url: place.url, schema: place.schema })
+
+/** Microseconds between two conversations; the last was made a minute before the first million would end. */
+const STEP = 1_000_000n
+
+/** When conversation `nth` was made. */
+export const madeAt = (nth: number): bigint => BigInt(Date.UTC(2026, 0, 1)) * 1_000n + BigInt(nth) * STEP
+
+/** An event that leaves a conversation finished, and one that leaves it paused. */
+const REPLY =
+  '{"kind":"MessageEvent","id":"e0","source":"agent","llm_message":{"role":"assistant","content":[{"type":"text","text":"Done."}]}}'
+const PAUSE = '{"kind":"PauseEvent","id":"e0","source":"user"}'
+
+/**
+ * Of a hundred each has a status, a tag, a parent and a sandbox that ten of a thousand have, so that a page of ten holds
+ * as many at any size. As many items, of which a hundred are due at any time.
+ */
+const SHARE = 100
+
+export async function fill(place: Place, count: number): Promise<void> {
+  const store = storeAt(place)
+  // Makes the tables.
+  await store.getConversation('none')
+  await store.close()
+  if ('file' in place) fillSqlite(place.file, count)
+  else await fillPostgres(place.url, place.schema, count)
+}
+
+function fillSqlite(file: string, count: number): void {
+  const database = new DatabaseSync(file)
+  const time = `${madeAt(0)} + i * ${STEP}`
+  const rare = `i % ${SHARE} = 0`
+  database.exec(`PRAGMA foreign_keys = OFF; PRAGMA cache_size = -200000; BEGIN;
+    CREATE TEMP TABLE n (i INTEGER PRIMARY KEY);
+    INSERT INTO n WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${count - 1}) SELECT i FROM n;
+    INSERT INTO colloquy_conversation
+      (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id, sandbox_id, status, created_at)
+    SELECT 'c' || i, 'Title ' || i, 'title ' || i, 0, '{"group":"' || (i % ${SHARE}) || '"}', '{}',
+      CASE WHEN i % ${SHARE} = 3 THEN 'c0' END, 's' || (i % ${SHARE}), CASE WHEN ${rare} THEN 'paused' ELSE 'finished' END, ${time} FROM n;
+    INSERT INTO colloquy_log (conversation_id, version, updated_at, last_time, max_time, in_order, head_seq, head_id, head_lane,
+      head_max_time, tip_lane, tip_end, kinds)
+    SELECT 'c' || i, 1, ${time}, ${time}, ${time}, 1, 0, 'e0', 0, ${time}, 0, 0,
+      CASE WHEN ${rare} THEN 'PauseEvent/user 1' ELSE 'MessageEvent/agent 1' END FROM n;
+    INSERT INTO colloquy_event (conversation_id, seq, id, time, lane, can_be_head, max_time, kind, source, body)
+    SELECT 'c' || i, 0, 'e0', ${time}, 0, 1, ${time}, CASE WHEN ${rare} THEN 'PauseEvent' ELSE 'MessageEvent' END,
+      CASE WHEN ${rare} THEN 'user' ELSE 'agent' END, CASE WHEN ${rare} THEN '${PAUSE}' ELSE '${REPLY}' END FROM n;
+    INSERT INTO colloquy_lane (conversation_id, lane, last_seq) SELECT 'c' || i, 0, 0 FROM n;
+    INSERT INTO colloquy_item (collection, id, keys, due_at, body)
+    SELECT 'bench', 'i' || i, '{}', CASE WHEN i < 100 THEN 0 ELSE 9000000000000 + i END, '{}' FROM n;
+    DROP TABLE n; COMMIT; PRAGMA wal_checkpoint(TRUNCATE)`)
+  database.close()
+}
+
+async function fillPostgres(url: string, schema: string, count: number): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const n = `generate_series(0, ${count - 1}) AS i`
+  const time = `(${madeAt(0)} + i * ${STEP}::bigint)`
+  const rare = `i % ${SHARE} = 0`
+  const kind = `CASE WHEN ${rare} THEN 'PauseEvent' ELSE 'MessageEvent' END`
+  const source = `CASE WHEN ${rare} THEN 'user' ELSE 'agent' END`
+  for (const statement of [
+    `INSERT INTO ${schema}.conversations (conversation_id, title, title_folded, public, tags, metadata, parent_conversation_id,
+      sandbox_id, status, created_at, updated_at, version, last_time, max_time, kinds, tip_lane, tip_end, head_seq, head_lane,
+      head_max_time, head_id)
+    SELECT 'c' || i, 'Title ' || i, 'title ' || i, false, ARRAY['group=' || (i % ${SHARE})], '{}',
+      CASE WHEN i % ${SHARE} = 3 THEN 'c0' END, 's' || (i % ${SHARE}), CASE WHEN ${rare} THEN 'paused' ELSE 'finished' END,
+      ${time}, ${time}, 1, ${time}, ${time}, ARRAY[${kind} || ' ' || ${source}], 0, 0, 0, 0, ${time}, 'e0' FROM ${n}`,
+    `INSERT INTO ${schema}.events (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, kind, source, body)
+    SELECT 'c' || i, 0, 0, ${time}, ${time}, true, false, 'e0', ${kind}, ${source},
+      CASE WHEN ${rare} THEN '${PAUSE}' ELSE '${REPLY}' END FROM ${n}`,
+    `INSERT INTO ${schema}.lanes (conversation_id, lane, last_seq) SELECT 'c' || i, 0, 0 FROM ${n}`,
+    `INSERT INTO ${schema}.items (collection, id, due_at, keys, body)
+    SELECT 'bench', 'i' || i, CASE WHEN i < 100 THEN 0 ELSE 9000000000000 + i END, '{}', '{}' FROM ${n}`,
+    `ANALYZE`,
+    `CHECKPOINT`,
+  ])
+    await client.query(statement)
+  await client.end()
+}

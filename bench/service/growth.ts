@@ -1,0 +1,316 @@
+/** What a service costs with more and more conversations in its database, beside what it costs with the fewest. */
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { MOST_COUNTED } from '../../src/store/contract/query.ts'
+import { formatInstant } from '../../src/store/kit/record.ts'
+import { startServer, type TestServer } from '../../test/postgres/server.ts'
+import { machine, median } from '../measure.ts'
+import type { Ask, ChildConfig, Said } from './child.ts'
+import { fill, madeAt, type Place } from './fill.ts'
+
+/** How much more anything may cost than with the fewest conversations, and how much more memory it may take. */
+const MOST_TIMES = 1.5
+const MOST_MEGABYTES = 64
+
+const ROUNDS = 25
+const STARTS = 5
+/** Seconds for which POSTs are counted, and how many are open at any time. */
+const SECONDS = 4
+const AT_ONCE = 32
+
+/** How the measurement is made. */
+export interface GrowthOptions {
+  readonly sizes: readonly number[]
+  readonly adapters: readonly string[]
+  /** Whether services send webhooks while they are measured. */
+  readonly webhooks: boolean
+}
+
+/** A service over a database of one size. */
+interface Running {
+  readonly size: number
+  readonly place: Place
+  readonly child: ChildProcess
+  readonly url: string
+  readonly trivial: string
+  /** Milliseconds from the start of its process to its first list. */
+  readonly started: number
+  readonly ask: (what: Ask) => Promise<number>
+}
+
+/** Waits for what a webhook is told of a conversation. */
+class Listener {
+  readonly #server: Server
+  readonly #waiting = new Map<string, () => void>()
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      const id = /\/events\/([^/?]+)/.exec(request.url ?? '')?.[1]
+      request.resume().on('end', () => response.end('{}'))
+      if (id !== undefined) this.#waiting.get(id)?.()
+    })
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  heard(id: string): Promise<void> {
+    return new Promise((resolve) => this.#waiting.set(id, resolve))
+  }
+
+  close(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+}
+
+async function start(size: number, config: ChildConfig): Promise<Running> {
+  const child = fork(join(import.meta.dirname, 'child.ts'), [JSON.stringify(config)], {
+    execArgv: ['--expose-gc'],
+  })
+  const next = (): Promise<Said> =>
+    new Promise((resolve, reject) => {
+      child.once('message', (said: Said) => resolve(said))
+      child.once('exit', (code) => reject(new Error(`a service ended by itself, with ${code}`)))
+    })
+  const said = await next()
+  if (!('url' in said)) throw new Error('a service said where it is no more')
+  const ask = async (what: Ask): Promise<number> => {
+    const reply = next()
+    child.send(what)
+    const answer = await reply
+    child.removeAllListeners('exit')
+    return 'value' in answer ? answer.value : 0
+  }
+  return { size, place: config.place, child, ...said, ask }
+}
+
+async function stop({ child }: Running): Promise<void> {
+  child.removeAllListeners('exit')
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGKILL')
+  await gone
+}
+
+async function send(url: string, body?: object): Promise<void> {
+  const init = body && {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { 'content-type': 'application/json' },
+  }
+  const response = await fetch(url, init)
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${response.status} ${url} ${text}`)
+}
+
+const message = { role: 'user', content: [{ type: 'text', text: 'Hello' }], run: false }
+
+/** A thing that a service does, timed in milliseconds by whoever does it. */
+type Operation = readonly [name: string, run: (service: Running) => Promise<number>]
+
+const timed = async (work: () => Promise<unknown>): Promise<number> => {
+  const begun = performance.now()
+  await work()
+  return performance.now() - begun
+}
+
+const request = (name: string, path: string): Operation => [
+  name,
+  ({ url }) => timed(() => send(`${url}${path}`)),
+]
+
+const asked = (what: Ask): Operation => [what, ({ ask }) => ask(what)]
+
+/** Each list has ten to show, and what is compared one by one has 1,000 to look at. */
+const OPERATIONS: readonly Operation[] = [
+  ['create', ({ url }) => timed(() => send(`${url}/api/conversations`, {}))],
+  request('list', '/api/conversations/search?limit=10'),
+  request('list by change', '/api/conversations/search?limit=10&sort_order=UPDATED_AT_DESC'),
+  request('list by status', '/api/conversations/search?limit=10&sort_order=CREATED_AT&status=paused'),
+  request('list by tag', '/api/conversations/search?limit=10&sort_order=CREATED_AT&tag=group:7'),
+  request('list by sandbox', '/api/v1/app-conversations/search?limit=10&sandbox_id__eq=s11'),
+  request(
+    'list by creation',
+    `/api/v1/app-conversations/search?limit=10&created_at__lt=${formatInstant(madeAt(500))}`,
+  ),
+  request(
+    'list by time of change',
+    `/api/v1/app-conversations/search?limit=10&updated_at__gte=${formatInstant(madeAt(0))}`,
+  ),
+  request('list by title', '/api/v1/app-conversations/search?limit=10&title__contains=no+such'),
+  asked('list by parent'),
+  request('count', '/api/conversations/count'),
+  request('count by status', '/api/conversations/count?status=finished'),
+  request('count by title', '/api/v1/app-conversations/count?title__contains=no+such'),
+  asked('claim'),
+  asked('follow'),
+]
+
+/** A count looks at 10,000 at most, so it is compared with that of as many. */
+const isCount = (name: string): boolean => name.startsWith('count')
+
+interface Row {
+  readonly name: string
+  /** Milliseconds, by size and round. */
+  readonly times: readonly (readonly number[])[]
+}
+
+/**
+ * How many times as much one side costs as the other: the median over the rounds, in which they come right after each
+ * other, so that other work on the machine falls on both.
+ */
+const ratioOf = (times: readonly number[], base: readonly number[]): number =>
+  median(times.map((time, round) => time / (base[round] ?? time)))
+
+async function measure(running: readonly Running[], operations: readonly Operation[]): Promise<Row[]> {
+  const times = operations.map(() => running.map((): number[] => []))
+  for (let round = -2; round < ROUNDS; round += 1) {
+    for (const [nth, [, run]] of operations.entries()) {
+      for (const [at, service] of running.entries()) {
+        const took = await run(service)
+        if (round >= 0) times[nth]?.[at]?.push(took)
+      }
+    }
+  }
+  return operations.map(([name], nth) => ({ name, times: times[nth] ?? [] }))
+}
+
+/** The size that a row is compared with: the smallest of those that cost alike. */
+const baseOf = (name: string, sizes: readonly number[]): number =>
+  isCount(name) ? sizes.findIndex((size) => size >= MOST_COUNTED) : 0
+
+function printRows(rows: readonly Row[], sizes: readonly number[]): string[] {
+  const wrong: string[] = []
+  console.log(
+    `  ${'milliseconds (median)'.padEnd(26)}${sizes.map((size) => String(size).padStart(11)).join('')}`,
+  )
+  for (const { name, times } of rows) {
+    const base = baseOf(name, sizes)
+    const compared = base < 0 ? [] : times.slice(base).map((all) => ratioOf(all, times[base] ?? []))
+    const most = Math.max(0, ...compared)
+    if (most > MOST_TIMES) wrong.push(`${name} costs ${most.toFixed(2)} times as much`)
+    console.log(
+      `  ${name.padEnd(26)}${times.map((all) => median(all).toFixed(2).padStart(11)).join('')}   ${most === 0 ? '' : `${most.toFixed(2)} x`}`,
+    )
+  }
+  return wrong
+}
+
+/** POSTs a second, by services that share a database. */
+async function throughput(
+  urls: readonly string[],
+  path: (nth: number) => string,
+  body?: object,
+): Promise<number> {
+  let done = 0
+  const until = performance.now() + SECONDS * 1_000
+  const one = async (nth: number): Promise<void> => {
+    while (performance.now() < until) {
+      await send(`${urls[nth % urls.length]}${path(nth)}`, body)
+      done += 1
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, (_, nth) => one(nth)))
+  return done / SECONDS
+}
+
+/** Prints what one adapter costs at every size. Gives what costs too much. */
+async function measureAdapter(
+  adapter: string,
+  { sizes, webhooks }: GrowthOptions,
+  folder: string,
+  server: TestServer | null,
+): Promise<string[]> {
+  const placeOf = (size: number): Place =>
+    server === null ? { file: join(folder, `${size}.db`) } : { url: server.url, schema: `n${size}` }
+  for (const size of sizes) {
+    const took = await timed(() => fill(placeOf(size), size))
+    console.log(`${adapter}: ${size} conversations filled in ${(took / 1_000).toFixed(1)} s`)
+  }
+  const starts = sizes.map((): number[] => [])
+  for (let round = -1; round < STARTS; round += 1) {
+    for (const [at, size] of sizes.entries()) {
+      const service = await start(size, { place: placeOf(size), webhook: null, follows: false })
+      if (round >= 0) starts[at]?.push(service.started)
+      await stop(service)
+    }
+  }
+  const listener = new Listener()
+  const webhook = webhooks ? await listener.listen() : null
+  const running: Running[] = []
+  for (const size of sizes) running.push(await start(size, { place: placeOf(size), webhook, follows: true }))
+  const delay: Operation = [
+    'webhook',
+    ({ url }) =>
+      timed(async () => {
+        const heard = listener.heard('c9')
+        await send(`${url}/api/conversations/c9/events`, message)
+        await heard
+      }),
+  ]
+  const operations = [...OPERATIONS, ...(webhooks ? [delay] : [])]
+  const rows = await measure(running, operations)
+  rows.push({ name: 'start', times: starts })
+  const memory: number[] = []
+  for (const { ask } of running) memory.push(await ask('memory'))
+  const wrong = printRows(rows, sizes)
+  console.log(`  ${'RSS (MB)'.padEnd(26)}${memory.map((mb) => mb.toFixed(0).padStart(11)).join('')}`)
+  const grown = Math.max(...memory) - (memory[0] ?? 0)
+  if (grown > MOST_MEGABYTES) wrong.push(`RSS grows by ${grown.toFixed(0)} MB`)
+  await printThroughput(adapter, running[0], server !== null)
+  for (const service of running) await stop(service)
+  listener.close()
+  return wrong.map((what) => `${adapter}: ${what}`)
+}
+
+const eventsOf = (nth: number): string => `/api/conversations/c${nth}/events`
+
+async function printThroughput(
+  adapter: string,
+  first: Running | undefined,
+  isShared: boolean,
+): Promise<void> {
+  if (first === undefined) return
+  const trivial = await throughput([first.trivial], () => '/', {})
+  console.log(`  POSTs a second: a trivial route ${trivial.toFixed(0)}`)
+  const services = [first]
+  for (const processes of isShared ? [1, 2, 4] : [1]) {
+    while (services.length < processes)
+      services.push(await start(first.size, { place: first.place, webhook: null, follows: false }))
+    const rate = await throughput(
+      services.map(({ url }) => url),
+      eventsOf,
+      message,
+    )
+    console.log(`  POSTs a second: messages to ${processes} processes (${adapter}) ${rate.toFixed(0)}`)
+  }
+  for (const service of services.slice(1)) await stop(service)
+}
+
+/** Prints all, and whether nothing costs too much. */
+export async function measureGrowth(options: GrowthOptions): Promise<boolean> {
+  const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
+  console.log(`${machine()}; ${ROUNDS} rounds\n`)
+  const wrong: string[] = []
+  try {
+    for (const adapter of options.adapters) {
+      const server = adapter === 'postgres' ? await startServer({ durable: true }) : null
+      try {
+        wrong.push(...(await measureAdapter(adapter, options, folder, server)))
+      } finally {
+        await server?.stop()
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  for (const what of wrong) console.log(`too much: ${what}`)
+  return wrong.length === 0
+}

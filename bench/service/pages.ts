@@ -1,0 +1,184 @@
+/** Prints how many search pages a second the service gives over HTTP, and its p99, beside the bare store call and a trivial Hono route that sends as many bytes: `npm run bench:service`. */
+
+import { Agent, get } from 'node:http'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isMainThread, parentPort, Worker } from 'node:worker_threads'
+import { Hono } from 'hono'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { decodeLine } from '../../src/event/decode.ts'
+import { createService } from '../../src/service/index.ts'
+import { listen } from '../../src/service/node/server.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { machine, median } from '../measure.ts'
+import { makeLines } from '../workload.ts'
+
+const EVENTS = 10_000
+const LIMITS = [10, 100]
+/** Requests that are open at any time. */
+const AT_ONCE = 16
+const REQUESTS = 2_000
+/** Rounds of all rows in turns, so that noise falls on all alike; one before them does not count. */
+const ROUNDS = 5
+
+/** What the client is told: addresses to ask one after the other, over and over. It tells how long the whole took, and each. */
+interface Task {
+  readonly urls: readonly string[]
+  readonly requests: number
+}
+
+interface Took {
+  /** Milliseconds. */
+  readonly whole: number
+  readonly each: readonly number[]
+}
+
+/** The client, in a thread of its own: as many requests at once as are allowed, over connections that stay open. */
+async function ask({ urls, requests }: Task): Promise<Took> {
+  const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
+  const each: number[] = []
+  let next = 0
+  const one = async (): Promise<void> => {
+    while (next < requests) {
+      const url = urls[next % urls.length] ?? ''
+      next += 1
+      const start = performance.now()
+      await new Promise<void>((resolve, reject) => {
+        get(url, { agent }, (response) => {
+          if (response.statusCode !== 200) reject(new Error(`${response.statusCode} ${url}`))
+          response.on('data', () => undefined).on('end', resolve)
+        }).on('error', reject)
+      })
+      each.push(performance.now() - start)
+    }
+  }
+  const start = performance.now()
+  await Promise.all(Array.from({ length: AT_ONCE }, one))
+  agent.destroy()
+  return { whole: performance.now() - start, each }
+}
+
+interface Row {
+  readonly name: string
+  readonly run: () => Promise<Took>
+}
+
+/** One call after the other, in this thread. */
+async function callInTurn(calls: readonly (() => Promise<unknown>)[]): Promise<Took> {
+  const each: number[] = []
+  const start = performance.now()
+  for (let at = 0; at < REQUESTS; at += 1) {
+    const begun = performance.now()
+    await calls[at % calls.length]?.()
+    each.push(performance.now() - begun)
+  }
+  return { whole: performance.now() - start, each }
+}
+
+async function rowsOver(
+  name: string,
+  store: Store,
+  limit: number,
+  viaHttp: (urls: readonly string[]) => Promise<Took>,
+): Promise<{ readonly rows: readonly Row[]; readonly bytes: number; readonly close: () => Promise<void> }> {
+  const engine = createEngine({ store })
+  const service = createService({ engine })
+  const filter = { conversationId: 'c', excludeKinds: ['ConversationStateUpdateEvent'] as const, limit }
+  const cursors: (string | null)[] = [null]
+  for (const cursor of cursors) {
+    const { next_page_id } = await store.search({ ...filter, ...(cursor !== null && { cursor }) })
+    // The list grows while it is walked, until there is no next page.
+    if (next_page_id !== null) cursors.push(next_page_id)
+  }
+  const paths = cursors.map((cursor) => {
+    const page = cursor === null ? '' : `&page_id=${encodeURIComponent(cursor)}`
+    return `/api/shared-events/search?conversation_id=c&limit=${limit}${page}`
+  })
+  const sizes = await Promise.all(
+    paths.slice(0, 20).map(async (path) => {
+      const response = await service.fetch(new Request(`http://localhost${path}`))
+      return (await response.text()).length
+    }),
+  )
+  const bytes = Math.round(sizes.reduce((a, b) => a + b, 0) / sizes.length)
+  const trivial = new Hono().get('/', (context) => context.json({ text: 'x'.repeat(bytes - 11) }))
+  const server = await listen({ fetch: service.fetch, port: 0 })
+  const floor = await listen({ fetch: (request) => trivial.fetch(request), port: 0 })
+  const searches = cursors.map(
+    (cursor) => () => store.search({ ...filter, ...(cursor !== null && { cursor }) }),
+  )
+  return {
+    bytes,
+    rows: [
+      { name: `${name}: bare store call`, run: () => callInTurn(searches) },
+      { name: `${name}: trivial Hono route`, run: () => viaHttp([`${floor.url}/`]) },
+      { name: `${name}: search over HTTP`, run: () => viaHttp(paths.map((path) => server.url + path)) },
+    ],
+    async close() {
+      await Promise.all([server.close(), floor.close()])
+      await engine.close()
+    },
+  }
+}
+
+const p99 = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? 0
+
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
+  const client = new Worker(new URL(import.meta.url))
+  client.on('error', (error) => {
+    throw error
+  })
+  const viaHttp = (urls: readonly string[]): Promise<Took> =>
+    new Promise((resolve) => {
+      client.once('message', resolve)
+      client.postMessage({ urls, requests: REQUESTS } satisfies Task, [])
+    })
+  const events = makeLines(EVENTS).map((line) => {
+    const decoded = decodeLine(line)
+    if (!decoded.ok) throw new Error('the workload has a bad line')
+    return decoded.event
+  })
+  console.log(
+    `${machine()}; ${EVENTS} events, ${AT_ONCE} requests at once, ${ROUNDS} rounds of ${REQUESTS}\n`,
+  )
+  for (const [name, store] of [
+    ['memory', memoryStore()],
+    ['sqlite', sqliteStore({ file: join(folder, 'bench.db'), synchronous: 'normal' })],
+  ] as const) {
+    await store.createConversation({ id: 'c', public: true })
+    await store.append('c', events, { mode: 'import', expected: 'none' })
+    for (const limit of LIMITS) {
+      const { rows, bytes, close } = await rowsOver(name, store, limit, viaHttp)
+      const rates = rows.map((): number[] => [])
+      const slowest = rows.map((): number[] => [])
+      for (let round = -1; round < ROUNDS; round += 1) {
+        for (const [at, row] of rows.entries()) {
+          const { whole, each } = await row.run()
+          if (round < 0) continue
+          rates[at]?.push((REQUESTS * 1_000) / whole)
+          slowest[at]?.push(p99(each))
+        }
+      }
+      console.log(`pages of ${limit} events, ${(bytes / 1_000).toFixed(1)} kB`)
+      for (const [at, row] of rows.entries()) {
+        const rate = Math.round(median(rates[at] ?? []))
+        const slow = median(slowest[at] ?? [])
+        console.log(
+          `  ${row.name.padEnd(30)} ${String(rate).padStart(7)} a second   p99 ${slow.toFixed(2).padStart(7)} ms`,
+        )
+      }
+      await close()
+    }
+    await store.close()
+  }
+  await client.terminate()
+  rmSync(folder, { recursive: true, force: true })
+}
+
+if (isMainThread) await main()
+else parentPort?.on('message', async (task: Task) => parentPort?.postMessage(await ask(task), []))
