@@ -84,6 +84,33 @@ describe('a session as a FILE', () => {
   })
 })
 
+describe('a rollout of Codex', () => {
+  it('has a call and its result where the agent has searched for tools', async () => {
+    const item = (payload: object) => ({ type: 'response_item', payload })
+    const asked = {
+      type: 'tool_search_call',
+      call_id: 'c1',
+      execution: 'local',
+      arguments: { query: 'maps' },
+    }
+    const found = [{ type: 'function_group', name: 'maps' }]
+    const lines = [
+      { type: 'session_meta', payload: { id: 's' } },
+      item(asked),
+      item({ type: 'tool_search_output', call_id: 'c1', status: 'completed', tools: found }),
+      // This one was executed by the provider, and is a part of its reply.
+      item({ ...asked, call_id: 'c2' }),
+      item({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'found' }] }),
+    ]
+    const at = folder({ 'r.jsonl': asLines(lines) })
+    expect((await colloquy(['check', '--laws', at('r.jsonl')])).code).toBe(0)
+    const { out } = await colloquy(['messages', '--format', 'anthropic', at('r.jsonl')])
+    expect(out).toContain('"name": "tool_search"')
+    expect(out).toContain('function_group')
+    expect(out).toContain('[tool_search_call: ')
+  })
+})
+
 describe('convert', () => {
   it('writes a trajectory that is read again, and spans without words unless they are asked for', async () => {
     const at = folder({ 'c.jsonl': asLines(claudeCode(TALK)) })
@@ -132,6 +159,8 @@ describe('importing sessions', () => {
     const listed = await colloquy(['conversations', '--db', at('x.db'), '--json'])
     const { items } = JSON.parse(listed.out) as { items: { id: string; parent_conversation_id?: string }[] }
     expect(items.map(({ id }) => id).toSorted()).toEqual(['q-chat', 'r-chat', 's', 's-helper'])
+    const empty = await colloquy(['import', '--db', at('x.db'), folder({})('.')])
+    expect(empty.err).toContain('nor a session (.jsonl or .json) to import')
     const again = await colloquy(['import', '--db', at('x.db'), at('all')])
     expect(again.out.match(/, 0 added/g)).toHaveLength(4)
   })

@@ -34,7 +34,7 @@ export async function openDirectory(directory: string): Promise<Directory> {
   if (files.length === 0 && Object.keys(documents).length === 0) {
     throw new FileError(
       'no_events',
-      'the directory holds no event-NNNNN-<id>.json, nor does its subfolder events',
+      'the directory holds no event-NNNNN-<id>.json, nor does its subfolder events, nor a session (.jsonl or .json) to import',
     )
   }
   const ignored = [...names, ...innerNames].filter((name) => !isKnown(name))

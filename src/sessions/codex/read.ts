@@ -135,7 +135,8 @@ function readItem(line: CodexLine, rollout: Rollout): void {
     else beside(line, writer)
   } else if (what.endsWith('_output')) {
     const callId = stringOf(payload['call_id'])
-    const output = payload['output'] ?? payload['tools'] ?? ''
+    // What a search for tools has found is told in its JSON: a list of tools is no content.
+    const { output = payload['tools'] === undefined ? '' : JSON.stringify(payload['tools']) } = payload
     writer.result({ callId, content: contentOf(output), isError: payload['status'] === 'failed' }, origin)
   } else if (what === 'ghost_snapshot' || what === 'additional_tools') beside(line, writer)
   else writer.keep(line.record, `an item of the unknown type "${what}"`)
@@ -144,14 +145,31 @@ function readItem(line: CodexLine, rollout: Rollout): void {
 function readReply({ items, usage }: ReplyStep, { writer, model, results }: Rollout): void {
   const [first] = items
   if (first === undefined) return
-  const output = items.map(({ payload, record }) => unsealed(payload, record, writer))
+  const output = items.map((item) =>
+    isSearch(item, results) ? searchCall(item) : unsealed(item.payload, item.record, writer),
+  )
   const counted = usage === null ? {} : { usage: usageOf(usage) }
   const reply = { id: `reply-${first.record.line}`, model, status: 'completed', output, ...counted }
-  const calls = items.filter(({ what }) => what.endsWith('_call') && what !== 'web_search_call')
+  const calls = items.filter((item) => CALLS.has(item.what) || isSearch(item, results))
   writer.reply(fromOpenAIResponses(reply), (calls.length > 0 ? calls : items).map(originOf), (callId) =>
     results.has(callId),
   )
 }
+
+/** The items that an agent executes itself; others are executed by the provider, and are parts of the reply. */
+const CALLS: ReadonlySet<string> = new Set(['function_call', 'custom_tool_call', 'local_shell_call'])
+
+/** Whether an item is a search for tools that the agent has made itself: its result stands behind the reply. */
+const isSearch = ({ what, payload }: CodexLine, results: ReadonlySet<string>): boolean =>
+  what === 'tool_search_call' && results.has(stringOf(payload['call_id']))
+
+/** A search for tools as a call of a function, whose result says what was found, in every grammar. */
+const searchCall = ({ payload }: CodexLine): Found => ({
+  type: 'function_call',
+  call_id: payload['call_id'],
+  name: 'tool_search',
+  arguments: JSON.stringify(payload['arguments'] ?? {}),
+})
 
 /** What was sealed, and masked when the file was published, would be refused: it is left out. */
 function unsealed(item: Found, { line }: SessionRecord, writer: SessionWriter): Found {
