@@ -84,9 +84,10 @@ describe('a session as a FILE', () => {
   })
 })
 
+const item = (payload: object) => ({ type: 'response_item', payload })
+
 describe('a rollout of Codex', () => {
   it('has a call and its result where the agent has searched for tools', async () => {
-    const item = (payload: object) => ({ type: 'response_item', payload })
     const asked = {
       type: 'tool_search_call',
       call_id: 'c1',
