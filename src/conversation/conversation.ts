@@ -40,7 +40,6 @@ import { endLease } from './run/lease.ts'
 import { runLoop, type RunOptions, type RunResult } from './run/loop.ts'
 import type { Step } from './run/step.ts'
 import type { Shared } from './shared.ts'
-import { publishDelta } from './streamed.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
 import { policyUpdate } from './state-updates.ts'
 import { waitForState } from './wait.ts'
@@ -266,16 +265,16 @@ export class Conversation {
     return this.#shared.use(this.id, (replica) => recover(store, replica, this.#shared.newOwner()))
   }
 
-  /** Gives a StreamingDeltaEvent to the subscribers in this process alone. @throws ColloquyError `invalid_event`. */
+  /** Gives a StreamingDeltaEvent to subscribers, of other processes too with `shareReplies`. @throws `invalid_event`. */
   publish(delta: Event): void {
     this.#shared.check()
-    publishDelta(this.#shared.inUse(this.id), checkDelta(delta))
+    this.#shared.publish(this.id, checkDelta(delta))
   }
 
   /**
    * Every event after a position once, in order, first from the store, then live, of every writer; a `caught_up` when
-   * all that stood there was given, and this process's deltas in between (law B). A slow reader misses deltas, with a
-   * notice.
+   * all that stood there was given, and in between what is being said of a reply, from its beginning or from where the
+   * reader was (law B).
    *
    * @example
    * const engine = createEngine({ store: memoryStore() })
@@ -285,9 +284,7 @@ export class Conversation {
    * await engine.close()
    */
   subscribe(options: SubscribeOptions = {}): AsyncGenerator<SubscriptionItem, void, undefined> {
-    const { store } = this.#shared
-    const pin = () => this.#shared.pin(this.id)
-    return subscribe(store, pin, { ...options, signal: this.#orClosing(options.signal) })
+    return subscribe(this.#shared, this.id, { ...options, signal: this.#orClosing(options.signal) })
   }
 
   /**

@@ -25,6 +25,12 @@ export interface EngineOptions {
    * besides. 0: none stays. Default: 256 MiB.
    */
   readonly cacheBytes?: number
+  /**
+   * Whether subscribers of other processes get a reply word by word too: while one of them listens, what is said goes
+   * through items of the store, some four times a second, and is taken out when the reply stands in the log. Default:
+   * false, for a program that is the only one, or that keeps words from its store.
+   */
+  readonly shareReplies?: boolean
 }
 
 /** Live conversations over one store. */
@@ -100,10 +106,16 @@ export interface Engine {
  * await engine.close()
  */
 export function createEngine(options: EngineOptions): Engine {
-  const { store, clock = microsNow, newId = ulids(clock), cacheBytes = 256 * 2 ** 20 } = options
+  const {
+    store,
+    clock = microsNow,
+    newId = ulids(clock),
+    cacheBytes = 256 * 2 ** 20,
+    shareReplies = false,
+  } = options
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
-  const shared = new Shared(store, { newId, now: () => formatInstant(clock()) }, bytes)
+  const shared = new Shared(store, { newId, now: () => formatInstant(clock()) }, bytes, shareReplies)
   return {
     store,
     get size() {

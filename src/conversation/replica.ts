@@ -16,6 +16,7 @@ import { ListedStatus } from './listed-status.ts'
 import { Listeners } from './listeners.ts'
 import { foldFacts, openState, PAGE, replayWhole } from './open-state.ts'
 import { stampUnknown } from './retry-stamp.ts'
+import { endsReply, Replies } from './streamed.ts'
 import { estimateMemory } from './estimate-memory.ts'
 
 /** Given a state, the events that are to be appended to it. */
@@ -54,8 +55,8 @@ export class Replica {
   readonly id: string
   /** Called after every change. */
   readonly changes = new Listeners<State>()
-  /** Called with what is published, and never stored. */
-  readonly published = new Listeners<Event>()
+  /** What is being said, and never stored. */
+  readonly replies = new Replies(() => this.#state)
   /** Called with what the store throws while appends of others are followed; they are looked for again later. */
   readonly failures = new Listeners<unknown>()
   readonly #gone = new AbortController()
@@ -189,6 +190,7 @@ export class Replica {
   }
 
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly StoredEvent[]> {
+    if (events.some(endsReply)) await this.replies.beforeEnd?.()
     let appended
     try {
       appended = await this.#store.append(this.id, stampEvents(events, this.#stamp), options)

@@ -2,22 +2,28 @@
 
 import { ColloquyError } from '../event/errors.ts'
 import type { Store } from '../store/contract/store.ts'
+import type { StreamingDeltaEvent } from '../event/types.ts'
 import type { Stamp } from './stamp.ts'
 import type { Replica } from './replica.ts'
 import { type Pinned, Replicas } from './replicas.ts'
+import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
 
 /** One engine's things. */
 export class Shared {
   readonly store: Store
   readonly stamp: Stamp
   readonly #replicas: Replicas
+  readonly #shares: boolean
+  readonly #replies = new WeakMap<Replica, SharedReplies>()
+  readonly #openReplies = new Set<SharedReplies>()
   readonly #running = new Map<string, number>()
   readonly #work = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
   #closed: Promise<void> | null = null
 
-  constructor(store: Store, stamp: Stamp, bytes: number) {
+  constructor(store: Store, stamp: Stamp, bytes: number, shares: boolean) {
     this.store = store
+    this.#shares = shares
     this.stamp = stamp
     this.#replicas = new Replicas(store, stamp, bytes)
   }
@@ -53,6 +59,30 @@ export class Shared {
     return this.#replicas.inUse(id)
   }
 
+  /** Gives more of a reply to those who listen. */
+  publish(id: string, delta: StreamingDeltaEvent): void {
+    const replica = this.inUse(id)
+    replica?.replies.publish(delta)
+    if (replica !== null) this.#sharedOf(replica)?.said()
+  }
+
+  /** Listens to replies that other processes make, until the function that it returns is called. */
+  listen(replica: Replica): () => void {
+    return this.#sharedOf(replica)?.listen() ?? (() => undefined)
+  }
+
+  #sharedOf(replica: Replica): SharedReplies | null {
+    if (!this.#shares) return null
+    const known = this.#replies.get(replica)
+    if (known !== undefined) return known
+    const { id, replies } = replica
+    const isElsewhere = (): boolean => replica.state.header.status === 'running' && !this.isRunning(id)
+    const parts = { items: this.store, id, replies, isElsewhere, schedule: realTime, open: this.#openReplies }
+    const shared = new SharedReplies(parts)
+    this.#replies.set(replica, shared)
+    return shared
+  }
+
   /** Whether a run of this engine is live. */
   isRunning(id: string): boolean {
     return (this.#running.get(id) ?? 0) > 0
@@ -74,6 +104,7 @@ export class Shared {
   async delete(id: string): Promise<boolean> {
     this.check()
     const existed = await this.await(this.store.deleteConversation(id))
+    if (existed && this.#shares) await this.await(dropShared(this.store, id))
     this.#replicas.forget(id)
     return existed
   }
@@ -92,6 +123,7 @@ export class Shared {
   async #end(): Promise<void> {
     this.#closing.abort(new ColloquyError('closed', 'The engine was closed.'))
     await Promise.allSettled(this.#work)
+    await Promise.all([...this.#openReplies].map((shared) => shared.close()))
     await this.#replicas.clear()
   }
 

@@ -3,7 +3,7 @@
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { KINDS } from '../event/kinds.ts'
-import type { Event } from '../event/types.ts'
+import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 
 /** Gives every event that comes without them an id and a time. */
 export interface Stamp {
@@ -30,9 +30,9 @@ export function checkEvents(given: readonly unknown[]): Event[] {
 }
 
 /** One event to publish. @throws ColloquyError `invalid_event`, also for an event that belongs into the log. */
-export function checkDelta(value: unknown): Event {
+export function checkDelta(value: unknown): StreamingDeltaEvent {
   const event = checkEvent(value, 0)
-  if (!KINDS[event.kind].stored) return event
+  if (event.kind === 'StreamingDeltaEvent') return event
   throw new ColloquyError('invalid_event', `${event.kind} belongs into the log; append it instead.`, {
     kind: event.kind,
   })

@@ -3,14 +3,14 @@
  */
 
 import type { Fact } from '../event/quarantine.ts'
-import type { Event } from '../event/types.ts'
+import type { StreamingDeltaEvent } from '../event/types.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import type { Store } from '../store/contract/store.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import type { Status } from '../state/status.ts'
 import type { Replica } from './replica.ts'
-import { streamedSoFar } from './streamed.ts'
-import type { Pinned } from './replicas.ts'
+import { type ReplyPlace, ReplyReader } from './streamed.ts'
+import type { Shared } from './shared.ts'
 
 /** What a subscription gives. */
 export type SubscriptionItem =
@@ -27,10 +27,12 @@ export type SubscriptionItem =
    * after it.
    */
   | { readonly type: 'reset' }
-  /** A transient event, given to those who are there; before any event that was appended after it. */
-  | { readonly type: 'delta'; readonly event: Event }
-  /** So many deltas were left out, because the reader was too slow for them; no event of the log ever is. */
-  | { readonly type: 'lagged'; readonly deltas: number }
+  /**
+   * More of a reply that is under way, before any event that was appended after it: what was said so far to begin with,
+   * then each character once and in order. `said` is how far it goes. What a reader has not begun to read by the time
+   * that the reply stands in the log it does not get.
+   */
+  | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly said: ReplyPlace }
 
 /** From where to read, and until when. */
 export interface SubscribeOptions {
@@ -43,40 +45,28 @@ export interface SubscribeOptions {
   readonly afterId?: string
   /** Ends the subscription. */
   readonly signal?: AbortSignal
-  /** How many deltas may wait for a slow reader; the oldest are left out beyond. Default: 256. */
-  readonly deltas?: number
-  /**
-   * Whether to begin with the words so far of a reply that is under way in this process, as one delta. Default: false.
-   */
-  readonly soFar?: boolean
-}
-
-/** A transient event, and the length of the log when it was published. */
-interface Delta {
-  readonly event: Event
-  readonly at: number
+  /** How far the reader has come with a reply that was under way: `said` of the last delta that it was given. */
+  readonly said?: ReplyPlace
 }
 
 const PAGE = 256
 
 /**
- * Reads on and on. Events are pulled from the log when the reader asks for them, so that a slow reader holds up no
- * other, needs no queue and misses nothing; only deltas wait in a queue, bounded by `deltas`. O(1) for each event.
+ * Reads on and on. Events are pulled from the log when the reader asks for them, and words from the reply, so that a
+ * slow reader holds up no other, needs no queue and misses nothing. O(1) for each event.
  * @throws ColloquyError `invalid_argument` for options that are none, `unknown_conversation` when the conversation is
  * deleted, and what the store throws; then subscribe again after the last position, with its id.
  */
 export async function* subscribe(
-  store: Store,
-  pin: () => Promise<Pinned>,
+  shared: Pick<Shared, 'store' | 'pin' | 'listen'>,
+  id: string,
   options: SubscribeOptions = {},
 ): AsyncGenerator<SubscriptionItem, void, undefined> {
-  const { after = -1, afterId, signal, deltas: most = 256 } = options
+  const { after = -1, afterId, signal, said = null } = options
   if (!Number.isSafeInteger(after) || after < -1)
     invalidArgument('after', 'must be a position in the log, or -1 for all of it')
-  if (!Number.isSafeInteger(most) || most < 0) invalidArgument('deltas', 'must be a number of events')
-  const { replica, release } = await pin()
-  const deltas: Delta[] = []
-  let lagged = 0
+  const { replica, release } = await shared.pin(id)
+  const reader = new ReplyReader(replica.replies, said)
   let failure: { readonly error: unknown } | null = null
   let wake = nobodyWaits
   const wakeUp = (): void => wake()
@@ -84,33 +74,22 @@ export async function* subscribe(
   signal?.addEventListener('abort', wakeUp)
   replica.gone.addEventListener('abort', wakeUp)
   const isOver = (): boolean => signal?.aborted === true
-  /** The deltas that were published before the event at a position. */
+  /** What was said before the event at a position. */
   function* before(seq: number): Generator<SubscriptionItem> {
-    if (lagged > 0) {
-      yield { type: 'lagged', deltas: lagged }
-      lagged = 0
-    }
-    for (let next = deltas[0]; next !== undefined && next.at <= seq && !isOver(); next = deltas[0]) {
-      deltas.shift()
-      yield { type: 'delta', event: next.event }
-    }
+    for (let next = reader.next(seq); next !== null && !isOver(); next = reader.next(seq))
+      yield { type: 'delta', ...next }
   }
   try {
     ends.push(
       replica.changes.add(wakeUp),
-      replica.published.add((event) => {
-        deltas.push({ event, at: replica.state.log.entries.length })
-        if (deltas.length > most) lagged += deltas.splice(0, deltas.length - most).length
-        wake()
-      }),
+      replica.replies.news.add(wakeUp),
       replica.failures.add((error) => {
         failure = { error }
         wake()
       }),
       replica.follow(),
+      shared.listen(replica),
     )
-    const streamed = options.soFar === true ? streamedSoFar(replica) : null
-    if (streamed !== null) deltas.push({ event: streamed, at: replica.state.log.entries.length })
     let end = (await replica.refresh()).log.entries.length
     let { epoch } = replica
     let told = false
@@ -124,7 +103,7 @@ export async function* subscribe(
       replica.gone.aborted ||
       isAnother() ||
       replica.state.log.entries.length > next ||
-      isNext(deltas, next)
+      reader.has(next)
     while (!isOver()) {
       replica.gone.throwIfAborted()
       throwFailure(failure)
@@ -133,14 +112,15 @@ export async function* subscribe(
         isForeign = false
         next = 0
         told = false
-        lagged += deltas.splice(0).length
+        reader.skip()
         yield { type: 'reset' }
         end = replica.state.log.entries.length
       }
-      for (const event of await readFrom(store, replica, next)) {
+      for (const event of await readFrom(shared.store, replica, next)) {
         if (isAnother()) break
+        if (reader.isBehind) await reader.finish(event.fact)
         // Every layer of generators that an event goes through costs each reader.
-        if (lagged > 0 || isNext(deltas, event.seq)) yield* before(event.seq)
+        if (reader.has(event.seq)) yield* before(event.seq)
         if (isOver()) return
         yield event
         next = event.seq + 1
@@ -150,7 +130,7 @@ export async function* subscribe(
         told = true
         yield { type: 'caught_up', seq: next - 1 }
       }
-      if (lagged > 0 || isNext(deltas, next)) yield* before(next)
+      if (reader.has(next)) yield* before(next)
       end = replica.state.log.entries.length
       if (isNews()) continue
       await new Promise<void>((resolve) => {
@@ -166,8 +146,6 @@ export async function* subscribe(
 }
 
 const nobodyWaits = (): void => undefined
-
-const isNext = (deltas: readonly Delta[], next: number): boolean => (deltas[0]?.at ?? Infinity) <= next
 
 function throwFailure(failure: { readonly error: unknown } | null): void {
   if (failure !== null) throw failure.error

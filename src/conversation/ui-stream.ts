@@ -44,7 +44,7 @@ const FINISH: Partial<Record<Status, Extract<UIChunk, { type: 'finish' }>['finis
 
 /**
  * The reply to a user's message as chunks of the AI SDK: what there is of it, then what comes, word by word where its
- * step publishes deltas in this process, until nothing runs. Ending the stream stops nothing: that is what
+ * step publishes deltas, until nothing runs. Ending the stream stops nothing: that is what
  * `conversation.interrupt()` does. When HEAD leaves the branch, or the log can no longer be read, a chunk says so, and
  * the stream ends. O(reply + view) for each event.
  *
@@ -75,12 +75,14 @@ export async function* uiMessageStream(
     yield { type: 'start', messageId: replyId(to) }
     let shown: readonly UIPart[] = options.from ?? []
     let said: readonly UIPart[] = []
-    let live: Live | null = []
+    let live: Live = []
+    let reply = ''
     for await (const item of items) {
-      if (item.type === 'lagged') live = null
-      else if (item.type === 'delta') {
-        if (live === null || state.branch.lastUserMessage?.id !== to) continue
-        live = withDelta(live, item.event)
+      if (item.type === 'delta') {
+        if (state.branch.lastUserMessage?.id !== to) continue
+        // One that broke off has no end.
+        live = withDelta(item.said.reply === reply ? live : [], item.event)
+        ;({ reply } = item.said)
       } else {
         if (item.type === 'event' && endsLive(item.fact)) live = []
         state = await conversation.state()
@@ -88,10 +90,7 @@ export async function* uiMessageStream(
         said = await conversation.read((now) => replyParts(now, to))
         if (item.type === 'settled') live = []
       }
-      const next = advance(
-        shown,
-        live === null || live.length === 0 ? said : [...said, STEP, ...named(live, said)],
-      )
+      const next = advance(shown, live.length === 0 ? said : [...said, STEP, ...named(live, said)])
       if (next === null) break
       yield* next.chunks
       ;({ shown } = next)
@@ -124,7 +123,7 @@ async function* follow(
   signal: AbortSignal,
 ): AsyncGenerator<SubscriptionItem | { readonly type: 'settled' }, void, undefined> {
   const { log } = await conversation.state()
-  const items = conversation.subscribe({ after: log.entries.length - 1, soFar: true, signal })
+  const items = conversation.subscribe({ after: log.entries.length - 1, signal })
   let wake: ((result: null) => void) | null = null
   let isSettled = false
   const settle = (): void => {

@@ -61,7 +61,9 @@ export async function serve(options: ServeOptions): Promise<Listening> {
     )
   }
   const store = rules === undefined ? given : redactingStore(given, rules)
-  const engine = createEngine({ store, ...(cacheBytes !== undefined && { cacheBytes }) })
+  // Words that are said pass no rules: they stay in the process.
+  const shareReplies = rules === undefined
+  const engine = createEngine({ store, shareReplies, ...(cacheBytes !== undefined && { cacheBytes }) })
   const service = createService({ ...rest, engine })
   const sockets = createSockets(service)
   const onShutdown = async (): Promise<void> => {
