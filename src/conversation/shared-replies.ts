@@ -7,7 +7,7 @@
 import { hasCode } from '../event/errors.ts'
 import type { ItemChange, Items } from '../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../store/contract/query.ts'
-import type { Replies, Said, StreamedReply } from './streamed.ts'
+import type { Replies, Said, SaidPart, StreamedReply } from './streamed.ts'
 
 /** Calls a work later, unless the function that it returns is called before. */
 export type Schedule = (work: () => void, milliseconds: number) => () => void
@@ -42,9 +42,7 @@ interface Head {
 }
 
 interface Piece {
-  readonly content: string
-  readonly reasoning: string
-  readonly at: number
+  readonly parts: readonly SaidPart[]
 }
 
 /** The reply that is written here. */
@@ -176,8 +174,7 @@ export class SharedReplies {
     const { said } = reply
     if (made.isLost || (said.content === made.said.content && said.reasoning === made.said.reasoning)) return
     const { items, id } = this.#parts
-    const [content, reasoning] = reply.textBetween(made.said, said)
-    const body = { content, reasoning, at: reply.at } satisfies Piece
+    const parts = reply.parts(made.said).map((part) => ({ ...part }))
     const head = { reply: reply.id, pieces: made.pieces + 1 } satisfies Head
     try {
       const [put] = await items.changeItems([
@@ -187,7 +184,7 @@ export class SharedReplies {
           expected: made.version,
           put: { body: head, dueIn: KEPT },
         },
-        { collection: PIECES, id: pieceId(reply.id, made.pieces), put: { body, dueIn: KEPT } },
+        { collection: PIECES, id: pieceId(reply.id, made.pieces), put: { body: { parts }, dueIn: KEPT } },
       ])
       made.pieces += 1
       made.said = said
@@ -243,7 +240,7 @@ export class SharedReplies {
     // The rest of a reply is there for some time, also when another one is under way.
     if (heard !== null && (head?.reply !== heard.reply.id || head.pieces > heard.pieces)) {
       const rest = await this.#pieces(heard.reply.id, heard.pieces)
-      for (const { content, reasoning, at } of rest) heard.reply.add(content, reasoning, at)
+      for (const { parts } of rest) for (const part of parts) heard.reply.add(part)
       heard.pieces += rest.length
       if (rest.length > 0) replies.news.tell(null)
     }
@@ -253,7 +250,7 @@ export class SharedReplies {
     if (pieces.length === 0) return
     // At once, so that no reader takes a reply without words for one that is over.
     const reply = replies.begin(head.reply, false)
-    for (const { content, reasoning, at } of pieces) reply.add(content, reasoning, at)
+    for (const { parts } of pieces) for (const part of parts) reply.add(part)
     this.#heard = { reply, pieces: pieces.length }
     replies.news.tell(null)
   }

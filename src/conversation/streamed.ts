@@ -28,6 +28,17 @@ export function readPlace(text: string): ReplyPlace | null {
 
 const NOTHING: Said = { content: 0, reasoning: 0 }
 
+/** A part of what was said, when the log had a length. */
+export interface SaidPart {
+  readonly content: string
+  readonly reasoning: string
+  readonly at: number
+}
+
+/** Whether a place is behind another one. */
+const isBehind = (said: Said, than: Said): boolean =>
+  said.content < than.content || said.reasoning < than.reasoning
+
 /** A reply that is streamed. Its words only grow, so that a place in them is good for as long as there is the reply. */
 export class StreamedReply {
   readonly id: string
@@ -35,8 +46,8 @@ export class StreamedReply {
   readonly isOwn: boolean
   #content = ''
   #reasoning = ''
-  /** How much had been said when the log had grown to each length. */
-  readonly #marks: (Said & { readonly at: number })[] = []
+  /** How much had been said each time that the log had grown, or that it was no longer the same sort of words. */
+  readonly #marks: (Said & { readonly at: number; readonly sort: string })[] = []
   #lastDelta: { readonly name: string; readonly event: StreamingDeltaEvent } | null = null
 
   constructor(id: string, isOwn: boolean) {
@@ -53,12 +64,14 @@ export class StreamedReply {
     return this.#marks.at(-1)?.at ?? 0
   }
 
-  /** Takes in what was said when the log had a length. */
-  add(content: string, reasoning: string, at: number): void {
+  /** Takes in what was said. */
+  add({ content, reasoning, at }: SaidPart): void {
     this.#content += content
     this.#reasoning += reasoning
-    if (this.#marks.at(-1)?.at === at) this.#marks.pop()
-    this.#marks.push({ at, ...this.said })
+    const sort = `${content !== ''} ${reasoning !== ''}`
+    const last = this.#marks.at(-1)
+    if (last?.at === at && last.sort === sort && sort !== 'true true') this.#marks.pop()
+    this.#marks.push({ ...this.said, at, sort })
   }
 
   /** Whether any of it was said before the event at a position. */
@@ -66,16 +79,28 @@ export class StreamedReply {
     return (this.#marks[0]?.at ?? Infinity) <= seq
   }
 
-  /** How much was said before the event at a position. */
-  before(seq: number): Said {
-    return this.#marks.findLast(({ at }) => at <= seq) ?? NOTHING
+  /** The next place behind one at which other words begin, if it was said before the event at a position. O(parts). */
+  next(said: Said, seq: number): Said | null {
+    const mark = this.#marks.find((each) => isBehind(said, each))
+    return mark !== undefined && mark.at <= seq ? mark : null
+  }
+
+  /** All that was said behind a place. O(length). */
+  parts(from: Said): SaidPart[] {
+    let before = from
+    return this.#marks.flatMap((mark) => {
+      if (!isBehind(before, mark)) return []
+      const [content, reasoning] = this.#texts(before, mark)
+      before = mark
+      return [{ content, reasoning, at: mark.at }]
+    })
   }
 
   /** What was said between two places; the same object for readers who go on together. */
   between(from: Said, to: Said): StreamingDeltaEvent {
     const name = `${from.content} ${from.reasoning} ${to.content} ${to.reasoning}`
     if (this.#lastDelta?.name === name) return this.#lastDelta.event
-    const [content, reasoning_content] = this.textBetween(from, to)
+    const [content, reasoning_content] = this.#texts(from, to)
     const event: StreamingDeltaEvent = Object.freeze({
       kind: 'StreamingDeltaEvent',
       source: 'agent',
@@ -86,8 +111,7 @@ export class StreamedReply {
     return event
   }
 
-  /** The same as texts: content, reasoning. */
-  textBetween(from: Said, to: Said): readonly [content: string, reasoning: string] {
+  #texts(from: Said, to: Said): readonly [content: string, reasoning: string] {
     return [
       this.#content.slice(from.content, to.content),
       this.#reasoning.slice(from.reasoning, to.reasoning),
@@ -129,7 +153,8 @@ export class Replies {
   publish({ content, reasoning_content: reasoning }: StreamingDeltaEvent): void {
     const { current } = this
     const reply = current?.isOwn === true ? current : this.begin(crypto.randomUUID(), true)
-    reply.add(content ?? '', reasoning ?? '', this.#state().log.entries.length)
+    const at = this.#state().log.entries.length
+    reply.add({ content: content ?? '', reasoning: reasoning ?? '', at })
     this.news.tell(null)
   }
 
@@ -148,43 +173,51 @@ export class ReplyReader {
   readonly #had: ReplyPlace | null
   #reply: StreamedReply | null = null
   #said: Said = NOTHING
+  /** The reply that comes behind it. */
+  #upcoming: StreamedReply | null = null
 
   constructor(replies: Replies, had: ReplyPlace | null) {
     this.#replies = replies
     this.#had = had
+    this.hear()
   }
 
   /** Whether there is something to be given before the event at a position. */
   has(seq: number): boolean {
-    if (this.#reply !== null && !this.#isDone(this.#reply.said)) return !this.#isDone(this.#reply.before(seq))
-    const { current } = this.#replies
-    if (current === null) return false
-    if (current !== this.#reply) {
-      // Of the one before, the rest may still be fetched, until the event that ends it was given.
-      if (!current.isBegun(seq)) return false
-      // What was not begun of replies before stands in the log.
-      this.#reply = current
-      this.#said = this.#had?.reply === current.id ? this.#had : NOTHING
-    }
-    return !this.#isDone(current.before(seq))
+    if (this.#reply !== null && isBehind(this.#said, this.#reply.said))
+      return this.#reply.next(this.#said, seq) !== null
+    const upcoming = this.#upcoming
+    // Of the one before, the rest may still be fetched, until the event that ends it was given.
+    if (upcoming === null || !upcoming.isBegun(seq)) return false
+    this.#upcoming = null
+    this.#reply = upcoming
+    this.#said = this.#had?.reply === upcoming.id ? this.#had : NOTHING
+    return upcoming.next(this.#said, seq) !== null
   }
 
-  /** All that is to be given before the event at a position, where {@link has} says that there is. */
+  /** Takes note of the reply that is under way; called when something was said. */
+  hear(): void {
+    const { current } = this.#replies
+    // Of one that was not begun when the next one came, all stands in the log.
+    if (current !== null && current !== this.#reply) this.#upcoming = current
+  }
+
+  /** What is to be given next before the event at a position; null where nothing is. */
   next(seq: number): { readonly event: StreamingDeltaEvent; readonly said: ReplyPlace } | null {
     if (!this.has(seq) || this.#reply === null) return null
-    const { content, reasoning } = this.#reply.before(seq)
+    const { content, reasoning } = this.#reply.next(this.#said, seq) ?? this.#said
     const to = {
       content: Math.max(content, this.#said.content),
       reasoning: Math.max(reasoning, this.#said.reasoning),
     }
     const event = this.#reply.between(this.#said, to)
     this.#said = to
-    return { event, said: { reply: this.#reply.id, ...this.#said } }
+    return { event, said: { reply: this.#reply.id, ...to } }
   }
 
   /** Whether another process may have said more of the reply that is being read. */
   get isBehind(): boolean {
-    return this.#reply?.isOwn === false
+    return this.#reply?.isOwn === false || this.#upcoming?.isOwn === false
   }
 
   /** Before an event of the log is given that ends such a reply, the rest of it is fetched. */
@@ -196,10 +229,7 @@ export class ReplyReader {
   skip(): void {
     this.#reply = this.#replies.latest
     this.#said = this.#reply?.said ?? NOTHING
-  }
-
-  #isDone(to: Said): boolean {
-    return to.content <= this.#said.content && to.reasoning <= this.#said.reasoning
+    this.#upcoming = null
   }
 }
 

@@ -29,8 +29,8 @@ export type SubscriptionItem =
   | { readonly type: 'reset' }
   /**
    * More of a reply that is under way, before any event that was appended after it: what was said so far to begin with,
-   * then each character once and in order. `said` is how far it goes. What a reader has not begun to read by the time
-   * that the reply stands in the log it does not get.
+   * then each character once and in order. `said` is how far it goes. Of a reply that was
+   * over before a reader came, or before it had read the one before, it gets the events alone.
    */
   | { readonly type: 'delta'; readonly event: StreamingDeltaEvent; readonly said: ReplyPlace }
 
@@ -82,7 +82,10 @@ export async function* subscribe(
   try {
     ends.push(
       replica.changes.add(wakeUp),
-      replica.replies.news.add(wakeUp),
+      replica.replies.news.add(() => {
+        reader.hear()
+        wake()
+      }),
       replica.failures.add((error) => {
         failure = { error }
         wake()

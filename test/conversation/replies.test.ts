@@ -119,7 +119,10 @@ class Reader {
     this.place = had
     this.from = had
     this.reader = new ReplyReader(process.replies, had)
-    this.unlisten = process.shared.listen()
+    const ends = [process.shared.listen(), process.replies.news.add(() => this.reader.hear())]
+    this.unlisten = () => {
+      for (const end of ends) end()
+    }
   }
 }
 

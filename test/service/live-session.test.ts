@@ -18,7 +18,13 @@ const stop = new AbortController()
 
 afterEach(() => engine.close())
 
-const NOTHING: StartValues = { after: null, after_event_id: null, resend_mode: null, after_timestamp: null }
+const NOTHING: StartValues = {
+  after: null,
+  after_event_id: null,
+  resend_mode: null,
+  after_timestamp: null,
+  after_delta: null,
+}
 const ALL: StartValues = { ...NOTHING, resend_mode: 'all' }
 
 /** What is given up to the first frame that fits. */

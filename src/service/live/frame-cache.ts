@@ -4,6 +4,7 @@
  */
 
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
+import type { ReplyPlace } from '../../conversation/streamed.ts'
 import type { Fact } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
 import { deltaFrame, eventFrame, type Frame } from './frame.ts'
@@ -52,10 +53,10 @@ export class FrameCache {
   }
 
   /** The frame of a delta, which is there as long as the delta is. */
-  delta(position: number, event: Event): Frame {
+  delta(position: number, event: Event, said: ReplyPlace): Frame {
     const kept = this.#deltas.get(event)
     if (kept?.position === position) return kept
-    const frame = deltaFrame(position, event)
+    const frame = deltaFrame(position, event, said)
     this.#deltas.set(event, frame)
     return frame
   }

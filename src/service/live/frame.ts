@@ -6,9 +6,10 @@ import type { ConversationStateUpdateEvent, Event, ServerErrorEvent } from '../.
 import { withDefaults } from '../events/defaults.ts'
 import { wireEvent } from '../events/pages.ts'
 import type { LoggedEvent } from '../../conversation/logged-event.ts'
+import { type ReplyPlace, writePlace } from '../../conversation/streamed.ts'
 
 /**
- * How frames are written. `event`: the bare event. `envelope`: `{"type", "position", "event"}`.
+ * How frames are written. `event`: the bare event. `envelope`: `{"type", "position", "event"}`, of a delta with `said`.
  *
  * Types: `event` is an event of the log; `state` a state update that is not in the log, of key `full_state` or
  * `execution_status`; `caught_up` the marker that all that stood there was given; `reset` that what was given before
@@ -26,12 +27,15 @@ export class Frame {
   readonly type: FrameType
   /** All of the log up to here was given with this frame: a reader goes on after it. -1: nothing was. */
   readonly position: number
+  /** Of a delta: how far it goes, as `after_delta` takes it. */
+  readonly said: string | null
   readonly #event: string
   readonly #bytes: Partial<Record<Format, Uint8Array>> = {}
 
-  constructor(type: FrameType, position: number, event: Event) {
+  constructor(type: FrameType, position: number, event: Event, said: string | null = null) {
     this.type = type
     this.position = position
+    this.said = said
     this.#event = JSON.stringify(event)
   }
 
@@ -43,7 +47,8 @@ export class Frame {
   /** JSON in one line. */
   text(format: Format): string {
     if (format === 'event') return this.#event
-    return `{"type":"${this.type}","position":${this.position},"event":${this.#event}}`
+    const said = this.said === null ? '' : `"said":"${this.said}",`
+    return `{"type":"${this.type}","position":${this.position},${said}"event":${this.#event}}`
   }
 
   /** The same as UTF-8, which must not be written to. */
@@ -58,9 +63,9 @@ export function eventFrame(item: LoggedEvent): Frame | null {
   return event === null ? null : new Frame('event', item.seq, event)
 }
 
-/** The frame of a delta. */
-export const deltaFrame = (position: number, event: Event): Frame =>
-  new Frame('delta', position, withDefaults(maskSecrets(event)))
+/** The frame of a delta, which goes as far as `said`. */
+export const deltaFrame = (position: number, event: Event, said: ReplyPlace): Frame =>
+  new Frame('delta', position, withDefaults(maskSecrets(event)), writePlace(said))
 
 /** The frame of a state update that stands nowhere in the log. */
 export const stateFrame = (

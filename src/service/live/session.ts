@@ -4,6 +4,7 @@
  */
 
 import type { Conversation } from '../../conversation/conversation.ts'
+import type { ReplyPlace } from '../../conversation/streamed.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import { KINDS } from '../../event/kinds.ts'
 import { type Fact, isQuarantined } from '../../event/quarantine.ts'
@@ -13,7 +14,7 @@ import { isPassing, MOST_TRIES, waitBefore } from '../conversations/transient.ts
 import { describeFailure } from '../http/failure-text.ts'
 import { errorFrame, type Frame, stateFrame } from './frame.ts'
 import type { FrameCache } from './frame-cache.ts'
-import { startAfter, type StartValues } from './start.ts'
+import { saidBefore, startAfter, type StartValues } from './start.ts'
 
 /** What a reader listens to. */
 export interface SessionParts {
@@ -29,7 +30,7 @@ export interface SessionParts {
  * the store throws.
  *
  * The stream: a `full_state` that is not stored; the log after the place asked for; a `caught_up` when all that stood
- * there was given; then what comes, deltas too, and a `full_state` whenever a run is over, waits or is paused; until
+ * there was given; then what comes, deltas too (what was said so far first), and a `full_state` whenever a run is over, waits or is paused; until
  * the signal is aborted or the engine is closed. Where the log has not what the reader has, be it at the beginning or
  * later, a `reset` comes, and then all of this from the log's first event on. A client that stops reading holds up no
  * other. The stream throws `unknown_conversation` when the conversation is deleted, and what the store throws when it
@@ -39,9 +40,10 @@ export async function session(
   parts: SessionParts,
   start: StartValues,
 ): Promise<AsyncGenerator<Frame, void, undefined>> {
+  const said = saidBefore(start)
   const opening = await fullState(parts)
   const after = await startAfter(parts.engine.store, parts.conversation.id, opening.end, start)
-  return stream(parts, opening, after)
+  return stream(parts, opening, after, said)
 }
 
 /** A state as it is sent at the beginning of a stream. */
@@ -65,11 +67,15 @@ async function fullState({ conversation, engine }: SessionParts): Promise<Openin
   }
 }
 
-/** @param start the position after which to begin; null where the reader has what the log has not */
+/**
+ * @param start the position after which to begin; null where the reader has what the log has not
+ * @param had how far the reader has come with a reply
+ */
 async function* stream(
   parts: SessionParts,
   opening: Opening,
   start: number | null,
+  had: ReplyPlace | null,
 ): AsyncGenerator<Frame, void, undefined> {
   const { conversation, cache, signal } = parts
   let { end, status } = opening
@@ -78,6 +84,7 @@ async function* stream(
   let from = last
   let tries = 0
   let told = false
+  let said = had
   if (start === null) yield resetFrame()
   yield opening.frame(last)
   for (;;) {
@@ -85,9 +92,13 @@ async function* stream(
       for await (const item of conversation.subscribe({
         after: last,
         ...(lastId !== null && { afterId: lastId }),
+        ...(said && { said }),
         signal,
       })) {
-        if (item.type === 'delta') yield cache.delta(last, item.event)
+        if (item.type === 'delta') {
+          ;({ said } = item)
+          yield cache.delta(last, item.event, said)
+        }
         if (item.type === 'caught_up' && !told) {
           told = true
           yield stateFrame(last, 'caught_up', { position: last, replayed: last - from }, 'caught_up')

@@ -1,6 +1,7 @@
 /** Where a stream begins, from the parameters of its request. */
 
 import { isLegalId } from '../../event/ids.ts'
+import { readPlace, type ReplyPlace } from '../../conversation/streamed.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { dateTime, integer, oneOf, optional, text, withDefault } from '../http/parameters.ts'
 import { invalid } from '../http/problem.ts'
@@ -20,6 +21,11 @@ export const LIVE_QUERY = {
    */
   resend_mode: optional(oneOf(['all', 'since'])),
   after_timestamp: optional(dateTime()),
+  /**
+   * How far the reader has come with a reply that is under way: `said` of the last delta that it has. Default: it is
+   * given all that was said of it so far.
+   */
+  after_delta: optional(text()),
   format: withDefault(oneOf(['event', 'envelope']), 'event'),
 } as const
 
@@ -29,6 +35,20 @@ export interface StartValues {
   readonly after_event_id: string | null
   readonly resend_mode: 'all' | 'since' | null
   readonly after_timestamp: string | null
+  readonly after_delta: string | null
+}
+
+/** How far a reader has come with a reply. @throws HttpProblem 422 for what is no place in one. */
+export function saidBefore({ after_delta: given }: StartValues): ReplyPlace | null {
+  if (given === null) return null
+  const place = readPlace(given)
+  if (place !== null) return place
+  throw invalid({
+    type: 'value_error',
+    loc: ['query', 'after_delta'],
+    msg: 'Value error, it is no place in a reply',
+    input: given.slice(0, 200),
+  })
 }
 
 /**

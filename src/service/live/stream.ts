@@ -12,7 +12,7 @@ import { SlowReader } from './slow-reader.ts'
 import { describeFailure } from '../http/failure-text.ts'
 import { errorFrame, type Format, type Frame } from './frame.ts'
 import type { Live, LiveSession } from './live.ts'
-import { LIVE_QUERY } from './start.ts'
+import { LIVE_QUERY, type StartValues } from './start.ts'
 
 /** Bytes that wait for a reader; nothing more is read for them then. */
 const QUEUE = 256 * 2 ** 10
@@ -55,8 +55,7 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
         },
       },
       async ({ path, query, request }) => {
-        const given = lastEventId(request)
-        const start = given === null ? query : { ...query, after: given }
+        const start = { ...query, ...lastEventId(request) }
         const [credential, org] = [credentialOf(request), request.headers.get('x-org-id')]
         const caller = await identify(credential, org)
         if (caller === null) throw new HttpProblem(401, 'Unauthorized')
@@ -65,17 +64,19 @@ export const streamOperations = (live: Live, identify: Identify): Operation[] =>
         if (request.method === 'HEAD' || request.signal.aborted) stream.end()
         if (request.method === 'HEAD') return new Response(null, { headers: HEADERS })
         const watch = (end: () => void) => keys.watch({ caller, credential, org }, end)
-        return new Response(bodyOf(live, stream, query.format, request.signal, watch), { headers: HEADERS })
+        const from = { ...stream, said: start.after_delta }
+        return new Response(bodyOf(live, from, query.format, request.signal, watch), { headers: HEADERS })
       },
     ),
   ]
 }
 
-function lastEventId({ headers }: Request): number | null {
+function lastEventId({ headers }: Request): Partial<StartValues> {
   const given = headers.get('last-event-id')?.trim() ?? ''
-  if (given === '') return null
-  const value = Number(given)
-  if (/^(-1|\d+)$/.test(given) && Number.isSafeInteger(value)) return value
+  if (given === '') return {}
+  const [, position, said] = /^(-1|\d+)(?:;(.+))?$/.exec(given) ?? []
+  const after = Number(position)
+  if (Number.isSafeInteger(after)) return { after, ...(said !== undefined && { after_delta: said }) }
   throw invalid({
     type: 'int_parsing',
     loc: ['header', 'last-event-id'],
@@ -84,20 +85,22 @@ function lastEventId({ headers }: Request): number | null {
   })
 }
 
-/** One frame as an event of the stream. */
-const written = (frame: Frame, format: Format): string =>
-  `id: ${frame.position}\ndata: ${frame.text(format)}\n\n`
+/** One frame as an event of the stream. Its id says how far a reader has come with the log and with a reply. */
+const written = (frame: Frame, format: Format, said: string | null): string =>
+  `id: ${frame.position}${said === null ? '' : `;${said}`}\ndata: ${frame.text(format)}\n\n`
 
 function bodyOf(
   live: Live,
-  { frames, end }: LiveSession,
+  stream: Pick<LiveSession, 'frames' | 'end'> & { readonly said: string | null },
   format: Format,
   signal: AbortSignal,
   watchKey: (end: () => void) => () => void,
 ): ReadableStream<Uint8Array> {
   const { writeTimeout, heartbeatInterval, onFailure } = live.options
+  const { frames, end } = stream
   const encoder = new TextEncoder()
   let position = -1
+  let { said } = stream
   let heartbeats: ReturnType<typeof setInterval>
   let wait: ReturnType<typeof setTimeout> | undefined
   let over = false
@@ -116,7 +119,7 @@ function bodyOf(
     // Who does not read would hold on to what waits.
     if ((controller.desiredSize ?? 0) <= 0)
       return controller.error(new SlowReader('The reader took nothing.'))
-    controller.enqueue(encoder.encode(written(last, format)))
+    controller.enqueue(encoder.encode(written(last, format, said)))
     controller.close()
   }
   // Not every server that loses a client cancels the body.
@@ -143,7 +146,8 @@ function bodyOf(
             return
           }
           ;({ position } = value)
-          controller.enqueue(encoder.encode(written(value, format)))
+          said = value.said ?? said
+          controller.enqueue(encoder.encode(written(value, format, said)))
           if ((controller.desiredSize ?? 0) > 0) return
           // Nothing is read for a reader who takes nothing; after a while the place goes to another.
           let turns = TURNS
