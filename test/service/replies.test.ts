@@ -1,0 +1,167 @@
+/**
+ * Replies that are streamed, over the live stream of the process that makes them and of another one: from their
+ * beginning, or from where a reader was (law B4); who leaves stops nothing, who stops is told so.
+ */
+
+import { afterEach, expect, it } from 'vitest'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { createService, type Service } from '../../src/service/service.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+
+const ends: (() => unknown)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end()
+})
+
+/** One process: an engine and a service over a store that it shares. */
+function party(store = memoryStore()): { readonly engine: Engine; readonly service: Service } {
+  const engine = createEngine({ store, shareReplies: true })
+  ends.push(() => engine.close())
+  return { engine, service: createService({ engine }) }
+}
+
+interface Sent {
+  readonly id: string
+  readonly type: string
+  readonly said?: string
+  readonly event: { readonly kind: string; readonly content?: string | null; readonly source?: string }
+}
+
+/** Listens, as a browser does, until it has seen what it looks for; then the connection breaks. */
+async function listen(
+  service: Service,
+  until: (all: readonly Sent[]) => boolean,
+  headers: Record<string, string> = {},
+  query = '',
+): Promise<readonly Sent[]> {
+  const stop = new AbortController()
+  const url = `http://localhost/api/conversations/c/events/stream?format=envelope${query}`
+  const response = await service.fetch(new Request(url, { headers, signal: stop.signal }))
+  expect(response.status).toBe(200)
+  const sent: Sent[] = []
+  let rest = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body ?? []) {
+    const blocks = (rest + decoder.decode(chunk, { stream: true })).split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const [, id, data] = /^id: (\S+)\ndata: (.*)$/.exec(block) ?? []
+      if (data !== undefined) sent.push({ id: id ?? '', ...(JSON.parse(data) as Omit<Sent, 'id'>) })
+    }
+    if (until(sent)) break
+  }
+  stop.abort()
+  return sent
+}
+
+const wordsIn = (sent: readonly Sent[]): string =>
+  sent.flatMap(({ event }) => (event.kind === 'StreamingDeltaEvent' ? [event.content ?? ''] : [])).join('')
+const says = (words: string) => (sent: readonly Sent[]) => wordsIn(sent).endsWith(words)
+const isOver = (sent: readonly Sent[]): boolean =>
+  sent.some(({ event }) => event.kind === 'MessageEvent' && event.source === 'agent')
+
+/** A run whose step says each text when it is told to, and in the end all of them. */
+async function talking(engine: Engine, texts: readonly string[]) {
+  const conversation = await engine.create({ id: 'c' })
+  await conversation.sendMessage('Hi')
+  const gates = texts.map(() => Promise.withResolvers<void>())
+  const end = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const step: Step = async function* ({ publish, signal }) {
+    begun.resolve()
+    const stopped = new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('stopped')))
+    })
+    stopped.catch(() => undefined)
+    for (const [i, content] of texts.entries()) {
+      await Promise.race([gates[i]?.promise, stopped])
+      publish({ kind: 'StreamingDeltaEvent', content })
+    }
+    await Promise.race([end.promise, stopped])
+    yield {
+      kind: 'MessageEvent',
+      source: 'agent',
+      llm_message: { role: 'assistant', content: [{ type: 'text', text: texts.join('') }] },
+    }
+  }
+  const run = conversation.run(step)
+  await begun.promise
+  return { conversation, run, say: (i: number) => gates[i]?.resolve(), end: () => end.resolve() }
+}
+
+it.each(['the process that makes it', 'another process'])(
+  'a reader of %s gets what was said so far, the rest after its last id, and all before the message',
+  async (where) => {
+    const store = memoryStore()
+    const [maker, other] = [party(store), party(store)]
+    const { service } = where === 'another process' ? other : maker
+    const { run, say, end } = await talking(maker.engine, ['Hel', 'lo ', 'wor', 'ld', '!'])
+    say(0)
+    const first = await listen(service, says('Hel'))
+    say(1)
+    say(2)
+    // A page that is opened in the middle.
+    const fresh = await listen(service, says('wor'))
+    expect(wordsIn(fresh)).toBe('Hello wor')
+    const again = await listen(service, says('wor'), { 'last-event-id': first.at(-1)?.id ?? '' })
+    expect(wordsIn(again)).toBe('lo wor')
+    say(3)
+    // The same by the place in the envelope, as a socket has it.
+    const place = `&after=${first.at(-1)?.id.split(';')[0]}&after_delta=${again.at(-1)?.said}`
+    const rest = listen(service, isOver, {}, place)
+    const later = listen(service, isOver)
+    await listen(service, says('ld'))
+    say(4)
+    end()
+    expect(wordsIn(await rest)).toBe('ld!')
+    expect(wordsIn(await later)).toBe('Hello world!')
+    expect((await run).status).toBe('finished')
+    // It stands in the log by now, and deltas do not.
+    const after = await listen(service, isOver, {}, '&resend_mode=all')
+    expect(wordsIn(after)).toBe('')
+  },
+)
+
+it('a reader that leaves stops nothing; one that stops a reply has what was said, marked as cut off', async () => {
+  const store = memoryStore()
+  const [maker, other] = [party(store), party(store)]
+  const { conversation, run, say } = await talking(maker.engine, ['Hel', 'lo', ' never'])
+  say(0)
+  await listen(other.service, says('Hel'))
+  expect((await conversation.state()).header.status).toBe('running')
+  const reading = listen(other.service, isOver)
+  await listen(other.service, says('Hel'))
+  say(1)
+  await listen(other.service, says('lo'))
+  await (await other.engine.open('c')).interrupt()
+  const sent = await reading
+  expect(wordsIn(sent)).toBe('Hello')
+  expect(sent.map(({ event }) => event.kind)).toContain('InterruptEvent')
+  expect(sent.at(-1)?.event).toMatchObject({
+    kind: 'MessageEvent',
+    llm_message: { content: [{ text: 'Hello' }], reply: { interrupted: true } },
+  })
+  expect((await run).status).toBe('paused')
+})
+
+it('a place that is none is refused', async () => {
+  const { engine, service } = party()
+  await engine.create({ id: 'c' })
+  const url = 'http://localhost/api/conversations/c/events/stream?after_delta=x'
+  expect((await service.fetch(new Request(url))).status).toBe(422)
+})
+
+it('nothing of a reply is left in the store behind its end', async () => {
+  const store = memoryStore()
+  const [maker, other] = [party(store), party(store)]
+  const { run, say, end } = await talking(maker.engine, ['Hello'])
+  say(0)
+  await listen(other.service, says('Hello'))
+  expect((await store.listItems('colloquy.reply_pieces')).items).toHaveLength(1)
+  end()
+  await run
+  await maker.engine.close()
+  for (const collection of ['colloquy.replies', 'colloquy.reply_pieces'])
+    expect((await store.listItems(collection)).items).toEqual([])
+})
