@@ -265,7 +265,7 @@ export class Conversation {
     return this.#shared.use(this.id, (replica) => recover(store, replica, this.#shared.newOwner()))
   }
 
-  /** Gives a StreamingDeltaEvent to subscribers, of other processes too with `shareReplies`. @throws `invalid_event`. */
+  /** Gives a StreamingDeltaEvent to subscribers, with `shareReplies` of any process. @throws `invalid_event`. */
   publish(delta: Event): void {
     this.#shared.check()
     this.#shared.publish(this.id, checkDelta(delta))

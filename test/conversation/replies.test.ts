@@ -1,6 +1,6 @@
 /**
  * Readers of a reply that is streamed, in the process that makes it and in others, who come and go at any time: each
- * character once and in order, whatever is written when, and whoever dies (law B4).
+ * character once and in order, whatever is written when, and whoever dies (law B5).
  */
 
 import fc from 'fast-check'
@@ -293,7 +293,7 @@ class World {
   }
 }
 
-it('give each character once and in order, and all of them before the reply stands in the log (law B4)', async () => {
+it('give each character once and in order, and all of them before the reply stands in the log (law B5)', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(deed(), { minLength: 20, maxLength: 120, size: 'max' }), async (deeds) => {
       const world = new World()

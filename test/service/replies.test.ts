@@ -1,6 +1,6 @@
 /**
  * Replies that are streamed, over the live stream of the process that makes them and of another one: from their
- * beginning, or from where a reader was (law B4); who leaves stops nothing, who stops is told so.
+ * beginning, or from where a reader was (law B5); who leaves stops nothing, who stops is told so.
  */
 
 import { afterEach, expect, it } from 'vitest'

@@ -30,7 +30,7 @@ export interface SessionParts {
  * the store throws.
  *
  * The stream: a `full_state` that is not stored; the log after the place asked for; a `caught_up` when all that stood
- * there was given; then what comes, deltas too (what was said so far first), and a `full_state` whenever a run is over, waits or is paused; until
+ * there was given; then what comes, deltas too, and a `full_state` whenever a run is over, waits or is paused; until
  * the signal is aborted or the engine is closed. Where the log has not what the reader has, be it at the beginning or
  * later, a `reset` comes, and then all of this from the log's first event on. A client that stops reading holds up no
  * other. The stream throws `unknown_conversation` when the conversation is deleted, and what the store throws when it
