@@ -13,10 +13,11 @@ import { versionOf } from '../store/kit/append/deduplicate.ts'
 import { unknownConversation } from '../store/kit/errors.ts'
 import { type Stamp, stampEvents } from './stamp.ts'
 import { ListedStatus } from './listed-status.ts'
+import { backOff } from './back-off.ts'
 import { Listeners } from './listeners.ts'
 import { foldFacts, openState, PAGE, replayWhole } from './open-state.ts'
 import { stampUnknown } from './retry-stamp.ts'
-import { endsReply, Replies } from './streamed.ts'
+import { Replies } from './streamed.ts'
 import { estimateMemory } from './estimate-memory.ts'
 
 /** Given a state, the events that are to be appended to it. */
@@ -36,9 +37,6 @@ export interface CommitOptions {
   readonly depends?: boolean
   readonly lease?: NonNullable<AppendOptions['lease']>
 }
-
-/** How long to wait before a lost race is run again: up to this many milliseconds, more with each loss. */
-const RETRY_DELAY = 4
 
 /** Milliseconds after which a look for appends of others that failed is made again. */
 const RETRY = 200
@@ -134,7 +132,7 @@ export class Replica {
           // A late result that another process has put in its place meanwhile is known by its id alone.
           const taken = depends && hasCode(error, 'id_conflict')
           if (!taken && !(mine && hasCode(error, 'version_conflict'))) throw error
-          if (losses > 2) await sleep(Math.random() * RETRY_DELAY * Math.min(losses, 25))
+          if (losses > 2) await backOff(losses)
           if (await this.#catchUp()) continue
           if (taken) throw error
           // The log is shorter than what is known of it.
@@ -190,7 +188,7 @@ export class Replica {
   }
 
   async #append(events: readonly Event[], options: AppendOptions): Promise<readonly StoredEvent[]> {
-    if (events.some(endsReply)) await this.replies.beforeEnd?.()
+    await this.replies.finish(events)
     let appended
     try {
       appended = await this.#store.append(this.id, stampEvents(events, this.#stamp), options)
@@ -348,5 +346,3 @@ export class Replica {
     return result
   }
 }
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

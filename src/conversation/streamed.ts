@@ -158,6 +158,11 @@ export class Replies {
     this.news.tell(null)
   }
 
+  /** Before events are appended: what was said of a reply that they end is shared. */
+  async finish(events: readonly Event[]): Promise<void> {
+    if (this.beforeEnd !== null && events.some(endsReply)) await this.beforeEnd()
+  }
+
   /** Begins a reply, made here or by another process. */
   begin(id: string, isOwn: boolean): StreamedReply {
     this.#isOver = false
