@@ -87,7 +87,7 @@ async function fillPostgres(url: string, schema: string, count: number): Promise
     `INSERT INTO ${schema}.lanes (conversation_id, lane, last_seq) SELECT 'c' || i, 0, 0 FROM ${n}`,
     `INSERT INTO ${schema}.items (collection, id, due_at, keys, body)
     SELECT 'bench', 'i' || i, CASE WHEN i < 100 THEN 0 ELSE 9000000000000 + i END, '{}', '{}' FROM ${n}`,
-    `ANALYZE`,
+    `VACUUM ANALYZE`,
     `CHECKPOINT`,
   ])
     await client.query(statement)
