@@ -52,6 +52,7 @@ if (!(count > 0) || faults.length !== names.length || !(etcd === 2 || etcd === 3
 const done: Failover[] = []
 const ledger = new Ledger()
 const ending = new AbortController()
+let isOwner = false
 
 const summarize = (): void => summaryOf(done, ledger.failures).forEach(say)
 
@@ -60,11 +61,9 @@ async function end(code: number): Promise<void> {
   if (ending.signal.aborted) return
   ending.abort()
   if (done.length > 0) summarize()
-  if (code === 0 || code === 130) await clearAll(FOLDER)
-  else {
-    await clearAll(FOLDER, true)
-    say(`the logs of all programs are in ${FOLDER}/logs`)
-  }
+  // What is there may be another run's.
+  if (isOwner) await clearAll(FOLDER, code === 1)
+  if (isOwner && code === 1) say(`the logs of all programs are in ${FOLDER}/logs`)
   process.exit(code)
 }
 
@@ -79,6 +78,7 @@ async function takeFolder(): Promise<void> {
   const owner = existsSync(OWNER) ? (await readFile(OWNER, 'utf8')).trim() : ''
   const command = owner === '' ? '' : await readFile(`/proc/${owner}/cmdline`, 'utf8').catch(() => '')
   if (command.includes('cluster/main.ts')) throw new Error(`another run is under way: process ${owner}`)
+  isOwner = true
   await clearAll(FOLDER)
   await mkdir(FOLDER)
   await writeFile(OWNER, String(process.pid))

@@ -45,7 +45,7 @@ export async function appendDecided(
     const appended = { events, version: tip.version, headId: tip.head?.id ?? null }
     const done = { appended, wrote: added.length > 0 }
     if (!done.wrote) {
-      await connection.settle()
+      await connection.waitForStandby()
       return done
     }
     const values = [

@@ -97,7 +97,7 @@ export class Connection {
    * Waits until all that was seen so far would outlive this server, as a write of one's own does. A commit whose writer
    * was cut off may be seen before any standby has it; who acknowledges without writing what it finds, waits for that.
    */
-  async settle(): Promise<void> {
+  async waitForStandby(): Promise<void> {
     await this.query(`SELECT pg_logical_emit_message(true, 'colloquy', '') FROM ${DURABLE}`, [])
   }
 

@@ -43,7 +43,7 @@ export async function createConversation(
     ],
   )
   if (row !== undefined) return recordOf(row)
-  await connection.settle()
+  await connection.waitForStandby()
   throw conversationExists(id)
 }
 
@@ -96,7 +96,7 @@ export async function deleteConversation(connection: Connection, id: string): Pr
     `SELECT ${connection.schema}.delete_conversation($1) AS deleted`,
     [id],
   )
-  if (row?.deleted !== true) await connection.settle()
+  if (row?.deleted !== true) await connection.waitForStandby()
   return row?.deleted === true
 }
 
