@@ -149,7 +149,7 @@ const forgot: FieldBug = {
     'The user wants colour renamed to color in every file of the documentation folder; one file was opened.',
   ),
   kind: 'forgotten_task',
-  says: /condensation "sum" took the task out of the model's sight, "task", and its summary does not say it/,
+  says: /condensation "sum" took the task out of the model's sight, "task", and its summary has hardly a word of it/,
   ids: ['sum', 'task'],
 }
 

@@ -37,9 +37,11 @@ export function* condensationFindings({ state }: Scene): IterableIterator<Found>
     const summary = event.summary ?? ''
     for (const [message, what] of asked) {
       if (!holds(above.view, message) || holds(entry.branch.view, message) || says(summary, message)) continue
-      const how = hasText(summary) ? 'its summary does not say it' : 'it has no summary'
+      const how = hasText(summary) ? 'its summary has hardly a word of it' : 'it has no summary'
       const text = `the condensation ${quote(id)} took ${what} out of the model's sight, ${quote(message.id)}, and ${how}`
-      yield found('forgotten_task', 'error', entry, text, { ids: [message.id], rule: 'U6' })
+      // That words are missing is a guess; that there are none is not.
+      const severity = hasText(summary) ? 'warning' : 'error'
+      yield found('forgotten_task', severity, entry, text, { ids: [message.id], rule: 'U6' })
     }
   }
 }
