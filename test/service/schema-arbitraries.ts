@@ -116,10 +116,13 @@ function fittingText(schema: Schema, known: fc.Arbitrary<string>): fc.Arbitrary<
   if (schema['format'] === 'uuid') return fc.uuid()
   if (typeof schema['pattern'] === 'string') {
     const pattern = new RegExp(schema['pattern'], 'u')
-    return fc.oneof(
-      known.filter((text) => pattern.test(text)),
-      fc.stringMatching(/^[a-z][a-z0-9]{0,10}$/).filter((text) => pattern.test(text)),
-    )
+    // Perhaps nothing that is known fits, so what does not gives way to what does.
+    const own = fc
+      .stringMatching(/^[a-z][a-z0-9]{0,10}(?::[a-z]{1,3})?$/)
+      .filter((text) => pattern.test(text))
+    return fc
+      .tuple(known, own, fc.boolean())
+      .map(([text, made, isKnown]) => (isKnown && pattern.test(text) ? text : made))
   }
   return fc.oneof(known, fc.string({ minLength, maxLength }))
 }
