@@ -8,7 +8,7 @@ import { describe, expect, inject, it } from 'vitest'
 import { inFile, kept } from './database.ts'
 import { colloquy, folder, lines, type Outcome, SAMPLE, said } from './world.ts'
 
-/** As it is started unbuilt; `prints and exits` tries that once, all others start what was built of it. */
+/** As it is started unbuilt; `prints and exits` tries that once, with the command that names a file of its own; all others start what was built of it. */
 const SOURCE = resolve(import.meta.dirname, '../../src/cli/main.ts')
 const MAIN = join(inject('built'), 'cli/main.ts')
 
@@ -52,7 +52,7 @@ describe('the process', { timeout: 60_000 }, () => {
       ['demo'],
     ]
     const outcomes = await Promise.all(
-      commands.map((argv, at) => start(argv, at === 0 ? { main: SOURCE } : {})),
+      commands.map((argv) => start(argv, argv[0] === 'demo' ? { main: SOURCE } : {})),
     )
     for (const [index, argv] of commands.entries()) expect(outcomes[index]).toEqual(await colloquy(argv))
   })
