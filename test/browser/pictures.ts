@@ -1,0 +1,39 @@
+/** Takes the pictures of the inspector that the pages show, of the sample conversation: `node test/browser/pictures.ts`. */
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { writeInspector } from '../../build/inspector.ts'
+import { openPage, startBrowser } from './browser.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+/** What is shown: a tab at a place of the sample. */
+const PICTURES = [
+  { name: 'view', place: 40, tab: 'view' },
+  { name: 'sent', place: 32, tab: 'sent' },
+] as const
+const MOST_BYTES = 200_000
+
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-pictures-'))
+const html = join(folder, 'page.html')
+await writeInspector(join(ROOT, 'dist/inspector/page.html'))
+execFileSync(process.execPath, [
+  ...[join(ROOT, 'src/cli/main.ts'), 'inspect', join(ROOT, 'src/cli/sample.jsonl'), '--html', html],
+])
+const browser = await startBrowser()
+for (const { name, place, tab } of PICTURES) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const { page } = await openPage(browser, { colorScheme, width: 1280, height: 760 })
+    await page.goto(`file://${html}#at=${place}`)
+    await page.click(`#tab-${tab}`)
+    await page.waitForTimeout(500)
+    const path = join(ROOT, `docs/inspector-${name}-${colorScheme}.png`)
+    await page.screenshot({ path })
+    const { size } = statSync(path)
+    console.log(`${path}: ${size} bytes`)
+    if (size > MOST_BYTES) process.exitCode = 1
+  }
+}
+await browser.close()
+rmSync(folder, { recursive: true, force: true })

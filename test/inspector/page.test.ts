@@ -1,0 +1,107 @@
+/** The page of the inspector: what it is made of, what of a log is in it, and what is read off a log for it. */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { buildInspector } from '../../build/inspector.ts'
+import { isQuarantined } from '../../src/event/quarantine.ts'
+import { maskSecrets } from '../../src/event/mask.ts'
+import { findings } from '../../src/explain/index.ts'
+import { inspectorPage, type LogDocument } from '../../src/inspector/index.ts'
+import { asksOf } from '../../src/inspector/model/asks.ts'
+import { lanesOf, NO_COLUMN } from '../../src/inspector/model/lanes.ts'
+import { readAtOnce } from '../../src/inspector/model/reading.ts'
+import { replayed, stateOf } from '../../src/inspector/model/replayed.ts'
+import { differenceAt, FORMS, type Form } from '../../src/inspector/model/request.ts'
+import { budgetLine, totalOf } from '../../src/inspector/model/tokens.ts'
+import { unitRows } from '../../src/inspector/model/units.ts'
+import { whatIf } from '../../src/inspector/model/what-if.ts'
+import { cutPoints, listPendingBatches, unitEvents, viewEvents } from '../../src/state/index.ts'
+import { stateAt } from '../../src/state/at.ts'
+import { hostileLog } from '../../src/testing/hostile-log.ts'
+
+const TEMPLATE = '<body><!--data--><script>start</script></body>'
+
+const documentOf = (facts: LogDocument['facts'], title = 'log'): LogDocument => ({
+  title,
+  conversation: '',
+  parent: null,
+  lines: null,
+  issues: [],
+  notes: [],
+  findings: null,
+  facts,
+})
+
+/** What a browser reads as the data of the page: the text of each block, up to the first end of a script. */
+const blocksIn = (page: string): string[] =>
+  [...page.matchAll(/<script type="application\/json"[^>]*>([^]*?)<\/script/gi)].map(([, text = '']) => text)
+
+describe('the page', () => {
+  it('is small, and lets nothing run but itself', async () => {
+    const page = await buildInspector()
+    expect(page.length).toBeLessThan(300_000)
+    const policy = /content="(default-src[^"]*)"/.exec(page)?.[1] ?? ''
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).not.toMatch(/unsafe|data:|http|\*/)
+    expect(page).not.toMatch(/<(?:link|img|iframe)|src="/)
+  })
+
+  it('holds of a log what may be shown, and no text of it ends its place', () => {
+    const secret = 'gAAAAsecret'
+    fc.assert(
+      fc.property(hostileLog(), fc.string(), fc.constantFrom('</script>', '<!--<script>', ']]>', '\u2028'), (facts, title, markup) => {
+        const llm_message = {
+          role: 'assistant',
+          content: [{ type: 'text', text: markup }],
+          responses_reasoning_item: { id: markup, encrypted_content: secret },
+        } as const
+        const log = documentOf([...facts, { kind: 'MessageEvent', id: 'end', source: 'agent', llm_message }], title + markup)
+        const page = [...inspectorPage(TEMPLATE, [log])].join('')
+        const [, head = '', ...rest] = blocksIn(page)
+        expect(JSON.parse(head).title).toBe(title + markup)
+        const read = rest.flatMap((block): unknown[] => JSON.parse(block))
+        expect(read).toHaveLength(log.facts.length)
+        const plain = log.facts.flatMap((fact, at) => (isQuarantined(fact) ? [] : [[read[at], fact]]))
+        for (const [shown, fact] of plain) expect(shown).toEqual(JSON.parse(JSON.stringify(maskSecrets(fact))))
+        expect(page).not.toContain(secret)
+        expect(page.match(/<\/?script/g)).toHaveLength(2 * (3 + rest.length))
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('what is read off a log', () => {
+  it('is what the engine says, at every place of a hostile log', () => {
+    let [cuts, breaks] = [0, 0]
+    fc.assert(
+      fc.property(hostileLog(), fc.nat(), fc.constantFrom(...(Object.keys(FORMS) as Form[])), (facts, at, form) => {
+        const log = replayed(documentOf(facts))
+        const place = facts.length === 0 ? 0 : at % (facts.length + 1)
+        const state = stateOf(log, place)
+        const last = state.log.entries.last()
+        const { marks, starts, tokens } = readAtOnce(state)
+        const ids = new Set([...viewEvents(state), ...listPendingBatches(state).flatMap((unit) => [...unitEvents(unit)])])
+        expect(marks.reduce((sum, mark) => sum + mark, 0)).toBe([...ids].filter((item) => 'seq' in item).length)
+        const rows = unitRows(state.branch.view, 0, starts)
+        const told = new Set(rows.flatMap((row) => (row.isCut && !row.isPending ? [row.at] : [])))
+        for (const cut of cutPoints(state).slice(0, -1)) expect(told.has(cut)).toBe(true)
+        cuts += told.size
+        if (last?.inTree === true && last.canBeHead && last.id !== null)
+          expect(stateAt(state, last.id).branch).toBe(state.branch)
+        const { broken } = differenceAt(log, asksOf(log), place, form)
+        if (broken !== null) breaks += 1
+        expect(budgetLine(state, totalOf(tokens)).cut).toBe(0)
+        expect(whatIf(state, { type: 'cut', at: 0 }).state.branch.view.length).toBe(state.branch.view.length)
+        const { column, width } = lanesOf(state)
+        for (const [seq, one] of column.entries())
+          expect(one < width).toBe(state.log.entries.get(seq)?.inTree === true && one !== NO_COLUMN)
+        expect(Array.isArray(findings(state))).toBe(true)
+      }),
+      { numRuns: 150 },
+    )
+    // The hostile cases did occur.
+    expect(cuts).toBeGreaterThan(100)
+    expect(breaks).toBeGreaterThan(5)
+  })
+})
