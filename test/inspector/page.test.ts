@@ -49,23 +49,32 @@ describe('the page', () => {
   it('holds of a log what may be shown, and no text of it ends its place', () => {
     const secret = 'gAAAAsecret'
     fc.assert(
-      fc.property(hostileLog(), fc.string(), fc.constantFrom('</script>', '<!--<script>', ']]>', '\u2028'), (facts, title, markup) => {
-        const llm_message = {
-          role: 'assistant',
-          content: [{ type: 'text', text: markup }],
-          responses_reasoning_item: { id: markup, encrypted_content: secret },
-        } as const
-        const log = documentOf([...facts, { kind: 'MessageEvent', id: 'end', source: 'agent', llm_message }], title + markup)
-        const page = [...inspectorPage(TEMPLATE, [log])].join('')
-        const [, head = '', ...rest] = blocksIn(page)
-        expect(JSON.parse(head).title).toBe(title + markup)
-        const read = rest.flatMap((block): unknown[] => JSON.parse(block))
-        expect(read).toHaveLength(log.facts.length)
-        const plain = log.facts.flatMap((fact, at) => (isQuarantined(fact) ? [] : [[read[at], fact]]))
-        for (const [shown, fact] of plain) expect(shown).toEqual(JSON.parse(JSON.stringify(maskSecrets(fact))))
-        expect(page).not.toContain(secret)
-        expect(page.match(/<\/?script/g)).toHaveLength(2 * (3 + rest.length))
-      }),
+      fc.property(
+        hostileLog(),
+        fc.string(),
+        fc.constantFrom('</script>', '<!--<script>', ']]>', '\u2028'),
+        (facts, title, markup) => {
+          const llm_message = {
+            role: 'assistant',
+            content: [{ type: 'text', text: markup }],
+            responses_reasoning_item: { id: markup, encrypted_content: secret },
+          } as const
+          const log = documentOf(
+            [...facts, { kind: 'MessageEvent', id: 'end', source: 'agent', llm_message }],
+            title + markup,
+          )
+          const page = [...inspectorPage(TEMPLATE, [log])].join('')
+          const [, head = '', ...rest] = blocksIn(page)
+          expect(JSON.parse(head).title).toBe(title + markup)
+          const read = rest.flatMap((block): unknown[] => JSON.parse(block))
+          expect(read).toHaveLength(log.facts.length)
+          const plain = log.facts.flatMap((fact, at) => (isQuarantined(fact) ? [] : [[read[at], fact]]))
+          for (const [shown, fact] of plain)
+            expect(shown).toEqual(JSON.parse(JSON.stringify(maskSecrets(fact))))
+          expect(page).not.toContain(secret)
+          expect(page.match(/<\/?script/g)).toHaveLength(2 * (3 + rest.length))
+        },
+      ),
       { numRuns: 60 },
     )
   })
@@ -75,29 +84,41 @@ describe('what is read off a log', () => {
   it('is what the engine says, at every place of a hostile log', () => {
     let [cuts, breaks] = [0, 0]
     fc.assert(
-      fc.property(hostileLog(), fc.nat(), fc.constantFrom(...(Object.keys(FORMS) as Form[])), (facts, at, form) => {
-        const log = replayed(documentOf(facts))
-        const place = facts.length === 0 ? 0 : at % (facts.length + 1)
-        const state = stateOf(log, place)
-        const last = state.log.entries.last()
-        const { marks, starts, tokens } = readAtOnce(state)
-        const ids = new Set([...viewEvents(state), ...listPendingBatches(state).flatMap((unit) => [...unitEvents(unit)])])
-        expect(marks.reduce((sum, mark) => sum + mark, 0)).toBe([...ids].filter((item) => 'seq' in item).length)
-        const rows = unitRows(state.branch.view, 0, starts)
-        const told = new Set(rows.flatMap((row) => (row.isCut && !row.isPending ? [row.at] : [])))
-        for (const cut of cutPoints(state).slice(0, -1)) expect(told.has(cut)).toBe(true)
-        cuts += told.size
-        if (last?.inTree === true && last.canBeHead && last.id !== null)
-          expect(stateAt(state, last.id).branch).toBe(state.branch)
-        const { broken } = differenceAt(log, asksOf(log), place, form)
-        if (broken !== null) breaks += 1
-        expect(budgetLine(state, totalOf(tokens)).cut).toBe(0)
-        expect(whatIf(state, { type: 'cut', at: 0 }).state.branch.view.length).toBe(state.branch.view.length)
-        const { column, width } = lanesOf(state)
-        for (const [seq, one] of column.entries())
-          expect(one < width).toBe(state.log.entries.get(seq)?.inTree === true && one !== NO_COLUMN)
-        expect(Array.isArray(findings(state))).toBe(true)
-      }),
+      fc.property(
+        hostileLog(),
+        fc.nat(),
+        fc.constantFrom(...(Object.keys(FORMS) as Form[])),
+        (facts, at, form) => {
+          const log = replayed(documentOf(facts))
+          const place = facts.length === 0 ? 0 : at % (facts.length + 1)
+          const state = stateOf(log, place)
+          const last = state.log.entries.last()
+          const { marks, starts, tokens } = readAtOnce(state)
+          const ids = new Set([
+            ...viewEvents(state),
+            ...listPendingBatches(state).flatMap((unit) => [...unitEvents(unit)]),
+          ])
+          expect(marks.reduce((sum, mark) => sum + mark, 0)).toBe(
+            [...ids].filter((item) => 'seq' in item).length,
+          )
+          const rows = unitRows(state.branch.view, 0, starts)
+          const told = new Set(rows.flatMap((row) => (row.isCut && !row.isPending ? [row.at] : [])))
+          for (const cut of cutPoints(state).slice(0, -1)) expect(told.has(cut)).toBe(true)
+          cuts += told.size
+          if (last?.inTree === true && last.canBeHead && last.id !== null)
+            expect(stateAt(state, last.id).branch).toBe(state.branch)
+          const { broken } = differenceAt(log, asksOf(log), place, form)
+          if (broken !== null) breaks += 1
+          expect(budgetLine(state, totalOf(tokens)).cut).toBe(0)
+          expect(whatIf(state, { type: 'cut', at: 0 }).state.branch.view.length).toBe(
+            state.branch.view.length,
+          )
+          const { column, width } = lanesOf(state)
+          for (const [seq, one] of column.entries())
+            expect(one < width).toBe(state.log.entries.get(seq)?.inTree === true && one !== NO_COLUMN)
+          expect(Array.isArray(findings(state))).toBe(true)
+        },
+      ),
       { numRuns: 150 },
     )
     // The hostile cases did occur.
