@@ -83,7 +83,7 @@ export interface ServiceOptions {
    * `https://app.example.com`; `*` for all. Default: none.
    */
   readonly allowOrigins?: readonly string[]
-  /** The page of the inspector, shown at `/inspect`: `inspectorPage` of `colloquy/inspector` makes it. Default: none. */
+  /** The page of the inspector, as `inspectorPage` makes it, shown at `/inspect`. Default: none. */
   readonly inspector?: string
   /** Version of the application that embeds it, for the server information. Default: that of the library. */
   readonly version?: string

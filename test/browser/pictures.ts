@@ -19,7 +19,11 @@ const folder = mkdtempSync(join(tmpdir(), 'colloquy-pictures-'))
 const html = join(folder, 'page.html')
 await writeInspector(join(ROOT, 'dist/inspector/page.html'))
 execFileSync(process.execPath, [
-  ...[join(ROOT, 'src/cli/main.ts'), 'inspect', join(ROOT, 'src/cli/sample.jsonl'), '--html', html],
+  join(ROOT, 'src/cli/main.ts'),
+  'inspect',
+  join(ROOT, 'src/cli/sample.jsonl'),
+  '--html',
+  html,
 ])
 const browser = await startBrowser()
 for (const { name, place, tab } of PICTURES) {
