@@ -26,6 +26,7 @@ const CHILDREN = [
   'postgres/other',
   'postgres/writer',
   'service/crash-child',
+  'service/soak-child',
   'store/sqlite-child',
   'testing/colloquy-agent',
 ]

@@ -83,6 +83,11 @@ export class Share {
   readonly #inTurn = serialQueue()
   #keeping: Promise<void> | null = null
   #expiry: ReturnType<typeof setTimeout> | undefined
+  /** How many shards are this process's share, and of how many processes it is one. */
+  #most = 0
+  #live = 0
+  /** Until when shards may be given back, or run out, since there is another number of processes. */
+  #unsettledUntil = 0
 
   constructor(options: ShareOptions) {
     this.#options = options
@@ -100,6 +105,8 @@ export class Share {
       let next = leaseTtl / 3
       try {
         next = await this.#renew(closing)
+        await this.#claimUntil(performance.now() + next, closing)
+        continue
       } catch (error) {
         if (hasCode(error, 'store_closed')) break
         onError(error)
@@ -115,7 +122,7 @@ export class Share {
 
   /** Renews all, and takes or gives back what makes the share even. The milliseconds until the next time. */
   async #renew(closing: AbortSignal): Promise<number> {
-    const { store, name, member, leaseTtl } = this.#options
+    const { name, member, leaseTtl } = this.#options
     const own = { collection: membersOf(name), id: member, put: { body: {}, dueIn: leaseTtl } }
     const askedAt = performance.now()
     const put = await this.#inTurn(() => this.#write([...this.#held.values()], own))
@@ -123,14 +130,30 @@ export class Share {
     this.#expiry = setTimeout(() => this.#loseAll(), leaseTtl - (performance.now() - askedAt))
     const now = (put?.dueAt ?? 0) - leaseTtl
     const { live, nextEnd } = await this.#countMembers(now)
+    if (live !== this.#live) this.#unsettledUntil = performance.now() + leaseTtl
+    this.#live = live
     const most = Math.ceil(SHARDS / live)
+    this.#most = most
     const staying = [...this.#held.values()].filter(({ ending }) => !ending.signal.aborted)
     if (staying.length > most) void this.#giveBack(staying.slice(most))
-    if (staying.length < most && !closing.aborted) {
-      const limit = most - staying.length
-      for (const item of await store.claimItems(shardsOf(name), { ttl: leaseTtl, limit })) this.#take(item)
-    }
+    await this.#claim(closing)
     return Math.min(leaseTtl / 3, Math.max(1, nextEnd - now + 1))
+  }
+
+  /** What is given back by one is not to wait for the others' next renewal. */
+  async #claimUntil(end: number, closing: AbortSignal): Promise<void> {
+    for (let now = performance.now(); now < end && !closing.aborted; now = performance.now()) {
+      const isSoon = this.#held.size < this.#most && now < this.#unsettledUntil
+      await pause(Math.min(isSoon ? this.#options.leaseTtl / 30 : Infinity, end - now), closing)
+      if (isSoon) await this.#claim(closing)
+    }
+  }
+
+  async #claim(closing: AbortSignal): Promise<void> {
+    const { store, name, leaseTtl } = this.#options
+    const limit = this.#most - this.#held.size
+    if (limit <= 0 || closing.aborted) return
+    for (const item of await store.claimItems(shardsOf(name), { ttl: leaseTtl, limit })) this.#take(item)
   }
 
   /** How many are there, and when the first of the others runs out. Those that are gone are removed. */
