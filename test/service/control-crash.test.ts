@@ -1,7 +1,7 @@
 /** Whatever is asked of two services over one store, and wherever they are killed: every start ends, makes its conversation once, and all that was accepted is said once, in order. */
 
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { appOf } from '../../src/service/control-plane/conversations/metadata.ts'
@@ -11,10 +11,12 @@ import type { ItemChange } from '../../src/store/contract/items.ts'
 import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { ConversationRecord } from '../../src/store/contract/conversation-record.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { SandboxProvider } from '../../src/service/control-plane/sandboxes/provider.ts'
+import { type PooledDatabase, pooledDatabase } from '../postgres/database.ts'
 import { keptIn } from './kept.ts'
 import { mortal } from './mortal-store.ts'
 import { folder, until } from './sandbox-commands.ts'
@@ -163,9 +165,18 @@ const SCRIPTS: readonly (readonly Command[])[] = [1, 2, 3, 4].map((calls) => [
   { do: 'start', slot: 1, at: 0, says: true, child: false },
 ])
 
+let database: PooledDatabase
+let schemas = 0
+
+beforeAll(async () => {
+  database = await pooledDatabase()
+})
+afterAll(() => database.drop())
+
 const STORES: readonly (readonly [string, () => Store, number])[] = [
   ['memory', () => memoryStore(), 9],
   ['sqlite', () => sqliteStore({ file: ':memory:' }), 6],
+  ['postgres', () => postgresStore({ client: database.pool, schema: `control_${(schemas += 1)}` }), 3],
 ]
 
 /** The sandboxes of a service, the oldest first. */
