@@ -77,9 +77,13 @@ const SCRIPTED: readonly Step[] = [
 ]
 
 const NAMES = ['a', 'b', 'c']
-let micros = BigInt(Date.now()) * 1000n
+let micros = 0n
 /** No two things happen at one time. */
-const clock = (): bigint => (micros += 1_000n)
+function clock(): bigint {
+  const now = BigInt(Date.now()) * 1000n
+  micros = now > micros ? now : micros + 1n
+  return micros
+}
 
 let database: PooledDatabase
 let schemas = 0
