@@ -123,7 +123,7 @@ it.each<[string, () => Store, number]>([
             maxRetryDelay: 20,
           },
         ],
-        { pollInterval: 3, leaseTtl: 60 },
+        { pollInterval: 5, leaseTtl: 200 },
       )
       callbacks.start()
       return {
@@ -177,7 +177,7 @@ it.each<[string, () => Store, number]>([
       const told = () => histories(receiver)
       await until(
         () => JSON.stringify([...told().logs].toSorted()) === JSON.stringify([...logs].toSorted()),
-        5_000,
+        60_000,
       ).catch(() => expect(Object.fromEntries(told().logs)).toEqual(Object.fromEntries(logs)))
       const { repeated, deleted } = told()
       seen.repeated += repeated
