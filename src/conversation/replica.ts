@@ -59,7 +59,7 @@ export class Replica {
   readonly failures = new Listeners<unknown>()
   readonly #gone = new AbortController()
   /** Aborted, with the error as its reason, when the conversation is no longer there. */
-  readonly gone = this.#gone.signal
+  readonly gone: AbortSignal = this.#gone.signal
   readonly #store: Store
   readonly #stamp: Stamp
   #state: State

@@ -100,7 +100,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   S7: 'The feed tells every event, and every change and deletion of a conversation, at least once and in order for each conversation, whichever commit comes first; who has read what the database does not hold is told so.',
   B1: 'From k means every event after k, once, in order, whichever process appends, however slow the reader, across crash and reconnect.',
   B2: 'A reader gets one notice that it has caught up; no writer ever waits for one.',
-  B3: 'A reader that has what the log has not (a database that was restored, or failed over) gets a `reset`, and the log from its first event on.',
+  B3: 'A reader that has what the log has not (a database that was restored, or failed over) gets a `reset`, and the log from its first event on; also where another event stands at its place, if it says which one it has.',
   B4: 'Who follows a store by a name is given each event of each conversation at least once, and in order the first time, and last of each conversation that was deleted that it was, whichever of its processes die, hang, fail, come and go: what one held that died, the others are given once its lease has run out.',
   B5: 'Who reads a reply while it is streamed, from its beginning or from the place that it had come to, gets each character once and in order, and all of it before the event in which it stands, in whichever process it is made, whichever readers join and leave meanwhile. Of one whose process dies it gets a beginning. Nothing of it is in the log, nor left in the store.',
   W1: 'Whatever an operation is asked, it responds as the document says, and never with a fault of its own.',
