@@ -11,6 +11,7 @@ const ALONE = [
   'test/*.test.ts',
   'test/cli/{identity,permission,process,recorded,stored,zip}.test.ts',
   'test/service/{live-load,process-sandboxes,refusal}.test.ts',
+  'test/clients/**/*.test.ts',
   'test/conversation/{hooks-shell,hooks-shell-start,kill}.test.ts',
   'test/store/*{crash,processes}.test.ts',
   'properties/{execution,faults/faults}.test.ts',

@@ -24,6 +24,22 @@ import { Starts } from './conversations/starts.ts'
 import { LostRuns } from './conversations/lost-runs.ts'
 import { Live, type LiveOptions } from './live/live.ts'
 import { streamOperations } from './live/stream.ts'
+import { switchProfile } from './agent-server/agent-operations.ts'
+import { catalogueOperations } from './catalogues/operations.ts'
+import { type Credits, organizationListOperations, organizationOf } from './organizations/operations.ts'
+import { type Quota, startsConversations, withQuota } from './organizations/quota.ts'
+import { commandOperations } from './sandbox-files/command-operations.ts'
+import { fileOperations } from './sandbox-files/file-operations.ts'
+import { gitOperations } from './sandbox-files/git-operations.ts'
+import { Users } from './organizations/users.ts'
+import { agentProfileOperations } from './settings/agent-profile-operations.ts'
+import { AgentProfiles } from './settings/agent-profiles.ts'
+import { cloudProfileOperations, cloudSettingsOperations } from './settings/cloud-operations.ts'
+import { mcpOperations } from './settings/mcp-operations.ts'
+import { NamedSecrets } from './settings/named-secrets.ts'
+import { schemaOperations } from './settings/schema-operations.ts'
+import { secretOperations } from './settings/secret-operations.ts'
+import { savedWorkspaceOperations } from './workspace/saved.ts'
 import { settingsOperations } from './settings/operations.ts'
 import { Profiles } from './settings/profiles.ts'
 import { Settings } from './settings/settings.ts'
@@ -62,7 +78,11 @@ export interface ServiceOptions {
   readonly webhookDispatcher?: WebhookDispatcherOptions
   /** Seals the API keys of profiles and settings where they are stored. Default: none, and no API key is kept. */
   readonly secret?: string
-  /** How many profiles there may be. Default: 50. */
+  /** How many conversations may be started in a day. Default: as many as are asked for. */
+  readonly quota?: Quota
+  /** What is left of a balance that you keep. Default: none is kept, and 0 is left. */
+  readonly credits?: Credits
+  /** How many profiles there may be, and agent profiles. Default: 50. */
   readonly maxProfiles?: number
   /**
    * Asks a model, to see whether a profile is right. Default: as the Chat Completions interface has it, at its
@@ -119,6 +139,8 @@ export interface Service {
   readonly controlPlane: ControlPlane
   /** The webhooks; `start` begins to deliver to them, `close` ends that. */
   readonly webhookDispatcher: WebhookDispatcher
+  /** Secrets by name, which clients may write and not read: for the embedder of the service, and its agent. */
+  readonly secrets: NamedSecrets
   /** Profiles of models, and the settings, with their secrets: for the embedder of the service. */
   readonly profiles: Profiles
   readonly settings: Settings
@@ -167,7 +189,22 @@ export function createService(options: ServiceOptions): Service {
   const settings = new Settings(engine.store, sealing, profiles)
   const allowOrigin = allowOrigins(options.allowOrigins ?? [])
   const whoAsks = (request: Request) => requireCaller(identify, request, allowOrigin)
-  const holders = [own, starts, profiles, settings, controlPlane, webhookDispatcher]
+  const secrets = new NamedSecrets(engine.store, sealing)
+  const agentProfiles = new AgentProfiles(engine.store, sealing, options.maxProfiles ?? 50)
+  const users = new Users(engine.store, own)
+  const userOf = (keyId: string) => users.byKey(keyId)
+  const findLlm = async (name: string) => (await profiles.find(name))?.llm ?? null
+  const holders = [
+    own,
+    starts,
+    secrets,
+    agentProfiles,
+    users,
+    profiles,
+    settings,
+    controlPlane,
+    webhookDispatcher,
+  ]
   let taken = false
   /** Requests wait for the records of an earlier version of the library, which no list may show. */
   const takeAll = async (): Promise<void> => {
@@ -194,22 +231,41 @@ export function createService(options: ServiceOptions): Service {
   metrics.measured('colloquy_conversations_in_memory', 'Conversations in memory.', () => engine.size)
   const { publicRedaction } = options
   const shared = publicRedaction === undefined ? engine.store : redactedReads(engine.store, publicRedaction)
-  const operations: Operation[] = [
+  const ownSettings = settingsOperations({ profiles, settings, ask: options.askLlm ?? askChatCompletions })
+  const all: Operation[] = [
     ...sharedEvents(shared),
     ...ownEvents(engine.store),
     ...agentEvents(engine.store),
-    ...lifecycleOperations(lifecycle),
+    ...lifecycleOperations(lifecycle, findLlm),
+    ...switchProfile(lifecycle, findLlm, '/api/v1/app-conversations', 'switch_app_conversation_profile'),
     ...streamOperations(live, identify),
     ...controlPlaneOperations(controlPlane),
-    ...settingsOperations({ profiles, settings, ask: options.askLlm ?? askChatCompletions }),
+    ...ownSettings,
+    ...cloudSettingsOperations(settings),
+    ...cloudProfileOperations(ownSettings),
+    ...mcpOperations(settings),
+    ...schemaOperations({ profiles, settings }),
+    ...secretOperations(secrets),
+    ...agentProfileOperations({ agentProfiles, profiles, settings }),
+    ...savedWorkspaceOperations(engine.store),
+    ...catalogueOperations(),
+    ...fileOperations(controlPlane.sandboxes.files),
+    ...gitOperations(controlPlane.sandboxes.files),
+    ...commandOperations(controlPlane.sandboxes.files),
     ...workspaceOperations(options.workspace ?? null),
     ...editorOperations(options.editor ?? null),
-    ...keyOperations(own, whoAsks),
-    ...organizationOperations(whoAsks),
+    ...keyOperations(own, whoAsks, userOf),
+    ...organizationOperations(whoAsks, userOf),
+    ...organizationListOperations({ users, identify: whoAsks, credits: options.credits ?? (() => null) }),
     ...showMetrics(metrics),
     ...inspectorOperations(options.inspector ?? null),
     ...serverOperations(version, engine.store, live),
   ]
+  const { quota } = options
+  const orgOf = async (request: Request) => organizationOf(request, await whoAsks(request))
+  const limited = (one: Operation): Operation[] =>
+    quota === undefined || !startsConversations(one) ? [one] : withQuota([one], engine.store, quota, orgOf)
+  const operations = all.flatMap(limited)
   const document = openApi(operations)
   const app = createApp(
     [
@@ -253,6 +309,7 @@ export function createService(options: ServiceOptions): Service {
     log: options.log ?? null,
     controlPlane,
     webhookDispatcher,
+    secrets,
     profiles,
     settings,
   }

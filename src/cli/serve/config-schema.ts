@@ -82,6 +82,7 @@ const settings = z.strictObject({
     .refine((all) => areUnique(all.map(({ id }) => id)), 'must not hold two with one id')
     .exactOptional(),
   sandbox_directory: text.exactOptional(),
+  sandbox_workspaces: z.boolean('must be true or false').exactOptional(),
   max_sandboxes: whole().exactOptional(),
   webhooks: z
     .array(webhook)
@@ -91,6 +92,9 @@ const settings = z.strictObject({
     )
     .exactOptional(),
   max_profiles: whole().exactOptional(),
+  quota: z
+    .strictObject({ per_day: whole(), exempt: z.array(text, 'must be a list of texts').exactOptional() })
+    .exactOptional(),
   editor: z
     .strictObject({ port: whole(65_535), token_env: variable, base_path: string.exactOptional() })
     .exactOptional(),

@@ -14,10 +14,13 @@ export interface Config {
   /** Absolute; null where the file names none. */
   readonly sandboxDirectory: string | null
   readonly maxSandboxes: number | null
+  /** Whether clients may use the files of sandboxes, and run commands in them. */
+  readonly givesFiles: boolean
   /** Where secrets are masked. */
   readonly redact: NonNullable<Settings['redact']>
   /** In the library's names; what was left out is left out, and the library's default holds. */
   readonly options: Camel<Pick<Settings, 'max_profiles' | 'max_body_bytes' | 'cache_bytes'>> & {
+    readonly quota?: Camel<NonNullable<Settings['quota']>>
     readonly live?: Camel<NonNullable<Settings['live']>>
     readonly editor?: Camel<Omit<Editor, 'token_env'>> & { readonly token: string }
     readonly webhooks: readonly (Camel<Omit<Webhook, 'secret' | 'secret_env'>> & {
@@ -70,8 +73,10 @@ function configOf(settings: Settings, folder: string, read: ReadVariable): Confi
     sandbox_specs,
     sandbox_directory,
     max_sandboxes,
+    sandbox_workspaces = false,
     webhooks = [],
     live,
+    quota,
     editor,
     redact,
     ...rest
@@ -80,9 +85,11 @@ function configOf(settings: Settings, folder: string, read: ReadVariable): Confi
     sandboxSpecs: sandbox_specs ?? null,
     sandboxDirectory: sandbox_directory === undefined ? null : resolve(folder, sandbox_directory),
     maxSandboxes: max_sandboxes ?? null,
+    givesFiles: sandbox_workspaces,
     redact: redact ?? [],
     options: {
       ...camelCased(rest),
+      ...(quota !== undefined && { quota: camelCased(quota) }),
       ...(live !== undefined && { live: camelCased(live) }),
       ...(editor !== undefined && { editor: editorOf(editor, read) }),
       webhooks: webhooks.map(({ secret = '', secret_env: name, ...webhook }, at) => ({

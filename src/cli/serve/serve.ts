@@ -42,14 +42,18 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
     return 1
   }
   const agent: AgentModule | null = request.agent === null ? null : await loadAgent(request.agent)
-  const { sandboxSpecs, sandboxDirectory, maxSandboxes, options } = read.config
+  const { sandboxSpecs, sandboxDirectory, maxSandboxes, givesFiles, options } = read.config
   const directory = sandboxDirectory ?? sandboxFolder(request)
   const redact = request.redact ? ['stored', 'public'] : read.config.redact
   const rules = redactionRules()
   const log = logOn(io)
   const inspector = request.inspect ? await inspectorText() : null
   return withStore(db, { write: true, listen: true }, async (store) => {
-    const provider = processSandboxes({ directory, ...(sandboxSpecs !== null && { specs: sandboxSpecs }) })
+    const provider = processSandboxes({
+      directory,
+      givesFiles,
+      ...(sandboxSpecs !== null && { specs: sandboxSpecs }),
+    })
     const server = await serve({
       ...options,
       ...(cacheBytes !== null && { cacheBytes }),
@@ -94,6 +98,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
           keys: keys.length,
           secret: secret !== null,
           directory,
+          givesFiles,
           workspace,
           agent: request.agent,
           options,
@@ -121,6 +126,7 @@ function told(facts: {
   readonly keys: number
   readonly secret: boolean
   readonly directory: string
+  readonly givesFiles: boolean
   readonly workspace: string | null
   readonly agent: string | null
   readonly options: Config['options']
@@ -135,6 +141,7 @@ function told(facts: {
       : `  ${keys === 1 ? 'a key is' : `one of ${keys} keys is`} asked for in X-Session-API-Key`,
     agent === null ? '  its agent repeats what users say (--agent names another)' : `  its agent is ${agent}`,
     `  sandboxes are processes of this machine, in ${facts.directory}`,
+    ...(facts.givesFiles ? ['  clients may use the files of sandboxes, and run commands in them'] : []),
     ...(workspace === null ? [] : [`  directories may be made in ${resolve(workspace)}`]),
     ...(webhooks === 0
       ? []

@@ -1,6 +1,8 @@
 /** All operations of the agent server on one conversation. */
 
 import type { Operation } from '../http/operation.ts'
+import { agentOperations, type FindLlm } from './agent-operations.ts'
+import { trajectoryOperations } from './trajectory-operations.ts'
 import { confirmationOperations } from './confirmation-operations.ts'
 import { controlOperations } from './run-operations.ts'
 import { conversationOperations } from './conversation-operations.ts'
@@ -8,7 +10,9 @@ import type { Lifecycle } from '../conversations/conversations.ts'
 import { messageOperations } from './message-operations.ts'
 
 /** All operations under `/api/conversations` that are not about reading events. */
-export const lifecycleOperations = (lifecycle: Lifecycle): Operation[] => [
+export const lifecycleOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operation[] => [
+  ...agentOperations(lifecycle, findLlm),
+  ...trajectoryOperations(lifecycle),
   ...conversationOperations(lifecycle),
   ...controlOperations(lifecycle),
   ...confirmationOperations(lifecycle),

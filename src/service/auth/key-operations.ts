@@ -8,6 +8,7 @@ import { text } from '../http/parameters.ts'
 import { maybe, objectOf } from '../http/json-schema.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { type ApiKeys, isWithin } from './api-keys.ts'
+import type { UserOf } from './organization-operations.ts'
 import { MOST_ORG, newKeyBody } from './key-schema.ts'
 
 const tag = 'Keys'
@@ -26,10 +27,11 @@ const INFO: JsonObject = {
 
 const FORBIDDEN = { 403: { description: 'A key cannot manage keys' } }
 
-/** `identify` finds the caller. */
+/** `identify` finds the caller, `userOf` whom an API key was made for. */
 export const keyOperations = (
   keys: ApiKeys,
   identify: (request: Request) => Promise<Caller>,
+  userOf: UserOf,
 ): Operation[] => {
   /** A key that could make keys would outlive its own end. */
   const requireSession = async (request: Request): Promise<void> => {
@@ -96,6 +98,7 @@ export const keyOperations = (
               name: string,
               org_id: maybe(string),
               bound_org_id: maybe(string),
+              user_id: maybe(string),
               auth_type: { const: 'api_key' },
             }),
           },
@@ -108,7 +111,8 @@ export const keyOperations = (
           throw new HttpProblem(400, 'This request was not made with an API key.')
         const { id, name, org_id: bound } = caller.key
         const org_id = bound ?? request.headers.get('x-org-id')
-        return { body: { id, name, org_id, bound_org_id: bound, auth_type: 'api_key' } }
+        const user_id = (await userOf(id))?.user_id ?? null
+        return { body: { id, name, org_id, bound_org_id: bound, user_id, auth_type: 'api_key' } }
       },
     ),
     operation(

@@ -8,11 +8,21 @@ import { HttpProblem } from '../http/problem.ts'
 
 const string = { type: 'string' } as const
 
+/** Finds whom an API key was made for. */
+export type UserOf = (keyId: string) => Promise<{ readonly user_id: string; readonly email: string } | null>
+
+const NOBODY = { user_id: null, email: null }
+
 /** What every caller may do. */
 const WORK = ['view_conversations', 'edit_conversations', 'manage_sandboxes', 'edit_settings']
 
-/** `identify` finds the caller. */
-export const organizationOperations = (identify: (request: Request) => Promise<Caller>): Operation[] =>
+/**
+ * `identify` finds the caller, `userOf` whom an API key was made for: its id and e-mail address, or null for none.
+ */
+export const organizationOperations = (
+  identify: (request: Request) => Promise<Caller>,
+  userOf: UserOf,
+): Operation[] =>
   ['/api/organizations/{org_id}/me', '/organizations/{org_id}/me'].map((path) =>
     operation(
       {
@@ -34,6 +44,10 @@ export const organizationOperations = (identify: (request: Request) => Promise<C
               role: string,
               permissions: listOf(string),
               status: string,
+              llm_api_key: maybe(string),
+              llm_api_key_for_byor: maybe(string),
+              agent_settings_diff: maybe({ type: 'object' }),
+              conversation_settings_diff: maybe({ type: 'object' }),
             }),
           },
           400: { description: 'X-Org-Id names another organization' },
@@ -48,17 +62,21 @@ export const organizationOperations = (identify: (request: Request) => Promise<C
         const bound = caller.type === 'api_key' ? caller.key.org_id : null
         if (bound !== null && bound !== org_id)
           throw new HttpProblem(404, 'The caller is no member of this organization.')
-        // There are no users here: a session key owns the service, and an API key may do all but manage keys.
+        // A session key owns the service, and an API key may do all but manage keys.
         const isKey = caller.type === 'api_key'
         const permissions = isKey ? WORK : [...WORK, 'manage_keys']
         return {
           body: {
             org_id,
-            user_id: null,
-            email: null,
+            ...((caller.type === 'api_key' ? await userOf(caller.key.id) : null) ?? NOBODY),
             role: isKey ? 'member' : 'owner',
             permissions,
             status: 'active',
+            // There are no keys and settings of an organization: those of the service hold for all.
+            llm_api_key: null,
+            llm_api_key_for_byor: null,
+            agent_settings_diff: null,
+            conversation_settings_diff: null,
           },
         }
       },

@@ -2,6 +2,8 @@
 
 import type { Operation } from '../http/operation.ts'
 import { conversationOperations } from './conversations/operations.ts'
+import { conversationFileOperations } from './conversations/file-operations.ts'
+import { moreConversationOperations } from './conversations/more-operations.ts'
 import { messageOperations } from './messages/operations.ts'
 import type { ControlPlane } from './control-plane.ts'
 import { sandboxOperations } from './sandboxes/operations.ts'
@@ -11,6 +13,8 @@ import { startOperations } from './starts/operations.ts'
 /** All operations of the control plane but those that read events. */
 export const controlPlaneOperations = (plane: ControlPlane): Operation[] => [
   ...conversationOperations(plane),
+  ...moreConversationOperations(plane),
+  ...conversationFileOperations(plane),
   ...startOperations(plane),
   ...messageOperations(plane),
   ...sandboxOperations(plane),

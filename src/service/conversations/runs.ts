@@ -183,6 +183,12 @@ export class Runs {
     await conversation.run(step, { ...options, ...(typeof own === 'number' && { maxIterations: own }) })
   }
 
+  /** Runs a copy of a conversation, which no one else knows of: without hooks, and asking the model so often at most. */
+  async runCopy(copy: Conversation, start: JsonObject, maxIterations: number): Promise<void> {
+    const step = await this.#options.agent?.(copy, start)
+    if (step !== undefined) await copy.run(step, { maxIterations })
+  }
+
   async #join(conversation: Conversation, command: RunCommand): Promise<void> {
     const { id } = conversation
     for (;;) {

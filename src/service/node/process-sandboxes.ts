@@ -10,6 +10,7 @@ import {
   type SandboxState,
 } from '../control-plane/sandboxes/provider.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
+import { sandboxFiles } from './sandbox-files.ts'
 import { Watchdog } from './sandbox/watchdog.ts'
 
 /** How process sandboxes are run. */
@@ -18,6 +19,11 @@ export interface ProcessSandboxesOptions {
   readonly directory: string
   /** In order; the first is the default. Default: one that is a working directory alone. */
   readonly specs?: readonly ProcessSpec[]
+  /**
+   * Whether clients may list, read and write the files of sandboxes, and run commands in them, which may do what the
+   * service's user may. Default: false.
+   */
+  readonly givesFiles?: boolean
   /** Milliseconds that a command may take to be up. Default: 120,000. */
   readonly startTimeout?: number
   /** Milliseconds between two looks at a command that is up. Default: 5,000. */
@@ -90,6 +96,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   }
 
   return {
+    ...(options.givesFiles === true && { files: sandboxFiles(root) }),
     specs: specs.map((spec): SandboxSpec => ({
       id: spec.id,
       command: spec.command,

@@ -6,7 +6,6 @@ import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Parameter } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
 import { PROFILE_NAME, renameBody, saveProfileBody, settingsBody, validateBody } from './settings-schema.ts'
 import { masked, shownText, withoutSecrets } from './secrets.ts'
@@ -25,7 +24,7 @@ const string: JsonObject = { type: 'string' }
 const map: JsonObject = { type: 'object' }
 
 /** The name is not said again: it may be a key that was put into the wrong place. */
-const profileName: Parameter<string> = {
+export const profileName: Parameter<string> = {
   schema: { type: 'string', pattern: PROFILE_NAME.source },
   required: true,
   read(given) {
@@ -38,16 +37,17 @@ const profileName: Parameter<string> = {
 
 const params = { name: profileName }
 const UNKNOWN = { 404: { description: 'Unknown profile' } }
-const SEALED = {
+export const SEALED = {
   409: { description: 'Secrets cannot be kept, or what is kept was sealed with another secret' },
 }
 
-const SETTINGS = objectOf({
+export const SETTINGS = objectOf({
   agent_settings: map,
   conversation_settings: map,
   misc_settings: map,
   llm_api_key_is_set: { type: 'boolean' },
   active_profile: maybe(string),
+  active_agent_profile_id: maybe(string),
 })
 
 export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): Operation[] => [
@@ -141,12 +141,15 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       tag,
       summary: 'Delete Profile',
       params,
-      replies: { 200: { description: 'It is gone', schema: SUCCESS_SCHEMA }, ...SEALED },
+      replies: {
+        200: { description: 'It is gone', schema: objectOf({ name: string, message: string }) },
+        ...SEALED,
+      },
     },
     async ({ path: { name } }) => {
       await profiles.remove(name)
       await settings.follow(name, null)
-      return { body: SUCCESS }
+      return { body: { name, message: 'The profile was deleted.' } }
     },
   ),
   operation(
@@ -226,7 +229,7 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
       summary: 'Get Settings',
       replies: { 200: { description: 'Secrets masked', schema: SETTINGS }, ...SEALED },
     },
-    async ({ request }) => ({ body: shown(await settings.read(), request) }),
+    async ({ request }) => ({ body: shownSettings(await settings.read(), request) }),
   ),
   operation(
     {
@@ -247,9 +250,12 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
     },
     async ({ body, request }) => {
       if (Object.values(body).every((value) => value === undefined)) {
-        throw new HttpProblem(400, 'Give at least one of the differences, or active_profile.')
+        throw new HttpProblem(
+          400,
+          'Give at least one of the differences, active_profile, or active_agent_profile_id.',
+        )
       }
-      return { body: shown(await settings.change(body), request) }
+      return { body: shownSettings(await settings.change(body), request) }
     },
   ),
 ]
@@ -258,8 +264,8 @@ export const settingsOperations = ({ profiles, settings, ask }: SettingsParts): 
  * No client is given a secret, whatever it asks for; one that would use what it is given gets nothing that it could
  * take for one.
  */
-function shown(
-  { agent_settings, active_profile, ...rest }: SettingsValues,
+export function shownSettings(
+  { agent_settings, active_profile, active_agent_profile_id = null, ...rest }: SettingsValues,
   { headers }: Request,
 ): JsonObject {
   const llm = agent_settings['llm']
@@ -270,6 +276,7 @@ function shown(
     misc_settings: show(rest.misc_settings),
     llm_api_key_is_set: isObject(llm) && isKeySet(llm),
     active_profile,
+    active_agent_profile_id,
   }
 }
 

@@ -18,7 +18,7 @@ const count = integer.min(0).nullable().optional()
 const number = z.number().nullable().optional()
 
 /** What a model is asked with. */
-const llm = z.strictObject({
+export const llm = z.strictObject({
   model: storable(1, 500),
   api_key: text(10_000),
   base_url: text(2_000),
@@ -54,7 +54,7 @@ const llm = z.strictObject({
 })
 
 /** Nothing of what was given is said again. */
-function silent<B>(spec: BodySpec<B>): BodySpec<B> {
+export function silent<B>(spec: BodySpec<B>): BodySpec<B> {
   return {
     ...spec,
     read(value) {
@@ -93,6 +93,7 @@ export const settingsBody = silent(
       conversation_settings_diff: diff,
       misc_settings_diff: diff,
       active_profile: profileName.nullable().optional(),
+      active_agent_profile_id: storable(1, 64).nullable().optional(),
     }),
   ),
 )

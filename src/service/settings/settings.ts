@@ -16,6 +16,8 @@ export interface SettingsValues {
   readonly misc_settings: JsonObject
   /** The profile that the model was taken from. */
   readonly active_profile: string | null
+  /** The agent profile that is in use; earlier versions kept none. */
+  readonly active_agent_profile_id?: string | null
 }
 
 /** What is changed; what is left out stays. */
@@ -25,6 +27,7 @@ export interface SettingsDiff {
   readonly misc_settings_diff?: JsonObject | null | undefined
   /** Null: none any more; the model stays. */
   readonly active_profile?: string | null | undefined
+  readonly active_agent_profile_id?: string | null | undefined
 }
 
 const NONE: SettingsValues = {
@@ -32,6 +35,7 @@ const NONE: SettingsValues = {
   conversation_settings: {},
   misc_settings: {},
   active_profile: null,
+  active_agent_profile_id: null,
 }
 
 /** What they are kept as; there is one record. */
@@ -71,12 +75,18 @@ export class Settings {
   }
 
   /**
-   * @throws HttpProblem 404 for a profile that is not known, 422 for a stored secret that would go to another address.
+   * @param check looks at the settings that are changed
+   * @throws HttpProblem 404 for a profile that is not known, 422 for a stored secret that would go to another address;
+   * what the check throws.
    */
-  async change(diff: SettingsDiff): Promise<SettingsValues> {
+  async change(
+    diff: SettingsDiff,
+    check: (before: SettingsValues) => void = () => undefined,
+  ): Promise<SettingsValues> {
     const named = diff.active_profile ?? null
     const profile = named === null ? null : await this.#profiles.get(named)
     return this.#update((before) => {
+      check(before)
       const merged = changed(before, diff, 'agent_settings')
       // A model that is given comes before that of the profile.
       const given = (diff.agent_settings_diff?.['llm'] ?? null) !== null
@@ -85,6 +95,10 @@ export class Settings {
         conversation_settings: changed(before, diff, 'conversation_settings'),
         misc_settings: changed(before, diff, 'misc_settings'),
         active_profile: diff.active_profile === undefined ? before.active_profile : diff.active_profile,
+        active_agent_profile_id:
+          (diff.active_agent_profile_id === undefined
+            ? before.active_agent_profile_id
+            : diff.active_agent_profile_id) ?? null,
       }
     })
   }

@@ -32,6 +32,22 @@ export const editorOperations = (editor: Editor | null): Operation[] => [
     },
     ({ query }) => ({ body: { url: editor === null ? null : editorUrl(editor, query) } }),
   ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/vscode/status',
+      operationId: 'get_vscode_status_api_vscode_status_get',
+      tag: 'Workspace',
+      summary: 'Whether There Is An Editor',
+      replies: {
+        200: {
+          description: 'As the service was told: it does not look',
+          schema: objectOf({ running: { type: 'boolean' }, enabled: { type: 'boolean' } }),
+        },
+      },
+    },
+    () => ({ body: { running: editor !== null, enabled: editor !== null } }),
+  ),
 ]
 
 function editorUrl(

@@ -1,5 +1,7 @@
 /** The contract of a sandbox provider: what it is asked, and the states a sandbox can be in. */
 
+import type { SandboxFiles } from '../../sandbox-files/contract.ts'
+
 /** What a sandbox is made from. */
 export interface SandboxSpec {
   /** Names it; for container images, their reference. */
@@ -51,6 +53,8 @@ export const NO_STATE: SandboxState = {
  * possible.
  */
 export interface SandboxProvider {
+  /** Their files, and commands in them. Default: none are given out. */
+  readonly files?: SandboxFiles
   /** In order; the first is the default. */
   readonly specs: readonly SandboxSpec[]
   /** Begins a sandbox, or begins it again where it was: its state goes by STARTING to RUNNING or ERROR. */

@@ -8,6 +8,7 @@ import type { Store } from '../../../store/contract/store.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { type Records, recordsOf, risingClock } from '../../records/records.ts'
 import { serialQueue } from '../../../conversation/async/serial.ts'
+import type { SandboxFiles } from '../../sandbox-files/contract.ts'
 import { NO_STATE, type SandboxProvider, type SandboxSpec, type SandboxState } from './provider.ts'
 
 /** What is kept of a sandbox; how it stands its provider knows. */
@@ -70,6 +71,11 @@ export class Sandboxes {
   /** Whether there is a provider to start any. */
   get possible(): boolean {
     return this.#provider !== null
+  }
+
+  /** Their files; null where none are given out. */
+  get files(): SandboxFiles | null {
+    return this.#provider?.files ?? null
   }
 
   /** In order; values of the environment that look like secrets are masked. */

@@ -1,0 +1,189 @@
+/** What clients ask of, and tell, the agent of a conversation: its last words, a question aside, its model, secrets. */
+
+import * as z from 'zod'
+import { finalResponse } from '../../context/final-response.ts'
+import { isObject } from '../../event/json.ts'
+import { json } from '../../event/shape-schema.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import type { ConversationStateUpdateEvent } from '../../event/types.ts'
+import { askAside } from '../conversations/ask-aside.ts'
+import { type Lifecycle, open } from '../conversations/conversations.ts'
+import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { bodyOf } from '../http/body-schema.ts'
+import { text } from '../http/field-schema.ts'
+import { objectOf } from '../http/json-schema.ts'
+import { type BodySpec, type Operation, operation } from '../http/operation.ts'
+import { text as anyText } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+
+const tag = 'Conversations'
+const params = { conversation_id: anyText() }
+const SAID = {
+  200: { description: 'Successful Response', schema: objectOf({ response: { type: 'string' } }) },
+}
+const UNKNOWN = { 404: { description: 'Unknown conversation' } }
+
+const questionBody = bodyOf(z.strictObject({ question: text(1, 100_000) }))
+
+const map = z.record(z.string(), json)
+
+const analyzerBody = bodyOf(z.strictObject({ security_analyzer: map.nullable() }))
+
+/** A text, or an object of its kind: what it is, is the agent's to know. */
+const secretsBody = bodyOf(
+  z.strictObject({
+    secrets: z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), map])),
+  }),
+)
+
+const llmBody = bodyOf(z.strictObject({ llm: map }))
+const profileBody = bodyOf(z.strictObject({ profile_name: text(1, 64) }))
+
+/** The profiles of models that a conversation can be switched to: null for a name that there is none of. */
+export type FindLlm = (name: string) => Promise<JsonObject | null>
+
+export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/conversations/{conversation_id}/agent_final_response',
+      operationId: 'get_conversation_agent_final_response',
+      tag,
+      summary: 'What The Agent Said Last',
+      params,
+      replies: { ...SAID, ...UNKNOWN },
+    },
+    async ({ path }) => {
+      const conversation = await open(lifecycle, path.conversation_id)
+      return { body: { response: await conversation.read(finalResponse) } }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/conversations/{conversation_id}/ask_agent',
+      operationId: 'ask_agent',
+      tag,
+      summary: 'Ask The Agent Something Aside: Nothing Of It Is Kept',
+      params,
+      body: questionBody,
+      replies: {
+        ...SAID,
+        ...UNKNOWN,
+        409: { description: 'There is no agent, or it said nothing' },
+      },
+    },
+    async ({ path, body: { question } }) => ({
+      body: { response: await askAside(lifecycle, path.conversation_id, question) },
+    }),
+  ),
+  changing(
+    'secrets',
+    'update_conversation_secrets',
+    'Give The Agent Secrets',
+    secretsBody,
+    lifecycle,
+    async ({ secrets }) =>
+      (start) => ({
+        ...start,
+        secrets: { ...(isObject(start['secrets']) && start['secrets']), ...(secrets as JsonObject) },
+      }),
+  ),
+  changing(
+    'security_analyzer',
+    'set_conversation_security_analyzer',
+    'Say What Judges Calls',
+    analyzerBody,
+    lifecycle,
+    async ({ security_analyzer }) =>
+      (start) => ({
+        ...start,
+        security_analyzer: security_analyzer as JsonObject | null,
+      }),
+  ),
+  changing(
+    'switch_llm',
+    'switch_conversation_llm',
+    'Switch The Model',
+    llmBody,
+    lifecycle,
+    async ({ llm }) =>
+      (start) =>
+        withLlm(start, llm as JsonObject),
+  ),
+  ...switchProfile(lifecycle, findLlm),
+]
+
+/** Switches the model of a conversation to that of a profile. */
+export const switchProfile = (
+  lifecycle: Lifecycle,
+  findLlm: FindLlm,
+  base = '/api/conversations',
+  operationId = 'switch_conversation_profile',
+): Operation[] => [
+  changing(
+    'switch_profile',
+    operationId,
+    'Switch The Model To That Of A Profile',
+    profileBody,
+    lifecycle,
+    async ({ profile_name: name }) => {
+      const llm = await findLlm(name)
+      if (llm === null) throw new HttpProblem(404, 'There is no profile of this name.')
+      return (start) => withLlm(start, llm)
+    },
+    base,
+  ),
+]
+
+/** A change of what the conversation was started with; live readers learn of it from the log. */
+function changing<B>(
+  verb: string,
+  operationId: string,
+  summary: string,
+  body: BodySpec<B>,
+  lifecycle: Lifecycle,
+  plan: (body: B) => Promise<(start: JsonObject) => JsonObject>,
+  base = '/api/conversations',
+): Operation {
+  return operation(
+    {
+      method: 'post',
+      path: `${base}/{conversation_id}/${verb}`,
+      operationId,
+      tag,
+      summary,
+      params,
+      body,
+      replies: {
+        200: { description: 'The runs that begin from now on go by it', schema: SUCCESS_SCHEMA },
+        404: { description: 'Unknown conversation, or unknown profile' },
+        409: { description: 'What was kept before was sealed with another secret' },
+      },
+    },
+    async ({ path, body: given }) => {
+      const conversation = await open(lifecycle, path.conversation_id)
+      const { start } = await lifecycle.starts.change(conversation.id, await plan(given))
+      const key = ['switch_llm', 'switch_profile'].includes(verb) ? 'agent' : verb
+      // What it is now is shown by the conversation; a value of secrets is for nobody to read.
+      const value = key === 'secrets' ? null : (start[key] ?? null)
+      await conversation.append({
+        kind: 'ConversationStateUpdateEvent',
+        source: 'environment',
+        key,
+        value,
+      } satisfies ConversationStateUpdateEvent)
+      return { body: SUCCESS }
+    },
+  )
+}
+
+/** Where the client that started it has its model; the agent of one that named none is made. */
+function withLlm(start: JsonObject, llm: JsonObject): JsonObject {
+  const { agent, agent_settings: settings } = start
+  return {
+    ...start,
+    agent: { kind: 'Agent', tools: [], ...(isObject(agent) && agent), llm },
+    ...(isObject(settings) && { agent_settings: { ...settings, llm } }),
+  }
+}

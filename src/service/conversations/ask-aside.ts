@@ -1,0 +1,52 @@
+/** Asks the agent of a conversation something aside, in a copy that is gone when it has said something. */
+
+import { finalResponse } from '../../context/final-response.ts'
+import { createEngine } from '../../conversation/engine.ts'
+import { decideReject } from '../../conversation/decide.ts'
+import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
+import { memoryStore } from '../../store/memory/store.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { find, type Lifecycle } from './conversations.ts'
+
+/** How often the model may be asked about it. */
+const MOST = 3
+
+/**
+ * Nothing of it is in the conversation, whatever becomes of it: a run of that may be live. No tool is called, since in
+ * the copy every call needs a consent that nobody gives. O(events), as the log is copied.
+ * @throws HttpProblem 404, 409 without an agent, or where it says nothing; what the agent throws.
+ */
+export async function askAside(lifecycle: Lifecycle, given: string, question: string): Promise<string> {
+  const { engine, runs, starts } = lifecycle
+  if (!runs.possible) throw new HttpProblem(409, 'This service was made without an agent.')
+  const { record } = await find(lifecycle, given)
+  const { id } = record
+  const copies = memoryStore()
+  const aside = createEngine({ store: copies })
+  try {
+    const copy = await aside.create({ id, metadata: record.metadata })
+    for (let from = 0; ; from += MAX_PAGE_SIZE) {
+      const page = await engine.store.read(id, { from, limit: MAX_PAGE_SIZE })
+      if (page.length === 0) break
+      await copies.append(
+        id,
+        page.map(({ fact }) => fact),
+        { mode: 'import' },
+      )
+    }
+    const state = await copy.state()
+    await copy.append(decideReject(state, undefined, 'It is still under way.'))
+    await copy.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+    await copy.resume()
+    const [asked] = await copy.sendMessage(question)
+    await runs.runCopy(copy, await starts.of(record), MOST)
+    const said = await copy.read((after) => {
+      const { head } = after.log
+      return head !== null && head.id !== asked?.id ? finalResponse(after) : ''
+    })
+    if (said === '') throw new HttpProblem(409, 'The agent said nothing to that.')
+    return said
+  } finally {
+    await aside.close()
+  }
+}

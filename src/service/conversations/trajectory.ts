@@ -1,0 +1,64 @@
+/** A conversation as the files of a zip, in the two layouts of its clients; without secrets. */
+
+import { wireEvent } from '../events/pages.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { MOST_FILES, type ZipFile, zipResponse } from '../http/zip.ts'
+import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
+import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { plainId } from './find.ts'
+
+/** How the files are called: `meta` what is known of it, `event` the event at a position. */
+interface Layout {
+  readonly meta: string
+  readonly event: (seq: number, id: string) => string
+}
+
+/** A part of a path, whatever an id has in it. */
+const safe = (id: string): string => encodeURIComponent(id).replaceAll('.', '%2E').slice(0, 200)
+
+/** As an agent server keeps a conversation: a folder of its own. */
+export const folderLayout = ({ id }: ConversationRecord): Layout => {
+  const folder = safe(plainId(id))
+  return {
+    meta: `${folder}/meta.json`,
+    event: (seq, event) => `${folder}/events/event-${String(seq).padStart(5, '0')}-${safe(event)}.json`,
+  }
+}
+
+/** As the hosted service gives one. */
+export const FLAT: Layout = {
+  meta: 'meta.json',
+  event: (seq, event) => `event_${String(seq).padStart(6, '0')}_${safe(event)}.json`,
+}
+
+/**
+ * The zip, made while it is sent: `meta` and each event of the log, as it is shown. Lines that are no events are left
+ * out. @throws HttpProblem 413 for more events than a zip may have files.
+ */
+export function trajectory(store: Store, record: ConversationRecord, meta: object, layout: Layout): Response {
+  if (record.version >= MOST_FILES)
+    throw new HttpProblem(413, 'The log is too long for a zip: `colloquy export` writes it to a folder.')
+  return zipResponse(filesOf(store, record, meta, layout), plainId(record.id))
+}
+
+async function* filesOf(
+  store: Store,
+  { id, version }: ConversationRecord,
+  meta: object,
+  layout: Layout,
+): AsyncGenerator<ZipFile, void, undefined> {
+  yield { path: layout.meta, text: JSON.stringify(meta) }
+  let from = 0
+  while (from < version) {
+    const events = await store.read(id, { from, limit: Math.min(MAX_PAGE_SIZE, version - from) })
+    // It was deleted just now, and what was sent is what there is.
+    if (events.length === 0) return
+    for (const stored of events) {
+      const event = wireEvent(stored)
+      if (event !== null)
+        yield { path: layout.event(stored.seq, stored.id ?? String(stored.seq)), text: JSON.stringify(event) }
+    }
+    from += events.length
+  }
+}

@@ -1,0 +1,206 @@
+/** The files of process sandboxes: of each the folder that it works in, and nothing else of the machine. */
+
+import { execFile, spawn } from 'node:child_process'
+import { realpathSync } from 'node:fs'
+import { lstat, mkdir, open, readdir, realpath, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { HttpProblem } from '../http/problem.ts'
+import type { CommandOutput, FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
+
+/** Characters that are kept of what a command prints. */
+const MOST_OUTPUT = 2 ** 20
+/** The same of git. */
+const MOST_GIT = 2 ** 26
+const LONGEST = 4_000
+
+const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
+  ENOENT: [404, 'There is no such file or folder.'],
+  ENOTDIR: [400, 'A file is in the way.'],
+  EISDIR: [400, 'This is a folder.'],
+  EEXIST: [400, 'A file is in the way.'],
+  ENAMETOOLONG: [400, 'The path is too long.'],
+  EINVAL: [400, 'The path is none.'],
+  ELOOP: [403, 'The path goes round in circles.'],
+  EACCES: [403, 'The file may not be used.'],
+  EPERM: [403, 'The file may not be used.'],
+  ENOSPC: [507, 'The disk is full.'],
+}
+
+/** What a folder's own settings may make git run, turned off. */
+const HARMLESS = [
+  'core.fsmonitor=false',
+  'core.hooksPath=/dev/null',
+  'core.pager=cat',
+  'protocol.allow=never',
+]
+
+/** @param root the folder that has one of each sandbox's own */
+export function sandboxFiles(root: string): SandboxFiles {
+  const within = async (path: string): Promise<string> => {
+    if (path.includes('\u0000') || !isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
+    if (path.split(sep).includes('..')) throw new HttpProblem(403, 'The path must not go up.')
+    if (Buffer.byteLength(path) > LONGEST) throw new HttpProblem(400, 'The path is too long.')
+    // What is not there yet lies where the nearest folder above it does.
+    const found = await nearest(path)
+    let home
+    try {
+      home = realpathSync(root)
+    } catch {
+      throw outside()
+    }
+    const parts = relative(home, found.real).split(sep)
+    // Not the folder of them all, which holds more than sandboxes' own.
+    if (parts[0] === '' || parts[0] === '..') throw outside()
+    return join(found.real, ...found.rest)
+  }
+  return {
+    home: root,
+    list: async (path) => {
+      const folder = await within(path)
+      return guarded(async () => {
+        const entries = await readdir(folder, { withFileTypes: true })
+        const told = await Promise.all(
+          entries.map(async (entry): Promise<FileEntry | null> => {
+            const full = join(folder, entry.name)
+            // Of a link nothing is told of what it leads to.
+            const facts = await lstat(full).catch(() => null)
+            if (facts === null) return null
+            const is_directory = facts.isDirectory()
+            return { name: entry.name, path: full, is_directory, size: is_directory ? 0 : facts.size }
+          }),
+        )
+        return told
+          .filter((entry) => entry !== null)
+          .toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))
+      })
+    },
+    read: async (path, most) => {
+      const file = await within(path)
+      return guarded(async () => {
+        const handle = await open(file, 'r')
+        try {
+          const facts = await handle.stat()
+          if (!facts.isFile()) throw new HttpProblem(400, 'This is no file.')
+          if (facts.size > most) throw new HttpProblem(413, `The file is larger than ${most} bytes.`)
+          return new Uint8Array(await handle.readFile())
+        } finally {
+          await handle.close()
+        }
+      })
+    },
+    write: async (path, bytes) => {
+      const file = await within(path)
+      return guarded(async () => {
+        await mkdir(dirname(file), { recursive: true })
+        await writeFile(file, bytes)
+        return bytes.length
+      })
+    },
+    run: async (command, folder, milliseconds) =>
+      run(command, await directory(await within(folder)), milliseconds),
+    git: async (path, args) => {
+      const real = await within(path)
+      const folder = await directory(real).catch(async () => directory(dirname(real)))
+      const options = HARMLESS.flatMap((one) => ['-c', one])
+      return new Promise((resolve) => {
+        const env = { PATH: process.env['PATH'] ?? '', HOME: folder, GIT_CONFIG_NOSYSTEM: '1' }
+        const all = {
+          ...env,
+          GIT_TERMINAL_PROMPT: '0',
+          GIT_OPTIONAL_LOCKS: '0',
+          GIT_CEILING_DIRECTORIES: root,
+        }
+        execFile(
+          'git',
+          [...options, ...args],
+          { cwd: folder, env: all, maxBuffer: MOST_GIT, timeout: 30_000 },
+          (error, out) => resolve(error === null ? out : null),
+        )
+      })
+    },
+  }
+}
+
+const outside = (): HttpProblem => new HttpProblem(403, 'The path leads out of the folders of the sandboxes.')
+
+/** The nearest that is there of a path, and the names below it. */
+async function nearest(path: string): Promise<{ readonly real: string; readonly rest: readonly string[] }> {
+  const rest: string[] = []
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return { real: await realpath(at), rest }
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code !== 'ENOENT' || dirname(at) === at) throw problemOf(error)
+      // A link to what is not there would be followed by who makes it.
+      if (await isThere(at)) throw outside()
+      rest.unshift(basename(at))
+    }
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  readdir(dirname(path)).then(
+    (names) => names.includes(basename(path)),
+    () => false,
+  )
+
+async function directory(path: string): Promise<string> {
+  const facts = await guarded(() => stat(path))
+  if (facts.isDirectory()) return path
+  throw new HttpProblem(400, 'This is no folder.')
+}
+
+async function guarded<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw problemOf(error)
+  }
+}
+
+function problemOf(error: unknown): unknown {
+  const problem = PROBLEMS[(error as NodeJS.ErrnoException).code ?? '']
+  return problem === undefined ? error : new HttpProblem(...problem)
+}
+
+/** With nothing of the service's own environment. */
+function run(command: string, cwd: string, milliseconds: number): Promise<CommandOutput> {
+  return new Promise((resolve, reject) => {
+    const env = { PATH: process.env['PATH'] ?? '', HOME: cwd, LANG: 'C.UTF-8' }
+    const child = spawn('/bin/sh', ['-c', command], {
+      cwd,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const kept = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        kept[name] = (kept[name] + text).slice(-MOST_OUTPUT)
+      })
+    }
+    let late = false
+    const end = (): void => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+      } catch {
+        // Nothing of it is left.
+      }
+    }
+    const timer = setTimeout(() => {
+      late = true
+      end()
+    }, milliseconds)
+    child.once('error', (error) => {
+      clearTimeout(timer)
+      reject(problemOf(error))
+    })
+    // What it left running holds its output open.
+    child.once('exit', end)
+    child.once('close', (code) => {
+      clearTimeout(timer)
+      resolve({ exit_code: late ? -1 : (code ?? -1), ...kept })
+    })
+  })
+}

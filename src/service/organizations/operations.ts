@@ -1,0 +1,123 @@
+/** Organizations as far as a service of one tenant has them: their names, their provisioned users, their credits. */
+
+import * as z from 'zod'
+import type { Caller } from '../auth/caller.ts'
+import { MOST_ORG } from '../auth/key-schema.ts'
+import { bodyOf } from '../http/body-schema.ts'
+import { text } from '../http/field-schema.ts'
+import { listOf, maybe, objectOf } from '../http/json-schema.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { HttpProblem } from '../http/problem.ts'
+import type { Users } from './users.ts'
+
+/** Says what an organization, or the caller who names none, has left, as a decimal number; null where nothing says so. */
+export type Credits = (org: string | null) => Promise<string | null> | string | null
+
+/** What the operations work on. */
+export interface OrganizationParts {
+  readonly users: Users
+  readonly identify: (request: Request) => Promise<Caller>
+  readonly credits: Credits
+}
+
+const tag = 'Organizations'
+const string = { type: 'string' } as const
+
+const userBody = bodyOf(
+  z.strictObject({
+    email: z.string().regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'Must be an e-mail address.'),
+    password: text(8, 256).nullable().optional(),
+    api_key_name: text(1, 255).nullable().optional(),
+  }),
+)
+
+/** The organization that a caller may speak for: that of its key, or the one that it names where no key is bound. */
+export async function organizationOf({ headers }: Request, caller: Caller): Promise<string | null> {
+  if (caller.type === 'api_key') return caller.key.org_id
+  const named = headers.get('x-org-id')
+  return named === '' || (named?.length ?? 0) > MOST_ORG ? null : named
+}
+
+const USER = objectOf({
+  email: string,
+  password: { type: 'null' },
+  api_key: maybe(string),
+  user_id: string,
+  org_id: string,
+})
+
+export const organizationListOperations = ({ users, identify, credits }: OrganizationParts): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/organizations',
+      operationId: 'list_organizations_api_organizations_get',
+      tag,
+      summary: 'List Organizations',
+      replies: {
+        200: {
+          description: 'That of the caller, and those that users were provisioned in',
+          schema: objectOf({
+            items: listOf(objectOf({ id: string, name: string, is_personal: { type: 'boolean' } })),
+            current_org_id: maybe(string),
+          }),
+        },
+      },
+    },
+    async ({ request }) => {
+      const caller = await identify(request)
+      const current = await organizationOf(request, caller)
+      const others = caller.type === 'api_key' ? [] : await users.organizations()
+      const all = [...new Set([...(current === null ? [] : [current]), ...others])].toSorted()
+      const items = all.map((id) => ({ id, name: id, is_personal: false }))
+      return { body: { items, current_org_id: current } }
+    },
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/organizations/provision-user',
+      operationId: 'provision_user_api_organizations_provision_user_post',
+      tag,
+      summary: 'Provision User',
+      body: userBody,
+      replies: {
+        200: { description: 'It was there, with its key, which is not shown again', schema: USER },
+        201: { description: 'With its API key, which is shown this once', schema: USER },
+        403: { description: 'An API key may not, nor a page of another site' },
+        404: { description: 'No organization was named, in X-Org-Id' },
+      },
+    },
+    async ({ body: { email, api_key_name }, request }) => {
+      const caller = await identify(request)
+      if (caller.type === 'api_key')
+        throw new HttpProblem(403, 'An API key cannot provision users: use a session key.')
+      const org = await organizationOf(request, caller)
+      if (org === null) throw new HttpProblem(404, 'Name the organization in X-Org-Id.')
+      const { user, key, isNew } = await users.provision(org, email, api_key_name ?? null)
+      const { user_id, org_id } = user
+      // No password is kept: there is no login, only keys.
+      const reply = { email: user.email, password: null, api_key: key, user_id, org_id }
+      return { status: isNew ? 201 : 200, body: reply }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/billing/credits',
+      operationId: 'get_credits_api_billing_credits_get',
+      tag,
+      summary: 'Get Credits',
+      replies: {
+        200: {
+          description: 'A decimal number; 0 where there is no balance',
+          schema: objectOf({ credits: string }),
+        },
+      },
+    },
+    async ({ request }) => {
+      const org = await organizationOf(request, await identify(request))
+      return { body: { credits: (await credits(org)) ?? '0' } }
+    },
+  ),
+]

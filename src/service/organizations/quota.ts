@@ -1,0 +1,80 @@
+/** How many conversations may be started in a day, by organization. */
+
+import { sha256 } from '../auth/hash.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { HttpProblem } from '../http/problem.ts'
+import type { Operation } from '../http/operation.ts'
+import { type Records, recordsOf } from '../records/records.ts'
+
+/** A daily quota. */
+export interface Quota {
+  /** Most conversations that are started in a day, UTC, for each organization, and for those who name none. */
+  readonly perDay: number
+  /** Ids of organizations that may start as many as they like. Default: none. */
+  readonly exempt?: readonly string[]
+}
+
+interface Day {
+  readonly count: number
+}
+
+/**
+ * The operations with the quota: each takes one of the day's before it begins, and gives it back when nothing was
+ * started. Any number of processes share it.
+ *
+ * @param orgOf the organization that a request is for
+ */
+export function withQuota(
+  operations: readonly Operation[],
+  store: Store,
+  quota: Quota,
+  orgOf: (request: Request) => Promise<string | null>,
+): Operation[] {
+  const exempt = new Set(quota.exempt ?? [])
+  const records: Records<Day> = recordsOf<Day>(store, 'daily-quota')
+  const add = (id: string, by: number): Promise<Day | null> =>
+    records.update(id, (before) => {
+      const count = (before?.count ?? 0) + by
+      if (by > 0 && count > quota.perDay)
+        throw new HttpProblem(429, `Today ${quota.perDay} conversations were started, and no more may be.`)
+      return { count: Math.max(0, count) }
+    })
+  const sweep = async (today: string): Promise<void> => {
+    for await (const { id } of records.walk()) if (id < today) await records.remove(id)
+  }
+  /** The day that was begun last: those before it are of no use. */
+  let swept = ''
+  return operations.map((one) => ({
+    ...one,
+    replies: { ...one.replies, 429: { description: 'Too many runs, or as many as may be started in a day' } },
+    async handle(input) {
+      const org = await orgOf(input.request)
+      if (org !== null && exempt.has(org)) return one.handle(input)
+      const today = new Date().toISOString().slice(0, 10)
+      if (swept !== today) {
+        swept = today
+        await sweep(today)
+      }
+      const id = `${today} ${org === null ? '' : await sha256(org)}`
+      await add(id, 1)
+      try {
+        const reply = await one.handle(input)
+        // One that was there already was not started.
+        if (one.operationId === 'start_conversation' && 'body' in reply && reply.status === 200)
+          await add(id, -1)
+        return reply
+      } catch (error) {
+        await add(id, -1)
+        throw error
+      }
+    },
+  }))
+}
+
+/** Whether an operation starts conversations. */
+export const startsConversations = ({ operationId }: Operation): boolean =>
+  [
+    'start_conversation',
+    'start_app_conversation_api_v1_app_conversations_post',
+    'stream_app_conversation_start_api_v1_app_conversations_stream_start_post',
+  ].includes(operationId)

@@ -1,0 +1,179 @@
+/** Commands in the folders of sandboxes, as an agent server runs them. */
+
+import * as z from 'zod'
+import { integer } from '../../event/shape-schema.ts'
+import { parseInstant } from '../../event/time.ts'
+import { bodyOf } from '../http/body-schema.ts'
+import { text } from '../http/field-schema.ts'
+import { listOf, maybe, objectOf } from '../http/json-schema.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import {
+  dateTime,
+  integer as whole,
+  oneOf,
+  optional,
+  text as anyText,
+  withDefault,
+} from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { type Command, type CommandEvent, Commands } from './commands.ts'
+import type { SandboxFiles } from './contract.ts'
+import { REFUSED, required } from './files.ts'
+
+const tag = 'Commands'
+
+const commandBody = bodyOf(
+  z.strictObject({
+    command: text(1, 100_000),
+    cwd: text(1, 4_096).nullable().optional(),
+    timeout: integer.min(1).max(600).default(300).optional(),
+  }),
+)
+
+const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
+const UNKNOWN = { 404: { description: 'There is no such event, or no more' } }
+
+/** A command says in which sandbox it is run by its folder: there may be several. */
+function commandOf(body: {
+  readonly command: string
+  readonly cwd?: string | null | undefined
+  readonly timeout?: number | undefined
+}): Command {
+  const { command, cwd = null, timeout = 300 } = body
+  if (cwd === null) throw new HttpProblem(400, 'Name the folder of a sandbox as `cwd`: there may be several.')
+  return { command, cwd, timeout }
+}
+
+export function commandOperations(files: SandboxFiles | null): Operation[] {
+  const commands = new Commands()
+  return [
+    operation(
+      {
+        method: 'post',
+        path: '/api/bash/execute_bash_command',
+        operationId: 'execute_bash_command_api_bash_execute_bash_command_post',
+        tag,
+        summary: 'Run A Command',
+        body: commandBody,
+        replies: { 200: { description: 'What came of it', schema: EVENT }, ...REFUSED },
+      },
+      async ({ body }) => ({ body: await commands.start(required(files), commandOf(body)).output }),
+    ),
+    operation(
+      {
+        method: 'post',
+        path: '/api/bash/start_bash_command',
+        operationId: 'start_bash_command_api_bash_start_bash_command_post',
+        tag,
+        summary: 'Begin A Command',
+        body: commandBody,
+        replies: {
+          200: { description: 'It goes on; what comes of it is among the events', schema: EVENT },
+          ...REFUSED,
+        },
+      },
+      async ({ body }) => {
+        const place = required(files)
+        const command = commandOf(body)
+        // Refused before it is begun: nobody waits for the end.
+        await place.list(command.cwd)
+        const { event, output } = commands.start(place, command)
+        output.catch(() => undefined)
+        return { body: event }
+      },
+    ),
+    operation(
+      {
+        method: 'get',
+        path: '/api/bash/bash_events/search',
+        operationId: 'search_bash_events_api_bash_bash_events_search_get',
+        tag,
+        summary: 'Search Commands And What Came Of Them',
+        query: {
+          kind__eq: optional(oneOf(['BashCommand', 'BashOutput'])),
+          command_id__eq: optional(anyText()),
+          timestamp__gte: optional(dateTime()),
+          timestamp__lt: optional(dateTime()),
+          order__gt: optional(whole({})),
+          sort_order: withDefault(oneOf(['TIMESTAMP', 'TIMESTAMP_DESC']), 'TIMESTAMP'),
+          page_id: optional(anyText()),
+          limit: withDefault(whole({ least: 1, most: 100 }), 100),
+        },
+        replies: {
+          200: {
+            description:
+              'The latest 1,000 of this process; `page_id` is the id of the last of the page before',
+            schema: objectOf({ items: listOf(EVENT), next_page_id: maybe({ type: 'string' }) }),
+          },
+          422: { description: 'The query is wrong' },
+        },
+      },
+      ({ query: { sort_order, page_id: after, limit, ...filter } }) => {
+        const sorted = sort_order === 'TIMESTAMP' ? commands.all : commands.all.toReversed()
+        const from = after === null ? 0 : sorted.findIndex(({ id }) => id === after) + 1
+        const all = sorted.slice(from).filter((event) => fits(event, filter))
+        const items = all.slice(0, limit)
+        return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.id ?? null) : null } }
+      },
+    ),
+    operation(
+      {
+        method: 'get',
+        path: '/api/bash/bash_events/{event_id}',
+        operationId: 'get_bash_event_api_bash_bash_events__event_id__get',
+        tag,
+        summary: 'Get A Command, Or What Came Of One',
+        params: { event_id: anyText() },
+        replies: { 200: { description: 'Successful Response', schema: EVENT }, ...UNKNOWN },
+      },
+      ({ path }) => {
+        const event = commands.find(path.event_id)
+        if (event === null) throw new HttpProblem(404, 'There is no such event.')
+        return { body: event }
+      },
+    ),
+    operation(
+      {
+        method: 'delete',
+        path: '/api/bash/bash_events',
+        operationId: 'clear_all_bash_events_api_bash_bash_events_delete',
+        tag,
+        summary: 'Forget Commands',
+        replies: {
+          200: {
+            description: 'How many there were',
+            schema: objectOf({ cleared_count: { type: 'integer' } }),
+          },
+        },
+      },
+      () => ({ body: { cleared_count: commands.clear() } }),
+    ),
+  ]
+}
+
+interface Filter {
+  readonly kind__eq: string | null
+  readonly command_id__eq: string | null
+  readonly timestamp__gte: string | null
+  readonly timestamp__lt: string | null
+  readonly order__gt: number | null
+}
+
+function fits(event: CommandEvent, filter: Filter): boolean {
+  const {
+    kind__eq: kind,
+    command_id__eq: command,
+    timestamp__gte: from,
+    timestamp__lt: to,
+    order__gt: order,
+  } = filter
+  const at = parseInstant(event.timestamp) ?? 0n
+  const id = event.kind === 'BashCommand' ? event.id : event.command_id
+  return (
+    (kind === null || event.kind === kind) &&
+    (command === null || id === command) &&
+    (from === null || at >= (parseInstant(from) ?? 0n)) &&
+    (to === null || at < (parseInstant(to) ?? 0n)) &&
+    (order === null || (event.kind === 'BashOutput' && event.order > order))
+  )
+}

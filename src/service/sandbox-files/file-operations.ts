@@ -1,0 +1,148 @@
+/** The files of sandboxes, as an agent server gives them. */
+
+import { listOf, maybe, objectOf } from '../http/json-schema.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import type { SandboxFiles } from './contract.ts'
+import { MOST_BYTES, REFUSED, required } from './files.ts'
+
+const tag = 'Files'
+const string = { type: 'string' } as const
+const PLACES = listOf(objectOf({ label: string, path: string }))
+
+export const fileOperations = (files: SandboxFiles | null): Operation[] => [
+  operation(
+    {
+      method: 'get',
+      path: '/api/file/home',
+      operationId: 'get_home_directory_api_file_home_get',
+      tag,
+      summary: 'Get Home Directory',
+      query: { include_hidden: withDefault(boolean(), false) },
+      replies: {
+        200: {
+          description: 'The folder of the sandboxes; a name alone where their files are not given out',
+          schema: objectOf({ home: string, favorites: PLACES, locations: PLACES }),
+        },
+      },
+    },
+    () => ({ body: { home: files?.home ?? 'workspace', favorites: [], locations: [] } }),
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/file/search_subdirs',
+      operationId: 'search_subdirs_api_file_search_subdirs_get',
+      tag,
+      summary: 'Search Subdirs',
+      query: {
+        path: text(),
+        page_id: optional(text()),
+        limit: withDefault(integer({ least: 1, most: 100 }), 100),
+        include_hidden: withDefault(boolean(), false),
+      },
+      replies: {
+        200: {
+          description: 'Folders by name; `page_id` is the last name of the page before',
+          schema: objectOf({
+            items: listOf(objectOf({ name: string, path: string })),
+            next_page_id: maybe(string),
+          }),
+        },
+        ...REFUSED,
+      },
+    },
+    async ({ query: { path, page_id: after, limit, include_hidden: hidden } }) => {
+      const all = (await required(files).list(path)).filter(
+        ({ name, is_directory }) =>
+          is_directory && (hidden || !name.startsWith('.')) && (after === null || name > after),
+      )
+      const items = all.slice(0, limit).map(({ name, path: full }) => ({ name, path: full }))
+      return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.name ?? null) : null } }
+    },
+  ),
+  operation(
+    {
+      method: 'get',
+      path: '/api/file/download',
+      operationId: 'download_file_api_file_download_get',
+      tag,
+      summary: 'Download File',
+      query: { path: text() },
+      replies: {
+        200: { description: 'Its bytes', mediaType: 'application/octet-stream', schema: string },
+        ...REFUSED,
+        413: { description: 'It is too large' },
+      },
+    },
+    async ({ query }) =>
+      new Response(await required(files).read(query.path, MOST_BYTES), {
+        // No page is made of what stands in a sandbox.
+        headers: { 'content-type': 'application/octet-stream', 'content-disposition': 'attachment' },
+      }),
+  ),
+  operation(
+    {
+      method: 'post',
+      path: '/api/file/upload',
+      operationId: 'upload_file_api_file_upload_post',
+      tag,
+      summary: 'Upload File (a form with one `file`)',
+      query: { path: text() },
+      replies: {
+        200: {
+          description: 'It is there',
+          schema: objectOf({ success: { type: 'boolean' }, file_size: { type: 'integer' } }),
+        },
+        ...REFUSED,
+        413: { description: 'It is too large' },
+        507: { description: 'The disk is full' },
+      },
+    },
+    async ({ query, request }) => {
+      const place = required(files)
+      const file = await fileOf(request)
+      return { body: { success: true, file_size: await place.write(query.path, file) } }
+    },
+  ),
+]
+
+/** The one file of a form. @throws HttpProblem 400 for any other body, 413 for one that is too large. */
+async function fileOf(request: Request): Promise<Uint8Array> {
+  const bytes = await readAll(request)
+  const form = await new Response(bytes, {
+    headers: { 'content-type': request.headers.get('content-type') ?? '' },
+  })
+    .formData()
+    .catch(() => null)
+  const file = form?.get('file') ?? null
+  if (file === null || typeof file === 'string')
+    throw new HttpProblem(400, 'The body must be a form with a file.')
+  return new Uint8Array(await file.arrayBuffer())
+}
+
+async function readAll(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  const reader = request.body?.getReader()
+  for (;;) {
+    const { done, value } = (await reader?.read().catch(() => {
+      throw new HttpProblem(400, 'The body broke off.')
+    })) ?? { done: true, value: undefined }
+    if (done || value === undefined) break
+    size += value.byteLength
+    if (size > MOST_BYTES) {
+      void reader?.cancel().catch(() => undefined)
+      throw new HttpProblem(413, `The body is larger than ${MOST_BYTES} bytes.`)
+    }
+    parts.push(value)
+  }
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
+    at += part.byteLength
+  }
+  return bytes
+}

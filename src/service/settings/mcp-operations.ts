@@ -1,0 +1,137 @@
+/** The MCP servers of the settings (`agent_settings.mcp_config`), one by one, by their keys. */
+
+import * as z from 'zod'
+import { isObject } from '../../event/json.ts'
+import { json } from '../../event/shape-schema.ts'
+import type { JsonObject } from '../../event/shapes.ts'
+import { bodyOf } from '../http/body-schema.ts'
+import { text } from '../http/field-schema.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import type { Parameter } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { SETTINGS, shownSettings } from './operations.ts'
+import type { Settings, SettingsValues } from './settings.ts'
+import { silent } from './settings-schema.ts'
+
+const tag = 'Settings'
+
+const some = text(0, 10_000).nullable().optional()
+const number = z.number().min(0).nullable().optional()
+const flag = z.boolean().nullable().optional()
+
+/** In a change, null takes a value away. */
+const values = z.record(text(1, 200), text(0, 10_000).nullable()).nullable().optional()
+
+const server = z.strictObject({
+  transport: z.enum(['stdio', 'http', 'sse', 'streamable-http']).nullable().optional(),
+  command: some,
+  args: z.array(text(0, 10_000)).max(1_000).nullable().optional(),
+  env: values,
+  cwd: some,
+  url: some,
+  headers: values,
+  auth: z.record(z.string(), json).nullable().optional(),
+  description: some,
+  icon: text(0, 100_000).nullable().optional(),
+  timeout: number,
+  sse_read_timeout: number,
+  keep_alive: flag,
+  enabled: flag,
+})
+
+const serverBody = silent(bodyOf(server))
+
+const settingsKey: Parameter<string> = {
+  schema: { type: 'string', pattern: '^[^\\u0000-\\u001f]{1,100}$' },
+  required: true,
+  read(given) {
+    const [key = ''] = given
+    // oxlint-disable-next-line no-control-regex -- they have no place in a key
+    if (/^[^\u0000-\u001f]{1,100}$/.test(key) && key.isWellFormed()) return { value: key }
+    return { wrong: { type: 'string_pattern_mismatch', msg: 'Must be 1 to 100 characters' } }
+  },
+}
+
+const path = '/api/settings/mcp/{settings_key}'
+const params = { settings_key: settingsKey }
+const NOW = { description: 'The settings as they are now, secrets masked', schema: SETTINGS }
+const UNKNOWN = { 404: { description: 'There is no such server' } }
+
+/** The read of them is that of the settings. */
+export const mcpOperations = (settings: Settings): Operation[] => {
+  /** Null takes it away. */
+  const change = async (
+    key: string,
+    given: object | null,
+    check: (isThere: boolean) => void,
+    request: Request,
+  ): Promise<JsonObject> => {
+    const diff = { mcp_config: { [key]: given as JsonObject | null } }
+    const now = await settings.change({ agent_settings_diff: diff }, (before) =>
+      check(hasServer(before, key)),
+    )
+    return shownSettings(now, request)
+  }
+  return [
+    operation(
+      {
+        method: 'post',
+        path,
+        operationId: 'create_mcp_server_api_settings_mcp__settings_key__post',
+        tag,
+        summary: 'Create Mcp Server',
+        params,
+        body: serverBody,
+        replies: { 201: NOW, 409: { description: 'It is there already, or secrets cannot be kept' } },
+      },
+      async ({ path: { settings_key: key }, body, request }) => {
+        const refuse = (isThere: boolean): void => {
+          if (isThere) throw new HttpProblem(409, `MCP server ${JSON.stringify(key)} exists already.`)
+        }
+        return { status: 201, body: await change(key, body, refuse, request) }
+      },
+    ),
+    operation(
+      {
+        method: 'patch',
+        path,
+        operationId: 'patch_mcp_server_api_settings_mcp__settings_key__patch',
+        tag,
+        summary: 'Change Mcp Server',
+        params,
+        body: serverBody,
+        replies: {
+          200: NOW,
+          400: { description: 'A masked secret in a list is none that is kept' },
+          ...UNKNOWN,
+          409: { description: 'Secrets cannot be kept' },
+        },
+      },
+      async ({ path: { settings_key: key }, body, request }) => ({
+        body: await change(key, body, requireServer(key), request),
+      }),
+    ),
+    operation(
+      {
+        method: 'delete',
+        path,
+        operationId: 'delete_mcp_server_api_settings_mcp__settings_key__delete',
+        tag,
+        summary: 'Delete Mcp Server',
+        params,
+        replies: { 200: NOW, ...UNKNOWN, 409: { description: 'It was sealed with another secret' } },
+      },
+      async ({ path: { settings_key: key }, request }) => ({
+        body: await change(key, null, requireServer(key), request),
+      }),
+    ),
+  ]
+}
+
+function hasServer({ agent_settings: { mcp_config: config } }: SettingsValues, key: string): boolean {
+  return isObject(config) && Object.hasOwn(config, key)
+}
+
+const requireServer = (key: string) => (isThere: boolean) => {
+  if (!isThere) throw new HttpProblem(404, `MCP server ${JSON.stringify(key)} is not known.`)
+}

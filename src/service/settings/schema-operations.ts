@@ -1,0 +1,199 @@
+/** What settings there are, for pages that let users change them, and which models they name. */
+
+import * as z from 'zod'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import { listOf, maybe, objectOf } from '../http/json-schema.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
+import type { Profiles } from './profiles.ts'
+import { isSecret } from './secrets.ts'
+import { llm } from './settings-schema.ts'
+import type { Settings } from './settings.ts'
+
+const tag = 'Settings'
+const string: JsonObject = { type: 'string' }
+
+const SCHEMA = objectOf({
+  model_name: string,
+  sections: listOf(
+    objectOf({
+      key: string,
+      label: string,
+      fields: listOf({
+        type: 'object',
+        required: ['key', 'label', 'section', 'section_label', 'value_type'],
+      }),
+    }),
+  ),
+})
+
+const labelOf = (name: string): string => {
+  const words = name.replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+function section(key: string, label: string, shape: z.ZodType): JsonObject {
+  const { properties = {} } = z.toJSONSchema(shape, { io: 'input' })
+  const fields = Object.entries(properties).map(([name, field]): JsonObject => ({
+    key: `${key}.${name}`,
+    label: labelOf(name),
+    section: key,
+    section_label: label,
+    value_type: typeOf(field as JsonObject),
+    secret: isSecret(name, 'x') && typeOf(field as JsonObject) === 'string',
+    default: null,
+    description: null,
+    choices: [],
+    depends_on: [],
+    prominence: name === 'model' || name === 'api_key' ? 'critical' : 'minor',
+  }))
+  return { key, label, fields }
+}
+
+/** The first type that is not null. */
+function typeOf(field: JsonObject): JsonValue {
+  const { type, anyOf } = field
+  if (typeof type === 'string') return type
+  const inner = (Array.isArray(anyOf) ? anyOf : []).map((one) => typeOf(one as JsonObject))
+  return inner.find((one) => one !== 'null') ?? 'string'
+}
+
+const AGENT: JsonObject = { model_name: 'AgentSettings', sections: [section('llm', 'Model', llm)] }
+
+const CONVERSATION: JsonObject = {
+  model_name: 'ConversationSettings',
+  sections: [
+    section(
+      'conversation',
+      'Conversation',
+      z.strictObject({
+        max_iterations: z.int(),
+        confirmation_mode: z.boolean(),
+        security_analyzer: z.string().nullable(),
+      }),
+    ),
+  ],
+}
+
+const schemaOperation = (path: string, summary: string, body: JsonObject): Operation =>
+  operation(
+    {
+      method: 'get',
+      path,
+      operationId: `get${path.replaceAll(/[/-]/g, '_')}`,
+      tag,
+      summary,
+      replies: { 200: { description: 'By section', schema: SCHEMA } },
+    },
+    () => ({ body }),
+  )
+
+/** What the operations work on. */
+interface SchemaParts {
+  readonly profiles: Profiles
+  readonly settings: Settings
+}
+
+/** Also under the control plane's paths. */
+export const schemaOperations = (parts: SchemaParts): Operation[] => [
+  ...['/api', '/api/v1'].flatMap((base) => [
+    schemaOperation(`${base}/settings/agent-schema`, 'Get Agent Settings Schema', AGENT),
+    schemaOperation(`${base}/settings/conversation-schema`, 'Get Conversation Settings Schema', CONVERSATION),
+  ]),
+  names(parts, '/api/llm/models', 'List Models', (models) => ({ models })),
+  names(parts, '/api/llm/providers', 'List Providers', (models) => ({ providers: providersOf(models) })),
+  search(parts, 'models', (models) =>
+    models.map((name) => ({ provider: providerOf(name), name, verified: false })),
+  ),
+  search(parts, 'providers', (models) => providersOf(models).map((name) => ({ name, verified: false }))),
+]
+
+/** A name before a slash; a model without one is asked as it stands. */
+const providerOf = (model: string): string | null =>
+  model.includes('/') ? model.slice(0, model.indexOf('/')) : null
+
+const providersOf = (models: readonly string[]): string[] =>
+  [...new Set(models.flatMap((model) => providerOf(model) ?? []))].toSorted()
+
+/** The models that the profiles and the settings name: the service has no list of its own. */
+async function modelsOf({ profiles, settings }: SchemaParts): Promise<string[]> {
+  const { agent_settings } = await settings.read()
+  const named = [...(await profiles.all()).map(({ llm: one }) => one), agent_settings['llm']]
+  return [
+    ...new Set(
+      named.flatMap((one) => {
+        const model = typeof one === 'object' && one !== null ? (one as JsonObject)['model'] : undefined
+        return typeof model === 'string' ? [model] : []
+      }),
+    ),
+  ].toSorted()
+}
+
+const SEALED = { 409: { description: 'What is kept was sealed with another secret' } }
+
+const names = (
+  parts: SchemaParts,
+  path: string,
+  summary: string,
+  told: (models: readonly string[]) => object,
+): Operation =>
+  operation(
+    {
+      method: 'get',
+      path,
+      operationId: `list${path.replaceAll('/', '_')}_get`,
+      tag: 'Models',
+      summary,
+      query: { provider: optional(text()) },
+      replies: {
+        200: { description: 'Those that profiles and settings name', schema: { type: 'object' } },
+        ...SEALED,
+      },
+    },
+    async ({ query: { provider } }) => {
+      const models = await modelsOf(parts)
+      return { body: told(models.filter((model) => provider === null || providerOf(model) === provider)) }
+    },
+  )
+
+const search = (
+  parts: SchemaParts,
+  what: 'models' | 'providers',
+  told: (models: readonly string[]) => readonly { readonly name: string }[],
+): Operation =>
+  operation(
+    {
+      method: 'get',
+      path: `/api/v1/config/${what}/search`,
+      operationId: `search_${what}_api_v1_config_${what}_search_get`,
+      tag: 'Models',
+      summary: what === 'models' ? 'Search Models' : 'Search Providers',
+      query: {
+        query: optional(text()),
+        provider__eq: optional(text()),
+        verified__eq: optional(boolean()),
+        page_id: optional(text()),
+        limit: withDefault(integer({ least: 1, most: 100 }), 100),
+      },
+      replies: {
+        200: {
+          description: 'By name; `page_id` is the last name of the page before',
+          schema: objectOf({ items: listOf({ type: 'object' }), next_page_id: maybe(string) }),
+        },
+        ...SEALED,
+      },
+    },
+    async ({
+      query: { query: part, provider__eq: provider, verified__eq: verified, page_id: after, limit },
+    }) => {
+      const models = (await modelsOf(parts)).filter(
+        (model) => provider === null || providerOf(model) === provider,
+      )
+      const all = told(models).filter(
+        ({ name }) =>
+          verified !== true && (part === null || name.includes(part)) && (after === null || name > after),
+      )
+      const items = all.slice(0, limit)
+      return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.name ?? null) : null } }
+    },
+  )

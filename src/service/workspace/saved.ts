@@ -1,0 +1,141 @@
+/** The workspaces that clients have saved, for their pages to show: names of folders, which nothing here looks into. */
+
+import * as z from 'zod'
+import type { JsonObject } from '../../event/shapes.ts'
+import type { Store } from '../../store/contract/store.ts'
+import { bodyOf } from '../http/body-schema.ts'
+import { text } from '../http/field-schema.ts'
+import { listOf, maybe, objectOf } from '../http/json-schema.ts'
+import { type Operation, operation } from '../http/operation.ts'
+import { text as anyText } from '../http/parameters.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { type Records, recordsOf } from '../records/records.ts'
+
+interface Saved {
+  readonly workspaces: readonly Item[]
+  readonly workspaceParents: readonly Item[]
+}
+
+interface Item {
+  readonly id: string
+  readonly name: string
+  readonly path: string
+  readonly parentPath?: string | null | undefined
+}
+
+const NONE: Saved = { workspaces: [], workspaceParents: [] }
+const PLACE = 'saved-workspaces'
+const MOST = 1_000
+
+const parent = { id: text(1, 4_096), name: text(1, 500), path: text(1, 4_096) }
+const workspacesBody = bodyOf(
+  z.strictObject({
+    workspaces: z
+      .array(z.strictObject({ ...parent, parentPath: text(1, 4_096).nullable().optional() }))
+      .max(MOST),
+  }),
+)
+const parentsBody = bodyOf(z.strictObject({ parents: z.array(z.strictObject(parent)).max(MOST) }))
+
+const string: JsonObject = { type: 'string' }
+const PARENT = objectOf({ id: string, name: string, path: string })
+const LIST = {
+  description: 'All of them',
+  schema: objectOf({
+    workspaces: listOf(objectOf({ id: string, name: string, path: string, parentPath: maybe(string) })),
+    workspaceParents: listOf(PARENT),
+  }),
+}
+const FULL = { 409: { description: `There are ${MOST} already` } }
+const DELETED = { 200: { description: 'It is gone', schema: objectOf({ deleted: { type: 'boolean' } }) } }
+
+const tag = 'Workspaces'
+
+/** Its operations. */
+export function savedWorkspaceOperations(store: Store): Operation[] {
+  const records: Records<Saved> = recordsOf<Saved>(store, PLACE)
+  const shown = ({ workspaces, workspaceParents }: Saved): object => ({
+    workspaces: workspaces.map((one) => ({ ...one, parentPath: one.parentPath ?? null })),
+    workspaceParents,
+  })
+  const add = async (field: keyof Saved, items: readonly Item[]): Promise<object> => {
+    const after = await records.update(PLACE, (before) => {
+      const all = new Map((before ?? NONE)[field].map((one) => [one.path, one]))
+      for (const one of items) all.set(one.path, one)
+      if (all.size > MOST)
+        throw new HttpProblem(409, `There may be ${MOST}; delete one before you add another.`)
+      return { ...(before ?? NONE), [field]: [...all.values()] }
+    })
+    return shown(after ?? NONE)
+  }
+  const remove = async (field: keyof Saved, path: string): Promise<object> => {
+    let deleted = false
+    await records.update(PLACE, (before) => {
+      const kept = (before ?? NONE)[field].filter((one) => one.path !== path)
+      deleted = kept.length < (before ?? NONE)[field].length
+      return deleted ? { ...(before ?? NONE), [field]: kept } : undefined
+    })
+    return { deleted }
+  }
+  return [
+    operation(
+      {
+        method: 'get',
+        path: '/api/workspaces',
+        operationId: 'list_workspaces_api_workspaces_get',
+        tag,
+        summary: 'List Workspaces',
+        replies: { 200: LIST },
+      },
+      async () => ({ body: shown((await records.find(PLACE))?.record ?? NONE) }),
+    ),
+    operation(
+      {
+        method: 'post',
+        path: '/api/workspaces',
+        operationId: 'add_workspaces_api_workspaces_post',
+        tag,
+        summary: 'Save Workspaces',
+        body: workspacesBody,
+        replies: { 200: LIST, ...FULL },
+      },
+      async ({ body }) => ({ body: await add('workspaces', body.workspaces) }),
+    ),
+    operation(
+      {
+        method: 'delete',
+        path: '/api/workspaces',
+        operationId: 'delete_workspace_api_workspaces_delete',
+        tag,
+        summary: 'Forget Workspace',
+        query: { path: anyText() },
+        replies: DELETED,
+      },
+      async ({ query }) => ({ body: await remove('workspaces', query.path) }),
+    ),
+    operation(
+      {
+        method: 'post',
+        path: '/api/workspaces/parents',
+        operationId: 'add_workspace_parents_api_workspaces_parents_post',
+        tag,
+        summary: 'Save Parents Of Workspaces',
+        body: parentsBody,
+        replies: { 200: LIST, ...FULL },
+      },
+      async ({ body }) => ({ body: await add('workspaceParents', body.parents) }),
+    ),
+    operation(
+      {
+        method: 'delete',
+        path: '/api/workspaces/parents',
+        operationId: 'delete_workspace_parent_api_workspaces_parents_delete',
+        tag,
+        summary: 'Forget Parent Of Workspaces',
+        query: { path: anyText() },
+        replies: DELETED,
+      },
+      async ({ query }) => ({ body: await remove('workspaceParents', query.path) }),
+    ),
+  ]
+}

@@ -1,0 +1,501 @@
+/** The table: conversations. */
+
+import * as api from '@openhands/typescript-client'
+import { expect } from 'vitest'
+import { agent, rest, spoken, waiting, type World } from './clients.ts'
+import { empty, out, type Row, works } from './table.ts'
+
+const NO_GOALS = 'no goal loops: the agent of the service decides when it is done'
+const NO_ACP = 'no ACP agents: the service runs its own'
+const DONE = { success: true }
+
+const of = (w: World) => w.agentServer.conversations
+const any = expect.any(Number) as unknown
+
+const started = async (w: World) =>
+  (await of(w).createConversation({
+    agent,
+    workspace: { kind: 'LocalWorkspace', working_dir: w.folder },
+    tags: { env: 'test' },
+    max_iterations: 7,
+    hook_config: null,
+    agent_definitions: [],
+    tool_module_qualnames: { a: 'b' },
+    secrets: { TOKEN: { kind: 'StaticSecret', value: 'sk-hush' } },
+  } as never)) as unknown as { readonly id: string }
+
+/** The events that a zip has, by their names. */
+const names = async (blob: Blob): Promise<string[]> =>
+  [
+    ...new TextDecoder('latin1')
+      .decode(await blob.arrayBuffer())
+      .matchAll(/PK\u0001\u0002[^]{42}([\w/.%-]+?\.json)/g),
+  ].map(([, name = '']) => name.replace(/^.*\//, ''))
+
+const eventId = async (w: World): Promise<string> => {
+  const { items } = await of(w).searchEvents(w.id, { limit: 1 })
+  return String(items[0]?.id)
+}
+
+/** A second client of the conversation that the table is about. */
+const remoteOf = (w: World, id: string) =>
+  new api.RemoteConversation(agent, w.workspace, { conversationId: id })
+
+const messages = {
+  items: [
+    { kind: 'MessageEvent', source: 'user' },
+    { kind: 'MessageEvent', source: 'agent' },
+  ],
+}
+const messagesOnly = { kind: 'MessageEvent' } as const
+
+export const CONVERSATIONS: readonly Row[] = [
+  works('ConversationClient.createConversation', started, {
+    id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/) as unknown,
+    tags: { env: 'test' },
+    max_iterations: 7,
+    tool_module_qualnames: { a: 'b' },
+    agent: { kind: 'Agent', llm: { model: 'openai/gpt-x', api_key: '**********' } },
+    secrets: '**********',
+    execution_status: 'idle',
+  }),
+  works('ConversationClient.searchConversations', (w) => of(w).searchConversations({ tag: ['env:test'] }), {
+    items: [{ tags: { env: 'test' } }],
+  }),
+  works(
+    'ConversationClient.countConversations',
+    (w) => of(w).countConversations({ status: 'finished' as never }),
+    1,
+  ),
+  works('ConversationClient.getConversations', (w) => of(w).getConversations([w.id, 'none']), [
+    expect.objectContaining({ execution_status: 'finished' }),
+    null,
+  ]),
+  works('ConversationClient.getConversation', (w) => of(w).getConversation(w.id), {
+    execution_status: 'finished',
+    confirmation_policy: { kind: 'NeverConfirm' },
+    workspace: { kind: 'LocalWorkspace' },
+    stats: { usage_to_metrics: {} },
+    sub_conversation_ids: [],
+  }),
+  works('ConversationClient.searchEvents', (w) => of(w).searchEvents(w.id, messagesOnly as never), messages),
+  works('ConversationClient.getEvent', async (w) => of(w).getEvent(w.id, await eventId(w)), {
+    kind: expect.any(String) as unknown,
+    source: expect.any(String) as unknown,
+  }),
+  works('ConversationClient.getEvents', async (w) => of(w).getEvents(w.id, [await eventId(w), 'none']), [
+    expect.objectContaining({ id: expect.any(String) as unknown }),
+    null,
+  ]),
+  works('ConversationClient.getEventCount', (w) => of(w).getEventCount(w.id, messagesOnly as never), 2),
+  works(
+    'ConversationClient.sendEvent',
+    async (w) => {
+      await of(w).sendEvent(w.id, { role: 'user', content: [{ type: 'text', text: 'Again' }] } as never, {
+        run: true,
+      })
+      await rest(w, w.id, 'finished')
+      return of(w).getEventCount(w.id, messagesOnly as never)
+    },
+    4,
+  ),
+  works(
+    'ConversationClient.runConversation',
+    async (w) => {
+      await of(w).sendEvent(w.id, { role: 'user', content: [{ type: 'text', text: 'Run' }] } as never)
+      const done = await of(w).runConversation(w.id)
+      await rest(w, w.id, 'finished')
+      return [done, await of(w).getEventCount(w.id, messagesOnly as never)]
+    },
+    [DONE, 6],
+  ),
+  works(
+    'ConversationClient.pauseConversation',
+    async (w) => of(w).pauseConversation((await started(w)).id),
+    DONE,
+  ),
+  works(
+    'ConversationClient.interruptConversation',
+    async (w) => of(w).interruptConversation((await started(w)).id),
+    DONE,
+  ),
+  out('ConversationClient.startGoal', NO_GOALS, (w) => of(w).startGoal(w.id, { objective: 'All' })),
+  out('ConversationClient.stopGoal', NO_GOALS, (w) => of(w).stopGoal(w.id)),
+  out('ConversationClient.resumeGoal', NO_GOALS, (w) => of(w).resumeGoal(w.id)),
+  works('ConversationClient.askAgent', (w) => of(w).askAgent(w.id, 'And aside?'), { response: 'And aside?' }),
+  works(
+    'ConversationClient.respondToConfirmation',
+    async (w) => {
+      const id = await waiting(w)
+      await of(w).respondToConfirmation(id, { accept: true } as never)
+      await rest(w, id, 'finished')
+      return of(w).searchEvents(id, { kind: 'ObservationEvent' } as never)
+    },
+    { items: [{ kind: 'ObservationEvent', tool_name: 'echo', source: 'environment' }] },
+  ),
+  works('ConversationClient.getAgentFinalResponse', (w) => of(w).getAgentFinalResponse(w.id), {
+    response: 'Run',
+  }),
+  works(
+    'ConversationClient.setConfirmationPolicy',
+    async (w) => {
+      const { id } = await started(w)
+      await of(w).setConfirmationPolicy(id, { kind: 'AlwaysConfirm' } as never)
+      return of(w).getConversation(id)
+    },
+    { confirmation_policy: { kind: 'AlwaysConfirm' } },
+  ),
+  works(
+    'ConversationClient.condenseConversation',
+    async (w) => {
+      const { id } = await started(w)
+      await of(w).condenseConversation(id)
+      return of(w).getEventCount(id, { kind: 'CondensationRequest' } as never)
+    },
+    1,
+  ),
+  works(
+    'ConversationClient.setSecurityAnalyzer',
+    async (w) => {
+      const { id } = await started(w)
+      await of(w).setSecurityAnalyzer(id, { kind: 'LLMSecurityAnalyzer' } as never)
+      return of(w).getConversation(id)
+    },
+    { security_analyzer: { kind: 'LLMSecurityAnalyzer' } },
+  ),
+  works(
+    'ConversationClient.updateSecrets',
+    async (w) => {
+      const { id } = await started(w)
+      const done = await of(w).updateSecrets(id, {
+        secrets: { A: { kind: 'StaticSecret', value: 'sk-hush' } },
+      } as never)
+      return [done, JSON.stringify(await of(w).getConversation(id)).includes('sk-hush')]
+    },
+    [DONE, false],
+  ),
+  works(
+    'ConversationClient.forkConversation',
+    async (w) => {
+      const request = {
+        title: 'Fork',
+        tags: { a: 'b' },
+        reset_metrics: true,
+        from_event_id: await eventId(w),
+      }
+      return of(w).forkConversation(w.id, request as never)
+    },
+    { title: 'Fork', tags: { a: 'b' }, forked_from_event_id: expect.any(String) as unknown },
+  ),
+  works(
+    'ConversationClient.navigateConversation',
+    async (w) => of(w).navigateConversation(await spoken(w, 'Back')),
+    {
+      head_is_empty: true,
+      leaf_event_id: null,
+    },
+  ),
+  works(
+    'ConversationClient.switchProfile',
+    async (w) => {
+      await w.agentServer.profiles.saveProfile('switched', { llm: { model: 'openai/of-a-profile' } } as never)
+      const { id } = await started(w)
+      await of(w).switchProfile(id, 'switched')
+      return of(w).getConversation(id)
+    },
+    { agent: { kind: 'Agent', llm: { model: 'openai/of-a-profile' } } },
+  ),
+  works(
+    'ConversationClient.switchLLM',
+    async (w) => {
+      const { id } = await started(w)
+      await of(w).switchLLM(id, { model: 'other', api_key: 'sk-hush' } as never)
+      return of(w).getConversation(id)
+    },
+    { agent: { llm: { model: 'other', api_key: '**********' } } },
+  ),
+  out('ConversationClient.switchAcpModel', NO_ACP, (w) => of(w).switchAcpModel(w.id, 'm')),
+  works(
+    'ConversationClient.updateConversation',
+    async (w) => {
+      const { id } = await started(w)
+      await of(w).updateConversation(id, { title: 'New', tags: { x: 'y' } } as never)
+      return of(w).getConversation(id)
+    },
+    { title: 'New', tags: { x: 'y' } },
+  ),
+  works(
+    'ConversationClient.deleteConversation',
+    async (w) => {
+      const { id } = await started(w)
+      await of(w).deleteConversation(id)
+      return of(w).getConversations([id])
+    },
+    [null],
+  ),
+
+  works(
+    'RemoteConversation.start',
+    async (w) => {
+      const remote = new api.RemoteConversation(agent, w.workspace, {})
+      await remote.start({ initialMessage: 'Started' })
+      await rest(w, remote.id, 'finished')
+      return remote.getAgentFinalResponse()
+    },
+    'Started',
+  ),
+  empty('RemoteConversation.loadHooks', (w) => w.remote.loadHooks(), null),
+  works('RemoteConversation.getHookConfig', (w) => w.remote.getHookConfig(), null),
+  works('RemoteConversation.conversationStats', (w) => w.remote.conversationStats(), {
+    usage_to_metrics: {},
+  }),
+  works(
+    'RemoteConversation.sendMessage',
+    async (w) => {
+      const before = await of(w).getEventCount(w.id, messagesOnly as never)
+      await w.remote.sendMessage('From afar')
+      return Number(await of(w).getEventCount(w.id, messagesOnly as never)) - Number(before)
+    },
+    1,
+  ),
+  works(
+    'RemoteConversation.run',
+    async (w) => {
+      await w.remote.run()
+      await rest(w, w.id, 'finished')
+      return w.remote.getAgentFinalResponse()
+    },
+    'From afar',
+  ),
+  works(
+    'RemoteConversation.pause',
+    async (w) => {
+      const { id } = await started(w)
+      await remoteOf(w, id).pause()
+      return of(w).getConversation(id)
+    },
+    { execution_status: 'paused' },
+  ),
+  works(
+    'RemoteConversation.setConfirmationPolicy',
+    async (w) => {
+      const { id } = await started(w)
+      await remoteOf(w, id).setConfirmationPolicy({ kind: 'AlwaysConfirm' } as never)
+      return of(w).getConversation(id)
+    },
+    { confirmation_policy: { kind: 'AlwaysConfirm' } },
+  ),
+  works(
+    'RemoteConversation.sendConfirmationResponse',
+    async (w) => {
+      const id = await waiting(w)
+      await remoteOf(w, id).sendConfirmationResponse(false, 'Not now')
+      return of(w).searchEvents(id, { kind: 'UserRejectObservation' } as never)
+    },
+    { items: [{ rejection_reason: 'Not now' }] },
+  ),
+  works(
+    'RemoteConversation.setTitle',
+    async (w) => {
+      await w.remote.setTitle('Titled')
+      return of(w).getConversation(w.id)
+    },
+    { title: 'Titled' },
+  ),
+  works('RemoteConversation.askAgent', (w) => w.remote.askAgent('Aside'), 'Aside'),
+  works('RemoteConversation.getAgentFinalResponse', (w) => w.remote.getAgentFinalResponse(), 'From afar'),
+  works(
+    'RemoteConversation.switchProfile',
+    async (w) => {
+      const { id } = await started(w)
+      await remoteOf(w, id).switchProfile('switched')
+      return of(w).getConversation(id)
+    },
+    { agent: { llm: { model: 'openai/of-a-profile' } } },
+  ),
+  works(
+    'RemoteConversation.switchLlm',
+    async (w) => {
+      const { id } = await started(w)
+      await remoteOf(w, id).switchLlm({ model: 'third' } as never)
+      return of(w).getConversation(id)
+    },
+    { agent: { llm: { model: 'third' } } },
+  ),
+  out('RemoteConversation.switchAcpModel', NO_ACP, (w) => w.remote.switchAcpModel('m')),
+  out('RemoteConversation.startGoal', NO_GOALS, (w) => w.remote.startGoal('All')),
+  out('RemoteConversation.stopGoal', NO_GOALS, (w) => w.remote.stopGoal()),
+  out('RemoteConversation.resumeGoal', NO_GOALS, (w) => w.remote.resumeGoal()),
+  works(
+    'RemoteConversation.fork',
+    async (w) => (await w.remote.fork({ title: 'F' } as never)).getHookConfig(),
+    null,
+  ),
+  works(
+    'RemoteConversation.navigateTo',
+    async (w) => {
+      const id = await spoken(w, 'There')
+      await remoteOf(w, id).navigateTo(null)
+      return of(w).getConversation(id)
+    },
+    { head_is_empty: true },
+  ),
+  works(
+    'RemoteConversation.downloadTrajectory',
+    async (w) => (await names(await w.remote.downloadTrajectory())).slice(0, 2),
+    ['meta.json', expect.stringMatching(/^event-00000-/) as unknown],
+  ),
+  works(
+    'RemoteConversation.condense',
+    async (w) => {
+      const { id } = await started(w)
+      await remoteOf(w, id).condense()
+      return of(w).getEventCount(id, { kind: 'CondensationRequest' } as never)
+    },
+    1,
+  ),
+  works(
+    'RemoteConversation.setSecurityAnalyzer',
+    async (w) => {
+      const { id } = await started(w)
+      await remoteOf(w, id).setSecurityAnalyzer({ kind: 'LLMSecurityAnalyzer' } as never)
+      return of(w).getConversation(id)
+    },
+    { security_analyzer: { kind: 'LLMSecurityAnalyzer' } },
+  ),
+  works(
+    'RemoteConversation.updateSecrets',
+    async (w) => {
+      const { id } = await started(w)
+      await remoteOf(w, id).updateSecrets({ B: 'sk-hush', C: () => 'sk-hush' })
+      return JSON.stringify(await of(w).getConversation(id)).includes('sk-hush')
+    },
+    false,
+  ),
+
+  works('RemoteState.getConversationInfo', (w) => w.remote.state['getConversationInfo'](), {
+    id: expect.any(String) as unknown,
+  }),
+  works('RemoteState.refresh', (w) => w.remote.state.refresh(), { execution_status: 'finished' }),
+  works('RemoteState.getExecutionStatus', (w) => w.remote.state.getExecutionStatus(), 'finished'),
+  works('RemoteState.getAgentStatus', (w) => w.remote.state.getAgentStatus(), 'finished'),
+  works('RemoteState.getConfirmationPolicy', (w) => w.remote.state.getConfirmationPolicy(), {
+    kind: 'NeverConfirm',
+  }),
+  works('RemoteState.getActivatedKnowledgeSkills', (w) => w.remote.state.getActivatedKnowledgeSkills(), []),
+  works('RemoteState.getAgent', (w) => w.remote.state.getAgent(), {
+    kind: 'Agent',
+    llm: { model: 'openai/gpt-x' },
+  }),
+  works('RemoteState.getWorkspace', (w) => w.remote.state.getWorkspace(), { kind: 'LocalWorkspace' }),
+  works(
+    'RemoteState.getPersistenceDir',
+    async (w) => (await w.remote.state.getPersistenceDir()) === `conversations/${w.id}`,
+    true,
+  ),
+  works('RemoteState.modelDump', (w) => w.remote.state.modelDump(), { title: 'Titled' }),
+  works(
+    'RemoteState.modelDumpJson',
+    (w) => w.remote.state.modelDumpJson(),
+    expect.stringContaining('"title":"Titled"'),
+  ),
+
+  works(
+    'RemoteEventsList.search',
+    (w) => w.remote.state.events.search({ kind: 'MessageEvent', limit: 2 } as never),
+    messages,
+  ),
+  works('RemoteEventsList.count', (w) => w.remote.state.events.count({ source: 'user' } as never), any),
+  works('RemoteEventsList.getEventById', async (w) => w.remote.state.events.getEventById(await eventId(w)), {
+    id: expect.any(String) as unknown,
+  }),
+  works('RemoteEventsList.getEventsById', (w) => w.remote.state.events.getEventsById(['none']), [null]),
+  works(
+    'RemoteEventsList.getEvents',
+    async (w) => (await w.remote.state.events.getEvents()).length > 6,
+    true,
+  ),
+
+  works('ConversationManager.searchConversations', (w) => w.manager.searchConversations({ limit: 1 }), {
+    items: [{ id: expect.any(String) as unknown }],
+  }),
+  works('ConversationManager.countConversations', (w) => w.manager.countConversations({}), any),
+  works('ConversationManager.getConversations', (w) => w.manager.getConversations([w.id]), [
+    expect.objectContaining({ title: 'Titled' }),
+  ]),
+  works(
+    'ConversationManager.getAllConversations',
+    async (w) =>
+      (await w.manager.getAllConversations({ tag: ['env:test'] } as never)).every(
+        (one) => one.tags?.['env'] === 'test',
+      ),
+    true,
+  ),
+  works('ConversationManager.getConversation', (w) => w.manager.getConversation(w.id), { title: 'Titled' }),
+  works(
+    'ConversationManager.createConversation',
+    async (w) => {
+      const made = await w.manager.createConversation(agent, {
+        initialMessage: 'Managed',
+        workingDir: w.folder,
+      })
+      w.kept.set('managed', made.id)
+      await rest(w, made.id, 'finished')
+      return made.getAgentFinalResponse()
+    },
+    'Managed',
+  ),
+  works(
+    'ConversationManager.loadConversation',
+    async (w) => (await w.manager.loadConversation(w.kept.get('managed') ?? '')).getAgentFinalResponse(),
+    'Managed',
+  ),
+  works('ConversationManager.searchACPConversations', (w) => w.manager.searchACPConversations({ limit: 1 }), {
+    items: [{ id: expect.any(String) as unknown }],
+  }),
+  works('ConversationManager.countACPConversations', (w) => w.manager.countACPConversations({}), any),
+  works('ConversationManager.getACPConversations', (w) => w.manager.getACPConversations([w.id]), [
+    expect.objectContaining({ title: 'Titled' }),
+  ]),
+  works(
+    'ConversationManager.getAllACPConversations',
+    async (w) => (await w.manager.getAllACPConversations()).length > 3,
+    true,
+  ),
+  works('ConversationManager.getACPConversation', (w) => w.manager.getACPConversation(w.id), {
+    title: 'Titled',
+  }),
+  works(
+    'ConversationManager.createACPConversation',
+    (w) => w.manager.createACPConversation({ kind: 'ACPAgent' } as never),
+    {
+      agent: { kind: 'ACPAgent' },
+      execution_status: 'idle',
+    },
+  ),
+  works(
+    'ConversationManager.switchProfile',
+    async (w) => {
+      await w.manager.switchProfile(w.kept.get('managed') ?? '', 'switched')
+      return w.manager.getConversation(w.kept.get('managed') ?? '')
+    },
+    { agent: { llm: { model: 'openai/of-a-profile' } } },
+  ),
+  works(
+    'ConversationManager.updateConversation',
+    async (w) => {
+      await w.manager.updateConversation(w.kept.get('managed') ?? '', { title: 'Named' } as never)
+      return w.manager.getConversation(w.kept.get('managed') ?? '')
+    },
+    { title: 'Named' },
+  ),
+  works(
+    'ConversationManager.deleteConversation',
+    async (w) => {
+      const id = w.kept.get('managed') ?? ''
+      await w.manager.deleteConversation(id)
+      return w.manager.getConversations([id])
+    },
+    [null],
+  ),
+]

@@ -1,0 +1,128 @@
+/** The table: files, git and commands of sandboxes, where a service gives them out. */
+
+import { expect } from 'vitest'
+import type { World } from './clients.ts'
+import { out, outUntried, type Row, works } from './table.ts'
+
+const NO_COOKIES = 'no cookies for files: a page of another origin sends its key in a header'
+const text = (text: string) => new File([text], 'given.txt', { type: 'text/plain' })
+
+const files = (w: World) => w.agentServer.files
+const bash = (w: World) => w.agentServer.bash
+
+export const FILES: readonly Row[] = [
+  out('RemoteWorkspace.startWorkspaceSession', NO_COOKIES, (w) => w.workspace.startWorkspaceSession(w.id)),
+  out('RemoteWorkspace.deleteWorkspaceSession', NO_COOKIES, (w) => w.workspace.deleteWorkspaceSession()),
+  works(
+    'RemoteWorkspace.executeCommand',
+    (w) => w.workspace.executeCommand('echo said; echo wrong >&2; exit 3', w.folder),
+    {
+      exit_code: 3,
+      stdout: 'said\n',
+      stderr: 'wrong\n',
+    },
+  ),
+  works('RemoteWorkspace.gitChanges', (w) => w.workspace.gitChanges(w.folder), [
+    { path: 'kept.txt', status: 'UPDATED' },
+    { path: 'new.txt', status: 'ADDED' },
+  ]),
+  works('RemoteWorkspace.gitDiff', (w) => w.workspace.gitDiff(`${w.folder}/kept.txt`), {
+    modified: 'three\n',
+    original: 'two\n',
+  }),
+  works('RemoteWorkspace.fileUpload', (w) => w.workspace.fileUpload('of it', `${w.folder}/inner/up.txt`), {
+    success: true,
+    file_size: 5,
+  }),
+  works('RemoteWorkspace.fileDownload', (w) => w.workspace.fileDownload(`${w.folder}/inner/up.txt`), {
+    success: true,
+    content: 'of it',
+  }),
+  works('RemoteWorkspace.uploadText', (w) => w.workspace.uploadText('text', `${w.folder}/inner/t.txt`), {
+    file_size: 4,
+  }),
+  works(
+    'RemoteWorkspace.uploadFileObject',
+    (w) => w.workspace.uploadFileObject(text('object'), `${w.folder}/inner/o.txt`),
+    {
+      source_path: 'given.txt',
+      file_size: 6,
+    },
+  ),
+  works(
+    'RemoteWorkspace.downloadAsText',
+    (w) => w.workspace.downloadAsText(`${w.folder}/inner/t.txt`),
+    'text',
+  ),
+  works(
+    'RemoteWorkspace.downloadAsBlob',
+    async (w) => (await w.workspace.downloadAsBlob(`${w.folder}/inner/o.txt`)).text(),
+    'object',
+  ),
+  outUntried(
+    'RemoteWorkspace.downloadAndSave',
+    'it needs the document of a browser; it asks what `downloadAsBlob` does',
+  ),
+
+  works('FileClient.getHome', async (w) => w.folder.startsWith((await files(w).getHome()).home), true),
+  works(
+    'FileClient.searchSubdirectories',
+    (w) => files(w).searchSubdirectories(w.folder, { includeHidden: true }),
+    {
+      items: [{ name: '.git' }, { name: 'inner' }],
+      next_page_id: null,
+    },
+  ),
+  works('FileClient.uploadFile', (w) => files(w).uploadFile(text('one'), `${w.folder}/inner/f.txt`), {
+    file_size: 3,
+  }),
+  works('FileClient.uploadTextFile', (w) => files(w).uploadTextFile('two!', `${w.folder}/inner/g.txt`), {
+    file_size: 4,
+  }),
+  works(
+    'FileClient.downloadFile',
+    async (w) => (await files(w).downloadFile(`${w.folder}/inner/f.txt`)).byteLength,
+    3,
+  ),
+  works('FileClient.downloadTextFile', (w) => files(w).downloadTextFile(`${w.folder}/inner/g.txt`), 'two!'),
+  works(
+    'FileClient.downloadTrajectory',
+    async (w) => (await files(w).downloadTrajectory(w.id)).size > 1_000,
+    true,
+  ),
+
+  works(
+    'BashClient.executeCommand',
+    async (w) => {
+      const told = await bash(w).executeCommand('pwd', w.folder, 20)
+      w.kept.set('output', told.id)
+      return told
+    },
+    {
+      kind: 'BashOutput',
+      exit_code: 0,
+      order: 0,
+      stdout: expect.stringContaining('/workspace\n') as unknown,
+    },
+  ),
+  works('BashClient.getEvent', (w) => bash(w).getEvent(w.kept.get('output') ?? ''), { kind: 'BashOutput' }),
+  works('BashClient.getEvents', (w) => bash(w).getEvents([w.kept.get('output') ?? '', 'none']), [
+    expect.objectContaining({ kind: 'BashOutput' }),
+    null,
+  ]),
+  works('BashClient.startCommand', (w) => bash(w).startCommand('true', w.folder), {
+    kind: 'BashCommand',
+    command: 'true',
+  }),
+  works(
+    'BashClient.searchEvents',
+    (w) => bash(w).searchEvents({ kind__eq: 'BashCommand', sort_order: 'TIMESTAMP_DESC', limit: 1 }),
+    { items: [{ kind: 'BashCommand', command: 'true' }] },
+  ),
+  out('BashClient.batchGetEvents', 'a GET with a body is no request that the fetch standard knows', (w) =>
+    bash(w).batchGetEvents(['x']),
+  ),
+  works('BashClient.clearEvents', (w) => bash(w).clearEvents(), {
+    cleared_count: expect.any(Number) as unknown,
+  }),
+]

@@ -1,0 +1,113 @@
+/** One `colloquy serve` for a table of calls, and the official client in front of it, as a browser or as a program. */
+
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { inject } from 'vitest'
+
+/** A service that runs. */
+export interface Server {
+  readonly url: string
+  /** Null without keys. */
+  readonly key: string | null
+  readonly stop: () => Promise<void>
+}
+
+const CONFIG = {
+  sandbox_specs: [{ id: 'folder', command: null }],
+  sandbox_workspaces: true,
+  editor: { port: 8001, token_env: 'EDITOR_TOKEN' },
+}
+
+/** Starts the command in a folder of its own, and waits until it says where it serves. */
+export async function startServer(key: string | null, more: readonly string[] = []): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'colloquy-clients-'))
+  mkdirSync(join(folder, 'work'))
+  writeFileSync(join(folder, 'serve.json'), JSON.stringify(CONFIG))
+  const args = [
+    '--db',
+    'c.db',
+    '--config',
+    'serve.json',
+    '--workspace',
+    'work',
+    '--agent',
+    resolve(import.meta.dirname, 'agent.ts'),
+  ]
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [join(inject('built'), 'cli/main.ts'), 'serve', '--port', '0', ...args, ...more],
+    {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        COLLOQUY_SESSION_API_KEYS: key ?? undefined,
+        COLLOQUY_SECRET: 'what seals the keys of these tests',
+        EDITOR_TOKEN: 'of-the-editor',
+      },
+    },
+  )
+  let err = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => void (err += text))
+  const url = await new Promise<string>((found, reject) => {
+    let out = ''
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+      const address = / at (http:\S+)\n/.exec(out)?.[1]
+      if (address !== undefined) found(address)
+    })
+    child.once('exit', () => reject(new Error(`ended: ${err}`)))
+  })
+  return {
+    url,
+    key,
+    async stop() {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** What a browser asks for leave to do, beside the methods and headers that every page may use. */
+const SIMPLE = new Set(['accept', 'accept-language', 'content-language'])
+
+/**
+ * `fetch` as a page of an origin has it: the browser asks first where it must, and gives the page nothing of a response
+ * that does not name its origin.
+ */
+export function browserFetch(origin: string, ask: typeof fetch): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const named = [...request.headers.keys()].filter((name) => !SIMPLE.has(name))
+    if (!['GET', 'HEAD', 'POST'].includes(request.method) || named.length > 0) {
+      const leave = await ask(request.url, {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': request.method,
+          'access-control-request-headers': named.join(','),
+        },
+      })
+      const listed = (header: string): string[] =>
+        (leave.headers.get(header) ?? '').split(',').map((one) => one.trim().toLowerCase())
+      const may =
+        leave.ok &&
+        leave.headers.get('access-control-allow-origin') === origin &&
+        listed('access-control-allow-methods').includes(request.method.toLowerCase()) &&
+        named.every((name) => listed('access-control-allow-headers').includes(name))
+      // Of what is served nowhere there is no leave either: the page is told of a failure, as here.
+      if (!may && leave.status !== 404) throw new TypeError(`Failed to fetch: no leave for ${request.url}`)
+    }
+    request.headers.set('origin', origin)
+    request.headers.set('sec-fetch-site', 'same-site')
+    const response = await ask(request)
+    if (response.status !== 404 && response.headers.get('access-control-allow-origin') !== origin)
+      throw new TypeError(`Failed to fetch: ${response.status} of ${request.url} is for another origin`)
+    return response
+  }
+}
