@@ -1,4 +1,4 @@
-/** The agent of the service that clients are tried on: it says again what was said, and calls a tool when it is told to. */
+/** The agent that clients are tried on: it says again what was said, and calls a tool when it is told to. */
 
 import type { Step } from '../../src/conversation/run/step.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'

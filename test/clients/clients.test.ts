@@ -1,4 +1,4 @@
-/** The official client of agent servers, as it is published, against `colloquy serve` over HTTP and sockets: each of its methods comes to what docs/clients.md says. */
+/** The official client, as it is published, against `colloquy serve`: each method comes to what docs/clients.md says. */
 
 import './page-sockets.ts'
 import { join, resolve } from 'node:path'

@@ -219,7 +219,7 @@ export const CLOUD: readonly Row[] = [
     [],
   ),
   works('CloudClient.searchModels', (w) => w.cloud.searchModels({ provider__eq: 'openai', limit: 1 }), {
-    items: [{ provider: 'openai', name: 'openai/cloudy' }],
+    items: [{ provider: 'openai', name: 'openai/of-a-profile' }],
   }),
   works('CloudClient.searchProviders', (w) => w.cloud.searchProviders({}), { items: [{ name: 'openai' }] }),
   empty('CloudClient.listSkills', (w) => w.cloud.listSkills(), []),

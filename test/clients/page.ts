@@ -20,9 +20,19 @@ A WebSocket of this client puts its key into the URL, where every log and proxy 
 Listen without keys on this machine, over server-sent events, or with a client that sends the key in the first frame, as the Python SDK and the web page do.
 `
 
-const rowOf = ({ client, method, as, why, where }: Row): string => {
-  const remark = why ?? (where === 'both' ? '' : where)
-  return `| \`${client}.${method}\` | ${as} | ${remark} |`
+const cellsOf = ({ client, method, as, why, where }: Row): readonly string[] => [
+  `\`${client}.${method}\``,
+  as,
+  why ?? (where === 'both' ? '' : where),
+]
+
+/** As the formatter of the project has it. */
+function tableOf(rows: readonly (readonly string[])[]): string[] {
+  const widths = [0, 1, 2].map((at) => Math.max(3, ...rows.map((cells) => cells[at]?.length ?? 0)))
+  const line = (cells: readonly string[]): string =>
+    `| ${widths.map((width, at) => (cells[at] ?? '').padEnd(width)).join(' | ')} |`
+  const [head = [], ...rest] = rows
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rest.map(line)]
 }
 
 export function pageOf(rows: readonly Row[]): string {
@@ -31,9 +41,7 @@ export function pageOf(rows: readonly Row[]): string {
     HEAD,
     `Of ${rows.length} methods that ask a server, ${count('works')} work, ${count('empty')} are empty and ${count('out')} are out.`,
     NOTES,
-    '| Method | | |',
-    '| --- | --- | --- |',
-    ...rows.map(rowOf),
+    ...tableOf([['Method', '', ''], ...rows.map(cellsOf)]),
     '',
   ].join('\n')
 }

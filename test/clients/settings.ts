@@ -79,7 +79,7 @@ export const SETTINGS: readonly Row[] = [
   works('SettingsClient.listSecrets', (w) => of(w).settings.listSecrets(), {
     secrets: [{ name: 'TOKEN', description: 'For it' }],
   }),
-  out('SettingsClient.getSecret', 'a secret that is kept is handed to the agent, and shown to nobody', (w) =>
+  out('SettingsClient.getSecret', 'a secret that is kept is handed to the agent, and not shown', (w) =>
     of(w).settings.getSecret('TOKEN'),
   ),
   works('SettingsClient.deleteSecret', (w) => of(w).settings.deleteSecret('TOKEN'), { deleted: true }),

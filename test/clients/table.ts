@@ -6,7 +6,7 @@ import type { World } from './clients.ts'
 export interface Row {
   readonly client: string
   readonly method: string
-  /** `works`: it gives a value that is right. `empty`: a list of the product, which has nothing in it here. `out`: refused, or not asked. */
+  /** `works`: it gives a value that is right. `empty`: a list of the product, with nothing in it. `out`: refused. */
   readonly as: 'works' | 'empty' | 'out'
   /** Why it is out. */
   readonly why: string | null

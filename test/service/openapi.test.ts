@@ -113,14 +113,16 @@ describe('the document', () => {
     }
   })
 
-  it('refuses fields that no body has, but of starts, which are the agent’s to know', () => {
+  it('refuses fields that no body has, but of what agents and pages keep here', () => {
     const open = operations.filter(
       ({ body }) => body?.['type'] === 'object' && body['additionalProperties'] !== false,
     )
     expect(open.map(({ path }) => path).toSorted()).toEqual([
+      '/api/agent-profiles/{name}',
       '/api/conversations',
       '/api/v1/app-conversations',
       '/api/v1/app-conversations/stream-start',
+      '/api/v1/settings',
     ])
   })
 

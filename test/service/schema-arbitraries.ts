@@ -49,6 +49,9 @@ export const HOSTILE_TEXTS = [
   'a\r\nSet-Cookie: b=c',
 ] as const
 
+/** One at least for each pattern of the document. */
+const SAMPLES = ['abcde', 'key:value', 'a@b.example', '0123abcd', 'Named_1'] as const
+
 /** Any text that is none of the ordinary. */
 export const hostileText = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
@@ -116,12 +119,10 @@ function fittingText(schema: Schema, known: fc.Arbitrary<string>): fc.Arbitrary<
   if (schema['format'] === 'uuid') return fc.uuid()
   if (typeof schema['pattern'] === 'string') {
     const pattern = new RegExp(schema['pattern'], 'u')
+    const samples = SAMPLES.filter((text) => pattern.test(text))
     // Perhaps nothing that is known fits, so what does not gives way to what does.
-    const own = fc
-      .stringMatching(/^[a-z][a-z0-9]{0,10}(?::[a-z]{1,3})?$/)
-      .filter((text) => pattern.test(text))
     return fc
-      .tuple(known, own, fc.boolean())
+      .tuple(known, fc.constantFrom(...samples), fc.boolean())
       .map(([text, made, isKnown]) => (isKnown && pattern.test(text) ? text : made))
   }
   return fc.oneof(known, fc.string({ minLength, maxLength }))

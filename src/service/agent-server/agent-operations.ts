@@ -1,20 +1,17 @@
 /** What clients ask of, and tell, the agent of a conversation: its last words, a question aside, its model, secrets. */
 
-import * as z from 'zod'
 import { finalResponse } from '../../context/final-response.ts'
 import { isObject } from '../../event/json.ts'
-import { json } from '../../event/shape-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { askAside } from '../conversations/ask-aside.ts'
 import { type Lifecycle, open } from '../conversations/conversations.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { bodyOf } from '../http/body-schema.ts'
-import { text } from '../http/field-schema.ts'
 import { objectOf } from '../http/json-schema.ts'
 import { type BodySpec, type Operation, operation } from '../http/operation.ts'
 import { text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { analyzerBody, llmBody, profileBody, questionBody, secretsBody } from './request-schema.ts'
 
 const tag = 'Conversations'
 const params = { conversation_id: anyText() }
@@ -22,22 +19,6 @@ const SAID = {
   200: { description: 'Successful Response', schema: objectOf({ response: { type: 'string' } }) },
 }
 const UNKNOWN = { 404: { description: 'Unknown conversation' } }
-
-const questionBody = bodyOf(z.strictObject({ question: text(1, 100_000) }))
-
-const map = z.record(z.string(), json)
-
-const analyzerBody = bodyOf(z.strictObject({ security_analyzer: map.nullable() }))
-
-/** A text, or an object of its kind: what it is, is the agent's to know. */
-const secretsBody = bodyOf(
-  z.strictObject({
-    secrets: z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), map])),
-  }),
-)
-
-const llmBody = bodyOf(z.strictObject({ llm: map }))
-const profileBody = bodyOf(z.strictObject({ profile_name: text(1, 64) }))
 
 /** The profiles of models that a conversation can be switched to: null for a name that there is none of. */
 export type FindLlm = (name: string) => Promise<JsonObject | null>
@@ -165,7 +146,7 @@ function changing<B>(
       const conversation = await open(lifecycle, path.conversation_id)
       const { start } = await lifecycle.starts.change(conversation.id, await plan(given))
       const key = ['switch_llm', 'switch_profile'].includes(verb) ? 'agent' : verb
-      // What it is now is shown by the conversation; a value of secrets is for nobody to read.
+      // What it is now is shown by the conversation; the value of a secret is not shown.
       const value = key === 'secrets' ? null : (start[key] ?? null)
       await conversation.append({
         kind: 'ConversationStateUpdateEvent',

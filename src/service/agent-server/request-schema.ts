@@ -1,7 +1,7 @@
 /** The bodies of the agent server's operations, as zod schemas. */
 
 import * as z from 'zod'
-import { integer } from '../../event/shape-schema.ts'
+import { integer, json } from '../../event/shape-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { bodyOf } from '../http/body-schema.ts'
 import { id, sentMessage, tags, text, title } from '../http/field-schema.ts'
@@ -68,3 +68,19 @@ export const navigateBody = bodyOf(z.strictObject({ event_id: z.string().nullabl
 })
 
 export const policyBody = bodyOf(z.strictObject({ policy: policy.nullable() }))
+
+export const questionBody = bodyOf(z.strictObject({ question: text(1, 100_000) }))
+
+const map = z.record(z.string(), json)
+
+export const analyzerBody = bodyOf(z.strictObject({ security_analyzer: map.nullable() }))
+
+/** A text, or an object of its kind: what it is, is the agent's to know. */
+export const secretsBody = bodyOf(
+  z.strictObject({
+    secrets: z.record(z.string().regex(/^[^\p{Cc}]{1,200}$/u), z.union([z.string(), map])),
+  }),
+)
+
+export const llmBody = bodyOf(z.strictObject({ llm: map }))
+export const profileBody = bodyOf(z.strictObject({ profile_name: text(1, 64) }))

@@ -13,7 +13,7 @@ const MOST = 3
 
 /**
  * Nothing of it is in the conversation, whatever becomes of it: a run of that may be live. No tool is called, since in
- * the copy every call needs a consent that nobody gives. O(events), as the log is copied.
+ * the copy every call needs a consent that is not given. O(events), as the log is copied.
  * @throws HttpProblem 404, 409 without an agent, or where it says nothing; what the agent throws.
  */
 export async function askAside(lifecycle: Lifecycle, given: string, question: string): Promise<string> {

@@ -1,16 +1,14 @@
 /** Organizations as far as a service of one tenant has them: their names, their provisioned users, their credits. */
 
-import * as z from 'zod'
 import type { Caller } from '../auth/caller.ts'
 import { MOST_ORG } from '../auth/key-schema.ts'
-import { bodyOf } from '../http/body-schema.ts'
-import { text } from '../http/field-schema.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { userBody } from './user-schema.ts'
 import type { Users } from './users.ts'
 
-/** Says what an organization, or the caller who names none, has left, as a decimal number; null where nothing says so. */
+/** Says what an organization, or who names none, has left, as a decimal number; null where nothing says so. */
 export type Credits = (org: string | null) => Promise<string | null> | string | null
 
 /** What the operations work on. */
@@ -22,14 +20,6 @@ export interface OrganizationParts {
 
 const tag = 'Organizations'
 const string = { type: 'string' } as const
-
-const userBody = bodyOf(
-  z.strictObject({
-    email: z.string().regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'Must be an e-mail address.'),
-    password: text(8, 256).nullable().optional(),
-    api_key_name: text(1, 255).nullable().optional(),
-  }),
-)
 
 /** The organization that a caller may speak for: that of its key, or the one that it names where no key is bound. */
 export async function organizationOf({ headers }: Request, caller: Caller): Promise<string | null> {

@@ -1,10 +1,6 @@
 /** Commands in the folders of sandboxes, as an agent server runs them. */
 
-import * as z from 'zod'
-import { integer } from '../../event/shape-schema.ts'
 import { parseInstant } from '../../event/time.ts'
-import { bodyOf } from '../http/body-schema.ts'
-import { text } from '../http/field-schema.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import {
@@ -16,19 +12,12 @@ import {
   withDefault,
 } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { commandBody } from './command-schema.ts'
 import { type Command, type CommandEvent, Commands } from './commands.ts'
 import type { SandboxFiles } from './contract.ts'
 import { REFUSED, required } from './files.ts'
 
 const tag = 'Commands'
-
-const commandBody = bodyOf(
-  z.strictObject({
-    command: text(1, 100_000),
-    cwd: text(1, 4_096).nullable().optional(),
-    timeout: integer.min(1).max(600).default(300).optional(),
-  }),
-)
 
 const EVENT = { type: 'object', required: ['kind', 'id', 'timestamp'] } as const
 const UNKNOWN = { 404: { description: 'There is no such event, or no more' } }
@@ -75,7 +64,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       async ({ body }) => {
         const place = required(files)
         const command = commandOf(body)
-        // Refused before it is begun: nobody waits for the end.
+        // Refused before it is begun: its caller does not wait for the end.
         await place.list(command.cwd)
         const { event, output } = commands.start(place, command)
         output.catch(() => undefined)

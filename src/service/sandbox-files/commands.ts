@@ -1,4 +1,4 @@
-/** The commands that were run in sandboxes, and what came of them, for as long as the process lives and so many at most. */
+/** The commands that were run in sandboxes, and what came of them: the latest, for as long as the process lives. */
 
 import type { SandboxFiles } from './contract.ts'
 

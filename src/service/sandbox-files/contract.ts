@@ -35,8 +35,8 @@ export interface SandboxFiles {
   /** Runs a command with a shell in a folder. What it leaves running when it ends is ended too. */
   readonly run: (command: string, folder: string, milliseconds: number) => Promise<CommandOutput>
   /**
-   * Runs git in the folder of a path, with nothing of it that runs other programs. Null where git refuses, as where there
-   * is no repository.
+   * Runs git in the folder of a path, with nothing of it that runs other programs. Null where git refuses, as where
+   * there is no repository.
    */
   readonly git: (path: string, args: readonly string[]) => Promise<string | null>
 }

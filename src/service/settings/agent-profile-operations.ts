@@ -1,9 +1,7 @@
 /** The operations on agent profiles; no response holds a secret. */
 
-import * as z from 'zod'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { bodyOf } from '../http/body-schema.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
@@ -12,14 +10,11 @@ import { profileName, SEALED } from './operations.ts'
 import type { Profiles } from './profiles.ts'
 import { masked } from './secrets.ts'
 import type { Settings } from './settings.ts'
-import { renameBody, silent } from './settings-schema.ts'
+import { agentProfileBody, renameBody } from './settings-schema.ts'
 
 const tag = 'Agent Profiles'
 const string: JsonObject = { type: 'string' }
 const map: JsonObject = { type: 'object' }
-
-/** What else clients keep in one is theirs. */
-const saveBody = silent(bodyOf(z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).optional() })))
 
 const params = { name: profileName }
 const UNKNOWN = { 404: { description: 'Unknown agent profile' } }
@@ -97,7 +92,7 @@ export const agentProfileOperations = ({
       tag,
       summary: 'Save Agent Profile',
       params,
-      body: saveBody,
+      body: agentProfileBody,
       replies: {
         201: { description: 'Kept', schema: CHANGED },
         400: { description: 'A masked secret in a list is none that is kept' },

@@ -1,23 +1,13 @@
 /** Settings and profiles under the paths of the control plane, for clients of the hosted service. */
 
-import * as z from 'zod'
 import { isObject } from '../../event/json.ts'
-import { json } from '../../event/shape-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { bodyOf } from '../http/body-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { SEALED, shownSettings } from './operations.ts'
 import type { Settings } from './settings.ts'
-import { silent } from './settings-schema.ts'
-
-const diff = z.record(z.string(), json).nullable().optional()
-
-/** What else is given are the user's preferences. */
-const saveBody = silent(
-  bodyOf(z.looseObject({ agent_settings_diff: diff, conversation_settings_diff: diff })),
-)
+import { storeBody } from './settings-schema.ts'
 
 const PATH = '/api/v1/settings'
 
@@ -56,7 +46,7 @@ export const cloudSettingsOperations = (settings: Settings): Operation[] => [
       operationId: 'store_settings_api_v1_settings_post',
       tag: 'Settings',
       summary: 'Store Settings',
-      body: saveBody,
+      body: storeBody,
       replies: {
         200: { description: 'Stored', schema: SUCCESS_SCHEMA },
         400: { description: 'A masked secret in a list is none that is kept' },

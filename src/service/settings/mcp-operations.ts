@@ -1,45 +1,15 @@
 /** The MCP servers of the settings (`agent_settings.mcp_config`), one by one, by their keys. */
 
-import * as z from 'zod'
 import { isObject } from '../../event/json.ts'
-import { json } from '../../event/shape-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { bodyOf } from '../http/body-schema.ts'
-import { text } from '../http/field-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import type { Parameter } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { SETTINGS, shownSettings } from './operations.ts'
 import type { Settings, SettingsValues } from './settings.ts'
-import { silent } from './settings-schema.ts'
+import { serverBody } from './settings-schema.ts'
 
 const tag = 'Settings'
-
-const some = text(0, 10_000).nullable().optional()
-const number = z.number().min(0).nullable().optional()
-const flag = z.boolean().nullable().optional()
-
-/** In a change, null takes a value away. */
-const values = z.record(text(1, 200), text(0, 10_000).nullable()).nullable().optional()
-
-const server = z.strictObject({
-  transport: z.enum(['stdio', 'http', 'sse', 'streamable-http']).nullable().optional(),
-  command: some,
-  args: z.array(text(0, 10_000)).max(1_000).nullable().optional(),
-  env: values,
-  cwd: some,
-  url: some,
-  headers: values,
-  auth: z.record(z.string(), json).nullable().optional(),
-  description: some,
-  icon: text(0, 100_000).nullable().optional(),
-  timeout: number,
-  sse_read_timeout: number,
-  keep_alive: flag,
-  enabled: flag,
-})
-
-const serverBody = silent(bodyOf(server))
 
 const settingsKey: Parameter<string> = {
   schema: { type: 'string', pattern: '^[^\\u0000-\\u001f]{1,100}$' },

@@ -1,13 +1,11 @@
 /** What settings there are, for pages that let users change them, and which models they name. */
 
-import * as z from 'zod'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { boolean, integer, optional, text, withDefault } from '../http/parameters.ts'
 import type { Profiles } from './profiles.ts'
-import { isSecret } from './secrets.ts'
-import { llm } from './settings-schema.ts'
+import { AGENT, CONVERSATION } from './form-schema.ts'
 import type { Settings } from './settings.ts'
 
 const tag = 'Settings'
@@ -26,54 +24,6 @@ const SCHEMA = objectOf({
     }),
   ),
 })
-
-const labelOf = (name: string): string => {
-  const words = name.replaceAll('_', ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
-}
-
-function section(key: string, label: string, shape: z.ZodType): JsonObject {
-  const { properties = {} } = z.toJSONSchema(shape, { io: 'input' })
-  const fields = Object.entries(properties).map(([name, field]): JsonObject => ({
-    key: `${key}.${name}`,
-    label: labelOf(name),
-    section: key,
-    section_label: label,
-    value_type: typeOf(field as JsonObject),
-    secret: isSecret(name, 'x') && typeOf(field as JsonObject) === 'string',
-    default: null,
-    description: null,
-    choices: [],
-    depends_on: [],
-    prominence: name === 'model' || name === 'api_key' ? 'critical' : 'minor',
-  }))
-  return { key, label, fields }
-}
-
-/** The first type that is not null. */
-function typeOf(field: JsonObject): JsonValue {
-  const { type, anyOf } = field
-  if (typeof type === 'string') return type
-  const inner = (Array.isArray(anyOf) ? anyOf : []).map((one) => typeOf(one as JsonObject))
-  return inner.find((one) => one !== 'null') ?? 'string'
-}
-
-const AGENT: JsonObject = { model_name: 'AgentSettings', sections: [section('llm', 'Model', llm)] }
-
-const CONVERSATION: JsonObject = {
-  model_name: 'ConversationSettings',
-  sections: [
-    section(
-      'conversation',
-      'Conversation',
-      z.strictObject({
-        max_iterations: z.int(),
-        confirmation_mode: z.boolean(),
-        security_analyzer: z.string().nullable(),
-      }),
-    ),
-  ],
-}
 
 const schemaOperation = (path: string, summary: string, body: JsonObject): Operation =>
   operation(

@@ -1,25 +1,16 @@
 /** The operations on secrets by name: kept, listed, renamed and deleted, and never shown. */
 
-import * as z from 'zod'
 import type { JsonObject } from '../../event/shapes.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
-import { bodyOf } from '../http/body-schema.ts'
-import { text } from '../http/field-schema.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { integer, optional, type Parameter, text as anyText, withDefault } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { type NamedSecrets, SECRET_NAME, type SecretInfo, unknownSecret } from './named-secrets.ts'
-import { silent } from './settings-schema.ts'
+import { describeBody, secretBody } from './settings-schema.ts'
 
 const tag = 'Secrets'
 const string: JsonObject = { type: 'string' }
-
-const called = z.string().regex(SECRET_NAME, 'Must begin with a letter, and hold letters, digits and _ only.')
-const description = text(0, 1_000).nullable().optional()
-
-const secretBody = silent(bodyOf(z.strictObject({ name: called, value: text(1, 65_536), description })))
-const describeBody = silent(bodyOf(z.strictObject({ name: called, description })))
 
 /** Not said again: it may be a secret that was put into the wrong place. */
 const secretName: Parameter<string> = {
@@ -89,7 +80,7 @@ export const secretOperations = (secrets: NamedSecrets): Operation[] => [
     },
     async ({ path: { name } }) => {
       if (!(await secrets.values()).has(name)) throw unknownSecret()
-      throw new HttpProblem(403, 'A secret that is kept is handed to the agent, and shown to nobody.')
+      throw new HttpProblem(403, 'A secret that is kept is handed to the agent, and not shown.')
     },
   ),
   operation(

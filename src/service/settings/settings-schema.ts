@@ -5,6 +5,7 @@
 
 import * as z from 'zod'
 import { integer, json } from '../../event/shape-schema.ts'
+import { SECRET_NAME } from './named-secrets.ts'
 import { bodyOf } from '../http/body-schema.ts'
 import type { BodySpec } from '../http/operation.ts'
 import { text as storable } from '../http/field-schema.ts'
@@ -96,4 +97,48 @@ export const settingsBody = silent(
       active_agent_profile_id: storable(1, 64).nullable().optional(),
     }),
   ),
+)
+
+const called = z.string().regex(SECRET_NAME, 'Must begin with a letter, and hold letters, digits and _ only.')
+const description = storable(0, 1_000).nullable().optional()
+
+export const secretBody = silent(
+  bodyOf(z.strictObject({ name: called, value: storable(1, 65_536), description })),
+)
+export const describeBody = silent(bodyOf(z.strictObject({ name: called, description })))
+
+const some = text(10_000)
+const seconds = z.number().min(0).nullable().optional()
+const flag = z.boolean().nullable().optional()
+
+/** In a change, null takes a value away. */
+const values = z.record(storable(1, 200), storable(0, 10_000).nullable()).nullable().optional()
+
+const server = z.strictObject({
+  transport: z.enum(['stdio', 'http', 'sse', 'streamable-http']).nullable().optional(),
+  command: some,
+  args: z.array(storable(0, 10_000)).max(1_000).nullable().optional(),
+  env: values,
+  cwd: some,
+  url: some,
+  headers: values,
+  auth: z.record(z.string(), json).nullable().optional(),
+  description: some,
+  icon: text(100_000),
+  timeout: seconds,
+  sse_read_timeout: seconds,
+  keep_alive: flag,
+  enabled: flag,
+})
+
+export const serverBody = silent(bodyOf(server))
+
+/** What else clients keep in an agent profile is theirs. */
+export const agentProfileBody = silent(
+  bodyOf(z.looseObject({ agent_kind: z.enum(['openhands', 'acp']).optional() })),
+)
+
+/** What else is given are the user's preferences. */
+export const storeBody = silent(
+  bodyOf(z.looseObject({ agent_settings_diff: diff, conversation_settings_diff: diff })),
 )

@@ -1,14 +1,12 @@
 /** The workspaces that clients have saved, for their pages to show: names of folders, which nothing here looks into. */
 
-import * as z from 'zod'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { bodyOf } from '../http/body-schema.ts'
-import { text } from '../http/field-schema.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
 import { text as anyText } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { MOST, parentsBody, workspacesBody } from './saved-schema.ts'
 import { type Records, recordsOf } from '../records/records.ts'
 
 interface Saved {
@@ -25,17 +23,6 @@ interface Item {
 
 const NONE: Saved = { workspaces: [], workspaceParents: [] }
 const PLACE = 'saved-workspaces'
-const MOST = 1_000
-
-const parent = { id: text(1, 4_096), name: text(1, 500), path: text(1, 4_096) }
-const workspacesBody = bodyOf(
-  z.strictObject({
-    workspaces: z
-      .array(z.strictObject({ ...parent, parentPath: text(1, 4_096).nullable().optional() }))
-      .max(MOST),
-  }),
-)
-const parentsBody = bodyOf(z.strictObject({ parents: z.array(z.strictObject(parent)).max(MOST) }))
 
 const string: JsonObject = { type: 'string' }
 const PARENT = objectOf({ id: string, name: string, path: string })

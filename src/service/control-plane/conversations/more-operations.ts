@@ -1,13 +1,13 @@
 /**
- * What else the control plane tells of conversations: those that are shared, their summaries, and a zip of one; and that
- * there are no automations here.
+ * What else the control plane tells of conversations: those that are shared, their summaries, and a zip of one; and
+ * that there are no automations here.
  */
 
 import { finalResponse } from '../../../context/final-response.ts'
 import { ellipsize } from '../../../context/ellipsize.ts'
 import type { JsonObject } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
-import { mapConcurrent } from '../../async/serial.ts'
+import { mapConcurrent } from '../../../conversation/async/serial.ts'
 import { isUnknown } from '../../conversations/conversations.ts'
 import { findConversation, getConversationOr404 } from '../../conversations/find.ts'
 import { FLAT, trajectory } from '../../conversations/trajectory.ts'
