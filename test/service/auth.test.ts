@@ -154,6 +154,7 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
       name: 'n',
       org_id: 'o',
       bound_org_id: 'o',
+      user_id: null,
       auth_type: 'api_key',
     })
     expect(await asks(client, session, 'GET', '/api/keys/current')).toBe(400)

@@ -491,6 +491,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
       misc_settings: {},
       llm_api_key_is_set: false,
       active_profile: null,
+      active_agent_profile_id: null,
     })
     await send('PATCH', '/api/settings', {
       agent_settings_diff: { llm: { model: 'm', api_key: KEY, max_output_tokens: 9 }, tools: ['a', 'b'] },
@@ -506,6 +507,7 @@ describe.each(Object.entries(STORES))('settings, over %s', (_, make) => {
       misc_settings: { deep: { mcp: { headers: { Authorization: '**********', Accept: 'x' } } } },
       llm_api_key_is_set: true,
       active_profile: null,
+      active_agent_profile_id: null,
     })
     expect(await stored(store)).not.toContain('very')
     await begin(store)

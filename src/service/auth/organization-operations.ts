@@ -11,7 +11,7 @@ const string = { type: 'string' } as const
 /** Finds whom an API key was made for. */
 export type UserOf = (keyId: string) => Promise<{ readonly user_id: string; readonly email: string } | null>
 
-const NOBODY = { user_id: null, email: null }
+const NO_USER = { user_id: null, email: null }
 
 /** What every caller may do. */
 const WORK = ['view_conversations', 'edit_conversations', 'manage_sandboxes', 'edit_settings']
@@ -68,7 +68,7 @@ export const organizationOperations = (
         return {
           body: {
             org_id,
-            ...((caller.type === 'api_key' ? await userOf(caller.key.id) : null) ?? NOBODY),
+            ...((caller.type === 'api_key' ? await userOf(caller.key.id) : null) ?? NO_USER),
             role: isKey ? 'member' : 'owner',
             permissions,
             status: 'active',

@@ -183,7 +183,7 @@ export class Runs {
     await conversation.run(step, { ...options, ...(typeof own === 'number' && { maxIterations: own }) })
   }
 
-  /** Runs a copy of a conversation that its caller alone knows: without hooks, and asking the model so often at most. */
+  /** Runs a copy that its caller alone knows: without hooks, and asking the model so often at most. */
   async runCopy(copy: Conversation, start: JsonObject, maxIterations: number): Promise<void> {
     const step = await this.#options.agent?.(copy, start)
     if (step !== undefined) await copy.run(step, { maxIterations })

@@ -1,0 +1,253 @@
+/** What the remote client of the Python SDK asks, and what it goes by: its requests and its frames, as a table. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/event/shapes.ts'
+import type { Agent } from '../../src/service/index.ts'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { type Client, clientOver } from './client.ts'
+import { gate } from './gate.ts'
+
+const C = '/api/conversations'
+/** Any UUID, as `uuid.UUID` reads one. */
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+/** The body that it starts a conversation with: every field that it always sends. */
+const START = {
+  agent: {
+    kind: 'Agent',
+    llm: { model: 'm', api_key: 'sk-of-the-sdk', usage_id: 'agent' },
+    tools: [{ name: 'terminal' }],
+  },
+  initial_message: null,
+  max_iterations: 500,
+  stuck_detection: true,
+  workspace: { kind: 'LocalWorkspace', working_dir: '/workspace' },
+  tool_module_qualnames: { terminal: 'a.b.c' },
+  agent_definitions: [],
+  plugins: null,
+  hook_config: null,
+  client_tools: [],
+  tags: {},
+  observability_metadata: {},
+  observability_tags: [],
+  observability_span_name: 'conversation',
+  user_id: null,
+}
+
+let client: Client
+/** What the agent was given of each start. */
+const starts: JsonObject[] = []
+/** Says what the agent does next. */
+let plays: Agent = scriptedAgent()
+
+beforeAll(async () => {
+  client = await clientOver(memoryStore(), {
+    agent: (conversation, start) => {
+      starts.push(start)
+      return plays(conversation, start)
+    },
+  })
+})
+afterAll(async () => {
+  await client.engine.close()
+  await client.service.runs.settle()
+})
+
+const say = (text: string): object => ({
+  role: 'user',
+  content: [{ type: 'text', text, cache_prompt: false }],
+  run: false,
+})
+
+async function start(more: object = {}): Promise<string> {
+  const { status, body } = await client.post<{ id: string }>(C, { ...START, ...more })
+  expect(status).toBe(201)
+  return body.id
+}
+
+/** What its `run` waits for: the first full state, after it has asked, that says that the conversation does not run. */
+async function runs(id: string, meanwhile: () => Promise<unknown> = async () => undefined): Promise<string> {
+  const none = { after: null, after_event_id: null, resend_mode: null, after_timestamp: null }
+  const { frames, end } = await client.service.live.connect(id, none)
+  // The one that a stream begins with counts for nothing.
+  await frames.next()
+  expect((await client.post(`${C}/${id}/run`)).status).toBe(200)
+  const other = meanwhile()
+  for await (const frame of frames) {
+    const { key, value } = JSON.parse(frame.text('event')) as {
+      key?: string
+      value?: { execution_status: string }
+    }
+    if (key !== 'full_state' || value === undefined || value.execution_status === 'running') continue
+    end()
+    await other
+    return value.execution_status
+  }
+  throw new Error('The stream has ended.')
+}
+
+const CALL = { calls: [{ tool: 'echo' }] }
+const kinds = async (id: string): Promise<string[]> => {
+  const { body } = await client.get<{ items: { kind: string; key?: string }[] }>(`${C}/${id}/events/search`, {
+    limit: 100,
+  })
+  return body.items.map(({ kind, key }) => (kind === 'ConversationStateUpdateEvent' ? `${key}` : kind))
+}
+
+describe('starting and attaching', () => {
+  it('takes every field, gives an id that is a UUID, and all that it reads of a conversation', async () => {
+    const id = await start()
+    expect(id).toMatch(UUID)
+    const { body } = await client.get<JsonObject>(`${C}/${id}`)
+    expect(body).toMatchObject({
+      agent: { kind: 'Agent', llm: { model: 'm', api_key: '**********' }, tools: [{ name: 'terminal' }] },
+      workspace: START.workspace,
+      persistence_dir: expect.any(String) as unknown,
+      confirmation_policy: { kind: 'NeverConfirm' },
+      execution_status: 'idle',
+      stats: { usage_to_metrics: {} },
+      activated_knowledge_skills: [],
+      client_tools: [],
+      hook_config: null,
+    })
+    expect(JSON.stringify(body)).not.toContain('sk-of-the-sdk')
+  })
+
+  it('asks for an id that is not there, and makes it; one that was made before with another kind of id is there', async () => {
+    const id = '0f8fad5b-d9cb-469f-a165-70867728950e'
+    expect((await client.get(`${C}/${id}`)).status).toBe(404)
+    expect(await start({ conversation_id: id })).toBe(id)
+    const { id: older } = await client.engine.create()
+    expect(older).toMatch(/^[0-9A-HJKMNP-TV-Z]{26}$/)
+    expect((await client.get<{ id: string }>(`${C}/${older}`)).body.id).toBe(older)
+  })
+
+  it('hands all of it to the agent, with its secrets and with those that come later', async () => {
+    const id = await start()
+    plays = scriptedAgent()
+    const secrets = { A: 'sk-plain', B: { kind: 'StaticSecret', value: 'sk-static' } }
+    expect((await client.post(`${C}/${id}/secrets`, { secrets })).status).toBe(200)
+    await client.post(`${C}/${id}/events`, say('Hello'))
+    expect(await runs(id)).toBe('finished')
+    expect(starts.at(-1)).toMatchObject({
+      agent: START.agent,
+      tool_module_qualnames: START.tool_module_qualnames,
+      secrets,
+    })
+    const { body } = await client.get(`${C}/${id}`)
+    expect(JSON.stringify([body, await kinds(id)])).not.toMatch(/sk-(?:plain|static|of-the-sdk)/)
+  })
+})
+
+describe('run returns when the run is over:', () => {
+  it.each<[string, Agent, object, string]>([
+    ['finished', scriptedAgent(['Done.']), {}, 'finished'],
+    [
+      'waiting',
+      scriptedAgent([CALL]),
+      { confirmation_policy: { kind: 'AlwaysConfirm' } },
+      'waiting_for_confirmation',
+    ],
+    [
+      'in error',
+      () => () => {
+        throw new Error('The model is away.')
+      },
+      {},
+      'error',
+    ],
+  ])('%s', async (_, agent, more, status) => {
+    plays = agent
+    const id = await start(more)
+    await client.post(`${C}/${id}/events`, say('Go'))
+    expect(await runs(id)).toBe(status)
+  })
+
+  it('paused', async () => {
+    const { step, reached, open } = gate()
+    plays = () => step
+    const id = await start()
+    await client.post(`${C}/${id}/events`, say('Go'))
+    const paused = async (): Promise<void> => {
+      await reached
+      expect((await client.post(`${C}/${id}/run`)).status).toBe(409)
+      await client.post(`${C}/${id}/pause`)
+      open()
+    }
+    expect(await runs(id, paused)).toBe('paused')
+  })
+})
+
+it('run of what waits is a consent, which stands in the log before the call is executed (law P7)', async () => {
+  plays = scriptedAgent([CALL, 'Done.'])
+  const id = await start({ confirmation_policy: { kind: 'AlwaysConfirm' } })
+  await client.post(`${C}/${id}/events`, say('Go'))
+  expect(await runs(id)).toBe('waiting_for_confirmation')
+  expect(await runs(id)).toBe('finished')
+  const all = await kinds(id)
+  const approved = all.findIndex((kind) => kind.includes('approved'))
+  expect(approved).toBeGreaterThan(all.indexOf('ActionEvent'))
+  expect(approved).toBeLessThan(all.indexOf('ObservationEvent'))
+})
+
+/** Path below the conversation, body, and what comes back beside a status of 200 or 201. */
+const REQUESTS: readonly (readonly [string, object | undefined, object])[] = [
+  [
+    'fork',
+    { id: null, title: 'F', tags: null, reset_metrics: true },
+    { title: 'F', agent: { kind: 'Agent' } },
+  ],
+  [
+    'confirmation_policy',
+    { policy: { kind: 'ConfirmRisky', threshold: 'HIGH', confirm_unknown: true } },
+    { success: true },
+  ],
+  ['security_analyzer', { security_analyzer: { kind: 'LLMSecurityAnalyzer' } }, { success: true }],
+  ['security_analyzer', { security_analyzer: null }, { success: true }],
+  ['ask_agent', { question: 'How far?' }, { response: 'How far?' }],
+  ['condense', undefined, { success: true }],
+  ['pause', undefined, { success: true }],
+  ['interrupt', undefined, { success: true }],
+]
+
+it.each(REQUESTS)('POST %s', async (path, body, gives) => {
+  plays = scriptedAgent()
+  const id = await start()
+  const answer = await client.post(`${C}/${id}/${path}`, body)
+  expect(answer.status).toBeLessThan(202)
+  expect(answer.body).toMatchObject(gives)
+})
+
+it('asks aside without a trace, also while calls wait', async () => {
+  plays = scriptedAgent([CALL])
+  const id = await start({ confirmation_policy: { kind: 'AlwaysConfirm' } })
+  await client.post(`${C}/${id}/events`, say('Go'))
+  await runs(id)
+  const before = await kinds(id)
+  plays = scriptedAgent()
+  expect((await client.post(`${C}/${id}/ask_agent`, { question: 'Why?' })).body).toEqual({ response: 'Why?' })
+  expect(await kinds(id)).toEqual(before)
+  const reject = { accept: false, reason: 'No' }
+  expect((await client.post(`${C}/${id}/events/respond_to_confirmation`, reject)).status).toBe(200)
+  expect(await kinds(id)).toContain('UserRejectObservation')
+})
+
+it('counts what a fork costs anew, unless it is told to go on', async () => {
+  plays = scriptedAgent()
+  const id = await start()
+  const conversation = await client.engine.open(id)
+  const usage = { accumulated_cost: 2, accumulated_token_usage: { prompt_tokens: 7 } }
+  await conversation.append({
+    kind: 'ConversationStateUpdateEvent',
+    key: 'stats',
+    value: { usage_to_metrics: { agent: usage } },
+  })
+  const costOf = async (reset_metrics: boolean): Promise<unknown> => {
+    const { body } = await client.post<{ metrics: { accumulated_cost: number } }>(`${C}/${id}/fork`, {
+      reset_metrics,
+    })
+    return body.metrics.accumulated_cost
+  }
+  expect([await costOf(true), await costOf(false)]).toEqual([0, 2])
+})
