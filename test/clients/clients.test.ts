@@ -1,6 +1,6 @@
 /** The official client, as it is published, against `colloquy serve`: each method comes to what docs/clients.md says. */
 
-import './page-sockets.ts'
+import { PAGE_SOCKETS } from './page-sockets.ts'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeWorld, methods, type World } from './clients.ts'
@@ -13,6 +13,9 @@ import type { Row } from './table.ts'
 import { browserFetch, type Server, startServer } from './world.ts'
 
 const ROWS: readonly Row[] = [...CONVERSATIONS, ...FILES, ...CLOUD, ...SETTINGS]
+
+// Loaded first: the client looks for it when it is loaded.
+Object.assign(globalThis, { window: PAGE_SOCKETS })
 
 const count = (as: Row['as']): number => ROWS.filter((row) => row.as === as).length
 

@@ -259,6 +259,8 @@ export const CLOUD: readonly Row[] = [
     async (w) => {
       const id = await spoken(w, 'Before')
       const seen: string[] = []
+      const { promise: first, resolve: begun } = Promise.withResolvers<void>()
+      const { promise: last, resolve: over } = Promise.withResolvers<void>()
       const remote = new api.RemoteConversation(agent, w.workspace, {
         conversationId: id,
         callback: (event) => {
@@ -272,10 +274,6 @@ export const CLOUD: readonly Row[] = [
           if (seen.filter((one) => one === 'full_state finished').length === 2) over()
         },
       })
-      let begun = (): void => undefined
-      let over = (): void => undefined
-      const first = new Promise<void>((resolve) => (begun = resolve))
-      const last = new Promise<void>((resolve) => (over = resolve))
       await remote.startWebSocketClient()
       await first
       await remote.sendMessage('Live')

@@ -24,13 +24,11 @@ const started = async (w: World) =>
     secrets: { TOKEN: { kind: 'StaticSecret', value: 'sk-hush' } },
   } as never)) as unknown as { readonly id: string }
 
-/** The events that a zip has, by their names. */
+/** The files that a zip has, by the names that stand in front of their JSON. */
 const names = async (blob: Blob): Promise<string[]> =>
-  [
-    ...new TextDecoder('latin1')
-      .decode(await blob.arrayBuffer())
-      .matchAll(/PK\u0001\u0002[^]{42}([\w/.%-]+?\.json)/g),
-  ].map(([, name = '']) => name.replace(/^.*\//, ''))
+  [...new TextDecoder('latin1').decode(await blob.arrayBuffer()).matchAll(/([\w.%-]+?\.json)\{/g)].map(
+    ([, name = '']) => name,
+  )
 
 const eventId = async (w: World): Promise<string> => {
   const { items } = await of(w).searchEvents(w.id, { limit: 1 })

@@ -1,3 +1,5 @@
 /** Loaded before the client, which in a module finds no sockets but those of a page. */
 
-Object.assign(globalThis, { window: { WebSocket } })
+export const PAGE_SOCKETS = { WebSocket }
+
+Object.assign(globalThis, { window: PAGE_SOCKETS })

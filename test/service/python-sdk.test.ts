@@ -68,7 +68,13 @@ async function start(more: object = {}): Promise<string> {
 
 /** What its `run` waits for: the first full state, after it has asked, that says that the conversation does not run. */
 async function runs(id: string, meanwhile: () => Promise<unknown> = async () => undefined): Promise<string> {
-  const none = { after: null, after_event_id: null, resend_mode: null, after_timestamp: null }
+  const none = {
+    after: null,
+    after_event_id: null,
+    resend_mode: null,
+    after_timestamp: null,
+    after_delta: null,
+  }
   const { frames, end } = await client.service.live.connect(id, none)
   // The one that a stream begins with counts for nothing.
   await frames.next()
