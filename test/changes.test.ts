@@ -110,7 +110,7 @@ beforeAll(() => {
   const tsc = join(ROOT, 'node_modules/.bin/tsc')
   const { stdout, error } = spawnSync(
     tsc,
-    ['--noEmit', '--singleThreaded', '--singleThreaded', '--pretty', 'false', '-p', folder],
+    ['--noEmit', '--singleThreaded', '--pretty', 'false', '-p', folder],
     {
       encoding: 'utf8',
       maxBuffer: 64 * 1024 * 1024,

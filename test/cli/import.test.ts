@@ -265,6 +265,8 @@ describe('a directory', () => {
       id: UUID,
       title: 'Fix the build',
       public: false,
+      sandboxId: null,
+      status: null,
       tags: { team: 'core' },
       metadata: { persisted: { meta, base_state: base } },
       timeZone: null,
