@@ -15,6 +15,7 @@ export {
   inPage,
   type LogDocument,
   type LogIssue,
+  LONG_LOG,
   logBlocks,
   type LogHead,
   type LogTitle,

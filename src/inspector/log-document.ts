@@ -30,6 +30,9 @@ export interface LogDocument {
   readonly facts: readonly Fact[]
 }
 
+/** Of a longer log no requests are written, and no texts read, to find what is wrong with it: that takes minutes. */
+export const LONG_LOG = 20_000
+
 /** What stands of a log in a list, before it is opened. */
 export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'parent'>
 

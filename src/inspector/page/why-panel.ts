@@ -3,6 +3,7 @@
 import { type ComponentChild, h } from 'preact'
 import { sentenceOf } from '../../laws/sentences.ts'
 import { type Finding, ruleOf } from '../../explain/index.ts'
+import { LONG_LOG } from '../log-document.ts'
 import { counted, safe } from '../glimpse.ts'
 import { EventLink, EventLinks, shown } from './parts.ts'
 import type { Reader } from './session.ts'
@@ -63,6 +64,12 @@ export function WhyPanel({
   return h(
     'div',
     null,
+    reader.session.replayed.loaded.length > LONG_LOG &&
+      h(
+        'p',
+        { class: 'note' },
+        'In so long a log requests and secrets are not looked at here: colloquy why does that.',
+      ),
     found === null && h('p', { class: 'quiet', role: 'status' }, 'Looking…'),
     found?.length === 0 &&
       h('p', null, 'Nothing had to be repaired, nothing is left out, and no law is broken.'),
