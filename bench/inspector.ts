@@ -42,7 +42,8 @@ const browser = await startBrowser()
 try {
   const { page } = await openPage(browser)
   await page.goto(`file://${file}`)
-  await page.waitForSelector('.app', { timeout: 120_000 })
+  await page.waitForSelector('#status', { timeout: 120_000 })
+  await page.waitForFunction("performance.getEntriesByName('colloquy:shown').length > 0")
   const at = async (name: string): Promise<number> =>
     page.evaluate((mark) => performance.getEntriesByName(mark)[0]?.startTime ?? Number.NaN, name)
   const parse = (await at('colloquy:parsed')) - (await at('colloquy:begun'))

@@ -53,7 +53,7 @@ async function opened(
   await colloquy('inspect', ...files, '--html', html, '--force')
   const watched = await openPage(browser, options)
   await watched.page.goto(`file://${html}${hash}`)
-  await watched.page.waitForSelector('.app')
+  await watched.page.waitForSelector('#status')
   return watched
 }
 
@@ -73,7 +73,7 @@ describe('a page that opens without a server', () => {
     const { page, troubles, asked } = await opened([SAMPLE])
     expect(await status(page)).toBe('waiting for confirmation')
     const view = JSON.parse(await colloquy('view', SAMPLE, '--json')) as { readonly view: readonly string[] }
-    const shown = await page.locator('#panel > div > .unit:not(.pending) .item').count()
+    const shown = await page.locator('#panel .unit:not(.pending) .item').count()
     expect(shown).toBe(view.view.length)
     await page.locator('.rows').focus()
     for (let step = 0; step < 26; step += 1) await page.keyboard.press('ArrowUp')

@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks'
 
 /** How long a place is stayed at before what is dear is worked out, in milliseconds. */
-export const REST = 90
+export const REST = 150
 
 /** A value once it has not changed for a moment; the first one at once. */
 export function useSettled<T>(value: T): T {
