@@ -48,28 +48,30 @@ async function withoutStandby(at: Place): Promise<{
       ),
       until(async () => (await waiting(user)) > 0).then(() => true),
     ])
+  const cutOff = async (user = APP.name): Promise<void> => {
+    await at.looker.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = $1 AND usename = $2 AND wait_event = 'SyncRep'`,
+      [at.name, user],
+    )
+    await until(async () => (await waiting(user)) === 0)
+  }
   await at.rule('CREATE TABLE probe (a integer)')
   await at.looker.query(`ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
   await at.looker.query('SELECT pg_reload_conf()')
   // The server takes a moment to go by it: a commit of the superuser's tells when it does.
   let probe: Promise<unknown> = Promise.resolve()
   do {
-    probe = at.rival.query('INSERT INTO probe DEFAULT VALUES')
+    probe = at.rule('SET synchronous_commit = on', 'INSERT INTO probe DEFAULT VALUES').catch(() => 'cut off')
   } while (!(await isHeld(probe, 'postgres')))
+  await cutOff('postgres')
+  await probe
   return {
     isHeld,
-    cutOff: async () => {
-      await at.looker.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = $1 AND usename = $2 AND wait_event = 'SyncRep'`,
-        [at.name, APP.name],
-      )
-      await until(async () => (await waiting(APP.name)) === 0)
-    },
+    cutOff,
     end: async () => {
       await at.looker.query('ALTER SYSTEM RESET synchronous_standby_names')
       await at.looker.query('SELECT pg_reload_conf()')
-      await probe
     },
   }
 }
@@ -164,6 +166,27 @@ describe('a write whose writer was cut off while it waited for a standby', () =>
       expect(await isHeld(again)).toBe(true)
       await end()
       expect(await again).toEqual(await write(store))
+    } finally {
+      await end()
+    }
+  })
+
+  it('is not in the feed before', async () => {
+    const at = await place(server)
+    const store = opened(at.url)
+    await store.createConversation({ id: 'c' })
+    const { next } = await store.feed()
+    const { isHeld, cutOff, end } = await withoutStandby(at)
+    try {
+      const append = store.append('c', [pause('a')]).catch(() => 'cut off')
+      expect(await isHeld(append)).toBe(true)
+      await cutOff()
+      await append
+      expect(await store.read('c')).toHaveLength(1)
+      const feed = store.feed({ after: next })
+      expect(await isHeld(feed)).toBe(true)
+      await end()
+      expect((await feed).items).toHaveLength(1)
     } finally {
       await end()
     }

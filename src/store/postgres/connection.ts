@@ -26,6 +26,9 @@ import { DURABLE } from './schema/phrases.ts'
  */
 const UNPREPARED = ['26000', '42P05', '0A000']
 
+/** A write of nothing; what a standby shows itself, has reached one. */
+const BARRIER = `CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'colloquy', '') END`
+
 /** The connection of one store. */
 export class Connection {
   /** The schema's name, quoted. */
@@ -95,10 +98,10 @@ export class Connection {
 
   /**
    * Waits until all that was seen so far would outlive this server, as a write of one's own does. A commit whose writer
-   * was cut off may be seen before any standby has it; who acknowledges without writing what it finds, waits for that.
+   * was cut off may be seen before any standby has it: who acknowledges what it finds, or hands it on, waits for that.
    */
   async waitForStandby(): Promise<void> {
-    await this.query(`SELECT pg_logical_emit_message(true, 'colloquy', '') FROM ${DURABLE}`, [])
+    await this.query(`SELECT ${BARRIER} FROM ${DURABLE}`, [])
   }
 
   /** Tells a user who may not write from one who may not even read. */

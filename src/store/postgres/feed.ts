@@ -47,7 +47,10 @@ function rowsSql(schema: string, shard: number | null, condition: string, order:
     ORDER BY r.moment ${order}, r.place ${order}`
 }
 
-/** A page of the feed, in two statements. O(limit + log n) for a shard, with all of them O(64 * limit). */
+/**
+ * A page of the feed, in two statements. O(limit + log n) for a shard, with all of them O(64 * limit). Where it has
+ * news, it waits for the standby: what is told to others, and where they have come to, must not be lost afterwards.
+ */
 export async function readFeed(connection: Connection, query: CheckedFeedQuery): Promise<FeedPage> {
   const { shard, after, fromEnd } = query
   if (fromEnd) {
@@ -60,7 +63,11 @@ export async function readFeed(connection: Connection, query: CheckedFeedQuery):
   const rows = await connection.query<Row>(sql, [rowsFor(query), moment, place])
   const plan = planFeed(query, rows.map(toRow))
   if (plan.page.reset) await settleFeed(connection)
-  const events = await eventsOf(connection, plan.parts)
+  const hasNews = rows.length > (after === null ? 0 : 1)
+  const [events] = await Promise.all([
+    eventsOf(connection, plan.parts),
+    hasNews ? connection.waitForStandby() : undefined,
+  ])
   return fillFeed(plan, (part) => events.get(part) ?? [])
 }
 
