@@ -40,6 +40,7 @@ import { NamedSecrets } from './settings/named-secrets.ts'
 import { schemaOperations } from './settings/schema-operations.ts'
 import { secretOperations } from './settings/secret-operations.ts'
 import { savedWorkspaceOperations } from './workspace/saved.ts'
+import { workspaceSessionOperations } from './workspace/session.ts'
 import { settingsOperations } from './settings/operations.ts'
 import { Profiles } from './settings/profiles.ts'
 import { Settings } from './settings/settings.ts'
@@ -248,6 +249,7 @@ export function createService(options: ServiceOptions): Service {
     ...secretOperations(secrets),
     ...agentProfileOperations({ agentProfiles, profiles, settings }),
     ...savedWorkspaceOperations(engine.store),
+    ...workspaceSessionOperations(),
     ...catalogueOperations(),
     ...fileOperations(controlPlane.sandboxes.files),
     ...gitOperations(controlPlane.sandboxes.files),

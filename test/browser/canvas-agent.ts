@@ -28,7 +28,7 @@ export const step: Step = async function* ({ state, approved, signal }) {
     yield call(ROUND())
     return
   }
-  const words = last === 'MessageEvent' ? WORDS : [last === 'UserRejectObservation' ? 'Left' : 'Done', ' it.']
+  const words = last === 'ObservationEvent' ? ['Done', ' it.'] : WORDS
   for (const [at, content] of words.entries()) {
     if (at === 2 && asked.includes('slow')) await gate(signal)
     yield { kind: 'StreamingDeltaEvent', source: 'agent', content }

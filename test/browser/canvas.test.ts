@@ -80,11 +80,21 @@ async function begin(text: string): Promise<string> {
 
 const shown = (text: string): Locator => page.getByText(text, { exact: true })
 
+const statusOf = (conversation: unknown): string =>
+  (conversation as { readonly execution_status: string }).execution_status
+
+/** Waits until so many of the replies are there. */
+const replies = (count: number): Promise<void> =>
+  expect.poll(() => shown(REPLY).count(), { timeout: 60_000 }).toBe(count)
+
 describe('the official web page', () => {
   it('lists conversations, and opens an imported log', async () => {
     await page.getByText('Conversation impor').first().click()
     await page.waitForURL(/\/conversations\/imported/)
-    await expect.poll(() => page.getByText(/^(Running|Ran|Thought|Edited|Viewed)/).count()).toBeGreaterThan(0)
+    await page
+      .getByText(/^(Running|Ran|Thought|Edited|Viewed)/)
+      .first()
+      .waitFor()
   })
 
   it('starts a conversation, and shows the reply as it comes', async () => {
@@ -94,7 +104,7 @@ describe('the official web page', () => {
     await shown(WORDS.slice(0, 2).join('')).waitFor()
     expect(await shown(REPLY).count()).toBe(1)
     canvas.openGate()
-    await expect.poll(() => shown(REPLY).count()).toBe(2)
+    await replies(2)
   })
 
   it('confirms and rejects calls', async () => {
@@ -104,11 +114,15 @@ describe('the official web page', () => {
       policy: { kind: 'AlwaysConfirm' },
     })
     await say('use the tool')
-    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.locator('button', { hasText: 'Continue' }).click()
     await shown('Done it.').waitFor()
     await say('use the tool once more')
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    await shown('Left it.').waitFor()
+    await page.locator('button', { hasText: 'Cancel' }).click()
+    await expect
+      .poll(async () => statusOf(await canvas.ask('GET', `/api/conversations/${id}`)), { timeout: 60_000 })
+      .toBe('idle')
+    await say('never mind')
+    await replies(2)
   })
 
   it('stops a reply', async () => {
@@ -118,11 +132,7 @@ describe('the official web page', () => {
     await shown(WORDS.slice(0, 2).join('')).waitFor()
     await page.getByTestId('stop-button').click()
     await expect
-      .poll(
-        async () =>
-          ((await canvas.ask('GET', `/api/conversations/${id}`)) as { execution_status: string })
-            .execution_status,
-      )
+      .poll(async () => statusOf(await canvas.ask('GET', `/api/conversations/${id}`)), { timeout: 60_000 })
       .toBe('paused')
   })
 
@@ -133,8 +143,8 @@ describe('the official web page', () => {
     await shown(WORDS.slice(0, 2).join('')).waitFor()
     await canvas.restart()
     canvas.openGate()
-    await expect.poll(() => shown(REPLY).count()).toBe(2)
+    await replies(2)
     await say('are you there?')
-    await expect.poll(() => shown(REPLY).count()).toBe(3)
+    await replies(3)
   })
 })

@@ -2,17 +2,22 @@
 
 import { expect } from 'vitest'
 import type { World } from './clients.ts'
-import { out, outUntried, type Row, works } from './table.ts'
+import { empty, out, outUntried, type Row, works } from './table.ts'
 
-const NO_COOKIES = 'no cookies for files: a page of another origin sends its key in a header'
 const text = (text: string) => new File([text], 'given.txt', { type: 'text/plain' })
 
 const files = (w: World) => w.agentServer.files
 const bash = (w: World) => w.agentServer.bash
 
 export const FILES: readonly Row[] = [
-  out('RemoteWorkspace.startWorkspaceSession', NO_COOKIES, (w) => w.workspace.startWorkspaceSession(w.id)),
-  out('RemoteWorkspace.deleteWorkspaceSession', NO_COOKIES, (w) => w.workspace.deleteWorkspaceSession()),
+  // There is no cookie to set: files are not given to frames.
+  empty(
+    'RemoteWorkspace.startWorkspaceSession',
+    async (w) =>
+      (await w.workspace.startWorkspaceSession(w.id)).endsWith(`/api/conversations/${w.id}/workspace/`),
+    true,
+  ),
+  empty('RemoteWorkspace.deleteWorkspaceSession', (w) => w.workspace.deleteWorkspaceSession(), undefined),
   works(
     'RemoteWorkspace.executeCommand',
     (w) => w.workspace.executeCommand('echo said; echo wrong >&2; exit 3', w.folder),
