@@ -246,7 +246,7 @@ const habit = fc.oneof(
       chain(['approve', 'executing'], ['turn', 'quiet'], ['abort', 'executing']),
       chain(['turn', 'quiet'], ['approve', 'executing']),
       chain(['approve', 'executing'], ['approve', 'executing'], ['turn', 'quiet']),
-      chain(['pause', 'executing'], ['resume', 'quiet'], ['turn', 'quiet'], ['abort', 'asking']),
+      chain(['pause', 'asking'], ['resume', 'quiet'], ['turn', 'quiet'], ['abort', 'asking']),
     ),
   },
   {

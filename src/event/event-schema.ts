@@ -8,6 +8,7 @@ import {
   action,
   checker,
   criticResult,
+  imageContent,
   integer,
   json,
   jsonObject,
@@ -17,8 +18,10 @@ import {
   observation,
   reasoningItem,
   securityRisk,
+  redactedThinkingBlock,
   source,
   textContent,
+  thinkingBlock,
   thinkingBlocks,
   toolDefinition,
   type Check,
@@ -172,6 +175,28 @@ export function describeEvent(kind: EventKind): JsonObject {
   const { $schema, ...schema } = z.toJSONSchema(eventSchemas[kind], { io: 'input', override: tidy })
   // zod types the document as the widest JSON Schema there is; all of it is JSON.
   return { $schema, title: kind, ...schema } as object as JsonObject
+}
+
+/** The shapes that stand in several kinds of events, by the names that the interface gives them. */
+const SHAPES = {
+  TextContent: textContent,
+  ImageContent: imageContent,
+  ThinkingBlock: thinkingBlock,
+  RedactedThinkingBlock: redactedThinkingBlock,
+  ReasoningItemModel: reasoningItem,
+  MessageToolCall: messageToolCall,
+  Message: message,
+  ToolDefinition: toolDefinition,
+  CriticResult: criticResult,
+} as const satisfies Readonly<Record<string, z.ZodType>>
+
+/** The JSON Schemas of the shapes that stand in several kinds of events, by their names, as they stand in those. */
+export function describeShapes(): Readonly<Record<keyof typeof SHAPES, JsonObject>> {
+  const described = Object.entries(SHAPES).map(([name, shape]) => {
+    const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', override: tidy })
+    return [name, schema]
+  })
+  return Object.fromEntries(described) as Record<keyof typeof SHAPES, JsonObject>
 }
 
 /** zod says aloud what JSON implies: that keys are strings, and that integers are exact up to 2^53 - 1. */

@@ -1,7 +1,7 @@
 /** The JSON Schema of each kind, made from the definitions that decoding checks with. */
 
 import { EVENT_KINDS, type EventKind } from './kinds.ts'
-import { describeEvent } from './event-schema.ts'
+import { describeEvent, describeShapes } from './event-schema.ts'
 import type { JsonObject } from './shapes.ts'
 
 /**
@@ -26,3 +26,11 @@ export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
     JsonObject
   >
 }
+
+/**
+ * The JSON Schemas of the shapes that events have in common, by the names of the interface. Wherever one
+ * stands in the schema of an event, it is the same as here.
+ * @example
+ * shapeJsonSchemas().TextContent.required // ['text']
+ */
+export const shapeJsonSchemas: () => Readonly<Record<string, JsonObject>> = describeShapes

@@ -66,13 +66,13 @@ export const openPart = z.looseObject({
 
 export const content = z.union([textContent, imageContent, openPart])
 
-const thinkingBlock = z.strictObject({
+export const thinkingBlock = z.strictObject({
   type: z.literal('thinking').default('thinking'),
   thinking: z.string(),
   signature: maybeText,
 })
 
-const redactedThinkingBlock = z.strictObject({
+export const redactedThinkingBlock = z.strictObject({
   type: z.literal('redacted_thinking').default('redacted_thinking'),
   data: z.string(),
 })

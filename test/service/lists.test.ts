@@ -50,7 +50,8 @@ describe('a search by status', () => {
     const statuses: readonly Status[] = ['idle', 'paused', 'running', 'finished']
     const expected = new Map<Status, string[]>(statuses.map((status) => [status, []]))
     for (let nth = 0; nth < 24; nth += 1) {
-      const [id, status] = [`c${nth}`, statuses[nth % 4] ?? 'idle']
+      // Those of one moment are in order of their ids.
+      const [id, status] = [`c${String(nth).padStart(2, '0')}`, statuses[nth % 4] ?? 'idle']
       const update = { ...statusUpdate(status), id: 'u' }
       if (nth % 3 === 0) await (await engine.create({ id })).append(update)
       else {

@@ -1,7 +1,7 @@
 /** Writes the OpenAPI 3.1 document from the operations themselves, so that it cannot differ from what is served. */
 
-import { eventJsonSchemas } from '../../event/json-schema.ts'
-import type { JsonObject } from '../../event/shapes.ts'
+import { eventJsonSchemas, shapeJsonSchemas } from '../../event/json-schema.ts'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { listOf, maybe } from './json-schema.ts'
 import type { Operation, ReplySpec } from './operation.ts'
 import type { Parameters } from './parameters.ts'
@@ -12,20 +12,28 @@ const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}
 const VERSION = '0.0.1'
 
 /**
- * The document, with the 19 kinds of events, the page of them and the body of a 422 among its schemas. O(operations).
+ * The document, with the 19 kinds of events, the shapes that they share, the page of them and the body of a 422 among
+ * its schemas. O(operations).
  */
 export function openApi(operations: readonly Operation[]): JsonObject {
-  const paths: Record<string, Record<string, JsonObject>> = {}
-  for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = describe(operation)
   const events = eventJsonSchemas()
   const kinds = Object.keys(events)
+  const shapes = shapeJsonSchemas()
+  const named = namedBy(shapes)
+  const paths: Record<string, Record<string, JsonObject>> = {}
+  for (const operation of operations)
+    (paths[operation.path] ??= {})[operation.method] = named(describe(operation))
   return {
     openapi: '3.1.0',
     info: { title: 'Colloquy', version: VERSION },
     paths,
     components: {
       schemas: {
-        ...Object.fromEntries(Object.entries(events).map(([kind, schema]) => [kind, withoutDialect(schema)])),
+        ...Object.fromEntries(
+          Object.entries(events).map(([kind, schema]) => [kind, named(withoutDialect(schema))]),
+        ),
+        ...Object.fromEntries(Object.entries(shapes).map(([name, schema]) => [name, named(schema)])),
+        EventSortOrder: { type: 'string', enum: ['TIMESTAMP', 'TIMESTAMP_DESC'] },
         Event: {
           oneOf: kinds.map(ref),
           discriminator: {
@@ -48,6 +56,20 @@ export function openApi(operations: readonly Operation[]): JsonObject {
       },
     },
   }
+}
+
+/** Puts a reference in the place of each schema that has a name, wherever it stands within another. */
+function namedBy(shapes: Readonly<Record<string, JsonObject>>): (schema: JsonObject) => JsonObject {
+  const names = new Map(Object.entries(shapes).map(([name, schema]) => [JSON.stringify(schema), name]))
+  const name = (value: JsonValue): JsonValue => {
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map(name)
+    const known = names.get(JSON.stringify(value))
+    return known === undefined ? within(value as JsonObject) : ref(known)
+  }
+  const within = (schema: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, name(value as JsonValue)]))
+  return within
 }
 
 const VALIDATION: Readonly<Record<string, JsonObject>> = {

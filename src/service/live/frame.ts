@@ -63,7 +63,7 @@ export function eventFrame(item: LoggedEvent): Frame | null {
   return event === null ? null : new Frame('event', item.seq, event)
 }
 
-/** The frame of a delta, which goes as far as `said`; with an id and a time of its own, as clients pass over what has none. */
+/** The frame of a delta, which goes as far as `said`. It has an id and a time: clients pass over what has none. */
 export const deltaFrame = (position: number, event: Event, said: ReplyPlace): Frame =>
   new Frame('delta', position, withDefaults({ ...fresh(), ...maskSecrets(event) }), writePlace(said))
 
