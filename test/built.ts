@@ -52,7 +52,7 @@ const banner = ({ name }: { readonly name: string }): string =>
 /** Builds; gives what removes it again. */
 export async function setup(project: TestProject): Promise<() => void> {
   // What is built stands in another folder each time, so that nothing compiled for it is of use to a later run.
-  rmSync(process.env['NODE_COMPILE_CACHE'] ?? '', { recursive: true, force: true })
+  rmSync(join(ROOT, 'node_modules/.cache/colloquy/compiled'), { recursive: true, force: true })
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-built-'))
   // Also for a process of another user.
   chmodSync(folder, 0o755)
