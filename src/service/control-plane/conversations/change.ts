@@ -50,11 +50,12 @@ export async function deleteConversation(
   given: string,
 ): Promise<void> {
   const record = await getConversationOr404(store, given)
-  await tasks.forget(record.id)
+  const stopped = await tasks.forget(record.id)
   const existed = await lifecycle.engine.delete(record.id)
   await pending.forget(record.id)
   await lifecycle.starts.forget(record)
   const { sandbox_id: sandboxId } = appOf(record)
   if (sandboxId !== null) inBackground(tasks.release(sandboxId))
-  if (!existed) await getConversationOr404(store, record.id)
+  // Who was making it, and finds its task taken out, may be the one that deletes it.
+  if (!existed && !stopped) await getConversationOr404(store, record.id)
 }

@@ -184,16 +184,20 @@ export class StartTasks {
     return due
   }
 
-  /** Takes out those of a conversation; a process that still works on one stops. O(tasks of it). */
-  async forget(conversationId: string): Promise<void> {
+  /** Takes out those of a conversation, and gives whether there were any; who works on one stops. O(tasks of it). */
+  async forget(conversationId: string): Promise<boolean> {
+    let found = false
     for await (const { id } of this.#records.walk({ by: 'planned', value: conversationId })) {
       for (;;) {
         const kept = await this.#records.find(id)
         if (kept === null) break
         const changes = [this.#records.changeOf(id, null, kept.version), ...this.#ends(kept.record)]
-        if (await tryMake(this.#records.make, changes)) break
+        if (!(await tryMake(this.#records.make, changes))) continue
+        found = true
+        break
       }
     }
+    return found
   }
 
   /**
