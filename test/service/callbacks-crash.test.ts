@@ -96,8 +96,8 @@ afterAll(() => database.drop())
 const schema = (): string => `callbacks_${(schemas += 1)}`
 
 it.each<[string, () => Store, number]>([
-  ['memory', () => memoryStore({ clock }), 10],
-  ['sqlite', () => sqliteStore({ file: ':memory:', clock }), 8],
+  ['memory', () => memoryStore({ clock }), 12],
+  ['sqlite', () => sqliteStore({ file: ':memory:', clock }), 12],
   ['postgres', () => postgresStore({ client: database.pool, schema: schema(), clock }), 4],
 ])('over %s', async (_, make, numRuns) => {
   const seen = { crashes: 0, lost: 0, repeated: 0, deleted: 0, titles: 0 }
