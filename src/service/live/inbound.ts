@@ -1,4 +1,4 @@
-/** Messages that come in over a stream: checked, appended and run like those that are posted. */
+/** Takes messages from a stream by the rules for posted ones, so that both are refused for the same reasons. */
 
 import { freezeJson } from '../../event/freeze.ts'
 import { isObject } from '../../event/json.ts'
