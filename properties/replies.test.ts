@@ -1,13 +1,16 @@
-/** M11: a reply that was read is written as it came, whole or streamed in any cut of chunks. */
+/** M11 and M12 of one reply: read, it is written as it came, whole or streamed in any cut of chunks, and behind anything else without what is signed. */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Grammar } from '../src/event/reply.ts'
 import type { Event } from '../src/event/types.ts'
 import type { NeutralMessage } from '../src/messages/message.ts'
 import { toMessages } from '../src/messages/neutral.ts'
+import { requestRecord } from '../src/messages/prefix.ts'
 import type { ReadOptions } from '../src/messages/reply-events.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
 import { decodeEvent } from '../src/event/decode.ts'
+import { see } from '../src/testing/provider/signing.ts'
 import { jsonValue } from '../src/testing/json.ts'
 import { GRAMMARS } from '../test/messages/grammars.ts'
 import { always, RUNS } from './run.ts'
@@ -59,10 +62,21 @@ const violations = (messages: readonly NeutralMessage[], allowed: readonly strin
     .flatMap(({ write, validate }) => validate(write(messages)))
     .filter(({ rule }) => !allowed.includes(rule))
 
+/** What a user says instead of what the model saw. */
+const OTHER: NeutralMessage = { role: 'user', content: [{ text: 'Hello.' }], name: null }
+
+/** What of a request its provider has signed, or a router has for it. */
+function signedIn(request: object): readonly unknown[] {
+  const grammar = requestRecord(request)?.grammar as Grammar
+  if (grammar !== 'openai-chat') return see(grammar, request).blocks.filter(({ token }) => token !== null)
+  return (request as readonly object[]).filter((message) => 'reasoning_details' in message)
+}
+
 const closing = { pending: { close: 'It was not run.' } } as const
 
-describe.each(Object.entries(REPLY_WIRES))('M11: a reply of %s', (_, wire) => {
-  it('is written as it came, and legal in all grammars', () => {
+describe.each(Object.entries(REPLY_WIRES))('M11 and M12: a reply of %s', (_, wire) => {
+  it('is written as it came, and legal in all grammars; behind what it did not see, without what is signed', () => {
+    let signed = 0
     const tally = new Tally<Occurrence>()
     always(wire.reply, (reply) => {
       const options = asked(wire)
@@ -72,8 +86,11 @@ describe.each(Object.entries(REPLY_WIRES))('M11: a reply of %s', (_, wire) => {
       const expected = wire.expected(reply)
       expect(written.slice(0, expected.length)).toEqual(expected)
       expect(violations(messages, wire.allowed(reply))).toEqual([])
+      signed += signedIn(wire.write(messages)).length
+      expect(signedIn(wire.write(messages.with(BEFORE.length - 1, OTHER)))).toEqual([])
       tally.count(wire.occurred(reply))
     })
+    expect(signed > 0).toBe(wire.occurs.includes('signed'))
     tally.require(wire.occurs)
   })
 

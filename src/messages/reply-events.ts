@@ -245,7 +245,8 @@ function recordOf(
   const { grammar } = limits
   const sent = request === undefined ? null : requestRecord(request)
   const seen = sent?.grammar === grammar ? sent : null
-  const plain = partsOf(message, limits)
+  // As its writer will find it: some grammars take nothing for signed that is not said to be theirs.
+  const plain = partsOf({ ...message, reply: { grammar } }, limits)
   const { refs } = plain
   const isPlain =
     order.length === refs.length && order.every((part, at) => isField(part, refs[at]) && part.more === null)
