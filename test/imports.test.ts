@@ -29,7 +29,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** What each folder may import from outside the project; `node:` stands for all of Node's own modules. */
 const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   event: ['zod'],
-  messages: ['zod'],
   state: ['immer'],
   'context/redaction': ['@noble/hashes/hmac.js', '@noble/hashes/sha2.js', '@noble/hashes/utils.js'],
   conversation: ['eventemitter3', 'lru-cache', 'ulid'],

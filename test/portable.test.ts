@@ -1,37 +1,18 @@
 /** The core runs anywhere: bundled for a browser it names no Node module and works without Node's globals (design D18). */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { runInNewContext } from 'node:vm'
-import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { bundled, PARTS, weigh } from '../build/sizes.ts'
 
 const INDEX = resolve(import.meta.dirname, '../src/index.ts')
-const folder = mkdtempSync(join(tmpdir(), 'colloquy-bundle-'))
 let code = ''
 
-/** One minified script of a file and all that it uses, as a browser gets it. */
-async function bundled(input: string): Promise<string> {
-  const bundle = await rolldown({
-    input,
-    platform: 'browser',
-    resolve: { conditionNames: ['browser', 'import', 'default'] },
-    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
-    logLevel: 'silent',
-  })
-  const { output } = await bundle.generate({ format: 'iife', name: 'colloquy', minify: true })
-  await bundle.close()
-  expect(output).toHaveLength(1)
-  return output[0].code
-}
-
 beforeAll(async () => {
-  code = await bundled(INDEX)
+  code = await bundled('index.ts')
 })
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('the core as a browser bundle', () => {
   it('names no module of Node', () => {
@@ -51,13 +32,13 @@ describe('the core as a browser bundle', () => {
   })
 
   it('holds for the ready steps, which bring no client along', async () => {
-    const steps = await bundled(resolve(import.meta.dirname, '../src/steps/index.ts'))
+    const steps = await bundled('steps/index.ts')
     expect(steps).not.toMatch(/['"`]node:|require\(|child_process/)
     expect(steps.length).toBeLessThan(code.length)
   })
 
   it('holds for the laws', async () => {
-    const laws = await bundled(resolve(import.meta.dirname, '../src/laws/index.ts'))
+    const laws = await bundled('laws/index.ts')
     expect(laws).not.toMatch(/['"`]node:|require\(|child_process/)
   })
 
@@ -88,7 +69,7 @@ describe('the core as a browser bundle', () => {
 
   // Bounds against accidents (a namespace import of the schema library costs more), not measurements.
   it('stays small enough to send', () => {
-    expect(gzipSync(code).length).toBeLessThan(124_000)
+    expect(weigh(code)).toBeLessThan(124_000)
   })
 
   it('is smaller for whoever takes only what folds a log, writes messages and keeps both in memory', async () => {
@@ -105,8 +86,13 @@ describe('the core as a browser bundle', () => {
     expect(names).toEqual(
       expect.arrayContaining(['loadLine', 'replay', 'stateAt', 'toAnthropic', 'memoryStore']),
     )
-    const input = join(folder, 'part.ts')
-    writeFileSync(input, `export { ${names.join(', ')} } from ${JSON.stringify(INDEX)}`)
-    expect(gzipSync(await bundled(input)).length).toBeLessThan(90_000)
+    expect(weigh(await bundled('index.ts', names))).toBeLessThan(90_000)
+  })
+
+  it.each(PARTS)('is at most $most bytes for $names', async ({ entry, names, most }) => {
+    const code = await bundled(entry, names)
+    expect(weigh(code)).toBeLessThan(most)
+    // Who reads no lines needs no schemas, and may forbid code that is made at run time.
+    if (!names.includes('loadLine')) expect(code).not.toMatch(/new Function|\bFunction\(|\beval\(/)
   })
 })

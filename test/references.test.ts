@@ -9,7 +9,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 const filesIn = (folder: string, ending: RegExp): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => ending.test(name))
+    .filter((name) => ending.test(name) && !name.includes('node_modules/'))
     .map((name) => `${folder}/${name}`)
 
 /** The numbers of the headings of a page: `3`, `2.1`. */

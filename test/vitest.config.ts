@@ -37,7 +37,7 @@ export default defineConfig({
           ...EACH,
           name: 'shared',
           include: ['test/**/*.test.ts', 'properties/**/*.test.ts'],
-          exclude: [...ALONE, 'test/browser/**'],
+          exclude: [...ALONE, 'test/{browser,runtimes}/**'],
           isolate: false,
         },
       },

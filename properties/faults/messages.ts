@@ -18,7 +18,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'a part is sent whatever its shape is',
     file: 'messages/part-forms.ts',
-    find: 'if (own.check(block).length === 0)',
+    find: 'if (own.fits(block))',
     replace: "if (block['type'] !== '')",
   },
   {

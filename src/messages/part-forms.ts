@@ -4,8 +4,8 @@
  */
 
 import type { JsonObject, OpenPart } from '../event/shapes.ts'
-import type { Check } from '../event/shape-schema.ts'
 import { type FileRef, readPart } from './files.ts'
+import type { Shape } from './shape.ts'
 
 /** Where a part may stand. */
 export interface Places {
@@ -17,8 +17,8 @@ export interface Places {
 
 /** A kind of part that a grammar has. */
 export interface OwnKind extends Places {
-  /** What is wrong with a part for it to be sent; without `cache_prompt`, which is ours, and the grammar's own mark. */
-  readonly check: Check
+  /** What a part must be to be sent; without `cache_prompt`, which is ours, and the grammar's own mark. */
+  readonly fits: Shape<object>
 }
 
 /** The kinds of parts that a grammar has, and how it says a file. */
@@ -59,7 +59,7 @@ function read(part: OpenPart, table: PartTable): PartForm {
   if (own !== undefined) {
     const { cache_prompt: _, cache_control: __, ...block } = part as JsonObject
     const { user, result, item = false } = own
-    if (own.check(block).length === 0) return { as: 'block', block, user, result, item }
+    if (own.fits(block)) return { as: 'block', block, user, result, item }
   }
   const said = readPart(part)
   if (said === null) return BY_NAME

@@ -9,7 +9,7 @@ import { isWhitespace } from '../text.ts'
 import { isSignedThinking, THINKING_KINDS, thinkingFirst } from '../thinking-parts.ts'
 import type { Limits, PairHalf } from '../turns.ts'
 import { KINDS } from './kinds.ts'
-import { PARTS } from './part-schema.ts'
+import { PARTS } from './part-shapes.ts'
 
 /** The SDK hands ids, names and images on to any provider, so they keep to the strictest. */
 export const LIMITS: Limits = {

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ImageType } from '../images.ts'
-import type { AiSdkCustom, AiSdkPart } from './part-schema.ts'
+import type { AiSdkCustom, AiSdkPart } from './part-shapes.ts'
 
 /** A JSON value as the SDK has it. */
 export type AiSdkJson =

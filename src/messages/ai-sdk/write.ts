@@ -21,7 +21,7 @@ import { textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, type Result, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Role, type Written } from '../written.ts'
 import { LIMITS, optionsOf } from './limits.ts'
-import type { AiSdkCustom, AiSdkPart } from './part-schema.ts'
+import type { AiSdkCustom, AiSdkPart } from './part-shapes.ts'
 import type {
   AiSdkAssistantMessage,
   AiSdkImageData,

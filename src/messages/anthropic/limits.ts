@@ -5,7 +5,7 @@ import { hasOwnParts } from '../parts-in-order.ts'
 import type { Limits, PairHalf } from '../turns.ts'
 import { KINDS } from './kinds.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { PARTS } from './part-schema.ts'
+import { PARTS } from './part-shapes.ts'
 
 export const LIMITS: Limits = {
   grammar: 'anthropic',

@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import type { CacheControl } from '../cache-marks.ts'
 import type { ImageType } from '../images.ts'
-import type { AnthropicPart, AnthropicResultPart } from './part-schema.ts'
+import type { AnthropicPart, AnthropicResultPart } from './part-shapes.ts'
 
 export interface AnthropicText extends CacheControl {
   readonly type: 'text'

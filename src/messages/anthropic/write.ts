@@ -21,7 +21,7 @@ import { endsInThinking, textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, isPaused, type Result, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Written } from '../written.ts'
 import { LIMITS } from './limits.ts'
-import type { AnthropicPart } from './part-schema.ts'
+import type { AnthropicPart } from './part-shapes.ts'
 import type {
   AnthropicBlock,
   AnthropicImage,

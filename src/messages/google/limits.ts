@@ -9,7 +9,7 @@ import { isWellFormed } from '../text.ts'
 import { THINKING_KINDS, thinkingFirst } from '../thinking-parts.ts'
 import type { AssistantTurn, Limits, PairHalf } from '../turns.ts'
 import { KINDS } from './kinds.ts'
-import { PARTS } from './part-schema.ts'
+import { PARTS } from './part-shapes.ts'
 
 export const LIMITS: Limits = {
   grammar: 'google',

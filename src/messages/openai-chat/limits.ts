@@ -3,7 +3,7 @@
 import { allOf } from '../reply-parts.ts'
 import type { Limits } from '../turns.ts'
 import { KINDS } from './kinds.ts'
-import { PARTS } from './part-schema.ts'
+import { PARTS } from './part-shapes.ts'
 
 export const LIMITS: Limits = {
   grammar: 'openai-chat',

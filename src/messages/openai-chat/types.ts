@@ -1,6 +1,6 @@
 /** The shapes of OpenAI Chat Completions, as far as the log has something to say in them. */
 
-import type { ChatPart } from './part-schema.ts'
+import type { ChatPart } from './part-shapes.ts'
 
 export interface ChatText {
   readonly type: 'text'

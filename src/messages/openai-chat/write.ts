@@ -15,7 +15,7 @@ import { textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Role } from '../written.ts'
 import { LIMITS } from './limits.ts'
-import type { ChatPart } from './part-schema.ts'
+import type { ChatPart } from './part-shapes.ts'
 import type { ChatImage, ChatMessage, ChatText, ChatToolCall } from './types.ts'
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/

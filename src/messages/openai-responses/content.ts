@@ -3,7 +3,7 @@
 import { urlOf } from '../images.ts'
 import { inWords, isText, joinTexts, type Piece, type TextPiece } from '../pieces.ts'
 import { LIMITS } from './limits.ts'
-import type { ResponsesPart } from './part-schema.ts'
+import type { ResponsesPart } from './part-shapes.ts'
 import type { ResponsesFunctionCallOutput, ResponsesImage, ResponsesText } from './types.ts'
 
 /** What a result says: a text where that is all. O(pieces). */

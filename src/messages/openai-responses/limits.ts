@@ -8,7 +8,7 @@ import { hasOwnParts, reasoningItems } from '../parts-in-order.ts'
 import type { Limits, PairHalf } from '../turns.ts'
 import { KINDS } from './kinds.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { PARTS } from './part-schema.ts'
+import { PARTS } from './part-shapes.ts'
 
 const REASONING_ID = /^rs[a-zA-Z0-9_-]{0,62}$/
 

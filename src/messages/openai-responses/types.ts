@@ -1,6 +1,6 @@
 /** The shapes of OpenAI Responses, as far as the log has something to say in them. */
 
-import type { ResponsesPart } from './part-schema.ts'
+import type { ResponsesPart } from './part-shapes.ts'
 
 export interface ResponsesText {
   readonly type: 'input_text'

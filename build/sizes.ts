@@ -1,0 +1,67 @@
+/** Prints how much a browser loads for what a program uses, and the bound of each: `npm run sizes`. */
+
+import { join, resolve } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { rolldown } from 'rolldown'
+
+const SRC = resolve(import.meta.dirname, '../src')
+
+/** What a program imports of an entry, and the most that it may weigh. */
+export interface Part {
+  readonly entry: string
+  readonly names: readonly string[]
+  /** Bytes, minified and compressed by gzip. */
+  readonly most: number
+}
+
+/**
+ * Bounds against accidents, a little above what each weighs: one import of the schema library where nothing decodes
+ * adds 32 kB.
+ */
+export const PARTS: readonly Part[] = [
+  { entry: 'index.ts', names: ['replay'], most: 12_500 },
+  ...['toAnthropic', 'toOpenAIChat', 'toOpenAIResponses', 'toGoogle', 'toAiSdk'].map((grammar) => ({
+    entry: 'index.ts',
+    names: ['replay', 'toMessages', grammar],
+    most: 27_500,
+  })),
+  { entry: 'index.ts', names: ['loadLine', 'replay', 'toMessages', 'toAnthropic'], most: 70_000 },
+]
+
+/** One minified script of what is named of an entry and all that it uses; with no names, of all of it. */
+export async function bundled(entry: string, names: readonly string[] = []): Promise<string> {
+  const file = JSON.stringify(join(SRC, entry))
+  const program = names.length === 0 ? `export * from ${file}` : `export { ${names.join(', ')} } from ${file}`
+  const bundle = await rolldown({
+    input: 'program',
+    plugins: [
+      {
+        name: 'program',
+        resolveId: (id) => (id === 'program' ? id : null),
+        load: (id) => (id === 'program' ? program : null),
+      },
+    ],
+    platform: 'browser',
+    resolve: { conditionNames: ['browser', 'import', 'default'] },
+    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+    logLevel: 'silent',
+  })
+  const { output } = await bundle.generate({ format: 'iife', name: 'colloquy', minify: true })
+  await bundle.close()
+  if (output.length !== 1) throw new Error(`${entry} makes ${output.length} files`)
+  return output[0].code
+}
+
+/** How much a server sends of a script. */
+export const weigh = (code: string): number => gzipSync(code).length
+
+if (import.meta.main) {
+  console.log('bytes, minified: as they are, compressed by gzip, and at most')
+  for (const { entry, names, most } of PARTS) {
+    const code = await bundled(entry, names)
+    const size = weigh(code)
+    const columns = [code.length, size, most].map((bytes) => bytes.toLocaleString('en').padStart(9)).join('')
+    console.log(`${columns}  ${names.join(', ')}`)
+    if (size > most) process.exitCode = 1
+  }
+}
