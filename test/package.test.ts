@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { apiReport } from '../build/api.ts'
 
 const run = promisify(execFile)
 const ROOT = resolve(import.meta.dirname, '..')
@@ -73,6 +74,16 @@ describe('the packed package', () => {
           !/^(dist\/|LICENSE|README\.md|docs\/|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(path),
       ),
     ).toEqual([])
+  })
+
+  it('publishes what test/api.txt says, which `npm run api` writes anew', async () => {
+    const report = apiReport(join(project, 'node_modules/colloquy')).split('\n')
+    const known = (await readFile(join(ROOT, 'test/api.txt'), 'utf8')).split('\n')
+    const without = (lines: readonly string[], others: ReadonlySet<string>): string[] =>
+      lines.filter((line) => !others.has(line))
+    const [added, gone] = [without(report, new Set(known)), without(known, new Set(report))]
+    expect({ added, gone }).toEqual({ added: [], gone: [] })
+    expect(report).toEqual(known)
   })
 
   it('imports into an empty project', async () => {

@@ -1,0 +1,127 @@
+/**
+ * The published names of every entry with what they are declared as, as one text that a review can read: `npm run api`
+ * builds the package and writes it to `test/api.txt`, and a test compares it.
+ */
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+
+/** What a file of declarations holds. */
+interface DeclarationFile {
+  /** Statements that declare a name, without comments. */
+  readonly declared: ReadonlyMap<string, string>
+  /** Names that stand for those of other files. */
+  readonly imported: ReadonlyMap<string, Place>
+  /** The same of those that it publishes. */
+  readonly exported: ReadonlyMap<string, Place>
+}
+
+/** A name in a file. */
+interface Place {
+  readonly file: string
+  readonly name: string
+}
+
+const COMMENT = /\/\*[^]*?\*\//g
+const NAME =
+  /^(?:export )?(?:declare )?(?:abstract )?(?:function\*?|const|let|class|interface|type|namespace) ([\w$]+)/
+const LINK = /^(import|export) (?:type )?\{([^}]*)\}(?: from '(\.[^']*)')?;/
+const WORD = /[A-Za-z_$][\w$]*/g
+
+/** The report of a package's built declarations. @throws Error where an entry's declarations are not in its folder. */
+export function apiReport(folder: string): string {
+  const files = new Map<string, DeclarationFile>()
+  const read = (file: string): DeclarationFile => {
+    const known = files.get(file) ?? readDeclarations(file)
+    files.set(file, known)
+    return known
+  }
+  /** Where a name of a file is declared; null where it is another package's. */
+  const placeOf = (file: string, name: string): Place | null => {
+    const { declared, imported, exported } = read(file)
+    if (declared.has(name)) return { file, name }
+    const link = exported.get(name) ?? imported.get(name)
+    return link === undefined ? null : placeOf(link.file, link.name)
+  }
+  const reached = new Map<string, Set<string>>()
+  const reach = ({ file, name }: Place): void => {
+    const names = reached.get(file) ?? new Set()
+    if (names.has(name)) return
+    reached.set(file, names.add(name))
+    const text = read(file).declared.get(name) ?? ''
+    for (const [word] of text.matchAll(WORD)) {
+      const place = placeOf(file, word)
+      if (place !== null) reach(place)
+    }
+  }
+
+  const entries = Object.entries(exportsOf(folder)).map(([entry, types]) => {
+    const file = join(folder, types)
+    const names = [...read(file).exported.keys(), ...publishedIn(read(file))].toSorted()
+    for (const name of names) {
+      const place = placeOf(file, name)
+      if (place === null) throw new Error(`${entry} publishes ${name}, which is declared nowhere`)
+      reach(place)
+    }
+    return `## colloquy${entry.slice(1)}\n\n${names.join('\n')}\n`
+  })
+  const declarations = [...reached].map(([file, names]): [string, string] => {
+    const texts = [...read(file).declared].flatMap(([name, text]) => (names.has(name) ? [text] : []))
+    return [relative(join(folder, 'dist'), file).replace(/\.d\.ts$/, ''), texts.join('\n')]
+  })
+  const sorted = declarations.toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return [
+    '# What the package publishes: the names of each entry, then what they are, and what these name.\n',
+    ...entries,
+    ...sorted.map(([file, text]) => `### ${file}\n\n${text}\n`),
+  ].join('\n')
+}
+
+/** The declarations of each entry that has some, by its name. */
+function exportsOf(folder: string): Record<string, string> {
+  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, string | { readonly types: string }>>
+  }
+  return Object.fromEntries(
+    Object.entries(exports).flatMap(([name, entry]) =>
+      typeof entry === 'string' ? [] : [[name, entry.types]],
+    ),
+  )
+}
+
+const publishedIn = ({ declared }: DeclarationFile): string[] =>
+  [...declared].flatMap(([name, text]) => (text.startsWith('export ') ? [name] : []))
+
+function readDeclarations(file: string): DeclarationFile {
+  const declared = new Map<string, string>()
+  const links = { import: new Map<string, Place>(), export: new Map<string, Place>() }
+  const text = readFileSync(file, 'utf8')
+    .replace(COMMENT, '')
+    .replace(/^[ \t]*\n/gm, '')
+  // A statement goes on as long as lines are indented, or begin with what closes it.
+  for (const statement of text.split(/\n(?=[a-z])/)) {
+    const [, name] = NAME.exec(statement) ?? []
+    const [, which, list = '', from] = LINK.exec(statement) ?? []
+    // Overloads are of one name.
+    if (name !== undefined)
+      declared.set(name, [declared.get(name), statement.trimEnd()].filter(Boolean).join('\n'))
+    else if (which === 'import' || which === 'export') {
+      for (const item of list.split(',').map((part) => part.trim().replace(/^type /, '')))
+        if (item !== '') {
+          const [there = '', here = there] = item.split(' as ')
+          const place = { file: from === undefined ? file : targetOf(file, from), name: there }
+          links[which].set(here, from === undefined ? (links.import.get(there) ?? place) : place)
+        }
+    } else if (/^export (?!\{\};)/.test(statement))
+      throw new Error(`${file} has what the report cannot read: ${statement.slice(0, 80)}`)
+  }
+  return { declared, imported: links.import, exported: links.export }
+}
+
+const targetOf = (file: string, from: string): string =>
+  resolve(dirname(file), from).replace(/\.(?:ts|js)$/, '.d.ts')
+
+if (import.meta.main) {
+  const root = resolve(import.meta.dirname, '..')
+  writeFileSync(join(root, 'test/api.txt'), apiReport(root))
+}
