@@ -30,6 +30,9 @@ const CHECK = `
   console.log(JSON.stringify([process.versions.node, state.header.status, version, blocked]))
 `
 
+const without = (lines: readonly string[], others: ReadonlySet<string>): string[] =>
+  lines.filter((line) => !others.has(line))
+
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'colloquy-package-'))
   const { stdout } = await npm(['pack', '--json', '--pack-destination', project], ROOT)
@@ -79,8 +82,6 @@ describe('the packed package', () => {
   it('publishes what test/api.txt says, which `npm run api` writes anew', async () => {
     const report = apiReport(join(project, 'node_modules/colloquy')).split('\n')
     const known = (await readFile(join(ROOT, 'test/api.txt'), 'utf8')).split('\n')
-    const without = (lines: readonly string[], others: ReadonlySet<string>): string[] =>
-      lines.filter((line) => !others.has(line))
     const [added, gone] = [without(report, new Set(known)), without(known, new Set(report))]
     expect({ added, gone }).toEqual({ added: [], gone: [] })
     expect(report).toEqual(known)
