@@ -7,6 +7,7 @@ import { toMessages } from '../src/messages/neutral.ts'
 import { encodeState } from '../src/state/encode.ts'
 import { listDroppedResultsIn } from '../src/state/dropped.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
+import { writeLegalLog } from '../src/testing/legal-writer.ts'
 import { cutPointsIn } from '../src/view/cut-points.ts'
 import { viewEventsIn } from '../src/view/view.ts'
 import { LOG_CHECKS } from './checks/all.ts'
@@ -67,6 +68,29 @@ describe('pinned logs', () => {
 
   it('W47 the path to nothing is empty', () => {
     expect(pathToEntry(replay([user('u'), update('h', 'leaf_event_id', null)]).log.head)).toEqual([])
+  })
+
+  it('P4 a legal log forgets no reply that a pending one goes on with, as its result would come too late', () => {
+    const content = [{ type: 'text' as const, text: 'x' }]
+    const [calls, record] = [
+      [{ tool: 'terminal', action: null, arguments: '{}' }],
+      { meanwhile: null, text: null, thinking: [] },
+    ]
+    const facts = writeLegalLog({
+      stamped: true,
+      reusedCallIds: false,
+      recorded: true,
+      commands: [
+        { do: 'say', content, skills: [], late: false },
+        { do: 'reply', content, meanwhile: null, pauses: 'yes' },
+        { do: 'respond', calls, ...record, confirm: false, searches: false },
+        { do: 'condense', from: 1, to: 2, summary: null, asked: false },
+        { do: 'settle', form: 'result', content },
+      ],
+    })
+    const { branch } = replay(facts)
+    expect(branch.pendingCalls).toEqual(replay([]).branch.pendingCalls)
+    expect(listDroppedResultsIn(branch)).toEqual([])
   })
 
   it('R6 an action that is a duplicate in one version of the log, and none in another, was no new reply in either', () => {

@@ -10,7 +10,8 @@ import { reduce } from '../state/reduce.ts'
 import { initialState, type State } from '../state/state.ts'
 import type { Status } from '../state/status.ts'
 import { cutPointsIn } from '../view/cut-points.ts'
-import { isDerived } from '../view/unit.ts'
+import { stretchStarts } from '../view/stretches.ts'
+import { isDerived, isPending, type Unit, unitEvents } from '../view/unit.ts'
 import { viewEventsIn } from '../view/view.ts'
 import { frozen } from './event.ts'
 import type { AnswerForm, Command, LegalPlan, Meanwhile } from './legal-commands.ts'
@@ -294,7 +295,7 @@ class Server {
     this.#setStatus('finished')
   }
 
-  /** Forgets what lies between two cut points, but never the system prompt. */
+  /** Forgets what lies between two cut points, but never the system prompt, nor what a pending batch goes on with. */
   #condense({ from, to, summary, asked }: Do<'condense'>): void {
     const { view } = this.#state.branch
     const points = cutPointsIn(view).filter((point) => point > 0)
@@ -302,15 +303,25 @@ class Server {
       .map((n) => points[n % Math.max(1, points.length)] ?? 0)
       .toSorted((a, b) => a - b)
     const [start = 0, end = 0] = picked
-    if (start === 0) return
-    if (asked) this.#write({ kind: 'CondensationRequest' })
     const ids = [...viewEventsIn(view)].slice(start, end).map((item) => item.id)
+    if (start === 0 || this.#isGoneOnWith(new Set(ids))) return
+    if (asked) this.#write({ kind: 'CondensationRequest' })
     this.#write({
       kind: 'Condensation',
       llm_response_id: `condenser-${this.events.length}`,
       forgotten_event_ids: ids,
       ...(summary === null ? {} : { summary, summary_offset: start }),
     })
+  }
+
+  /** Whether a pending batch goes on with any of some events, and would be forgotten with them. */
+  #isGoneOnWith(ids: ReadonlySet<string>): boolean {
+    const units = [...this.#state.branch.view.units]
+    const starts = stretchStarts(units)
+    const waiting = new Set(starts.filter((_, at) => isPending(units[at] as Unit)))
+    return units.some(
+      (unit, at) => waiting.has(starts[at] ?? -1) && [...unitEvents(unit)].some(({ id }) => ids.has(id)),
+    )
   }
 
   #go({ back }: Do<'go'>): void {

@@ -93,6 +93,7 @@ export async function follow(
   const share = new Share({
     store,
     name,
+    from: all.from,
     member: shared.newOwner(),
     leaseTtl,
     read: (shard) => readShard(shard, { ...all, store, news, inTurn, handler, closing }),

@@ -1,6 +1,6 @@
 /** Gives the handler of a follower what happened in one shard, in order, and again until it has ended well. */
 
-import type { FeedItem } from '../../store/contract/feed.ts'
+import type { FeedItem, FeedQuery } from '../../store/contract/feed.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { pause } from '../async/pause.ts'
 import type { RunInOrder } from '../async/serial.ts'
@@ -58,17 +58,20 @@ export async function readShard(shard: HeldShard, reader: ShardReader): Promise<
     if (shard.ending.aborted) return
     let items: readonly FollowItem[] = []
     try {
-      const page = await reader.store.feed({
-        shard: shard.number,
-        limit: reader.limit,
-        ...(shard.place !== null && { after: shard.place }),
-      })
-      items = page.reset ? [{ type: 'reset', shard: shard.number }] : page.items.map(toFollowItem)
+      const page = shard.isReset ? null : await reader.store.feed(queryOf(shard, reader))
+      if (page?.reset === true) {
+        // Kept before it is told: else who holds the shard next may go on where a handler has dropped all before.
+        await shard.startOver(page.next)
+        more = true
+        continue
+      }
+      items = page?.items.map(toFollowItem) ?? [{ type: 'reset', shard: shard.number }]
       const isDone = items.length === 0 || (await reader.inTurn(() => handle(shard, reader, items, signal)))
       if (!isDone || shard.lost.aborted) return
       items = []
-      if (page.next !== shard.place) await shard.keep(page.next)
-      more = page.more
+      const next = page === null ? shard.place : page.next
+      if (page === null || next !== shard.place) await shard.keep(next)
+      more = page?.more ?? true
       failures = 0
     } catch (error) {
       if (signal.aborted) return
@@ -80,6 +83,12 @@ export async function readShard(shard: HeldShard, reader: ShardReader): Promise<
     }
   }
 }
+
+const queryOf = ({ number, place }: HeldShard, { limit }: ShardReader): FeedQuery => ({
+  shard: number,
+  limit,
+  ...(place !== null && { after: place }),
+})
 
 /** False when it was too late to begin. */
 async function handle(

@@ -12,18 +12,31 @@ export interface HeldShard {
   readonly number: number
   /** How far it was read, by the feed's own cursor; null at the start. */
   readonly place: string | null
+  /** Whether it starts over, which is still to be told. */
+  readonly isReset: boolean
   /** Aborted when the shard is to be given back: what is under way is finished first. */
   readonly ending: AbortSignal
   /** Aborted when another process may hold it. */
   readonly lost: AbortSignal
   /** Keeps a place and renews the lease. What is kept at one time shares a transaction. */
-  readonly keep: (place: string) => Promise<void>
+  readonly keep: (place: string | null) => Promise<void>
+  /** The same of a place to start over at. Where that fails, it stands where it stood. */
+  readonly startOver: (place: string) => Promise<void>
+}
+
+/** How far a shard was read, as it is stored. */
+interface Place {
+  readonly place: string | null
+  /** Whether it starts over there, and this was not told yet. */
+  readonly reset?: true
 }
 
 /** How a share is held. */
 export interface ShareOptions {
   readonly store: Store
   readonly name: string
+  /** Where a name that is new begins. */
+  readonly from: 'start' | 'now'
   /** This process among those that share the shards. */
   readonly member: string
   /** Milliseconds after which another process takes over. */
@@ -36,7 +49,7 @@ export interface ShareOptions {
 interface Held {
   readonly id: string
   version: number
-  place: string | null
+  at: Place
   isKept: boolean
   readonly ending: AbortController
   readonly lost: AbortController
@@ -48,7 +61,7 @@ const membersOf = (name: string): string => `follow-members:${name}`
 const idOf = (shard: number): string => String(shard).padStart(2, '0')
 
 /** Writes down where a follower begins, unless it has begun. O(1). @throws what the store throws. */
-export async function beginAt(store: Store, name: string, from: 'start' | 'now'): Promise<void> {
+export async function beginAt(store: Store, name: string, from: ShareOptions['from']): Promise<void> {
   const collection = shardsOf(name)
   if ((await store.getItem(collection, idOf(0))) !== null) return
   const numbers = Array.from({ length: SHARDS }, (_, shard) => shard)
@@ -136,6 +149,8 @@ export class Share {
     this.#most = most
     const staying = [...this.#held.values()].filter(({ ending }) => !ending.signal.aborted)
     if (staying.length > most) void this.#giveBack(staying.slice(most))
+    // A database that was restored may not know yet that it is followed.
+    if (this.#held.size === 0) await beginAt(this.#options.store, name, this.#options.from)
     await this.#claim(closing)
     return Math.min(leaseTtl / 3, Math.max(1, nextEnd - now + 1))
   }
@@ -183,11 +198,11 @@ export class Share {
   }
 
   #take({ id, version, body }: Item): void {
-    const { place } = body
+    const { place, reset } = body
     const held: Held = {
       id,
       version,
-      place: typeof place === 'string' ? place : null,
+      at: { place: typeof place === 'string' ? place : null, ...(reset === true && { reset }) },
       isKept: true,
       ending: new AbortController(),
       lost: new AbortController(),
@@ -199,16 +214,28 @@ export class Share {
     held.done = this.#options.read({
       number: Number(id),
       get place() {
-        return held.place
+        return held.at.place
+      },
+      get isReset() {
+        return held.at.reset === true
       },
       ending: held.ending.signal,
       lost: held.lost.signal,
-      keep: (next) => this.#keep(held, next),
+      keep: (place) => this.#keep(held, { place }),
+      startOver: async (place) => {
+        const before = held.at
+        try {
+          await this.#keep(held, { place, reset: true })
+        } catch (error) {
+          held.at = before
+          throw error
+        }
+      },
     })
   }
 
-  #keep(held: Held, place: string): Promise<void> {
-    held.place = place
+  #keep(held: Held, at: Place): Promise<void> {
+    held.at = at
     held.isKept = false
     this.#keeping ??= this.#inTurn(async () => {
       this.#keeping = null
@@ -227,19 +254,19 @@ export class Share {
     const collection = shardsOf(name)
     for (;;) {
       const still = shards.filter((held) => this.#held.get(held.id) === held)
-      const changes = still.map(({ id, version, place }) => ({
+      const places = still.map(({ at }) => at)
+      const changes = still.map(({ id, version, at }) => ({
         collection,
         id,
         expected: version,
-        put: { body: { place }, dueIn },
+        put: { body: { ...at }, dueIn },
       }))
-      const places = still.map(({ place }) => place)
       if (own === undefined && changes.length === 0) return undefined
       try {
         const items = await store.changeItems(own === undefined ? changes : [...changes, own])
         still.forEach((held, at) => {
           held.version = items[at]?.version ?? held.version
-          held.isKept = held.place === places[at]
+          held.isKept = held.at === places[at]
         })
         return items.at(-1)
       } catch (error) {
