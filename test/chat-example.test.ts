@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { helpfulModel } from '../src/testing/provider/helpful.ts'
 import { type ProviderServer, providerServer } from '../src/testing/node/provider-server.ts'
-import { clientsOf, project, ROOT } from './readme.ts'
+import { clientsOf, project, ROOT } from './pages.ts'
 
 const { folder, write, remove } = project()
 const file = write('chat.ts', readFileSync(join(ROOT, 'examples/chat.ts'), 'utf8'))

@@ -1,4 +1,4 @@
-/** The pages in docs are held to what they show: each sample runs as a file, and gives what stands beside its lines. */
+/** The pages are held to what they show: each sample runs as a file, and gives what stands beside its lines. */
 
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, it } from 'vitest'
 import { providerServer } from '../src/testing/node/provider-server.ts'
-import { blocks, checked, clientsOf, project, README, ROOT, runSamples, SAME } from './readme.ts'
+import { testDatabase } from './postgres/database.ts'
+import { blocks, checked, clientsOf, PAGES, project, ROOT, runSamples, SAME, SHOWN } from './pages.ts'
 
 const { folder, write, remove } = project()
 const provider = await providerServer()
@@ -16,20 +17,18 @@ afterAll(async () => {
 })
 
 write('same.js', SAME)
-const DOCS = join(ROOT, 'docs')
 const EXAMPLES = join(ROOT, 'examples')
-const samples = readdirSync(DOCS)
-  .filter((name) => name.endsWith('.md'))
-  .flatMap((page) =>
-    blocks('ts', readFileSync(join(DOCS, page), 'utf8')).map(({ heading, code }, at) => ({
-      name: `${page}, ${heading}`,
-      file: `${page.replace(/\.md$/, '')}-${at}.ts`,
-      code,
-    })),
-  )
+const samples = PAGES.flatMap((page) =>
+  blocks('ts', page).map(({ heading, code }, at) => ({
+    name: `${page}, ${heading}`,
+    file: `${page.replaceAll('/', '-').replace(/\.md$/, '')}-${at}.ts`,
+    code,
+  })),
+)
 
 const files = samples.map(({ file, code }) => write(file, checked(code)))
-const env = { ...process.env, ...clientsOf(provider.url) }
+const { DATABASE_URL: _, DB_PASSWORD: __, ...others } = process.env
+const env = { ...others, ...clientsOf(provider.url) }
 let problems: Promise<readonly string[]> | null = null
 
 it.for(samples.map(({ name }, at) => ({ name, at })))('runs: $name', async ({ at }, { signal }) => {
@@ -37,9 +36,32 @@ it.for(samples.map(({ name }, at) => ({ name, at })))('runs: $name', async ({ at
   expect((await problems)[at]).toBe('')
 })
 
-it('type-check as they stand, with those of the README and the examples', async ({ signal }) => {
+it('what goes by DATABASE_URL runs twice over PostgreSQL', async ({ signal }) => {
+  const overUrl = files.filter((_, at) => samples[at]?.code.includes('DATABASE_URL'))
+  expect(overUrl).toHaveLength(1)
+  const { url, drop } = await testDatabase()
+  try {
+    for (let turn = 0; turn < 2; turn += 1)
+      expect(await runSamples({ folder, write }, overUrl, { ...env, DATABASE_URL: url }, signal)).toEqual([
+        '',
+      ])
+  } finally {
+    await drop()
+  }
+})
+
+it('notices a value that is not the one shown, and what goes to standard error', async ({ signal }) => {
+  const shown = samples.filter(({ code }) => [...code.matchAll(SHOWN)].length > 0)
+  expect(shown.length).toBeGreaterThan(samples.length * 0.7)
+  const wrong = write('wrong.ts', checked('[1, 2].length // 2\n[1].concat(2) // [2]\n'))
+  const loud = write('loud.ts', `console.error('loud')`)
+  const [told, heard] = await runSamples({ folder, write }, [wrong, loud], env, signal)
+  expect(told).toContain('[ 1, 2 ] is not [ 2 ]')
+  expect(heard).toBe('loud\n')
+})
+
+it('type-check as they stand, with the examples', async ({ signal }) => {
   for (const { file, code } of samples) write(`typed/${file}`, code)
-  for (const [at, { code }] of blocks('ts', README).entries()) write(`typed/README-${at}.ts`, code)
   for (const name of readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' }))
     if (name.endsWith('.ts')) write(`typed/${name}`, readFileSync(join(EXAMPLES, name), 'utf8'))
   const config = write(

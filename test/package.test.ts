@@ -74,7 +74,9 @@ describe('the packed package', () => {
     expect(
       paths.filter(
         (path) =>
-          !/^(dist\/|LICENSE|README\.md|docs\/|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(path),
+          !/^(dist\/|LICENSE|README\.md|llms\.txt|docs\/|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(
+            path,
+          ),
       ),
     ).toEqual([])
   })

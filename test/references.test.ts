@@ -150,11 +150,6 @@ describe('what is cited is there', () => {
     ).toEqual([])
   })
 
-  it('and the README leads to every page', () => {
-    const linked = linksOf('README.md')
-    expect(pages.filter((page) => page.startsWith('docs/') && !linked.includes(page))).toEqual([])
-  })
-
   it('in the glossary, name by name', () => {
     const rows = [...read('docs/glossary.md').matchAll(/^\|.*\| +(?:`(\w+)`)? *\| `(src\/[\w./-]+)` *\|$/gm)]
     expect(rows.length).toBeGreaterThan(60)

@@ -1,6 +1,7 @@
 /** The engine: all live conversations of a process over one store. */
 
 import { monotonicFactory } from 'ulid'
+import { hasCode } from '../event/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import { formatInstant, microsNow } from '../store/kit/record.ts'
@@ -44,6 +45,20 @@ export interface Engine {
    * Opens a conversation; one whose record is given is not looked for. @throws ColloquyError `unknown_conversation`.
    */
   open(conversation: string | ConversationRecord): Promise<Conversation>
+  /**
+   * Opens a conversation, or creates it where there is none: for clients that make their ids themselves. Of several
+   * that ask at the same time, all get the one that the first has created.
+   * @param given what it is created with beside its id; one that is there stays as it is
+   * @throws ColloquyError `invalid_id`, `invalid_argument`.
+   *
+   * @example
+   * const engine = createEngine({ store: memoryStore() })
+   * const conversation = await engine.openOrCreate('chat-1', { title: 'Trees' })
+   * const again = await engine.openOrCreate('chat-1')
+   * conversation.id === again.id // true
+   * await engine.close()
+   */
+  openOrCreate(id: string, given?: Omit<Partial<NewConversation>, 'id'>): Promise<Conversation>
   /** Deletes a conversation with its log; false when there was none. */
   delete(id: string): Promise<boolean>
   /**
@@ -116,23 +131,39 @@ export function createEngine(options: EngineOptions): Engine {
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
   const shared = new Shared(store, { newId, now: () => formatInstant(clock()) }, bytes, shareReplies)
+  const create: Engine['create'] = async (given = {}) => {
+    shared.check()
+    const { id } = await store.createConversation({
+      status: initialHeader().status,
+      ...given,
+      id: given.id ?? newId(),
+    })
+    return new Conversation(shared, id)
+  }
+  const open: Engine['open'] = async (given) => {
+    shared.check()
+    return new Conversation(shared, (typeof given === 'string' ? await recordOf(shared, given) : given).id)
+  }
   return {
     store,
     get size() {
       return shared.size
     },
-    async create(given = {}) {
-      shared.check()
-      const { id } = await store.createConversation({
-        status: initialHeader().status,
-        ...given,
-        id: given.id ?? newId(),
-      })
-      return new Conversation(shared, id)
-    },
-    async open(given) {
-      shared.check()
-      return new Conversation(shared, (typeof given === 'string' ? await recordOf(shared, given) : given).id)
+    create,
+    open,
+    async openOrCreate(id, given = {}) {
+      try {
+        return await open(id)
+      } catch (error) {
+        if (!hasCode(error, 'unknown_conversation')) throw error
+      }
+      try {
+        return await create({ ...given, id })
+      } catch (error) {
+        // Another caller was faster.
+        if (hasCode(error, 'conversation_exists')) return open(id)
+        throw error
+      }
     },
     delete: (id) => shared.delete(id),
     async recoverAll() {

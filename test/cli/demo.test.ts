@@ -9,7 +9,7 @@ import type { Loaded } from '../../src/event/index.ts'
 import { isQuarantined, loadLine, replay } from '../../src/index.ts'
 import { listDroppedResults } from '../../src/state/index.ts'
 import { providerServer } from '../../src/testing/node/provider-server.ts'
-import { clientsOf, project } from '../readme.ts'
+import { clientsOf, project } from '../pages.ts'
 import { type Answer, answers, colloquy, SAMPLE } from './world.ts'
 
 describe('the demo', () => {

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { addressOf } from '../../src/cli/db/address.ts'
 import { sandboxFolder } from '../../src/cli/serve/folders.ts'
 import { checkSettings } from '../../src/cli/serve/config-schema.ts'
-import { blocks } from '../readme.ts'
+import { blocks } from '../pages.ts'
 import { Receiver, SECRET as HOOK_SECRET } from '../service/receiver.ts'
 import { processesIn, server as answering, until } from '../service/sandbox-commands.ts'
 import { SECRET, served } from './served.ts'
@@ -260,8 +260,8 @@ it('the help page names every field of the file', async () => {
   for (const name of lists.flatMap((list) => list.split(', '))) expect(words).toContain(name)
 })
 
-it('the file in the README is one', () => {
-  const [{ code: file = '' } = {}] = blocks('json')
+it('the file on the page is one', () => {
+  const [{ code: file = '' } = {}] = blocks('json', 'docs/operating.md')
   expect(checkSettings(JSON.parse(file))).toEqual({ settings: JSON.parse(file) })
 })
 

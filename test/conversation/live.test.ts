@@ -159,6 +159,20 @@ describe.each(PLACES.names)('over %s', (name) => {
     await endTwo()
   })
 
+  it('several who open or create one at the same time get the same, as the first has created it', async () => {
+    const [{ engine, end }, { engine: other, end: endTwo }] = await parties(await PLACES.make(name))
+    const titles = ['x', 'y', 'z']
+    const found = await Promise.all(
+      titles.map((title, at) => (at === 1 ? other : engine).openOrCreate('new', { title })),
+    )
+    expect(found.map(({ id }) => id)).toEqual(['new', 'new', 'new'])
+    const { title } = await (await engine.openOrCreate('new', { title: 'later' })).record()
+    expect(titles).toContain(title)
+    await expect(engine.openOrCreate('')).rejects.toMatchObject({ code: 'invalid_id' })
+    await end()
+    await endTwo()
+  })
+
   it.each([0, 1, 3, 6])(
     'an engine that did not hear of it works with the one of %i events that came under the id',
     async (length) => {

@@ -1,4 +1,4 @@
-/** Where a machine has no curl, what the README asks of it: a folder for the path comes out, with a command of that name. */
+/** Where a machine has no curl, what the page of the service asks of it: a folder for the path comes out, with a command of that name. */
 
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'

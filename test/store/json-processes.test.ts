@@ -12,7 +12,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/store/contract/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
-import { project, ROOT } from '../readme.ts'
+import { project, ROOT } from '../pages.ts'
 
 interface Example {
   readonly jsonStore: (options: { readonly folder: string; readonly durable: boolean }) => Store

@@ -21,7 +21,7 @@ import type { DriveCase } from '../../src/testing/drive/script.ts'
 import type { ServerClientOptions } from '../../src/testing/server/client.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import { fakeProvider, type FakeProvider } from '../../src/testing/provider/provider.ts'
-import { project, ROOT } from '../readme.ts'
+import { project, ROOT } from '../pages.ts'
 import { RUNS } from '../../properties/run.ts'
 import { mortal } from '../service/mortal-store.ts'
 

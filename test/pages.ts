@@ -1,7 +1,15 @@
-/** The README goes in; its blocks of code come out, and a project in which they run as a user's own files do. */
+/** The pages and their blocks of code, and a project in which these run as a user's own files do. */
 
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -9,7 +17,16 @@ import { inject } from 'vitest'
 import { entries } from './built.ts'
 
 export const ROOT = resolve(import.meta.dirname, '..')
-export const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
+
+/** A page for users: the README, or one of docs/, by its path in the repository. */
+export const readPage = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+export const PAGES: readonly string[] = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+]
 
 /** A block of code, and the heading that it stands under. */
 export interface Block {
@@ -17,13 +34,15 @@ export interface Block {
   readonly code: string
 }
 
-/** The blocks in one language, in order. */
-export function blocks(language: string, text = README): Block[] {
-  return text.split(/^#+ (?=.*\n\n)/m).flatMap((section) => {
-    const heading = section.split('\n', 1)[0] ?? ''
-    const found = section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\``, 'gm'))
-    return [...found].map((match) => ({ heading, code: match[1] ?? '' }))
-  })
+/** The blocks of a page in one language, in order. */
+export function blocks(language: string, page: string): Block[] {
+  return readPage(page)
+    .split(/^#+ (?=.*\n\n)/m)
+    .flatMap((section) => {
+      const heading = section.split('\n', 1)[0] ?? ''
+      const found = section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\``, 'gm'))
+      return [...found].map((match) => ({ heading, code: match[1] ?? '' }))
+    })
 }
 
 /** A folder as a user of the package has it. */

@@ -1,4 +1,4 @@
-/** The README's walk through the service: its lines of curl go to a shell, with a real service, and each finds what the one before began. */
+/** The walk through the service on its page: its lines of curl go to a shell, with a real service, and each finds what the one before began. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,17 +9,18 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import { createService } from '../../src/service/service.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { providerServer } from '../../src/testing/node/provider-server.ts'
-import { blocks, clientsOf, project, README } from '../readme.ts'
+import { blocks, clientsOf, project, readPage } from '../pages.ts'
 import { withCurl } from './curl.ts'
 import { readDocument } from './document.ts'
 
-const walk = blocks('sh').filter(({ code }) => code.startsWith('api=http://127.0.0.1:8000/api\n'))
+const PAGE = 'docs/service.md'
+const walk = blocks('sh', PAGE).filter(({ code }) => code.startsWith('api=http://127.0.0.1:8000/api\n'))
 
 /** What the live stream shows of an event: there is nothing of it before the line that causes it has run. */
 const told = (text: string) => new RegExp(`^data: \\{"kind":"MessageEvent","source":"agent".*"${text}"`, 'm')
 
-/** The module that the README shows for the command. */
-const agent = blocks('ts').find(({ code }) => code.includes('export const step'))?.code ?? ''
+/** The module that the page shows for the command. */
+const agent = blocks('ts', PAGE).find(({ code }) => code.includes('export const step'))?.code ?? ''
 
 it.each(['that repeats', 'of its own'])('can be walked line by line, with an agent %s', async (which) => {
   expect(walk).toHaveLength(1)
@@ -61,7 +62,7 @@ it.each(['that repeats', 'of its own'])('can be walked line by line, with an age
   expect(said.length).toBeGreaterThanOrEqual(3)
 })
 
-/** The options of the command, and the environment, for the README's own agent over a provider that is here. */
+/** The options of the command, and the environment, for the page's own agent over a provider that is here. */
 async function ownAgent(): Promise<[string[], Record<string, string>]> {
   const provider = await providerServer()
   const { write, remove } = project()
@@ -73,7 +74,7 @@ async function ownAgent(): Promise<[string[], Record<string, string>]> {
 }
 
 it('says what is open to all', async () => {
-  const said = /^.*\bOpen to all are ([^]*?) what is public\./m.exec(README)?.[1] ?? ''
+  const said = /^.*\bOpen to all are ([^]*?) what is public\./m.exec(readPage(PAGE))?.[1] ?? ''
   const named = [...said.matchAll(/`(\S+)`/g)].map((match) => match[1] ?? '')
   const engine = createEngine({ store: memoryStore() })
   const { operations } = await readDocument(createService({ engine, keys: ['k'] }))

@@ -1,0 +1,28 @@
+/**
+ * Writes llms.txt, by which a language model finds the page that it needs: the pages in the order of docs/README.md, each under its
+ * own title and with what the index says of it. `npm run docs:llms`; a test fails where the file is not what this gives.
+ */
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, posix, resolve } from 'node:path'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+/** The whole file. */
+export function llmsText(): string {
+  const { description } = JSON.parse(read('package.json')) as { description: string }
+  const lines = read('docs/README.md')
+    .split('\n')
+    .flatMap((line) => {
+      const heading = /^## (.*)/.exec(line)?.[1]
+      if (heading !== undefined) return ['', `## ${heading}`, '']
+      const [, path = '', says = ''] = /^(?:\d+\.|-) \[.*?\]\((.*?\.md)\): (.*)/.exec(line) ?? []
+      if (path === '') return []
+      const file = posix.join('docs', path)
+      return [`- [${/^# (.*)/m.exec(read(file))?.[1] ?? ''}](${file}): ${says}`]
+    })
+  return `# Colloquy\n\n> ${description}\n${lines.join('\n')}\n`
+}
+
+if (import.meta.main) writeFileSync(join(ROOT, 'llms.txt'), llmsText())

@@ -1,0 +1,171 @@
+/**
+ * Holds docs/recipes.md to what it shows: takes the files out of the page as they stand, starts each with the packed library,
+ * the frameworks and a model that is not real, and talks to it as a browser would.
+ *
+ *     npm run test:recipes            all of them
+ *     npm run test:recipes express    that one
+ */
+
+import { deepStrictEqual, ok } from 'node:assert'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { providerServer } from '../src/testing/node/provider-server.ts'
+
+const HERE = import.meta.dirname
+const ROOT = resolve(HERE, '..')
+const PAGE = readFileSync(join(ROOT, 'docs/recipes.md'), 'utf8')
+
+/** How each recipe is tried. */
+const RECIPES: Readonly<Record<string, (place: Place) => Promise<void>>> = {
+  hono: (place) => serves(place, ['hono.ts']),
+  express: (place) => serves(place, ['express.ts']),
+  next: (place) => {
+    const next = join(HERE, 'node_modules/next/dist/bin/next')
+    run(process.execPath, [next, 'build'], place.folder, place.env)
+    return serves(place, [next, 'start'])
+  },
+  worker: async ({ folder }) => {
+    const { default: worker } = (await import(pathToFileURL(join(folder, 'worker.ts')).href)) as {
+      default: { fetch: (request: Request, env: object) => Promise<Response> }
+    }
+    const ask = async (headers: Record<string, string>) => {
+      const request = new Request('http://localhost/api/conversations/search', { headers })
+      return (await worker.fetch(request, { SERVICE_KEY: 'k' })).status
+    }
+    deepStrictEqual([await ask({}), await ask({ 'x-session-api-key': 'k' })], [401, 200])
+  },
+  'ai-sdk': async ({ folder, env }) =>
+    deepStrictEqual(run(process.execPath, ['ai-sdk.ts'], folder, env), 'finished 2 5\n'),
+  langgraph: async ({ folder, env }) =>
+    deepStrictEqual(run(process.execPath, ['langgraph.ts'], folder, env), 'finished It is nine.\n'),
+}
+
+interface Place {
+  readonly folder: string
+  readonly env: NodeJS.ProcessEnv
+}
+
+/** Gives the standard output. @throws Error with all of it when the command fails. */
+function run(command: string, args: readonly string[], cwd: string, env = process.env): string {
+  const { status, stdout, stderr, error } = spawnSync(command, [...args], { cwd, encoding: 'utf8', env })
+  if (status === 0) return stdout
+  throw new Error(`${command} ${args.join(' ')} failed: ${error?.message ?? ''}${stdout}${stderr}`)
+}
+
+/** The frameworks, where they are not there yet, and the library as it is now. */
+function install(): void {
+  const asked = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
+  const mark = join(HERE, 'node_modules', '.installed-lock')
+  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== asked) {
+    run('npm', ['ci', '--ignore-scripts'], HERE)
+    writeFileSync(mark, asked)
+  }
+  const [packed] = JSON.parse(
+    run('npm', ['pack', '--json', '--silent', '--pack-destination', HERE], ROOT),
+  ) as {
+    filename: string
+  }[]
+  const file = join(HERE, packed?.filename ?? '')
+  run('npm', ['install', '--no-save', '--ignore-scripts', file], HERE)
+  rmSync(file)
+}
+
+/** Writes the files of the page into a folder from which the packages are found. */
+function write(): string {
+  mkdirSync(join(HERE, '.work'), { recursive: true })
+  const folder = mkdtempSync(join(HERE, '.work', 'page-'))
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }')
+  for (const [, name = '', code = ''] of PAGE.matchAll(/^```ts \[(.+)\]\n([^]*?)^```/gm)) {
+    const file = join(folder, name)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, code)
+  }
+  // What every project of Next has.
+  writeFileSync(join(folder, 'app/layout.tsx'), LAYOUT)
+  return folder
+}
+
+const LAYOUT = 'export default ({ children }: any) => <html><body>{children}</body></html>\n'
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  return typeof address === 'object' ? (address?.port ?? 0) : 0
+}
+
+/** Starts a server, holds a chat with it over HTTP, and ends it. */
+async function serves({ folder, env }: Place, args: readonly string[]): Promise<void> {
+  const port = await freePort()
+  const child = spawn(process.execPath, [...args], {
+    cwd: folder,
+    env: { ...env, PORT: String(port), CHAT_DB: join(folder, `${port}.db`) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let err = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => void (err += text))
+  try {
+    await chats(`http://localhost:${port}/api/chat`, () => child.exitCode !== null)
+  } catch (error) {
+    throw new Error(`${args.join(' ')}: ${err}`, { cause: error })
+  } finally {
+    child.kill()
+    await once(child, 'exit')
+  }
+}
+
+async function chats(api: string, ended: () => boolean): Promise<void> {
+  for (;;) {
+    const up = await fetch(`${api}/chat-1`).catch(() => null)
+    if (up !== null) {
+      deepStrictEqual([up.status, await up.json()], [200, []])
+      break
+    }
+    if (ended()) throw new Error('it has ended')
+    await wait(50)
+  }
+  const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello!' }] }
+  const post = (body: string) =>
+    fetch(api, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+  const said = await (await post(JSON.stringify({ id: 'chat-1', messages: [message] }))).text()
+  ok(said.startsWith('data: {"type":"start","messageId":"m1-reply"}'), said)
+  ok(said.endsWith('data: [DONE]\n\n'), said)
+  const messages = (await (await fetch(`${api}/chat-1`)).json()) as { id: string }[]
+  deepStrictEqual(
+    messages.map(({ id }) => id),
+    ['m1', 'm1-reply'],
+  )
+  ok((await (await fetch(`${api}/chat-1/stream`)).text()).endsWith('data: [DONE]\n\n'))
+  deepStrictEqual((await fetch(`${api}/chat-1/stop`, { method: 'POST' })).status, 200)
+  deepStrictEqual((await post('{')).status, 400)
+  deepStrictEqual((await post('{"id":"chat-1","messages":[]}')).status, 400)
+}
+
+const [, , only] = process.argv
+install()
+const provider = await providerServer()
+const folder = write()
+const env = {
+  ...process.env,
+  ANTHROPIC_API_KEY: 'none',
+  ANTHROPIC_BASE_URL: provider.url,
+  NEXT_TELEMETRY_DISABLED: '1',
+}
+try {
+  for (const [name, attempt] of Object.entries(RECIPES)) {
+    if (only !== undefined && only !== name) continue
+    // One after the other: they share a machine that may be small.
+    // oxlint-disable-next-line no-await-in-loop
+    await attempt({ folder, env })
+    console.log(`${name}: as the page says`)
+  }
+} finally {
+  await provider.close()
+  rmSync(folder, { recursive: true, force: true })
+}

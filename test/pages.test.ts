@@ -1,0 +1,93 @@
+/** The pages are held to what they say: each command parses, each link leads to a heading, and lists are those of the code. */
+
+import { readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parseRequest } from '../src/cli/args/args.ts'
+import { EVENT_KINDS } from '../src/event/kinds.ts'
+import { ColloquyError, type ErrorCode } from '../src/index.ts'
+import { STATUSES } from '../src/state/index.ts'
+import { toProblem } from '../src/service/http/failure.ts'
+import { llmsText } from '../build/llms.ts'
+import { blocks, PAGES, readPage, ROOT } from './pages.ts'
+
+/** The lines that call the command, without their comments and what stands before and behind it. */
+const calls = PAGES.flatMap((page) => [
+  ...blocks('sh', page).flatMap(({ code }) => code.split('\n')),
+  ...[...readPage(page).matchAll(/`(npx colloquy \w+ [^`]*)`/g)].map((match) => match[1] ?? ''),
+]).flatMap((line) => /^(?:[A-Z_]+=\S+ )*(?:npx )?colloquy ([^#>|]*)/.exec(line)?.[1]?.trim() ?? [])
+
+describe('the commands', () => {
+  it('are there', () => {
+    expect(calls).toContain('demo')
+    expect(calls.length).toBeGreaterThan(40)
+  })
+
+  it.each([...new Set(calls)])('parses: colloquy %s', (line) => {
+    // An ellipsis that is a word of its own stands for what the reader has.
+    const words = line
+      .replace(/ …( |$)/, ' --db my.db --conversation ID$1')
+      .split(/\s+/)
+      .map((word) => word.replaceAll("'", ''))
+    expect(parseRequest(words).command).toBe(words.includes('--help') ? 'help' : words[0])
+  })
+})
+
+it('say as what each error is told over HTTP', () => {
+  const rows = [...readPage('docs/service.md').matchAll(/^\| (\d+|none) +\| (.*) \|$/gm)]
+  const told = rows.flatMap(([, status = '', codes = '']) =>
+    [...codes.matchAll(/`(\w+)`/g)].map((match) => [match[1] ?? '', status] as const),
+  )
+  const source = readFileSync(join(ROOT, 'src/event/errors.ts'), 'utf8')
+  const codes = [...source.matchAll(/^ {2}\| '(\w+)'$/gm)].map((match) => match[1] as ErrorCode)
+  const real = codes.map((code) => [
+    code,
+    String(toProblem(new ColloquyError(code, ''), {})?.status ?? 'none'),
+  ])
+  expect(codes.length).toBeGreaterThan(20)
+  expect(told.toSorted()).toEqual(real.toSorted())
+})
+
+it('name all statuses', () => {
+  const list = /^The status is ([^.]*)\./m.exec(readPage('docs/conversations.md'))?.[1] ?? ''
+  expect([...list.matchAll(/`(\w+)`/g)].map((match) => match[1])).toEqual([...STATUSES])
+})
+
+it('name all kinds of events', () => {
+  const rows = [...readPage('docs/events.md').matchAll(/^\| (`.*?) +\|/gm)].map((match) => match[1] ?? '')
+  const names = rows.flatMap((row) => [...row.matchAll(/`(\w+)`/g)].map((match) => match[1]))
+  expect(names.toSorted()).toEqual(EVENT_KINDS.toSorted())
+})
+
+/** The headings of a page, as links name them. */
+const anchorsOf = (page: string): Set<string> =>
+  new Set(
+    [...readPage(page).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) =>
+      text
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  )
+
+it.each(PAGES)('%s: links lead to headings that are there', (page) => {
+  const links = [...readPage(page).matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
+  const wrong = links.filter(([, path = '', anchor = '']) => {
+    const target = path === '' ? page : posix.join(posix.dirname(page), path)
+    return !anchorsOf(target).has(anchor)
+  })
+  expect(wrong.map(([link]) => link)).toEqual([])
+})
+
+it('docs/README.md leads to every page', () => {
+  const linked = [...readPage('docs/README.md').matchAll(/\]\(([\w-]+\.md)\)/g)].map(
+    ([, path]) => `docs/${path}`,
+  )
+  expect(
+    PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md' && !linked.includes(page)),
+  ).toEqual([])
+})
+
+it('llms.txt is what `npm run docs:llms` writes', () => {
+  expect(readFileSync(join(ROOT, 'llms.txt'), 'utf8')).toBe(llmsText())
+})
