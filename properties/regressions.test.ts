@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { listPendingCallsIn } from '../src/log/open-calls.ts'
 import { pathToEntry } from '../src/log/ancestry.ts'
 import { toMessages } from '../src/messages/neutral.ts'
+import { toTimeline } from '../src/messages/timeline.ts'
 import { encodeState } from '../src/state/encode.ts'
 import { listDroppedResultsIn } from '../src/state/dropped.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
@@ -11,7 +12,19 @@ import { writeLegalLog } from '../src/testing/legal-writer.ts'
 import { cutPointsIn } from '../src/view/cut-points.ts'
 import { viewEventsIn } from '../src/view/view.ts'
 import { LOG_CHECKS } from './checks/all.ts'
-import { call, condensation, pause, type Pinned, result, thought, update, user } from './pinned.ts'
+import {
+  call,
+  callAskedAt,
+  condensation,
+  pause,
+  type Pinned,
+  result,
+  thought,
+  update,
+  user,
+} from './pinned.ts'
+import { checkTimeline } from './checks/timeline.ts'
+import { checkUIMessages } from './checks/ui-messages.ts'
 import { CASES } from './pinned-logs.ts'
 
 const loop = (count: number) =>
@@ -91,6 +104,21 @@ describe('pinned logs', () => {
     const { branch } = replay(facts)
     expect(branch.pendingCalls).toEqual(replay([]).branch.pendingCalls)
     expect(listDroppedResultsIn(branch)).toEqual([])
+  })
+
+  it('O1 and O2 the second call of a reply was asked at what the first one says, wherever the list begins', () => {
+    const facts = [
+      user('u'),
+      pause('p'),
+      user('u2'),
+      callAskedAt('p', 'a1', 'c1', 'r'),
+      call('a2', 'c2', 'r'),
+      call('a3', 'c3', 'r'),
+    ]
+    checkTimeline(facts)
+    checkUIMessages(facts)
+    const [last] = toTimeline(replay(facts), { after: 'a2' })
+    expect(last).toMatchObject({ id: 'a3', reply: { after: 'p' } })
   })
 
   it('R6 an action that is a duplicate in one version of the log, and none in another, was no new reply in either', () => {

@@ -6,6 +6,7 @@ import type { Content } from '../../src/event/shapes.ts'
 import type { UIPart } from '../../src/messages/ai-sdk/ui-types.ts'
 import { replyId, replyParts, toUIMessages } from '../../src/messages/ai-sdk/ui-write.ts'
 import { type TimelineItem, toTimeline } from '../../src/messages/timeline.ts'
+import type { Entry } from '../../src/log/entry.ts'
 import type { State } from '../../src/state/state.ts'
 import { hold, same, total } from '../../src/testing/law.ts'
 import { statesOf } from './replay.ts'
@@ -71,14 +72,22 @@ const nameOf = (part: UIPart): string[] =>
 
 const wordsOf = (part: UIPart): string[] => ('text' in part ? [part.text] : [])
 
-/** The user's message that an item stands behind, read from its event as it is. */
+/** The user's message that an item stands behind, read from its event as it is, or from the call of its reply before it. */
 function userOf(state: State, users: readonly TimelineItem[], item: TimelineItem): string | undefined {
-  const event = state.log.entries.get(item.seq)?.event
-  const reply =
-    event?.kind === 'ActionEvent' ? (event.tool_call as { reply?: { after?: unknown } }).reply : null
-  const after = reply?.after
+  const after = item.type === 'call' ? saidAfter(state.log.entries.get(item.seq)) : undefined
   const asked = [...state.log.entries].find((entry) => entry.inTree && entry.id === after)
-  const isKnown = after === null || (typeof after === 'string' && asked !== undefined && asked.seq < item.seq)
+  const isKnown = after === null || (asked !== undefined && asked.seq < item.seq)
   const last = isKnown ? (asked?.seq ?? -1) : item.seq
   return users.findLast(({ seq }) => seq <= last)?.id
+}
+
+function saidAfter(entry: Entry | null | undefined): unknown {
+  const event = entry?.event
+  if (event?.kind !== 'ActionEvent') return undefined
+  const { reply } = event.tool_call as { readonly reply?: { readonly after?: unknown } }
+  if (reply?.after === true) return entry?.parent?.id ?? null
+  if (reply?.after === null || typeof reply?.after === 'string') return reply.after
+  const before = entry?.parent?.event
+  const isOfReply = before?.kind === 'ActionEvent' && before.llm_response_id === event.llm_response_id
+  return isOfReply ? saidAfter(entry?.parent) : undefined
 }

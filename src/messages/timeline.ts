@@ -3,7 +3,7 @@
 import type { EventKind } from '../event/kinds.ts'
 import { isToolResult } from '../event/kinds.ts'
 import { maskSecrets } from '../event/mask.ts'
-import { askedAfter, earlyEndOf, type EarlyEnd, replyOf, type ReplyRecord } from '../event/reply.ts'
+import { earlyEndOf, type EarlyEnd, replyOf, type ReplyRecord } from '../event/reply.ts'
 import type { Content, JsonObject, Message, Source, TextContent } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { type Entry, type EventEntry, eventKindOf } from '../log/entry.ts'
@@ -16,6 +16,7 @@ import { branchOf, type State } from '../state/state.ts'
 import { summaryId } from '../view/condense.ts'
 import { unitEvents } from '../view/unit.ts'
 import { argumentObject } from './arguments.ts'
+import { type Asked, askedAt, replyAt } from './asked-at.ts'
 import { type ReplyTokens, tokensIn } from './reply-usage.ts'
 import { resultMessage } from './tool-result.ts'
 
@@ -155,7 +156,8 @@ const SHOWN: readonly EventKind[] = [
 export function toTimeline(state: State, options: TimelineOptions = {}): TimelineItem[] {
   const from = options.after === undefined ? -1 : entryOf(state.log, options.after).seq
   const path: Entry[] = []
-  for (let at: Entry | null = state.log.head; at !== null && at.seq > from; at = at.parent) path.push(at)
+  let above: Entry | null = state.log.head
+  for (; above !== null && above.seq > from; above = above.parent) path.push(above)
   path.reverse()
   const events = path.map((entry) => maskSecrets(loadedEvent(entry, SHOWN)))
   const results = resultsOf(state, path, events)
@@ -164,7 +166,7 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
     eventKindOf(entry) === 'Condensation' ? forget(entry, forgottenBy) : [],
   )
   const statuses = pendingStatuses(state)
-  const asked = askedAt(path, events)
+  const asked = askedAt(path, events, replyAt(above))
   return path.flatMap((entry, at): TimelineItem[] => {
     const { id, seq, timestamp } = entry
     if (id === null) return []
@@ -182,23 +184,7 @@ export function toTimeline(state: State, options: TimelineOptions = {}): Timelin
 }
 
 type Base = Omit<ItemBase, 'type'>
-type Asked = TimelineReply['after']
 
-/** What each event of a reply was asked at: calls that say nothing of it are of the reply whose call is before them. */
-function askedAt(path: readonly Entry[], events: readonly (Event | null)[]): Asked[] {
-  let reply: { readonly id: string; readonly after: Asked } | null = null
-  return events.map((event, at) => {
-    const said = event === null ? undefined : askedAfter(event)
-    const after = said === true ? (path[at]?.parent?.id ?? null) : said
-    if (event?.kind !== 'ActionEvent') {
-      reply = null
-      return after
-    }
-    if (after !== undefined || reply?.id !== event.llm_response_id)
-      reply = { id: event.llm_response_id, after }
-    return reply.after
-  })
-}
 type Result = Pick<EventEntry<ToolResultEvent>, 'id' | 'timestamp' | 'event'>
 
 /** The results of calls, by the position of the call. */

@@ -70,7 +70,8 @@ describe('call ids', () => {
         const repeated = some(length, () => 'c')
         const inTheWay = some(length, (n) => `c_${n}`)
         const longOnes = some(length, (n) => `${'x'.repeat(12)}${n}`)
-        expect(new Set(given(...inTheWay, ...repeated, ...longOnes)).size).toBe(3 * length)
+        const ids = [...inTheWay, ...repeated, ...longOnes].map(callIds(form))
+        expect(new Set(ids).size).toBe(3 * length)
       },
       (length) => 'c'.repeat(length),
       { from: 2 ** 11, to: 2 ** 15 },
