@@ -18,7 +18,7 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   {
     name: 'an id that two units bear is listed',
     file: 'context/blocks.ts',
-    find: 'if (other !== undefined) fixed.add(unit).add(other)',
+    find: 'if (other !== undefined && other !== unit) fixed.add(unit).add(other)',
     replace: '',
   },
   {

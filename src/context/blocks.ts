@@ -3,8 +3,7 @@
 import { Vector } from '../log/vector.ts'
 import type { State } from '../state/state.ts'
 import { stretchStarts } from '../view/stretches.ts'
-import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'
-import type { View } from '../view/view.ts'
+import { eventCount, isDerived, isPending, type Unit, unitEvents } from '../view/unit.ts'
 
 /** What may be forgotten that is kept otherwise. */
 export interface Permissions {
@@ -36,9 +35,9 @@ export interface Block {
  * O(view).
  */
 export function blocksOf({ branch }: State, permissions: Permissions = {}): Block[] {
-  const units = [...branch.view.units]
+  const units = branch.view.units.slice()
   const starts = stretchStarts(units)
-  const fixed = fixedUnits(branch.view, branch.systemPrompt?.id ?? null, permissions)
+  const fixed = fixedUnits(units, branch.systemPrompt?.id ?? null, permissions)
   const blocks: Block[] = []
   let at = 0
   for (let index = 0; index < units.length;) {
@@ -58,23 +57,31 @@ export function blocksOf({ branch }: State, permissions: Permissions = {}): Bloc
 export const blocksBefore = (blocks: readonly Block[], at: number): number =>
   blocks.filter((block) => block.at < at).length
 
-function fixedUnits(view: View, systemPrompt: string | null, permissions: Permissions): Set<Unit> {
+/** The units that stay whatever is cut, but for those that wait. O(units); O(view) where a summary was derived. */
+export function fixedUnits(
+  units: readonly Unit[],
+  systemPrompt: string | null,
+  permissions: Permissions = {},
+): Set<Unit> {
   const fixed = new Set<Unit>()
-  const owners = new Map<string, Unit>()
+  const derived = new Map<string, Unit>()
   let lastUser: Unit | null = null
-  for (const unit of view.units) {
-    for (const { id } of unitEvents(unit)) {
-      const other = owners.get(id)
-      // A stored event may bear the id of a derived summary: a list of ids cannot name the one without the other.
-      if (other !== undefined) fixed.add(unit).add(other)
-      owners.set(id, unit)
-    }
+  for (const unit of units) {
     if (unit.type === 'batch') continue
     const { id, event } = unit.item
+    if (isDerived(unit)) derived.set(id, unit)
     if (event.kind === 'MessageEvent' && event.source === 'user') lastUser = unit
     if (id === systemPrompt && permissions.forgetSystemPrompt !== true) fixed.add(unit)
   }
   if (lastUser !== null && permissions.forgetLastUserMessage !== true) fixed.add(lastUser)
+  if (derived.size === 0) return fixed
+  for (const unit of units) {
+    for (const { id } of unitEvents(unit)) {
+      // A stored event may bear the id of a derived summary: a list of ids cannot name the one without the other.
+      const other = derived.get(id)
+      if (other !== undefined && other !== unit) fixed.add(unit).add(other)
+    }
+  }
   return fixed
 }
 

@@ -117,5 +117,5 @@ function lastCut(blocks: readonly Block[], first: number): number {
 }
 
 /** Whether a unit is sent as a message of its own; a pending batch is not for now. */
-const speaks = (unit: Unit): boolean =>
+export const speaks = (unit: Unit): boolean =>
   unit.type === 'batch' ? !isPending(unit) : renderMessage(unit.item.event) !== null

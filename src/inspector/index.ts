@@ -15,10 +15,10 @@ export {
   inPage,
   type LogDocument,
   type LogIssue,
-  LONG_LOG,
   logBlocks,
   type LogHead,
   type LogTitle,
+  lookOf,
   type PageSource,
   shownFact,
 } from './log-document.ts'

@@ -3,6 +3,7 @@
 import type { Issue } from '../event/issues.ts'
 import { maskSecrets } from '../event/mask.ts'
 import type { Finding } from '../explain/finding.ts'
+import type { FindingOptions } from '../explain/findings.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { hideSecrets } from './glimpse.ts'
 
@@ -32,6 +33,10 @@ export interface LogDocument {
 
 /** Of a longer log no requests are written, and no texts read, to find what is wrong with it: that takes minutes. */
 export const LONG_LOG = 20_000
+
+/** What of a log of a length is looked at to find what is wrong with it. */
+export const lookOf = (length: number): FindingOptions =>
+  length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
 /** What stands of a log in a list, before it is opened. */
 export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'parent'>

@@ -41,6 +41,9 @@ export function stretchStarts(units: readonly Unit[]): Int32Array {
   return starts
 }
 
+/** Whether a unit is no reply, so that it is a stretch of its own and nothing before it bears on what follows. */
+export const standsAlone = (unit: Unit): boolean => replyIn(unit) === null
+
 /** The event that holds the record of the reply that a unit is; null for what is no reply. */
 function replyIn(unit: Unit): Event | null {
   if (unit.type === 'batch') return unit.calls.get(0)?.event ?? null

@@ -3,21 +3,26 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { buildInspector } from '../../build/inspector.ts'
+import { fitToBudget } from '../../src/context/budget.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
 import { maskSecrets } from '../../src/event/mask.ts'
 import { findings } from '../../src/explain/index.ts'
 import { inspectorPage, type LogDocument } from '../../src/inspector/index.ts'
 import { asksOf } from '../../src/inspector/model/asks.ts'
 import { lanesOf, NO_COLUMN } from '../../src/inspector/model/lanes.ts'
+import { type BudgetLine, budgetLine } from '../../src/inspector/model/budget-line.ts'
 import { readAtOnce } from '../../src/inspector/model/reading.ts'
 import { replayed, stateOf } from '../../src/inspector/model/replayed.ts'
 import { differenceAt, FORMS, type Form } from '../../src/inspector/model/request.ts'
-import { budgetLine, totalOf } from '../../src/inspector/model/tokens.ts'
+import { frontTokens, tokensOfUnit, totalOf } from '../../src/inspector/model/tokens.ts'
 import { unitRows } from '../../src/inspector/model/units.ts'
 import { whatIf } from '../../src/inspector/model/what-if.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
 import { cutPoints, listPendingBatches, unitEvents, viewEvents } from '../../src/state/index.ts'
 import { stateAt } from '../../src/state/at.ts'
+import type { State } from '../../src/state/state.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
+import { isPending, type Unit } from '../../src/view/unit.ts'
 
 const TEMPLATE = '<body><!--data--><script>start</script></body>'
 
@@ -80,20 +85,44 @@ describe('the page', () => {
   })
 })
 
+/** The line of a budget, as the engine would cut if each unit were one message. */
+function lineByFit(state: State, budget: number): BudgetLine {
+  const { system, tools } = frontTokens(state)
+  const left = budget - system - tools
+  const units = new WeakMap<NeutralMessage, Unit>()
+  const write = ({ branch }: State): NeutralMessage[] =>
+    [...branch.view.units]
+      .filter((unit) => !isPending(unit))
+      .map((unit) => {
+        const message: NeutralMessage = { role: 'system', content: [] }
+        units.set(message, unit)
+        return message
+      })
+  const count = (messages: readonly NeutralMessage[]): number =>
+    messages.reduce((sum, message) => sum + totalOf(tokensOfUnit(units.get(message) as Unit)), 0)
+  const fit = fitToBudget(state, count, Math.max(0, left), { write })
+  if (fit.type === 'fit') return { cut: fit.cut, left: left - fit.tokens, refused: null }
+  const least = fit.reason.tokens + system + tools
+  return { cut: 0, left: budget - least, refused: `the least that may be sent takes ${least} tokens` }
+}
+
 describe('what is read off a log', () => {
   it('is what the engine says, at every place of a hostile log', () => {
-    let [cuts, breaks] = [0, 0]
+    let [cuts, breaks, lines] = [0, 0, 0]
     fc.assert(
       fc.property(
         hostileLog(),
         fc.nat(),
+        fc.nat(),
         fc.constantFrom(...(Object.keys(FORMS) as Form[])),
-        (facts, at, form) => {
+        fc.nat({ max: 400 }),
+        (facts, at, from, form, budget) => {
           const log = replayed(documentOf(facts))
           const place = facts.length === 0 ? 0 : at % (facts.length + 1)
           const state = stateOf(log, place)
           const last = state.log.entries.last()
-          const { marks, starts, tokens } = readAtOnce(state)
+          const read = readAtOnce(state)
+          const { marks, starts, tokens } = read
           const ids = new Set([
             ...viewEvents(state),
             ...listPendingBatches(state).flatMap((unit) => [...unitEvents(unit)]),
@@ -109,7 +138,12 @@ describe('what is read off a log', () => {
             expect(stateAt(state, last.id).branch).toBe(state.branch)
           const { broken } = differenceAt(log, asksOf(log), place, form)
           if (broken !== null) breaks += 1
-          expect(budgetLine(state, totalOf(tokens)).cut).toBe(0)
+          expect(budgetLine(read, totalOf(tokens))).toEqual({ cut: 0, left: 0, refused: null })
+          const line = budgetLine(read, budget)
+          expect(line).toEqual(lineByFit(state, budget))
+          if (line.cut > 0) lines += 1
+          // What was read elsewhere only makes it faster.
+          expect(readAtOnce(state, readAtOnce(stateOf(log, from % (facts.length + 1))))).toEqual(read)
           expect(whatIf(state, { type: 'cut', at: 0 }).state.branch.view.length).toBe(
             state.branch.view.length,
           )
@@ -124,5 +158,6 @@ describe('what is read off a log', () => {
     // The hostile cases did occur.
     expect(cuts).toBeGreaterThan(100)
     expect(breaks).toBeGreaterThan(5)
+    expect(lines).toBeGreaterThan(5)
   })
 })

@@ -5,7 +5,7 @@ import type { ConversationRecord, Fact, State } from '../../index.ts'
 import { redactLog, redactionRules } from '../../context/redaction/index.ts'
 import { isQuarantined } from '../../event/index.ts'
 import { findings } from '../../explain/index.ts'
-import { LONG_LOG, type LogDocument, type LogTitle, shownFact } from '../../inspector/index.ts'
+import { type LogDocument, type LogTitle, lookOf, shownFact } from '../../inspector/index.ts'
 import type { Session, SessionFact } from '../../sessions/index.ts'
 import type { Recording } from '../input/recording.ts'
 import { counted, plain } from '../print/text.ts'
@@ -46,8 +46,7 @@ function documentOf(
     lines: lines.every((line, at) => line === at + 1) ? null : lines,
     issues: loaded.flatMap(({ warnings }, seq) => warnings.map((issue) => ({ seq, issue }))),
     notes: notesOf(session),
-    // The page looks at a long one by itself, and says so.
-    findings: loaded.length > LONG_LOG ? null : findings(state, { loaded }),
+    findings: findings(state, { loaded, ...lookOf(loaded.length) }),
     facts: shownFacts(facts, conversation, state, redact),
   }
 }

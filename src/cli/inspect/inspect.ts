@@ -37,9 +37,10 @@ export async function inspect(request: InspectRequest, io: Io): Promise<number> 
   const about = { name, fields: { file: name }, json: false }
   const progress = progressOn(name, io)
   return attempt(about, io, progress, async () => {
-    const template = await readTemplate()
-    const show = (logs: Logs): Promise<number> => {
+    const show = async (logs: Logs): Promise<number> => {
       progress.done()
+      // Behind what the user named: a file that is not there is the first thing to say.
+      const template = await readTemplate()
       return request.html === null
         ? serveLogs(template, logs, request, io)
         : writePage(template, logs, request.html, request, io)

@@ -1,7 +1,6 @@
 /** Estimated tokens of a state, by what they are for; each unit is counted once, whatever states hold it. */
 
 import { estimateTokens } from '../../context/estimate.ts'
-import { fitToBudget } from '../../context/budget.ts'
 import { batchMessages } from '../../messages/batch.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
 import { renderMessage } from '../../messages/render-message.ts'
@@ -75,36 +74,3 @@ function add(sums: Record<Part, number>, message: NeutralMessage): void {
 
 const ofText = (text: string): number =>
   estimateTokens([{ role: 'system', content: [{ type: 'text', text }] }])
-
-/** What a budget leaves out. */
-export interface BudgetLine {
-  /** The events of the view before it are left out, but for those that stay; 0 where all of it fits. */
-  readonly cut: number
-  /** What is left of the budget; below 0 where the least that may be sent is over it. */
-  readonly left: number
-  readonly refused: string | null
-}
-
-/**
- * Where a budget of tokens would cut a state. Each unit counts by itself, so that a message that is joined to the next
- * one counts its frame once more than `fitToBudget` counts it. O(units · log units).
- */
-export function budgetLine(state: State, budget: number): BudgetLine {
-  const front = frontTokens(state)
-  const left = budget - front.system - front.tools
-  const units = new WeakMap<NeutralMessage, Unit>()
-  const write = ({ branch }: State): NeutralMessage[] =>
-    [...branch.view.units]
-      .filter((unit) => !isPending(unit))
-      .map((unit) => {
-        const message: NeutralMessage = { role: 'system', content: [] }
-        units.set(message, unit)
-        return message
-      })
-  const count = (messages: readonly NeutralMessage[]): number =>
-    messages.reduce((sum, message) => sum + totalOf(tokensOfUnit(units.get(message) as Unit)), 0)
-  const fit = fitToBudget(state, count, Math.max(0, left), { write })
-  if (fit.type === 'fit') return { cut: fit.cut, left: left - fit.tokens, refused: null }
-  const least = fit.reason.tokens + front.system + front.tools
-  return { cut: 0, left: budget - least, refused: `the least that may be sent takes ${least} tokens` }
-}

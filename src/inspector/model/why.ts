@@ -4,7 +4,7 @@ import { replyOf } from '../../event/reply.ts'
 import { type Finding, findings, type Severity } from '../../explain/index.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
 import type { State } from '../../state/state.ts'
-import { LONG_LOG } from '../log-document.ts'
+import { lookOf } from '../log-document.ts'
 import type { Replayed } from './replayed.ts'
 
 /**
@@ -14,12 +14,11 @@ import type { Replayed } from './replayed.ts'
 export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
   if (document.findings !== null) return document.findings
   const state = states.at(-1) as State
-  if (loaded.length > LONG_LOG) return findings(state, { loaded, grammars: [], secrets: false })
   const made = new Set(
     loaded.flatMap(({ fact }) => (isQuarantined(fact) ? [] : [replyOf(fact)?.grammar ?? 'anthropic'])),
   )
   const grammars = made.has('openai-responses') ? [] : null
-  return findings(state, { loaded, ...(grammars !== null && { grammars }) })
+  return findings(state, { loaded, ...(grammars !== null && { grammars }), ...lookOf(loaded.length) })
 }
 
 /** The worst that is said of each position, but for what is only worth knowing. */

@@ -5,7 +5,8 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { LogDocument } from '../log-document.ts'
 import type { Filter } from '../model/search.ts'
 import type { Form } from '../model/request.ts'
-import { budgetLine, totalOf } from '../model/tokens.ts'
+import { budgetLine } from '../model/budget-line.ts'
+import { totalOf } from '../model/tokens.ts'
 import { flagsOf } from '../model/why.ts'
 import { named, rename } from './address.ts'
 import { CostPanel } from './cost-panel.ts'
@@ -55,52 +56,46 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
   const [form, setForm] = useState<Form>('anthropic')
   const [budget, setBudget] = useState(BUDGET)
   const [filter, setFilter] = useState<Filter>({ text: '', hidden: new Set() })
-  const reader: Reader = {
-    session,
-    place,
-    go,
-    goTo: useCallback(
-      (event) => {
-        const to = placeOf(session, event)
-        if (to !== null) go(to)
-      },
-      [session],
-    ),
-  }
+  const goTo: Reader['goTo'] = useCallback(
+    (event) => {
+      const to = placeOf(session, event)
+      if (to !== null) go(to)
+    },
+    [session, go],
+  )
+  const reader: Reader = { session, place, go, goTo }
   useKeys(reader, setTab)
   const state = stateHere(reader)
   const settled = useSettled(state)
   const read = useReading(state)
   const tokens = read?.tokens ?? null
   const line = useMemo(
-    () => (read !== null && totalOf(read.tokens) > budget ? budgetLine(read.state, budget) : null),
+    () => (read !== null && totalOf(read.tokens) > budget ? budgetLine(read, budget) : null),
     [read, budget],
   )
   const findings = useFindings(session)
   const flags = useMemo(() => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1), [findings])
   const found = useFound(session, filter)
-  const isSettled = settled === state
-  const panel = (): ComponentChild => {
+  // What is dear to make is made where the reader rests, and not once more at each step.
+  const resting = useMemo((): ComponentChild => {
+    const rested: Reader = { session, place: settled.log.entries.length, go, goTo }
     switch (tab) {
       case 'view':
-        return h(ViewPanel, { reader, state, reading: read, budgetCut: line?.cut ?? 0 })
-      case 'sent':
-        return h(RequestPanel, {
-          reader: isSettled ? reader : { ...reader, place: settled.log.entries.length },
-          state: settled,
-          form,
-          setForm,
-          isReal: true,
-        })
       case 'event':
-        return h(EventPanel, { reader })
+        return null
+      case 'sent':
+        return h(RequestPanel, { reader: rested, state: settled, form, setForm, isReal: true })
       case 'why':
-        return h(WhyPanel, { reader, found: findings })
+        return h(WhyPanel, { reader: rested, found: findings })
       case 'cost':
-        return h(CostPanel, { reader: { ...reader, place: settled.log.entries.length }, logs })
+        return h(CostPanel, { reader: rested, logs })
       case 'what-if':
-        return h(WhatIfPanel, { reader, state: settled, form, setForm })
+        return h(WhatIfPanel, { reader: rested, state: settled, form, setForm })
     }
+  }, [session, settled, go, goTo, tab, form, findings, logs])
+  const panel = (): ComponentChild => {
+    if (tab === 'view') return h(ViewPanel, { reader, state, reading: read, budgetCut: line?.cut ?? 0 })
+    return tab === 'event' ? h(EventPanel, { reader, isSettled: settled === state }) : resting
   }
   return h(
     'div',

@@ -10,7 +10,7 @@ import { EventLink, EventLinks, inWords, Json, kindText, Pairs, Section } from '
 import { type Reader, stateHere } from './session.ts'
 
 /** The event at the place of the reader. */
-export function EventPanel({ reader }: { reader: Reader }): ComponentChild {
+export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: boolean }): ComponentChild {
   const { session, place } = reader
   const { replayed } = session
   const entry = replayed.states.at(-1)?.log.entries.get(place - 1)
@@ -44,7 +44,7 @@ export function EventPanel({ reader }: { reader: Reader }): ComponentChild {
         null,
         warnings.map(({ code, message }) => h('li', { class: 'note warning', key: code }, safe(message))),
       ),
-    h(Explained, { reader, seq: entry.seq, id }),
+    isSettled && h(Explained, { reader, seq: entry.seq, id }),
     h(Section, { title: 'All of it' }, h(Json, { key: place, value: event ?? quarantined, label: 'event' })),
   )
 }

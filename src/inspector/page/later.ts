@@ -1,6 +1,6 @@
 /** What takes longer than a step: it is worked out a piece at a time, behind what the reader sees. */
 
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { State } from '../../state/state.ts'
 import { type Reading, readAtOnce, reading } from '../model/reading.ts'
 import { type Filter, isOpen, matching } from '../model/search.ts'
@@ -64,16 +64,17 @@ const TURN = 4
 /** What is read off a view: at once where it is short, else once the reader rests; null until then. */
 export function useReading(state: State): Reading | null {
   const isShort = state.branch.view.units.length <= QUICK
+  const last = useRef<Reading | null>(null)
   const now = useMemo(() => (isShort ? readAtOnce(state) : null), [state, isShort])
   const [later, set] = useState<Reading | null>(null)
   useEffect(() => {
     if (isShort) return undefined
-    const steps = reading(state)
+    const steps = reading(state, last.current)
     const turn = (): void => {
       const until = performance.now() + TURN
       let step = steps.next()
       while (step.done !== true && performance.now() < until) step = steps.next()
-      if (step.done === true) set(step.value)
+      if (step.done === true) set((last.current = step.value))
       else timer = setTimeout(turn, 0)
     }
     let timer = setTimeout(turn, REST)

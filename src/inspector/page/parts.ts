@@ -73,7 +73,7 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
     h(
       'p',
       { class: 'form' },
-      h(Copy, { text, label: `Copy ${label} as JSON` }),
+      h(Copy, { text: () => text, label: `Copy ${label} as JSON` }),
       cut &&
         h(
           'button',
@@ -92,10 +92,11 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
 /** Lines of text in which nothing reorders or hides what follows. */
 const safeLines = (text: string): string => text.split('\n').map(safe).join('\n')
 
-/** A button that copies a text. */
-export function Copy({ text, label }: { text: string; label: string }): ComponentChild {
+/** A button that copies a text, which is written when it is asked for. */
+export function Copy({ text: write, label }: { text: () => string; label: string }): ComponentChild {
   const [done, say] = useState<'' | 'copied' | 'could not be copied'>('')
   const copy = (): void => {
+    const text = write()
     // Without a secure origin there is no clipboard to write to but the old one.
     const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
     written.then(

@@ -4,7 +4,8 @@ import { type ComponentChild, h } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
 import { pendingCallCount } from '../../log/open-calls.ts'
 import { counted, glimpse } from '../glimpse.ts'
-import { type BudgetLine, NONE, PARTS, type Tokens, totalOf } from '../model/tokens.ts'
+import type { BudgetLine } from '../model/budget-line.ts'
+import { NONE, PARTS, type Tokens, totalOf } from '../model/tokens.ts'
 import { EventLink, inWords, shown } from './parts.ts'
 import { lengthOf, type Reader, stateHere } from './session.ts'
 import type { Status } from '../../state/status.ts'
@@ -112,7 +113,7 @@ export function Budget({ tokens: given, budget, setBudget, line }: BudgetProps):
   return h(
     'div',
     { class: 'facts' },
-    h('span', { class: given === null ? 'quiet' : '' }, '≈ ', h('b', null, shown(total)), ' tokens of '),
+    h('span', { id: 'tokens', class: given === null ? 'quiet' : '', 'data-done': given === null ? undefined : '' }, '≈ ', h('b', null, shown(total)), ' tokens of '),
     h(
       'label',
       null,

@@ -59,7 +59,7 @@ function Written({ reader, state, form, setForm, isReal }: RequestProps): Compon
       h(FormPicker, { form, setForm }),
       h('span', { class: 'quiet' }, refused === null ? counted(messages.length, 'message') : ''),
       h(Copy, {
-        text: JSON.stringify(maskSecrets({ ...front, messages }), null, 2),
+        text: () => JSON.stringify(maskSecrets({ ...front, messages }), null, 2),
         label: 'Copy request as JSON',
       }),
     ),

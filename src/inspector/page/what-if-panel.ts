@@ -29,25 +29,40 @@ export interface WhatIfProps {
 
 /** The choices, and what would become of the view and the request. */
 export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): ComponentChild {
-  const cuts = useMemo(() => cutPoints(state), [state])
   const leaves = useMemo(() => listLeaves(state).toReversed().slice(0, 500), [state])
   const [change, setChange] = useState<Change | null>(null)
   const [from, setFrom] = useState(0)
   const [to, setTo] = useState(0)
   const [limit, setLimit] = useState(Math.max(4, Math.floor(state.branch.view.length / 2)))
   const outcome = useMemo(() => tried(state, change), [state, change])
+  const { length } = state.branch.view
   const places = (value: number, set: (place: number) => void, label: string): ComponentChild =>
     h(
       'label',
       null,
       `${label} `,
-      h(
-        'select',
-        { value: String(value), onChange: (event: Select) => set(Number(event.currentTarget.value)) },
-        cuts.map((cut) => h('option', { key: cut, value: String(cut) }, String(cut))),
-      ),
+      h('input', {
+        type: 'number',
+        min: 0,
+        max: length,
+        value,
+        onInput: (event: Input) => set(Math.floor(Number(event.currentTarget.value)) || 0),
+      }),
     )
-  const [first, last] = [Math.min(from, to), Math.max(from, to)]
+  /** Where the view may be cut, at a place or before it, and at it or behind it. */
+  const cutBefore = (at: number): number => cutPoints(state).findLast((cut) => cut <= at) ?? 0
+  const cutBehind = (at: number): number => cutPoints(state).find((cut) => cut >= at) ?? length
+  const condense = (): void => {
+    const [first, last] = [cutBefore(Math.min(from, to)), cutBehind(Math.max(from, to))]
+    setFrom(first)
+    setTo(last)
+    setChange({ type: 'condense', from: first, to: last, summary: SUMMARY })
+  }
+  const cut = (): void => {
+    const at = cutBefore(from)
+    setFrom(at)
+    setChange({ type: 'cut', at })
+  }
   return h(
     'div',
     null,
@@ -60,11 +75,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
       places(to, setTo, 'up to'),
       h(
         'button',
-        {
-          type: 'button',
-          disabled: first === last,
-          onClick: () => setChange({ type: 'condense', from: first, to: last, summary: SUMMARY }),
-        },
+        { type: 'button', disabled: from === to, onClick: condense },
         'Condense these',
       ),
       h(
@@ -91,7 +102,8 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
       null,
       h('legend', null, 'Cut'),
       places(from, setFrom, 'leave out what stands before'),
-      h('button', { type: 'button', onClick: () => setChange({ type: 'cut', at: from }) }, 'Cut there'),
+      h('button', { type: 'button', onClick: cut }, 'Cut there'),
+      h('span', { class: 'quiet' }, 'A number that is no cut point (✂ in the view) goes to the next one.'),
     ),
     leaves.length > 1 &&
       h(
