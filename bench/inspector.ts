@@ -8,10 +8,9 @@
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser, CDPSession, Page } from 'playwright-core'
 import { buildInspector } from '../build/inspector.ts'
 import { inspectorPage } from '../src/inspector/index.ts'
-import { openPage, startBrowser } from '../test/browser/browser.ts'
+import { type Browser, type CDPSession, openPage, type Page, startBrowser } from '../test/browser/browser.ts'
 import { machine } from './measure.ts'
 import { makeEvents } from './workload.ts'
 

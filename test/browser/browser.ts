@@ -5,6 +5,8 @@ import { createRequire } from 'node:module'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { findBrowser } from './find-browser.ts'
 
+export type { Browser, CDPSession, Page } from 'playwright-core'
+
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',

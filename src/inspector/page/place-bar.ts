@@ -113,7 +113,13 @@ export function Budget({ tokens: given, budget, setBudget, line }: BudgetProps):
   return h(
     'div',
     { class: 'facts' },
-    h('span', { id: 'tokens', class: given === null ? 'quiet' : '', 'data-done': given === null ? undefined : '' }, '≈ ', h('b', null, shown(total)), ' tokens of '),
+    h(
+      'span',
+      { id: 'tokens', class: given === null ? 'quiet' : '', 'data-done': given === null ? undefined : '' },
+      '≈ ',
+      h('b', null, shown(total)),
+      ' tokens of ',
+    ),
     h(
       'label',
       null,

@@ -73,11 +73,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
       h('legend', null, 'Condense'),
       places(from, setFrom, 'from event'),
       places(to, setTo, 'up to'),
-      h(
-        'button',
-        { type: 'button', disabled: from === to, onClick: condense },
-        'Condense these',
-      ),
+      h('button', { type: 'button', disabled: from === to, onClick: condense }, 'Condense these'),
       h(
         'label',
         null,
