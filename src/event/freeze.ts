@@ -66,39 +66,50 @@ export function freezeJson(value: JsonValue): readonly Issue[] {
   return whole ? [] : copyJson(value).issues
 }
 
+/** How many levels an event may put around a value that it holds. */
+const AROUND = 16
+
 /**
- * Whether an event could hold a value that came from `JSON.parse`: what {@link freezeJson} finds nothing against.
- * Nothing is frozen. Never throws, at any depth. O(size).
+ * Freezes a value that came from `JSON.parse` and is to stand in events, in place and to the bottom. False where no
+ * event could hold it: nested too deep for what is around it, or with a number that JSON cannot write back. Never
+ * throws, at any depth. O(size).
  *
  * @example
- * fitsEvent(JSON.parse('[1e999]')) // false
+ * freezePart(JSON.parse('[1e999]')) // false
  */
-export const fitsEvent = (value: JsonValue): boolean => fitsBelow(value, MAX_DEPTH)
+export const freezePart = (value: JsonValue): boolean =>
+  typeof value === 'object' && value !== null ? freezeBelow(value, MAX_DEPTH - AROUND) : isWritable(value)
 
-function fitsBelow(value: JsonValue, room: number): boolean {
-  if (typeof value !== 'object' || value === null) return isWritable(value)
-  if (room === 0) return false
-  if (Array.isArray(value)) return value.every((item: JsonValue) => fitsBelow(item, room - 1))
-  const record = value as Readonly<Record<string, JsonValue>>
-  for (const key in record)
-    if (hasOwnProperty.call(record, key) && !fitsBelow(record[key] as JsonValue, room - 1)) return false
-  return true
-}
+/**
+ * {@link freezeJson} of a value that was built around others which {@link freezePart} has frozen: these are passed
+ * over. O(what is new).
+ *
+ * @example
+ * const text = JSON.parse('{"type":"text","text":"hi"}')
+ * freezePart(text) // true
+ * freezeNew({ content: [text] }) // []
+ */
+export const freezeNew = (value: object): readonly Issue[] =>
+  freezeBelow(value, MAX_DEPTH, true) ? NO_ISSUES : copyJson(value).issues
+
+const NO_ISSUES: readonly Issue[] = Object.freeze([])
 
 /** A number that JSON can write back. */
 const isWritable = (value: unknown): boolean => typeof value !== 'number' || Number.isFinite(value)
 
 const { hasOwnProperty } = Object.prototype
 
-function freezeBelow(container: object, room: number): boolean {
+/** `passes`: whether what is frozen is known to be so to the bottom. */
+function freezeBelow(container: object, room: number, passes = false): boolean {
   if (room === 0) return false
+  if (passes && Object.isFrozen(container)) return true
   const record = container as Record<string | number, unknown>
   if (Array.isArray(container)) {
-    for (let i = 0; i < container.length; i++) if (!freezeItem(record, i, room)) return false
+    for (let i = 0; i < container.length; i++) if (!freezeItem(record, i, room, passes)) return false
   } else {
     // Makes no list of keys; and what other code put on Object.prototype is passed over.
     for (const key in container) {
-      if (hasOwnProperty.call(container, key) && !freezeItem(record, key, room)) return false
+      if (hasOwnProperty.call(container, key) && !freezeItem(record, key, room, passes)) return false
     }
   }
   Object.freeze(container)
@@ -109,9 +120,10 @@ function freezeItem(
   container: Record<string | number, unknown>,
   key: string | number,
   room: number,
+  passes: boolean,
 ): boolean {
   const item = container[key]
-  if (typeof item === 'object') return item === null || freezeBelow(item, room - 1)
+  if (typeof item === 'object') return item === null || freezeBelow(item, room - 1, passes)
   if (typeof item !== 'number') return true
   if (item === 0 && Object.is(item, -0)) container[key] = 0
   return Number.isFinite(item)

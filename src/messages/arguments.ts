@@ -46,7 +46,8 @@ export function argumentObject(given: string): JsonObject {
 export function readArguments(given: string): JsonObject | null {
   if (isWhitespace(given)) return {}
   const parsed = parseObject(given)
-  return parsed === null || isDeep(parsed) ? null : parsed
+  // What is short has no room for it.
+  return parsed === null || (given.length > MAX_DEPTH && isDeep(parsed)) ? null : parsed
 }
 
 function parseObject(text: string): JsonObject | null {

@@ -28,7 +28,7 @@ export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder
   const own = isOwn ? refsOf(reply.parts, only(counts, limits.kinds)) : null
   const refs =
     own === null
-      ? withPlaceholders(limits.order(message, only(counts, limits.kinds)), othersOf(message, isOwn, counts))
+      ? withPlaceholders(limits.order(message, counts), othersOf(message, isOwn, counts))
       : own.flatMap((ref): readonly PartRef[] => (ref.kind === 'other' ? ownPart(ref, limits) : [ref]))
   return signedOf(
     message,
@@ -43,7 +43,15 @@ export function signedOf(message: AssistantMessage, refs: readonly PartRef[], li
     ref.kind === 'other'
       ? ref.placeholder === null && isSealed(limits.grammar, ref.value)
       : limits.isSigned(message, ref)
-  return { refs, bound: refs.findLastIndex(isSigned) + 1, signed: refs.filter(isSigned).length }
+  let bound = 0
+  let signed = 0
+  for (let at = 0; at < refs.length; at += 1) {
+    const ref = refs[at]
+    if (ref === undefined || !isSigned(ref)) continue
+    bound = at + 1
+    signed += 1
+  }
+  return { refs, bound, signed }
 }
 
 /** Kept beside the message, as each of its parts asks for them. */
@@ -61,11 +69,18 @@ export function reasoningItems(message: AssistantMessage): readonly ReasoningIte
   return items
 }
 
+/** Most replies have none, and nothing is kept of them. */
+function reasoningCount({ responses_reasoning_item, tool_calls }: AssistantMessage): number {
+  let count = responses_reasoning_item === null ? 0 : 1
+  for (const call of tool_calls) if (call.responses_reasoning_item !== null) count += 1
+  return count
+}
+
 const countsOf = (message: AssistantMessage): Readonly<Record<PartKind, number>> => ({
   thinking: message.thinking_blocks.length,
   text: message.content.length,
   call: message.tool_calls.length,
-  reasoning: reasoningItems(message).length,
+  reasoning: reasoningCount(message),
 })
 
 function only(counts: Readonly<Record<PartKind, number>>, kinds: readonly PartKind[]): PartCounts {

@@ -202,7 +202,7 @@ function messageOf(
   reasoningText: string,
   { grammar }: Limits,
 ): AssistantMessage {
-  const giveId = callIds(ANY_ID)
+  const giveId = calls.length > 1 ? callIds(ANY_ID) : (id: string): string => id || 'call'
   const tool_calls = calls.map((call, at): NeutralToolCall => ({
     id: giveId(call.id),
     name: call.name,
@@ -346,5 +346,14 @@ function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions
 }
 
 /** The kind of a tool's actions, made from its name: `file_editor` gives `FileEditorAction`. */
-export const actionKind = (name: string): string =>
-  `${name.replace(/(?:^[^a-zA-Z0-9]*|[^a-zA-Z0-9]+)([a-zA-Z0-9]?)/g, (_, first: string) => first.toUpperCase())}Action`
+export function actionKind(name: string): string {
+  const known = ACTION_KINDS.get(name)
+  if (known !== undefined) return known
+  const kind = `${name.replace(/(?:^[^a-zA-Z0-9]*|[^a-zA-Z0-9]+)([a-zA-Z0-9]?)/g, (_, first: string) => first.toUpperCase())}Action`
+  // A conversation has few tools; who names more gains nothing by it.
+  if (ACTION_KINDS.size < 256) ACTION_KINDS.set(name, kind)
+  return kind
+}
+
+/** Those of tools seen before. */
+const ACTION_KINDS = new Map<string, string>()

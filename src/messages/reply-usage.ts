@@ -18,6 +18,9 @@ export interface ReplyTokens {
   readonly reasoning: number
 }
 
+/** The order in which a record counts. */
+const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const
+
 /** Where usages say each of them; of several places, the first that says a number above 0 counts. */
 const PLACES: Readonly<Record<keyof ReplyTokens, readonly string[]>> = {
   input: ['input', 'input_tokens', 'prompt_tokens', 'promptTokenCount', 'inputTokens'],
@@ -63,22 +66,76 @@ const APART: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
  * tokensOfReply({ input_tokens: 3, cache_read_input_tokens: 97, output_tokens: 5 }).input // 100
  */
 export function tokensOfReply(usage: JsonObject): ReplyTokens {
-  const { iterations } = usage
-  const all = [usage]
-  if (Array.isArray(iterations))
-    all.push(...iterations.filter(isObject).filter(({ type }) => APART.has(type)))
-  const sum = (count: keyof ReplyTokens, beside: readonly string[] = []): number =>
-    all.reduce((total, each) => {
-      const more = beside.reduce((added, path) => added + amount(at(each, path)), 0)
-      return finite(total + first(each, PLACES[count]) + more)
-    }, 0)
-  return {
-    input: sum('input', BESIDE_INPUT),
-    output: sum('output', BESIDE_OUTPUT),
-    cache_read: sum('cache_read'),
-    cache_write: sum('cache_write'),
-    reasoning: sum('reasoning'),
+  const [input, output, cache_read, cache_write, reasoning] = countsIn(usage)
+  return { input, output, cache_read, cache_write, reasoning }
+}
+
+/** One number for each of {@link COUNTS}. */
+type Counts = [number, number, number, number, number]
+
+/** Which count a field is of, and how early its place is looked at; null where it is added to what that says. */
+interface Place {
+  readonly count: number
+  readonly rank: number | null
+}
+
+/** What a field says by itself, and what the fields in it do. */
+interface Field {
+  readonly places: Place[]
+  readonly inner: Map<string, Place[]>
+}
+
+const FIELDS = fieldsOf()
+
+function fieldsOf(): ReadonlyMap<string, Field> {
+  const fields = new Map<string, Field>()
+  const put = (path: string, place: Place): void => {
+    const [name = '', within] = path.split('.')
+    const field = fields.get(name) ?? { places: [], inner: new Map<string, Place[]>() }
+    fields.set(name, field)
+    if (within === undefined) field.places.push(place)
+    else field.inner.set(within, [...(field.inner.get(within) ?? []), place])
   }
+  for (const [count, name] of COUNTS.entries())
+    for (const [rank, path] of PLACES[name].entries()) put(path, { count, rank })
+  for (const path of BESIDE_INPUT) put(path, { count: 0, rank: null })
+  for (const path of BESIDE_OUTPUT) put(path, { count: 1, rank: null })
+  return fields
+}
+
+/** Looks at what a usage has, and not for all that it might have: most have few fields. */
+function countsIn(usage: JsonObject): Counts {
+  const counts: Counts = [0, 0, 0, 0, 0]
+  addCounts(usage, counts)
+  const { iterations } = usage
+  if (Array.isArray(iterations))
+    for (const each of iterations) if (isObject(each) && APART.has(each['type'])) addCounts(each, counts)
+  return counts
+}
+
+function addCounts(usage: JsonObject, counts: Counts): void {
+  const first: Counts = [0, 0, 0, 0, 0]
+  const ranks = [Infinity, Infinity, Infinity, Infinity, Infinity]
+  const see = (places: readonly Place[], value: JsonValue | undefined): void => {
+    const found = amount(value)
+    if (found === 0) return
+    for (const { count, rank } of places) {
+      if (rank === null) counts[count] = finite((counts[count] ?? 0) + found)
+      else if (rank < (ranks[count] ?? 0)) {
+        ranks[count] = rank
+        first[count] = found
+      }
+    }
+  }
+  for (const name of Object.keys(usage)) {
+    const field = FIELDS.get(name)
+    if (field === undefined) continue
+    const value = usage[name]
+    if (!isObject(value)) see(field.places, value)
+    else if (field.inner.size > 0)
+      for (const inner of Object.keys(value)) see(field.inner.get(inner) ?? [], value[inner])
+  }
+  for (const [count, found] of first.entries()) counts[count] = finite((counts[count] ?? 0) + found)
 }
 
 /** What follows from the counts, or says nothing of the price that goes without saying. */
@@ -112,16 +169,12 @@ const ORDINARY: ReadonlySet<JsonValue> = new Set([
 /** What a record says of the tokens of its reply. */
 export type RecordedUsage = Pick<ReplyRecord, 'tokens' | 'usage'>
 
-/** The order in which a record counts. */
-const COUNTS = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const
-
 /**
  * A provider's usage as a record has it: the counts, and what it says beyond them (audio, searches, a dearer tier) in
  * its own words. `tokensIn` gives the same of it as `tokensOfReply` of what the provider said. O(size).
  */
 export function shortUsage(usage: JsonObject): RecordedUsage {
-  const counts = tokensOfReply(usage)
-  const tokens = COUNTS.map((count) => counts[count])
+  const tokens = countsIn(usage)
   const last = tokens.findLastIndex((count) => count > 0)
   const more = beyond(usage, '')
   return {
@@ -146,39 +199,23 @@ export function tokensIn({ tokens, usage }: RecordedUsage): ReplyTokens | null {
 }
 
 function beyond(value: JsonObject, path: string): JsonObject {
-  const kept = Object.entries(value).flatMap(([key, field]): [string, JsonValue][] => {
-    const place = path + key
-    if (KNOWN.has(place)) return []
+  const kept: [string, JsonValue][] = []
+  for (const key of Object.keys(value)) {
+    const place = path === '' ? key : path + key
+    const field = value[key]
+    if (field === undefined || KNOWN.has(place)) continue
     if (Array.isArray(field)) {
       const list = field.filter((each) => !isObject(each) || each['modality'] !== 'TEXT')
-      return list.length === 0 ? [] : [[key, list]]
-    }
-    if (isObject(field)) {
+      if (list.length > 0) kept.push([key, list])
+    } else if (isObject(field)) {
       const inner = path === '' ? beyond(field, `${place}.`) : field
-      return Object.keys(inner).length === 0 ? [] : [[key, inner]]
-    }
-    const isSaid = typeof field === 'string' ? !ORDINARY.has(field) : Boolean(field)
-    return isSaid ? [[key, field]] : []
-  })
-  return Object.fromEntries(kept)
-}
-
-function first(usage: JsonObject, paths: readonly string[]): number {
-  for (const path of paths) {
-    const found = amount(at(usage, path))
-    if (found > 0) return found
+      if (Object.keys(inner).length > 0) kept.push([key, inner])
+    } else if (typeof field === 'string' ? !ORDINARY.has(field) : Boolean(field)) kept.push([key, field])
   }
-  return 0
+  return kept.length === 0 ? NOTHING : Object.fromEntries(kept)
 }
 
-/** The value at a path of one or two names. */
-function at(usage: JsonObject, path: string): JsonValue | undefined {
-  const dot = path.indexOf('.')
-  return dot < 0 ? fieldOf(usage, path) : fieldOf(fieldOf(usage, path.slice(0, dot)), path.slice(dot + 1))
-}
-
-const fieldOf = (value: JsonValue | undefined, key: string): JsonValue | undefined =>
-  isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+const NOTHING: JsonObject = Object.freeze({})
 
 /** A number that counts something; 0 for any other value. */
 export const amount = (value: JsonValue | undefined): number =>

@@ -5,7 +5,6 @@ import { SPACES } from '../event/has-text.ts'
 export { isWhitespace } from '../event/has-text.ts'
 
 const SPACE = new RegExp(`[${SPACES}]`, 'u')
-const LONE_SURROGATE = /\p{Surrogate}/gu
 
 /** The text without the white space at its end. O(length); a regular expression would be quadratic. */
 export function trimTrailing(text: string): string {
@@ -19,12 +18,12 @@ export function trimTrailing(text: string): string {
  * O(length).
  */
 export function wellFormed(text: string): string {
-  return text.replace(LONE_SURROGATE, '\ufffd')
+  return text.toWellFormed()
 }
 
 /** Whether a text can be sent byte for byte. O(length). */
 export function isWellFormed(text: string): boolean {
-  return text.search(LONE_SURROGATE) < 0
+  return text.isWellFormed()
 }
 
 /** The text with its middle taken out: what `limit` allows of head and tail, and between them a notice that says so. */

@@ -5,7 +5,7 @@ import { type Found, objectOf, objectsOf, stringOf } from '../messages/found.ts'
 import { fromGoogle } from '../messages/google/read.ts'
 import { contentOf } from './content.ts'
 import type { Session, SessionRecord } from './session.ts'
-import { type Origin, SessionWriter } from './writer.ts'
+import { type Origin, type Place, SessionWriter } from './writer.ts'
 
 /** A message, or the place where its user went back. */
 interface Said {
@@ -17,7 +17,7 @@ interface Said {
 export function readGeminiCli(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const { about, said } = divide(records, writer)
-  const heads = new Map<string, string | null>()
+  const heads = new Map<string, Place | null>()
   for (const one of said) {
     const back = one.found['$rewindTo']
     if (typeof back !== 'string') {

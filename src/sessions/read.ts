@@ -7,7 +7,7 @@ import { readUIMessages } from './arrays/ui.ts'
 import { readAtif } from './atif/read.ts'
 import { readClaudeCode } from './claude-code/read.ts'
 import { readCodex } from './codex/read.ts'
-import { fitsEvent } from '../event/freeze.ts'
+import { freezePart } from '../event/freeze.ts'
 import { detectSession, LOOK } from './detect.ts'
 import { readGeminiCli } from './gemini-cli.ts'
 import { readPi } from './pi/read.ts'
@@ -27,7 +27,7 @@ const READERS: Readonly<Record<SessionFormat, (records: readonly SessionRecord[]
 
 /** What is nested too deep for any writer is kept as its text. */
 const readable = (record: SessionRecord): SessionRecord =>
-  record.value === undefined || fitsEvent(record.value) ? record : { ...record, value: undefined }
+  record.value === undefined || freezePart(record.value) ? record : { ...record, value: undefined }
 
 /**
  * Reads a session as the log of a conversation: replies whole, each call with its result, branches, and condensations

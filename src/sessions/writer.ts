@@ -2,7 +2,7 @@
  * Writes the log that a recorded session becomes: gives events their ids and times, and keeps what later ones refer to.
  */
 
-import { decodeOwn } from '../event/decode.ts'
+import { freezeNew } from '../event/freeze.ts'
 import { isLegalId, ROOT } from '../event/ids.ts'
 import { quarantine } from '../event/quarantine.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
@@ -18,8 +18,16 @@ export interface Origin {
   readonly id: string | null
   /** As the file says it; anything that is no time is left out. */
   readonly time: unknown
-  /** The event that it follows, null for none; left out for the one before it. */
-  readonly after?: string | null
+  /** What it follows, null for nothing; left out for the event before it. */
+  readonly after?: Place | null
+}
+
+/** A place in the tree: an event, and what it follows. */
+export interface Place {
+  readonly id: string
+  readonly before: Place | null
+  /** What a condensation has left in sight, its summary first; null for any other event. */
+  left: readonly string[] | null
 }
 
 /** A call that was said, by which its result finds it. */
@@ -46,14 +54,10 @@ export class SessionWriter {
   readonly #ids = new Set<string>()
   readonly #calls = new Map<string, SaidCall>()
   readonly #results = new Map<string, readonly Content[]>()
-  /** The event that each one follows. */
-  readonly #before = new Map<string, string | null>()
-  /** What each condensation has left in sight, its summary first. */
-  readonly #left = new Map<string, readonly string[]>()
-  #head: string | null = null
+  #head: Place | null = null
 
-  /** The id of the event that the next one follows; null before the first. */
-  get head(): string | null {
+  /** The place of the event that the next one follows; null before the first. */
+  get head(): Place | null {
     return this.#head
   }
 
@@ -61,8 +65,8 @@ export class SessionWriter {
   inSight(): string[] {
     const found: string[] = []
     let at = this.#head
-    for (; at !== null && !this.#left.has(at); at = this.#before.get(at) ?? null) found.push(at)
-    return [...(at === null ? [] : (this.#left.get(at) ?? [])), ...found.toReversed()]
+    for (; at !== null && at.left === null; at = at.before) found.push(at.id)
+    return [...(at?.left ?? []), ...found.toReversed()]
   }
 
   call(id: string): SaidCall | null {
@@ -91,26 +95,26 @@ export class SessionWriter {
     this.note(what, line)
   }
 
-  /** Adds an event. Returns its id, or null where what it says is no event: it is kept in quarantine then. */
+  /**
+   * Adds an event, which becomes the log's own. Its type says that it is one (law E9), so that only what JSON can say
+   * and no event can hold is looked for: it is kept in quarantine. Returns its id, or null for what is. O(what is new).
+   */
   add(event: Unplaced, { line, id, time, after }: Origin): string | null {
+    const placed: { -readonly [K in 'id' | 'timestamp' | 'parent_id']?: string } & Unplaced = event
     const own = this.#unused(id ?? `line-${line}`)
-    const placed = {
-      ...event,
-      id: own,
-      ...(typeof time === 'string' && isInstant(time) ? { timestamp: time } : {}),
-      ...(after === undefined ? {} : { parent_id: after ?? ROOT }),
-    }
-    const decoded = decodeOwn(placed as unknown as JsonValue, { payload: false })
-    if (!decoded.ok) {
-      const fact = quarantine(JSON.stringify(placed), decoded.issues, placed as unknown as JsonValue)
+    placed.id = own
+    if (typeof time === 'string' && isInstant(time)) placed.timestamp = time
+    if (after !== undefined) placed.parent_id = after?.id ?? ROOT
+    const issues = freezeNew(placed)
+    if (issues.length > 0) {
+      const fact = quarantine(JSON.stringify(placed), issues, placed as unknown as JsonValue)
       this.facts.push({ line, fact })
       this.note(`what is no ${event.kind}`, line)
       return null
     }
-    this.facts.push({ line, fact: decoded.event })
+    this.facts.push({ line, fact: placed as Event })
     if (event.kind === 'ConversationStateUpdateEvent') return own
-    this.#before.set(own, after === undefined ? this.#head : after)
-    this.#head = own
+    this.#head = { id: own, before: after === undefined ? this.#head : after, left: null }
     return own
   }
 
@@ -208,18 +212,19 @@ export class SessionWriter {
         kind: 'Condensation',
         source: 'environment',
         llm_response_id: `condensation-${origin.id ?? origin.line}`,
-        forgotten_event_ids: sight.filter((one) => !kept.has(one)),
+        // What a file calls as a summary is called counts once.
+        forgotten_event_ids: [...new Set(sight.filter((one) => !kept.has(one)))],
         ...(isSaid ? { summary, summary_offset: 0 } : {}),
       },
       origin,
     )
     const left = sight.filter((one) => kept.has(one))
-    if (id !== null) this.#left.set(id, isSaid ? [`${id}-summary`, ...left] : left)
+    if (id !== null && this.#head !== null) this.#head.left = isSaid ? [`${id}-summary`, ...left] : left
   }
 
   /** Goes back to an event, null for before the first: what comes next follows it. */
-  goBack(to: string | null, origin: Origin): void {
-    this.update('leaf_event_id', to, origin)
+  goBack(to: Place | null, origin: Origin): void {
+    this.update('leaf_event_id', to?.id ?? null, origin)
     this.#head = to
   }
 

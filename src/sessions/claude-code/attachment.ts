@@ -18,7 +18,7 @@ export function addAttachment({ record, uuid, time, found }: Line, writer: Sessi
   const { prompt, exitCode } = attachment
   if (type === 'queued_command' && contentOf(prompt).length > 0) {
     writer.say('user', contentOf(prompt), origin)
-  } else if (type === 'hook_success' && isHook(hook) && typeof exitCode === 'number') {
+  } else if (type === 'hook_success' && isHook(hook) && Number.isSafeInteger(exitCode)) {
     writer.add(
       {
         kind: 'HookExecutionEvent',
@@ -26,7 +26,7 @@ export function addAttachment({ record, uuid, time, found }: Line, writer: Sessi
         hook_event_type: hook,
         hook_command: stringOf(attachment['command']) || stringOf(attachment['hookName']),
         success: exitCode === 0,
-        exit_code: exitCode,
+        exit_code: exitCode as number,
         stdout: stringOf(attachment['stdout']),
         stderr: stringOf(attachment['stderr']),
       },

@@ -3,7 +3,7 @@
  * conversation; only a typed prompt that follows something behind which another prompt stands already opens a branch.
  */
 
-import type { Origin, SessionWriter } from '../writer.ts'
+import type { Origin, Place, SessionWriter } from '../writer.ts'
 import type { Line } from './lines.ts'
 
 /** Follows the lines of a chain in their order. Each call is O(1). */
@@ -12,9 +12,9 @@ export class Turns {
   /** The prompt that each line stands behind. */
   readonly #promptOf = new Map<string, string | null>()
   /** The event under HEAD before the first prompt behind a line. */
-  readonly #before = new Map<string | null, string | null>()
+  readonly #before = new Map<string | null, Place | null>()
   /** The event under HEAD when a line had been read. */
-  readonly #headAt = new Map<string, string | null>()
+  readonly #headAt = new Map<string, Place | null>()
   #prompt: string | null = null
 
   constructor(writer: SessionWriter) {

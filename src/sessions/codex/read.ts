@@ -9,7 +9,7 @@ import { type Found, objectOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { type Origin, SessionWriter } from '../writer.ts'
+import { type Origin, type Place, SessionWriter } from '../writer.ts'
 import { replaceHistory } from './new-history.ts'
 import { type CodexLine, codexLineOf, type ReplyStep, stepsOf } from './steps.ts'
 
@@ -63,7 +63,7 @@ interface Rollout {
   readonly results: ReadonlySet<string>
   model: string
   /** The event under HEAD before each turn of the user. */
-  turns: (string | null)[]
+  turns: (Place | null)[]
   meta: Found | null
 }
 

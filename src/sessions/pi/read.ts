@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { type Found, objectOf, stringOf } from '../../messages/found.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { type Origin, SessionWriter } from '../writer.ts'
+import { type Origin, type Place, SessionWriter } from '../writer.ts'
 import { replyOf } from './reply.ts'
 
 /** A session of pi. O(size), and O(branch) for each compaction. */
@@ -37,7 +37,7 @@ interface Tree {
   readonly writer: SessionWriter
   readonly results: ReadonlySet<string>
   /** The event under HEAD behind each entry. */
-  readonly heads: Map<string, string | null>
+  readonly heads: Map<string, Place | null>
   /** The first event of each entry that has one. */
   readonly firsts: Map<string, string>
   /** The first event behind each line, for the first version, which has no ids. */
