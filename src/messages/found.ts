@@ -7,12 +7,18 @@ import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 export type Found = Readonly<Record<string, unknown>>
 
 /** The value where it is an object, else an empty one. */
-export const objectOf = (value: unknown): Found =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Found) : {}
+export const objectOf = (value: unknown): Found => (isObject(value) ? value : NOTHING)
+
+const isObject = (value: unknown): value is Found =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const NOTHING: Found = Object.freeze({})
 
 /** The objects of a list; none where it is no list. */
 export const objectsOf = (value: unknown): readonly Found[] =>
-  Array.isArray(value) ? value.map(objectOf) : []
+  !Array.isArray(value) ? NONE : value.every(isObject) ? value : value.map(objectOf)
+
+const NONE: readonly Found[] = Object.freeze([])
 
 /** The value where it is a text, else an empty one. */
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -59,6 +59,7 @@ function placeReasoning(parts: readonly ReplyPart[]): {
   readonly reasoning: readonly (ReasoningItemModel | null)[]
   readonly places: ReadonlyMap<ReplyPart, number>
 } {
+  if (!parts.some(({ is }) => is === 'reasoning')) return NO_REASONING
   const slots = Math.max(1, parts.filter(({ is }) => is === 'call').length)
   const room = Array.from({ length: slots }, (): ReplyReasoning | null => null)
   let call = 0
@@ -77,6 +78,8 @@ function placeReasoning(parts: readonly ReplyPart[]): {
     places: new Map(placed.map((part, at) => [part, at])),
   }
 }
+
+const NO_REASONING = { reasoning: [], places: new Map<ReplyPart, number>() }
 
 /**
  * The parts as a record stores them: references to the standard fields, with what these lack as `more`, and whole as

@@ -13,6 +13,8 @@ export interface Line {
   readonly uuid: string | null
   readonly parent: string | null
   readonly time: string | null
+  /** The message that it holds, or a part of it. */
+  readonly message: Found
   /** The id of the reply that it is a part of. */
   readonly reply: string | null
   /** The blocks of its message. */
@@ -33,13 +35,18 @@ export interface Lines {
 
 /** Looks at every line once. A file of one side chain alone is that one's session. O(size). */
 export function indexLines(records: readonly SessionRecord[]): Lines {
-  const isDocument = records.some(({ value }) => 'loglines' in objectOf(value))
-  const all = (isDocument ? records.flatMap(unwrap) : records).map(lineOf)
+  const all: Line[] = []
   const results = new Set<string>()
-  for (const { blocks } of all)
-    for (const block of blocks)
-      if (block['type'] === 'tool_result') results.add(stringOf(block['tool_use_id']))
-  if (all.every(({ isSide, uuid }) => isSide || uuid === null)) return { lines: all, chains: [], results }
+  let isOne = true
+  let hasSides = false
+  for (const record of records)
+    for (const each of unwrap(record)) {
+      const line = lineOf(each, results)
+      all.push(line)
+      if (line.isSide) hasSides = true
+      else if (line.uuid !== null) isOne = false
+    }
+  if (isOne || !hasSides) return { lines: all, chains: [], results }
   const lines: Line[] = []
   const chains = new Map<string, Line[]>()
   /** The first line of the chain that each line is in. */
@@ -61,17 +68,23 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
 }
 
 /** Sessions that were made on the web come as one document. */
-function unwrap(record: SessionRecord): SessionRecord[] {
+function unwrap(record: SessionRecord): readonly SessionRecord[] {
   const { loglines } = objectOf(record.value)
   if (!Array.isArray(loglines)) return [record]
   return loglines.map((value: JsonValue, at) => ({ line: at + 1, raw: JSON.stringify(value), value }))
 }
 
-function lineOf(record: SessionRecord): Line {
+function lineOf(record: SessionRecord, results: Set<string>): Line {
   const found = objectOf(record.value)
   const type = stringOf(found['type']) || null
   const message = objectOf(found['message'])
   const blocks = objectsOf(message['content'])
+  let isResult = false
+  for (const block of blocks) {
+    if (block['type'] !== 'tool_result') continue
+    isResult = true
+    results.add(stringOf(block['tool_use_id']))
+  }
   const isFailure = found['isApiErrorMessage'] === true
   return {
     record,
@@ -81,6 +94,7 @@ function lineOf(record: SessionRecord): Line {
     parent: stringOf(found['parentUuid']) || null,
     time: stringOf(found['timestamp']) || null,
     reply: type === 'assistant' && !isFailure ? stringOf(message['id']) || `reply-${record.line}` : null,
+    message,
     blocks,
     isSide: found['isSidechain'] === true,
     isTyped:
@@ -88,6 +102,6 @@ function lineOf(record: SessionRecord): Line {
       found['isMeta'] !== true &&
       found['isCompactSummary'] !== true &&
       found['isVisibleInTranscriptOnly'] !== true &&
-      !blocks.some((block) => block['type'] === 'tool_result'),
+      !isResult,
   }
 }

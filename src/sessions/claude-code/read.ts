@@ -126,30 +126,32 @@ const originOf = ({ record, uuid, time }: Line): Origin => ({ line: record.line,
 /** What the client writes when its user has stopped a reply. */
 const INTERRUPTED = '[Request interrupted by user'
 
+const NONE: Line['blocks'] = []
+
 /** What it tells the model of a call that its user refused. */
 const REFUSED = "The user doesn't want to proceed with this tool use"
+
+/** A call that its tool could not read. */
+const FAILED = /^<tool_use_error>([\s\S]*?)(?:<\/tool_use_error>)?$/
 
 function readUser(line: Line, chain: Chain): void {
   const { writer, turns } = chain
   const { found, blocks } = line
   const origin = originOf(line)
-  const { content } = objectOf(found['message'])
+  const { content } = line.message
   if (found['isCompactSummary'] === true) return writer.condense(new Set(), textIn(content), origin)
-  const results = blocks.filter(({ type }) => type === 'tool_result')
+  const results = line.isTyped ? NONE : blocks.filter(({ type }) => type === 'tool_result')
   for (const [at, block] of results.entries()) {
     const place = at === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.${at}` }
     const callId = stringOf(block['tool_use_id'])
-    const words = textIn(block['content'])
-    const failed = /^<tool_use_error>([\s\S]*?)(?:<\/tool_use_error>)?$/.exec(words)
-    if (block['is_error'] === true && words.startsWith(REFUSED)) writer.reject(callId, words, place)
-    else if (block['is_error'] === true && failed !== null && writer.call(callId) !== null)
-      writer.fail(callId, failed[1] ?? words, place)
-    else
-      writer.result(
-        { callId, content: contentOf(block['content']), isError: block['is_error'] === true },
-        place,
-      )
+    const isError = block['is_error'] === true
+    const words = isError ? textIn(block['content']) : ''
+    const failed = isError ? FAILED.exec(words) : null
+    if (isError && words.startsWith(REFUSED)) writer.reject(callId, words, place)
+    else if (failed !== null && writer.call(callId) !== null) writer.fail(callId, failed[1] ?? words, place)
+    else writer.result({ callId, content: contentOf(block['content']), isError }, place)
   }
+  if (results.length > 0 && results.length === blocks.length) return
   const rest = results.length === 0 ? content : blocks.filter(({ type }) => type !== 'tool_result')
   const place =
     results.length === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.text` }
@@ -162,8 +164,8 @@ function readUser(line: Line, chain: Chain): void {
 }
 
 /** What failed at the provider, written as if the model had said it. */
-function readFailure({ record, uuid, time, found }: Line, writer: SessionWriter): void {
-  const detail = textIn(objectOf(found['message'])['content'])
+function readFailure({ record, uuid, time, message }: Line, writer: SessionWriter): void {
+  const detail = textIn(message['content'])
   writer.add(
     { kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail },
     { line: record.line, id: uuid, time },

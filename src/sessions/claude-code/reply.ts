@@ -1,6 +1,6 @@
 /** Puts the lines of a reply of Claude Code together again: each holds a block of it, and some are written twice. */
 
-import { type Found, objectOf, stringOf } from '../../messages/found.ts'
+import { type Found, stringOf } from '../../messages/found.ts'
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
 import type { Origin, SessionWriter } from '../writer.ts'
 import type { Line } from './lines.ts'
@@ -18,17 +18,17 @@ export function addReply(
   hasResult: (callId: string) => boolean,
 ): void {
   const blocks = blocksOf(lines, writer)
-  const last = objectOf(lines.at(-1)?.found['message'])
+  const last = lines.at(-1)?.message
   const first = lines[0]?.record.line ?? 0
   if (blocks.length === 0) return writer.note('replies without content', first)
   const calls = blocks.filter(({ block }) => block['type'] === 'tool_use')
-  const stops = lines.map(({ found }) => stringOf(objectOf(found['message'])['stop_reason']))
+  const stop = lines.findLast(({ message }) => stringOf(message['stop_reason']) !== '')
   const reply = fromAnthropic({
     ...last,
     id,
     content: blocks.map(({ block }) => block),
     // Older versions write it on the last line alone, and none where the reply was stopped.
-    stop_reason: stops.findLast((reason) => reason !== '') ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
+    stop_reason: stop?.message['stop_reason'] ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
   } as Parameters<typeof fromAnthropic>[0])
   writer.reply(
     reply,
@@ -39,23 +39,34 @@ export function addReply(
 
 /** The blocks in their order, each once: a reply that is written anew has other lines, and the same blocks. */
 function blocksOf(lines: readonly Line[], writer: SessionWriter): Block[] {
-  const seen = new Set<string>()
   const blocks: Block[] = []
-  for (const { record, uuid, time, found, blocks: own } of lines) {
-    const { content } = objectOf(found['message'])
+  const sizes = new Set<string>()
+  for (const { record, uuid, time, message, blocks: own } of lines) {
+    const { content } = message
     const all = typeof content === 'string' ? [{ type: 'text', text: content }] : own
-    for (const [at, block] of all.entries()) {
-      const key = keyOf(block)
-      if (seen.has(key)) {
-        writer.note('written twice: a block of a reply', record.line)
-        continue
-      }
-      seen.add(key)
+    for (let at = 0; at < all.length; at += 1) {
+      const block = all[at] ?? {}
       const id = uuid === null || at === 0 ? uuid : `${uuid}.${at}`
       blocks.push({ block, origin: { line: record.line, id, time } })
+      sizes.add(sizeOf(block))
     }
   }
-  return blocks
+  if (sizes.size === blocks.length) return blocks
+  // Only where two are as long as each other, their words are looked at.
+  const seen = new Set<string>()
+  return blocks.filter(({ block, origin }) => {
+    const key = keyOf(block)
+    if (seen.has(key)) writer.note('written twice: a block of a reply', origin.line)
+    else return seen.add(key)
+    return false
+  })
+}
+
+/** Two blocks that are one have it in common, and few others do. */
+function sizeOf({ type, id, text, thinking }: Found): string {
+  if (type === 'tool_use') return `call ${stringOf(id)}`
+  const words = type === 'text' ? text : type === 'thinking' ? thinking : undefined
+  return typeof words === 'string' ? `${stringOf(type)} ${words.length}` : ''
 }
 
 /** Two blocks of one reply that have it in common are one. */

@@ -6,15 +6,20 @@
 import type { Origin, Place, SessionWriter } from '../writer.ts'
 import type { Line } from './lines.ts'
 
+interface Passed {
+  /** The prompt that the line stands behind. */
+  readonly prompt: string | null
+  /** The event under HEAD. */
+  readonly head: Place | null
+}
+
 /** Follows the lines of a chain in their order. Each call is O(1). */
 export class Turns {
   readonly #writer: SessionWriter
-  /** The prompt that each line stands behind. */
-  readonly #promptOf = new Map<string, string | null>()
+  /** What stood there when each line had been read. */
+  readonly #passed = new Map<string, Passed>()
   /** The event under HEAD before the first prompt behind a line. */
   readonly #before = new Map<string | null, Place | null>()
-  /** The event under HEAD when a line had been read. */
-  readonly #headAt = new Map<string, Place | null>()
   #prompt: string | null = null
 
   constructor(writer: SessionWriter) {
@@ -24,24 +29,23 @@ export class Turns {
   /** The place of what a user says: behind what it follows in the file, where that is not the end of the log. */
   place({ uuid, parent, isTyped }: Line, origin: Origin): Origin {
     if (!isTyped || uuid === null) return origin
+    const above = parent === null ? undefined : this.#passed.get(parent)
     const isBranch =
-      parent === null
-        ? this.#before.has(null)
-        : this.#promptOf.has(parent) && this.#promptOf.get(parent) !== this.#prompt
+      parent === null ? this.#before.has(null) : above !== undefined && above.prompt !== this.#prompt
     this.#prompt = uuid
     if (!isBranch) {
       if (!this.#before.has(parent)) this.#before.set(parent, this.#writer.head)
       return origin
     }
     const before = this.#before.get(parent)
-    return { ...origin, after: before === undefined ? (this.#headAt.get(parent ?? '') ?? null) : before }
+    return { ...origin, after: before === undefined ? (above?.head ?? null) : before }
   }
 
   /** Called behind each line. */
   pass({ uuid, parent }: Line): void {
     if (uuid === null) return
-    const above = parent === null ? undefined : this.#promptOf.get(parent)
-    this.#promptOf.set(uuid, uuid === this.#prompt ? uuid : above === undefined ? this.#prompt : above)
-    this.#headAt.set(uuid, this.#writer.head)
+    const above = parent === null ? undefined : this.#passed.get(parent)
+    const prompt = uuid === this.#prompt ? uuid : above === undefined ? this.#prompt : above.prompt
+    this.#passed.set(uuid, { prompt, head: this.#writer.head })
   }
 }
