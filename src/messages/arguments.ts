@@ -37,15 +37,15 @@ export function argumentObject(given: string): JsonObject {
 
 /**
  * The arguments as a tool may be given them: `{}` where there are none; null where they are no JSON object, or one that
- * is nested too deep to be written again. O(length).
+ * is nested too deep to be written again. `object` is what the text was written from, where that is known. O(length).
  *
  * @example
  * readArguments('{"a": 1}') // { a: 1 }
  * readArguments('[1]') // null
  */
-export function readArguments(given: string): JsonObject | null {
-  if (isWhitespace(given)) return {}
-  const parsed = parseObject(given)
+export function readArguments(given: string, object: JsonObject | null = null): JsonObject | null {
+  if (object === null && isWhitespace(given)) return {}
+  const parsed = object ?? parseObject(given)
   // What is short has no room for it.
   return parsed === null || (given.length > MAX_DEPTH && isDeep(parsed)) ? null : parsed
 }

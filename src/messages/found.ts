@@ -51,6 +51,13 @@ export function textOfInput(value: unknown): string {
   }
 }
 
+/**
+ * What {@link textOfInput} is written from, where that is an object which nothing will change: it need not be read from
+ * the text again. O(1).
+ */
+export const frozenInput = (value: unknown): JsonObject | null =>
+  isObject(value) && Object.isFrozen(value) ? (value as JsonObject) : null
+
 /** No JSON, so that a call with it is not executed. */
 const TOO_DEEP = '(nested too deep to be written)'
 

@@ -51,7 +51,7 @@ function fieldDigest(message: AssistantMessage, { kind, at }: FieldRef): Digest 
     case 'text': {
       const part = message.content[at]
       if (part === undefined) return ABSENT
-      if (isTextPart(part)) return digestOfAll(TEXT, digestBeside(part, 0, part.text))
+      if (isTextPart(part)) return digestOfAll(TEXT, digestBeside(kept(part), 0, part.text))
       if (isImagePart(part)) return digestOfAll(IMAGE, ...part.image_urls.map(digestOf))
       return digestOfAll(PART, digestOf(JSON.stringify(part)))
     }
@@ -74,20 +74,25 @@ function fieldDigest(message: AssistantMessage, { kind, at }: FieldRef): Digest 
   }
 }
 
+/** What stands in a log is asked for again; a reply that is being read is not. */
+const kept = <T extends object>(part: T): T | null => (Object.isFrozen(part) ? part : null)
+
 /** The digest of a thinking block, signature and all. */
 export function thinkingDigest(block: ThinkingBlock | RedactedThinkingBlock): Digest {
-  if (!('thinking' in block)) return digestOfAll(REDACTED, digestBeside(block, 0, block.data))
+  if (!('thinking' in block)) return digestOfAll(REDACTED, digestBeside(kept(block), 0, block.data))
   const { thinking, signature } = block
-  return digestOfAll(THINKING, digestBeside(block, 0, thinking), digestBeside(block, 1, signature ?? ''))
+  const beside = kept(block)
+  return digestOfAll(THINKING, digestBeside(beside, 0, thinking), digestBeside(beside, 1, signature ?? ''))
 }
 
 /** The digest of what is sent of a reasoning item. */
 export function reasoningDigest(item: ReasoningItemModel): Digest {
   const { id, encrypted_content, summary } = item
+  const beside = kept(item)
   return digestOfAll(
     REASONING,
     digestOf(id ?? ''),
-    digestBeside(item, 0, encrypted_content ?? ''),
-    ...(summary ?? []).map((text, slot) => digestBeside(item, slot + 1, text)),
+    digestBeside(beside, 0, encrypted_content ?? ''),
+    ...(summary ?? []).map((text, slot) => digestBeside(beside, slot + 1, text)),
   )
 }

@@ -92,6 +92,8 @@ export interface ReplyCall {
   readonly id: string
   readonly name: string
   readonly arguments: string
+  /** What the arguments were written from, where it is frozen. */
+  readonly input?: JsonObject | null
   /** Its id in the list of items, where the grammar has one. */
   readonly item: string | null
   /** Why it can not be executed, for a reason that the reader knows. */
@@ -155,7 +157,7 @@ export function replyEvents(found: FoundReply, limits: Limits, options: ReadOpti
   const results: (AgentErrorEvent | ObservationEvent)[] = []
   for (const [at, call] of message.tool_calls.entries()) {
     const { responses_reasoning_item: item, responses_item_id, ...tool_call } = call
-    const input = readArguments(call.arguments)
+    const input = readArguments(call.arguments, calls[at]?.input)
     const against = whyNot(calls[at]?.unfit ?? null, call.name, input, ending, options)
     actions.push({
       kind: 'ActionEvent',

@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isObject } from '../../event/json.ts'
-import { type Found, objectOf, objectsOf, stringOf, textOfInput, usageOf } from '../found.ts'
+import { type Found, frozenInput, objectOf, objectsOf, stringOf, textOfInput, usageOf } from '../found.ts'
 import {
   CUT_OFF,
   type ReadOptions,
@@ -224,6 +224,7 @@ function callPart(
     id,
     name: stringOf(part['toolName']),
     arguments: textOfInput(part['input']),
+    input: frozenInput(part['input']),
     item: null,
     unfit: isCutOff ? CUT_OFF : against,
     result: results.get(id) ?? null,

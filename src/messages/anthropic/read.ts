@@ -1,7 +1,7 @@
 /** Reads replies of Anthropic Messages as events, so that they can go back as they came. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { asJson, type Found, moreOf, objectOf, objectsOf, stringOf, textOfInput, usageOf } from '../found.ts'
+import { asJson, type Found, frozenInput, moreOf, objectOf, objectsOf, stringOf, textOfInput, usageOf } from '../found.ts'
 import {
   CUT_OFF,
   type ReadOptions,
@@ -90,6 +90,7 @@ function partOf(block: Found, isCutOff: boolean): ReplyPart {
       id: stringOf(id),
       name: stringOf(name),
       arguments: textOfInput(input),
+      input: frozenInput(input),
       item: null,
       unfit: isCutOff ? CUT_OFF : null,
       more: callerOf(block),

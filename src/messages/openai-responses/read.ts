@@ -15,7 +15,7 @@ import {
 } from '../reply-events.ts'
 import { askedOf } from './client-calls.ts'
 import { LIMITS } from './limits.ts'
-import { reasoningOf } from './reasoning.ts'
+import { readReasoning } from './reasoning.ts'
 
 /** A whole reply, as the `openai` package gives it; what else it holds is read where it is there. */
 export interface ResponsesReply {
@@ -95,7 +95,7 @@ function partsOf(item: Found, isCutOff: boolean, isNext: boolean, done: Readonly
       return [
         {
           is: 'reasoning',
-          item: reasoningOf(item),
+          item: readReasoning(item),
           value: asJson(item),
           more: moreOf(item, 'type', 'id', 'summary', 'content', 'encrypted_content', 'status'),
         },

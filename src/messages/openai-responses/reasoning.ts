@@ -10,14 +10,19 @@ const READ = new WeakMap<object, ReasoningItemModel>()
 export function reasoningOf(item: Found): ReasoningItemModel {
   const known = READ.get(item)
   if (known !== undefined) return known
+  const read = readReasoning(item)
+  READ.set(item, read)
+  return read
+}
+
+/** The same, where nobody asks again. O(length). */
+export function readReasoning(item: Found): ReasoningItemModel {
   const { id, encrypted_content } = item
   const content = objectsOf(item['content']).map(({ text }) => stringOf(text))
-  const read = {
+  return {
     ...(typeof id === 'string' ? { id } : {}),
     summary: objectsOf(item['summary']).map(({ text }) => stringOf(text)),
     ...(content.length === 0 ? {} : { content }),
     ...(typeof encrypted_content === 'string' ? { encrypted_content } : {}),
   }
-  READ.set(item, read)
-  return read
 }

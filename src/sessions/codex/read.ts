@@ -191,7 +191,8 @@ function usageOf(last: Found): object {
 }
 
 /** Events that say again what items have said. */
-const TWICE: ReadonlySet<string> = new Set([
+const TWICE: ReadonlyMap<string, string> = new Map(
+  [
   'agent_reasoning',
   'agent_reasoning_raw_content',
   'exec_command_begin',
@@ -208,13 +209,15 @@ const TWICE: ReadonlySet<string> = new Set([
   'token_count',
   'context_compacted',
   'codex/event/raw_item',
-])
+  ].map((what) => [what, `written twice: ${what}`]),
+)
 
 function readEvent(line: CodexLine, rollout: Rollout): void {
   const { what, payload, record } = line
   const { writer, inItems, turns } = rollout
   const origin = originOf(line)
-  if (TWICE.has(what)) return writer.note(`written twice: ${what}`, record.line)
+  const twice = TWICE.get(what)
+  if (twice !== undefined) return writer.note(twice, record.line)
   switch (what) {
     case 'user_message':
     case 'agent_message': {
