@@ -48,6 +48,8 @@ function divide(records: readonly SessionRecord[], writer: SessionWriter): { abo
   let about: Found = {}
   const said: Said[] = []
   const places = new Map<string, number>()
+  /** The ids in `places`, in the order of these. */
+  const ids: string[] = []
   const add = (record: SessionRecord, found: Found): void => {
     const { id } = found
     const place = typeof id === 'string' ? places.get(id) : undefined
@@ -55,7 +57,10 @@ function divide(records: readonly SessionRecord[], writer: SessionWriter): { abo
       said[place] = { record, found }
       return writer.note('messages that were written again', record.line)
     }
-    if (typeof id === 'string') places.set(id, said.length)
+    if (typeof id === 'string') {
+      places.set(id, said.length)
+      ids.push(id)
+    }
     said.push({ record, found })
   }
   for (const record of records) {
@@ -68,8 +73,9 @@ function divide(records: readonly SessionRecord[], writer: SessionWriter): { abo
     else if ('$rewindTo' in found) {
       said.push({ record, found })
       // What was cut off may be said again under its id.
-      const from = places.get(stringOf(found['$rewindTo']))
-      for (const [id, place] of places) if (from !== undefined && place >= from) places.delete(id)
+      const from = places.get(stringOf(found['$rewindTo'])) ?? Infinity
+      for (let id = ids.at(-1); id !== undefined && (places.get(id) ?? 0) >= from; id = ids.at(-1))
+        places.delete(ids.pop() ?? '')
     } else if ('sessionId' in found && !('type' in found)) about = { ...about, ...found }
     else if (typeof found['type'] === 'string') add(record, found)
     else writer.keep(record, record.value === undefined ? 'no JSON' : 'no message of a chat')

@@ -25,9 +25,11 @@ export interface Origin {
 /** A place in the tree: an event, and what it follows. */
 export interface Place {
   readonly id: string
+  /** Null for the summary of a condensation, which no line says. */
+  readonly event: Event | null
   readonly before: Place | null
   /** What a condensation has left in sight, its summary first; null for any other event. */
-  left: readonly string[] | null
+  left: readonly Place[] | null
 }
 
 /** A call that was said, by which its result finds it. */
@@ -62,10 +64,10 @@ export class SessionWriter {
   }
 
   /** What a condensation can take out now: HEAD's branch since the last one, and what that left. O(ids given). */
-  inSight(): string[] {
-    const found: string[] = []
+  inSight(): Place[] {
+    const found: Place[] = []
     let at = this.#head
-    for (; at !== null && at.left === null; at = at.before) found.push(at.id)
+    for (; at !== null && at.left === null; at = at.before) found.push(at)
     return [...(at?.left ?? []), ...found.toReversed()]
   }
 
@@ -112,9 +114,10 @@ export class SessionWriter {
       this.note(`what is no ${event.kind}`, line)
       return null
     }
-    this.facts.push({ line, fact: placed as Event })
-    if (event.kind === 'ConversationStateUpdateEvent') return own
-    this.#head = { id: own, before: after === undefined ? this.#head : after, left: null }
+    const fact = placed as Event
+    this.facts.push({ line, fact })
+    if (fact.kind === 'ConversationStateUpdateEvent') return own
+    this.#head = { id: own, event: fact, before: after === undefined ? this.#head : after, left: null }
     return own
   }
 
@@ -213,13 +216,14 @@ export class SessionWriter {
         source: 'environment',
         llm_response_id: `condensation-${origin.id ?? origin.line}`,
         // What a file calls as a summary is called counts once.
-        forgotten_event_ids: [...new Set(sight.filter((one) => !kept.has(one)))],
+        forgotten_event_ids: [...new Set(sight.flatMap((one) => (kept.has(one.id) ? [] : [one.id])))],
         ...(isSaid ? { summary, summary_offset: 0 } : {}),
       },
       origin,
     )
-    const left = sight.filter((one) => kept.has(one))
-    if (id !== null && this.#head !== null) this.#head.left = isSaid ? [`${id}-summary`, ...left] : left
+    const left = sight.filter((one) => kept.has(one.id))
+    const said: Place = { id: `${id}-summary`, event: null, before: null, left: null }
+    if (id !== null && this.#head !== null) this.#head.left = isSaid ? [said, ...left] : left
   }
 
   /** Goes back to an event, null for before the first: what comes next follows it. */

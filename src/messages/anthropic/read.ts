@@ -1,7 +1,17 @@
 /** Reads replies of Anthropic Messages as events, so that they can go back as they came. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { asJson, type Found, frozenInput, moreOf, objectOf, objectsOf, stringOf, textOfInput, usageOf } from '../found.ts'
+import {
+  asJson,
+  type Found,
+  frozenInput,
+  moreOf,
+  objectOf,
+  objectsOf,
+  stringOf,
+  textOfInput,
+  usageOf,
+} from '../found.ts'
 import {
   CUT_OFF,
   type ReadOptions,

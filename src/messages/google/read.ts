@@ -1,7 +1,17 @@
 /** Reads replies of Google's Gemini as events, so that they can go back as they came. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { asJson, type Found, frozenInput, moreOf, objectOf, objectsOf, stringOf, textOfInput, usageOf } from '../found.ts'
+import {
+  asJson,
+  type Found,
+  frozenInput,
+  moreOf,
+  objectOf,
+  objectsOf,
+  stringOf,
+  textOfInput,
+  usageOf,
+} from '../found.ts'
 import {
   CUT_OFF,
   type ReadOptions,
@@ -148,7 +158,7 @@ function callPart(part: Found, call: Found, isCutOff: boolean): ReplyPart {
     id: stringOf(id),
     name: stringOf(name),
     arguments: textOfInput(args),
-      input: frozenInput(args),
+    input: frozenInput(args),
     item: null,
     unfit: isCutOff ? CUT_OFF : null,
     more: Object.keys(more).length === 0 ? null : more,

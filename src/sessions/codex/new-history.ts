@@ -1,6 +1,5 @@
 /** Reads where Codex CLI has replaced its history by a shorter one. */
 
-import { isQuarantined } from '../../event/quarantine.ts'
 import { type Found, objectsOf, stringOf } from '../../messages/found.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Origin, SessionWriter } from '../writer.ts'
@@ -15,10 +14,9 @@ export function replaceHistory(payload: Found, origin: Origin, writer: SessionWr
   const left = new Map<string, number>()
   for (const { content } of messages) left.set(textIn(content), (left.get(textIn(content)) ?? 0) + 1)
   const kept = new Set<string>()
-  const texts = textsOf(writer)
   // From the end, since it is the latest that a shorter history keeps.
-  for (const id of writer.inSight().toReversed()) {
-    const text = texts.get(id) ?? ''
+  for (const { id, event } of writer.inSight().toReversed()) {
+    const text = event?.kind === 'MessageEvent' ? textIn(event.llm_message.content ?? []) : ''
     const count = left.get(text) ?? 0
     if (text === '' || count === 0) continue
     kept.add(id)
@@ -34,13 +32,4 @@ export function replaceHistory(payload: Found, origin: Origin, writer: SessionWr
   }
   const sealed = history.length - messages.length
   if (sealed > 0) writer.note('sealed parts of a replaced history', origin.line)
-}
-
-/** The words of the messages in the log, by their ids. */
-function textsOf({ facts }: SessionWriter): Map<string, string> {
-  const texts = new Map<string, string>()
-  for (const { fact } of facts)
-    if (!isQuarantined(fact) && fact.kind === 'MessageEvent' && fact.id !== undefined)
-      texts.set(fact.id, textIn(fact.llm_message.content ?? []))
-  return texts
 }

@@ -16,7 +16,7 @@ export function readPi(records: readonly SessionRecord[]): Session {
     results: resultsIn(records),
     heads: new Map(),
     firsts: new Map(),
-    lines: new Map(),
+    lines: [],
     title: null,
   }
   for (const record of records) readEntry(record, tree)
@@ -41,7 +41,7 @@ interface Tree {
   /** The first event of each entry that has one. */
   readonly firsts: Map<string, string>
   /** The first event behind each line, for the first version, which has no ids. */
-  readonly lines: Map<number, string>
+  readonly lines: (string | undefined)[]
   title: string | null
 }
 
@@ -87,15 +87,21 @@ function readEntry(record: SessionRecord, tree: Tree): void {
   }
   const before = writer.facts.length
   readTyped(type, entry, record, origin, tree)
-  const added = writer.facts
-    .slice(before)
-    .find(({ fact }) => 'kind' in fact && fact.kind !== 'ConversationStateUpdateEvent')
-  const first = added?.fact.id
+  const first = firstFrom(before, writer)
   if (first !== undefined) {
-    lines.set(record.line, first)
+    lines[record.line] = first
     if (id !== null) firsts.set(id, first)
   }
   if (hasPlace) heads.set(id, first === undefined && above !== undefined ? above : writer.head)
+}
+
+/** The id of the first event in the tree that was added since. */
+function firstFrom(from: number, { facts }: SessionWriter): string | undefined {
+  for (let at = from; at < facts.length; at += 1) {
+    const fact = facts[at]?.fact
+    if (fact !== undefined && 'kind' in fact && fact.kind !== 'ConversationStateUpdateEvent') return fact.id
+  }
+  return undefined
 }
 
 function readTyped(type: string, entry: Found, record: SessionRecord, origin: Origin, tree: Tree): void {
@@ -127,10 +133,10 @@ function beside(type: string, entry: Found, { line, id, time }: Origin, writer: 
 
 function readMessage(message: Found, record: SessionRecord, origin: Origin, tree: Tree): void {
   const { writer, results } = tree
-  const content = contentOf(message['content'])
+  const contentIn = (): ReturnType<typeof contentOf> => contentOf(message['content'])
   switch (message['role']) {
     case 'user':
-      writer.say('user', content, origin)
+      writer.say('user', contentIn(), origin)
       return
     case 'assistant': {
       const reply = replyOf(message, origin.id ?? `line-${record.line}`)
@@ -152,7 +158,10 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
     case 'toolResult': {
       const callId = stringOf(message['toolCallId'])
       const tool = stringOf(message['toolName']) || 'unknown'
-      return writer.result({ callId, tool, content, isError: message['isError'] === true }, origin)
+      return writer.result(
+        { callId, tool, content: contentIn(), isError: message['isError'] === true },
+        origin,
+      )
     }
     case 'bashExecution': {
       // A command of the user's own: the model is told of it, and has not called it.
@@ -165,9 +174,11 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
     case 'custom':
     case 'hookMessage':
     case 'branchSummary':
-    case 'compactionSummary':
+    case 'compactionSummary': {
+      const content = contentIn()
       writer.say('environment', content.length > 0 ? content : contentOf(message['summary']), origin)
       return
+    }
     default:
       return writer.keep(record, `a message of the unknown role ${JSON.stringify(message['role'])}`)
   }
@@ -188,13 +199,14 @@ function readCompaction(entry: JsonObject | Found, origin: Origin, { writer, fir
   const first =
     typeof index === 'number' ? lineAt(lines, index + 1) : firsts.get(stringOf(entry['firstKeptEntryId']))
   const sight = writer.inSight()
-  const from = first === undefined ? -1 : sight.indexOf(first)
-  const kept = new Set(from < 0 ? [] : sight.slice(from))
+  const from = first === undefined ? -1 : sight.findIndex(({ id }) => id === first)
+  const kept = new Set(from < 0 ? [] : sight.slice(from).map(({ id }) => id))
   writer.condense(kept, stringOf(entry['summary']), origin)
 }
 
 /** The first event of a line, or of the next one that has any. */
-function lineAt(lines: ReadonlyMap<number, string>, line: number): string | undefined {
-  for (const [at, id] of lines) if (at >= line) return id
+function lineAt(lines: readonly (string | undefined)[], line: number): string | undefined {
+  for (let at = Math.max(0, Math.ceil(line)); at < lines.length; at += 1)
+    if (lines[at] !== undefined) return lines[at]
   return undefined
 }
