@@ -25,6 +25,7 @@ import { sentMore } from './kinds.ts'
 import { type PartsInOrder, partsOf } from './parts-in-order.ts'
 import type { FieldRef, PartRef } from './reply-parts.ts'
 import type { RecordedUsage } from './reply-usage.ts'
+import { actionKind } from './tool-names.ts'
 import type { Limits } from './turns.ts'
 
 /** What a reader is told beside the reply; all of it is optional, and what no reply can tell. */
@@ -346,16 +347,3 @@ function actionOf(name: string, input: JsonObject | null, { tools }: ReadOptions
   const kind = tools?.find((tool) => tool.name === name)?.action_type ?? actionKind(name)
   return { ...input, kind }
 }
-
-/** The kind of a tool's actions, made from its name: `file_editor` gives `FileEditorAction`. */
-export function actionKind(name: string): string {
-  const known = ACTION_KINDS.get(name)
-  if (known !== undefined) return known
-  const kind = `${name.replace(/(?:^[^a-zA-Z0-9]*|[^a-zA-Z0-9]+)([a-zA-Z0-9]?)/g, (_, first: string) => first.toUpperCase())}Action`
-  // A conversation has few tools; who names more gains nothing by it.
-  if (ACTION_KINDS.size < 256) ACTION_KINDS.set(name, kind)
-  return kind
-}
-
-/** Those of tools seen before. */
-const ACTION_KINDS = new Map<string, string>()

@@ -3,7 +3,7 @@
 import type { Content, JsonObject, Observation, ToolDefinition } from '../event/shapes.ts'
 import { ColloquyError } from '../event/errors.ts'
 import type { ActionEvent } from '../event/types.ts'
-import { actionKind } from '../messages/reply-events.ts'
+import { actionKind } from '../messages/tool-names.ts'
 import { isStandardSchema, type StandardSchema } from './standard-schema.ts'
 
 /** What a tool is told beside its arguments. */

@@ -15,7 +15,7 @@ export function reasoningOf(item: Found): ReasoningItemModel {
   return read
 }
 
-/** The same, where nobody asks again. O(length). */
+/** The same, for who asks but once. O(length). */
 export function readReasoning(item: Found): ReasoningItemModel {
   const { id, encrypted_content } = item
   const content = objectsOf(item['content']).map(({ text }) => stringOf(text))
