@@ -43,7 +43,7 @@ beforeAll(async () => {
   )
   await writeFile(join(project, 'check.js'), CHECK)
   await npm(['install', '--no-audit', '--no-fund', `./${packed.filename}`], project)
-}, 240_000)
+})
 
 afterAll(() => rm(project, { recursive: true, force: true }))
 
@@ -106,7 +106,7 @@ describe('the packed package', () => {
     ])
     const demo = await npm([...oldest, 'node_modules/colloquy/dist/cli/main.js', 'demo'], project)
     expect(demo.stdout).toContain('State')
-  }, 240_000)
+  })
 
   it('type-checks in a strict consumer', async () => {
     const program = `import { replay, type State } from 'colloquy'

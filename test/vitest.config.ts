@@ -18,7 +18,12 @@ const ALONE = [
 ]
 
 /** For each file: one seed for all, and what ends a test that hangs; a busy machine makes none fail. */
-const EACH = { setupFiles: ['test/seed.ts'], testTimeout: 600_000, hookTimeout: 600_000 }
+const EACH = {
+  setupFiles: ['test/seed.ts'],
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
+  expect: { poll: { timeout: 300_000 } },
+}
 
 // Most of what a child process costs is the reading of src/, and all children read the same.
 process.env['NODE_COMPILE_CACHE'] ??= resolve(import.meta.dirname, '../node_modules/.cache/colloquy/compiled')

@@ -97,9 +97,10 @@ const updates = (now: State, key: string): { readonly seq: number; readonly valu
 
 const names = (value: unknown, id: string): boolean => Array.isArray(value) && value.includes(id)
 
-/** I1: runs end, and throw nothing but that another run has the lease. */
-function checkSettled({ runs, begins, ranOut, deaths, leaseLeft }: Story): void {
+/** I1: runs end, and throw nothing but that another run has the lease; who looks for those that died finds what they left. */
+function checkSettled({ runs, begins, ranOut, deaths, leaseLeft, isAbandoned }: Story): void {
   hold('I1', !leaseLeft || deaths.length > 0, 'nothing runs, and a lease is live')
+  hold('I1', !isAbandoned, 'nothing runs, and nobody finds by its lease that it should')
   for (const { no, outcome, dead, aborted, error, end, begun } of runs) {
     if (dead) continue
     hold('I1', outcome !== null, `run ${no} never settled`)

@@ -27,6 +27,8 @@ const ID = 'c'
 /** Milliseconds that a lease holds, and that a clock jumps when all of them run out. */
 const TTL = 1_000_000
 const JUMP = 10n * 1_000_000n * 1_000n
+/** A moment, in microseconds, after which a lease has expired that was to expire at once. */
+const MOMENT = 2_000n
 
 /** Policies that a conversation may have. */
 export const POLICIES: readonly (JsonObject | null)[] = [
@@ -105,7 +107,13 @@ class Stage {
     await this.#during(() => this.#do(command('beat', 0)))
     for (const on of [0, 1, 0])
       if (this.#isRunning()) await this.#during(() => this.#do(command('interrupt', on)))
+    this.#clock += MOMENT
     const lease = await this.#store.getLease(ID)
+    if (story.ranOut.length > 0 && lease === null && !this.#isRunning())
+      await this.#during(async () => {
+        const { header } = (await this.#processes[0]?.conversation.state()) ?? {}
+        story.isAbandoned = header?.status === 'running'
+      })
     story.leaseLeft = lease !== null && BigInt(lease.expiresAt) * 1000n > this.#clock && !this.#isRunning()
     if (story.deaths.length > 0 || story.ranOut.length > 0) {
       this.#clock += JUMP

@@ -91,6 +91,8 @@ export interface Story {
   readonly blockedCalls: Set<string>
   /** Whether a live lease was left when no run was. */
   leaseLeft: boolean
+  /** Whether the status was running when no run was, without a lease by which that is found. */
+  isAbandoned: boolean
   /** Whether it came to no end. */
   endless: boolean
 }
@@ -110,5 +112,6 @@ export const newStory = (): Story => ({
   blockedPrompts: new Set(),
   blockedCalls: new Set(),
   leaseLeft: false,
+  isAbandoned: false,
   endless: false,
 })

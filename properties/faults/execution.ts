@@ -223,7 +223,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a lease that was taken by a late heartbeat is kept',
     file: 'conversation/run/lease.ts',
-    find: 'if (renewed !== null) await store.releaseLease(renewed)',
+    find: 'if (renewed !== null) await store.acquireLease(conversationId, owner, 1)',
     replace: '',
   },
   {

@@ -30,7 +30,7 @@ export const LAWS: Readonly<Record<string, string>> = {
   P9: 'An interrupt of what runs gives every pending call of the branch a tool result, in its own batch.',
   P10: 'After recover() has recovered, no call on the branch is pending, and the status is error.',
   P11: 'A call that no run waits for any longer is said to have had no effect only where nothing has begun to execute it, and always where nothing could.',
-  I1: 'A run ends, whatever happens, with a status, or with `already_running` or `lease_lost` where that is so, and leaves neither the status running nor a lease. Every error that it ends with was thrown by a model or a tool, or is one of the engine’s own codes.',
+  I1: 'A run ends, whatever happens, with a status, or with `already_running` or `lease_lost` where that is so, and leaves neither the status running nor a lease; one whose lease ran out and that nobody took over leaves it expired, to be found. Every error that it ends with was thrown by a model or a tool, or is one of the engine’s own codes.',
   I2: 'In a conversation that is finished, the final reply was made by a model that had read every message of a user or the environment that says something and that no hook blocked.',
   I3: 'Once a pause is acknowledged, no step begins before a caller resumes or runs, but for one that another process was about to begin.',
   I4: 'Once an interrupt is acknowledged, or the lease has passed to another, nothing that a step before it yields is appended, but the run loop itself appends, once and behind the interrupt, the text that the step had streamed and not yielded, said to be cut off, while it holds its lease; no step is deaf to an interrupt.',

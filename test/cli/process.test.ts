@@ -42,7 +42,7 @@ function start(
   })
 }
 
-describe('the process', { timeout: 60_000 }, () => {
+describe('the process', () => {
   it('prints and exits as run() says', async () => {
     const commands = [
       ['replay', SAMPLE, '--json'],

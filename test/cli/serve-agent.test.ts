@@ -21,7 +21,7 @@ it.each([
   })
   const task = ((await started.json()) as { app_conversation_id: string }[]).at(-1)
   const search = `${url}/api/v1/conversation/${task?.app_conversation_id}/events/search`
-  await expect.poll(async () => (await fetch(search)).text(), { timeout: 10_000 }).toContain('Of my own.')
+  await expect.poll(async () => (await fetch(search)).text()).toContain('Of my own.')
   expect((await stop('SIGTERM')).out).toContain('its agent is agent.mjs')
 })
 

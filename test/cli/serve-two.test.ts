@@ -73,15 +73,12 @@ it('hear of each other, run a conversation once, and tell a webhook of each even
     expect(await Promise.all(said)).toEqual([200, 200])
   }
   await expect
-    .poll(
-      async () => {
-        const states = await Promise.all([info(0), info(1)])
-        const counts = states.map((state) => state['event_count'])
-        const same = [...counts, first.length, second.length, new Set(receiver.events('c')).size]
-        return [new Set(same).size, states[0]?.['execution_status']]
-      },
-      { timeout: 15_000 },
-    )
+    .poll(async () => {
+      const states = await Promise.all([info(0), info(1)])
+      const counts = states.map((state) => state['event_count'])
+      const same = [...counts, first.length, second.length, new Set(receiver.events('c')).size]
+      return [new Set(same).size, states[0]?.['execution_status']]
+    })
     .toEqual([1, 'finished'])
   expect(first).toEqual(second)
   expect(new Set(first).size).toBe(first.length)

@@ -11,7 +11,7 @@ import { isQuarantined } from '../../src/event/quarantine.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { mortal } from '../service/mortal-store.ts'
-import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
+import { begun, call, gate, logOf, result, says, script, silent, status } from './script.ts'
 
 const TTL = 1_000_000
 
@@ -118,6 +118,20 @@ describe('a run that died', () => {
     expect((await next.run(again)).status).toBe('finished')
     expect(executed).toEqual(['a'])
     expect(await logOf(next)).toContain('failed RunLost')
+  })
+
+  it('to its store alone, since it was held for longer than its lease lasts, is found as well', async () => {
+    const { store, expire } = timed()
+    const { conversation } = await begun('hello', store)
+    const thinking = gate()
+    const running = conversation.run(silent(thinking), { leaseTtl: 30 })
+    await thinking.reached
+    expire()
+    await expect(running).rejects.toMatchObject({ code: 'lease_lost' })
+    expire()
+    const [recovery, ...others] = await createEngine({ store }).recoverAll()
+    expect([recovery?.conversationId, recovery?.outcome, others]).toEqual(['c', 'recovered', []])
+    expect(await store.listLeases()).toEqual([])
   })
 
   it('of a writer without a lease leaves calls of which nothing is known', async () => {

@@ -113,7 +113,7 @@ describe.each(PLACES.names)('over %s, subscribers', (name) => {
     const conversation = await reading.open('c')
     const { length } = (await conversation.state()).log.entries
     const starts = [0, 10, 0, 0, 4]
-    const until = Date.now() + 60_000
+    const until = Date.now() + 300_000
     while (seen.some((mine, i) => mine.length < length - (starts[i] ?? 0)) && Date.now() < until)
       await sleep(5)
     stop.abort()
@@ -343,13 +343,13 @@ describe('across processes', () => {
         [join(inject('built'), 'test/sqlite-child.ts'), 'node:sqlite', file, 'forever', `life${life}`],
         { stdio: 'ignore' },
       )
-      const until = Date.now() + 30_000
+      const until = Date.now() + 300_000
       while (seqs(seen).length < before + 50 && Date.now() < until) await sleep(5)
       child.kill('SIGKILL')
       await once(child, 'close')
     }
     const { length } = (await conversation.state()).log.entries
-    const until = Date.now() + 30_000
+    const until = Date.now() + 300_000
     while (seqs(seen).length < length && Date.now() < until) await sleep(5)
     stop.abort()
     await reading

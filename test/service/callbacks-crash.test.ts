@@ -177,7 +177,6 @@ it.each<[string, () => Store, number]>([
       const told = () => histories(receiver)
       await until(
         () => JSON.stringify([...told().logs].toSorted()) === JSON.stringify([...logs].toSorted()),
-        60_000,
       ).catch(() => expect(Object.fromEntries(told().logs)).toEqual(Object.fromEntries(logs)))
       const { repeated, deleted } = told()
       seen.repeated += repeated

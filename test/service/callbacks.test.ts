@@ -610,7 +610,7 @@ setInterval(() => undefined, 1000)
       }
     }
     try {
-      await until(() => names.every((id) => once(receiver.events(id)).length === total), 60_000)
+      await until(() => names.every((id) => once(receiver.events(id)).length === total))
     } finally {
       child.kill('SIGKILL')
     }

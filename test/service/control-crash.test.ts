@@ -110,14 +110,29 @@ const counting = (provider: SandboxProvider): SandboxProvider => ({
   specs: provider.specs.map((spec) => ({ ...spec, command: spec.command ?? ['something'] })),
 })
 
-const serviceOver = (real: Store, directory: string, most: number) => {
+interface Terms {
+  readonly leaseTtl: number
+  readonly staleAfter: number
+}
+
+/** So short that what a process holds is lost when it is held. */
+const HASTY: Terms = { leaseTtl: 100, staleAfter: 30 }
+/** For whom all is well, however busy the machine is. */
+const CALM: Terms = { leaseTtl: 30_000, staleAfter: 300 }
+
+const serviceOver = (
+  real: Store,
+  directory: string,
+  most: number,
+  { leaseTtl, staleAfter }: Terms = HASTY,
+) => {
   const { store, ...life } = mortal(real)
   const failures: unknown[] = []
   const engine = createEngine({ store })
   const service = createService({
     engine,
     agent: scriptedAgent(),
-    run: { leaseTtl: 100 },
+    run: { leaseTtl },
     maxRuns: 2,
     // A process that is held for longer than its lease lasts loses its run, and says so.
     onFailure: (error) => void (life.isDead() || hasCode(error, 'lease_lost') || failures.push(error)),
@@ -125,7 +140,7 @@ const serviceOver = (real: Store, directory: string, most: number) => {
       provider: counting(processSandboxes({ directory, specs: SPECS, killTimeout: 100 })),
       maxSandboxes: most,
       sandboxTimeout: 2_000,
-      staleAfter: 30,
+      staleAfter,
     },
   })
   return {
@@ -203,11 +218,14 @@ const watched = (store: Store, changed: { readonly id: string; readonly record: 
 
 const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0 }
 
-it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
+it.each(STORES)('over %s', async (_, make, numRuns) => {
+  const ends: (() => Promise<void> | void)[] = []
   const property = fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 40 }), async (commands) => {
     const place = folder()
     const changed: { readonly id: string; readonly record: KeptTask | null }[] = []
     const real = watched(make(), changed)
+    // Also where it fails: what a store holds of a pool would be waited for.
+    ends.push(() => real.close(), place.remove)
     const begin = async () => {
       const world = serviceOver(real, place.path, 2)
       await world.service.controlPlane.start()
@@ -311,7 +329,7 @@ it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
 
     // All is well again, and there is room for all.
     await Promise.all(worlds.map((world) => world.end()))
-    const last = serviceOver(real, place.path, 1_000)
+    const last = serviceOver(real, place.path, 1_000, CALM)
     const { sandboxes } = last.service.controlPlane
     await last.service.controlPlane.start()
     for (const { id } of await oldest(last.service)) await last.send('POST', `/api/v1/sandboxes/${id}/resume`)
@@ -405,10 +423,11 @@ it.each(STORES)('over %s', { timeout: 240_000 }, async (_, make, numRuns) => {
     }
     expect(last.failures).toEqual([])
     await last.end()
-    await real.close()
-    place.remove()
   })
-  await fc.assert(property, {
+  const ended = property.afterEach(async () => {
+    for (const end of ends.splice(0)) await end()
+  })
+  await fc.assert(ended, {
     numRuns,
     endOnFailure: true,
     examples: SCRIPTS.map((commands) => [[...commands]]),

@@ -64,9 +64,7 @@ describe.each(Object.keys(WAYS))('a service as %s', (way) => {
     expect(await post(conversations, { conversation_id: 'a/b' })).toMatchObject({ id: 'a/b' })
     const here = `${conversations}/a%2Fb`
     await post(`${here}/events`, { content: [{ type: 'text', text: 'Hello' }], run: true })
-    await expect
-      .poll(async () => (await json(here)).execution_status as string, { timeout: 5_000 })
-      .toBe('finished')
+    await expect.poll(async () => (await json(here)).execution_status as string).toBe('finished')
     expect(await json(`${here}/events/count?kind=MessageEvent`)).toBe(2)
     expect(await ask(`${here}/events`, { method: 'POST', body: '{' })).toMatchObject({ status: 422 })
     expect(await ask(conversations, { headers: {} })).toMatchObject({ status: 401, id: expect.any(String) })

@@ -11,7 +11,7 @@ const { url } = await serve({
   store: postgresStore({ url: database }),
   port: 0,
   agent: scriptedAgent(),
-  run: { leaseTtl: 900 },
+  run: { leaseTtl: 2_500 },
   // Who is not given the machine for so long loses its run to another one.
   onFailure: (error) => void (hasCode(error, 'lease_lost') || console.error(error)),
   controlPlane: { staleAfter: 900 },

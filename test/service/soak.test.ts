@@ -54,12 +54,14 @@ async function serve(): Promise<Served> {
 const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => void setTimeout(resolve, milliseconds))
 
-it('lose and double nothing, however they are killed', { timeout: 120_000 + SECONDS * 4_000 }, async () => {
+it('lose and double nothing, however they are killed', { timeout: 600_000 + SECONDS * 4_000 }, async () => {
   const services = await Promise.all(Array.from({ length: PROCESSES }, serve))
   const end = performance.now() + SECONDS * 1_000
   const ids = Array.from({ length: CONVERSATIONS }, (_, at) => `soak${at}`)
   const acknowledged = new Map<string, string[]>(ids.map((id) => [id, []]))
   let kills = 0
+  /** On a busy machine it takes longer until enough has happened. */
+  const isOver = (): boolean => performance.now() >= end && kills > 1
 
   /** Asks any service, and another one where that dies; an operation is asked again as it was. */
   const ask = async (path: string, body: object): Promise<number> => {
@@ -77,7 +79,7 @@ it('lose and double nothing, however they are killed', { timeout: 120_000 + SECO
 
   const write = async (id: string): Promise<void> => {
     expect([200, 201]).toContain(await ask('', { conversation_id: id }))
-    for (let n = 0; performance.now() < end; n += 1) {
+    for (let n = 0; !isOver(); n += 1) {
       const said = `${id} says ${n}`
       const status = await ask(`/${id}/events`, { content: [{ text: said }], key: `${id}-${n}`, run: true })
       expect(status).toBe(200)
@@ -87,7 +89,7 @@ it('lose and double nothing, however they are killed', { timeout: 120_000 + SECO
   }
 
   const kill = async (): Promise<void> => {
-    for (let turn = 0; performance.now() < end; turn += 1) {
+    for (let turn = 0; !isOver(); turn += 1) {
       await sleep(700)
       const at = turn % PROCESSES
       const victim = services[at]
@@ -101,14 +103,13 @@ it('lose and double nothing, however they are killed', { timeout: 120_000 + SECO
 
   try {
     await Promise.all([...ids.map(write), kill()])
-    expect(kills).toBeGreaterThan(1)
     for (const id of ids) {
       const facts = await until(async () => {
         const log = await store.read(id)
         const said = log.filter(({ fact }) => 'source' in fact && fact.kind === 'MessageEvent')
         const last = said.at(-1)?.fact
         return last !== undefined && 'source' in last && last.source === 'agent' ? log : null
-      }, 60_000)
+      })
       const users = facts.flatMap(({ fact }) =>
         'llm_message' in fact && fact.source === 'user'
           ? (fact.llm_message?.content ?? []).map((part) => ('text' in part ? String(part.text) : ''))
@@ -121,7 +122,7 @@ it('lose and double nothing, however they are killed', { timeout: 120_000 + SECO
       const log = await until(async () => {
         const events = (await store.read(id)).map((event) => event.id)
         return new Set(receiver.events(id)).size >= events.length ? events : null
-      }, 60_000)
+      })
       const messages = new Map(receiver.taken(`/events/${id}`).map((one) => [one.id, one.body]))
       const told = [...messages.values()].flatMap((body) =>
         (body as { id: string }[]).map((event) => event.id),

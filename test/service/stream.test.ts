@@ -261,7 +261,7 @@ describe('server-sent events', () => {
     for (let at = 0; at < 400; at += 20) await conversation.append(notes(at, 20, text))
     await other.find(({ data }) => data.id === 'n399')
     expect(ids(wedged)).not.toContain('n399')
-    await expect.poll(() => here.service.live.size, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => here.service.live.size).toBe(1)
     wedged.response.resume()
     expect(await wedged.ended).toBe('cut')
     const seen = ids(wedged)

@@ -47,7 +47,7 @@ it.each(['that repeats', 'of its own'])('can be walked line by line, with an age
   shell.stdout.setEncoding('utf8').on('data', (text: string) => void (out += text))
   const [code] = await once(shell, 'exit')
   expect({ code, err }).toEqual({ code: 0, err: '' })
-  await expect.poll(() => out, { timeout: 60_000 }).toMatch(told('And now\\?'))
+  await expect.poll(() => out).toMatch(told('And now\\?'))
   expect(out).toMatch(told('Hello'))
   expect(out).toContain('"public":true')
   const found = out.split('\n').flatMap((line) => {

@@ -139,7 +139,7 @@ function player(store: Store) {
   }
 }
 
-it.each(STORES)('%s agrees with memory', { timeout: 120_000 }, async (_, make, numRuns) => {
+it.each(STORES)('%s agrees with memory', async (_, make, numRuns) => {
   const seen = { put: 0, refused: 0, listed: 0, claimed: 0 }
   const property = fc.asyncProperty(fc.array(command, { minLength: 20, maxLength: 40 }), async (orders) => {
     now = 1_700_000_000_000_000n

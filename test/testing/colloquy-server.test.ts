@@ -57,7 +57,7 @@ describe.each(Object.entries(DATABASES))('over %s', (name, open) => {
     kill: ending('SIGKILL'),
     notes: () => readFileSync(NOTES, 'utf8').split('\n').slice(0, -1),
     requests: model.requests,
-    timeout: 20_000,
+    timeout: 300_000,
   })
   it.each(cases)('$name', async ({ run, skipped }) => {
     expect(skipped).toBeNull()

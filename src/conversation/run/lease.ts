@@ -12,7 +12,10 @@ export interface HeldLease {
   readonly lease: Lease
   /** Aborted when the lease passed to another owner, or ran out while the store could not be reached. */
   readonly lost: AbortSignal
-  /** Ends the renewal and gives the lease back. */
+  /**
+   * Ends the renewal and gives the lease back. One that was lost is left to expire: whoever looks for runs that died
+   * then finds what this one has left undone.
+   */
   release(): Promise<void>
 }
 
@@ -49,8 +52,8 @@ export async function holdLease(
       if (renewed?.generation === lease.generation) renewedAt = askedAt
       else {
         lose()
-        // It had run out, and no other process took it: what came instead is another lease, which is not needed here.
-        if (renewed !== null) await store.releaseLease(renewed)
+        // It had run out, and no other process took it: what came instead is another lease, which expires at once.
+        if (renewed !== null) await store.acquireLease(conversationId, owner, 1)
       }
     } catch {
       if (performance.now() - renewedAt > ttl) lose()
@@ -67,7 +70,7 @@ export async function holdLease(
       clearInterval(timer)
       // A renewal that reached the store after the release would take the lease again.
       await renewing
-      await store.releaseLease(lease)
+      if (!lost.signal.aborted) await store.releaseLease(lease)
     },
   }
 }
