@@ -7,6 +7,7 @@ import { plan, readyPlan } from './execution/plan.ts'
 import { play } from './execution/play.ts'
 import { ALL_SITUATIONS, type Situation, situationsOf } from './execution/situations.ts'
 import { READY_SITUATIONS, type ReadySituation, readySituationsOf } from './execution/ready-situations.ts'
+import { count } from './counts.ts'
 import { RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 import type { SentOccurrence } from './wire/sent.ts'
@@ -16,6 +17,7 @@ describe('P and I, execution', () => {
     const tally = new Tally<Situation | SentOccurrence>()
     const property = fc.asyncProperty(fc.scheduler(), plan, async (scheduler, plan) => {
       const story = await play(scheduler, plan)
+      count({ plans: 1, events: story.facts.length })
       tally.count([...situationsOf(story), ...checkStory(story, plan)])
     })
     await fc.assert(property, { numRuns: RUNS })
@@ -27,6 +29,7 @@ describe('P and I, execution', () => {
     const tally = new Tally<ReadySituation | SentOccurrence>()
     const property = fc.asyncProperty(fc.scheduler(), readyPlan, async (scheduler, plan) => {
       const story = await play(scheduler, plan)
+      count({ plans: 1, events: story.facts.length })
       tally.count([...readySituationsOf(story, plan), ...checkStory(story, plan)])
     })
     await fc.assert(property, { numRuns: RUNS * 0.75 })

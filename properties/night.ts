@@ -1,27 +1,98 @@
 /**
- * Plays all deliberate faults, then tries the properties for so many minutes (60, or the first argument) with many more runs
- * than `npm test`, from seeds that it prints.
+ * Tries every law for so many minutes (60, or the first argument), round after round, each from a seed of its own that it
+ * prints first; `--seed N` is that one round again, and `--law X` the tests of one law. `--faults` plays all deliberate faults
+ * before. Ends with a failure as soon as a round has one, and says what was tried in all.
  */
 
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { sumOf } from './counts.ts'
+import { listLaws, testsOf } from './law-tests.ts'
 
-const RUNS = 4000
-const minutes = Number(process.argv[2] ?? 60)
-if (!(minutes > 0)) throw new Error(`npm run test:night takes a number of minutes, not ${process.argv[2]}`)
+/** How often a property is tried in a round: more of them in a longer night, as each round also costs its start. */
+const runsFor = (minutes: number): number => Math.min(4_000, Math.max(200, Math.round(minutes * 10)))
 
-const vitest = ['--config', 'test/vitest.config.ts', '--root', '.', '--reporter', 'dot', '--testTimeout', '0']
-const end = performance.now() + minutes * 60_000
-let { status } = spawnSync('vitest', ['run', ...vitest, 'properties/faults'], {
-  env: { ...process.env, COLLOQUY_FAULTS: 'all' },
-  stdio: 'inherit',
+const { values: options, positionals } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    law: { type: 'string', multiple: true },
+    runs: { type: 'string' },
+    faults: { type: 'boolean', default: false },
+  },
+  allowPositionals: true,
 })
-for (let round = 1; status === 0 && (round === 1 || performance.now() < end); round += 1) {
-  const seed = String(randomInt(2 ** 31))
-  console.log(`round ${round}: COLLOQUY_SEED=${seed} COLLOQUY_RUNS=${RUNS}`)
-  ;({ status } = spawnSync('vitest', ['run', ...vitest, 'properties', '--exclude', 'properties/faults/**'], {
-    env: { ...process.env, COLLOQUY_RUNS: String(RUNS), COLLOQUY_SEED: seed },
-    stdio: 'inherit',
-  }))
+const minutes = numberOf('MINUTES', positionals[0] ?? '60')
+const runs = options.runs === undefined ? runsFor(minutes) : numberOf('--runs', options.runs)
+const laws = options.law ?? listLaws()
+const files = [...new Set(laws.flatMap(testsOf))]
+
+const folder = mkdtempSync(join(tmpdir(), 'colloquy-night-'))
+const counts = join(folder, 'counts')
+const report = join(folder, 'report.json')
+const vitest = ['--config', 'test/vitest.config.ts', '--root', '.', '--testTimeout', '0']
+
+function numberOf(name: string, text: string): number {
+  if (Number(text) >= 0 && text.trim() !== '') return Number(text)
+  throw new Error(
+    `npm run test:night -- [MINUTES] [--seed N] [--law X] [--runs N] [--faults]: ${name} is ${text}`,
+  )
 }
-process.exitCode = status ?? 1
+
+/** The names of the tests that failed, and of the files that did not load. */
+function failures(): string[] {
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as {
+    readonly testResults: readonly {
+      readonly name: string
+      readonly status: string
+      readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[]
+    }[]
+  }
+  return testResults.flatMap(({ name, status, assertionResults }) => {
+    const failed = assertionResults.flatMap((one) => (one.status === 'failed' ? [one.fullName] : []))
+    return failed.length === 0 && status === 'failed' ? [name] : failed
+  })
+}
+
+console.log(`${laws.length} laws in ${files.length} files, ${runs} runs of each property`)
+const start = performance.now()
+const end = start + minutes * 60_000
+const seeds: string[] = []
+let failed: string[] = []
+let broken = false
+if (options.faults) {
+  const env = { ...process.env, COLLOQUY_FAULTS: 'all' }
+  const { status } = spawnSync('vitest', ['run', ...vitest, 'properties/faults'], { env, stdio: 'inherit' })
+  broken = status !== 0
+  if (broken) failed = ['a deliberate fault, see above']
+}
+do {
+  if (broken) break
+  const seed = options.seed ?? String(randomInt(2 ** 31))
+  seeds.push(seed)
+  console.log(`round ${seeds.length}: npm run test:night -- --seed ${seed} --runs ${runs}`)
+  const env = {
+    ...process.env,
+    COLLOQUY_RUNS: String(runs),
+    COLLOQUY_SEED: seed,
+    COLLOQUY_COUNTS: counts,
+    COLLOQUY_REPORT: report,
+  }
+  const shown = ['--reporter', 'dot', '--reporter', 'json']
+  const { status } = spawnSync('vitest', ['run', ...vitest, ...shown, ...files], { env, stdio: 'inherit' })
+  broken = status !== 0
+  if (broken) failed = failures()
+} while (options.seed === undefined && performance.now() < end)
+
+const seconds = (performance.now() - start) / 1_000
+const { values, events, plans } = sumOf(counts)
+const show = (value: number): string => Math.round(value).toLocaleString('en')
+console.log(`
+${show(events)} events in ${show(values)} values, ${show(plans)} plans of runs, in ${show(seconds)} s: ${show(events / seconds)} events/s
+seeds: ${seeds.join(', ')}
+${broken ? `${failed.length} failed:\n${failed.map((name) => `  ${name}`).join('\n')}` : 'no law broke'}`)
+rmSync(folder, { recursive: true, force: true })
+process.exitCode = broken ? 1 : 0

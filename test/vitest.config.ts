@@ -25,6 +25,9 @@ const EACH = {
   expect: { poll: { timeout: 300_000 } },
 }
 
+/** Where the results are counted from. */
+const REPORT = process.env['COLLOQUY_REPORT'] ?? 'node_modules/.cache/colloquy/tests.json'
+
 // Most of what a child process costs is the reading of src/, and all children read the same.
 process.env['NODE_COMPILE_CACHE'] ??= resolve(import.meta.dirname, '../node_modules/.cache/colloquy/compiled')
 
@@ -33,7 +36,7 @@ export default defineConfig({
     globalSetup: ['test/postgres/setup.ts', 'test/built.ts'],
     // On two processors the default is one worker, which leaves half the machine idle.
     maxWorkers: 2,
-    reporters: ['default', ['json', { outputFile: 'node_modules/.cache/colloquy/tests.json' }]],
+    reporters: ['default', ['json', { outputFile: REPORT }]],
     projects: [
       { test: { ...EACH, name: 'alone', include: ALONE } },
       // All others share processes: reading src/ again for each costs more than most of them do.

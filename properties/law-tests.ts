@@ -1,0 +1,73 @@
+/** Which test files try which law: the night runs them all, and says so where a law has none. */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+const ROOT = resolve(import.meta.dirname, '..')
+
+const EXECUTION = 'properties/execution.test.ts'
+const KIT = [
+  ...['memory', 'agreement', 'sqlite', 'sqlite-agreement', 'postgres', 'postgres-agreement'],
+  ...[
+    'cursor',
+    'feed',
+    'sqlite-group',
+    'sqlite-processes',
+    'sqlite-faults',
+    'postgres-faults',
+    'postgres-crash',
+  ],
+].map((name) => `test/store/${name}.test.ts`)
+const SUBSCRIBE = ['subscribe', 'subscribe-reset', 'follow', 'replies', 'model'].map(
+  (name) => `test/conversation/${name}.test.ts`,
+)
+const SERVICE = ['fuzz', 'soak', 'refusal', 'live-session', 'replies', 'shared-events'].map(
+  (name) => `test/service/${name}.test.ts`,
+)
+
+/** Laws, as `R1` or as a family, and their files. The first entry that has a law counts. */
+const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
+  ['R7 R8 R9', ['properties/snapshot.test.ts']],
+  ['R', ['properties/replay.test.ts', 'properties/regressions.test.ts']],
+  ['T', ['properties/tree.test.ts', 'properties/laws.test.ts']],
+  ['P1 P2 P3 P4 P5', ['properties/pairing.test.ts']],
+  ['P I', [EXECUTION]],
+  ['V', ['properties/view.test.ts']],
+  ['M11', ['properties/replies.test.ts']],
+  ['M12 M13 M15', ['properties/prefix.test.ts', EXECUTION]],
+  ['M14 M17', ['asked-items', 'parts', 'user-parts'].map((name) => `properties/${name}.test.ts`)],
+  ['M', ['properties/messages.test.ts', 'test/messages/hostile.test.ts']],
+  ['O4 O5', ['properties/explain.test.ts']],
+  ['O', ['properties/screen.test.ts']],
+  ['K9', ['test/context/usage.test.ts']],
+  ['K', ['properties/context.test.ts']],
+  ['L', ['properties/stuck.test.ts']],
+  ['E6', ['test/cli/identity.test.ts']],
+  ['E7', ['test/event/drift.test.ts']],
+  ['E8', ['test/event/lossy.test.ts']],
+  ['E9', ['properties/sessions.test.ts']],
+  ['E10', ['properties/converted.test.ts']],
+  ['E', ['properties/events.test.ts']],
+  ['C S', KIT],
+  ['B', SUBSCRIBE],
+  ['W', SERVICE],
+  ['X1 X2 X3 X4', ['properties/secrets.test.ts']],
+  ['X', ['properties/redaction.test.ts']],
+]
+
+/** The laws of the page, in its order. */
+export const listLaws = (): string[] =>
+  [...readFileSync(join(ROOT, 'properties/laws.md'), 'utf8').matchAll(/^- \*\*([A-Z]\d+)\*\*/gm)].map(
+    ([, law = '']) => law,
+  )
+
+/** The files that try a law. @throws Error where there is no such law, or none of its files. */
+export function testsOf(law: string): readonly string[] {
+  if (!listLaws().includes(law)) throw new Error(`there is no law ${law}`)
+  const found = TESTS.find(([laws]) => laws.split(' ').some((one) => one === law || one === law[0]))
+  const [, files = []] = found ?? []
+  if (files.length === 0) throw new Error(`no test tries law ${law}`)
+  for (const file of files)
+    if (!existsSync(join(ROOT, file))) throw new Error(`${file} tries law ${law} no more`)
+  return files
+}
