@@ -7,16 +7,19 @@ const ROOT = resolve(import.meta.dirname, '..')
 
 const EXECUTION = 'properties/execution.test.ts'
 const KIT = [
-  ...['memory', 'agreement', 'sqlite', 'sqlite-agreement', 'postgres', 'postgres-agreement'],
-  ...[
-    'cursor',
-    'feed',
-    'sqlite-group',
-    'sqlite-processes',
-    'sqlite-faults',
-    'postgres-faults',
-    'postgres-crash',
-  ],
+  'memory',
+  'agreement',
+  'sqlite',
+  'sqlite-agreement',
+  'postgres',
+  'postgres-agreement',
+  'cursor',
+  'feed',
+  'sqlite-group',
+  'sqlite-processes',
+  'sqlite-faults',
+  'postgres-faults',
+  'postgres-crash',
 ].map((name) => `test/store/${name}.test.ts`)
 const SUBSCRIBE = ['subscribe', 'subscribe-reset', 'follow', 'replies', 'model'].map(
   (name) => `test/conversation/${name}.test.ts`,
