@@ -24,9 +24,10 @@ const PAGE = readFileSync(join(ROOT, 'docs/recipes.md'), 'utf8')
 const RECIPES: Readonly<Record<string, (place: Place) => Promise<void>>> = {
   hono: (place) => serves(place, ['hono.ts']),
   express: (place) => serves(place, ['express.ts']),
-  next: (place) => {
+  next: ({ folder, env }) => {
     const next = join(HERE, 'node_modules/next/dist/bin/next')
-    run(process.execPath, [next, 'build'], place.folder, place.env)
+    const place = { folder: join(folder, 'next'), env }
+    run(process.execPath, [next, 'build'], place.folder, env)
     return serves(place, [next, 'start'])
   },
   worker: async ({ folder }) => {
@@ -75,22 +76,38 @@ function install(): void {
   rmSync(file)
 }
 
-/** Writes the files of the page into a folder from which the packages are found. */
+/** Writes the files of the page into a folder from which the packages are found; those of Next into one of its own. */
 function write(): string {
   mkdirSync(join(HERE, '.work'), { recursive: true })
   const folder = mkdtempSync(join(HERE, '.work', 'page-'))
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module", "private": true }')
-  for (const [, name = '', code = ''] of PAGE.matchAll(/^```ts \[(.+)\]\n([^]*?)^```/gm)) {
+  const put = (name: string, text: string): void => {
     const file = join(folder, name)
     mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, code)
+    writeFileSync(file, text)
+  }
+  put('package.json', '{ "type": "module", "private": true }')
+  for (const [, name = '', code = ''] of PAGE.matchAll(/^```ts \[(.+)\]\n([^]*?)^```/gm)) {
+    if (!name.startsWith('app/')) put(name, code)
+    if (name.startsWith('app/') || name === 'chat.ts') put(`next/${name}`, code)
   }
   // What every project of Next has.
-  writeFileSync(join(folder, 'app/layout.tsx'), LAYOUT)
+  put('next/package.json', '{ "private": true }')
+  put('next/app/layout.tsx', LAYOUT)
+  put('tsconfig.json', JSON.stringify({ compilerOptions: COMPILER, include: ['*.ts'] }))
   return folder
 }
 
 const LAYOUT = 'export default ({ children }: any) => <html><body>{children}</body></html>\n'
+
+const COMPILER = {
+  target: 'es2024',
+  module: 'nodenext',
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  allowImportingTsExtensions: true,
+  types: ['node'],
+}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
@@ -158,6 +175,7 @@ const env = {
   NEXT_TELEMETRY_DISABLED: '1',
 }
 try {
+  run(process.execPath, [join(HERE, 'node_modules/typescript/bin/tsc'), '-p', folder], HERE)
   for (const [name, attempt] of Object.entries(RECIPES)) {
     if (only !== undefined && only !== name) continue
     // One after the other: they share a machine that may be small.

@@ -1,9 +1,11 @@
-/** The chat of examples/ runs as it stands: its own page talks to it over loopback, with a model that a fake provider plays. */
+/** The chats of examples/ run as they stand, one with its own page over loopback, one in a terminal, with a model that a fake provider plays. */
 
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { helpfulModel } from '../src/testing/provider/helpful.ts'
 import { type ProviderServer, providerServer } from '../src/testing/node/provider-server.ts'
@@ -130,4 +132,26 @@ it('replies, asks for consent, shows the same again, and stops', async () => {
   expect(stopped.main.lines.join('\n')).toContain('On and on…')
   expect(page.main.lines).toEqual(stopped.main.lines)
   expect(provider.refused).toEqual([])
+})
+
+it('the terminal goes on where it was, and runs a command that its user agrees to', async () => {
+  const terminal = write('terminal.ts', readFileSync(join(ROOT, 'examples/terminal.ts'), 'utf8'))
+  const talk = async (input: string): Promise<{ readonly code: number | null; readonly said: string }> => {
+    const child = spawn(process.execPath, [terminal], {
+      cwd: folder,
+      env: { ...process.env, ...clientsOf(provider.url), FILE: join(folder, 'terminal.db') },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    child.stdin.end(input)
+    const said = await text(child.stdout)
+    if (child.exitCode === null) await once(child, 'exit')
+    return { code: child.exitCode, said }
+  }
+  const agreed = await talk('Say pwd\ny\n')
+  expect(agreed.code).toBe(0)
+  expect(agreed.said).toMatch(/shell \{"command": ?"pwd"\} \(y\/n\) /)
+  expect(agreed.said.split(folder)).toHaveLength(3) // the command's result, and the model that repeats it
+  const refused = await talk('Say pwd\nn\n')
+  expect(refused.code).toBe(0)
+  expect(refused.said).not.toContain(folder)
 })

@@ -1,0 +1,84 @@
+/**
+ * An agent in a terminal: it goes on where it was, types its reply as it comes, and asks before it runs a command. Ctrl-C stops a
+ * reply, and ends the program when there is none.
+ *
+ *     npm install colloquy @anthropic-ai/sdk zod
+ *     ANTHROPIC_API_KEY=... node terminal.ts [name of the conversation]
+ *
+ * FILE names the database (default terminal.db). Look into it with `npx colloquy inspect --db terminal.db --conversation first`.
+ */
+
+import { execFile } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import Anthropic from '@anthropic-ai/sdk'
+import { createEngine, listPendingCalls } from 'colloquy'
+import { sqliteStore } from 'colloquy/sqlite'
+import { anthropicStep, tool } from 'colloquy/steps'
+import { z } from 'zod'
+
+const shell = tool({
+  name: 'shell',
+  description: 'Runs a command in a shell, in the current folder.',
+  parameters: z.object({ command: z.string() }),
+  execute: async ({ command }, { signal }) => {
+    const { stdout, stderr } = await promisify(execFile)('sh', ['-c', command], { signal })
+    return stdout + stderr
+  },
+})
+const client = new Anthropic()
+const step = anthropicStep({ client, model: 'claude-sonnet-5-5', max_tokens: 4096, tools: [shell] })
+
+const store = sqliteStore({ file: process.env['FILE'] ?? 'terminal.db' })
+const engine = createEngine({ store })
+const conversation = await engine.openOrCreate(process.argv[2] ?? 'first')
+
+const terminal = createInterface({ input: process.stdin })
+const lines = terminal[Symbol.asyncIterator]()
+
+/** What the user types; null at the end of the input. */
+async function ask(prompt: string): Promise<string | null> {
+  process.stdout.write(prompt)
+  const { done, value } = await lines.next()
+  return done === true ? null : value
+}
+
+/** Types what is said from now on: the words as they come, and the results of commands. */
+async function type(): Promise<void> {
+  const { version } = await conversation.record()
+  for await (const item of conversation.subscribe({ after: version - 1 })) {
+    if (item.type === 'delta') process.stdout.write(item.event.content ?? '')
+    if (item.type !== 'event' || !('kind' in item.fact)) continue
+    if (item.fact.kind === 'ObservationEvent')
+      for (const part of item.fact.observation.content ?? [])
+        if ('text' in part) console.log(`\n${part.text}`)
+  }
+}
+
+/** Runs until the agent has said all, with the user's consent to each call. */
+async function reply(): Promise<void> {
+  for (;;) {
+    const { status, error } = await conversation.run(step, { wait: true, policy: () => true })
+    if (error !== undefined) console.error(error instanceof Error ? error.message : error)
+    if (status !== 'waiting_for_confirmation') return
+    for (const { entry } of listPendingCalls(await conversation.state())) {
+      const consent = await ask(`\n${entry.event.tool_name} ${entry.event.tool_call.arguments} (y/n) `)
+      if (consent === 'y') await conversation.approve([entry.id])
+      else await conversation.reject([entry.id])
+    }
+  }
+}
+
+let isBusy = false
+process.on('SIGINT', () => (isBusy ? void conversation.interrupt() : terminal.close()))
+const typing = type()
+for (let said = await ask('> '); said !== null; said = await ask('\n> ')) {
+  if (said.trim() === '') continue
+  await conversation.sendMessage(said)
+  isBusy = true
+  await reply()
+  isBusy = false
+}
+await engine.close()
+await typing
+await store.close()
