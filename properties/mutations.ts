@@ -100,7 +100,7 @@ function withoutResult(log: readonly Event[]): Mutant | null {
         isOnPathIn(other, entry),
     )
     const response = (pending?.event as ActionEvent | undefined)?.llm_response_id
-    const isAsked = [...entries].some(
+    const asked = [...entries].find(
       (later) =>
         later.event !== null &&
         'llm_response_id' in later.event &&
@@ -114,7 +114,13 @@ function withoutResult(log: readonly Event[]): Mutant | null {
     // Only parents can be mended; no call id may stand twice, so that no other result can be taken for it.
     const unique =
       log.filter((other) => isCall(other) && other.tool_call_id === event.tool_call_id).length === 1
-    if (!isAsked || named !== hung || !unique) continue
+    if (asked === undefined || named !== hung || !unique) continue
+    // Of a call that was interrupted, P9 says that it has a result.
+    const isInterrupted = [...entries].some(
+      ({ event: other, seq }) =>
+        other?.kind === 'InterruptEvent' && seq > (pending?.seq ?? 0) && seq < asked.seq,
+    )
+    if (isInterrupted) continue
     const rest = log.filter((other) => other !== event && other.id !== entry.id)
     return {
       log: rest.map((other) =>
