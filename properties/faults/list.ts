@@ -6,6 +6,7 @@ import { EXECUTION_FAULTS } from './execution.ts'
 import type { Fault } from './fault.ts'
 import { LOG_FAULTS } from './log.ts'
 import { MESSAGES_FAULTS } from './messages.ts'
+import { READERS_FAULTS } from './readers.ts'
 import { REDACTION_FAULTS } from './redaction.ts'
 import { SNAPSHOT_FAULTS } from './snapshot.ts'
 import { STATE_FAULTS } from './state.ts'
@@ -25,4 +26,5 @@ export const FAULTS: readonly Fault[] = [
   ...REDACTION_FAULTS,
   ...EXECUTION_FAULTS,
   ...STEPS_FAULTS,
+  ...READERS_FAULTS,
 ]

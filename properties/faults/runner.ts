@@ -9,19 +9,32 @@ import { buildCorpus } from './corpus.ts'
 import type { Fault } from './fault.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const COPIED = ['src', 'properties', 'test/model', 'test/providers', 'test/validators']
+const COPIED = [
+  'src',
+  'properties',
+  'test/model',
+  'test/providers',
+  'test/validators',
+  'test/service/mortal-store.ts',
+]
 const PATIENCE_MS = 600_000
 
 const run = promisify(execFile)
 
 /** What is run in a copy. */
-export type Child = 'child.ts' | 'execution-child.ts' | 'loops-child.ts' | 'redaction-child.ts'
+export type Child =
+  | 'child.ts'
+  | 'execution-child.ts'
+  | 'loops-child.ts'
+  | 'readers-child.ts'
+  | 'redaction-child.ts'
 
 /** A folder for copies, and the corpus that all are held against. */
 export interface Bench {
   /**
    * The first law that fails in a copy under a fault, as `V1: …`, or `all laws hold`. Without a fault, the project as it is. A copy
-   * takes one fault at a time; each has a number. A fault in src/conversation/ or src/steps/ is held against the laws of the runs, one in
+   * takes one fault at a time; each has a number. A fault in what reads beside the log (src/explain/, followers, streamed replies) is held
+   * against the laws of that, one in src/conversation/ or src/steps/ is held against the laws of the runs, one in
    * src/context/stuck/ against those of loops, one in src/context/redaction/ against those of redaction, any other against those of the logs, unless `child` says otherwise.
    */
   readonly verdict: (copy: number, fault?: Fault, child?: Child) => Promise<string>
@@ -60,6 +73,8 @@ export function openBench(copies: number): Bench {
 }
 
 function childOf(fault: Fault | undefined): Child {
+  if (/^(?:explain\/|conversation\/(?:follow\/|shared-replies|streamed))/.test(fault?.file ?? ''))
+    return 'readers-child.ts'
   if (/^(?:conversation|steps)\//.test(fault?.file ?? '')) return 'execution-child.ts'
   if (fault?.file.startsWith('context/redaction/') === true) return 'redaction-child.ts'
   return fault?.file.startsWith('context/stuck/') === true ? 'loops-child.ts' : 'child.ts'

@@ -1,141 +1,35 @@
 /** Followers are given all that happens, at least once and in order, whichever die, hang, fail, come and go (law B4). */
 
 import { copyFileSync } from 'node:fs'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createEngine, type Engine } from '../../src/conversation/engine.ts'
-import type { Follower } from '../../src/conversation/follow/follow.ts'
-import type { FollowItem } from '../../src/conversation/follow/read-shard.ts'
+import {
+  checkFollowers,
+  followSteps,
+  followsSeen,
+  nameOf,
+  type Place,
+  SCRIPTED,
+  TTL,
+} from '../../properties/checks/followed.ts'
 import { RUNS } from '../../properties/run.ts'
-import { SHARDS } from '../../src/store/contract/feed.ts'
+import { VirtualTime } from '../../properties/virtual-time.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { shardOf } from '../../src/store/kit/feed.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { user } from '../build.ts'
-import { type Mortal, mortal } from '../service/mortal-store.ts'
 import { folder } from '../store/sqlite-drivers.ts'
 
 const FILES = folder()
 afterAll(() => FILES.remove())
 
-// Time is what the test says it is: hours pass in milliseconds, and nothing depends on how quick the machine is.
-const REAL_TURN = setImmediate
+let time = new VirtualTime()
 beforeEach(() => {
-  vi.useFakeTimers({
-    toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'],
-  })
+  time = new VirtualTime()
+  time.install()
 })
-afterEach(() => {
-  vi.useRealTimers()
-})
-
-const TTL = 300
-const POLL = 40
-const STEP = 10
-
-async function pass(milliseconds: number): Promise<void> {
-  for (let at = 0; at < milliseconds; at += STEP) {
-    await vi.advanceTimersByTimeAsync(STEP)
-    await new Promise((resolve) => REAL_TURN(resolve))
-  }
-}
-
-/** Waits for what needs no time, or some of it. */
-async function ended<T>(work: Promise<T>): Promise<T> {
-  const over = new AbortController()
-  const watched = work.finally(() => over.abort())
-  watched.catch(() => undefined)
-  for (let turns = 0; !over.signal.aborted; turns += 1) {
-    if (turns > 1_000) throw new Error('it does not end')
-    await pass(STEP)
-  }
-  return watched
-}
-
-const NAMES = ['a', 'b', 'c', 'd'] as const
-const at = fc.nat(NAMES.length - 1)
-const step = fc.oneof(
-  {
-    weight: 9,
-    arbitrary: fc.record({ do: fc.constant('append' as const), at, many: fc.integer({ min: 1, max: 5 }) }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constantFrom('create' as const, 'title' as const, 'delete' as const), at }),
-  },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('join' as const, 'leave' as const) }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('kill' as const), calls: fc.nat(9) }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      do: fc.constant('hang' as const),
-      calls: fc.nat(9),
-      milliseconds: fc.integer({ min: 10, max: 3 * TTL }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant('slow' as const), milliseconds: fc.nat(2 * TTL) }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant('fail' as const), calls: fc.integer({ min: 1, max: 3 }) }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constantFrom('backup' as const, 'restore' as const, 'fail over' as const, 'rewind' as const),
-    }),
-  },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('wait' as const), milliseconds: fc.nat(2 * TTL) }) },
-)
-type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
-
-/** What must happen whatever is drawn: a process dies at work, and a database is restored to what it was. */
-const SCRIPTED: readonly Step[] = [
-  { do: 'create', at: 0 },
-  { do: 'append', at: 0, many: 3 },
-  { do: 'wait', milliseconds: 100 },
-  { do: 'backup' },
-  { do: 'join' },
-  { do: 'slow', milliseconds: 60 },
-  { do: 'append', at: 0, many: 3 },
-  { do: 'wait', milliseconds: 20 },
-  { do: 'kill', calls: 0 },
-  { do: 'append', at: 0, many: 1 },
-  { do: 'wait', milliseconds: 2 * TTL },
-  { do: 'fail over' },
-  { do: 'append', at: 0, many: 2 },
-  { do: 'wait', milliseconds: TTL },
-  { do: 'restore' },
-  { do: 'append', at: 0, many: 2 },
-  { do: 'wait', milliseconds: TTL },
-  { do: 'backup' },
-  { do: 'join' },
-  { do: 'slow', milliseconds: 0 },
-  { do: 'wait', milliseconds: 2 * TTL },
-  { do: 'append', at: 0, many: 2 },
-  { do: 'wait', milliseconds: 100 },
-  { do: 'rewind' },
-  { do: 'append', at: 0, many: 2 },
-]
-
-interface Member {
-  readonly mortal: Mortal
-  readonly engine: Engine
-  readonly follower: Follower
-  isDoomed: boolean
-}
-
-/** A store that can be put back to what it was; null where it cannot. */
-interface Place {
-  readonly open: () => Store
-  /** Of a store that is closed. */
-  readonly keep: (() => void) | null
-  /** What is opened next is as it was kept. */
-  readonly putBack: () => void
-}
+afterEach(() => time.remove())
 
 const clock = () => BigInt(Date.now()) * 1000n
 
@@ -151,209 +45,16 @@ function sqliteFile(): Place {
   }
 }
 
-const seen = { killed: 0, twice: 0, reset: 0, failed: 0, deleted: 0, takenOver: 0, rewound: 0 }
-
-function nameOf(item: FollowItem): string {
-  if (item.type === 'event') return String(item.id)
-  return `${item.type} ${item.type === 'reset' ? item.shard : item.conversationId}`
-}
-
-class World {
-  readonly #place: Place
-  #store: Store
-  /** Those that were there before it. */
-  readonly #earlier: Store[] = []
-  #engine: Engine
-  members: Member[] = []
-  #made = 0
-  /** In the order of their first time. */
-  readonly #given = new Map<string, string[]>()
-  /** Events that a handler has ended well with, and their conversations. */
-  readonly #done = new Map<string, string>()
-  readonly #last = new Map<string, string>()
-  #pause = 0
-  #failures = 0
-
-  constructor(place: Place) {
-    this.#place = place
-    this.#store = place.open()
-    this.#engine = createEngine({ store: this.#store })
-  }
-
-  async do(one: Step): Promise<void> {
-    const id = 'at' in one ? (NAMES[one.at] ?? '') : ''
-    const last = this.members.at(-1)
-    const isThere = id !== '' && (await ended(this.#store.getConversation(id))) !== null
-    if (one.do === 'create' && !isThere) await ended(this.#engine.create({ id }))
-    else if (one.do === 'delete') await ended(this.#engine.delete(id))
-    else if (one.do === 'title' && isThere)
-      await ended(this.#store.updateConversation(id, { title: `t${(this.#made += 1)}` }))
-    else if (one.do === 'append') {
-      if (!isThere) await ended(this.#engine.create({ id }))
-      const ids = Array.from({ length: one.many }, () => `e${(this.#made += 1)}`)
-      const conversation = await ended(this.#engine.open(id))
-      await ended(conversation.append(ids.map((event) => user(event))))
-    } else if (one.do === 'join' && this.members.length < 4) await this.join()
-    else if (one.do === 'leave' && this.members.length > 1) await this.#end(this.members.shift())
-    else if (one.do === 'kill' && last !== undefined) {
-      last.mortal.dieAfter(one.calls)
-      last.isDoomed = true
-      seen.killed += 1
-    } else if (one.do === 'hang') last?.mortal.holdAfter(one.calls, one.milliseconds)
-    else if (one.do === 'slow') this.#pause = one.milliseconds
-    else if (one.do === 'fail') this.#failures = one.calls
-    else if (one.do === 'wait') await pass(one.milliseconds)
-    else if (one.do === 'rewind') await this.#rewind()
-    else if (one.do === 'backup' || one.do === 'restore' || one.do === 'fail over') await this.#copy(one.do)
-    await pass(STEP)
-  }
-
-  async join(): Promise<void> {
-    const own = mortal(this.#latest())
-    const engine = createEngine({ store: own.store })
-    const given = { name: 'follower', leaseTtl: TTL, pollInterval: POLL, retryDelay: 20, maxRetryDelay: 80 }
-    const follower = await ended(
-      engine.follow({ ...given, onError: () => undefined, limit: 4 }, (items) => this.#handle(items, own)),
-    )
-    this.members.push({ mortal: own, engine, follower, isDoomed: false })
-  }
-
-  async #handle(items: readonly FollowItem[], own: Mortal): Promise<void> {
-    // A process that has died does nothing.
-    if (own.isDead()) return
-    for (const item of items) {
-      if (item.type === 'reset') {
-        seen.reset += 1
-        // All that was made of the shard is dropped: it is to be given again.
-        for (const [event, conversation] of this.#done)
-          if (shardOf(conversation) === item.shard) this.#done.delete(event)
-      } else {
-        const given = this.#given.get(item.conversationId) ?? []
-        if (given.includes(nameOf(item)) && item.type === 'event') seen.twice += 1
-        else given.push(nameOf(item))
-        this.#given.set(item.conversationId, given)
-        this.#last.set(item.conversationId, item.type)
-      }
-    }
-    if (this.#pause > 0) await new Promise((resolve) => setTimeout(resolve, this.#pause))
-    if (this.#failures > 0) {
-      this.#failures -= 1
-      seen.failed += 1
-      throw new Error('the handler failed')
-    }
-    if (own.isDead()) return
-    for (const item of items) if (item.type === 'event') this.#done.set(nameOf(item), item.conversationId)
-  }
-
-  /** Where a database fails over, places may be ahead of what it holds. */
-  async #copy(way: 'backup' | 'restore' | 'fail over'): Promise<void> {
-    const { keep, putBack } = this.#place
-    if (keep === null) return
-    for (const member of this.members.splice(0)) await this.#end(member)
-    const collection = 'follow:follower'
-    const { items } = await ended(this.#store.listItems(collection))
-    await ended(this.#engine.close())
-    await ended(this.#store.close())
-    if (way === 'backup') keep()
-    else putBack()
-    // What is not there any more was not deleted.
-    if (way !== 'backup') this.#last.clear()
-    this.#store = this.#place.open()
-    if (way === 'fail over')
-      await ended(
-        this.#store.changeItems(items.map(({ id, body }) => ({ collection, id, put: { body, dueIn: 0 } }))),
-      )
-    this.#engine = createEngine({ store: this.#store })
-    await this.join()
-  }
-
-  /** The database is as it was kept, under processes that go on. */
-  async #rewind(): Promise<void> {
-    if (this.#place.keep === null) return
-    await ended(this.#engine.close())
-    this.#earlier.push(this.#store)
-    this.#place.putBack()
-    this.#last.clear()
-    this.#store = this.#place.open()
-    this.#engine = createEngine({ store: this.#store })
-    seen.rewound += 1
-  }
-
-  /** The store that there is when it is asked. */
-  #latest(): Store {
-    return new Proxy(this.#store, {
-      get: (_, name) => {
-        const value: unknown = Reflect.get(this.#store, name)
-        return typeof value === 'function' ? value.bind(this.#store) : value
-      },
-    })
-  }
-
-  async #end(member: Member | undefined): Promise<void> {
-    await ended(member?.follower.close() ?? Promise.resolve())
-    await ended(member?.engine.close().catch(() => undefined) ?? Promise.resolve())
-  }
-
-  /** Everything is well from now on, for so long as a lease and what was under way take. */
-  async check(): Promise<void> {
-    for (const { mortal: own, isDoomed } of this.members) {
-      own.holdAfter(Infinity, 0)
-      if (isDoomed) own.dieAfter(0)
-    }
-    const alive = this.members.filter(({ isDoomed }) => !isDoomed)
-    await pass(this.#pause)
-    this.#pause = 0
-    this.#failures = 0
-    if (alive.length === 0) await this.join()
-    await pass(TTL + 4 * POLL + 80 + 3 * TTL)
-    for (const name of NAMES) {
-      const given = this.#given.get(name) ?? []
-      const record = await ended(this.#store.getConversation(name))
-      if (record === null) {
-        if (this.#last.has(name)) expect(this.#last.get(name), name).toBe('deleted')
-        seen.deleted += 1
-        continue
-      }
-      const log = (await ended(this.#store.read(name))).map(({ id }) => String(id))
-      const missing = log.filter((event) => !this.#done.has(event))
-      expect(missing, name).toEqual([])
-      const order = given.flatMap((event) => (log.includes(event) ? [log.indexOf(event)] : []))
-      expect(order, name).toEqual(order.toSorted((a, b) => a - b))
-    }
-    const living = this.members.filter(({ isDoomed }) => !isDoomed)
-    if (living.length < this.members.length) seen.takenOver += 1
-    const shares = living.map(({ follower }) => follower.shards)
-    expect(shares.reduce((sum, one) => sum + one, 0)).toBe(SHARDS)
-    expect(Math.max(...shares)).toBeLessThanOrEqual(Math.ceil(SHARDS / living.length))
-  }
-
-  async close(): Promise<void> {
-    for (const member of this.members) await this.#end(member)
-    await ended(this.#engine.close())
-    for (const store of [...this.#earlier, this.#store]) await ended(store.close())
-  }
-}
-
 it.each<[string, () => Place, number]>([
   ['memory', () => ({ open: () => memoryStore({ clock }), keep: null, putBack: () => undefined }), RUNS / 8],
   ['sqlite', sqliteFile, RUNS / 20],
 ])(
   'over %s',
   async (name, make, numRuns) => {
-    for (const key of Object.keys(seen)) Object.assign(seen, { [key]: 0 })
-    const drawn: fc.Arbitrary<readonly Step[]> = fc.array(step, { minLength: 5, maxLength: 30 })
-    const property = fc.asyncProperty(drawn, async (steps) => {
-      const world = new World(make())
-      try {
-        await world.join()
-        for (const one of steps) await world.do(one)
-        await world.check()
-      } finally {
-        await world.close()
-      }
-    })
+    for (const key of Object.keys(followsSeen)) Object.assign(followsSeen, { [key]: 0 })
+    const property = fc.asyncProperty(followSteps, (steps) => checkFollowers(make(), time, steps))
     await fc.assert(property, { numRuns, examples: [[SCRIPTED]] })
-    const { reset, rewound, ...others } = seen
+    const { reset, rewound, ...others } = followsSeen
     for (const [what, times] of Object.entries(others)) expect(times, what).toBeGreaterThan(0)
     if (name === 'sqlite') expect(Math.min(reset, rewound)).toBeGreaterThan(0)
   },
@@ -380,18 +81,18 @@ it.each<[string, () => readonly [Store, Store]]>([
   const feed = vi.spyOn(watching, 'feed')
   const engine = createEngine({ store: watching })
   const given: string[] = []
-  const follower = await ended(
+  const follower = await time.ended(
     engine.follow({ name: 'f', from: 'now', pollInterval: 2 ** 31 - 1 }, (items) => {
       given.push(...items.map(nameOf))
     }),
   )
-  await pass(TTL)
-  await ended(writing.createConversation({ id: 'c' }))
+  await time.pass(TTL)
+  await time.ended(writing.createConversation({ id: 'c' }))
   feed.mockClear()
-  await ended(writing.append('c', [user('e1')]))
-  await pass(TTL)
+  await time.ended(writing.append('c', [user('e1')]))
+  await time.pass(TTL)
   expect(given).toEqual(['changed c', 'e1'])
   if (writing === watching) expect(feed).toHaveBeenCalledTimes(1)
-  await ended(follower.close())
-  await ended(Promise.all([writing.close(), watching.close()]))
+  await time.ended(follower.close())
+  await time.ended(Promise.all([writing.close(), watching.close()]))
 })

@@ -1,0 +1,116 @@
+/** O4 and O5: explanations and findings. Facts go in; a LawBroken comes out when one belies the view or the log. */
+
+import { isToolResult } from '../../src/event/kinds.ts'
+import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
+import { explain } from '../../src/explain/explain.ts'
+import type { Explanation, VerdictCode } from '../../src/explain/explanation.ts'
+import type { FindingKind } from '../../src/explain/finding.ts'
+import { findings } from '../../src/explain/findings.ts'
+import { ruleOf } from '../../src/explain/rules.ts'
+import { loadItem } from '../../src/laws/load.ts'
+import { sentenceOf } from '../../src/laws/sentences.ts'
+import { listDroppedResults, listPendingBatches, viewEvents } from '../../src/state/read.ts'
+import { replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import { hold, same, total } from '../../src/testing/law.ts'
+import { unitEvents } from '../../src/view/unit.ts'
+
+const MISTAKES: ReadonlySet<FindingKind> = new Set([
+  'quarantined',
+  'doubled_call',
+  'split_batch',
+  'doubled_result',
+  'orphan_result',
+  'pending_call',
+  'repaired',
+  'law',
+])
+
+const all = (state: State): Explanation[] =>
+  Array.from(state.log.entries, ({ seq }) => total('O4', `explain at ${seq}`, () => explain(state, seq)))
+
+const seqsOf = (items: Iterable<object>): Set<unknown> =>
+  new Set([...items].flatMap((item) => ('seq' in item ? [item.seq] : [])))
+
+function checkView(state: State, found: readonly Explanation[]): void {
+  const shown = seqsOf(viewEvents(state))
+  const pending = seqsOf(listPendingBatches(state).flatMap((unit) => [...unitEvents(unit)]))
+  const dropped = new Map(listDroppedResults(state).map(({ id, reason }) => [id, reason]))
+  for (const { seq, id, inView, verdict, pairedWith, notes } of found) {
+    const at = `of ${seq}: ${verdict.text}`
+    same('O4', `in view, ${at}`, inView, shown.has(seq))
+    same('O4', `pending, ${at}`, verdict.code === 'pending', pending.has(seq))
+    const entry = state.log.entries.get(seq)
+    const result = entry?.inTree === true && entry.event !== null && isToolResult(entry.event)
+    if (result && verdict.code !== 'other_branch') {
+      const reason = dropped.get(id ?? '')
+      const told = verdict.code === 'late_result' ? 'orphan_result' : verdict.code
+      same('O4', `dropped, ${at}`, told.endsWith('_result') ? told : undefined, reason)
+      const isPaired = inView || verdict.code === 'pending'
+      if (isPaired) same('P1', `the call ${at}`, pairedWith.length, 1)
+    }
+    for (const { rule, ids } of [verdict, ...notes]) {
+      hold('O4', ruleOf(rule) !== null, `no sentence of ${rule}`)
+      for (const one of ids) total('O4', `what is named ${at}`, () => explain(state, one))
+    }
+  }
+  for (const { id } of viewEvents(state))
+    hold('O4', explain(state, id).inView || state.log.entries.get(explain(state, id).seq)?.id === id, id)
+}
+
+/** The log with an event that says nothing in place of another, under the same id. */
+function without(facts: readonly Fact[], state: State, removedBy: string): Fact[] {
+  const { seq } = explain(state, removedBy)
+  return facts.map((fact, at) => {
+    if (at !== seq || isQuarantined(fact)) return fact
+    const place = { id: removedBy, ...(fact.parent_id !== undefined && { parent_id: fact.parent_id }) }
+    return fact.kind === 'ConversationStateUpdateEvent'
+      ? { ...place, kind: fact.kind, key: 'nothing', value: null }
+      : { ...place, kind: 'PauseEvent' }
+  })
+}
+
+/** Whether what is named can be taken out: what a branch hangs on, and an id that stands twice, cannot. */
+const isTestable = (state: State, { verdict, removedBy }: Explanation): boolean =>
+  removedBy !== null &&
+  verdict.code !== 'repeated_id' &&
+  (verdict.code !== 'other_branch' || explain(state, removedBy).kind === 'ConversationStateUpdateEvent')
+
+const verdictIn = ({ inView, verdict, removedBy }: Explanation): string =>
+  JSON.stringify([inView, verdict.code, removedBy])
+
+/** O4: each explanation says what the view says, and names what made it so. Gives the verdicts. */
+export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
+  const state = replay(facts)
+  const found = all(state)
+  checkView(state, found)
+  const removed = found.filter((one) => isTestable(state, one))
+  for (const one of new Map(removed.map((each) => [each.verdict.code, each])).values()) {
+    const after = explain(replay(without(facts, state, one.removedBy ?? '')), one.seq)
+    hold('O4', verdictIn(after) !== verdictIn(one), () => `still: ${one.verdict.text}`)
+  }
+  return found.map(({ verdict }) => verdict.code)
+}
+
+/** O5: what is found is there, the worst first. Gives what it is. */
+export function checkFindings(facts: readonly Fact[]): FindingKind[] {
+  const state = replay(facts)
+  const found = total('O5', 'findings', () => findings(facts, { secrets: false }))
+  for (const { ids, rule, law, text } of found) {
+    for (const id of ids) total('O5', `what is named by ${text}`, () => explain(state, id))
+    hold('O5', rule === null || ruleOf(rule) !== null, `no sentence of ${rule}`)
+    hold('O5', law === null || sentenceOf(law) !== null, `no sentence of ${law}`)
+  }
+  const ranks = found.map(({ severity }) => ['error', 'warning', 'note'].indexOf(severity))
+  same('O5', 'order', ranks, ranks.toSorted())
+  same('O5', 'of a state', findings(state, { secrets: false, loaded: facts.map(loadItem) }), found)
+  return found.map(({ kind }) => kind)
+}
+
+/** O5: no mistake is found in a legal log. */
+export function checkFoundOfLegal(log: readonly Fact[]): void {
+  const wrong = findings(log, { secrets: false }).filter(
+    ({ kind, severity }) => severity !== 'note' && MISTAKES.has(kind),
+  )
+  same('O5', 'of a legal log', wrong, [])
+}

@@ -1,0 +1,318 @@
+/** B5: readers of a reply that is streamed, in the process that makes it and in others. Deeds go in; a LawBroken comes out when one lacks or repeats a character. */
+
+import * as fc from 'fast-check'
+import { SharedReplies } from '../../src/conversation/shared-replies.ts'
+import { Replies, ReplyReader, type ReplyPlace } from '../../src/conversation/streamed.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { State } from '../../src/state/state.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { same } from '../../src/testing/law.ts'
+
+/** What may happen. Numbers choose among what there is. */
+export type Deed =
+  | { readonly type: 'say'; readonly content: string; readonly reasoning: string }
+  | { readonly type: 'end' | 'note' | 'crash' | 'stall' }
+  | { readonly type: 'tick' | 'learn' | 'join' | 'leave' | 'read'; readonly pick: number }
+
+const words = fc.oneof(
+  fc.constant(''),
+  fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom('a', 'b', ' ', 'é', '😀', '\ud800') }),
+)
+const picked = (type: 'tick' | 'learn' | 'join' | 'leave' | 'read') =>
+  fc.record({ type: fc.constant(type), pick: fc.nat(99) })
+/** Any of them. */
+const deed = (): fc.Arbitrary<Deed> =>
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({ type: fc.constant('say' as const), content: words, reasoning: words }),
+    },
+    { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('end' as const, 'note' as const) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        type: fc.constantFrom('crash' as const, 'crash' as const, 'crash' as const, 'stall' as const),
+      }),
+    },
+    { weight: 14, arbitrary: picked('tick') },
+    { weight: 3, arbitrary: picked('learn') },
+    { weight: 3, arbitrary: picked('join') },
+    { weight: 1, arbitrary: picked('leave') },
+    { weight: 9, arbitrary: picked('read') },
+  )
+
+const PROCESSES = 2
+const LINGER = 10_000
+
+interface Work {
+  readonly of: Process
+  readonly call: () => void
+  readonly after: number
+}
+
+/** What was said of a reply in truth, and how it ended. */
+interface Truth {
+  content: string
+  reasoning: string
+  end: 'ended' | 'lost' | null
+  /** Whether it was taken out of the store. */
+  isGone: boolean
+}
+
+/** Turns of the event loop, in which all that a memory store does is done. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+class Process {
+  /** How much of the log it knows. */
+  known = 0
+  readonly replies: Replies
+  readonly shared: SharedReplies
+
+  constructor(world: World) {
+    const { log } = world
+    const state = (): State =>
+      ({
+        log: {
+          entries: {
+            length: this.known,
+            slice: (from: number) => log.slice(from, this.known).map((event) => ({ event })),
+          },
+        },
+      }) as unknown as State
+    this.replies = new Replies(state)
+    this.shared = new SharedReplies({
+      items: world.store,
+      id: 'c',
+      replies: this.replies,
+      isElsewhere: () => world.maker !== this,
+      schedule: (call, after) => {
+        world.works.push({ of: this, call, after })
+        return () => {
+          world.works = world.works.filter((work) => work.call !== call)
+        }
+      },
+      open: new Set(),
+    })
+  }
+}
+
+class Reader {
+  readonly process: Process
+  readonly reader: ReplyReader
+  readonly unlisten: () => void
+  /** The position of the next event. */
+  next: number
+  /** How far it has come with the latest reply that it reads, and where it began. */
+  place: ReplyPlace | null
+  content = ''
+  reasoning = ''
+  from: ReplyPlace | null
+  /** Whether it was given some of that reply itself, and not one that it goes on for. */
+  hasBegun = false
+
+  constructor(process: Process, next: number, had: ReplyPlace | null) {
+    this.process = process
+    this.next = next
+    this.place = had
+    this.from = had
+    this.reader = new ReplyReader(process.replies, had)
+    const ends = [process.shared.listen(), process.replies.news.add(() => this.reader.hear())]
+    this.unlisten = () => {
+      for (const end of ends) end()
+    }
+  }
+}
+
+/** How often each situation occurred. */
+export const streamsSeen = {
+  fromTheMiddle: 0,
+  elsewhere: 0,
+  whole: 0,
+  wholeElsewhere: 0,
+  resumed: 0,
+  lost: 0,
+  behindTheEnd: 0,
+}
+
+class World {
+  readonly store = memoryStore()
+  readonly log: Event[] = []
+  works: Work[] = []
+  hasStalled = false
+  readonly truths = new Map<string, Truth>()
+  readonly processes: Process[]
+  maker: Process
+  readers: Reader[] = []
+  left: Reader[] = []
+
+  constructor() {
+    this.processes = Array.from({ length: PROCESSES }, () => new Process(this))
+    this.maker = this.processes[0] as Process
+  }
+
+  append(event: Event): void {
+    this.log.push(event)
+    this.maker.known = this.log.length
+  }
+
+  async do(deed: Deed): Promise<void> {
+    const pick = 'pick' in deed ? deed.pick : 0
+    switch (deed.type) {
+      case 'say':
+        return this.say(deed.content, deed.reasoning)
+      case 'note':
+        return this.append({ kind: 'PauseEvent', id: `p${this.log.length}` })
+      case 'end':
+        return this.end()
+      case 'crash': {
+        const dead = this.crash()
+        this.works = this.works.filter(({ of }) => of !== dead)
+        return
+      }
+      case 'stall':
+        // It goes on writing when it wakes up, and may take the place of the one that took over.
+        this.hasStalled = true
+        return void this.crash()
+      case 'tick': {
+        const [work] = this.works.splice(pick % Math.max(1, this.works.length), 1)
+        work?.call()
+        await settle()
+        if (work?.after === LINGER)
+          for (const truth of this.truths.values()) truth.isGone ||= truth.end !== null
+        return
+      }
+      case 'learn':
+        ;(this.processes[pick % PROCESSES] as Process).known = this.log.length
+        return
+      case 'join': {
+        // Every other one goes on where one that left was.
+        const before = pick % 2 === 0 ? this.left.shift() : undefined
+        const process = this.processes[pick % PROCESSES] as Process
+        process.known = this.log.length
+        const next = before?.next ?? this.log.length
+        this.readers.push(new Reader(process, next, before?.place ?? null))
+        if (before?.place) streamsSeen.resumed += 1
+        return settle()
+      }
+      case 'leave': {
+        const [reader] = this.readers.splice(pick % Math.max(1, this.readers.length), 1)
+        reader?.unlisten()
+        if (reader !== undefined) this.left.push(reader)
+        return
+      }
+      case 'read': {
+        const reader = this.readers[pick % Math.max(1, this.readers.length)]
+        if (reader !== undefined) await this.read(reader)
+      }
+    }
+  }
+
+  say(content: string, reasoning: string): void {
+    const { replies, shared } = this.maker
+    replies.publish({ kind: 'StreamingDeltaEvent', content, reasoning_content: reasoning })
+    shared.said()
+    const id = replies.latest?.id ?? ''
+    const truth = this.truths.get(id) ?? { content: '', reasoning: '', end: null, isGone: false }
+    this.truths.set(id, truth)
+    truth.content += content
+    truth.reasoning += reasoning
+  }
+
+  async end(): Promise<void> {
+    const { current } = this.maker.replies
+    await this.maker.replies.beforeEnd?.()
+    this.append({
+      kind: 'MessageEvent',
+      id: `m${this.log.length}`,
+      source: 'agent',
+      llm_message: { role: 'assistant', content: [{ text: 'said' }] },
+    })
+    const truth = this.truths.get(current?.id ?? '')
+    if (truth !== undefined) truth.end ??= 'ended'
+  }
+
+  /** The process that makes the reply is gone, with those who read there; another takes over. */
+  crash(): Process {
+    const dead = this.maker
+    const truth = this.truths.get(dead.replies.current?.id ?? '')
+    if (truth !== undefined) truth.end ??= 'lost'
+    const at = this.processes.indexOf(dead)
+    this.processes[at] = new Process(this)
+    const there = this.readers.filter(({ process }) => process === dead)
+    for (const reader of there) reader.unlisten()
+    this.readers = this.readers.filter((reader) => !there.includes(reader))
+    this.left.push(...there)
+    this.maker = this.processes[(at + 1) % PROCESSES] as Process
+    this.append({
+      kind: 'ConversationErrorEvent',
+      id: `x${this.log.length}`,
+      source: 'environment',
+      code: 'RunLost',
+      detail: 'lost',
+    })
+    return dead
+  }
+
+  /** As a subscription reads: events as far as the process knows them, and before each of them what was said. */
+  async read(reader: Reader): Promise<void> {
+    for (; reader.next < reader.process.known; reader.next += 1) {
+      const event = this.log[reader.next] as Event
+      if (reader.reader.isBehind) await reader.reader.finish(event)
+      this.take(reader, reader.next)
+      if (event.kind === 'MessageEvent') this.checkEnd(reader)
+    }
+    this.take(reader, reader.next)
+  }
+
+  take(reader: Reader, seq: number): void {
+    for (let next = reader.reader.next(seq); next !== null; next = reader.reader.next(seq)) {
+      const { event, said } = next
+      const isOther = reader.place?.reply !== said.reply
+      if (isOther) {
+        reader.content = ''
+        reader.reasoning = ''
+        reader.from = null
+      }
+      reader.content += event.content ?? ''
+      reader.reasoning += event.reasoning_content ?? ''
+      reader.place = said
+      reader.hasBegun = true
+      const truth = this.truths.get(said.reply)
+      const from = reader.from ?? { content: 0, reasoning: 0 }
+      same('B5', 'words', reader.content, truth?.content.slice(from.content, said.content))
+      same('B5', 'reasoning', reader.reasoning, truth?.reasoning.slice(from.reasoning, said.reasoning))
+      if (isOther && reader.content.length > 0) streamsSeen.fromTheMiddle += 1
+      if (reader.process !== this.maker) streamsSeen.elsewhere += 1
+    }
+  }
+
+  /** The reply stands in the log: who has begun to read it had all of it before. */
+  checkEnd(reader: Reader): void {
+    const truth = this.truths.get(reader.place?.reply ?? '')
+    if (truth === undefined || reader.place === null) return
+    if (truth.end === 'lost') streamsSeen.lost += 1
+    if (truth.end !== 'ended' || truth.isGone || this.hasStalled) return
+    if (!reader.hasBegun) return void (streamsSeen.behindTheEnd += 1)
+    const { content, reasoning } = reader.place
+    same('B5', 'characters', [content, reasoning], [truth.content.length, truth.reasoning.length])
+    streamsSeen.whole += 1
+    if (reader.process !== this.maker) streamsSeen.wholeElsewhere += 1
+  }
+}
+
+/** Many of them. */
+export const streamDeeds: fc.Arbitrary<readonly Deed[]> = fc.array(deed(), {
+  minLength: 20,
+  maxLength: 120,
+  size: 'max',
+})
+
+/** B5: plays what may happen, to its end. */
+export async function checkStreams(deeds: readonly Deed[]): Promise<void> {
+  const world = new World()
+  for (const each of deeds) await world.do(each)
+  for (const reader of world.readers) {
+    reader.process.known = world.log.length
+    await world.read(reader)
+  }
+}

@@ -1,0 +1,88 @@
+/** Time that is what a property says it is: hours pass in milliseconds, and nothing depends on how quick the machine is. */
+
+interface Timer {
+  at: number
+  readonly every: number | null
+  readonly call: () => void
+}
+
+/** The turn of the event loop, in which what a store does without waiting is done. */
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+
+/** Milliseconds in which time goes on. */
+const STEP = 10
+
+/** Timers and clocks of the process. */
+export class VirtualTime {
+  readonly #timers = new Map<object, Timer>()
+  readonly #real = {
+    setTimeout: globalThis.setTimeout,
+    clearTimeout: globalThis.clearTimeout,
+    setInterval: globalThis.setInterval,
+    clearInterval: globalThis.clearInterval,
+  }
+  readonly #dateNow = Date.now
+  readonly #begun = Date.now()
+  #now = 0
+
+  /** Puts it in the place of the real one. */
+  install(): void {
+    const begin = (call: () => void, after: number, every: number | null): object => {
+      const timer = { ref: () => timer, unref: () => timer, hasRef: () => true }
+      this.#timers.set(timer, { at: this.#now + Math.max(1, after), every, call })
+      return timer
+    }
+    const end = (timer: object): void => void this.#timers.delete(timer)
+    Object.assign(globalThis, {
+      setTimeout: (call: () => void, after = 1) => begin(call, after, null),
+      clearTimeout: end,
+      setInterval: (call: () => void, after = 1) => begin(call, after, Math.max(1, after)),
+      clearInterval: end,
+    })
+    Date.now = () => this.#begun + Math.floor(this.#now)
+    Object.defineProperty(performance, 'now', { configurable: true, value: () => this.#now })
+  }
+
+  remove(): void {
+    Object.assign(globalThis, this.#real)
+    Date.now = this.#dateNow
+    Reflect.deleteProperty(performance, 'now')
+    this.#timers.clear()
+  }
+
+  /** So many milliseconds go by. */
+  async pass(milliseconds: number): Promise<void> {
+    const end = this.#now + milliseconds
+    while (this.#now < end) {
+      const to = Math.min(end, this.#now + STEP)
+      for (let next = this.#next(to); next !== null; next = this.#next(to)) {
+        this.#now = Math.max(this.#now, next.timer.at)
+        if (next.timer.every === null) this.#timers.delete(next.key)
+        else next.timer.at += next.timer.every
+        next.timer.call()
+        await turn()
+      }
+      this.#now = to
+      await turn()
+    }
+  }
+
+  #next(to: number): { readonly key: object; readonly timer: Timer } | null {
+    let first: { readonly key: object; readonly timer: Timer } | null = null
+    for (const [key, timer] of this.#timers)
+      if (timer.at <= to && timer.at < (first?.timer.at ?? Infinity)) first = { key, timer }
+    return first
+  }
+
+  /** What comes of a work that needs no time, or some of it. */
+  async ended<T>(work: Promise<T>): Promise<T> {
+    let isOver = false
+    const over = (): void => void (isOver = true)
+    work.then(over, over)
+    for (let turns = 0; !isOver; turns += 1) {
+      if (turns > 1_000) throw new Error('it does not end')
+      await this.pass(STEP)
+    }
+    return work
+  }
+}
