@@ -76,13 +76,13 @@ export class VirtualTime {
 
   /** What comes of a work that needs no time, or some of it. */
   async ended<T>(work: Promise<T>): Promise<T> {
-    let isOver = false
-    const over = (): void => void (isOver = true)
-    work.then(over, over)
-    for (let turns = 0; !isOver; turns += 1) {
+    const over = new AbortController()
+    const watched = work.finally(() => over.abort())
+    watched.catch(() => undefined)
+    for (let turns = 0; !over.signal.aborted; turns += 1) {
       if (turns > 1_000) throw new Error('it does not end')
       await this.pass(STEP)
     }
-    return work
+    return watched
   }
 }

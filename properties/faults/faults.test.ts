@@ -39,7 +39,7 @@ describe('deliberate faults', () => {
       }
     })
     await Promise.all(workers)
-  }, 1_200_000)
+  }, 7_200_000)
 
   afterAll(() => bench.close())
 
