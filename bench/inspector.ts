@@ -30,7 +30,15 @@ const ms = (time: number): string => `${time.toFixed(1)} ms`
 
 /** Writes a page with a log of this length. */
 function writePage(file: string, template: string, length: number): void {
-  const head = { title: 'bench', conversation: '', parent: null, lines: null, issues: [], notes: [] }
+  const head = {
+    title: 'bench',
+    conversation: '',
+    name: 'bench',
+    parent: null,
+    lines: null,
+    issues: [],
+    notes: [],
+  }
   const log = { ...head, findings: null, facts: makeEvents(length, { sizes: SIZES }) }
   for (const piece of inspectorPage(template, [log])) appendFileSync(file, piece)
 }

@@ -22,4 +22,5 @@ export {
   type PageSource,
   shownFact,
 } from './log-document.ts'
+export { startedBy } from './model/cost.ts'
 export { inspectorPage, titleOf } from './page-text.ts'

@@ -19,7 +19,9 @@ export interface LogDocument {
   readonly title: string
   /** Its id, part of the ids of events that have none; empty for that of a file. */
   readonly conversation: string
-  /** The id or the title of the conversation that it was made by; null for one of its own. */
+  /** What other logs name it by. */
+  readonly name: string
+  /** The name of the conversation that it was made by; null for one of its own. */
   readonly parent: string | null
   /** The line of each position, where these are not 1, 2, 3 and so on; else null. */
   readonly lines: readonly number[] | null
@@ -39,7 +41,7 @@ export const lookOf = (length: number): FindingOptions =>
   length > LONG_LOG ? { grammars: [], secrets: false } : {}
 
 /** What stands of a log in a list, before it is opened. */
-export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'parent'>
+export type LogTitle = Pick<LogDocument, 'title' | 'conversation' | 'name' | 'parent'>
 
 /** How a page comes by its logs. */
 export interface PageSource {

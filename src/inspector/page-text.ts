@@ -31,8 +31,9 @@ export function* inspectorPage(
 }
 
 /** What a list says of a log. */
-export const titleOf = ({ title, conversation, parent }: LogDocument): LogTitle => ({
+export const titleOf = ({ title, conversation, name, parent }: LogDocument): LogTitle => ({
   title,
   conversation,
+  name,
   parent,
 })

@@ -9,6 +9,8 @@ import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writeInspector } from '../../build/inspector.ts'
+import { loadLine } from '../../src/event/load.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { FIELD_BUGS } from '../explain/field-bugs.ts'
 import { AXE, openPage, startBrowser, type Watched } from './browser.ts'
 
@@ -176,6 +178,43 @@ describe('a page that opens without a server', () => {
       expect(await found.isVisible()).toBe(true)
     }
     expect(troubles).toEqual([])
+  })
+
+  it('counts what the conversations took that stand beside the one that started them', async () => {
+    const reply = { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
+    const said = (id: string, input: number) => ({
+      kind: 'MessageEvent',
+      id,
+      source: 'agent',
+      llm_message: { ...reply, reply: { model: 'm', usage: { input_tokens: input, output_tokens: 1 } } },
+    })
+    const db = join(folder, 'family.db')
+    const store = sqliteStore({ file: db })
+    for (const [id, parent] of [
+      ['root', null],
+      ['child', 'root'],
+      ['grandchild', 'child'],
+      ['other', null],
+    ] as const) {
+      await store.createConversation({ id, parentConversationId: parent })
+      const lines = [say(`${id}-1`, 'Go'), said(`${id}-2`, 1000)].map((line) => JSON.stringify(line))
+      await store.append(
+        id,
+        lines.map((line) => loadLine(line).fact),
+      )
+    }
+    await store.close()
+    const html = join(folder, 'family.html')
+    await colloquy('inspect', '--db', db, '--conversation', 'root', '--html', html)
+    const { page } = await openPage(browser)
+    await page.goto(`file://${html}`)
+    await page.click('#tab-cost')
+    await page.getByText('2 of 2 conversations are counted').waitFor()
+    const sum = page.locator('tr', { hasText: 'with its children' })
+    expect(await sum.locator('td').nth(1).textContent()).toBe('3,000')
+    await page.goto(`file://${html}#event=none-such`)
+    await page.reload()
+    await page.getByText('No event of this log is').waitFor()
   })
 
   it('tells screen readers all, in light and dark', async () => {

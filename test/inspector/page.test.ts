@@ -29,6 +29,7 @@ const TEMPLATE = '<body><!--data--><script>start</script></body>'
 const documentOf = (facts: LogDocument['facts'], title = 'log'): LogDocument => ({
   title,
   conversation: '',
+  name: title,
   parent: null,
   lines: null,
   issues: [],

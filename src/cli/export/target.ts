@@ -46,14 +46,14 @@ async function refuseToOverwrite({ output, force }: Target, kind: 'file' | 'dire
   if (found.isDirectory() !== (kind === 'directory'))
     throw new FileError(
       'exists',
-      `is a ${found.isDirectory() ? 'directory' : 'file'} already; name another --output`,
+      `is a ${found.isDirectory() ? 'directory' : 'file'} already; give another name`,
     )
   const names = found.isDirectory() ? await readdir(output) : [basename(output)]
   if (names.length === 0) return
-  if (!force) throw new FileError('exists', 'exists already; name another --output, or say --force')
+  if (!force) throw new FileError('exists', 'exists already; give another name, or say --force')
   const foreign = found.isDirectory() ? names.find((name) => !WRITTEN.includes(name)) : undefined
   if (foreign !== undefined)
-    throw new FileError('exists', `holds ${foreign}, which no export wrote; name another --output`)
+    throw new FileError('exists', `holds ${foreign}, which no export wrote; give another name`)
 }
 
 async function placeFile(temporary: string, output: string, force: boolean): Promise<void> {

@@ -14,8 +14,13 @@ import { counted, plain } from '../print/text.ts'
 export function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
   const { session, file } = recording
   const title = session?.title ?? basename(file)
-  const own = documentOf(recording, { title, conversation: '', parent: session?.parentId ?? null }, redact)
-  return session === null ? [own] : [own, ...childrenOf(session, own.title, redact)]
+  const name = session?.id ?? file
+  const own = documentOf(
+    recording,
+    { title, conversation: '', name, parent: session?.parentId ?? null },
+    redact,
+  )
+  return session === null ? [own] : [own, ...childrenOf(session, own, redact)]
 }
 
 /** The log of a stored conversation. */
@@ -29,12 +34,13 @@ export const storedDocument = (
 export const titleOfRecord = ({ id, title, parentConversationId: parent }: ConversationRecord): LogTitle => ({
   title: plain(title ?? id),
   conversation: id,
+  name: id,
   parent,
 })
 
 function documentOf(
   recording: Recording,
-  { title, conversation, parent }: LogTitle,
+  { title, conversation, name, parent }: LogTitle,
   redact: boolean,
 ): LogDocument {
   const { loaded, lines, session, state } = recording
@@ -42,6 +48,7 @@ function documentOf(
   return {
     title: plain(title),
     conversation,
+    name,
     parent,
     lines: lines.every((line, at) => line === at + 1) ? null : lines,
     issues: loaded.flatMap(({ warnings }, seq) => warnings.map((issue) => ({ seq, issue }))),
@@ -52,14 +59,15 @@ function documentOf(
 }
 
 /** Sessions that stand in the file of another, each behind the one that it is of. */
-function childrenOf({ children }: Session, parent: string, redact: boolean): LogDocument[] {
+function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): LogDocument[] {
   return children.flatMap((child, at) => {
-    const title = plain(child.title ?? child.id ?? `${parent}, child ${at + 1}`)
+    const title = plain(child.title ?? child.id ?? `${parent.title}, child ${at + 1}`)
     const { facts } = child
     const own: LogDocument = {
       title,
       conversation: '',
-      parent,
+      name: child.id ?? `${parent.name}/${at}`,
+      parent: parent.name,
       lines: facts.map(({ line }: SessionFact) => line),
       issues: [],
       notes: notesOf(child),
@@ -71,7 +79,7 @@ function childrenOf({ children }: Session, parent: string, redact: boolean): Log
         redact,
       ),
     }
-    return [own, ...childrenOf(child, title, redact)]
+    return [own, ...childrenOf(child, own, redact)]
   })
 }
 

@@ -9,6 +9,7 @@ import {
   logBlocks,
   type LogTitle,
   type PageSource,
+  startedBy,
   titleOf,
 } from '../../inspector/index.ts'
 import { attempt, complain } from '../attempt.ts'
@@ -79,19 +80,24 @@ const MOST = 2000
 /** The conversation that was named with those that it has started, or all of them. */
 async function storedLogs(store: Store, { stored, redact }: InspectRequest, io: Io): Promise<Logs> {
   const id = stored?.conversation ?? null
-  const records: ConversationRecord[] = []
   const wanted = id === null ? null : await getConversation(store, id)
-  if (wanted !== null) records.push(wanted)
+  const records = wanted === null ? [] : [wanted]
+  // Those that one has started may be anywhere among all.
+  const most = wanted === null ? MOST : Infinity
   let seen = 0
-  for (let cursor: string | null = null; seen < MOST;) {
+  for (let cursor: string | null = null; seen < most;) {
     // oxlint-disable-next-line no-await-in-loop -- each page names the next
     const page = await store.listConversations({ limit: 100, ...(cursor !== null && { cursor }) })
     seen += page.items.length
     for (const record of page.items)
-      if (wanted === null || records.some((other) => other.id === record.parentConversationId))
-        records.push(record)
+      if (wanted === null || (record.parentConversationId !== null && record.id !== id)) records.push(record)
     cursor = page.next_page_id
     if (cursor === null) break
+  }
+  if (wanted !== null) {
+    const started = startedBy(0, records.map(titleOfRecord))
+    const its = started.map((at) => records[at] as ConversationRecord)
+    records.splice(1, Infinity, ...its)
   }
   return {
     titles: records.map(titleOfRecord),

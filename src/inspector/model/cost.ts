@@ -16,17 +16,20 @@ export function usageAt({ states }: Replayed, place: number): Usage {
 export const usageIn = ({ facts }: LogDocument): Usage =>
   usageOfEvents(facts.filter((fact): fact is Event => !isQuarantined(fact)))
 
-/** The documents that a conversation started, and those that these did. */
-export function childrenOf(parent: LogDocument, all: readonly LogDocument[]): LogDocument[] {
-  const found: LogDocument[] = []
-  const names = new Set([parent.conversation || parent.title])
-  for (let before = -1; before !== found.length;) {
-    before = found.length
-    for (const log of all) {
-      if (log === parent || found.includes(log) || log.parent === null || !names.has(log.parent)) continue
-      found.push(log)
-      names.add(log.conversation || log.title)
+/** The indices of the logs that one of a list has started, and of those that these have. O(logs · depth). */
+export function startedBy(
+  index: number,
+  titles: readonly Pick<LogDocument, 'name' | 'parent'>[],
+): readonly number[] {
+  const found = new Set<number>()
+  const names = new Set([titles[index]?.name])
+  for (let before = -1; before !== found.size;) {
+    before = found.size
+    for (const [at, { name, parent }] of titles.entries()) {
+      if (at === index || parent === null || !names.has(parent)) continue
+      found.add(at)
+      names.add(name)
     }
   }
-  return found
+  return [...found]
 }

@@ -8,6 +8,7 @@ import { reduce } from '../../state/reduce.ts'
 import { switchTo } from '../../state/at.ts'
 import type { State } from '../../state/state.ts'
 import { viewEventsIn } from '../../view/view.ts'
+import { counted } from '../glimpse.ts'
 
 /** What is tried. */
 export type Change =
@@ -40,7 +41,7 @@ export function whatIf(state: State, change: Change): Outcome {
     case 'cut': {
       const blocks = blocksOf(state)
       const after = withoutBlocks(state, blocks, 0, blocksBefore(blocks, change.at))
-      return { state: after, event: null, text: shorter(state, after, 'left out') }
+      return { state: after, event: null, text: heldBy(state, after) }
     }
     case 'condense': {
       const ids = Array.from(viewEventsIn(state.branch.view), ({ id }) => id).slice(change.from, change.to)
@@ -68,8 +69,8 @@ export function whatIf(state: State, change: Change): Outcome {
 
 function condensed(state: State, event: Condensation): Outcome {
   const after = reduce(state, event)
-  return { state: after, event, text: shorter(state, after, 'forgotten') }
+  return { state: after, event, text: heldBy(state, after) }
 }
 
-const shorter = (before: State, after: State, word: string): string =>
-  `${before.branch.view.length - after.branch.view.length} fewer events in the view: ${before.branch.view.length} before, ${after.branch.view.length} with what is ${word} gone.`
+const heldBy = (before: State, after: State): string =>
+  `The view would hold ${counted(after.branch.view.length, 'event')} instead of ${before.branch.view.length}.`

@@ -2,7 +2,7 @@
 
 import { type ComponentChild, h } from 'preact'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { LogDocument } from '../log-document.ts'
+import type { LogDocument, LogTitle } from '../log-document.ts'
 import type { Filter } from '../model/search.ts'
 import type { Form } from '../model/request.ts'
 import { budgetLine } from '../model/budget-line.ts'
@@ -21,7 +21,7 @@ import { useFindings, useFound, useReading } from './later.ts'
 import { ViewPanel } from './view-panel.ts'
 import { WhatIfPanel } from './what-if-panel.ts'
 import { FindingItem, WhyPanel } from './why-panel.ts'
-import { counted } from '../glimpse.ts'
+import { counted, glimpse } from '../glimpse.ts'
 
 const TABS = {
   view: 'View',
@@ -43,15 +43,19 @@ const BUDGET = 200_000
 
 export interface AppProps {
   readonly session: Session
-  /** Every log that the page has. */
-  readonly logs: readonly LogDocument[]
+  /** Every log that can be chosen, which of them this one is, and what reads another. */
+  readonly titles: readonly LogTitle[]
+  readonly index: number
+  readonly read: (index: number) => Promise<LogDocument>
   /** What stands above all: the choice of a log. */
   readonly head: ComponentChild
 }
 
 /** One log. */
-export function App({ session, logs, head }: AppProps): ComponentChild {
+export function App({ session, titles, index, read: readLog, head }: AppProps): ComponentChild {
   const [place, go] = usePlace(session)
+  // The address is written anew at once.
+  const [missing] = useState(() => (linkedPlace(session) === null ? named('event') : null))
   const [tab, setTab] = useState<Tab>('view')
   const [form, setForm] = useState<Form>('anthropic')
   const [budget, setBudget] = useState(BUDGET)
@@ -88,11 +92,11 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
       case 'why':
         return h(WhyPanel, { reader: rested, found: findings })
       case 'cost':
-        return h(CostPanel, { reader: rested, logs })
+        return h(CostPanel, { reader: rested, titles, index, read: readLog })
       case 'what-if':
         return h(WhatIfPanel, { reader: rested, state: settled, form, setForm })
     }
-  }, [session, settled, go, goTo, tab, form, findings, logs])
+  }, [session, settled, go, goTo, tab, form, findings, titles, index])
   const panel = (): ComponentChild => {
     if (tab === 'view') return h(ViewPanel, { reader, state, reading: read, budgetCut: line?.cut ?? 0 })
     return tab === 'event' ? h(EventPanel, { reader, isSettled: settled === state }) : resting
@@ -111,6 +115,13 @@ export function App({ session, logs, head }: AppProps): ComponentChild {
       'main',
       { class: 'place' },
       h(Scrubber, { reader }),
+      missing !== null &&
+        place === lengthOf(session) &&
+        h(
+          'p',
+          { class: 'note warning', role: 'status' },
+          `No event of this log is "${glimpse(missing)}", which the address names.`,
+        ),
       h(Facts, { reader }),
       h(Budget, { tokens, budget, setBudget, line }),
       h(First, { reader, findings, more: () => setTab('why') }),

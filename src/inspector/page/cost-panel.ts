@@ -1,10 +1,10 @@
 /** What the conversation took: by model, by reply, and with the conversations that it started. */
 
 import { type ComponentChild, h } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ModelUsage, Usage } from '../../context/usage.ts'
-import type { LogDocument } from '../log-document.ts'
-import { childrenOf, usageAt, usageIn } from '../model/cost.ts'
+import type { LogDocument, LogTitle } from '../log-document.ts'
+import { startedBy, usageAt, usageIn } from '../model/cost.ts'
 import { counted, safe } from '../glimpse.ts'
 import { EventLink, Section, shown } from './parts.ts'
 import { lengthOf, type Reader } from './session.ts'
@@ -17,21 +17,23 @@ const HEAD = ['in', 'from cache', 'to cache', 'out', 'reasoning', 'cost'] as con
 /** Usage at the place and in all, and each reply. */
 export function CostPanel({
   reader,
-  logs,
+  titles,
+  index,
+  read,
 }: {
   reader: Reader
-  logs: readonly LogDocument[]
+  titles: readonly LogTitle[]
+  index: number
+  read: (index: number) => Promise<LogDocument>
 }): ComponentChild {
   const { session, place } = reader
   const { replayed } = session
   const total = useMemo(() => usageAt(replayed, lengthOf(session)), [replayed])
   const here = useMemo(() => usageAt(replayed, place), [replayed, place])
-  const children = useMemo(
-    () => childrenOf(replayed.document, logs).map((log) => ({ log, usage: usageIn(log) })),
-    [logs],
-  )
+  const children = useMemo(() => startedBy(index, titles), [index, titles])
+  const spent = useSpent(children, read)
   const asked = session.asks.filter(({ seq }) => seq < place)
-  const all = [total, ...children.map(({ usage }) => usage)]
+  const all = [total, ...children.flatMap((at) => spent.get(at) ?? [])]
   return h(
     'div',
     null,
@@ -60,13 +62,18 @@ export function CostPanel({
             usage,
           }),
         ),
-        children.map(({ log, usage }) =>
-          h(UsageRow, { key: log.title, name: `child: ${safe(log.title)}`, usage }),
-        ),
+        children.map((at) => {
+          const usage = spent.get(at)
+          const name = `child: ${safe(titles[at]?.title ?? '')}`
+          return usage === undefined || usage === null
+            ? h('tr', { key: at }, h('td', null, name), h('td', { colSpan: HEAD.length }, waitText(usage)))
+            : h(UsageRow, { key: at, name, usage })
+        }),
         children.length > 0 && h(UsageRow, { name: 'with its children', usage: sumOf(all) }),
       ),
     ),
     h('p', { class: 'quiet' }, rateText(total)),
+    h('p', { class: 'quiet', id: 'children' }, childrenText(children.length, all.length - 1)),
     h(Section, { title: `${counted(asked.length, 'reply').replace('replys', 'replies')} up to here` }),
     h(
       'table',
@@ -101,6 +108,41 @@ export function CostPanel({
       ),
     ),
   )
+}
+
+/** What others took, read one after the other; null for one that cannot be read. */
+function useSpent(
+  children: readonly number[],
+  read: (index: number) => Promise<LogDocument>,
+): ReadonlyMap<number, Usage | null> {
+  const [spent, set] = useState<ReadonlyMap<number, Usage | null>>(new Map())
+  useEffect(() => {
+    let isWanted = true
+    const all = new Map<number, Usage | null>()
+    const look = async (): Promise<void> => {
+      for (const child of children) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other, as each may be long
+        all.set(child, await read(child).then(usageIn, () => null))
+        if (!isWanted) return
+        set(new Map(all))
+      }
+    }
+    void look()
+    return () => {
+      isWanted = false
+    }
+  }, [children])
+  return spent
+}
+
+const waitText = (usage: null | undefined): string =>
+  usage === null ? 'cannot be read, so that it is not counted' : 'being read…'
+
+/** Which conversations are counted that this one has started. */
+function childrenText(children: number, counted: number): string {
+  if (children === 0)
+    return 'No conversation is here that this one has started: one elsewhere is not counted.'
+  return `${counted} of ${children} conversations are counted that are here and that this one, or one of these, has started.`
 }
 
 type Counts = Pick<

@@ -18,8 +18,8 @@ export interface LogPageProps {
   readonly titles: readonly LogTitle[]
   readonly index: number
   readonly choose: (index: number) => void
-  /** Every log that is here. */
-  readonly logs: readonly LogDocument[]
+  /** Reads any of the logs. */
+  readonly read: (index: number) => Promise<LogDocument>
   /** The same for one log as it goes on. */
   readonly name: string
   readonly isLive: boolean
@@ -32,7 +32,7 @@ export function LogPage({
   titles,
   index,
   choose,
-  logs,
+  read,
   name,
   isLive,
 }: LogPageProps): ComponentChild {
@@ -67,5 +67,5 @@ export function LogPage({
     h(ThemeButton, null),
   ]
   if (session === null) return h('div', { class: 'app' }, h('header', { class: 'bar' }, head))
-  return h(App, { key: name, session, logs, head })
+  return h(App, { key: name, session, titles, index, read, head })
 }

@@ -45,7 +45,7 @@ function Page({ source }: { source: PageSource }): ComponentChild {
       rename({ log: String(at), event: null, at: null })
       setIndex(at)
     },
-    logs: [...logs.values()],
+    read: async (at) => logs.get(at) ?? readLog(source, at),
     name: String(index),
     isLive: false,
   })

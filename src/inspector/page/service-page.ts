@@ -7,7 +7,7 @@ import { extended } from '../model/replayed.ts'
 import { named, rename } from './address.ts'
 import { LogPage } from './log-page.ts'
 import { openLog, sessionOf } from './load.ts'
-import { follow, listConversations, Refused } from './service.ts'
+import { follow, listConversations, readFacts, Refused } from './service.ts'
 import type { Session } from './session.ts'
 
 type Submit = { readonly currentTarget: HTMLFormElement; readonly preventDefault: () => void }
@@ -57,7 +57,9 @@ function Conversations({
   const known = titles.findIndex(({ conversation }) => conversation === linked)
   // A link may name an older one than the list has.
   const all =
-    known < 0 && linked !== null ? [...titles, { title: linked, conversation: linked, parent: null }] : titles
+    known < 0 && linked !== null
+      ? [...titles, { title: linked, conversation: linked, name: linked, parent: null }]
+      : titles
   const [index, setIndex] = useState(known < 0 && linked !== null ? all.length - 1 : Math.max(0, known))
   const chosen = all[index]
   const [session, setSession] = useState<Session | null>(null)
@@ -82,11 +84,21 @@ function Conversations({
       rename({ event: null, at: null })
       setIndex(at)
     },
-    logs: session === null ? [] : [session.replayed.document],
+    read: async (at) =>
+      documentOf(all[at] as LogTitle, await readFacts(all[at]?.conversation ?? '', password)),
     name: chosen.conversation,
     isLive: true,
   })
 }
+
+const documentOf = (title: LogTitle, facts: LogDocument['facts']): LogDocument => ({
+  ...title,
+  lines: null,
+  issues: [],
+  notes: [],
+  findings: null,
+  facts,
+})
 
 /** Opens a conversation, and gives it anew each time that something has come. */
 async function read(
@@ -98,7 +110,7 @@ async function read(
   let session: Session | null = null
   for await (const { facts, fresh } of follow(title.conversation, key, signal)) {
     if (signal.aborted) return
-    const document: LogDocument = { ...title, lines: null, issues: [], notes: [], findings: null, facts }
+    const document = documentOf(title, facts)
     session =
       fresh || session === null
         ? await openLog(document, () => {})

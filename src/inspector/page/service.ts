@@ -28,21 +28,43 @@ async function ask(
   return response
 }
 
+/** How many conversations can be chosen from. */
+const MOST = 2000
+
+interface Listed {
+  readonly items: readonly {
+    readonly id: string
+    readonly title?: string | null
+    readonly parent_conversation_id?: string | null
+  }[]
+  readonly next_page_id?: string | null
+}
+
 /** The newest conversations of the service. */
 export async function listConversations(key: string): Promise<LogTitle[]> {
-  const response = await ask('api/conversations/search?limit=100', key)
-  const { items } = (await response.json()) as {
-    readonly items: readonly {
-      readonly id: string
-      readonly title?: string | null
-      readonly parent_conversation_id?: string | null
-    }[]
+  const titles: LogTitle[] = []
+  for (let next = ''; titles.length < MOST;) {
+    // oxlint-disable-next-line no-await-in-loop -- each page names the next
+    const response = await ask(`api/conversations/search?limit=100${next}`, key)
+    // oxlint-disable-next-line no-await-in-loop
+    const { items, next_page_id: page } = (await response.json()) as Listed
+    for (const { id, title, parent_conversation_id: parent } of items)
+      titles.push({ title: title ?? id, conversation: id, name: id, parent: parent ?? null })
+    if (page === null || page === undefined) break
+    next = `&page_id=${encodeURIComponent(page)}`
   }
-  return items.map(({ id, title, parent_conversation_id: parent }) => ({
-    title: title ?? id,
-    conversation: id,
-    parent: parent ?? null,
-  }))
+  return titles
+}
+
+/** All that stands in a conversation by now. @throws Refused */
+export async function readFacts(id: string, key: string): Promise<readonly Fact[]> {
+  const ended = new AbortController()
+  try {
+    for await (const { facts } of follow(id, key, ended.signal)) return facts
+    return []
+  } finally {
+    ended.abort()
+  }
 }
 
 /** What is heard of a conversation. */

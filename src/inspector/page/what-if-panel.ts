@@ -56,7 +56,7 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
     const [first, last] = [cutBefore(Math.min(from, to)), cutBehind(Math.max(from, to))]
     setFrom(first)
     setTo(last)
-    setChange({ type: 'condense', from: first, to: last, summary: SUMMARY })
+    setChange(first === last ? null : { type: 'condense', from: first, to: last, summary: SUMMARY })
   }
   const cut = (): void => {
     const at = cutBefore(from)
