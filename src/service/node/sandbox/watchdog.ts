@@ -10,11 +10,13 @@ import { readdir, readFile } from 'node:fs/promises'
 export const MARKER = 'COLLOQUY_SANDBOX_OWNER'
 
 /**
- * Reads `+group` and `-group` until its input ends, which it does when the service is gone; then it ends the groups
- * that are left, and what carries the mark.
+ * Is given the mark and the groups that there are, and reads `+group` and `-group` until its input ends, which it does
+ * when the service is gone; then it ends the groups that are left, and what carries the mark.
  */
 const SCRIPT = `trap '' HUP INT TERM
-groups=' '
+mark=$1
+shift
+groups=" $* "
 while IFS= read -r line; do
   group=\${line#?}
   case $line in
@@ -24,7 +26,7 @@ while IFS= read -r line; do
 done
 for group in $groups; do kill -KILL "-$group" 2>/dev/null; done
 for round in 1 2 3; do
-  for file in $(grep -ls "$1" /proc/[0-9]*/environ); do
+  for file in $(grep -ls "$mark" /proc/[0-9]*/environ); do
     pid=\${file#/proc/}; pid=\${pid%/environ}
     [ "$pid" = "$$" ] || kill -KILL "$pid" 2>/dev/null
   done
@@ -40,7 +42,7 @@ export class Watchdog {
   /** Resolves when the group would be ended without this process. */
   async add(group: number): Promise<void> {
     this.#groups.add(group)
-    if (this.#child === null) await this.#start()
+    if (this.#child === null) this.#start()
     else await this.#say(`+${group}`)
   }
 
@@ -60,8 +62,10 @@ export class Watchdog {
     })
   }
 
-  async #start(): Promise<void> {
-    const child = spawn('/bin/sh', ['-c', SCRIPT, 'colloquy-watchdog', this.mark], {
+  #start(): void {
+    // From its beginning it knows what to end: this process may be gone before it could say anything.
+    const groups = Array.from(this.#groups, String)
+    const child = spawn('/bin/sh', ['-c', SCRIPT, 'colloquy-watchdog', this.mark, ...groups], {
       // A group of its own: what ends the service from the terminal must not end this first.
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
@@ -74,17 +78,16 @@ export class Watchdog {
       if (this.#child !== child) return
       // It was ended from outside: another one takes its place.
       this.#child = null
-      if (this.#groups.size > 0) void this.#start()
+      if (this.#groups.size > 0) this.#start()
     })
     child.unref()
     const { stdin } = child
     if (stdin !== null && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
-    await this.#say([...this.#groups].map((group) => `+${group}`).join('\n'))
   }
 
   #say(line: string): Promise<void> {
     const stdin = this.#child?.stdin
-    if (stdin === null || stdin === undefined || line === '') return Promise.resolve()
+    if (stdin === null || stdin === undefined) return Promise.resolve()
     return new Promise((resolve) => void stdin.write(`${line}\n`, () => resolve()))
   }
 }
