@@ -84,6 +84,8 @@ export function project(): Project {
     '@types/node',
     '@types/ws',
     '@anthropic-ai/sdk',
+    '@google/genai',
+    'ai',
     'openai',
     'fast-check',
     'zod',
@@ -100,6 +102,7 @@ export const clientsOf = (url: string): Record<string, string> => ({
   ANTHROPIC_API_KEY: 'none',
   ANTHROPIC_BASE_URL: url,
   OPENAI_API_KEY: 'none',
+  GEMINI_API_KEY: 'none',
   OPENAI_BASE_URL: `${url}/v1`,
 })
 
