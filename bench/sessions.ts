@@ -1,6 +1,10 @@
 /**
- * Prints what reading the session of another agent costs beside parsing its lines, at growing lengths: `npm run
- * bench:sessions`. A form may be named, or `all`, and files behind it, which are read as they are.
+ * Prints what reading the session of another agent costs, at growing lengths, beside two floors: `npm run
+ * bench:sessions`. A form may be named, or `all`, and files behind it, which are read as they are; `--quick` reads less.
+ *
+ * The first floor is parsing its lines and keeping what they hold. The second is what the same log costs where it is
+ * written in lines of our own: they are parsed, checked and frozen, and nothing is made of them. All times are those of
+ * the processor for the thread that reads, so that a busy machine changes little.
  */
 
 import { readFileSync } from 'node:fs'
@@ -16,15 +20,18 @@ import {
   uiMessages,
 } from '../properties/sessions/lines.ts'
 import type { Talk, TalkReply } from '../properties/sessions/talk.ts'
+import { loadLine } from '../src/event/load.ts'
 import type { JsonValue } from '../src/event/shapes.ts'
 import { replay } from '../src/state/reduce.ts'
 import { readSession } from '../src/sessions/read.ts'
 import type { SessionFormat, SessionRecord } from '../src/sessions/session.ts'
-import { machine, measure } from './measure.ts'
+import { machine } from './measure.ts'
 import { seeded } from './workload.ts'
 
 /** The most that reading may cost, parsing included, as a multiple of parsing alone. */
 const TARGET = 1.5
+
+const isQuick = process.argv.includes('--quick')
 
 /** The forms, and how many lines of each are read at most: a message of a user interface holds what others say in ten. */
 const FORMS: readonly (readonly [SessionFormat, number, (talk: Talk) => unknown[]])[] = [
@@ -75,19 +82,39 @@ function session(write: (talk: Talk) => unknown[], length: number): string[] {
 const parse = (lines: readonly string[]): SessionRecord[] =>
   lines.map((raw, at) => ({ line: at + 1, raw, value: JSON.parse(raw) as JsonValue }))
 
+/** The least microseconds for a line that each piece takes, in turns. */
+function times(count: number, pieces: readonly (() => unknown)[]): number[] {
+  const rounds = isQuick ? 3 : 5
+  // The processor's time is told in steps of milliseconds: what is short runs more often.
+  const often = Math.ceil(20_000 / count)
+  const least = pieces.map(() => Infinity)
+  for (let round = 0; round <= rounds; round += 1)
+    for (const [at, run] of pieces.entries()) {
+      globalThis.gc?.()
+      const start = process.threadCpuUsage()
+      for (let no = 0; no < often; no += 1) held[0] = run()
+      const { user, system } = process.threadCpuUsage(start)
+      held.length = 0
+      // The first round compiles.
+      if (round > 0) least[at] = Math.min(least[at] ?? Infinity, (user + system) / count / often)
+    }
+  return least
+}
+
+/** What is being timed, so that it is kept as long as its maker would keep it. */
+const held: unknown[] = []
+
 function row(name: string, from: SessionFormat | undefined, lines: readonly string[]): void {
   const count = lines.length
   const options = from === undefined ? {} : { from }
   const facts = readSession(parse(lines), options).facts.map(({ fact }) => fact)
-  const rounds = count > 10_000 ? 2 : 9
-  const [parsed, read, folded] = measure(
-    [
-      { name: 'parse', count, run: () => lines.map((line) => JSON.parse(line) as unknown) },
-      { name: 'read', count, run: () => readSession(parse(lines), options) },
-      { name: 'fold', count, run: () => replay(facts) },
-    ],
-    rounds,
-  ).map(({ least }) => least) as [number, number, number]
+  const own = facts.map((fact) => JSON.stringify(fact))
+  const [parsed = 0, decoded = 0, read = 0, folded = 0] = times(count, [
+    () => lines.map((line) => JSON.parse(line) as unknown),
+    () => own.map((line) => loadLine(line)),
+    () => readSession(parse(lines), options),
+    () => replay(facts),
+  ])
   const bytes = lines.reduce((sum, line) => sum + line.length, 0) / count
   const ratio = read / parsed
   console.log(
@@ -95,8 +122,9 @@ function row(name: string, from: SessionFormat | undefined, lines: readonly stri
       name.padEnd(30),
       count.toLocaleString('en').padStart(8),
       bytes.toFixed(0).padStart(8),
-      ...[parsed, read].map((time) => time.toFixed(2).padStart(8)),
+      ...[parsed, decoded, read].map((time) => time.toFixed(2).padStart(8)),
       `${ratio.toFixed(2)}${ratio > TARGET ? ' >' : '  '}`.padStart(9),
+      (read / decoded).toFixed(2).padStart(8),
       folded.toFixed(2).padStart(8),
     ].join(''),
   )
@@ -106,13 +134,14 @@ console.log(machine())
 console.log(
   `Microseconds for a line. Reading is parsing the lines and reading them as a log; at most ${TARGET} times parsing is wanted.`,
 )
+const COLUMNS = ['lines', 'bytes', 'parse', 'own', 'read', '/parse', '/own', 'fold']
 console.log(
-  `${'form'.padEnd(30)}${['lines', 'bytes', 'parse', 'read', 'times', 'fold'].map((name, at) => name.padStart(at === 4 ? 7 : 8)).join('')}`,
+  `${'form'.padEnd(30)}${COLUMNS.map((name) => name.padStart(name === '/parse' ? 7 : name === '/own' ? 10 : 8)).join('')}`,
 )
-const [only, ...files] = process.argv.slice(2)
+const [only, ...files] = process.argv.slice(2).filter((word) => word !== '--quick')
 for (const [form, most, write] of FORMS) {
   if (only !== undefined && only !== form && only !== 'all') continue
-  for (const length of [1_000, most]) row(form, form, session(write, length))
+  for (const length of isQuick ? [2_000, 20_000] : [2_000, most / 5, most]) row(form, form, session(write, length))
 }
 for (const file of files) {
   const text = readFileSync(file, 'utf8')
