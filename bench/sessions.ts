@@ -141,7 +141,8 @@ console.log(
 const [only, ...files] = process.argv.slice(2).filter((word) => word !== '--quick')
 for (const [form, most, write] of FORMS) {
   if (only !== undefined && only !== form && only !== 'all') continue
-  for (const length of isQuick ? [2_000, 20_000] : [2_000, most / 5, most]) row(form, form, session(write, length))
+  for (const length of isQuick ? [2_000, 20_000] : [2_000, most / 5, most])
+    row(form, form, session(write, length))
 }
 for (const file of files) {
   const text = readFileSync(file, 'utf8')
