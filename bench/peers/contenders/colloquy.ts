@@ -1,0 +1,167 @@
+/** Colloquy: an engine over each of its stores. */
+
+import { createEngine, type Engine } from '../../../src/conversation/engine.ts'
+import type { Event } from '../../../src/event/types.ts'
+import { toOpenAIChat } from '../../../src/messages/openai-chat/write.ts'
+import type { Store } from '../../../src/store/contract/store.ts'
+import { memoryStore } from '../../../src/store/memory/store.ts'
+import { postgresStore } from '../../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../../src/store/sqlite/index.ts'
+import { join } from 'node:path'
+import type { Contender, Place, Session } from '../contender.ts'
+import { argumentsOf, type Item, TOOL } from '../items.ts'
+
+const ID = 'c1'
+const PAGE = 100
+const BATCH = 500
+
+/** In the form of OpenHands agent servers. */
+export function eventOf(item: Item): Event {
+  const { id } = item
+  switch (item.kind) {
+    case 'user':
+    case 'assistant': {
+      const content = [{ type: 'text', text: item.text }] as const
+      const source = item.kind === 'user' ? 'user' : 'agent'
+      return { kind: 'MessageEvent', id, source, llm_message: { role: item.kind, content } }
+    }
+    case 'call':
+      return {
+        kind: 'ActionEvent',
+        id,
+        source: 'agent',
+        thought: [],
+        action: { kind: 'TerminalAction', command: item.command },
+        tool_name: TOOL,
+        tool_call_id: item.callId,
+        tool_call: {
+          id: item.callId,
+          name: TOOL,
+          arguments: argumentsOf(item.command),
+          origin: 'completion',
+        },
+        llm_response_id: `reply-${item.callId}`,
+      }
+    case 'result':
+      return {
+        kind: 'ObservationEvent',
+        id,
+        source: 'environment',
+        tool_name: TOOL,
+        tool_call_id: item.callId,
+        action_id: actionOf(id),
+        observation: { kind: 'TerminalObservation', content: [{ type: 'text', text: item.text }] },
+      }
+    default:
+      return item satisfies never
+  }
+}
+
+/** The call stands right before its result, and ids are numbered. */
+const actionOf = (id: string): string => `e-${String(Number(id.slice(2)) - 1).padStart(8, '0')}`
+
+/** @param keepsStore for a store whose data ends with it */
+async function openSession(makeStore: () => Store, keepsStore: boolean): Promise<Session> {
+  let store = makeStore()
+  let engine: Engine = createEngine({ store })
+  let conversation = await engine.create({ id: ID })
+  return {
+    async fill(items) {
+      for (let at = 0; at < items.length; at += BATCH)
+        await conversation.append(items.slice(at, at + BATCH).map(eventOf))
+    },
+    async append(turn) {
+      for (const item of turn) await conversation.append(eventOf(item))
+    },
+    async leave() {
+      await engine.close()
+      if (!keepsStore) await store.close()
+    },
+    async reopen() {
+      if (!keepsStore) store = makeStore()
+      engine = createEngine({ store })
+      conversation = await engine.open(ID)
+      await conversation.state()
+    },
+    async prompt() {
+      return toOpenAIChat(await conversation.messages())
+    },
+    async readAll() {
+      let read = 0
+      for (;;) {
+        const events = await store.read(ID, { from: read })
+        read += events.length
+        if (events.length < 1_000) return read
+      }
+    },
+    async findPages(length) {
+      const cursors: (string | null)[] = [null]
+      for (let seen = PAGE; seen < length; seen += PAGE) {
+        const { next_page_id } = await store.search(query(cursors.at(-1) ?? null))
+        cursors.push(next_page_id)
+      }
+      const page = (number: number) => async (): Promise<number> =>
+        (await store.search(query(cursors[number] ?? null))).items.length
+      const last = Math.ceil(length / PAGE) - 1
+      return { first: page(0), middle: page(last >> 1), last: page(last) }
+    },
+  }
+}
+
+const query = (cursor: string | null): { conversationId: string; limit: number; cursor?: string } => ({
+  conversationId: ID,
+  limit: PAGE,
+  ...(cursor !== null && { cursor }),
+})
+
+const sqlite =
+  (synchronous: 'full' | 'normal') =>
+  ({ folder }: Place): Promise<Session> =>
+    openSession(() => sqliteStore({ file: join(folder, 'colloquy.db'), synchronous }), false)
+
+/** The settings that matter: how much SQLite waits for the disk, and whether PostgreSQL wakes other processes. */
+export const COLLOQUY: readonly Contender[] = [
+  {
+    family: 'Colloquy memory',
+    setting: '',
+    means: 'an engine over `memoryStore()`',
+    ground: 'memory',
+    survives: 'nothing',
+    open: () => openSession(memoryStore, true),
+  },
+  {
+    family: 'Colloquy SQLite',
+    setting: 'default',
+    means: "an engine over `sqliteStore({ file })`: Node's own driver, WAL, `synchronous: 'full'`",
+    ground: 'files',
+    survives: 'a power cut',
+    open: sqlite('full'),
+  },
+  {
+    family: 'Colloquy SQLite',
+    setting: 'best',
+    means: "the same with `synchronous: 'normal'`",
+    ground: 'files',
+    survives: 'a kill',
+    growsAs: 'default',
+    open: sqlite('normal'),
+  },
+  {
+    family: 'Colloquy PostgreSQL',
+    setting: 'default',
+    means:
+      'an engine over `postgresStore({ url })`: a pool, statements prepared by name, NOTIFY for other processes',
+    ground: 'postgres',
+    survives: 'a power cut',
+    open: ({ url }) => openSession(() => postgresStore({ url }), false),
+  },
+  {
+    family: 'Colloquy PostgreSQL',
+    setting: 'best',
+    means: 'the same with `listen: false`: other processes look by themselves',
+    ground: 'postgres',
+    survives: 'a power cut',
+    growsAs: 'default',
+    open: ({ url }) => openSession(() => postgresStore({ url, listen: false }), false),
+  },
+]

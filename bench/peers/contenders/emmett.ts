@@ -1,0 +1,124 @@
+/** Emmett: its event stores for SQLite and PostgreSQL. What a prompt is, its user writes: a fold of the stream. */
+
+import { type Event as EmmettEvent, type EventStore } from '@event-driven-io/emmett'
+import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql'
+import { getSQLiteEventStore, sqliteConnection } from '@event-driven-io/emmett-sqlite'
+import { join } from 'node:path'
+import type { Contender, Place, Session } from '../contender.ts'
+import { type Item, plainMessage } from '../items.ts'
+
+type ItemEvent = EmmettEvent<'item', { readonly item: Item }>
+
+const STREAM = 'conversation-c1'
+const PAGE = 100
+/** More at once are more variables than a statement of SQLite may have. */
+const BATCH = 500
+
+const eventOf = (item: Item): ItemEvent => ({ type: 'item', data: { item } })
+
+interface Opened {
+  readonly store: Pick<EventStore, 'appendToStream' | 'readStream' | 'aggregateStream'>
+  close(): Promise<void>
+}
+
+async function openSession(open: () => Promise<Opened>): Promise<Session> {
+  let { store, close } = await open()
+  const messages = async (): Promise<object[]> => {
+    const { state } = await store.aggregateStream<object[], ItemEvent>(STREAM, {
+      initialState: () => [],
+      evolve: (state: object[], { data }: ItemEvent) => {
+        state.push(plainMessage(data.item))
+        return state
+      },
+    })
+    return state
+  }
+  return {
+    async fill(items) {
+      for (let at = 0; at < items.length; at += BATCH)
+        await store.appendToStream(STREAM, items.slice(at, at + BATCH).map(eventOf))
+    },
+    async append(turn) {
+      for (const item of turn) await store.appendToStream(STREAM, [eventOf(item)])
+    },
+    leave: () => close(),
+    async reopen() {
+      ;({ store, close } = await open())
+      await messages()
+    },
+    prompt: messages,
+    async readAll() {
+      return (await store.readStream<ItemEvent>(STREAM)).events.length
+    },
+    async findPages(length) {
+      // Positions begin at 1, and `to` is read too.
+      const page = (from: number) => async (): Promise<number> => {
+        const to = BigInt(from + PAGE - 1)
+        return (await store.readStream<ItemEvent>(STREAM, { from: BigInt(from), to })).events.length
+      }
+      const pages = Math.ceil(length / PAGE)
+      const at = (number: number): number => number * PAGE + 1
+      return { first: page(at(0)), middle: page(at((pages - 1) >> 1)), last: page(at(pages - 1)) }
+    },
+  }
+}
+
+function openSqlite({ folder }: Place): Promise<Opened> {
+  const store = getSQLiteEventStore({ fileName: join(folder, 'emmett.db') })
+  const appendToStream: Opened['store']['appendToStream'] = (...given) =>
+    again(() => store.appendToStream(...given))
+  return Promise.resolve({ store: { ...store, appendToStream }, close: () => Promise.resolve() })
+}
+
+/** The pragma of a new connection is not waited for; a commit that comes while it still runs fails, and its user makes it again. */
+async function again<T>(run: () => Promise<T>): Promise<T> {
+  for (let times = 1; ; times += 1) {
+    try {
+      return await run()
+    } catch (error) {
+      if (times === 5 || !String(error).includes('SQLITE_BUSY')) throw error
+    }
+  }
+}
+
+/** One connection for all calls, which does not wait for the disk. */
+async function openKept({ folder }: Place): Promise<Opened> {
+  const fileName = join(folder, 'emmett.db')
+  const connection = sqliteConnection({ fileName })
+  await connection.command('PRAGMA synchronous = NORMAL')
+  const store = getSQLiteEventStore({ fileName, connectionOptions: { singleton: true, connection } })
+  return { store, close: async () => connection.close() }
+}
+
+function openPostgres({ url }: Place): Promise<Opened> {
+  const store = getPostgreSQLEventStore(url)
+  return Promise.resolve({ store, close: () => store.close() })
+}
+
+export const EMMETT: readonly Contender[] = [
+  {
+    family: 'Emmett SQLite',
+    setting: 'default',
+    means: '`getSQLiteEventStore({ fileName })`: a connection for each call, WAL',
+    ground: 'files',
+    survives: 'a power cut',
+    open: (place) => openSession(() => openSqlite(place)),
+  },
+  {
+    family: 'Emmett SQLite',
+    setting: 'best',
+    means: 'one connection kept open (`connectionOptions.singleton`), `synchronous = NORMAL`',
+    ground: 'files',
+    survives: 'a kill',
+    growsAs: 'default',
+    open: (place) => openSession(() => openKept(place)),
+  },
+  {
+    family: 'Emmett PostgreSQL',
+    setting: '',
+    means: '`getPostgreSQLEventStore(url)`: a pool; no setting was found that makes it faster',
+    ground: 'postgres',
+    survives: 'a power cut',
+    open: (place) => openSession(() => openPostgres(place)),
+  },
+]

@@ -1,0 +1,33 @@
+/** A bare table that holds the JSON of Colloquy's events: what the store adds to its bodies stands against this one. */
+
+import type { Contender } from '../contender.ts'
+import { eventOf } from './colloquy.ts'
+import { openPostgresTable, openSqliteTable, openTable } from './plain.ts'
+
+const MEANS = "the bare table, with the JSON of Colloquy's events"
+
+/** Only its bytes are compared. */
+export const SAME_JSON: readonly Contender[] = [
+  {
+    family: "Bare table, SQLite, Colloquy's JSON",
+    setting: '',
+    means: MEANS,
+    ground: 'files',
+    survives: 'a power cut',
+    open: (place) => openTable(() => openSqliteTable(place, bodyOf)),
+  },
+  {
+    family: "Bare table, PostgreSQL, Colloquy's JSON",
+    setting: '',
+    means: MEANS,
+    ground: 'postgres',
+    survives: 'a power cut',
+    open: (place) => openTable(() => openPostgresTable(place, bodyOf)),
+  },
+]
+
+/** With the fields that every stored event gets. */
+function bodyOf(item: Parameters<typeof eventOf>[0]): string {
+  const stamps = { timestamp: '2026-01-01T00:00:00.000000Z', parent_id: item.id }
+  return JSON.stringify({ ...eventOf(item), ...stamps })
+}

@@ -1,0 +1,74 @@
+/** Where histories are kept while they are measured: folders, and databases of one PostgreSQL server whose commits wait for the disk. */
+
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { startServer } from '../../test/postgres/server.ts'
+import type { Contender, Place } from './contender.ts'
+
+/** Makes places, and takes them away. */
+export interface Grounds {
+  /** What the server says that it is. */
+  readonly postgres: string
+  make(ground: Contender['ground']): Promise<Place>
+  /** Bytes in the place: files, or tables with their indexes; after what is left to the database's own leisure was done. */
+  bytesIn(place: Place): Promise<number>
+  remove(place: Place): Promise<void>
+  close(): Promise<void>
+}
+
+/** Starts the server. */
+export async function openGrounds(): Promise<Grounds> {
+  const root = mkdtempSync(join(tmpdir(), 'colloquy-peers-'))
+  // An interrupted run must not leave gigabytes behind.
+  process.once('exit', () => rmSync(root, { recursive: true, force: true }))
+  const server = await startServer({ durable: true })
+  const admin = new pg.Pool({ connectionString: server.url, max: 1 })
+  const { rows } = await admin.query('SHOW server_version')
+  let places = 0
+  const urlOf = (name: string): string => {
+    const url = new URL(server.url)
+    url.pathname = `/${name}`
+    return url.href
+  }
+  return {
+    postgres: `PostgreSQL ${rows[0]?.server_version}`,
+    async make(ground) {
+      places += 1
+      const name = `place_${places}`
+      if (ground === 'postgres') await admin.query(`CREATE DATABASE ${name}`)
+      return {
+        folder: mkdtempSync(join(root, `${name}-`)),
+        url: ground === 'postgres' ? urlOf(name) : '',
+      }
+    },
+    async bytesIn({ folder, url }) {
+      if (url === '') {
+        const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) =>
+          statSync(join(folder, file)),
+        )
+        return files.reduce((sum, file) => sum + (file.isFile() ? file.size : 0), 0)
+      }
+      const client = new pg.Client({ connectionString: url })
+      await client.connect()
+      await client.query('VACUUM')
+      const found =
+        await client.query(`SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::float8 AS bytes FROM pg_class
+        WHERE relkind IN ('r', 'm') AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+        AND relnamespace::regnamespace::text NOT LIKE 'pg_toast%'`)
+      await client.end()
+      return Number(found.rows[0]?.bytes)
+    },
+    async remove({ folder, url }) {
+      rmSync(folder, { recursive: true, force: true })
+      // A connection that is still open keeps it, and then it goes with its server: by force, the contender's pool would throw.
+      if (url !== '') await admin.query(`DROP DATABASE ${new URL(url).pathname.slice(1)}`).catch(() => null)
+    },
+    async close() {
+      await admin.end()
+      await server.stop()
+      rmSync(root, { recursive: true, force: true })
+    },
+  }
+}

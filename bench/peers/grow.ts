@@ -1,0 +1,29 @@
+/** Grows a history from nothing, one event after the other: what that takes, in time and on disk. */
+
+import type { Contender } from './contender.ts'
+import type { GrownRow } from './figures.ts'
+import type { Grounds } from './grounds.ts'
+import { history, lettersOfItems, take, TURN } from './items.ts'
+
+/** Null for what is kept in memory, or would fill the disk, or is the same as another. */
+export async function grow(contender: Contender, length: number, grounds: Grounds): Promise<GrownRow | null> {
+  const { family, setting, ground } = contender
+  if (ground === 'memory' || contender.growsAs !== undefined) return null
+  if (length > (contender.longestGrown ?? Infinity)) return null
+  const place = await grounds.make(ground)
+  try {
+    const items = take(history(length), length)
+    const session = await contender.open(place)
+    const first = length % TURN || TURN
+    const start = performance.now()
+    await session.append(items.slice(0, first))
+    for (let at = first; at < length; at += TURN) await session.append(items.slice(at, at + TURN))
+    const each = Math.round(((performance.now() - start) * 100_000) / length) / 100
+    await session.leave()
+    const isNamed = setting !== '' && setting !== 'default' && setting !== 'best'
+    const name = isNamed ? `${family}, ${setting}` : family
+    return { family: name, length, each, bytes: await grounds.bytesIn(place), texts: lettersOfItems(items) }
+  } finally {
+    await grounds.remove(place)
+  }
+}

@@ -1,0 +1,121 @@
+/** The history that every contender is given: a number of events goes in, turns of an agent come out, the same in every run. */
+
+import { seeded } from '../workload.ts'
+
+/** One event of a history, in no library's form. */
+export type Item =
+  | { readonly kind: 'user' | 'assistant'; readonly id: string; readonly text: string }
+  | { readonly kind: 'call'; readonly id: string; readonly callId: string; readonly command: string }
+  | { readonly kind: 'result'; readonly id: string; readonly callId: string; readonly text: string }
+
+/** The one tool that is called. */
+export const TOOL = 'terminal'
+
+/** Calls in one turn, each with its result; a turn begins with the user's message and ends with the agent's. */
+const CALLS = 8
+
+/** Events in one turn. */
+export const TURN = 2 + 2 * CALLS
+
+/** Mean sizes of the texts, in bytes; each is between half and one and a half times as long. */
+export const SIZES = { user: 600, assistant: 700, call: 600, result: 2_000 } as const
+
+/**
+ * Makes the events one after the other, for ever. The first turn is as short as it must be for a turn to end at `length`,
+ * so that the user speaks next.
+ * @param length even
+ */
+export function* history(length: number): Generator<Item, never> {
+  const random = seeded(length)
+  const prose = makeProse(random, 400_000)
+  const text = (mean: number): string => {
+    const size = Math.floor(mean * (0.5 + random()))
+    const from = Math.floor(random() * (prose.length - size))
+    return prose.slice(from, from + size)
+  }
+  let calls = length % TURN === 0 ? CALLS : ((length % TURN) - 2) / 2
+  for (let made = 0; ; calls = CALLS) {
+    const id = (): string => `e-${String((made += 1)).padStart(8, '0')}`
+    yield { kind: 'user', id: id(), text: text(SIZES.user) }
+    for (let call = 0; call < calls; call += 1) {
+      const callId = `call_${made}`
+      yield { kind: 'call', id: id(), callId, command: text(SIZES.call) }
+      yield { kind: 'result', id: id(), callId, text: text(SIZES.result) }
+    }
+    yield { kind: 'assistant', id: id(), text: text(SIZES.assistant) }
+  }
+}
+
+/** The next so many events. */
+export function take(items: Generator<Item, never>, count: number): Item[] {
+  return Array.from({ length: count }, () => items.next().value)
+}
+
+/** The arguments of a call, as the model wrote them. */
+export const argumentsOf = (command: string): string => JSON.stringify({ command })
+
+/** A message of OpenAI's Chat Completions, as far as it is looked at. */
+export interface ChatMessage {
+  readonly role: string
+  readonly content?: unknown
+  readonly tool_calls?: readonly { readonly function?: { readonly arguments: string } }[]
+}
+
+/** The prompt of those that leave its writing to their user: a message for each event, nothing checked or repaired. */
+export function plainMessage(item: Item): object {
+  switch (item.kind) {
+    case 'user':
+    case 'assistant':
+      return { role: item.kind, content: item.text }
+    case 'call': {
+      const call = { name: TOOL, arguments: argumentsOf(item.command) }
+      return {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: item.callId, type: 'function', function: call }],
+      }
+    }
+    case 'result':
+      return { role: 'tool', tool_call_id: item.callId, content: item.text }
+    default:
+      return item satisfies never
+  }
+}
+
+/** What a prompt says, in letters: equal for all contenders, or one of them has not done the work. */
+export function lettersOfPrompt(messages: readonly object[]): number {
+  let letters = 0
+  for (const message of messages as readonly ChatMessage[]) {
+    letters += lettersOfContent(message.content)
+    for (const call of message.tool_calls ?? []) letters += call.function?.arguments.length ?? 0
+  }
+  return letters
+}
+
+/** The same of the events themselves. */
+export function lettersOfItems(items: readonly Item[]): number {
+  let letters = 0
+  for (const item of items)
+    letters += item.kind === 'call' ? argumentsOf(item.command).length : item.text.length
+  return letters
+}
+
+function lettersOfContent(content: unknown): number {
+  if (typeof content === 'string') return content.length
+  if (!Array.isArray(content)) return 0
+  return content.reduce((sum: number, part: { readonly text?: string }) => sum + (part.text?.length ?? 0), 0)
+}
+
+/** Words, numbers, quotes and line ends, as tools print them: nothing that a database could press to almost nothing. */
+function makeProse(random: () => number, size: number): string {
+  const words: string[] = []
+  for (let length = 0; length < size;) {
+    const word = Math.floor(random() * 2 ** 40)
+      .toString(36)
+      .slice(0, 2 + Math.floor(random() * 7))
+    const text = random() < 0.1 ? `"${word}"\n` : `${word} `
+    words.push(text)
+    length += text.length
+  }
+  return words.join('')
+}

@@ -1,0 +1,177 @@
+/** Measures all contenders in turns and prints, or writes, what was found: `npm run bench:peers -- --help`. */
+
+import { loadavg } from 'node:os'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { machine } from '../measure.ts'
+import { CONTENDERS } from './contenders/all.ts'
+import { SAME_JSON } from './contenders/same-json.ts'
+import { type Contender, nameOf } from './contender.ts'
+import { type Figures, type GrownRow, type Row, timingOf, WORKS } from './figures.ts'
+import { type Grounds, openGrounds } from './grounds.ts'
+import { grow } from './grow.ts'
+import { tablesOf } from './tables.ts'
+import { type Samples, visit } from './visit.ts'
+import { writePage } from './page.ts'
+
+const HELP = `Usage: npm run bench:peers -- [options]
+
+  --quick          100 and 1000 events, 2 rounds: a look, in two minutes
+  --length N       events in the history, hundreds; may be given more than once (default: 100, 1000, 4000, 16000)
+  --rounds N       visits to each contender at each length (default: 4, and 3 from 4000 events on)
+  --only TEXT      contenders whose name has this in it; may be given more than once (default: all)
+  --no-growth      without the histories that grow from nothing, and their bytes on disk
+  --write          writes what was found to bench/peers/figures.json, docs/comparison.md and its charts`
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    length: { type: 'string', multiple: true, default: [] },
+    rounds: { type: 'string' },
+    only: { type: 'string', multiple: true, default: [] },
+    'no-growth': { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+/** Milliseconds: who takes longer for one visit at a length gets no other there. */
+const LONGEST_VISIT = 12_000
+
+/** Visits before those that count, at the shortest length, so that everyone's code is compiled. */
+const WARM_UP = options.quick ? 1 : 2
+
+/** Milliseconds that one kind of work is repeated for in one visit. */
+const REPEAT = options.quick ? 60 : 200
+
+const PACKAGES = [
+  '@event-driven-io/emmett',
+  '@event-driven-io/emmett-sqlite',
+  '@event-driven-io/emmett-postgresql',
+  '@langchain/langgraph',
+  '@langchain/langgraph-checkpoint-sqlite',
+  '@langchain/langgraph-checkpoint-postgres',
+  '@openai/agents',
+  '@earendil-works/pi-coding-agent',
+  'better-sqlite3',
+  'sqlite3',
+  'pg',
+]
+
+/** @throws when the text is no multiple of the number. */
+function multipleOf(least: number, option: string, text: string): number {
+  if (/^[1-9]\d*$/.test(text) && Number(text) % least === 0) return Number(text)
+  throw new Error(`--${option} ${text}: must be a multiple of ${least}`)
+}
+
+const lengths =
+  options.length.length > 0
+    ? options.length.map((text) => multipleOf(100, 'length', text))
+    : options.quick
+      ? [100, 1_000]
+      : [100, 1_000, 4_000, 16_000]
+
+function roundsAt(length: number): number {
+  if (options.rounds !== undefined) return multipleOf(1, 'rounds', options.rounds)
+  if (options.quick) return 2
+  return length < 4_000 ? 4 : 3
+}
+
+const versionIn = (folder: string): string =>
+  JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version
+
+function versions(): Record<string, string> {
+  const found = PACKAGES.map((name): [string, string] => [
+    name,
+    versionIn(join(import.meta.dirname, 'node_modules', name)),
+  ])
+  return { colloquy: versionIn(join(import.meta.dirname, '../..')), ...Object.fromEntries(found) }
+}
+
+/** What one of them throws costs the others nothing; it is told, and the run does not count as passed. */
+async function attempt<T>(contender: Contender, run: () => Promise<T>): Promise<T | null> {
+  try {
+    return await run()
+  } catch (error) {
+    console.error(`${nameOf(contender)}:`, error)
+    process.exitCode = 1
+    return null
+  }
+}
+
+/** All contenders at one length, in turns, each turn begun by another. */
+async function measure(length: number, contenders: readonly Contender[], grounds: Grounds): Promise<Row[]> {
+  const all = new Map<Contender, Samples>(contenders.map((contender) => [contender, {}]))
+  const slow = new Set<Contender>()
+  const rounds = roundsAt(length)
+  for (let round = length === Math.min(...lengths) ? -WARM_UP : 0; round < rounds; round += 1) {
+    const from = Math.abs(round) % contenders.length
+    for (const contender of [...contenders.slice(from), ...contenders.slice(0, from)]) {
+      if (slow.has(contender)) continue
+      const place = await grounds.make(contender.ground)
+      globalThis.gc?.()
+      const start = performance.now()
+      const samples = await attempt(contender, () => visit(contender, length, place, REPEAT))
+      const spent = performance.now() - start
+      if (spent > LONGEST_VISIT) slow.add(contender)
+      if (spent > LONGEST_VISIT) console.error(`${nameOf(contender)}: ${Math.round(spent / 1_000)} s a visit`)
+      await grounds.remove(place)
+      if (round < 0 || samples === null) continue
+      const known = all.get(contender) ?? {}
+      for (const work of WORKS) if (samples[work]) known[work] = [...(known[work] ?? []), ...samples[work]]
+    }
+    console.error(`${length} events: round ${round + 1} of ${rounds}`)
+  }
+  return contenders.map((contender) => {
+    const samples = all.get(contender) ?? {}
+    const times = WORKS.flatMap((work) => (samples[work] ? [[work, timingOf(samples[work])] as const] : []))
+    const { family, setting, survives } = contender
+    return { family, setting, survives, length, times: Object.fromEntries(times) }
+  })
+}
+
+async function run(): Promise<Figures> {
+  const contenders = CONTENDERS.filter(
+    (contender) => options.only.length === 0 || options.only.some((text) => nameOf(contender).includes(text)),
+  )
+  const before = loadavg()[0] ?? 0
+  const grounds = await openGrounds()
+  const rows: Row[] = []
+  const grown: GrownRow[] = []
+  try {
+    for (const length of lengths) rows.push(...(await measure(length, contenders, grounds)))
+    for (const length of options['no-growth'] ? [] : lengths) {
+      for (const contender of [...contenders, ...SAME_JSON]) {
+        const row = await attempt(contender, () => grow(contender, length, grounds))
+        if (row !== null) grown.push(row)
+      }
+      console.error(`${length} events: grown`)
+    }
+    return {
+      taken: new Date().toISOString().slice(0, 10),
+      machine: `${machine().split(', load')[0]}, ${grounds.postgres}`,
+      load: [before, loadavg()[0] ?? 0],
+      versions: versions(),
+      lengths,
+      rounds: Object.fromEntries(lengths.map((length) => [length, roundsAt(length)])),
+      rows,
+      grown,
+    }
+  } finally {
+    await grounds.close()
+  }
+}
+
+// So that what is to be removed on exit is removed.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
+
+if (options.help) {
+  console.log(HELP)
+} else {
+  const start = performance.now()
+  const figures = await run()
+  console.log(tablesOf(figures))
+  console.error(`${Math.round((performance.now() - start) / 1_000)} s`)
+  if (options.write) writePage(figures)
+}

@@ -1,0 +1,113 @@
+/** What a run found goes in, Markdown comes out: a table for each kind of work, and one of the bytes on disk. */
+
+import { nameOf } from './contender.ts'
+import { type Figures, type GrownRow, type Row, type Timing, type Work, WORKS } from './figures.ts'
+
+/** What each kind of work is, in one sentence. */
+export const TITLES: Readonly<Record<Work, string>> = {
+  append: 'Append one event, acknowledged, at the end of a history of so many',
+  reopen: 'Reopen: until a new instance holds what the library holds of an open history',
+  'reopen to prompt': 'Reopen, and write the first prompt',
+  prompt: 'Write the prompt of an open history after a turn more, all events in it',
+  'read all': 'Read every event back from the store',
+  'first page': 'Read the first page of 100',
+  'middle page': 'Read the page of 100 in the middle',
+  'last page': 'Read the last page of 100',
+}
+
+/** A duration in three digits at most. */
+export function duration(micros: number): string {
+  if (micros < 1) return `${micros.toFixed(2)} µs`
+  if (micros < 1_000) return `${digits(micros)} µs`
+  if (micros < 1_000_000) return `${digits(micros / 1_000)} ms`
+  return `${digits(micros / 1_000_000)} s`
+}
+
+const digits = (value: number): string => value.toFixed(value < 10 ? 1 : 0)
+
+/** The least and the median. */
+const cellOf = (timing: Timing | undefined): string =>
+  timing === undefined ? '–' : `${duration(timing.least)} / ${duration(timing.median)}`
+
+const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+const heading = (cells: readonly string[], words: number): string[] => [
+  line(cells),
+  line(cells.map((_, i) => (i < words ? '---' : '---:'))),
+]
+
+const events = (length: number): string => length.toLocaleString('en')
+
+/** All tables. */
+export function tablesOf(figures: Figures): string {
+  const works = WORKS.map((work) => `### ${TITLES[work]}\n\n${workTable(figures, work)}`)
+  const grown = [`### ${GROWN.each}\n\n${eachTable(figures)}`, `### ${GROWN.bytes}\n\n${diskTable(figures)}`]
+  return [whereOf(figures), ...works, ...grown].join('\n\n')
+}
+
+/** Load of a machine that does nothing else: the run itself is one process and a server. */
+const QUIET = 2.5
+
+const BUSY =
+  '**The machine was busy with other work while this was measured: these figures show the form of the tables, not what anything costs.**'
+
+/** On what it was measured. */
+export function whereOf({ taken, machine, load, versions, rounds }: Figures): string {
+  const visits = Object.entries(rounds).map(([length, count]) => `${count} at ${events(Number(length))}`)
+  const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
+  const loads = load.map((value) => value.toFixed(1)).join(' before, ')
+  return [
+    `Measured on ${taken}: ${machine}; load ${loads} after. Rounds: ${visits.join(', ')} events.`,
+    `Versions: ${names.join(', ')}.`,
+    ...(Math.max(...load) > QUIET ? ['', BUSY] : []),
+  ].join('\n')
+}
+
+/** A row for each contender that does this work. */
+export function workTable({ lengths, rows }: Figures, work: Work): string {
+  const names = [...new Set(rows.filter(({ times }) => times[work]).map(nameOf))]
+  const found = (name: string, length: number): Row | undefined =>
+    rows.find((row) => nameOf(row) === name && row.length === length)
+  const isTold = work === 'append'
+  const columns = ['', ...(isTold ? ['survives'] : []), ...lengths.map(events)]
+  return [
+    ...heading(columns, isTold ? 2 : 1),
+    ...names.map((name) => {
+      const cells = lengths.map((length) => cellOf(found(name, length)?.times[work]))
+      const survives = rows.find((row) => nameOf(row) === name)?.survives ?? ''
+      return line([name, ...(isTold ? [survives] : []), ...cells])
+    }),
+  ].join('\n')
+}
+
+/** What a history that grew is asked. */
+export const GROWN = {
+  each: 'Append one event, on average over a history that grows to so many from nothing',
+  bytes: 'Bytes on disk then, and how many times those of the texts alone',
+} as const
+
+/** Bytes on disk. */
+export const diskTable = (figures: Figures): string =>
+  grownTable(figures, ({ bytes, texts }) => `${size(bytes)}, ${(bytes / texts).toFixed(2)} ×`)
+
+/** Time for each event. */
+export const eachTable = (figures: Figures): string => grownTable(figures, ({ each }) => duration(each))
+
+function grownTable({ lengths, grown }: Figures, cell: (row: GrownRow) => string): string {
+  const families = [...new Set(grown.map(({ family }) => family))]
+  return [
+    ...heading(['', ...lengths.map(events)], 1),
+    ...families.map((family) => {
+      const rows = lengths.map((length) =>
+        grown.find((each) => each.family === family && each.length === length),
+      )
+      return line([family, ...rows.map((row) => (row === undefined ? '–' : cell(row)))])
+    }),
+  ].join('\n')
+}
+
+const size = (bytes: number): string =>
+  bytes < 1e6
+    ? `${digits(bytes / 1e3)} kB`
+    : bytes < 1e9
+      ? `${digits(bytes / 1e6)} MB`
+      : `${digits(bytes / 1e9)} GB`

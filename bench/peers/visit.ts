@@ -1,0 +1,94 @@
+/** A contender, a length and a place go in, microseconds of everything that it does at that length come out. */
+
+import type { Contender, PageName, Place } from './contender.ts'
+import type { Work } from './figures.ts'
+import { history, type Item, lettersOfItems, lettersOfPrompt, take, TURN } from './items.ts'
+
+export type Samples = Partial<Record<Work, number[]>>
+
+/** How often one kind of work is done at most in one visit. */
+const MOST = 5
+
+/**
+ * Fills a history and does everything to it.
+ * @param longest milliseconds for which one kind of work is repeated
+ * @throws Error when a contender's prompt does not say what its events say
+ */
+export async function visit(
+  contender: Contender,
+  length: number,
+  place: Place,
+  longest: number,
+): Promise<Samples> {
+  const samples: Samples = {}
+  const add = (work: Work, micros: number): void => void (samples[work] ??= []).push(micros)
+  const items = history(length)
+  // The user has just said something: the model is to be called.
+  const said: Item[] = take(items, length + 1)
+  const session = await contender.open(place)
+  await session.fill(said)
+
+  await repeat(longest, async () => {
+    await session.leave()
+    globalThis.gc?.()
+    const start = performance.now()
+    await session.reopen()
+    const reopened = performance.now()
+    const messages = await session.prompt()
+    const end = performance.now()
+    check(contender, said, messages)
+    add('reopen', (reopened - start) * 1_000)
+    add('reopen to prompt', (end - start) * 1_000)
+    return end - start
+  })
+  await repeat(longest, async () => {
+    const [count, micros] = await timed(() => session.readAll())
+    if (count !== said.length) throw new Error(`${contender.family} read ${count} events of ${said.length}`)
+    add('read all', micros)
+    return micros / 1_000
+  })
+  const pages = (await session.findPages?.(length)) ?? {}
+  for (const name of ['first', 'middle', 'last'] satisfies PageName[]) {
+    const page = pages[name]
+    if (page === undefined) continue
+    await repeat(longest, async () => {
+      const [count, micros] = await timed(page)
+      if (count === 0) throw new Error(`${contender.family} found nothing on its ${name} page`)
+      add(`${name} page`, micros)
+      return micros / 1_000
+    })
+  }
+  // Last, since it makes the history longer.
+  await repeat(longest, async () => {
+    const turn = take(items, TURN)
+    const [, micros] = await timed(() => session.append(turn))
+    said.push(...turn)
+    add('append', micros / TURN)
+    const [messages, spent] = await timed(() => session.prompt())
+    check(contender, said, messages)
+    add('prompt', spent)
+    return (micros + spent) / 1_000
+  })
+  await session.leave()
+  return samples
+}
+
+/** At least once. @param run gives the milliseconds that it took */
+async function repeat(longest: number, run: () => Promise<number>): Promise<void> {
+  let spent = 0
+  for (let times = 0; times < MOST && spent < longest; times += 1) spent += await run()
+}
+
+async function timed<T>(run: () => Promise<T>): Promise<readonly [T, number]> {
+  const start = performance.now()
+  const result = await run()
+  return [result, (performance.now() - start) * 1_000]
+}
+
+function check({ family }: Contender, said: readonly Item[], messages: readonly object[]): void {
+  const [letters, expected] = [lettersOfPrompt(messages), lettersOfItems(said)]
+  if (messages.length !== said.length || letters !== expected)
+    throw new Error(
+      `${family} wrote ${messages.length} messages of ${letters} letters for ${said.length} events of ${expected}`,
+    )
+}

@@ -1,0 +1,18 @@
+/** Holds docs/comparison.md and its charts to the figures of the run that they show. */
+
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect, it } from 'vitest'
+import { filesOf, readFigures } from '../bench/peers/page.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+
+/** Without what aligns the columns of tables. */
+const plain = (text: string): string => text.replaceAll(/ +/g, ' ').replaceAll(/-{2,}/g, '---')
+
+it('shows what was measured', () => {
+  const files = Object.entries(filesOf(readFigures()))
+  for (const [path, words] of files)
+    expect(plain(readFileSync(join(ROOT, path), 'utf8')) === plain(words), path).toBe(true)
+  expect(files.length).toBeGreaterThan(2)
+})
