@@ -33,7 +33,10 @@ interface Opened {
 
 const CONFIG = { configurable: { thread_id: 'c1' } }
 
-/** So many events are appended one by one before anything is timed: on average a snapshot of the deltas is as far back. */
+/**
+ * So many events are appended one by one before anything is timed: on average a snapshot of the deltas is as far back. Where each step
+ * writes all, one is as good as many.
+ */
 const SINGLY = 50
 
 function messageOf(item: Item): BaseMessage {
@@ -95,7 +98,7 @@ async function openSession(
   }
   return {
     async fill(items) {
-      const singly = Math.min(SINGLY, items.length - 1)
+      const singly = isDelta ? Math.min(SINGLY, items.length - 1) : 1
       const messages = items.slice(0, items.length - singly).map(messageOf)
       await graph.updateState(CONFIG, { messages }, 'agent')
       await append(items.slice(items.length - singly), 'async')
