@@ -7,7 +7,6 @@ import { stateAt, switchTo } from '../src/state/at.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
 import { initialState, type State } from '../src/state/state.ts'
 import { machine, measure, type Piece, type Timing } from './measure.ts'
-import { countWork } from './count.ts'
 import { readTail } from './tail.ts'
 import { makeLines, MEASURED_MIX, seeded } from './workload.ts'
 
@@ -109,21 +108,9 @@ function print(length: number, lines: readonly string[], timings: readonly Timin
   }
 }
 
-function printWork(): void {
-  console.log('\ncounted work per event (slots copied + units visited + index probes)')
-  const counts = LENGTHS.map((length) => countWork(length))
-  console.log(`${''.padEnd(30)}${LENGTHS.map((length) => String(length).padStart(9)).join('')}   growth`)
-  for (const name of Object.keys(counts[0] ?? {})) {
-    const values = counts.map((count) => count[name] ?? 0)
-    const growth = (values.at(-1) ?? 0) / (values[0] ?? 1)
-    console.log(`${name.padEnd(30)}${values.map(show).join('')}${growth.toFixed(2).padStart(9)}`)
-  }
-}
-
 console.log(machine())
 console.log(`sizes: ${JSON.stringify(MEASURED_MIX)} bytes`)
 for (const length of LENGTHS) {
   const lines = makeLines(length)
   print(length, lines, measure(pieces(lines), length > 50_000 ? 3 : 7))
 }
-printWork()
