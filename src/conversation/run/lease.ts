@@ -13,8 +13,8 @@ export interface HeldLease {
   /** Aborted when the lease passed to another owner, or ran out while the store could not be reached. */
   readonly lost: AbortSignal
   /**
-   * Ends the renewal and gives the lease back. One that was lost is left to expire: whoever looks for runs that died
-   * then finds what this one has left undone.
+   * Ends the renewal and gives the lease back. One that was lost is left to expire: a process that looks for runs that
+   * died then finds what this one has left undone.
    */
   release(): Promise<void>
 }

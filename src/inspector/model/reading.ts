@@ -24,8 +24,8 @@ export interface Reading {
 const SLICE = 64
 
 /**
- * Reads a view. O(units) words of memory, beside it O(units that are not at the start of the one before), and O(content)
- * of the units that were in no view before.
+ * Reads a view. O(units) words of memory, beside it O(units that are not at the start of the one before), and
+ * O(content) of the units that were in no view before.
  * @param before another reading of the same log, mostly the last one
  */
 export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
