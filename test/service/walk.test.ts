@@ -74,7 +74,7 @@ async function ownAgent(): Promise<[string[], Record<string, string>]> {
 }
 
 it('says what is open to all', async () => {
-  const said = /^.*\bOpen to all are ([^]*?) what is public\./m.exec(readPage(PAGE))?.[1] ?? ''
+  const said = /\*\*Open to all\*\* are ([^]*?) what is public\./.exec(readPage(PAGE))?.[1] ?? ''
   const named = [...said.matchAll(/`(\S+)`/g)].map((match) => match[1] ?? '')
   const engine = createEngine({ store: memoryStore() })
   const { operations } = await readDocument(createService({ engine, keys: ['k'] }))
