@@ -1,21 +1,33 @@
-/** A service over PostgreSQL in a process of its own, to be killed: a database and a webhook go in; its address is printed. */
+/**
+ * A service over PostgreSQL in a process of its own, to be killed: a database, a webhook and a folder for sandboxes go in;
+ * its address is printed.
+ */
 
 import { hasCode } from '../../src/event/errors.ts'
+import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { serve } from '../../src/service/node/serve.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 
-const [, , database = '', webhook = '', secret = ''] = process.argv
+const [, , database = '', webhook = '', secret = '', directory = ''] = process.argv
+
+/** Calls something, which a user must agree to, and says then that it is done. */
+const asking = scriptedAgent(Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? { calls: [{ tool: 'echo' }] } : 'Done.')))
+const echoing = scriptedAgent()
 
 const { url } = await serve({
   store: postgresStore({ url: database }),
   port: 0,
-  agent: scriptedAgent(),
+  agent: (conversation) => (conversation.id.startsWith('ask') ? asking : echoing)(),
   run: { leaseTtl: 2_500 },
   // Who is not given the machine for so long loses its run to another one.
   onFailure: (error) => void (hasCode(error, 'lease_lost') || console.error(error)),
-  controlPlane: { staleAfter: 900 },
+  controlPlane: {
+    staleAfter: 1_500,
+    maxSandboxes: 1_000,
+    provider: processSandboxes({ directory, specs: [{ id: 'sleeper', command: ['/bin/sleep', '100000'] }], killTimeout: 100 }),
+  },
   webhooks: [{ id: 'hook', url: webhook, secret, from: 'start', retryDelay: 50, maxRetryDelay: 200 }],
-  webhookDispatcher: { leaseTtl: 900, pollInterval: 200 },
+  webhookDispatcher: { leaseTtl: 2_500, pollInterval: 200 },
 })
 process.stdout.write(`${url}\n`)

@@ -1,28 +1,39 @@
 /**
  * Services as processes over one PostgreSQL, killed in turns under load: nothing that was acknowledged is lost or said
- * twice, and the others take over (laws W3 to W5, B4). `COLLOQUY_SOAK` gives the seconds that it takes; default: 4.
+ * twice, and the others take over (laws W3 to W5, B1, B4). `COLLOQUY_SOAK` gives the seconds that it takes; default: 3.
  */
 
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import type { Readable } from 'node:stream'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { readdirSync } from 'node:fs'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { KeptTask } from '../../src/service/control-plane/starts/start-task.ts'
+import { isOver } from '../../src/service/control-plane/starts/start-task.ts'
 import type { Store } from '../../src/store/contract/store.ts'
+import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
+import { follow } from '../../src/testing/server/follow.ts'
+import { connectSocket } from '../../src/testing/server/socket.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+import { Fleet, sleep } from './fleet.ts'
+import { keptIn } from './kept.ts'
 import { Receiver, SECRET } from './receiver.ts'
-import { until } from './sandbox-commands.ts'
+import { folder, processesIn, until } from './sandbox-commands.ts'
 
-const SECONDS = Number(process.env['COLLOQUY_SOAK'] ?? 4)
+const SECONDS = Number(process.env['COLLOQUY_SOAK'] ?? 3)
 const PROCESSES = 3
-const CONVERSATIONS = 6
-/** Milliseconds between two messages of one writer, so that the load is bounded. */
+/** Of these conversations the latter ask for consent. */
+const IDS = ['soak0', 'soak1', 'soak2', 'ask0', 'ask1']
+const STARTERS = 2
+/** Milliseconds between two deeds of one client, so that the load is bounded. */
 const PACE = 100
+/** Milliseconds for which all may take to come to rest: far longer than any lease. */
+const PATIENCE = 300_000
+
+const APP = '/api/v1/app-conversations'
 
 let database: TestDatabase
 let store: Store
 const receiver = new Receiver()
+const place = folder()
 
 beforeAll(async () => {
   await receiver.start()
@@ -35,102 +46,200 @@ afterAll(async () => {
   await store.close()
   await receiver.stop()
   await database.drop()
+  place.remove()
 })
 
-interface Served {
-  readonly url: string
-  readonly child: ChildProcessByStdio<null, Readable, null>
+/** What users and agents have said in a log, in order. */
+const sayingsOf = (log: readonly StoredEvent[]): { readonly source: string; readonly text: string }[] =>
+  log.flatMap(({ fact }) =>
+    'llm_message' in fact && (fact.source === 'user' || fact.source === 'agent')
+      ? [
+          {
+            source: fact.source,
+            text: (fact.llm_message?.content ?? [])
+              .map((part) => ('text' in part ? String(part.text) : ''))
+              .join(''),
+          },
+        ]
+      : [],
+  )
+
+/** Whether it says that its run was cut off, as one does that was in the middle of it more than once. */
+function isCutOff(log: readonly StoredEvent[]): boolean {
+  const said = log.findLastIndex(({ fact }) => 'source' in fact && fact.kind === 'MessageEvent')
+  return log.slice(said).some(({ fact }) => 'code' in fact && fact.code === 'RunLost')
 }
 
-async function serve(): Promise<Served> {
-  const file = join(inject('built'), 'test/soak-child.ts')
-  const child = spawn(process.execPath, [file, database.url, receiver.url, SECRET], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const [text] = await once(child.stdout.setEncoding('utf8'), 'data')
-  return { url: String(text).trim(), child }
-}
+const tailOf = async (id: string): Promise<string> =>
+  JSON.stringify([await store.getLease(id), ...(await store.read(id)).slice(-8).map(({ fact }) => fact)])
 
-const sleep = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => void setTimeout(resolve, milliseconds))
-
-it('lose and double nothing, however they are killed', { timeout: 600_000 + SECONDS * 4_000 }, async () => {
-  const services = await Promise.all(Array.from({ length: PROCESSES }, serve))
+it('lose and double nothing, however they are killed', { timeout: 900_000 + SECONDS * 4_000 }, async () => {
+  const fleet = new Fleet([database.url, receiver.url, SECRET, place.path])
+  await Promise.all(Array.from({ length: PROCESSES }, (_, at) => fleet.start(at)))
   const end = performance.now() + SECONDS * 1_000
-  const ids = Array.from({ length: CONVERSATIONS }, (_, at) => `soak${at}`)
-  const acknowledged = new Map<string, string[]>(ids.map((id) => [id, []]))
-  let kills = 0
   /** On a busy machine it takes longer until enough has happened. */
-  const isOver = (): boolean => performance.now() >= end && kills > 1
+  const isOn = (): boolean => performance.now() < end || fleet.kills < 2
+  const said = new Map<string, string[]>()
+  const deleted = new Set<string>()
+  /** The ids of the events of each log, as a socket was given them over all its connections. */
+  const heard = new Map<string, string[]>()
+  const over = new AbortController()
+  const readers: Promise<void>[] = []
 
-  /** Asks any service, and another one where that dies; an operation is asked again as it was. */
-  const ask = async (path: string, body: object): Promise<number> => {
-    for (let at = Math.floor(Math.random() * PROCESSES); ; at += 1) {
-      const url = services[at % PROCESSES]?.url ?? ''
-      const response = await fetch(`${url}/api/conversations${path}`, {
-        method: 'POST',
-        body: JSON.stringify(body),
-      }).catch(() => null)
-      await response?.arrayBuffer().catch(() => undefined)
-      if (response !== null && response.status < 500) return response.status
-      await sleep(20)
+  const listen = (id: string): void => {
+    const ids: string[] = []
+    heard.set(id, ids)
+    const reading = async (): Promise<void> => {
+      for await (const { type, event } of follow((query) => connectSocket({ url: fleet.url }, id, query), {
+        signal: over.signal,
+      })) {
+        expect(type).not.toBe('reset')
+        if (type === 'event') ids.push(String(event.id))
+      }
     }
+    readers.push(reading())
   }
 
   const write = async (id: string): Promise<void> => {
-    expect([200, 201]).toContain(await ask('', { conversation_id: id }))
-    for (let n = 0; !isOver(); n += 1) {
-      const said = `${id} says ${n}`
-      const status = await ask(`/${id}/events`, { content: [{ text: said }], key: `${id}-${n}`, run: true })
-      expect(status).toBe(200)
-      acknowledged.get(id)?.push(said)
+    const isAsking = id.startsWith('ask')
+    const first = `${id} says first`
+    const { status } = await fleet.ask('POST', '/api/conversations', {
+      conversation_id: id,
+      initial_message: { content: [{ text: first }] },
+      ...(isAsking && { confirmation_policy: { kind: 'AlwaysConfirm' } }),
+    })
+    expect([200, 201]).toContain(status)
+    said.set(id, [first])
+    listen(id)
+    for (let n = 0; isOn(); n += 1) {
+      if (isAsking) await agree(id)
+      const text = `${id} says ${n}`
+      const body = { content: [{ text }], key: `${id}-${n}`, run: true }
+      expect((await fleet.ask('POST', `/api/conversations/${id}/events`, body)).status).toBe(200)
+      said.get(id)?.push(text)
       await sleep(PACE)
+    }
+    if (isAsking) await agree(id)
+  }
+
+  /** Agrees to what is asked, until nothing is. */
+  const agree = async (id: string): Promise<void> => {
+    await until(async () => {
+      const { body } = await fleet.ask('GET', `/api/conversations/${id}`)
+      const { execution_status: status } = body
+      if (status !== 'waiting_for_confirmation') return status === 'finished' || status === 'error'
+      const answer = await fleet.ask('POST', `/api/conversations/${id}/events/respond_to_confirmation`, { accept: true })
+      expect([200, 409]).toContain(answer.status)
+      return false
+    }, PATIENCE).catch(async () => {
+      throw new Error(`${id} asks for nothing: ${await tailOf(id)}`)
+    })
+  }
+
+  /** Starts conversations in sandboxes of their own, and deletes each third as soon as it is there. */
+  const begin = async (starter: number): Promise<void> => {
+    for (let n = 0; isOn(); n += 1) {
+      const id = `${starter}f8fad5bd9cb469fa165${String(n).padStart(12, '0')}`
+      const text = `${id} begins`
+      const { status } = await fleet.ask('POST', APP, {
+        conversation_id: id,
+        initial_message: { content: [{ text }] },
+      })
+      // One that was asked for again is there already.
+      expect([200, 409]).toContain(status)
+      if (n % 3 === 1) {
+        await until(async () => (await store.getConversation(id)) !== null, PATIENCE)
+        expect([200, 404]).toContain((await fleet.ask('DELETE', `${APP}/${id}`)).status)
+        deleted.add(id)
+      } else said.set(id, [text])
+      await sleep(PACE * 2)
     }
   }
 
+  /** One is dead at any time: what it had begun, the others end. */
   const kill = async (): Promise<void> => {
-    for (let turn = 0; !isOver(); turn += 1) {
+    for (let turn = 0; isOn(); turn += 1) {
       await sleep(700)
-      const at = turn % PROCESSES
-      const victim = services[at]
-      const ended = victim && once(victim.child, 'exit')
-      victim?.child.kill('SIGKILL')
-      await ended
-      kills += 1
-      services[at] = await serve()
+      await fleet.kill(turn % PROCESSES)
+      await sleep(300)
+      await fleet.start((turn + 2) % PROCESSES)
     }
   }
 
   try {
-    await Promise.all([...ids.map(write), kill()])
-    for (const id of ids) {
-      const facts = await until(async () => {
-        const log = await store.read(id)
-        const said = log.filter(({ fact }) => 'source' in fact && fact.kind === 'MessageEvent')
-        const last = said.at(-1)?.fact
-        return last !== undefined && 'source' in last && last.source === 'agent' ? log : null
-      })
-      const users = facts.flatMap(({ fact }) =>
-        'llm_message' in fact && fact.source === 'user'
-          ? (fact.llm_message?.content ?? []).map((part) => ('text' in part ? String(part.text) : ''))
-          : [],
-      )
-      expect(users).toEqual(acknowledged.get(id))
-    }
-    // All of it has come to the webhook, in order, each message of which the receiver leaves out what it has.
-    for (const id of ids) {
-      const log = await until(async () => {
-        const events = (await store.read(id)).map((event) => event.id)
-        return new Set(receiver.events(id)).size >= events.length ? events : null
-      })
-      const messages = new Map(receiver.taken(`/events/${id}`).map((one) => [one.id, one.body]))
-      const told = [...messages.values()].flatMap((body) =>
-        (body as { id: string }[]).map((event) => event.id),
-      )
-      expect(told).toEqual(log)
-    }
+    await Promise.all([...IDS.map(write), ...Array.from({ length: STARTERS }, (_, at) => begin(at)), kill()])
+    await checkStarts()
+    await checkLogs()
+    await checkReaders()
     expect(receiver.forged).toBe(0)
+    over.abort()
+    await Promise.all(readers)
+    await fleet.killAll()
+    await until(() => processesIn(place.path).length === 0, PATIENCE)
   } finally {
-    for (const { child } of services) child.kill('SIGKILL')
+    over.abort()
+    await fleet.killAll()
+  }
+
+  /** Each start has ended; each conversation that was to be is there, and each sandbox is that of a start. */
+  async function checkStarts(): Promise<void> {
+    const tasks = await until(async () => {
+      const all = [...(await keptIn<KeptTask>(store, 'start-tasks').all()).values()]
+      return all.every(isOver) ? all : null
+    }, PATIENCE)
+    expect(tasks.filter(({ status }) => status === 'ERROR')).toEqual([])
+    const planned = tasks.map((task) => task.planned_id)
+    expect(new Set(planned).size).toBe(planned.length)
+    expect([...deleted].filter((id) => planned.includes(id))).toEqual([])
+    for (const id of planned) expect(said.has(id)).toBe(true)
+    for (const id of deleted) expect(await store.getConversation(id)).toBeNull()
+    const owned = tasks.map((task) => String(task.sandbox_id)).toSorted()
+    const kept = async (): Promise<string[]> => [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
+    const folders = (): string[] => readdirSync(place.path).toSorted()
+    await until(async () => String(await kept()) === String(owned), PATIENCE).catch(async () =>
+      expect(await kept()).toEqual(owned),
+    )
+    await until(() => String(folders()) === String(owned), PATIENCE).catch(() => expect(folders()).toEqual(owned))
+  }
+
+  /** What was acknowledged is there once, in order, and each of it was answered, at most once. */
+  async function checkLogs(): Promise<void> {
+    for (const [id, texts] of said) {
+      const isAnswered = async (): Promise<readonly StoredEvent[] | null> => {
+        const log = await store.read(id)
+        return sayingsOf(log).at(-1)?.source === 'agent' || isCutOff(log) ? log : null
+      }
+      const log = await until(isAnswered, PATIENCE).catch(async () => {
+        throw new Error(`${id} is not answered: ${await tailOf(id)}`)
+      })
+      const sayings = sayingsOf(log)
+      expect(sayings.filter(({ source }) => source === 'user').map(({ text }) => text)).toEqual(texts)
+      // Between two replies something was said: none is answered twice.
+      sayings.forEach(({ source }, at) => {
+        if (source === 'agent') expect(sayings[at - 1]?.source).toBe('user')
+      })
+    }
+  }
+
+  /** Sockets and the webhook were given each event, in order: the latter leaves out each message that it has had. */
+  async function checkReaders(): Promise<void> {
+    for (const id of said.keys()) {
+      const log = (await store.read(id)).map((event) => event.id)
+      const told = (): string[] =>
+        [...new Map(receiver.taken(`/events/${id}`).map((one) => [one.id, one.body])).values()].flatMap((body) =>
+          (body as { id: string }[]).map((event) => event.id),
+        )
+      await until(() => new Set(told()).size >= log.length, PATIENCE).catch(() => undefined)
+      expect(told()).toEqual(log)
+      const ids = heard.get(id)
+      if (ids === undefined) continue
+      await until(() => ids.length >= log.length, PATIENCE).catch(() => undefined)
+      expect(ids).toEqual(log)
+    }
+    for (const id of deleted) {
+      const last = () => receiver.all.findLast(({ body }) => (body as { id?: unknown }).id === id)?.type
+      await until(() => last() === 'conversation.deleted', PATIENCE).catch(() => undefined)
+      expect(last()).toBe('conversation.deleted')
+    }
   }
 })

@@ -340,6 +340,14 @@ export const FAULTS: readonly Fault[] = [
     'watch: an append wakes the watches of the conversation',
     () => altered(() => ({ watch: () => () => undefined })),
   ],
+  [
+    'forgets who waits for all',
+    'watch: an append to any conversation wakes who watches all of them',
+    () =>
+      altered((inner) => ({
+        watch: (id, wake) => (id === null ? () => undefined : inner.watch(id, wake)),
+      })),
+  ],
 ]
 
 /** A way into a store that can be closed without closing the store: as a process that ends, whose data does not. */

@@ -140,7 +140,7 @@ export class Share {
     const askedAt = performance.now()
     const put = await this.#inTurn(() => this.#write([...this.#held.values()], own))
     clearTimeout(this.#expiry)
-    this.#expiry = setTimeout(() => this.#loseAll(), leaseTtl - (performance.now() - askedAt))
+    this.#expiry = setTimeout(() => this.#loseAll(), Math.max(0, leaseTtl - (performance.now() - askedAt)))
     const now = (put?.dueAt ?? 0) - leaseTtl
     const { live, nextEnd } = await this.#countMembers(now)
     if (live !== this.#live) this.#unsettledUntil = performance.now() + leaseTtl

@@ -4,6 +4,7 @@ import type { Conversation } from '../../conversation/conversation.ts'
 import { decideApprove, decideReject, openCallsOf } from '../../conversation/decide.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Event } from '../../event/types.ts'
+import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
 import { type BodySpec, type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
@@ -19,9 +20,13 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     ['respond_to_confirmation', 'respond_to_confirmation', 'Respond To Confirmation'],
     confirmationBody,
     async (conversation, { accept, reason }) => {
+      const { header, log } = await conversation.state()
+      // Said already, and the process that was told so died before it was run.
+      const isAgain =
+        accept && header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
       const decide = accept ? approveAll : (state: State) => decideReject(state, undefined, reason)
-      const end = await decideWaiting(conversation, decide)
-      if (accept) lifecycle.runs.join(conversation, end)
+      const end = isAgain ? log.entries.length : await decideWaiting(conversation, decide)
+      if (accept) await lifecycle.runs.join(conversation, end)
     },
   ),
   consent(
@@ -32,7 +37,7 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
       await conversation.approve(action_ids)
       const { header, log } = await conversation.state()
       // Where others still wait for consent, the conversation waits on.
-      if (header.status === 'idle') lifecycle.runs.join(conversation, log.entries.length)
+      if (header.status === 'idle') await lifecycle.runs.join(conversation, log.entries.length)
     },
   ),
   consent(

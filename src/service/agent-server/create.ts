@@ -3,7 +3,7 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import type { NewConversation } from '../../store/contract/conversation-record.ts'
+import type { ConversationRecord, NewConversation } from '../../store/contract/conversation-record.ts'
 import { withMasks } from '../conversations/starts.ts'
 import { newConversationId } from '../conversations/new-id.ts'
 import { findConversation, refuseReserved } from '../conversations/find.ts'
@@ -11,7 +11,10 @@ import { HttpProblem, invalid } from '../http/problem.ts'
 import { endOf, type Lifecycle, open, sendUserMessage } from '../conversations/conversations.ts'
 import { beyond, type ForkBody, type StartBody } from './request-schema.ts'
 
-/** Creates a conversation, unless there is one with its id, and begins with its first message. */
+/**
+ * Creates a conversation, unless there is one with its id, and begins with its first message. The process that
+ * created one may have died before that: a client that asks again has it said.
+ */
 export async function create(
   lifecycle: Lifecycle,
   body: StartBody,
@@ -21,7 +24,7 @@ export async function create(
   const said = body.initial_message ?? null
   refuseReserved(id, 'conversation_id')
   const found = id === null ? null : await findConversation(engine.store, id)
-  if (found !== null) return { isNew: false, conversation: await open(lifecycle, found) }
+  if (found !== null) return again(lifecycle, found, body)
   const given = { id: id ?? newConversationId(), ...(await recordOf(lifecycle, body)) }
   // What cannot be run is refused before it is created.
   if (said !== null && runs.possible) runs.check(id ?? '')
@@ -31,15 +34,43 @@ export async function create(
   } catch (error) {
     await starts.forget(given)
     if (id === null || !hasCode(error, 'conversation_exists')) throw error
-    return { isNew: false, conversation: await open(lifecycle, id) }
+    return again(lifecycle, id, body)
   }
-  const { confirmation_policy: policy } = body
-  if (policy !== undefined && policy !== null) await conversation.setConfirmationPolicy(policy as JsonObject)
-  if (said !== null) {
-    const { run: _run, ...message } = said
-    runs.join(conversation, endOf(await sendUserMessage(conversation, message)))
-  }
+  await begin(lifecycle, conversation, body)
   return { isNew: true, conversation }
+}
+
+async function again(
+  lifecycle: Lifecycle,
+  given: string | ConversationRecord,
+  body: StartBody,
+): Promise<{ readonly isNew: false; readonly conversation: Conversation }> {
+  const conversation = await open(lifecycle, given)
+  const { record, state } = await conversation.look()
+  // Nothing stands there but a policy and the message, and no run has looked at it.
+  const isNew = state.header.status === 'idle' && state.log.entries.length <= 2
+  if (isNew && record.metadata['begins'] === true) await begin(lifecycle, conversation, body)
+  return { isNew: false, conversation }
+}
+
+/** Says the policy and the first message, once however many ask. */
+async function begin(
+  { runs }: Lifecycle,
+  conversation: Conversation,
+  { confirmation_policy: policy, initial_message: said }: StartBody,
+): Promise<void> {
+  const isFirst = (await conversation.state()).log.entries.length === 0
+  if (isFirst && policy !== undefined && policy !== null)
+    await conversation.setConfirmationPolicy(policy as JsonObject)
+  if (said === undefined || said === null) return
+  const { run: _run, ...message } = said
+  try {
+    const sent = await sendUserMessage(conversation, { key: 'initial', ...message })
+    await runs.join(conversation, endOf(sent))
+  } catch (error) {
+    // Another one has begun it, with other words.
+    if (!hasCode(error, 'id_conflict')) throw error
+  }
 }
 
 async function recordOf(
@@ -47,6 +78,7 @@ async function recordOf(
   body: StartBody,
 ): Promise<Omit<NewConversation, 'id'> & { readonly metadata: JsonObject }> {
   const { tags, workspace, max_iterations } = body
+  const begins = (body.initial_message ?? null) !== null
   const parent = body.parent_conversation_id ?? null
   const found = parent === null ? null : await findConversation(engine.store, parent)
   if (parent !== null && found === null) {
@@ -65,6 +97,7 @@ async function recordOf(
       ...(await starts.keep(beyond(body))),
       ...(workspace !== undefined && { workspace: withMasks(workspace as JsonObject) }),
       ...(max_iterations !== undefined && { max_iterations }),
+      ...(begins && { begins }),
     },
   }
 }

@@ -36,7 +36,7 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
       // What cannot be run is refused before it is sent, so that it is not sent twice.
       if (run) lifecycle.runs.check(conversation.id)
       const sent = await sendUserMessage(conversation, said)
-      if (run) lifecycle.runs.join(conversation, endOf(sent))
+      if (run) await lifecycle.runs.join(conversation, endOf(sent))
       return { body: { ...SUCCESS, event_id: sent[0]?.id ?? null } }
     },
   ),

@@ -3,6 +3,7 @@
 import { hasCode } from '../../event/errors.ts'
 import type { Store } from '../../store/contract/store.ts'
 import type { Lifecycle } from '../conversations/conversations.ts'
+import { type Deletions, deletionsOf } from './conversations/deletions.ts'
 import type { ControlPlaneContext } from './conversations/describe.ts'
 import { pause } from '../../conversation/async/pause.ts'
 import { type RunInOrder, serialQueue } from '../../conversation/async/serial.ts'
@@ -31,6 +32,7 @@ export interface ControlPlane extends ControlPlaneContext {
   readonly store: Store
   readonly tasks: StartTasks
   readonly pending: Pending
+  readonly deletions: Deletions
   /** Waits until a sandbox runs, for as long as it may take, and says then what waits for it. */
   readonly whenUp: (sandboxId: string) => Promise<void>
   /** Changes of records that were read before, one after the other: none of them undoes another. */
@@ -72,8 +74,10 @@ export function createPlane(
     const done = work.catch(tell).finally(() => background.delete(done))
     background.add(done)
   }
+  const deletions = deletionsOf({ store, lifecycle, tasks, pending, inBackground }, staleAfter)
   const lookAround = async (): Promise<void> => {
     await tasks.takeOver()
+    await deletions.takeOver()
     await sandboxes.sweep()
     await pending.deliverDue()
   }
@@ -95,6 +99,7 @@ export function createPlane(
     store,
     tasks,
     pending,
+    deletions,
     inTurn: serialQueue(),
     inBackground,
     whenUp,

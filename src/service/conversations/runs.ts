@@ -12,6 +12,7 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { Lease } from '../../store/contract/lease.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { hasWork } from './has-work.ts'
+import { isPassing } from './transient.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Starts } from './starts.ts'
@@ -39,17 +40,21 @@ export interface RunsOptions {
 /** That a conversation be run, for messages that end before this position. */
 interface RunCommand {
   from: number
-  done: Promise<void>
+  /** Who waits until a lease stands for it: whichever process dies then, another one goes on. */
+  readonly waiting: (() => void)[]
 }
 
 /** Milliseconds between two looks at a run of another process that has all but ended, and for room. */
 const LOOK_INTERVAL = 100
+/** Most milliseconds between two tries while the store is away. */
+const LONGEST_WAIT = 2_000
 
 /** The runs of one service. That no two run one conversation, in whatever process, the store's lease sees to. */
 export class Runs {
   readonly #options: RunsOptions
   readonly #live = new Map<string, Promise<void>>()
-  readonly #waiting = new Map<string, RunCommand>()
+  readonly #commands = new Map<string, RunCommand>()
+  readonly #joining = new Set<Promise<void>>()
 
   constructor(options: RunsOptions) {
     this.#options = options
@@ -108,26 +113,34 @@ export class Runs {
   /**
    * Sees to it that a conversation is run from now on: by the run that is live, or when that is ending already, by
    * another one after it. So what was sent while a run ended is not left lying, unless it was paused since; where there
-   * are too many runs, it waits for room. Resolves when the run has begun, or need not, or has failed, which its own
-   * log or `onFailure` has; never rejects.
+   * are too many runs, it waits for room, and where the store is away, for the store. Resolves when a run that has a
+   * lease is to look at it, so that another process does when this one dies: who acknowledges a message waits for that.
+   * Resolves also when nothing need be run, or the run has failed, which its own log or `onFailure` has; never rejects.
    */
   join(conversation: Conversation, from: number): Promise<void> {
     const { id } = conversation
     if (!this.possible) return Promise.resolve()
-    const waiting = this.#waiting.get(id)
-    if (waiting !== undefined) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const known = this.#commands.get(id)
+    known?.waiting.push(resolve)
+    if (known !== undefined) {
       // A message after a pause asks for a run.
-      waiting.from = from
-      return waiting.done
+      known.from = Math.max(known.from, from)
+      return promise
     }
-    const command: RunCommand = { from, done: Promise.resolve() }
-    this.#waiting.set(id, command)
-    command.done = this.#join(conversation, command)
+    const command: RunCommand = { from, waiting: [resolve] }
+    this.#commands.set(id, command)
+    const joining = this.#join(conversation, command)
       .catch((error: unknown) => {
         if (!isExpected(error)) this.#options.onFailure(error)
       })
-      .finally(() => this.#waiting.delete(id))
-    return command.done
+      .finally(() => {
+        this.#commands.delete(id)
+        this.#joining.delete(joining)
+        release(command)
+      })
+    this.#joining.add(joining)
+    return promise
   }
 
   /**
@@ -148,7 +161,8 @@ export class Runs {
         await this.start(conversation)
         return true
       } catch (error) {
-        if (hasCode(error, 'already_running') || isFull(error)) return false
+        // Its lease stays, for the next look.
+        if (hasCode(error, 'already_running') || isFull(error) || mayBegin(error)) return false
         if (isExpected(error)) throw error
         onFailure(error)
       }
@@ -169,9 +183,8 @@ export class Runs {
 
   /** Resolves when nothing is run any more. */
   async settle(): Promise<void> {
-    while (this.#live.size + this.#waiting.size > 0) {
-      await Promise.all([...this.#live.values(), ...[...this.#waiting.values()].map(({ done }) => done)])
-    }
+    while (this.#live.size + this.#joining.size > 0)
+      await Promise.all([...this.#live.values(), ...this.#joining])
   }
 
   async #run(conversation: Conversation): Promise<void> {
@@ -190,30 +203,47 @@ export class Runs {
   }
 
   async #join(conversation: Conversation, command: RunCommand): Promise<void> {
-    const { id } = conversation
-    for (;;) {
-      const { from } = command
+    for (let wait = LOOK_INTERVAL; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
       try {
-        if (await wasPausedSince(conversation, from)) return
-        await this.start(conversation)
-        // That run may have ended before what was said meanwhile.
-        if (command.from === from) return
+        while (!(await this.#isJoined(conversation, command)));
+        return
       } catch (error) {
-        if (!hasCode(error, 'already_running') && !isFull(error)) throw error
-        const { header } = await conversation.state()
-        if (!isFull(error) && header.status === 'running') {
-          // The run that is live has yet to look at what was said.
-          if (this.has(id) && command.from === from) return
-          // That of another process may be dead; then its lease expires.
-          if (!this.has(id)) {
-            if ((await isTakenUp(conversation, from, expiryOf(error))) && command.from === from) return
-            continue
-          }
-        }
+        if (!mayBegin(error)) throw error
+        if (wait === LOOK_INTERVAL) this.#options.onFailure(error)
+        await this.ended(conversation.id, wait)
       }
-      await this.ended(id, LOOK_INTERVAL)
     }
   }
+
+  /** One try. False: it is to be tried again. */
+  async #isJoined(conversation: Conversation, command: RunCommand): Promise<boolean> {
+    const { id } = conversation
+    const { from } = command
+    // What was said meanwhile is not covered by what was found out before.
+    const isLatest = (): boolean => command.from === from
+    try {
+      if (!(await wasPausedSince(conversation, from))) await this.start(conversation)
+      return isLatest()
+    } catch (error) {
+      if (!hasCode(error, 'already_running') && !isFull(error)) throw error
+      const { status } = (await conversation.state()).header
+      // A step may go on long after a pause; who dies meanwhile leaves a conversation that says that it is paused.
+      if (!isFull(error) && status === 'paused' && isLatest()) release(command)
+      if (isFull(error) || status !== 'running') {
+        await this.ended(id, LOOK_INTERVAL)
+        return false
+      }
+      // The run that is live has yet to look at what was said.
+      if (isLatest()) release(command)
+      // That of another process may be dead; then its lease expires.
+      return (this.has(id) || (await isTakenUp(conversation, from, expiryOf(error)))) && isLatest()
+    }
+  }
+}
+
+/** Lets go of those who wait. */
+function release({ waiting }: RunCommand): void {
+  for (const resolve of waiting.splice(0)) resolve()
 }
 
 /** Gives a lease back that a process which died has left, unless another took it meanwhile. */
@@ -264,6 +294,9 @@ async function wasPausedSince(conversation: Conversation, from: number): Promise
   }
   return false
 }
+
+/** Whether what did not begin may begin yet: the store was away, or the process was, for longer than its lease lasts. */
+const mayBegin = (error: unknown): boolean => isPassing(error) || hasCode(error, 'lease_lost')
 
 /** Whether an end is no failure. */
 const isExpected = (error: unknown): boolean =>

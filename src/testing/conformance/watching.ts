@@ -2,7 +2,7 @@
 
 import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { equal } from './assert.ts'
-import type { Check } from './check.ts'
+import type { Check, Trial } from './check.ts'
 import { begin, pause } from './facts.ts'
 
 /** Calls back with what ends the wait; fails when nothing ends it in time. */
@@ -36,6 +36,23 @@ async function isWoken(watchTimeout: number, watching: Store, writing: Store): P
   for (const unwatch of [...ends, ...ends]) unwatch()
 }
 
+/** Watches all conversations, appends to two, and waits until what the wakes name has led to every event. */
+async function areAllWoken({ store, watchTimeout }: Trial): Promise<void> {
+  const ids = [await begin(store, 'c'), await begin(store, 'd')]
+  const found = new Set<string>()
+  const ends: Unwatch[] = []
+  const woken = wait(watchTimeout, 'the watch of all did not lead to every event', (end) => {
+    const look = async (id?: string): Promise<void> => {
+      for (const one of id === undefined ? ids : [id])
+        for (const event of await store.read(one)) found.add(`${one} ${event.id}`)
+      if (found.size === ids.length) end()
+    }
+    ends.push(store.watch(null, (id) => void look(id).catch(end)))
+  })
+  await Promise.all([woken, ...ids.map((id) => store.append(id, [pause('a')]))])
+  for (const unwatch of [...ends, ...ends]) unwatch()
+}
+
 export const WATCHING: readonly Check[] = [
   {
     name: 'watch: an append wakes the watches of the conversation',
@@ -45,6 +62,10 @@ export const WATCHING: readonly Check[] = [
     name: 'watch: an append in another process wakes as well',
     reopens: true,
     run: async ({ store, reopen, watchTimeout }) => isWoken(watchTimeout, store, await reopen()),
+  },
+  {
+    name: 'watch: an append to any conversation wakes who watches all of them',
+    run: areAllWoken,
   },
   {
     name: 'watch: several watches, of a conversation that is yet to be, each ended by itself',

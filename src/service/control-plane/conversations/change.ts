@@ -1,9 +1,9 @@
-/** Updates a conversation, or deletes it with everything that was kept for it. */
+/** Updates a conversation: its record, and what its readers are told of it. */
 
 import type { JsonValue } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
 import { getConversationOr404 } from '../../conversations/find.ts'
-import { appOf, withApp } from './metadata.ts'
+import { withApp } from './metadata.ts'
 import type { ControlPlane } from '../control-plane.ts'
 import type { AppUpdate } from '../request-schema.ts'
 
@@ -38,24 +38,4 @@ export function changeConversation(
     )
     return updated
   })
-}
-
-/**
- * Its tasks are taken out first, so that it is not made again; its sandbox goes, in the background, with the last
- * conversation in it. O(its tasks). @throws HttpProblem 404; ColloquyError `unknown_conversation` when
- * another process was faster.
- */
-export async function deleteConversation(
-  { store, lifecycle, tasks, pending, inBackground }: ControlPlane,
-  given: string,
-): Promise<void> {
-  const record = await getConversationOr404(store, given)
-  const stopped = await tasks.forget(record.id)
-  const existed = await lifecycle.engine.delete(record.id)
-  await pending.forget(record.id)
-  await lifecycle.starts.forget(record)
-  const { sandbox_id: sandboxId } = appOf(record)
-  if (sandboxId !== null) inBackground(tasks.release(sandboxId))
-  // Who was making it, and finds its task taken out, may be the one that deletes it.
-  if (!existed && !stopped) await getConversationOr404(store, record.id)
 }

@@ -17,7 +17,7 @@ import { COUNTED, countReply, exact } from '../../conversations/listing.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../../conversations/info.ts'
 import { mapConcurrent } from '../../../conversation/async/serial.ts'
 import { AT_ONCE, describeApp, describeApps } from './describe.ts'
-import { changeConversation, deleteConversation } from './change.ts'
+import { changeConversation } from './change.ts'
 import { countConversations, searchConversations } from './list.ts'
 import { PAGING } from '../page.ts'
 import type { ControlPlane } from '../control-plane.ts'
@@ -116,7 +116,7 @@ export const conversationOperations = (plane: ControlPlane): Operation[] => [
       replies: { 200: { description: 'It is gone', schema: SUCCESS_SCHEMA }, ...UNKNOWN },
     },
     async ({ path }) => {
-      await deleteConversation(plane, path.conversation_id)
+      await plane.deletions.delete(path.conversation_id)
       return { body: SUCCESS }
     },
   ),

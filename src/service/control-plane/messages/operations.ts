@@ -64,7 +64,7 @@ export const messageOperations = (plane: ControlPlane): Operation[] => [
       // What cannot be run is refused before it is sent, so that it is not sent twice.
       if (run) plane.lifecycle.runs.check(conversation.id)
       const sent = await sendUserMessage(conversation, { content })
-      if (run) plane.lifecycle.runs.join(conversation, endOf(sent))
+      if (run) await plane.lifecycle.runs.join(conversation, endOf(sent))
       return { body: { success: true, sandbox_status: status, message: null } }
     },
   ),
