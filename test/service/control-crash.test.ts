@@ -1,10 +1,14 @@
-/** Whatever is asked of two services over one store, and wherever they are killed: every start ends, makes its conversation once, and all that was accepted is said once, in order. */
+/**
+ * Whatever is asked of two to four services over one store, and wherever they are killed: every start ends, makes its
+ * conversation once, all that was accepted is said once, in order, and a reader is given each event once, in order.
+ */
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { appOf } from '../../src/service/control-plane/conversations/metadata.ts'
+import { isUnknown } from '../../src/service/conversations/conversations.ts'
 import { isOver, type KeptTask } from '../../src/service/control-plane/starts/start-task.ts'
 import { createService, type Service } from '../../src/service/index.ts'
 import type { ItemChange } from '../../src/store/contract/items.ts'
@@ -32,17 +36,19 @@ const SPECS = [
 /** The same id, as somebody else would write it. */
 const dashed = (id: string): string => id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
-type Command = { readonly slot: 0 | 1 } & (
+type Command = { readonly slot: number } & (
   | { readonly do: 'start'; readonly at: number; readonly says: boolean; readonly child: boolean }
   | { readonly do: 'start in'; readonly at: number; readonly sandbox: number }
   | { readonly do: 'pend' | 'delete' | 'patch'; readonly at: number; readonly byTask: boolean }
+  | { readonly do: 'send'; readonly at: number }
+  | { readonly do: 'listen'; readonly at: number }
   | { readonly do: 'pause' | 'resume' | 'end'; readonly sandbox: number }
   | { readonly do: 'crash'; readonly calls: number }
   | { readonly do: 'hold'; readonly calls: number; readonly milliseconds: number }
   | { readonly do: 'wait'; readonly milliseconds: number }
 )
 
-const slot = fc.constantFrom(0 as const, 1 as const)
+const slot = fc.nat({ max: 3 })
 const at = fc.nat({ max: IDS.length })
 const sandbox = fc.nat({ max: 3 })
 const command: fc.Arbitrary<Command> = fc.oneof(
@@ -77,6 +83,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       slot,
       sandbox,
     }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({ do: fc.constantFrom('send' as const, 'listen' as const), slot, at }),
   },
   {
     weight: 5,
@@ -157,10 +167,54 @@ const serviceOver = (
       return { status: response.status, body: (await response.json()) as Record<string, unknown> }
     },
     async end() {
+      service.live.close()
+      await service.lostRuns.close()
       await service.controlPlane.close()
       await engine.close()
       await service.runs.settle()
     },
+  }
+}
+
+type World = ReturnType<typeof serviceOver>
+
+/** One who listens to a conversation, at one service after the other, and goes on where it was. */
+class Reader {
+  readonly ids: (string | null)[] = []
+  readonly #id: string
+  #position = -1
+  #leave: () => Promise<void> = async () => undefined
+
+  constructor(id: string) {
+    this.#id = id
+  }
+
+  /** Ends what it listened to before. Nothing where there is no such conversation. */
+  async listen({ service, isDead }: World): Promise<void> {
+    await this.#leave()
+    const start = { after: this.#position, after_event_id: null, resend_mode: null, after_timestamp: null, after_delta: null }
+    const found = await service.live.connect(this.#id, start).catch((error: unknown) => {
+      if (isDead() || isUnknown(error)) return null
+      throw error
+    })
+    if (found === null) return
+    const read = async (): Promise<void> => {
+      for await (const frame of found.frames) {
+        // A dead process gives nothing.
+        if (isDead()) return
+        this.#position = frame.position
+        if (frame.type !== 'event') continue
+        const { event } = JSON.parse(frame.text('envelope')) as { readonly event: { readonly id: string } }
+        this.ids.push(event.id)
+      }
+    }
+    const done = read().catch((error: unknown) => {
+      if (!isDead()) throw error
+    })
+    this.#leave = async () => {
+      found.end()
+      await done
+    }
   }
 }
 
@@ -172,11 +226,15 @@ const SCRIPTS: readonly (readonly Command[])[] = [1, 2, 3, 4].map((calls) => [
   { do: 'start', slot: 0, at: 0, says: true, child: false },
   { do: 'start', slot: 1, at: 1, says: true, child: false },
   { do: 'start in', slot: 1, at: 2, sandbox: 0 },
+  { do: 'listen', slot: 0, at: 0 },
+  { do: 'send', slot: 1, at: 0 },
   { do: 'wait', slot: 0, milliseconds: 30 },
   { do: 'delete', slot: 1, at: 1, byTask: false },
   { do: 'crash', slot: 0, calls },
   { do: 'pend', slot: 0, at: 0, byTask: false },
   { do: 'pend', slot: 1, at: 0, byTask: false },
+  { do: 'listen', slot: 1, at: 0 },
+  { do: 'send', slot: 0, at: 0 },
   { do: 'start', slot: 1, at: 0, says: true, child: false },
 ])
 
@@ -189,9 +247,9 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 const STORES: readonly (readonly [string, () => Store, number])[] = [
-  ['memory', () => memoryStore(), 9],
-  ['sqlite', () => sqliteStore({ file: ':memory:' }), 6],
-  ['postgres', () => postgresStore({ client: database.pool, schema: `control_${(schemas += 1)}` }), 3],
+  ['memory', () => memoryStore(), 8],
+  ['sqlite', () => sqliteStore({ file: ':memory:' }), 3],
+  ['postgres', () => postgresStore({ client: database.pool, schema: `control_${(schemas += 1)}` }), 4],
 ]
 
 /** The sandboxes of a service, the oldest first. */
@@ -216,11 +274,12 @@ const watched = (store: Store, changed: { readonly id: string; readonly record: 
     },
   })
 
-const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0 }
+const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0, resumed: 0 }
 
 it.each(STORES)('over %s', async (_, make, numRuns) => {
   const ends: (() => Promise<void> | void)[] = []
-  const property = fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 40 }), async (commands) => {
+  const plan = fc.array(command, { minLength: 10, maxLength: 40 })
+  const property = fc.asyncProperty(fc.integer({ min: 2, max: 4 }), plan, async (count, commands) => {
     const place = folder()
     const changed: { readonly id: string; readonly record: KeptTask | null }[] = []
     const real = watched(make(), changed)
@@ -229,12 +288,16 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
     const begin = async () => {
       const world = serviceOver(real, place.path, 2)
       await world.service.controlPlane.start()
+      world.service.lostRuns.start()
       return world
     }
-    const worlds = [await begin(), await begin()] as const as [
-      Awaited<ReturnType<typeof begin>>,
-      Awaited<ReturnType<typeof begin>>,
-    ]
+    const worlds = await Promise.all(Array.from({ length: count }, begin))
+    const worldOf = (one: number): World => {
+      const world = worlds[one % count]
+      if (world === undefined) throw new Error('there is no such service')
+      return world
+    }
+    const readers = new Map(IDS.map((id) => [id, new Reader(id)]))
     const tasks = keptIn<KeptTask>(real, 'start-tasks')
     const said = new Map<string, Said[]>()
     const of = (id: string): Said[] => said.get(id) ?? said.set(id, []).get(id) ?? []
@@ -244,7 +307,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
     let texts = 0
 
     const obey = async (order: Command): Promise<void> => {
-      const world = worlds[order.slot]
+      const world = worldOf(order.slot)
       if (order.do === 'crash') return world.dieAfter(order.calls)
       if (order.do === 'hold') return world.holdAfter(order.calls, order.milliseconds)
       if (order.do === 'wait') {
@@ -276,6 +339,16 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
         if (conversation === null) return
         started.push({ task: String(body['id']), conversation })
         if (order.do === 'start' && order.says) of(conversation).push({ text, accepted: true })
+        return
+      }
+      if (order.do === 'listen') return readers.get(IDS[order.at] ?? '')?.listen(world)
+      if (order.do === 'send') {
+        const id = IDS[order.at] ?? 'plain'
+        const text = `sent ${(texts += 1)}`
+        const body = { content: [{ text }], key: text, run: true }
+        const { status } = await world.send('POST', `/api/conversations/${id}/events`, body)
+        expect([200, 404, 429, 503]).toContain(status)
+        if (status === 200 || status === 503) of(id).push({ text, accepted: status === 200 ? true : null })
         return
       }
       if ('sandbox' in order) {
@@ -316,13 +389,13 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
 
     for (const order of commands) {
       await obey(order).catch((error: unknown) => {
-        if (!worlds[order.slot].isDead()) throw error
+        if (!worldOf(order.slot).isDead()) throw error
       })
-      for (const at of [0, 1] as const) {
-        expect(worlds[at].failures).toEqual([])
-        if (!worlds[at].isDead()) continue
+      for (const [at, world] of worlds.entries()) {
+        expect(world.failures).toEqual([])
+        if (!world.isDead()) continue
         seen.crashes += 1
-        await worlds[at].end()
+        await world.end()
         worlds[at] = await begin()
       }
     }
@@ -412,14 +485,28 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
       expect(['idle', 'finished', 'error', 'paused']).toContain(status)
       expect(new Set(users).size).toBe(users.length)
       expect(agents).toBeLessThanOrEqual(users.length)
-      const order = issued.map(({ text }) => text)
-      expect(users).toEqual(order.filter((text) => users.includes(text)))
+      // What waits for a conversation is said in order, and so is what is sent to it, beside the other.
+      for (const isSent of [true, false]) {
+        const order = issued.map(({ text }) => text).filter((text) => text.startsWith('sent') === isSent)
+        expect(users.filter((text) => String(text).startsWith('sent') === isSent)).toEqual(
+          order.filter((text) => users.includes(text)),
+        )
+      }
       for (const { text, accepted } of issued) {
         if (accepted === true && !failed) expect(users).toContain(text)
         else if (accepted === false) expect(users).not.toContain(text)
         else seen.lost += 1
       }
       seen.said += users.length
+    }
+    for (const { id } of records) {
+      const reader = readers.get(id)
+      if (reader === undefined || deleted.has(id)) continue
+      if (reader.ids.length > 0) seen.resumed += 1
+      await reader.listen(last)
+      const ids = (await real.read(id)).map((event) => event.id)
+      await until(() => reader.ids.length >= ids.length)
+      expect(reader.ids).toEqual(ids)
     }
     expect(last.failures).toEqual([])
     await last.end()
@@ -430,7 +517,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
   await fc.assert(ended, {
     numRuns,
     endOnFailure: true,
-    examples: SCRIPTS.map((commands) => [[...commands]]),
+    examples: SCRIPTS.map((commands) => [2, [...commands]]),
   })
 })
 

@@ -1,4 +1,4 @@
-/** Services as processes over one PostgreSQL, which are killed and started again, and clients that go to whichever is there. */
+/** Services as processes over one PostgreSQL, which are killed and started again, and their clients. */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'

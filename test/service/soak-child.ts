@@ -1,6 +1,6 @@
 /**
- * A service over PostgreSQL in a process of its own, to be killed: a database, a webhook and a folder for sandboxes go in;
- * its address is printed.
+ * A service over PostgreSQL in a process of its own, to be killed: a database, a webhook and a folder for sandboxes go
+ * in; its address is printed.
  */
 
 import { hasCode } from '../../src/event/errors.ts'

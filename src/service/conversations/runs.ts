@@ -295,7 +295,7 @@ async function wasPausedSince(conversation: Conversation, from: number): Promise
   return false
 }
 
-/** Whether what did not begin may begin yet: the store was away, or the process was, for longer than its lease lasts. */
+/** Whether what did not begin may begin yet: the store was away, or the process was, for longer than a lease lasts. */
 const mayBegin = (error: unknown): boolean => isPassing(error) || hasCode(error, 'lease_lost')
 
 /** Whether an end is no failure. */

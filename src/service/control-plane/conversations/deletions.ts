@@ -1,4 +1,4 @@
-/** Deletes conversations with everything that was kept for them; what a process that died has begun, another one ends. */
+/** Deletes conversations with all that was kept for them; what a process that died has begun, another one ends. */
 
 import { hasCode } from '../../../event/errors.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
@@ -43,13 +43,12 @@ export function deletionsOf(
 ): Deletions {
   const records = recordsOf<Deletion>(store, 'deletions', () => ({ dueIn: staleAfter }))
 
-  /** May be done again. Gives whether there was anything to delete. */
-  const carryOut = async ({ conversation_id: id, start_ref }: Deletion): Promise<boolean> => {
-    const stopped = await tasks.forget(id)
-    const existed = await lifecycle.engine.delete(id)
+  /** May be done again. */
+  const carryOut = async ({ conversation_id: id, start_ref }: Deletion): Promise<void> => {
+    await tasks.forget(id)
+    await lifecycle.engine.delete(id)
     await pending.forget(id)
     await lifecycle.starts.forget({ metadata: { start_ref } })
-    return existed || stopped
   }
 
   const end = async ({ id, version, record }: Kept<Deletion>): Promise<void> => {
@@ -66,10 +65,9 @@ export function deletionsOf(
       const record = deletionOf(found)
       const id = newId()
       const [version] = await records.make([records.changeOf(id, record, null)])
-      const existed = await carryOut(record)
+      // Where another process is faster, it has carried out this one.
+      await carryOut(record)
       inBackground(end({ id, version: version ?? 0, record }))
-      // Who was making it, and finds its task taken out, may be the one that deletes it.
-      if (!existed) await getConversationOr404(store, found.id)
     },
     async takeOver() {
       let due: readonly Kept<Deletion>[]
