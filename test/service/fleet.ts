@@ -52,7 +52,7 @@ export class Fleet {
     await Promise.all(this.#children.map((_, at) => this.kill(at)))
   }
 
-  /** Where one is that lives, another one each time; an address where nobody is, when all are dead. */
+  /** Where one is that lives, another one each time; an address where none is, when all are dead. */
   get url(): string {
     const living = this.#urls.filter((url) => typeof url === 'string')
     this.#turn += 1
