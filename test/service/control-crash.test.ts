@@ -192,7 +192,13 @@ class Reader {
   /** Ends what it listened to before. Nothing where there is no such conversation. */
   async listen({ service, isDead }: World): Promise<void> {
     await this.#leave()
-    const start = { after: this.#position, after_event_id: null, resend_mode: null, after_timestamp: null, after_delta: null }
+    const start = {
+      after: this.#position,
+      after_event_id: null,
+      resend_mode: null,
+      after_timestamp: null,
+      after_delta: null,
+    }
     const found = await service.live.connect(this.#id, start).catch((error: unknown) => {
       if (isDead() || isUnknown(error)) return null
       throw error

@@ -12,7 +12,9 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 const [, , database = '', webhook = '', secret = '', directory = ''] = process.argv
 
 /** Calls something, which a user must agree to, and says then that it is done. */
-const asking = scriptedAgent(Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? { calls: [{ tool: 'echo' }] } : 'Done.')))
+const asking = scriptedAgent(
+  Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? { calls: [{ tool: 'echo' }] } : 'Done.')),
+)
 const echoing = scriptedAgent()
 
 const { url } = await serve({
@@ -25,7 +27,11 @@ const { url } = await serve({
   controlPlane: {
     staleAfter: 1_500,
     maxSandboxes: 1_000,
-    provider: processSandboxes({ directory, specs: [{ id: 'sleeper', command: ['/bin/sleep', '100000'] }], killTimeout: 100 }),
+    provider: processSandboxes({
+      directory,
+      specs: [{ id: 'sleeper', command: ['/bin/sleep', '100000'] }],
+      killTimeout: 100,
+    }),
   },
   webhooks: [{ id: 'hook', url: webhook, secret, from: 'start', retryDelay: 50, maxRetryDelay: 200 }],
   webhookDispatcher: { leaseTtl: 2_500, pollInterval: 200 },

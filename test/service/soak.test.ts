@@ -128,7 +128,9 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
       const { body } = await fleet.ask('GET', `/api/conversations/${id}`)
       const { execution_status: status } = body
       if (status !== 'waiting_for_confirmation') return status === 'finished' || status === 'error'
-      const answer = await fleet.ask('POST', `/api/conversations/${id}/events/respond_to_confirmation`, { accept: true })
+      const answer = await fleet.ask('POST', `/api/conversations/${id}/events/respond_to_confirmation`, {
+        accept: true,
+      })
       expect([200, 409]).toContain(answer.status)
       return false
     }, PATIENCE).catch(async () => {
@@ -194,12 +196,15 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     for (const id of planned) expect(said.has(id)).toBe(true)
     for (const id of deleted) expect(await store.getConversation(id)).toBeNull()
     const owned = tasks.map((task) => String(task.sandbox_id)).toSorted()
-    const kept = async (): Promise<string[]> => [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
+    const kept = async (): Promise<string[]> =>
+      [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
     const folders = (): string[] => readdirSync(place.path).toSorted()
     await until(async () => String(await kept()) === String(owned), PATIENCE).catch(async () =>
       expect(await kept()).toEqual(owned),
     )
-    await until(() => String(folders()) === String(owned), PATIENCE).catch(() => expect(folders()).toEqual(owned))
+    await until(() => String(folders()) === String(owned), PATIENCE).catch(() =>
+      expect(folders()).toEqual(owned),
+    )
   }
 
   /** What was acknowledged is there once, in order, and each of it was answered, at most once. */
@@ -226,8 +231,8 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     for (const id of said.keys()) {
       const log = (await store.read(id)).map((event) => event.id)
       const told = (): string[] =>
-        [...new Map(receiver.taken(`/events/${id}`).map((one) => [one.id, one.body])).values()].flatMap((body) =>
-          (body as { id: string }[]).map((event) => event.id),
+        [...new Map(receiver.taken(`/events/${id}`).map((one) => [one.id, one.body])).values()].flatMap(
+          (body) => (body as { id: string }[]).map((event) => event.id),
         )
       await until(() => new Set(told()).size >= log.length, PATIENCE).catch(() => undefined)
       expect(told()).toEqual(log)

@@ -22,8 +22,7 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     async (conversation, { accept, reason }) => {
       const { header, log } = await conversation.state()
       // Said already, and the process that was told so died before it was run.
-      const isAgain =
-        accept && header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
+      const isAgain = accept && header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
       const decide = accept ? approveAll : (state: State) => decideReject(state, undefined, reason)
       const end = isAgain ? log.entries.length : await decideWaiting(conversation, decide)
       if (accept) await lifecycle.runs.join(conversation, end)
