@@ -73,6 +73,12 @@ function isCutOff(log: readonly StoredEvent[]): boolean {
 const tailOf = async (id: string): Promise<string> =>
   JSON.stringify([await store.getLease(id), ...(await store.read(id)).slice(-8).map(({ fact }) => fact)])
 
+/** The records of sandboxes. */
+const kept = async (): Promise<string[]> => [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
+
+/** Where sandboxes work. */
+const folders = (): string[] => readdirSync(place.path).toSorted()
+
 it('lose and double nothing, however they are killed', { timeout: 900_000 + SECONDS * 4_000 }, async () => {
   const fleet = new Fleet([database.url, receiver.url, SECRET, place.path])
   await Promise.all(Array.from({ length: PROCESSES }, (_, at) => fleet.start(at)))
@@ -196,9 +202,6 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     for (const id of planned) expect(said.has(id)).toBe(true)
     for (const id of deleted) expect(await store.getConversation(id)).toBeNull()
     const owned = tasks.map((task) => String(task.sandbox_id)).toSorted()
-    const kept = async (): Promise<string[]> =>
-      [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
-    const folders = (): string[] => readdirSync(place.path).toSorted()
     await until(async () => String(await kept()) === String(owned), PATIENCE).catch(async () =>
       expect(await kept()).toEqual(owned),
     )
