@@ -93,6 +93,8 @@ function withoutResult(log: readonly Event[]): Mutant | null {
   for (const entry of entries) {
     const { event } = entry
     if (event === null || !isToolResult(event)) continue
+    // Behind it an interrupt would have to give the call a result: then another law is broken.
+    if (log.slice(entry.seq).some(({ kind }) => kind === 'InterruptEvent')) continue
     const pending = [...entries].find(
       (other) =>
         other.event?.kind === 'ActionEvent' &&
