@@ -26,7 +26,7 @@ const STARTERS = 2
 /** Milliseconds between two deeds of one client, so that the load is bounded. */
 const PACE = 100
 /** Milliseconds for which all may take to come to rest: far longer than any lease. */
-const PATIENCE = 300_000
+const PATIENCE = 60_000
 
 const APP = '/api/v1/app-conversations'
 
@@ -246,8 +246,9 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     }
     for (const id of deleted) {
       const last = () => receiver.all.findLast(({ body }) => (body as { id?: unknown }).id === id)?.type
-      await until(() => last() === 'conversation.deleted', PATIENCE).catch(() => undefined)
-      expect(last()).toBe('conversation.deleted')
+      // Of one that was deleted before it was told of at all, nothing need be told.
+      await until(() => ['conversation.deleted', undefined].includes(last()), PATIENCE).catch(() => undefined)
+      expect(['conversation.deleted', undefined]).toContain(last())
     }
   }
 })
