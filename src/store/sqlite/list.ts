@@ -85,16 +85,25 @@ export function lastLookedSql(walk: Walk, query: Where): Sql {
 export function countListSql(walk: Walk, exact: boolean): Sql {
   const walked = walkSql(walk, { descending: false, after: null })
   const fits = fitsOf(walk)
+  // A table costs a look-up for each conversation, and most filters compare with one of them, or none.
+  const tables = [
+    fits.sql.includes('conversation.') ? CONVERSATIONS : '',
+    fits.sql.includes('log.') ? LOGS : '',
+  ]
   return {
     sql: `SELECT count(*) AS looked, sum(${fits.sql}) AS fit
-      FROM (${walked.sql} LIMIT ${exact ? -1 : MOST_COUNTED + 1}) AS walked ${fits.values.length === 0 ? '' : RECORDS}`,
+      FROM (${walked.sql} LIMIT ${exact ? -1 : MOST_COUNTED + 1}) AS walked ${tables.join(' ')}`,
     values: [...fits.values, ...walked.values],
   }
 }
 
-/** The records of what was walked, in its order. */
-const RECORDS = `CROSS JOIN colloquy_conversation AS conversation ON conversation.conversation_id = walked.conversation_id
-  CROSS JOIN colloquy_log AS log ON log.conversation_id = walked.conversation_id`
+const joined = (table: string, name: string): string =>
+  `CROSS JOIN ${table} AS ${name} ON ${name}.conversation_id = walked.conversation_id`
+
+/** The two halves of the records of what was walked, in its order. */
+const CONVERSATIONS = joined('colloquy_conversation', 'conversation')
+const LOGS = joined('colloquy_log', 'log')
+const RECORDS = `${CONVERSATIONS} ${LOGS}`
 
 /** The walk of an index from where a page begins to the bounds of its times, without an end. */
 function walkSql({ by, key, from, until }: Walk, { descending, after }: Where): Sql {
