@@ -8,7 +8,7 @@
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildInspector } from '../build/inspector.ts'
+import { buildInspector } from '../src/inspector/bundle/bundle.ts'
 import { inspectorPage } from '../src/inspector/index.ts'
 import { type Browser, type CDPSession, openPage, type Page, startBrowser } from '../test/browser/browser.ts'
 import { machine } from './measure.ts'

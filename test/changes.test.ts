@@ -68,7 +68,7 @@ interface Row {
 /** The paths in code spans of a text, without what follows a name in them. */
 const pathsIn = (text: string): string[] =>
   Array.from(
-    text.matchAll(/`((?:src|test|properties|docs|bench)\/[\w./-]+)`/g),
+    text.matchAll(/`((?:src|test|properties|docs|bench|examples)\/[\w./-]+)`/g),
     (match) => match[1] as string,
   )
 

@@ -40,6 +40,8 @@ const MAY_DEPEND: Readonly<Record<string, readonly string[]>> = {
   'testing/node': ['node:'],
   service: ['hono', 'zod', '@opentelemetry/api'],
   'service/node': ['ws', '@hono/node-server', 'node:'],
+  // What makes the page, and is not in the package.
+  'inspector/bundle': ['rolldown', 'node:'],
   'inspector/page': ['preact'],
   cli: ['node:'],
   'cli/input': ['yauzl'],

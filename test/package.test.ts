@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { apiReport } from '../build/api.ts'
+import { apiReport } from './api.ts'
 
 const run = promisify(execFile)
 const ROOT = resolve(import.meta.dirname, '..')
@@ -71,10 +71,11 @@ describe('the packed package', () => {
     expect(paths).toContain('dist/index.js')
     expect(paths).toContain('dist/index.d.ts')
     expect(paths).toContain('dist/cli/sample.jsonl')
+    expect(paths).toContain('docs/llms.txt')
     expect(
       paths.filter(
         (path) =>
-          !/^(dist\/|LICENSE|README\.md|llms\.txt|docs\/|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(
+          !/^(dist\/|LICENSE|README\.md|docs\/(?!site\/)|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(
             path,
           ),
       ),

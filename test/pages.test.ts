@@ -8,7 +8,7 @@ import { EVENT_KINDS } from '../src/event/kinds.ts'
 import { ColloquyError, type ErrorCode } from '../src/index.ts'
 import { STATUSES } from '../src/state/index.ts'
 import { toProblem } from '../src/service/http/failure.ts'
-import { llmsText } from '../build/llms.ts'
+import { llmsText } from '../docs/site/llms.ts'
 import { blocks, PAGES, readPage, ROOT } from './pages.ts'
 
 /** The lines that call the command, without their comments and what stands before and behind it. */
@@ -88,6 +88,6 @@ it('docs/README.md leads to every page', () => {
   ).toEqual([])
 })
 
-it('llms.txt is what `npm run docs:llms` writes', () => {
-  expect(readFileSync(join(ROOT, 'llms.txt'), 'utf8')).toBe(llmsText())
+it('docs/llms.txt is what `npm run docs:llms` writes', () => {
+  expect(readFileSync(join(ROOT, 'docs/llms.txt'), 'utf8')).toBe(llmsText())
 })

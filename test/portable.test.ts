@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { rolldown } from 'rolldown'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { bundled, PARTS, weigh } from '../build/sizes.ts'
+import { bundled, PARTS, weigh } from '../bench/sizes.ts'
 
 const INDEX = resolve(import.meta.dirname, '../src/index.ts')
 let code = ''

@@ -9,7 +9,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 const filesIn = (folder: string, ending: RegExp): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => ending.test(name) && !name.includes('node_modules/'))
+    .filter((name) => ending.test(name) && !/(?:^|\/)(?:node_modules|\.\w+)\//.test(name))
     .map((name) => `${folder}/${name}`)
 
 /** The numbers of the headings of a page: `3`, `2.1`. */
@@ -76,7 +76,9 @@ const linksOf = (file: string): string[] =>
 
 /** The files of the repository that a page names. */
 const pathsOf = (file: string): string[] =>
-  [...read(file).matchAll(/`((?:src|test|docs|properties|bench)\/[\w./-]*)`/g)].map(([, path = '']) => path)
+  [...read(file).matchAll(/`((?:src|test|docs|properties|bench|examples)\/[\w./-]*)`/g)].map(
+    ([, path = '']) => path,
+  )
 
 /** The files of the repository that the text of a source names. */
 const namedIn = (file: string): string[] =>
@@ -161,12 +163,13 @@ describe('what is cited is there', () => {
   })
 })
 
+const isIn = (path: string, entry: string): boolean => path === entry || path.startsWith(`${entry}/`)
+
 describe('what ships refers to what ships', () => {
   const { files } = JSON.parse(read('package.json')) as { files: readonly string[] }
   const ships = (path: string): boolean =>
-    ['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', ...files].some(
-      (entry) => path === entry || path.startsWith(`${entry}/`),
-    )
+    ['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', ...files].some((entry) => isIn(path, entry)) &&
+    !files.some((entry) => entry.startsWith('!') && isIn(path, entry.slice(1)))
 
   it('has the pages that comments cite', () =>
     expect([LAWS, DESIGN, INTERFACE].filter((page) => !ships(page))).toEqual([]))

@@ -1,7 +1,7 @@
 /**
  * Makes a static site of the pages and of the reference of every entry, which is made from the comments in the code: `npm run
- * docs:site` writes it into site/dist, with a search, and fails where a link leads nowhere; `npm run docs:api` makes the reference
- * alone, in site/.work/api.
+ * docs:site` writes it into docs/site/dist, with a search, and fails where a link leads nowhere; `npm run docs:api` makes the reference
+ * alone, in docs/site/.work/api.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -9,7 +9,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { join, resolve } from 'node:path'
 
 const HERE = import.meta.dirname
-const ROOT = resolve(HERE, '..')
+const ROOT = resolve(HERE, '../..')
 /** What the site is made of: the pages with links that hold in it, and the reference. */
 const WORK = join(HERE, '.work')
 
@@ -38,10 +38,14 @@ function makeReference(): void {
 
 /** The pages, with what they link to outside of docs/: the laws stand beside them, and the README is the front page. */
 function copyPages(): void {
-  mkdirSync(WORK, { recursive: true })
+  mkdirSync(join(WORK, 'public'), { recursive: true })
   const docs = join(ROOT, 'docs')
-  for (const name of readdirSync(docs)) {
-    if (!name.endsWith('.md')) cpSync(join(docs, name), join(WORK, name))
+  const files = readdirSync(docs, { withFileTypes: true }).filter((entry) => entry.isFile())
+  for (const { name } of files) {
+    if (name === 'llms.txt') {
+      const list = readFileSync(join(docs, name), 'utf8').replaceAll('../properties/', '')
+      writeFileSync(join(WORK, 'public', name), list.replaceAll('.md)', '.html)'))
+    } else if (!name.endsWith('.md')) cpSync(join(docs, name), join(WORK, name))
     else
       writeFileSync(
         join(WORK, name === 'README.md' ? 'index.md' : name),
@@ -53,8 +57,6 @@ function copyPages(): void {
   }
   const laws = readFileSync(join(ROOT, 'properties/laws.md'), 'utf8')
   writeFileSync(join(WORK, 'laws.md'), laws.replaceAll('](../docs/', ']('))
-  mkdirSync(join(WORK, 'public'), { recursive: true })
-  cpSync(join(ROOT, 'llms.txt'), join(WORK, 'public/llms.txt'))
 }
 
 install()

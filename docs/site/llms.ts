@@ -1,12 +1,12 @@
 /**
- * Writes llms.txt, by which a language model finds the page that it needs: the pages in the order of docs/README.md, each under its
+ * Writes docs/llms.txt, by which a language model finds the page that it needs: the pages in the order of docs/README.md, each under its
  * own title and with what the index says of it. `npm run docs:llms`; a test fails where the file is not what this gives.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, posix, resolve } from 'node:path'
 
-const ROOT = resolve(import.meta.dirname, '..')
+const ROOT = resolve(import.meta.dirname, '../..')
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 /** The whole file. */
@@ -19,10 +19,10 @@ export function llmsText(): string {
       if (heading !== undefined) return ['', `## ${heading}`, '']
       const [, path = '', says = ''] = /^(?:\d+\.|-) \[.*?\]\((.*?\.md)\): (.*)/.exec(line) ?? []
       if (path === '') return []
-      const file = posix.join('docs', path)
-      return [`- [${/^# (.*)/m.exec(read(file))?.[1] ?? ''}](${file}): ${says}`]
+      const title = /^# (.*)/m.exec(read(posix.join('docs', path)))?.[1] ?? ''
+      return [`- [${title}](${path}): ${says}`]
     })
   return `# Colloquy\n\n> ${description}\n${lines.join('\n')}\n`
 }
 
-if (import.meta.main) writeFileSync(join(ROOT, 'llms.txt'), llmsText())
+if (import.meta.main) writeFileSync(join(ROOT, 'docs/llms.txt'), llmsText())

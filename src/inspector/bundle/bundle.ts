@@ -9,7 +9,7 @@ import { dirname, join, resolve } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 
-const PAGE = resolve(import.meta.dirname, '../src/inspector/page')
+const PAGE = resolve(import.meta.dirname, '../page')
 
 /** Starts what stands compressed in the page. */
 const START = `(async () => {
@@ -77,4 +77,4 @@ export async function writeInspector(file: string): Promise<void> {
   writeFileSync(file, await buildInspector())
 }
 
-if (import.meta.main) await writeInspector(resolve(import.meta.dirname, '../dist/inspector/page.html'))
+if (import.meta.main) await writeInspector(resolve(import.meta.dirname, '../../../dist/inspector/page.html'))

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { Converter } from 'typedoc'
 
-const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const { exports } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 /** The entries: their modules in src/ by their names, as in `colloquy/engine`. */
 const entries = Object.entries(exports).flatMap(([name, entry]) =>
@@ -26,7 +26,7 @@ function nameEntries(app) {
 const options = {
   plugin: ['typedoc-plugin-markdown', nameEntries],
   name: 'The API',
-  entryPoints: entries.map(([, path]) => `../src/${path}.ts`),
+  entryPoints: entries.map(([, path]) => `../../src/${path}.ts`),
   tsconfig: './tsconfig.api.json',
   out: '.work/api',
   router: 'module',

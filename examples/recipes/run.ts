@@ -14,10 +14,10 @@ import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { providerServer } from '../src/testing/node/provider-server.ts'
+import { providerServer } from '../../src/testing/node/provider-server.ts'
 
 const HERE = import.meta.dirname
-const ROOT = resolve(HERE, '..')
+const ROOT = resolve(HERE, '../..')
 const PAGE = readFileSync(join(ROOT, 'docs/recipes.md'), 'utf8')
 
 /** How each recipe is tried. */
