@@ -8,7 +8,7 @@ import { defineConfig } from 'vitest/config'
  * before them would cost them more than reading src/ again: each runs in a process of its own.
  */
 const ALONE = [
-  'test/{changes,chat-example,cost,docs,examples,imports,linear,package,portable,readme}.test.ts',
+  'test/{changes,chat-example,cost,docs,examples,growth,imports,linear,package,portable,readme}.test.ts',
   'test/cli/{identity,permission,process,recorded,stored,zip}.test.ts',
   'test/service/{live-load,process-sandboxes,refusal}.test.ts',
   'test/clients/**/*.test.ts',

@@ -1,0 +1,78 @@
+/**
+ * How the work of each operation grows with the log, counted and not timed: most cost the same, or a little more, in a
+ * log nine times as long, and none costs more for each event.
+ */
+
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Growth, Operation } from '../bench/growth/operations.ts'
+import { spentOn, startCounting, stopCounting } from '../bench/growth/spent.ts'
+
+/** With as many events in the view, and as many in a snapshot's last chunk of 4,096, which is written anew. */
+const LENGTHS = [500, 4_581] as const
+/** What is linear is counted in shorter logs. */
+const SHORT = [100, 400] as const
+/** What the work may be multiplied by from the one length to the other: by four where it is linear, by sixteen where quadratic. */
+const MOST: Readonly<Record<Growth, number>> = { constant: 1.5, logarithmic: 1.5, linear: 6 }
+/** Times that an operation is done: each has its own event, or asks for another. */
+const TIMES = 4
+
+type Group = 'fold' | 'view' | 'memory' | 'sqlite'
+const made = new Map<string, readonly Operation[]>()
+const closing: (() => unknown)[] = []
+
+beforeAll(async () => {
+  startCounting()
+  const { foldOperations, logOf, storeOperations, viewOperations } =
+    await import('../bench/growth/operations.ts')
+  const { makeEvents } = await import('../bench/workload.ts')
+  const { memoryStore } = await import('../src/store/memory/store.ts')
+  const { sqliteStore } = await import('../src/store/sqlite/index.ts')
+  const sizes = { action: 90, observation: 120, systemPrompt: 300, message: 90 }
+  for (const length of [...LENGTHS, ...SHORT]) {
+    const events = logOf(length)
+    const stores = { memory: memoryStore(), sqlite: sqliteStore({ database: new DatabaseSync(':memory:') }) }
+    made.set(`fold ${length}`, foldOperations(events))
+    made.set(`view ${length}`, length > 1_000 ? [] : viewOperations(makeEvents(length, { sizes })))
+    for (const [name, store] of Object.entries(stores)) {
+      made.set(`${name} ${length}`, await storeOperations(store, events))
+      closing.push(() => store.close())
+    }
+  }
+})
+
+afterAll(async () => {
+  stopCounting()
+  for (const close of closing) await close()
+})
+
+/** The work of an operation at a length. */
+async function workOf({ run, growth }: Operation): Promise<number> {
+  if (growth === 'linear') return spentOn(() => run(1))
+  // The first makes what later ones find made.
+  await run(0)
+  return spentOn(async () => {
+    for (let n = 1; n <= TIMES; n += 1) await run(n)
+  })
+}
+
+describe.each<Group>(['fold', 'view', 'memory', 'sqlite'])(
+  'the counted work of each operation: %s',
+  (group) => {
+    it('grows as it is said to', async () => {
+      const operations = made.get(`${group} ${LENGTHS[0]}`) ?? []
+      const tooMuch: unknown[] = []
+      for (const { name, growth } of operations) {
+        const works: number[] = []
+        for (const length of growth === 'linear' ? SHORT : LENGTHS) {
+          const operation = made.get(`${group} ${length}`)?.find((one) => one.name === name)
+          works.push(operation === undefined ? 0 : await workOf(operation))
+        }
+        const [short = 0, long = 0] = works
+        if (!(short > 0 && long <= short * MOST[growth])) tooMuch.push({ name, growth, short, long })
+      }
+      expect(operations.length).toBeGreaterThan(5)
+      expect(tooMuch).toEqual([])
+    })
+  },
+)
