@@ -1,17 +1,15 @@
-/** How the time of some work grows with the length of a text, told by steps of four times the length, so that what is quadratic is seen long before it takes minutes. */
+/** How the time of some work grows with the length of a text, told by doublings, so that what is quadratic is seen long before it takes minutes. */
 
-/** How much longer the text of each step is. */
-const STEP = 4
-/** What a step may cost at most: it is four for what is linear, and sixteen for what is quadratic. */
-const MOST = 9
-/** What is told at once: the next step might never end. */
-const FAR_TOO_MUCH = 40
+/** What a doubling may cost at most: it is two for what is linear, and four for what is quadratic. */
+const MOST = 3
+/** What is told at once: the next doubling might never end. */
+const FAR_TOO_MUCH = 12
 /** Milliseconds that say nothing of how a time grows. */
 const NOISE = 25
-/** How often a step that cost too much is measured again: the least of all measurements count. */
+/** How often a doubling that cost too much is measured again: the least of all measurements count. */
 const TRIES = 3
 
-/** A step that cost too much: the length of the longer text, and the milliseconds of both. */
+/** A doubling that cost too much: the length of the longer text, and the milliseconds of both. */
 export interface Overgrowth {
   readonly length: number
   readonly before: number
@@ -19,7 +17,7 @@ export interface Overgrowth {
 }
 
 /**
- * Two steps of a text's length in a row that each cost more than nine times as much; null when there are none. One
+ * Two doublings of a text's length in a row that each cost more than three times as much; null when there are none. One
  * alone may be where the text no longer fits the processor's caches. The time is that of the thread's processor alone,
  * so that a busy machine changes little.
  * @param make gives a text of about so many characters
@@ -27,25 +25,25 @@ export interface Overgrowth {
 export function overgrowth(
   work: (text: string) => unknown,
   make: (length: number) => string,
-  { from = 2 ** 14, to = 2 ** 22 }: { readonly from?: number; readonly to?: number } = {},
+  { from = 2 ** 13, to = 2 ** 22 }: { readonly from?: number; readonly to?: number } = {},
 ): Overgrowth | null {
   const timeOf = (text: string): number => costOf(() => work(text))
   timeOf(make(from / 16))
-  let shorter = make(from / STEP)
-  let before = timeOf(shorter)
+  let half = make(from / 2)
+  let before = timeOf(half)
   let isSuspect = false
-  for (let length = from; length <= (isSuspect ? STEP * to : to); length *= STEP) {
+  for (let length = from; length <= (isSuspect ? 2 * to : to); length *= 2) {
     const text = make(length)
     let after = timeOf(text)
     for (let i = 0; i < TRIES && after > bound(before); i += 1) {
-      before = Math.min(before, timeOf(shorter))
+      before = Math.min(before, timeOf(half))
       after = Math.min(after, timeOf(text))
     }
     const isTooMuch = after > bound(before)
     if (isTooMuch && (isSuspect || after > FAR_TOO_MUCH * Math.max(before, NOISE)))
       return { length, before, after }
     isSuspect = isTooMuch
-    shorter = text
+    half = text
     before = after
   }
   return null

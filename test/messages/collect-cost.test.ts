@@ -133,6 +133,6 @@ describe.each(Object.entries(STREAMS))('a stream of %s', (_, stream) => {
       expect(end().events).toHaveLength(shape === 'many calls' ? text.length : 1)
     }
     const to = { 'one long word': 2 ** 20, 'many calls': 2 ** 13 }[shape] ?? 2 ** 15
-    expect(overgrowth(read, (length) => 'x'.repeat(length), { from: to / 16, to })).toBe(null)
+    expect(overgrowth(read, (length) => 'x'.repeat(length), { from: to / 8, to })).toBe(null)
   })
 })
