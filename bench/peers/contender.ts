@@ -41,8 +41,6 @@ export interface Contender {
   readonly means: string
   readonly ground: 'memory' | 'files' | 'postgres'
   readonly survives: Survives
-  /** The longest history that is grown from nothing: where each append writes all of it, a longer one fills the disk. */
-  readonly longestGrown?: number
   /** The setting that a history is grown with in its place. */
   readonly growsAs?: string
   open(place: Place): Promise<Session>

@@ -5,11 +5,10 @@ import type { GrownRow } from './figures.ts'
 import type { Grounds } from './grounds.ts'
 import { history, lettersOfItems, take, TURN } from './items.ts'
 
-/** Null for what is kept in memory, or would fill the disk, or is the same as another. */
+/** Null for what is kept in memory, or is the same as another. */
 export async function grow(contender: Contender, length: number, grounds: Grounds): Promise<GrownRow | null> {
   const { family, setting, ground } = contender
   if (ground === 'memory' || contender.growsAs !== undefined) return null
-  if (length > (contender.longestGrown ?? Infinity)) return null
   const place = await grounds.make(ground)
   try {
     const items = take(history(length), length)

@@ -39,6 +39,9 @@ const { values: options } = parseArgs({
 /** Milliseconds: who takes longer for one visit at a length gets no other there. */
 const LONGEST_VISIT = 12_000
 
+/** Milliseconds: who would take longer to grow a history, if its cost were quadratic, grows none so long. */
+const LONGEST_GROWTH = 90_000
+
 /** Visits before those that count, at the shortest length, so that everyone's code is compiled. */
 const WARM_UP = options.quick ? 1 : 2
 
@@ -131,6 +134,21 @@ async function measure(length: number, contenders: readonly Contender[], grounds
   })
 }
 
+/** What one contender grows from nothing, at each length that does not take it too long. */
+async function growAll(contender: Contender, grounds: Grounds): Promise<GrownRow[]> {
+  const grown: GrownRow[] = []
+  for (const length of lengths) {
+    const last = grown.at(-1)
+    const foreseen = last === undefined ? 0 : (last.each * length * length) / 1_000 / last.length
+    if (foreseen > LONGEST_GROWTH) break
+    const row = await attempt(contender, () => grow(contender, length, grounds))
+    if (row === null) break
+    grown.push(row)
+  }
+  console.error(`${nameOf(contender)}: grown`)
+  return grown
+}
+
 async function run(): Promise<Figures> {
   const contenders = CONTENDERS.filter(
     (contender) => options.only.length === 0 || options.only.some((text) => nameOf(contender).includes(text)),
@@ -141,12 +159,10 @@ async function run(): Promise<Figures> {
   const grown: GrownRow[] = []
   try {
     for (const length of lengths) rows.push(...(await measure(length, contenders, grounds)))
-    for (const length of options['no-growth'] ? [] : lengths) {
-      for (const contender of [...contenders, ...SAME_JSON]) {
-        const row = await attempt(contender, () => grow(contender, length, grounds))
-        if (row !== null) grown.push(row)
-      }
-      console.error(`${length} events: grown`)
+    if (!options['no-growth']) {
+      for (const contender of [...contenders, ...SAME_JSON])
+        grown.push(...(await growAll(contender, grounds)))
+      grown.sort((one, other) => one.length - other.length)
     }
     return {
       taken: new Date().toISOString().slice(0, 10),

@@ -152,7 +152,6 @@ export const LANGGRAPH: readonly Contender[] = [
     means: FULL_MEANS,
     ground: 'memory',
     survives: 'nothing',
-    longestGrown: 1_000,
     open: () => openSession(openMemory, FULL, true),
   },
   {
@@ -176,8 +175,8 @@ function saved(
   const common = { family, ground, survives }
   const at = (setting: Setting) => (place: Place) => openSession(() => open(place), setting, false)
   return [
-    { ...common, setting: 'default', means: FULL_MEANS, longestGrown: 1_000, open: at(FULL) },
-    { ...common, setting: 'delta', means: DELTA_MEANS, longestGrown: 4_000, open: at(DELTA) },
-    { ...common, setting: 'delta, exit', means: EXIT_MEANS, longestGrown: 4_000, open: at(EXIT) },
+    { ...common, setting: 'default', means: FULL_MEANS, open: at(FULL) },
+    { ...common, setting: 'delta', means: DELTA_MEANS, open: at(DELTA) },
+    { ...common, setting: 'delta, exit', means: EXIT_MEANS, open: at(EXIT) },
   ]
 }
