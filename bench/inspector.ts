@@ -103,7 +103,7 @@ let isOver = false
 /** A line with a time, and whether it is within its limit; a time that is none is not. */
 function say(name: string, time: number, most: number, more = ''): void {
   if (!(time <= most)) isOver = true
-  const limit = most === Infinity ? '' : ` (at most ${most}${time <= most ? '' : ': PASSED'})`
+  const limit = most === Infinity ? '' : ` (at most ${most}${time <= most ? '' : ': TOO MUCH'})`
   console.log(`  ${name.padEnd(24)}${ms(time).padStart(10)}${limit}${more}`)
 }
 try {
