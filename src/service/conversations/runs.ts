@@ -135,7 +135,7 @@ export class Runs {
         if (!isExpected(error)) this.#options.onFailure(error)
       })
       .finally(() => {
-        this.#commands.delete(id)
+        if (this.#commands.get(id) === command) this.#commands.delete(id)
         this.#joining.delete(joining)
         release(command)
       })
@@ -221,9 +221,11 @@ export class Runs {
     const { from } = command
     // What was said meanwhile is not covered by what was found out before.
     const isLatest = (): boolean => command.from === from
+    // From then on what is said is a command of its own: this one looks no more.
+    const isDone = (): boolean => isLatest() && this.#commands.delete(id)
     try {
       if (!(await wasPausedSince(conversation, from))) await this.start(conversation)
-      return isLatest()
+      return isDone()
     } catch (error) {
       if (!hasCode(error, 'already_running') && !isFull(error)) throw error
       const { status } = (await conversation.state()).header
@@ -236,7 +238,7 @@ export class Runs {
       // The run that is live has yet to look at what was said.
       if (isLatest()) release(command)
       // That of another process may be dead; then its lease expires.
-      return (this.has(id) || (await isTakenUp(conversation, from, expiryOf(error)))) && isLatest()
+      return (this.has(id) || (await isTakenUp(conversation, from, expiryOf(error)))) && isDone()
     }
   }
 }

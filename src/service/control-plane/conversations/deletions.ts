@@ -59,6 +59,14 @@ export function deletionsOf(
     })
   }
 
+  const goOn = async (kept: Kept<Deletion>): Promise<void> => {
+    const { conversation_id, created_at, start_ref } = kept.record
+    const found = await store.getConversation(conversation_id)
+    if (found?.createdAt === created_at) await carryOut(kept.record)
+    else await lifecycle.starts.forget({ metadata: { start_ref } })
+    await end(kept)
+  }
+
   return {
     async delete(given) {
       const found = await getConversationOr404(store, given)
@@ -74,11 +82,10 @@ export function deletionsOf(
       do {
         due = await records.claim(staleAfter)
         for (const kept of due) {
-          const { conversation_id, created_at, start_ref } = kept.record
-          const found = await store.getConversation(conversation_id)
-          if (found?.createdAt === created_at) await carryOut(kept.record)
-          else await lifecycle.starts.forget({ metadata: { start_ref } })
-          await end(kept)
+          const work = goOn(kept)
+          inBackground(work)
+          // One that fails, which is told there, keeps back nothing else; it is due again later.
+          await Promise.allSettled([work])
         }
       } while (due.length === MAX_PAGE_SIZE)
     },

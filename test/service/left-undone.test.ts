@@ -1,0 +1,63 @@
+/** What is asked of a service while something else ends, or fails, is done all the same. */
+
+import { expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { createService } from '../../src/service/service.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+
+it('runs what was said at whatever moment an earlier command to run ends', async () => {
+  const engine = createEngine({ store: memoryStore() })
+  const { runs } = createService({ engine, agent: scriptedAgent() })
+  for (let moments = 0; moments < 20; moments += 1) {
+    const conversation = await engine.create()
+    await conversation.sendMessage('One')
+    await conversation.pause()
+    await conversation.sendMessage('Two')
+    const known = await conversation.state()
+    Object.assign(conversation, { state: () => Promise.resolve(known) })
+    // It was paused since the first one, and not since the second.
+    const first = runs.join(conversation, 1)
+    for (let moment = 0; moment < moments; moment += 1) await Promise.resolve()
+    await runs.join(conversation, known.log.entries.length)
+    await first
+    await runs.settle()
+    const { header } = await (await engine.open(conversation.id)).state()
+    expect([moments, header.status]).toEqual([moments, 'finished'])
+  }
+  await engine.close()
+})
+
+it('ends the other deletions when one fails, and tells of that one', async () => {
+  const store = memoryStore()
+  const engine = createEngine({ store })
+  const failures: unknown[] = []
+  const { controlPlane } = createService({
+    engine,
+    onFailure: (error) => failures.push(error),
+    controlPlane: {
+      provider: {
+        specs: [],
+        start: async () => undefined,
+        state: async () => null,
+        pause: async () => undefined,
+        resume: async () => undefined,
+        delete: () => Promise.reject(new Error('The folder is busy.')),
+        close: async () => undefined,
+      },
+    },
+  })
+  const sandbox = { id: 'busy', sandbox_spec_id: 's', created_at: '2026-01-01T00:00:00.000Z', up: null }
+  const deletion = { conversation_id: 'gone', created_at: '', start_ref: null }
+  await store.changeItems([
+    { collection: 'sandboxes', id: 'busy', put: { body: sandbox } },
+    { collection: 'deletions', id: 'a', put: { body: { ...deletion, sandbox_id: 'busy' }, dueIn: 0 } },
+    { collection: 'deletions', id: 'b', put: { body: { ...deletion, sandbox_id: null }, dueIn: 0 } },
+  ])
+  await controlPlane.deletions.takeOver()
+  const { items } = await store.listItems('deletions')
+  expect(items.map(({ id }) => id)).toEqual(['a'])
+  await controlPlane.close()
+  expect(failures).toMatchObject([{ message: 'The folder is busy.' }])
+  await engine.close()
+})
