@@ -13,11 +13,14 @@ export interface Found {
   readonly regex: RegExp | null
 }
 
-/** Those of all files but the kit of tests, which meets no text of a user. */
+/** Folders that meet no text of a user: the kit of tests, and what puts the inspector's page together when it is built. */
+const OUTSIDE = ['testing/', 'inspector/bundle/']
+
+/** Those of all other files. */
 export function regexesOfSource(): Found[] {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   return files
-    .filter((file) => file.endsWith('.ts') && !file.startsWith('testing/'))
+    .filter((file) => file.endsWith('.ts') && !OUTSIDE.some((folder) => file.startsWith(folder)))
     .toSorted()
     .flatMap((file) => regexesIn(file, readFileSync(join(SRC, file), 'utf8')))
 }
