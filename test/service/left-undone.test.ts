@@ -28,6 +28,37 @@ it('runs what was said at whatever moment an earlier command to run ends', async
   await engine.close()
 })
 
+it('recovers a run that died where there is no agent for it any more, however late that is known', async () => {
+  const store = memoryStore()
+  const engine = createEngine({ store })
+  const failures: unknown[] = []
+  const { lostRuns, runs } = createService({
+    engine,
+    onFailure: (error) => failures.push(error),
+    agent: async () => {
+      // Longer than a look at the status takes.
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+      throw new Error('There is no such profile.')
+    },
+  })
+  const conversation = await engine.create()
+  await conversation.sendMessage('One')
+  await conversation.append({
+    kind: 'ConversationStateUpdateEvent',
+    source: 'environment',
+    key: 'execution_status',
+    value: 'running',
+  })
+  const left = await store.acquireLease(conversation.id, 'dead', 1)
+  while (Date.now() <= (left?.expiresAt ?? 0)) await new Promise((resolve) => setImmediate(resolve))
+  await lostRuns.look()
+  await runs.settle()
+  expect((await conversation.state()).header.status).toBe('error')
+  expect(await store.getLease(conversation.id)).toBeNull()
+  expect(failures).toMatchObject([{ message: 'There is no such profile.' }])
+  await engine.close()
+})
+
 it('ends the other deletions when one fails, and tells of that one', async () => {
   const store = memoryStore()
   const engine = createEngine({ store })

@@ -93,7 +93,11 @@ export class Runs {
     if (this.has(id)) throw alreadyRunning(id)
     const over = new AbortController()
     let asked = true
-    const ended = this.#run(conversation)
+    const { promise: begun, resolve } = Promise.withResolvers<unknown>()
+    // Not before there is an agent: the status of a run that died says that it is running already.
+    const ended = this.#run(conversation, () =>
+      resolve(conversation.waitFor('running', { signal: over.signal })),
+    )
     const live = ended
       .catch((error: unknown) => {
         // The caller that asked gets it, for as long as it waits.
@@ -104,7 +108,6 @@ export class Runs {
         over.abort()
       })
     this.#live.set(id, live)
-    const begun = conversation.waitFor('running', { signal: over.signal })
     begun.catch(() => undefined)
     await Promise.race([ended, begun.catch(() => ended)])
     asked = false
@@ -187,12 +190,13 @@ export class Runs {
       await Promise.all([...this.#live.values(), ...this.#joining])
   }
 
-  async #run(conversation: Conversation): Promise<void> {
+  async #run(conversation: Conversation, onAgent: () => void): Promise<void> {
     const { agent, options, starts } = this.#options
     if (agent === null) return
     const record = await conversation.record()
     const own = record.metadata['max_iterations']
     const step = await agent(conversation, await starts.of(record))
+    onAgent()
     await conversation.run(step, { ...options, ...(typeof own === 'number' && { maxIterations: own }) })
   }
 
