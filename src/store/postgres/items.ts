@@ -5,6 +5,7 @@ import { type Count, MOST_COUNTED, type Page } from '../contract/query.ts'
 import { type CheckedChange, type CheckedItemQuery, itemConflict, itemCursor, itemOf } from '../kit/items.ts'
 import { lookedCount } from '../kit/query/conversation-query.ts'
 import { pageOf } from '../kit/query/page.ts'
+import { compareIds } from '../kit/record.ts'
 import { type Bigint, readObject } from '../kit/row.ts'
 import type { Connection } from './connection.ts'
 import { DURABLE, NOW } from './schema/phrases.ts'
@@ -150,7 +151,7 @@ export async function claimItems(
     limit,
     now === null ? null : String(now),
   ])
-  return rows.toSorted((a, b) => Number(a.was) - Number(b.was) || (a.id < b.id ? -1 : 1)).map(toItem)
+  return rows.toSorted((a, b) => Number(a.was) - Number(b.was) || compareIds(a.id, b.id)).map(toItem)
 }
 
 /** The SQL of a claim: which are due is decided once, whatever the plan. */
