@@ -92,3 +92,26 @@ it('ends the other deletions when one fails, and tells of that one', async () =>
   expect(failures).toMatchObject([{ message: 'The folder is busy.' }])
   await engine.close()
 })
+
+it('looks after the other runs when one conversation cannot be opened, and tells of that one', async () => {
+  const store = memoryStore()
+  const engine = createEngine({ store })
+  const failures: unknown[] = []
+  const onFailure = (error: unknown): void => void failures.push(error)
+  const { lostRuns, runs } = createService({ engine, onFailure, agent: scriptedAgent() })
+  for (const id of ['a', 'b']) {
+    const conversation = await engine.create({ id })
+    await conversation.sendMessage('One')
+    const left = await store.acquireLease(id, 'dead', 1)
+    while (Date.now() <= (left?.expiresAt ?? 0)) await new Promise((resolve) => setImmediate(resolve))
+  }
+  const open = engine.open.bind(engine)
+  Object.assign(engine, {
+    open: (id: string) => (id === 'a' ? Promise.reject(new Error('No room for it.')) : open(id)),
+  })
+  await lostRuns.look()
+  await runs.settle()
+  expect((await (await open('b')).state()).header.status).toBe('finished')
+  expect(failures).toMatchObject([{ message: 'No room for it.' }])
+  await engine.close()
+})

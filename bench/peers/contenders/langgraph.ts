@@ -140,7 +140,7 @@ const DELTA: Setting = { isDelta: true, durability: 'sync' }
 const EXIT: Setting = { isDelta: true, durability: 'exit' }
 
 const FULL_MEANS =
-  '`MessagesValue`, `durability: "async"`: each step writes all messages, and is not waited for'
+  '`MessagesValue`, `durability: "async"`: each step writes all messages, waited for at the end of `invoke`'
 const DELTA_MEANS =
   '`MessagesDeltaValue` (beta): what is new, and all messages at every 100th; `durability: "sync"`'
 const EXIT_MEANS = 'the same with `durability: "exit"`: written when a turn of 18 events ends'

@@ -3,6 +3,7 @@
 import type { Engine } from '../../conversation/engine.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { Runs } from './runs.ts'
+import { isPassing } from './transient.ts'
 
 /** A failure of the store alone, as a service's own log has it. */
 type OnFailure = (error: unknown) => void
@@ -62,7 +63,10 @@ export class LostRuns {
         try {
           await this.#runs.takeOver(await this.#engine.open(id), true)
         } catch (error) {
-          if (!hasCode(error, 'unknown_conversation')) throw error
+          if (hasCode(error, 'unknown_conversation')) continue
+          if (isPassing(error) || hasCode(error, 'closed') || hasCode(error, 'store_closed')) throw error
+          // What one conversation suffers from keeps no other one back.
+          this.#onFailure(error)
         }
       }
       after = page.at(-1)?.conversationId
