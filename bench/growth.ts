@@ -13,6 +13,7 @@ import { memoryStore } from '../src/store/memory/store.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
 import { countWork } from './count.ts'
 import { foldOperations, type Growth, logOf, type Operation, storeOperations } from './growth/operations.ts'
+import { orUsage } from '../test/usage.ts'
 import { machine } from './measure.ts'
 
 /** The steepest slope that each may have, and the noise of a busy machine. */
@@ -22,14 +23,20 @@ const [BUDGET, FEWEST] = [250, 5]
 /** Events beside which the work of the fold is counted. */
 const COUNTED = 100_000
 
-const { values: options } = parseArgs({
-  options: {
-    to: { type: 'string', default: '100000' },
-    only: { type: 'string', multiple: true, default: ['fold', 'memory', 'sqlite'] },
-  },
+const PLACES: readonly string[] = ['fold', 'memory', 'sqlite']
+const { to, only } = orUsage(() => {
+  const { values } = parseArgs({
+    options: {
+      to: { type: 'string', default: '100000' },
+      only: { type: 'string', multiple: true, default: [...PLACES] },
+    },
+  })
+  if (!(Number(values.to) >= 100))
+    throw new Error(`--to ${values.to}: must be a number of events, 100 or more`)
+  const unknown = values.only.find((place) => !PLACES.includes(place))
+  if (unknown !== undefined) throw new Error(`--only ${unknown}: must be one of ${PLACES.join(', ')}`)
+  return { to: Number(values.to), only: values.only }
 })
-const to = Number(options.to)
-if (!(to >= 100)) throw new Error(`--to ${options.to}: must be a number of events, 100 or more`)
 const lengths = Array.from({ length: Math.floor(Math.log10(to / 100) + 1e-9) + 1 }, (_, i) => 100 * 10 ** i)
 
 /** Microseconds of one, the least of several stretches; each long enough for the clock. */
@@ -91,7 +98,9 @@ async function printGroup(
   for (const [name, { growth, from, times }] of rows) {
     const slope = slopeOf(times, from)
     const verdict = verdictOn(slope, growth)
-    console.log(`${name.padEnd(36)}${times.map(show).join('')}${slope.toFixed(2).padStart(8)}  ${verdict}`)
+    console.log(
+      `${name.padEnd(36)}${times.map(show).join('')}${(Number.isNaN(slope) ? '' : slope.toFixed(2)).padStart(8)}  ${verdict}`,
+    )
   }
 }
 
@@ -117,7 +126,7 @@ function printWork(): void {
 
 console.log(machine())
 try {
-  for (const name of options.only) {
+  for (const name of only) {
     const open = STORES[name]
     if (name === 'fold') {
       await printGroup('the fold', async (length) => ({

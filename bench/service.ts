@@ -1,6 +1,7 @@
 /** Prints what a service costs: `npm run bench:service -- --help`. */
 
 import { parseArgs } from 'node:util'
+import { orUsage } from '../test/usage.ts'
 
 const HELP = `Usage: npm run bench:service -- [options]
 
@@ -13,22 +14,25 @@ Without options: pages of events over HTTP, beside the bare store and a trivial 
 
 A million conversations need about 3 GB in the folder for temporary files for each adapter, until the run ends.`
 
-const { values: options } = parseArgs({
-  options: {
-    conversations: { type: 'string' },
-    adapter: { type: 'string', multiple: true, default: ['sqlite', 'postgres'] },
-    webhooks: { type: 'boolean', default: true },
-    help: { type: 'boolean', default: false },
-  },
-  allowNegative: true,
+const { sizes, ...options } = orUsage(() => {
+  const { values } = parseArgs({
+    options: {
+      conversations: { type: 'string' },
+      adapter: { type: 'string', multiple: true, default: ['sqlite', 'postgres'] },
+      webhooks: { type: 'boolean', default: true },
+      help: { type: 'boolean', default: false },
+    },
+    allowNegative: true,
+  })
+  const counts = values.conversations?.split(',').map(Number)
+  if (counts?.every((size) => Number.isSafeInteger(size) && size >= 1_000) === false)
+    throw new Error('--conversations must be numbers of 1000 or more, with commas between')
+  return { ...values, sizes: counts }
 })
 
 if (options.help) console.log(HELP)
-else if (options.conversations === undefined) await import('./service/pages.ts')
+else if (sizes === undefined) await import('./service/pages.ts')
 else {
-  const sizes = options.conversations.split(',').map(Number)
-  if (!sizes.every((size) => Number.isSafeInteger(size) && size >= 1_000))
-    throw new Error('--conversations must be numbers of 1000 or more, with commas between')
   // The other measurement begins as it is loaded.
   const { measureGrowth } = await import('./service/growth.ts')
   const { adapter: adapters, webhooks } = options

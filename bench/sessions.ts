@@ -25,6 +25,7 @@ import type { JsonValue } from '../src/event/shapes.ts'
 import { replay } from '../src/state/reduce.ts'
 import { readSession } from '../src/sessions/read.ts'
 import type { SessionFormat, SessionRecord } from '../src/sessions/session.ts'
+import { orUsage } from '../test/usage.ts'
 import { machine } from './measure.ts'
 import { seeded } from './workload.ts'
 
@@ -139,6 +140,11 @@ console.log(
   `${'form'.padEnd(30)}${COLUMNS.map((name) => name.padStart(name === '/parse' ? 7 : name === '/own' ? 10 : 8)).join('')}`,
 )
 const [only, ...files] = process.argv.slice(2).filter((word) => word !== '--quick')
+orUsage(() => {
+  const forms = ['all', ...FORMS.map(([form]) => form)]
+  if (only !== undefined && !forms.includes(only))
+    throw new Error(`${only}: must be one of ${forms.join(', ')}`)
+})
 for (const [form, most, write] of FORMS) {
   if (only !== undefined && only !== form && only !== 'all') continue
   for (const length of isQuick ? [2_000, 20_000] : [2_000, most / 5, most])

@@ -10,25 +10,40 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { orUsage } from '../test/usage.ts'
 import { sumOf } from './counts.ts'
 import { listLaws, testsOf } from './law-tests.ts'
 
 /** How often a property is tried in a round: more of them in a longer night, as each round also costs its start. */
 const runsFor = (minutes: number): number => Math.min(4_000, Math.max(200, Math.round(minutes * 10)))
 
-const { values: options, positionals } = parseArgs({
-  options: {
-    seed: { type: 'string' },
-    law: { type: 'string', multiple: true },
-    runs: { type: 'string' },
-    faults: { type: 'boolean', default: false },
-  },
-  allowPositionals: true,
+const {
+  options,
+  minutes,
+  runs = runsFor(minutes),
+  laws,
+  files,
+} = orUsage(() => {
+  const { values, positionals } = parseArgs({
+    options: {
+      seed: { type: 'string' },
+      law: { type: 'string', multiple: true },
+      runs: { type: 'string' },
+      faults: { type: 'boolean', default: false },
+    },
+    allowPositionals: true,
+  })
+  const { seed, runs } = values
+  if (seed !== undefined && !/^-?\d+$/.test(seed)) throw notUsable('--seed', seed)
+  const named = values.law ?? listLaws()
+  return {
+    options: values,
+    minutes: numberOf('MINUTES', positionals[0] ?? '60'),
+    runs: runs === undefined ? undefined : numberOf('--runs', runs),
+    laws: named,
+    files: [...new Set(named.flatMap(testsOf))],
+  }
 })
-const minutes = numberOf('MINUTES', positionals[0] ?? '60')
-const runs = options.runs === undefined ? runsFor(minutes) : numberOf('--runs', options.runs)
-const laws = options.law ?? listLaws()
-const files = [...new Set(laws.flatMap(testsOf))]
 
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-night-'))
 const counts = join(folder, 'counts')
@@ -37,7 +52,11 @@ const vitest = ['--config', 'test/vitest.config.ts', '--root', '.', '--testTimeo
 
 function numberOf(name: string, text: string): number {
   if (Number(text) >= 0 && text.trim() !== '') return Number(text)
-  throw new Error(
+  throw notUsable(name, text)
+}
+
+function notUsable(name: string, text: string): Error {
+  return new Error(
     `npm run test:night -- [MINUTES] [--seed N] [--law X] [--runs N] [--faults]: ${name} is ${text}`,
   )
 }

@@ -1,0 +1,9 @@
+/** Reads the arguments of a command of the repository; for what is wrong with them it says so in one line and exits 2. */
+export function orUsage<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error))
+    process.exit(2)
+  }
+}
