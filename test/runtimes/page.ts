@@ -1,8 +1,12 @@
-/** Runs the suite in a browser, and sends the page's server a line of JSON for each part. */
+/** Runs the tests in a page, which sends its server a line for each file, and an empty one at the end. */
 
-import { outcomes } from './worker.ts'
+import { runTests } from './tests.ts'
 
-const failed = (error: unknown): string =>
-  JSON.stringify({ part: 'page', passed: 0, failed: [error instanceof Error ? error.stack : String(error)] })
+const send = (line: string): Promise<unknown> => fetch('/outcomes', { method: 'POST', body: line })
 
-await fetch('/outcomes', { method: 'POST', body: await outcomes().catch(failed) })
+try {
+  for await (const line of runTests()) await send(line)
+} catch (error) {
+  await send(`the page ends: ${error instanceof Error ? error.stack : String(error)}`)
+}
+await send('')

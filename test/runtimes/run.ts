@@ -1,24 +1,24 @@
 /**
- * Runs the laws against the built package in Node, Bun, Deno, workerd and Chromium: `npm run test:runtimes`, with the names of
- * some for those alone. The suite is one file for each, in which what is imported of the sources comes from `dist`.
+ * Runs the tests of the core against the built package in Node, Bun, Deno, workerd and Chromium: `npm run test:runtimes`. With
+ * the names of some for those and Node, whose counts the others must reach; with parts of file names for those files alone.
  */
 
 import { spawn, spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { rolldown } from 'rolldown'
 import { findBrowser } from '../browser/find-browser.ts'
-import type { Outcome } from './suite.ts'
+import { BUILT, bundle, RUNS } from './bundle.ts'
+import { coreFiles, ROOT } from './files.ts'
+import type { Outcome } from './tests.ts'
 
 const HERE = import.meta.dirname
-const ROOT = resolve(HERE, '../..')
-const BUILT = join(HERE, 'node_modules/.built')
 
-/** Without scripts: the runtimes come as packages, and what the scripts would load is there. */
+/** Without scripts: the runtimes come as packages, and what the scripts would load is there. A machine may lack some. */
 function install(): void {
   const asked = readFileSync(join(HERE, 'package-lock.json'), 'utf8')
   const mark = join(HERE, 'node_modules/.installed-lock')
@@ -34,48 +34,24 @@ function run(command: string, args: readonly string[], cwd: string): string {
   return stdout
 }
 
-/** A program of this folder as one file, with the built package in it. */
-async function bundle(name: string, platform: 'node' | 'browser'): Promise<string> {
-  const built = await rolldown({
-    input: join(HERE, `${name}.ts`),
-    platform,
-    external: ['@electric-sql/pglite', 'pg'],
-    resolve: { conditionNames: ['import', 'default'] },
-    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
-    plugins: [
-      {
-        name: 'from dist',
-        resolveId(source, importer) {
-          if (importer === undefined || !source.startsWith('.')) return null
-          const path = resolve(dirname(importer), source)
-          if (!path.startsWith(join(ROOT, 'src/'))) return null
-          return path.replace(join(ROOT, 'src/'), join(ROOT, 'dist/')).replace(/\.ts$/, '.js')
-        },
-      },
-    ],
-    logLevel: 'silent',
-  })
-  const { output } = await built.generate({ format: 'es', codeSplitting: false })
-  await built.close()
-  const [{ code }] = output
-  if (platform === 'browser' && /from ["']node:/.test(code)) throw new Error(`${name} needs a module of Node`)
-  const file = join(BUILT, `${name}.mjs`)
-  writeFileSync(file, code)
-  return file
-}
+/** Tests for runtimes that have databases. */
+const DATABASES = 'test/runtimes/databases.test.ts'
+
+const withoutDatabases = (files: readonly string[]): string[] => files.filter((file) => file !== DATABASES)
 
 interface Runtime {
   readonly name: string
-  version(): string
-  /** Lines of JSON, one for each part, as they come. */
-  run(): AsyncIterable<string>
+  /** Null where this machine has none. */
+  version(): string | null
+  /** Lines of JSON, one for each file, as they come. */
+  run(files: readonly string[]): AsyncIterable<string>
 }
 
 const program = (name: string, command: string, args: readonly string[] = []): Runtime => ({
   name,
-  version: () => run(command, ['--version'], HERE).split('\n', 1)[0] ?? '',
-  async *run() {
-    const file = await bundle('process', 'node')
+  version: () => (existsSync(command) ? (run(command, ['--version'], HERE).split('\n', 1)[0] ?? '') : null),
+  async *run(files) {
+    const file = await bundle('process', files, 'node')
     const child = spawn(command, [...args, file], { cwd: HERE, stdio: ['ignore', 'pipe', 'inherit'] })
     yield* createInterface({ input: child.stdout })
   },
@@ -85,29 +61,47 @@ const BIN = join(HERE, 'node_modules')
 
 const workerd: Runtime = {
   name: 'workerd',
-  version: () => JSON.parse(readFileSync(join(BIN, 'workerd/package.json'), 'utf8')).version,
-  async *run() {
+  version: () => {
+    const manifest = join(BIN, 'workerd/package.json')
+    return existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')).version : null
+  },
+  async *run(files) {
     const { Miniflare } = await import('miniflare')
-    const suite = readFileSync(await bundle('worker', 'browser'), 'utf8')
-    const script = `${suite}\nexport default { async fetch() { return new Response(await outcomes()) } }`
+    const tests = readFileSync(await bundle('worker', withoutDatabases(files), 'browser'), 'utf8')
+    const script = `${tests}\nexport default { fetch: respond }`
     const miniflare = new Miniflare({ modules: true, script, compatibilityDate: '2026-07-01' })
     try {
-      yield* (await (await miniflare.dispatchFetch('http://localhost/')).text()).split('\n')
+      const { body } = await miniflare.dispatchFetch('http://localhost/')
+      if (body !== null)
+        yield* createInterface({ input: Readable.from(body as unknown as AsyncIterable<Uint8Array>) })
     } finally {
       await miniflare.dispose()
     }
   },
 }
 
-/** A page that may run its own script only, and nothing that is made at run time. */
+/** A page that may run its own script only, and nothing that is made at run time; isolated, so that it may share memory. */
+const HEADERS = {
+  'content-security-policy': "default-src 'self'",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-embedder-policy': 'require-corp',
+}
+
 const chromium: Runtime = {
   name: 'Chromium',
-  version: () => run(browser(), ['--version', '--no-sandbox'], HERE).trim(),
-  async *run() {
-    const script = readFileSync(await bundle('page', 'browser'), 'utf8')
-    const { promise: outcomes, resolve: heard } = Promise.withResolvers<string>()
+  version: () => {
+    const browser = findBrowser()
+    return browser === null ? null : run(browser, ['--version', '--no-sandbox'], HERE).trim()
+  },
+  async *run(files) {
+    const script = readFileSync(await bundle('page', withoutDatabases(files), 'browser'), 'utf8')
+    const outcomes = new PassThrough()
     const server = createServer(async (request, response) => {
-      if (request.method === 'POST') heard(await text(request))
+      if (request.method === 'POST') {
+        const line = await text(request)
+        if (line === '') outcomes.end()
+        else outcomes.write(`${line}\n`)
+      }
       const [type, body] =
         request.url === '/page.js'
           ? ['text/javascript', script]
@@ -115,33 +109,26 @@ const chromium: Runtime = {
               'text/html',
               '<!doctype html><meta charset="utf-8"><script type="module" src="/page.js"></script>',
             ]
-      response.writeHead(200, { 'content-type': type, 'content-security-policy': "default-src 'self'" })
+      response.writeHead(200, { ...HEADERS, 'content-type': type })
       response.end(body)
     })
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     const { port } = server.address() as AddressInfo
     const profile = join(BUILT, 'profile')
     const flags = ['--headless', '--no-sandbox', '--disable-gpu', `--user-data-dir=${profile}`]
-    const child = spawn(browser(), [...flags, `http://127.0.0.1:${port}/`], { stdio: 'ignore' })
-    const gone = new Promise<never>((_, fail) => child.once('exit', () => fail(new Error('Chromium ended'))))
+    const child = spawn(findBrowser() ?? '', [...flags, `http://127.0.0.1:${port}/`], { stdio: 'ignore' })
+    child.once('exit', () => outcomes.end())
     try {
-      yield* (await Promise.race([outcomes, gone])).split('\n')
+      yield* createInterface({ input: outcomes })
     } finally {
-      gone.catch(() => undefined)
       child.kill()
       server.close()
     }
   },
 }
 
-function browser(): string {
-  const found = findBrowser()
-  if (found === null) throw new Error('no Chromium here: npm run test:browser installs it')
-  return found
-}
-
-const RUNTIMES: readonly Runtime[] = [
-  program('Node', process.execPath, ['--no-warnings']),
+const node = program('Node', process.execPath, ['--no-warnings'])
+const OTHERS: readonly Runtime[] = [
   program('Bun', join(BIN, '@oven/bun-linux-x64/bin/bun'), ['run']),
   program('Deno', join(BIN, '@deno/linux-x64-glibc/deno'), ['run', '--allow-all', '--quiet']),
   workerd,
@@ -154,24 +141,67 @@ mkdirSync(BUILT, { recursive: true })
 run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', HERE], ROOT)
 if (process.env['COLLOQUY_BUILT'] === undefined) run('npm', ['run', 'build'], ROOT)
 
-const asked = process.argv.slice(2).map((name) => name.toLowerCase())
-for (const runtime of RUNTIMES) {
-  if (asked.length > 0 && !asked.includes(runtime.name.toLowerCase())) continue
-  const version = runtime.version()
-  console.log(`\n${runtime.name} (${version})`)
+/** How many tests of each file pass in a runtime; what does not is printed, and fails the command. */
+async function countIn(runtime: Runtime, files: readonly string[]): Promise<Map<string, number>> {
   const start = performance.now()
-  let parts = 0
-  for await (const line of runtime.run()) {
-    if (!line.startsWith('{')) {
+  const counts = new Map<string, number>()
+  let failures = 0
+  for await (const line of runtime.run(files)) {
+    if (!line.startsWith('{"file":')) {
       if (line !== '') console.log(`  ${line}`)
       continue
     }
-    const { part, passed, failed } = JSON.parse(line) as Outcome
-    const seconds = ((performance.now() - start) / 1_000).toFixed(0)
-    console.log(`  ${part}: ${passed} passed, ${failed.length} failed (until ${seconds} s)`)
-    for (const what of failed) console.log(`    ${what.replaceAll('\n', '\n      ')}`)
-    if (failed.length > 0 || passed === 0) process.exitCode = 1
-    parts += 1
+    const { file, passed, failed } = JSON.parse(line) as Outcome
+    counts.set(file, passed)
+    failures += failed.length
+    if (passed === 0 && failed.length === 0) complain(`${file}: no test passed`)
+    for (const what of failed) complain(`${file}: ${what.replaceAll('\n', '\n      ')}`)
   }
-  if (parts < 3) process.exitCode = 1
+  const seconds = ((performance.now() - start) / 1_000).toFixed(0)
+  const sum = [...counts.values()].reduce((so, more) => so + more, 0)
+  console.log(`  ${sum} tests of ${counts.size} files passed, ${failures} failed (${seconds} s)`)
+  if (sum === 0) complain('no test passed')
+  return counts
+}
+
+function complain(what: string): void {
+  console.log(`    ${what}`)
+  process.exitCode = 1
+}
+
+const asked = process.argv.slice(2)
+const names = asked.map((name) => name.toLowerCase())
+const unknown = asked.find(
+  (name) =>
+    !name.includes('/') &&
+    !['node', ...OTHERS.map((one) => one.name.toLowerCase())].includes(name.toLowerCase()),
+)
+if (unknown !== undefined) {
+  const all = OTHERS.map((one) => one.name.toLowerCase()).join(', ')
+  console.error(`${unknown}: must be node, ${all}, or a part of a file's path with a / in it`)
+  process.exit(2)
+}
+const runtimes = OTHERS.filter(({ name }) => names.includes(name.toLowerCase()))
+const parts = asked.filter((part) => part.includes('/'))
+const { files: all, left } = coreFiles()
+const files = [...all, DATABASES].filter(
+  (file) => parts.length === 0 || parts.some((part) => file.includes(part)),
+)
+console.log(`${files.length} test files of the core, each property on ${RUNS} values. Not here:`)
+for (const [why, count] of left) console.log(`  ${count} that ${why}`)
+
+console.log(`\nNode (${node.version()})`)
+const expected = await countIn(node, files)
+for (const file of files) if (!expected.has(file)) complain(`${file} did not run`)
+
+for (const runtime of runtimes.length > 0 || names.includes('node') ? runtimes : OTHERS) {
+  const version = runtime.version()
+  console.log(`\n${runtime.name} (${version ?? 'not on this machine: skipped'})`)
+  if (version === null) continue
+  const counts = await countIn(runtime, files)
+  for (const [file, passed] of expected) {
+    const mayLack = file === DATABASES && (runtime === workerd || runtime === chromium)
+    const here = counts.get(file) ?? 0
+    if (here !== passed && !mayLack) complain(`${file}: ${here} tests passed, in Node ${passed}`)
+  }
 }

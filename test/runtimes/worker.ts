@@ -1,9 +1,19 @@
-/** Runs the suite in a worker: a response with a line of JSON for each part. */
+/** Runs the tests in a worker: a response that grows by a line for each file. */
 
-import { runSuite } from './suite.ts'
+import { runTests } from './tests.ts'
 
-export async function outcomes(): Promise<string> {
-  const lines: string[] = []
-  for await (const outcome of runSuite()) lines.push(JSON.stringify(outcome))
-  return lines.join('\n')
+export function respond(): Response {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+  void send(writable.getWriter())
+  return new Response(readable)
+}
+
+async function send(writer: WritableStreamDefaultWriter<Uint8Array>): Promise<void> {
+  const encoder = new TextEncoder()
+  try {
+    for await (const line of runTests()) await writer.write(encoder.encode(`${line}\n`))
+    await writer.close()
+  } catch (error) {
+    await writer.abort(error)
+  }
 }

@@ -1,0 +1,94 @@
+/** Makes one file of test files and the built package: what they import of the sources comes from `dist`. */
+
+import { writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { rolldown } from 'rolldown'
+import { ROOT } from './files.ts'
+
+const HERE = import.meta.dirname
+
+/** How many arbitrary values each property of `properties/` is tried on; `npm test` tries 200. */
+export const RUNS = 40
+
+/** Where bundles stand. */
+export const BUILT = join(HERE, 'node_modules/.built')
+
+/** The databases that conversations are kept in, as Node has them. */
+const PLACES = join(ROOT, 'test/conversation/places.ts')
+
+const SEED = join(ROOT, 'test/seed.ts')
+
+/** Stands in test files for modules of Node. */
+const WITHOUT_NODE = join(HERE, 'without-node.ts')
+const STAND_IN = /^node:(fs|path|util)$/
+
+/** What stands for what tests find in Node without importing it. */
+const GLOBALS: Readonly<Record<string, string>> = {
+  Buffer: WITHOUT_NODE,
+  setImmediate: WITHOUT_NODE,
+}
+
+/** But for those of this folder, which need nothing of Node. */
+const isTest = (file: string): boolean =>
+  !file.startsWith(HERE) && /^(test|properties|bench)\/.*\.ts$/.test(file.slice(ROOT.length + 1))
+
+/** A program of this folder that runs test files: where it was written. @throws Error where it needs a module of Node and may not. */
+export async function bundle(
+  name: string,
+  files: readonly string[],
+  platform: 'node' | 'browser',
+): Promise<string> {
+  const sources = join(ROOT, 'src/')
+  const built = await rolldown({
+    input: join(HERE, `${name}.ts`),
+    platform,
+    external: ['@electric-sql/pglite', 'pg'],
+    resolve: { conditionNames: ['import', 'default'] },
+    transform: {
+      define: {
+        'process.env.NODE_ENV': '"production"',
+        'process.env': `({ COLLOQUY_RUNS: "${RUNS}" })`,
+      },
+    },
+    plugins: [
+      {
+        name: 'what is tried, in place of the sources',
+        resolveId(source, importer) {
+          if (importer === undefined) return null
+          // The package says of all its modules that loading them does nothing else.
+          if (source === SEED) return { id: SEED, moduleSideEffects: true }
+          if (STAND_IN.test(source) && isTest(importer)) return WITHOUT_NODE
+          if (source === 'buffer') return join(HERE, 'node_modules/buffer/index.js')
+          if (!source.startsWith('.')) return null
+          const path = resolve(dirname(importer), source)
+          if (path === PLACES) return join(HERE, 'places.ts')
+          if (!path.startsWith(sources)) return null
+          return join(ROOT, 'dist', path.slice(sources.length).replace(/\.ts$/, '.js'))
+        },
+        transform(code, id) {
+          if (platform === 'node' || !isTest(id)) return null
+          const needed = Object.keys(GLOBALS).filter((name) => new RegExp(`\\b${name}[.(,)]`).test(code))
+          return (
+            needed.map((name) => `import { ${name} } from ${JSON.stringify(GLOBALS[name])}; `).join('') + code
+          )
+        },
+        load(id) {
+          if (id !== join(HERE, 'listed.ts')) return null
+          const entries = files.map(
+            (file) => `${JSON.stringify(file)}: () => import(${JSON.stringify(join(ROOT, file))}),`,
+          )
+          return `import ${JSON.stringify(SEED)}\nexport const LISTED = {\n${entries.join('\n')}\n}`
+        },
+      },
+    ],
+    logLevel: 'silent',
+  })
+  const { output } = await built.generate({ format: 'es', codeSplitting: false })
+  await built.close()
+  const [{ code, imports }] = output
+  const needed = imports.filter((module) => platform === 'browser' || !/^node:|^@electric/.test(module))
+  if (needed.length > 0) throw new Error(`the tests of ${name} need ${needed.join(', ')}`)
+  const file = join(BUILT, `${name}.mjs`)
+  writeFileSync(file, code)
+  return file
+}

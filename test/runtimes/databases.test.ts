@@ -1,0 +1,22 @@
+/** The databases that Node, Bun and Deno have: the stores over them pass the kit. */
+
+import { DatabaseSync } from 'node:sqlite'
+import { PGlite } from '@electric-sql/pglite'
+import { afterAll, describe, it } from 'vitest'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { type ConformanceOptions, storeConformance } from '../../src/testing/index.ts'
+
+const client = await PGlite.create()
+afterAll(() => client.close())
+let schemas = 0
+
+const KITS: readonly ConformanceOptions[] = [
+  { name: 'node:sqlite', open: async () => sqliteStore({ database: new DatabaseSync(':memory:') }) },
+  { name: 'PGlite', open: async () => postgresStore({ client, schema: `s${(schemas += 1)}` }) },
+]
+
+for (const kit of KITS)
+  describe(kit.name, () => {
+    for (const { name, run } of storeConformance({ ...kit, size: 'quick' })) it(name, run)
+  })

@@ -1,0 +1,80 @@
+/** Which test files of the core run in every runtime: all of these folders, but for those named here. */
+
+import { globSync } from 'node:fs'
+import { resolve } from 'node:path'
+
+export const ROOT = resolve(import.meta.dirname, '../..')
+
+const CORE = [
+  'context',
+  'conversation',
+  'event',
+  'explain',
+  'inventory',
+  'laws',
+  'log',
+  'messages',
+  'providers',
+  'state',
+  'steps',
+  'store',
+  'testing',
+  'validators',
+  'view',
+]
+
+/** Why some do not. A file that is in no list and needs Node fails to be bundled. */
+const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
+  'start other processes': [
+    'properties/faults/*',
+    'test/conversation/{after-crash,hooks-run,hooks-shell,hooks-shell-start,kill,races,subscribe}',
+    'test/store/{json-processes,sqlite-processes}',
+    'test/testing/{colloquy-server,drive,example-server,seeded-bugs}',
+  ],
+  'listen at a port': ['test/steps/official', 'test/testing/{provider,server-client}'],
+  'read the sources or the pages of the repository': [
+    'properties/law-tests',
+    'test/event/errors',
+    'test/laws/sentences',
+  ],
+  'read files that lie beside the repository, or write some': [
+    'test/event/recorded',
+    'test/inventory/files',
+    'test/messages/logs',
+  ],
+  'run over SQLite and PostgreSQL as Node has them': [
+    'test/context/redact-store',
+    'test/conversation/follow',
+    'test/inventory/live',
+    'test/store/{counts,feed,items-agreement,paths,tree-rule}',
+    'test/store/{postgres,postgres-*}',
+    'test/store/{sqlite,sqlite-agreement,sqlite-faults,sqlite-group,sqlite-migrate,sqlite-plans}',
+  ],
+  'measure the processor time of their process': [
+    'test/context/redact-cost',
+    'test/messages/{collect-cost,parts}',
+  ],
+  'try what only Node has': ['test/conversation/{hooks,listeners}'],
+}
+
+const find = (pattern: string): string[] => globSync(`${pattern}.test.ts`, { cwd: ROOT })
+
+/** The files that run, by name, and how many do not. @throws Error where a name in the list of those that do not finds none. */
+export function coreFiles(): {
+  readonly files: readonly string[]
+  readonly left: ReadonlyMap<string, number>
+} {
+  const left = new Map<string, number>()
+  const notHere = new Set<string>()
+  for (const [why, patterns] of Object.entries(NOT_HERE)) {
+    const found = patterns.flatMap((pattern) => {
+      const files = find(pattern)
+      if (files.length === 0) throw new Error(`there is no ${pattern}.test.ts`)
+      return files
+    })
+    left.set(why, found.length)
+    for (const file of found) notHere.add(file)
+  }
+  const all = [...find('properties/**/*'), ...find(`test/{${CORE.join(',')}}/**/*`)]
+  return { files: all.filter((file) => !notHere.has(file)).toSorted(), left }
+}

@@ -1,0 +1,12 @@
+/** Where every runtime can keep conversations: in memory. `npm test` runs the same tests over databases too. */
+
+import { memoryStore } from '../../src/store/memory/store.ts'
+
+export const places = () => ({
+  names: ['memory'],
+  async make() {
+    const store = memoryStore()
+    return { where: '', open: () => ({ ...store, close: async () => undefined }) }
+  },
+  remove: async () => undefined,
+})

@@ -1,0 +1,64 @@
+/** Runs the test files of a bundle, with Vitest itself, as it runs them in a browser. */
+
+import { startTests } from 'vitest/internal/browser'
+import type { VitestRunner } from 'vitest/runtime'
+import { LISTED } from './listed.ts'
+
+/** What became of one file. */
+export interface Outcome {
+  readonly file: string
+  readonly passed: number
+  /** What did not pass, each with why. */
+  readonly failed: readonly string[]
+}
+
+const MINUTES = 60_000
+
+const config = {
+  root: '/',
+  name: '',
+  setupFiles: [],
+  sequence: { hooks: 'stack', setupFiles: 'list' },
+  maxConcurrency: 1,
+  testTimeout: 10 * MINUTES,
+  hookTimeout: 10 * MINUTES,
+  retry: 0,
+  tags: [],
+  taskTitleValueFormatTruncate: 40,
+}
+
+type Task = Awaited<ReturnType<typeof startTests>>[number]['tasks'][number]
+
+/** Each file in turn; a line of JSON for each. */
+export async function* runTests(): AsyncGenerator<string> {
+  // What Vitest tells its workers.
+  Object.assign(globalThis, { __vitest_worker__: { config, ctx: {}, providedContext: {} } })
+  for (const [name, load] of Object.entries(LISTED)) {
+    const runner = { config, importFile: load } as unknown as VitestRunner
+    const [file] = await startTests([name], runner)
+    if (file === undefined) throw new Error(`${name} was not run`)
+    const tasks = file.tasks.flatMap(within)
+    const failed = [file, ...tasks].flatMap((task) =>
+      (task.result?.errors ?? []).map((error) => `${task.name}: ${said(error)}`),
+    )
+    const passed = tasks.filter(({ type, result }) => type === 'test' && result?.state === 'pass').length
+    yield JSON.stringify({ file: name, passed, failed } satisfies Outcome)
+  }
+}
+
+interface Thrown {
+  readonly message: string
+  readonly stack?: string | undefined
+  readonly cause?: unknown
+}
+
+/** What is thrown and why, innermost first. */
+function said({ message, stack, cause }: Thrown): string {
+  const own = (stack ?? message).slice(0, 2_000)
+  return typeof cause === 'object' && cause !== null && 'message' in cause
+    ? `${said(cause as Thrown)}\nso: ${own}`
+    : own
+}
+
+/** A task and all in it. */
+const within = (task: Task): Task[] => (task.type === 'test' ? [task] : [task, ...task.tasks.flatMap(within)])

@@ -1,0 +1,32 @@
+/** What test files import of Node, for runtimes that have none: a comparison, paths, and a file system in which nothing lies. */
+
+import { Buffer as Bytes } from 'buffer'
+import { chai } from 'vitest'
+
+export const isDeepStrictEqual = (one: unknown, other: unknown): boolean => chai.util.eql(one, other)
+
+export const join = (...parts: readonly (string | undefined)[]): string => parts.join('/')
+export const resolve = join
+
+export const existsSync = (): boolean => false
+
+function refuse(): never {
+  throw new Error('no file system here')
+}
+export const appendFileSync = refuse
+export const readdirSync = refuse
+export const readFileSync = refuse
+
+export const setImmediate = (then: () => void): unknown => setTimeout(then)
+
+const write = Bytes.prototype.toString
+
+/** The package of that name, which lacks one way to write bytes. */
+export const Buffer = Object.assign(Bytes, {
+  prototype: Object.assign(Bytes.prototype, {
+    toString(this: typeof Bytes.prototype, encoding?: BufferEncoding, ...range: number[]): string {
+      if (encoding !== 'base64url') return write.call(this, encoding, ...range)
+      return write.call(this, 'base64').replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+    },
+  }),
+})
