@@ -22,6 +22,7 @@ const PUBLISHED = [
   'ff0f56dfe97aaa0b',
   '7ade180ee23161eb',
   'ce8f7d0b405b7ab1',
+  '25bcef20f958c0e9',
 ]
 const REVISIONS = [
   '32adee79369099b6',
@@ -29,6 +30,9 @@ const REVISIONS = [
   '8c587ae0518ab1e7',
   '9a07f9d798c1e99f',
   'cce924aafd9c16e9',
+  '7e3851fc25f138c7',
+  '840b93e8d53ba43c',
+  'e293f76c04e5865b',
 ]
 
 /** Where a step that is being taken waits, if it is told to. */

@@ -7,7 +7,7 @@ import type { HeldClient, PostgresPool } from '../../src/store/postgres/driver.t
 import type { Store } from '../../src/store/contract/store.ts'
 import { run, session, until } from '../postgres/bystander.ts'
 import { otherProcess } from '../postgres/process.ts'
-import { startServer, type TestServer } from '../postgres/server.ts'
+import { superDatabase, type TestDatabase } from '../postgres/database.ts'
 
 /** Longer than any test: what wakes is no look at the database. */
 const NEVER = 2 ** 30
@@ -15,19 +15,24 @@ const NEVER = 2 ** 30
 /** A look is made when watching begins, and another when listening does; of so many wakes most are notifications. */
 const ROUNDS = 12
 
-let server: TestServer
+let database: TestDatabase
 let schemas = 0
 
 beforeAll(async () => {
-  server = await startServer()
-  await run(server.url, `CREATE ROLE tester LOGIN SUPERUSER PASSWORD 'x'`)
+  database = await superDatabase()
+  await run(database.url, `CREATE ROLE tester LOGIN SUPERUSER PASSWORD 'x'`)
 })
 
-afterAll(() => server.stop())
+afterAll(async () => {
+  // What it owns goes with the database.
+  const { url, drop } = database
+  await drop()
+  await run(new URL('/postgres', url).href, 'DROP ROLE tester')
+})
 
 /** As a user of its own, whose connections can be told from others. */
 function testerUrl(): string {
-  const url = new URL(server.url)
+  const url = new URL(database.url)
   url.username = 'tester'
   url.password = 'x'
   return url.href
@@ -76,11 +81,11 @@ const WAYS: Readonly<Record<string, () => PostgresStoreOptions>> = {
 describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
   it('and one in another process wake each other, and again after the connection that listens was lost', async () => {
     const schema = `notify_${(schemas += 1)}`
-    const looker = await session(server.url)
+    const looker = await session(database.url)
     onTestFinished(() => looker.end())
     const store = opened({ ...to(), schema })
     await store.createConversation({ id: 'c' })
-    const other = await otherProcess(server.url, schema)
+    const other = await otherProcess(database.url, schema)
     await other.tell('echo')
     let last = ''
     let at = -1
@@ -104,7 +109,7 @@ describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
     await play('first')
 
     await looker.query('ALTER ROLE tester NOLOGIN')
-    onTestFinished(() => run(server.url, 'ALTER ROLE tester LOGIN').then(() => undefined))
+    onTestFinished(() => run(database.url, 'ALTER ROLE tester LOGIN').then(() => undefined))
     const [pid] = await listeners(looker)
     expect(pid).toBeDefined()
     await looker.query('SELECT pg_terminate_backend($1)', [pid])
@@ -186,7 +191,7 @@ describe('a look that is under way', () => {
     await until(() => pool.looks.length === 1)
     await other.append('c', [{ kind: 'PauseEvent', id: 'a' }])
     pool.lent.resolve()
-    const looker = await session(server.url)
+    const looker = await session(database.url)
     onTestFinished(() => looker.end())
     await until(async () => (await listeners(looker)).length > 0)
     // Its answer was there before the append.

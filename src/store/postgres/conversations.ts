@@ -1,7 +1,7 @@
 /** Records of conversations in PostgreSQL. */
 
 import { conversationExists, unknownConversation } from '../kit/errors.ts'
-import type { ConversationPatch, ConversationRecord } from '../contract/conversation-record.ts'
+import type { ConversationPatch, ConversationRecord, UpdateOptions } from '../contract/conversation-record.ts'
 import { foldText } from '../kit/query/message-text.ts'
 import { patchRecord } from '../kit/record.ts'
 import type { Connection } from './connection.ts'
@@ -52,26 +52,32 @@ export async function findConversation(
   connection: Connection,
   id: string,
 ): Promise<ConversationRecord | null> {
+  const row = await findRow(connection, id)
+  return row === undefined ? null : recordOf(row)
+}
+
+async function findRow(connection: Connection, id: string): Promise<ConversationRow | undefined> {
   const [row] = await connection.query<ConversationRow>(
     `SELECT ${RECORD_COLUMNS} FROM ${connection.schema}.conversations WHERE conversation_id = $1`,
     [id],
   )
-  return row === undefined ? null : recordOf(row)
+  return row
 }
 
 /**
- * Changes what a patch names, in one statement. @throws `unknown_conversation`; `invalid_argument` for a field that
- * cannot be kept.
+ * Changes what a patch names, in one statement. @throws `unknown_conversation`; `version_conflict` for other metadata
+ * than was expected; `invalid_argument` for a field that cannot be kept.
  */
 export async function updateConversation(
   connection: Connection,
   id: string,
   patch: ConversationPatch,
   now: bigint | null,
+  options: UpdateOptions = {},
 ): Promise<ConversationRecord> {
-  const before = await findConversation(connection, id)
-  if (before === null) throw unknownConversation(id)
-  const { title, public: open, tags, metadata, timeZone } = patchRecord(before, patch, 0n)
+  const before = await findRow(connection, id)
+  if (before === undefined) throw unknownConversation(id)
+  const { title, public: open, tags, metadata, timeZone } = patchRecord(recordOf(before), patch, 0n, options)
   const changes: [column: string, value: unknown][] = []
   if (patch.title !== undefined) {
     changes.push(['title', title], ['title_folded', title === null ? null : foldText(title)])
@@ -80,14 +86,20 @@ export async function updateConversation(
   if (patch.tags !== undefined) changes.push(['tags', Object.entries(tags).map(tagText)])
   if (patch.metadata !== undefined) changes.push(['metadata', JSON.stringify(metadata)])
   if (patch.timeZone !== undefined) changes.push(['time_zone', timeZone])
+  const isAsRead = options.expected === undefined ? '' : ` AND metadata = $${changes.length + 3}`
   const [row] = await connection.query<ConversationRow>(
     `UPDATE ${connection.schema}.conversations
     SET ${[`updated_at = ${LATER}`, ...changes.map(([column], i) => `${column} = $${i + 3}`)].join(', ')}
-    FROM ${DURABLE} WHERE conversation_id = $1 RETURNING ${RECORD_COLUMNS}`,
-    [id, now === null ? null : String(now), ...changes.map(([, value]) => value)],
+    FROM ${DURABLE} WHERE conversation_id = $1${isAsRead} RETURNING ${RECORD_COLUMNS}`,
+    [
+      id,
+      now === null ? null : String(now),
+      ...changes.map(([, value]) => value),
+      ...(isAsRead === '' ? [] : [before.metadata]),
+    ],
   )
-  if (row === undefined) throw unknownConversation(id)
-  return recordOf(row)
+  // It went, or has changed, since it was read.
+  return row === undefined ? updateConversation(connection, id, patch, now, options) : recordOf(row)
 }
 
 /** Deletes a conversation with its log; false when there was none. O(log). */

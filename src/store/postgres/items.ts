@@ -154,14 +154,18 @@ export async function claimItems(
   return rows.toSorted((a, b) => Number(a.was) - Number(b.was) || compareIds(a.id, b.id)).map(toItem)
 }
 
-/** The SQL of a claim: which are due is decided once, whatever the plan. */
+/**
+ * The SQL of a claim: which are due is decided once, whatever the plan. They are looked up from a list, which the
+ * planner takes for a short one; for a join to what a limit lets through it would walk the table. It does not see the
+ * limit: a plan for the one at hand would seem so cheap, where many are due, that it planned each claim anew.
+ */
 export const claimSql = (schema: string): string => `WITH due AS MATERIALIZED (
     SELECT i.id, i.due_at AS was FROM ${schema}.items i
     WHERE i.collection = $1 AND i.due_at <= (SELECT coalesce($4::bigint, ${NOW}) / 1000)
-    ORDER BY i.due_at, i.id LIMIT $3 FOR UPDATE SKIP LOCKED
+    ORDER BY i.due_at, i.id LIMIT (SELECT $3::bigint) FOR UPDATE SKIP LOCKED
   )
   UPDATE ${schema}.items i SET version = DEFAULT, due_at = coalesce($4::bigint, ${NOW}) / 1000 + $2::bigint
-  FROM due, ${DURABLE} WHERE i.collection = $1 AND i.id = due.id RETURNING ${COLUMNS}, due.was`
+  FROM due, ${DURABLE} WHERE i.collection = $1 AND i.id = ANY (ARRAY(SELECT id FROM due)) AND i.id = due.id RETURNING ${COLUMNS}, due.was`
 
 const toItem = (row: ItemRow): Item =>
   itemOf(

@@ -9,7 +9,6 @@ import { versionOf } from '../kit/append/deduplicate.ts'
 import type { Bigint } from '../kit/row.ts'
 import type { Connection } from './connection.ts'
 import { EVENT_COLUMNS, type EventRow, storedEvent } from './event-row.ts'
-import { eachStanding } from './schema/phrases.ts'
 import { hasOwnZone } from '../kit/query/time-zone.ts'
 
 interface TipRow {
@@ -54,16 +53,13 @@ export interface FoundLog {
 const statement = (schema: string): string => `
 WITH RECURSIVE
   asked (seq) AS (
-    SELECT e.seq FROM ${eachStanding(schema, '$1', '$2::text[]')}
+    SELECT e.seq FROM ${schema}.events_with($1, $2) e
     UNION
     SELECT p.seq FROM asked
       CROSS JOIN LATERAL (
         SELECT * FROM ${schema}.events c WHERE c.conversation_id = $1 AND c.seq = asked.seq LIMIT 1
       ) c
-      CROSS JOIN LATERAL (
-        SELECT * FROM ${schema}.events p
-        WHERE p.conversation_id = $1 AND p.id = c.parent_id AND p.lane IS NOT NULL LIMIT 1
-      ) p
+      CROSS JOIN LATERAL ${schema}.events_with($1, ARRAY[c.parent_id]) p
     WHERE NOT c.can_be_head
   ),
   wanted (seq) AS (

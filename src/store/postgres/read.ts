@@ -5,7 +5,6 @@ import { isLegalId } from '../../event/ids.ts'
 import type { StoredEvent } from '../contract/stored-event.ts'
 import type { Connection } from './connection.ts'
 import { EVENT_COLUMNS, type EventRow, storedEvent } from './event-row.ts'
-import { eachStanding } from './schema/phrases.ts'
 
 const MAX_SEQ = 2 ** 31 - 1
 
@@ -55,7 +54,7 @@ export async function eventsById(
   const legal = ids.filter((id) => isLegalId(id))
   if (legal.length === 0 || !isLegalId(conversationId)) return ids.map(() => null)
   const rows = await connection.query<EventRow>(
-    `SELECT ${EVENT_COLUMNS} FROM ${eachStanding(connection.schema, '$1', '$2::text[]')}`,
+    `SELECT ${EVENT_COLUMNS} FROM ${connection.schema}.events_with($1, $2) e`,
     [conversationId, legal],
   )
   const byId = new Map(rows.map((row) => [row.id, storedEvent(conversationId, row, row.inTree)]))

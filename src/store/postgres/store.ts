@@ -107,10 +107,10 @@ export function postgresStore(options: PostgresStoreOptions): Store {
         return mayBe && conversations.setStatus(connection, id, checked, version)
       }),
 
-    updateConversation: (id, patch) =>
+    updateConversation: (id, patch, options) =>
       call(async () => {
         known(id)
-        return conversations.updateConversation(connection, id, patch, clock())
+        return conversations.updateConversation(connection, id, patch, clock(), options)
       }),
 
     deleteConversation: (id) =>

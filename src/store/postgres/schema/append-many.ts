@@ -3,7 +3,8 @@
  * round trip.
  */
 
-import { BE_DURABLE, eachStanding, kindsWith, NOW, WRITER } from './phrases.ts'
+import { tellAppend } from './feed.ts'
+import { BE_DURABLE, eachStanding, IN_ORDER, kindsWith, NOW, standing, WRITER } from './phrases.ts'
 
 /**
  * `append_many` gives `[version, head_id, times, parent_ids]` as JSON, or null when anything speaks against the append,
@@ -20,7 +21,7 @@ CREATE OR REPLACE FUNCTION ${schema}.append_many(
   p_conversation text, ${WRITER},
   p_ids text[], p_times bigint[], p_kinds text[], p_sources text[], p_messages text[], p_bodies text,
   p_can_be_head boolean[], p_parents text[], p_moves text[], p_refs text[]
-) RETURNS text LANGUAGE plpgsql AS $body$
+) RETURNS text LANGUAGE plpgsql ${IN_ORDER} AS $body$
 DECLARE
   v ${schema}.conversations%ROWTYPE;
   v_count integer := cardinality(p_ids);
@@ -74,8 +75,8 @@ BEGIN
     ELSE
       v_at := array_position(p_ids, v_parent_id);
       IF v_at IS NULL THEN
-        SELECT seq, lane, max_time INTO v_parent_seq, v_parent_lane, v_parent_max_time FROM ${schema}.events
-        WHERE conversation_id = p_conversation AND id = v_parent_id AND lane IS NOT NULL;
+        SELECT seq, lane, max_time INTO v_parent_seq, v_parent_lane, v_parent_max_time
+        FROM ${standing(schema, 'p_conversation', 'v_parent_id')} e;
       ELSE
         v_parent_seq := v.version + v_at - 1;
         v_parent_lane := v_lanes[v_at];
@@ -125,7 +126,7 @@ BEGIN
         IF v_at IS NULL THEN
           SELECT id, seq, lane, max_time, parent_id, can_be_head
           INTO v.head_id, v.head_seq, v.head_lane, v.head_max_time, v.head_parent_id, v_can_be_head
-          FROM ${schema}.events WHERE conversation_id = p_conversation AND id = v_id AND lane IS NOT NULL;
+          FROM ${standing(schema, 'p_conversation', 'v_id')} e;
         ELSE
           v_can_be_head := p_can_be_head[v_at];
           v.head_id := v_id;
@@ -168,7 +169,8 @@ BEGIN
     head_parent_id = v.head_parent_id,
     kinds = ${kindsWith('p_kinds', 'p_sources')},
     updated_at = greatest(updated_at, coalesce(p_now, ${NOW}))
-  WHERE conversation_id = p_conversation;
+  WHERE conversation_id = p_conversation RETURNING updated_at INTO v.updated_at;
+  ${tellAppend(schema, 'v.version', 'v.version + v_count', 'v.updated_at')}
   RETURN json_build_array(v.version + v_count, v.head_id, v_times::text[], v_parent_ids);
 END
 $body$;

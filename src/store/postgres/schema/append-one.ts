@@ -3,7 +3,8 @@
  * trip.
  */
 
-import { BE_DURABLE, NOW, WRITER } from './phrases.ts'
+import { tellAppend } from './feed.ts'
+import { BE_DURABLE, BY_INDEX, NOW, WRITER } from './phrases.ts'
 
 /**
  * `append_one` gives the position, the time and the parent, with spaces between; for whatever is not as usual it gives
@@ -14,13 +15,14 @@ export const appendOne = (schema: string): string => `
 CREATE OR REPLACE FUNCTION ${schema}.append_one(
   p_conversation text, ${WRITER},
   p_id text, p_time bigint, p_kind text, p_source text, p_message text, p_body text
-) RETURNS text LANGUAGE plpgsql AS $body$
+) RETURNS text LANGUAGE plpgsql ${BY_INDEX} AS $body$
 DECLARE
   v_seq integer;
   v_lane integer;
   v_time bigint;
   v_max_time bigint;
   v_parent text;
+  v_updated_at bigint;
   v_kind text := p_kind || ' ' || p_source;
 BEGIN
   UPDATE ${schema}.conversations SET
@@ -40,8 +42,8 @@ BEGIN
     AND (p_expected IS NULL OR version = p_expected)
     AND (p_owner IS NULL OR (lease_owner = p_owner AND lease_generation = p_generation))
     AND NOT (p_zoneless AND time_zone IS NOT NULL)
-  RETURNING head_seq, head_lane, last_time, head_max_time, head_parent_id
-    INTO v_seq, v_lane, v_time, v_max_time, v_parent;
+  RETURNING head_seq, head_lane, last_time, head_max_time, head_parent_id, updated_at
+    INTO v_seq, v_lane, v_time, v_max_time, v_parent, v_updated_at;
   IF NOT FOUND THEN
     RETURN ${schema}.append_many(
       p_conversation, p_expected, p_owner, p_generation, p_zoneless, p_now,
@@ -54,6 +56,7 @@ BEGIN
     (conversation_id, seq, lane, time, max_time, can_be_head, stamped, id, parent_id, kind, source, message, body)
   VALUES
     (p_conversation, v_seq, v_lane, v_time, v_max_time, true, true, p_id, v_parent, p_kind, p_source, p_message, p_body);
+  ${tellAppend(schema, 'v_seq', 'v_seq + 1', 'v_updated_at')}
   RETURN v_seq || ' ' || v_time || ' ' || v_parent;
 END
 $body$;

@@ -1,40 +1,49 @@
-/** The functions of the feed: what its trigger writes, and what a database needs that was restored from a dump. */
+/** The feed: what appends and its trigger write, and what a database needs that was restored from a dump. */
 
 /**
- * `tell_feed` writes the row of the feed.
+ * The statement that writes a row of the feed; it comes behind the one that locked the conversation's row.
  *
  * Readers take rows below the oldest transaction that runs (`pg_snapshot_xmin`), so a row's moment must be no lower
  * than its own transaction's number: then none comes to stand before what was read. That number alone is not in the
  * order of a conversation: an update takes it before it waits for the row. Who has the row sees all that held it before
  * as ended, and `pg_snapshot_xmax` is beyond whatever has ended.
  */
+const feedRow = (schema: string, id: string, told: string, from: string, until: string): string => `
+  INSERT INTO ${schema}.feed (shard, moment, witness, conversation_id, told, from_seq, until_seq)
+  VALUES (
+    ${schema}.feed_shard(${id}),
+    greatest(
+      pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
+    ),
+    floor(random() * 4294967296), ${id}, ${told}, ${from}, ${until}
+  );`
+
+/**
+ * The statements with which a function that appends tells of it, behind the update of the conversation: to the feed,
+ * and to the list by change.
+ */
+export const tellAppend = (
+  schema: string,
+  from: string,
+  until: string,
+  updatedAt: string,
+): string => `${feedRow(schema, 'p_conversation', '0', from, until)}
+  UPDATE ${schema}.conversation_changes SET updated_at = ${updatedAt} WHERE conversation_id = p_conversation;`
+
+/** `tell_feed` tells of whatever else happens to a conversation. */
 const tell = (schema: string): string => `
 CREATE OR REPLACE FUNCTION ${schema}.tell_feed() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
   v_id text;
   v_told smallint := 1;
-  v_from integer := 0;
-  v_until integer := 1;
 BEGIN
   IF TG_OP = 'DELETE' THEN
     v_id := OLD.conversation_id;
     v_told := 2;
   ELSE
     v_id := NEW.conversation_id;
-    IF TG_OP = 'UPDATE' AND NEW.version > OLD.version THEN
-      v_told := 0;
-      v_from := OLD.version;
-      v_until := NEW.version;
-    END IF;
   END IF;
-  INSERT INTO ${schema}.feed (shard, moment, witness, conversation_id, told, from_seq, until_seq)
-  VALUES (
-    ${schema}.feed_shard(v_id),
-    greatest(
-      pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
-    ),
-    floor(random() * 4294967296), v_id, v_told, v_from, v_until
-  );
+  ${feedRow(schema, 'v_id', 'v_told', '0', '1')}
   RETURN NULL;
 END
 $body$;

@@ -1,5 +1,6 @@
 /** The numbered steps from nothing to the tables that this version works with. */
 
+import { appendTriggers } from './append-triggers.ts'
 import { feedTables } from './feed-tables.ts'
 import { itemTables } from './item-tables.ts'
 import { listTables } from './list-tables.ts'
@@ -13,7 +14,14 @@ export type Migration = (schema: string) => string
  * What each step does, the first at index 0. A step that was published never changes, and is made of nothing that does:
  * what must change is done by the next one. Functions are no part of them (`FUNCTIONS`).
  */
-export const MIGRATIONS: readonly Migration[] = [tables, snapshotTables, itemTables, feedTables, listTables]
+export const MIGRATIONS: readonly Migration[] = [
+  tables,
+  snapshotTables,
+  itemTables,
+  feedTables,
+  listTables,
+  appendTriggers,
+]
 
 /** The version that this code works with. */
 export const LATEST = MIGRATIONS.length

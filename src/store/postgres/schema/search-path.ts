@@ -3,7 +3,19 @@
  * they read.
  */
 
-import { asked, beginSearch, by, COLUMNS, FEW, groups, mergedPage, range, STRETCH } from './search.ts'
+import { standing } from './phrases.ts'
+import {
+  asked,
+  beginSearch,
+  by,
+  COLUMNS,
+  FEW,
+  groups,
+  mergedPage,
+  range,
+  type RangeOptions,
+  STRETCH,
+} from './search.ts'
 
 /**
  * `path_up` and `path_down` take what `search_up` and `search_down` take, with a leaf, and give the same. Where the log
@@ -19,8 +31,8 @@ ${way(schema, 'up')}
 ${way(schema, 'down')}
 `
 
-const ON_SEGMENT = 'AND o.lane = p.lane AND o.seq <= p.up_to'
-const ON_LAST = 'AND o.lane = v_lanes[v_end] AND o.seq <= v_up_to[v_end]'
+const ON_SEGMENT: RangeOptions = { lane: 'p.lane', upTo: 'p.up_to' }
+const ON_LAST: RangeOptions = { lane: 'v_lanes[v_end]', upTo: 'v_up_to[v_end]' }
 
 /** Times that stand for no bound, as the caller writes them. */
 const [FIRST, LAST] = [-(2n ** 62n), 2n ** 62n]
@@ -43,8 +55,7 @@ const overGap = (schema: string): string => `
     IF NOT v_is_run AND NOT v_went_over THEN
       SELECT e.seq, e.parent_id INTO v_lowest, v_parent FROM ${positions(schema, 'DESC', 'v_from', 'v_until')} e
       WHERE e.lane = v_lanes[v_end] ORDER BY e.seq LIMIT 1;
-      SELECT o.seq INTO v_below FROM ${schema}.events o
-      WHERE o.conversation_id = p_conversation AND o.id = v_parent AND o.lane = v_lanes[v_end];
+      SELECT o.seq INTO v_below FROM ${standing(schema, 'p_conversation', 'v_parent')} o WHERE o.lane = v_lanes[v_end];
       IF v_below >= v_from THEN
         RETURN QUERY SELECT ${COLUMNS} FROM ${positions(schema, 'DESC', 'v_lowest', 'v_until')} e
         WHERE e.lane = v_lanes[v_end] AND ${fits} LIMIT v_most;

@@ -4,12 +4,13 @@
  */
 
 import { MAX_PAGE_SIZE } from '../../contract/query.ts'
-import { STEADY } from './phrases.ts'
+import { eachStanding, standing, STEADY } from './phrases.ts'
 
 /**
- * `path_to` gives the path to a leaf in segments, as `pathSegments` does. `search_up` and `search_down` give a page: at
- * most `p_most` of the events that lie after one (time, seq) and before another, are of one of the kinds and sources,
- * hold a text, and stand on the path to a leaf; each of these only where it is not null. They walk
+ * `path_to` gives the path to a leaf in segments, as `pathSegments` does, and `events_with` the events of some ids.
+ * `search_up` and `search_down` give a page: at most `p_most` of the events that lie after one (time, seq) and before
+ * another, are of one of the kinds and sources, hold a text, and stand on the path to a leaf; each of these only where
+ * it is not null. They walk
  *
  * - the time index, when there is nothing to filter;
  * - a stretch of it, when most events are likely to fit (`p_dense`), and from its end on what follows;
@@ -24,16 +25,22 @@ export const search = (schema: string): string => `
 CREATE OR REPLACE FUNCTION ${schema}.path_to(p_conversation text, p_leaf text)
 RETURNS TABLE (lane integer, up_to integer, until bigint) LANGUAGE sql STABLE AS $body$
   WITH RECURSIVE path (lane, up_to, until) AS (
-    SELECT e.lane, e.seq, e.max_time FROM ${schema}.events e
-    WHERE e.conversation_id = p_conversation AND e.id = p_leaf AND e.lane IS NOT NULL
+    SELECT e.lane, e.seq, e.max_time FROM ${standing(schema, 'p_conversation', 'p_leaf')} e
     UNION ALL
     SELECT l.parent_lane, l.parent_seq, l.parent_max_time FROM path
     CROSS JOIN LATERAL (
-      SELECT * FROM ${schema}.lanes l WHERE l.conversation_id = p_conversation AND l.lane = path.lane LIMIT 1
+      SELECT * FROM ${schema}.lanes l
+      WHERE l.conversation_id = p_conversation AND l.lane BETWEEN path.lane AND path.lane ORDER BY l.lane LIMIT 1
     ) l
     WHERE l.parent_lane IS NOT NULL
   )
   SELECT * FROM path
+$body$;
+CREATE OR REPLACE FUNCTION ${schema}.events_with(p_conversation text, p_ids text[]) RETURNS SETOF ${schema}.events
+LANGUAGE plpgsql ROWS 1 ${STEADY} AS $body$
+BEGIN
+  RETURN QUERY SELECT e.* FROM ${eachStanding(schema, 'p_conversation', 'p_ids')};
+END
 $body$;
 ${way(schema, 'search_up', 'ASC')}
 ${way(schema, 'search_down', 'DESC')}
@@ -199,27 +206,52 @@ const stretch = (schema: string, order: string, count: number): string => `(
         SELECT * FROM ${schema}.events o WHERE ${WITHIN} ORDER BY ${by('o', order)} LIMIT ${count}
       )`
 
-/** The next events of a kind and source. */
-export const range = (
-  schema: string,
-  order: string,
-  path = '',
-  kind = 'g.kind',
-  source = 'g.source',
-): string => `(
-        SELECT * FROM ${schema}.events o
-        WHERE ${WITHIN} AND o.kind = ${kind} AND o.source = ${source} ${path}
-          AND (p_text IS NULL OR position(p_text IN o.message) > 0)
-        ORDER BY ${by('o', order)} LIMIT ${PAGE}
+/**
+ * The next events of a kind and source, on a lane where one is given. The bounds are rows that begin with a column of
+ * one value, and so is the order: then one index alone gives it, whatever the planner takes for the length of the
+ * conversation. To a column that equals a value the index of times would seem as good, and be read from end to end; it
+ * is compared outside, which tells the planner that what comes is in the order of times.
+ */
+export const range = (schema: string, order: string, options: RangeOptions = {}): string => {
+  const { kind = 'g.kind', source = 'g.source', lane, upTo, until } = options
+  const bounded = lane === undefined ? { source } : { lane, kind, source }
+  const equal = lane === undefined ? `AND o.kind = ${kind}` : `AND o.seq <= ${upTo}`
+  const columns = Object.keys(bounded).map((name) => `o.${name}`)
+  const key = [...columns, 'o.time', 'o.seq']
+  const values = Object.values(bounded).join(', ')
+  const high =
+    until === undefined
+      ? 'v_high_time, v_high_seq'
+      : `least(${until}, v_high_time), CASE WHEN ${until} < v_high_time THEN ${2 ** 31 - 1} ELSE v_high_seq END`
+  const inOrder = `ORDER BY ${key.map((column) => `${column} ${order}`).join(', ')}`
+  return `(
+        SELECT * FROM (
+          SELECT * FROM ${schema}.events o
+          WHERE o.conversation_id = p_conversation AND o.kind IS NOT NULL ${equal}
+            AND (${key.join(', ')}) > (${values}, v_low_time, v_low_seq)
+            AND (${key.join(', ')}) < (${values}, ${high})
+            AND (p_text IS NULL OR position(p_text IN o.message) > 0)
+          ${inOrder} OFFSET 0
+        ) o WHERE ${Object.entries(bounded)
+          .map(([name, value]) => `o.${name} = ${value}`)
+          .join(' AND ')}
+        ${inOrder} LIMIT ${PAGE}
       )`
+}
+
+/** What a range is of, as expressions in SQL: of a lane up to a position, and to a time where one is given. */
+export type RangeOptions = { readonly kind?: string; readonly source?: string } & (
+  | { readonly lane?: undefined; readonly upTo?: undefined; readonly until?: undefined }
+  | { readonly lane: string; readonly upTo: string; readonly until?: string }
+)
 
 /**
  * The next events of up to so many kinds and sources, merged as they come: unlike ranges that are read one by one and
  * then sorted, none is read further than the page goes.
  */
-const merged = (schema: string, order: string, count: number, path = ''): string => {
+const merged = (schema: string, order: string, count: number, path: RangeOptions): string => {
   const ranges = Array.from({ length: count }, (_, i) =>
-    range(schema, order, path, `v_kinds[${i + 1}]`, `v_sources[${i + 1}]`),
+    range(schema, order, { ...path, kind: `v_kinds[${i + 1}]`, source: `v_sources[${i + 1}]` }),
   )
   return `(${ranges.join(' UNION ALL ')})`
 }
@@ -231,7 +263,7 @@ const merged = (schema: string, order: string, count: number, path = ''): string
 const SIZES = [1, 2, 4, 5, 6, FEW]
 
 /** Returns the page of up to `FEW` kinds and sources. */
-export const mergedPage = (schema: string, order: string, path = ''): string => {
+export const mergedPage = (schema: string, order: string, path: RangeOptions = {}): string => {
   const cases = SIZES.map(
     (size, at) => `${at === 0 ? 'IF' : 'ELSIF'} cardinality(v_kinds) <= ${size} THEN
       RETURN QUERY SELECT ${COLUMNS} FROM ${merged(schema, order, size, path)} e ORDER BY ${by('e', order)} LIMIT v_most;`,
@@ -242,4 +274,4 @@ export const mergedPage = (schema: string, order: string, path = ''): string => 
 
 /** Those of a segment of the path: what came on its lane before the path left it. */
 const laneRange = (schema: string, order: string): string =>
-  range(schema, order, 'AND o.lane = p.lane AND o.seq <= p.up_to AND o.time <= p.until')
+  range(schema, order, { lane: 'p.lane', upTo: 'p.up_to', until: 'p.until' })

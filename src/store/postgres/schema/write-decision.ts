@@ -1,6 +1,7 @@
 /** The function that writes an append that the caller decided, if the log is still as the decision found it. */
 
-import { BE_DURABLE, kindsWith, NOW, WRITER } from './phrases.ts'
+import { tellAppend } from './feed.ts'
+import { BE_DURABLE, BY_INDEX, kindsWith, NOW, WRITER } from './phrases.ts'
 
 /**
  * `write_decision` gives whether it wrote: true, or false and then nothing, when the version, the lease, the zone or
@@ -16,7 +17,9 @@ CREATE OR REPLACE FUNCTION ${schema}.write_decision(
   p_parent_ids text[], p_kinds text[], p_sources text[], p_messages text[], p_bodies text,
   p_opened integer[], p_opened_parent_lanes integer[], p_opened_parent_seqs integer[],
   p_opened_parent_max_times bigint[], p_opened_ends integer[], p_left integer[], p_left_ends integer[]
-) RETURNS boolean LANGUAGE plpgsql AS $body$
+) RETURNS boolean LANGUAGE plpgsql ${BY_INDEX} AS $body$
+DECLARE
+  v_updated_at bigint;
 BEGIN
   UPDATE ${schema}.conversations SET
     version = p_expected + cardinality(p_can_be_head),
@@ -36,7 +39,8 @@ BEGIN
     AND version = p_expected
     AND created_at = p_created
     AND (p_owner IS NULL OR (lease_owner = p_owner AND lease_generation = p_generation))
-    AND (NOT p_zoneless OR time_zone IS NOT DISTINCT FROM p_zone);
+    AND (NOT p_zoneless OR time_zone IS NOT DISTINCT FROM p_zone)
+  RETURNING updated_at INTO v_updated_at;
   IF NOT FOUND THEN
     RETURN false;
   END IF;
@@ -56,6 +60,7 @@ BEGIN
   UPDATE ${schema}.lanes l SET last_seq = o.last_seq
   FROM unnest(p_left, p_left_ends) AS o (lane, last_seq)
   WHERE l.conversation_id = p_conversation AND l.lane = o.lane;
+  ${tellAppend(schema, 'p_expected', 'p_expected + cardinality(p_can_be_head)', 'v_updated_at')}
   RETURN true;
 END
 $body$;
