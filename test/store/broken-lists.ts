@@ -1,4 +1,4 @@
-/** Stores that are broken on purpose where they list conversations, each with one fault that the kit must find. */
+/** Stores that are broken on purpose where they list conversations or change their records, each with one fault that the kit must find. */
 
 import { altered, type Fault } from './broken.ts'
 
@@ -26,6 +26,11 @@ export const LIST_FAULTS: readonly Fault[] = [
           return isSet
         },
       })),
+  ],
+  [
+    'changes a record whatever was expected of it',
+    'record: of changes that expect the metadata that was read none is lost',
+    () => altered((inner) => ({ updateConversation: (id, patch) => inner.updateConversation(id, patch) })),
   ],
   [
     'counts a page of items',

@@ -7,21 +7,21 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { run } from '../postgres/bystander.ts'
-import { startServer, type TestServer } from '../postgres/server.ts'
+import { superDatabase, type TestDatabase } from '../postgres/database.ts'
 import { folder, openDatabase } from './sqlite-drivers.ts'
 
 /** A few beyond what a count looks at; the first tenth has a tag. */
 const MANY = MOST_COUNTED + 50
 
 const FILES = folder()
-let server: TestServer
+let database: TestDatabase
 
 beforeAll(async () => {
-  server = await startServer()
+  database = await superDatabase()
 })
 afterAll(async () => {
   FILES.remove()
-  await server.stop()
+  await database.drop()
 })
 
 const id = (nth: number): string => `c${nth}`
@@ -52,10 +52,10 @@ const STORES: Readonly<Record<string, () => Promise<Store>>> = {
     return store
   },
   async postgres() {
-    const store = postgresStore({ url: server.url })
+    const store = postgresStore({ url: database.url })
     await store.getConversation('none')
     await run(
-      server.url,
+      database.url,
       `INSERT INTO colloquy.conversations
         (conversation_id, title, title_folded, public, tags, metadata, status, created_at, updated_at)
       SELECT 'c' || i, 'T' || i, 't' || i, false, CASE WHEN i % 10 = 0 THEN '{a=x}' ELSE '{}' END::text[], '{}', 'idle', i, i

@@ -32,6 +32,7 @@ const PUBLISHED = [
   'daaef2065b63a9f4',
   'cb555b1d735a4d94',
   'f65832af99f8ba99',
+  '058d6d230df9e450',
 ]
 
 describe('the steps', () => {

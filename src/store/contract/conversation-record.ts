@@ -50,6 +50,15 @@ export type ConversationPatch = Partial<
   Pick<ConversationRecord, 'title' | 'public' | 'tags' | 'metadata' | 'timeZone'>
 >
 
+/** How a record is changed. */
+export interface UpdateOptions {
+  /**
+   * The metadata that must be there still, as it was read, to the order of its fields: a record that was read will do.
+   * Default: whatever is there.
+   */
+  readonly expected?: Pick<ConversationRecord, 'metadata'>
+}
+
 /** Which conversations to list. */
 export interface ConversationFilter {
   /** Part of the title, letter case ignored; nothing in it is a pattern. An empty one: there is a title. */

@@ -8,6 +8,7 @@ import type {
   ConversationQuery,
   ConversationRecord,
   NewConversation,
+  UpdateOptions,
 } from './conversation-record.ts'
 import type { Feed } from './feed.ts'
 import type { Items } from './items.ts'
@@ -155,10 +156,18 @@ export interface Store extends Items, Feed {
 
   /**
    * Changes what a patch names, nothing else, and `updatedAt`: tags and metadata are put in the place of those that
-   * were there. The feed tells of it, also of a patch that names nothing. @throws `unknown_conversation`;
+   * were there. The feed tells of it, also of a patch that names nothing.
+   *
+   * Who makes new metadata of what was there says what that was: of several who do at once, in whatever process, each
+   * is refused that has not read what the one before it made, reads again, and loses nothing. Appends do not count.
+   * @throws `unknown_conversation`; `version_conflict` where other metadata is there than was expected;
    * `invalid_argument` as {@link createConversation}.
    */
-  updateConversation(id: string, patch: ConversationPatch): Promise<ConversationRecord>
+  updateConversation(
+    id: string,
+    patch: ConversationPatch,
+    options?: UpdateOptions,
+  ): Promise<ConversationRecord>
 
   /**
    * Deletes a conversation with its log, lease and snapshot; false when there was none. Its id is free from then on,

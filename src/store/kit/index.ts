@@ -13,6 +13,7 @@ export type {
   ConversationQuery,
   ConversationRecord,
   NewConversation,
+  UpdateOptions,
 } from '../contract/conversation-record.ts'
 export { type Feed, type FeedItem, type FeedPage, type FeedQuery, SHARDS } from '../contract/feed.ts'
 export type { Item, ItemChange, ItemClaim, ItemFilter, ItemQuery, Items, NewItem } from '../contract/items.ts'

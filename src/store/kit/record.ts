@@ -10,6 +10,7 @@ import type {
   ConversationPatch,
   ConversationRecord,
   NewConversation,
+  UpdateOptions,
 } from '../contract/conversation-record.ts'
 import { isTimeZone } from './query/time-zone.ts'
 
@@ -74,7 +75,8 @@ export function newRecord(conversation: NewConversation, now: bigint): Conversat
 
 /**
  * A record with what a patch names changed, nothing else; the time of the change never goes back. Frozen. O(size).
- * @throws `invalid_argument` for a field that cannot be kept, naming it in `data.field`.
+ * @throws `invalid_argument` for a field that cannot be kept, naming it in `data.field`; `version_conflict` for other
+ * metadata than was expected.
  *
  * @example
  * patchRecord(newRecord({ id: 'c', public: true }, 0n), { title: 'T' }, 1n).public // true
@@ -83,8 +85,13 @@ export function patchRecord(
   record: ConversationRecord,
   patch: ConversationPatch,
   now: bigint,
+  { expected }: UpdateOptions = {},
 ): ConversationRecord {
   const { title, public: open, tags, metadata, timeZone } = patch
+  if (expected !== undefined && JSON.stringify(expected.metadata) !== JSON.stringify(record.metadata)) {
+    const message = `The metadata of conversation ${JSON.stringify(record.id)} has changed; read it again.`
+    throw new ColloquyError('version_conflict', message, { conversationId: record.id })
+  }
   return Object.freeze({
     ...record,
     ...(title !== undefined && { title: checkTitle(title) }),

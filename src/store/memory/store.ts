@@ -148,9 +148,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       return true
     },
 
-    async updateConversation(id, patch) {
+    async updateConversation(id, patch, options) {
       const kept = open(conversations).get(id)
-      conversations.change(kept, patchRecord(kept.record, patch, clock()))
+      conversations.change(kept, patchRecord(kept.record, patch, clock(), options))
       feed.changed(id)
       return kept.record
     },

@@ -7,6 +7,7 @@ import type {
   ConversationPatch,
   ConversationRecord,
   NewConversation,
+  UpdateOptions,
 } from '../contract/conversation-record.ts'
 import { foldText } from '../kit/query/message-text.ts'
 import { checkStatus, newRecord, patchRecord } from '../kit/record.ts'
@@ -73,17 +74,18 @@ export function findConversation(connection: Connection, id: string): Conversati
   return row === undefined ? null : toRecord(row)
 }
 
-/** Changes what a patch names. @throws `unknown_conversation`, `invalid_argument`. */
+/** Changes what a patch names. @throws `unknown_conversation`, `version_conflict`, `invalid_argument`. */
 export function updateConversation(
   connection: Connection,
   id: string,
   patch: ConversationPatch,
   now: bigint,
+  options?: UpdateOptions,
 ): ConversationRecord {
   return connection.write(() => {
     const before = findConversation(connection, id)
     if (before === null) throw unknownConversation(id)
-    const record = patchRecord(before, patch, now)
+    const record = patchRecord(before, patch, now, options)
     const { title, metadata, timeZone } = record
     const [text, open, tags] = [title && foldText(title), Number(record.public), JSON.stringify(record.tags)]
     connection.run(UPDATE, title, text, open, tags, JSON.stringify(metadata), timeZone, id)

@@ -25,12 +25,41 @@ interface Sql {
   readonly values: readonly SqliteValue[]
 }
 
-/** The index of each walk, and the column of its time. */
-const INDEXES = {
-  created: { table: 'colloquy_conversation', index: 'colloquy_conversation_created', time: 'created_at' },
-  updated: { table: 'colloquy_log', index: 'colloquy_log_updated', time: 'updated_at' },
-  key: { table: 'colloquy_conversation_key', index: 'colloquy_conversation_listed', time: 'created_at' },
-} as const
+/** What a page walks: the rows of a table that a condition names, in the order of an index. */
+interface Source {
+  readonly table: string
+  readonly index: string
+  /** The column of its time. */
+  readonly time: string
+  readonly condition: Sql | null
+}
+
+/** What a conversation holds that is listed by a key, as the partial indexes say it; tags have rows of their own. */
+const HELD: Readonly<Record<string, (value: string) => Sql>> = {
+  parent: (value) => ({ sql: `parent_conversation_id IS ${V}`, values: [value === '' ? null : value] }),
+  status: (value) => ({ sql: `status IS ${V}`, values: [value === '' ? null : value] }),
+  sandbox: (value) => ({ sql: `sandbox_id = ${V}`, values: [value] }),
+  public: () => ({ sql: 'public = 1', values: [] }),
+}
+
+const CONVERSATION = { table: 'colloquy_conversation', time: 'created_at' }
+
+function sourceOf({ by, key }: Walk): Source {
+  if (key === null)
+    return by === 'createdAt'
+      ? { ...CONVERSATION, index: 'colloquy_conversation_created', condition: null }
+      : { table: 'colloquy_log', index: 'colloquy_log_updated', time: 'updated_at', condition: null }
+  const [name, value] = key
+  const held = HELD[name]?.(value)
+  return held === undefined
+    ? {
+        table: 'colloquy_conversation_tag',
+        index: 'colloquy_conversation_tagged',
+        time: 'created_at',
+        condition: { sql: `name = ${V} AND value = ${V}`, values: key },
+      }
+    : { ...CONVERSATION, index: `colloquy_conversation_${name}`, condition: held }
+}
 
 /** One page. O(log conversations + records looked at). */
 export function listConversations(
@@ -66,7 +95,7 @@ export function listSql(walk: Walk, query: Where & { readonly limit: number }): 
   const walked = walkSql(walk, query)
   const fits = fitsOf(walk)
   return {
-    sql: `SELECT ${RECORD_COLUMNS} FROM (${walked.sql} LIMIT ${MOST_LOOKED_AT}) AS walked ${RECORDS}
+    sql: `SELECT ${RECORD_COLUMNS} FROM (${walked.sql} LIMIT ${MOST_LOOKED_AT}) AS walked ${conversationsOf(walk)} ${LOGS}
       WHERE ${fits.sql} LIMIT ${V}`,
     values: [...walked.values, ...fits.values, query.limit + 1],
   }
@@ -87,7 +116,7 @@ export function countListSql(walk: Walk, exact: boolean): Sql {
   const fits = fitsOf(walk)
   // A table costs a look-up for each conversation, and most filters compare with one of them, or none.
   const tables = [
-    fits.sql.includes('conversation.') ? CONVERSATIONS : '',
+    fits.sql.includes('conversation.') ? conversationsOf(walk) : '',
     fits.sql.includes('log.') ? LOGS : '',
   ]
   return {
@@ -97,28 +126,33 @@ export function countListSql(walk: Walk, exact: boolean): Sql {
   }
 }
 
-const joined = (table: string, name: string): string =>
-  `CROSS JOIN ${table} AS ${name} ON ${name}.conversation_id = walked.conversation_id`
-
-/** The two halves of the records of what was walked, in its order. */
-const CONVERSATIONS = joined('colloquy_conversation', 'conversation')
-const LOGS = joined('colloquy_log', 'log')
-const RECORDS = `${CONVERSATIONS} ${LOGS}`
+/**
+ * The two halves of the records of what was walked, in its order. Conversations stand in their table as they were
+ * created, so a walk of one of its indexes finds ten thousand of them in few pages, however many there are.
+ */
+const conversationsOf = (walk: Walk): string =>
+  `CROSS JOIN colloquy_conversation AS conversation ON ${
+    sourceOf(walk).table === CONVERSATION.table
+      ? 'conversation.rowid = walked.place'
+      : 'conversation.conversation_id = walked.conversation_id'
+  }`
+const LOGS = 'CROSS JOIN colloquy_log AS log ON log.conversation_id = walked.conversation_id'
 
 /** The walk of an index from where a page begins to the bounds of its times, without an end. */
-function walkSql({ by, key, from, until }: Walk, { descending, after }: Where): Sql {
-  const { table, index, time } = INDEXES[key !== null ? 'key' : by === 'createdAt' ? 'created' : 'updated']
-  const [low, high] = [from ?? EVER.from, until ?? EVER.until]
+function walkSql(walk: Walk, { descending, after }: Where): Sql {
+  const { table, index, time, condition } = sourceOf(walk)
+  const [low, high] = [walk.from ?? EVER.from, walk.until ?? EVER.until]
   const edge = descending ? high : low
   const within = after !== null && (descending ? after.time < edge : after.time >= edge)
   const start = within ? after : { time: edge, id: '' } // no id is empty, so this comes before all of that time
   const end = descending ? `${time} >= ${V}` : `${time} < ${V}`
-  const place = `${time}, conversation_id`
+  const order = `${time}, conversation_id`
   return {
-    sql: `SELECT conversation_id, ${time} AS time FROM ${table} INDEXED BY ${index}
-      WHERE ${key === null ? '' : `name = ${V} AND value = ${V} AND `}(${place}) ${descending ? '<' : '>'} (${V}, ${V})
-        AND ${end} ORDER BY ${descending ? place.replaceAll(/(?=,|$)/g, ' DESC') : place}`,
-    values: [...(key ?? []), start.time, start.id, descending ? low : high],
+    sql: `SELECT conversation_id, ${time} AS time${table === CONVERSATION.table ? ', rowid AS place' : ''}
+      FROM ${table} INDEXED BY ${index}
+      WHERE ${condition === null ? '' : `${condition.sql} AND `}(${order}) ${descending ? '<' : '>'} (${V}, ${V})
+        AND ${end} ORDER BY ${descending ? order.replaceAll(/(?=,|$)/g, ' DESC') : order}`,
+    values: [...(condition?.values ?? []), start.time, start.id, descending ? low : high],
   }
 }
 
@@ -130,23 +164,31 @@ function lastLooked(connection: Connection, walk: Walk, query: Where): Conversat
   return row === undefined ? null : { time: BigInt(row.at), id: row.conversation_id }
 }
 
-const HAS_KEY = `EXISTS (SELECT 1 FROM colloquy_conversation_key AS own
+const HAS_TAG = `EXISTS (SELECT 1 FROM colloquy_conversation_tag AS own
   WHERE own.conversation_id = walked.conversation_id AND own.name = ${V} AND own.value = ${V})`
 
 /** What is compared with each record. */
 function fitsOf(walk: Walk): Sql {
+  const { titleContains, otherFrom, otherUntil } = walk
   const other = walk.by === 'createdAt' ? 'log.updated_at' : 'conversation.created_at'
-  const open = walk.public === null ? null : Number(walk.public)
-  const asked: readonly (readonly [sql: string, ...values: readonly (SqliteValue | null)[]])[] = [
-    [`coalesce(instr(conversation.title_folded, ${V}) > 0, 0)`, walk.titleContains],
-    [`conversation.public = ${V}`, open],
-    [`${other} >= ${V}`, walk.otherFrom],
-    [`${other} < ${V}`, walk.otherUntil],
-    ...walk.keys.map(([name, value]) => [HAS_KEY, name, value] as const),
+  const asked: readonly (Sql | false)[] = [
+    titleContains !== null && {
+      sql: `coalesce(instr(conversation.title_folded, ${V}) > 0, 0)`,
+      values: [titleContains],
+    },
+    walk.public !== null && { sql: `conversation.public = ${V}`, values: [Number(walk.public)] },
+    otherFrom !== null && { sql: `${other} >= ${V}`, values: [otherFrom] },
+    otherUntil !== null && { sql: `${other} < ${V}`, values: [otherUntil] },
+    ...walk.keys.map((key): Sql => {
+      const held = HELD[key[0]]?.(key[1])
+      return held === undefined
+        ? { sql: HAS_TAG, values: key }
+        : { sql: `conversation.${held.sql}`, values: held.values }
+    }),
   ]
-  const given = asked.filter(([, value]) => value !== null)
+  const given = asked.filter((fit) => fit !== false)
   return {
-    sql: ['1', ...given.map(([sql]) => sql)].join(' AND '),
-    values: given.flatMap(([, ...values]) => values),
+    sql: ['1', ...given.map(({ sql }) => sql)].join(' AND '),
+    values: given.flatMap(({ values }) => values),
   }
 }

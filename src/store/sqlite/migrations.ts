@@ -231,6 +231,42 @@ FROM colloquy_conversation CROSS JOIN json_each(colloquy_conversation.tags) AS t
 CREATE INDEX colloquy_conversation_listed ON colloquy_conversation_key (name, value, created_at, conversation_id);
 `
 
+const tagsOf = (row: string): string => `
+  INSERT INTO colloquy_conversation_tag (conversation_id, name, value, created_at)
+  SELECT ${row}.conversation_id, 'tag.' || key, value, ${row}.created_at FROM json_each(${row}.tags)`
+
+/**
+ * Indexes of what a conversation has one of, so that a list finds conversations by their places in the table, not each
+ * by its id; the rows for each key are those of the tags alone.
+ */
+const SIXTH = `
+DROP TRIGGER colloquy_list_created;
+DROP TRIGGER colloquy_list_status;
+DROP TRIGGER colloquy_list_changed;
+DROP TABLE colloquy_conversation_key;
+CREATE TABLE colloquy_conversation_tag (
+  conversation_id TEXT NOT NULL REFERENCES colloquy_conversation ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (conversation_id, name)
+) STRICT, WITHOUT ROWID;
+INSERT INTO colloquy_conversation_tag (conversation_id, name, value, created_at)
+SELECT conversation_id, 'tag.' || tag.key, tag.value, created_at
+FROM colloquy_conversation CROSS JOIN json_each(colloquy_conversation.tags) AS tag;
+CREATE INDEX colloquy_conversation_tagged ON colloquy_conversation_tag (name, value, created_at, conversation_id);
+CREATE INDEX colloquy_conversation_parent ON colloquy_conversation (parent_conversation_id, created_at, conversation_id);
+CREATE INDEX colloquy_conversation_status ON colloquy_conversation (status, created_at, conversation_id);
+CREATE INDEX colloquy_conversation_sandbox ON colloquy_conversation (sandbox_id, created_at, conversation_id)
+  WHERE sandbox_id IS NOT NULL;
+CREATE INDEX colloquy_conversation_public ON colloquy_conversation (public, created_at, conversation_id) WHERE public = 1;
+CREATE TRIGGER colloquy_tags_created AFTER INSERT ON colloquy_conversation BEGIN ${tagsOf('NEW')};
+END;
+CREATE TRIGGER colloquy_tags_changed AFTER UPDATE OF tags ON colloquy_conversation WHEN NEW.tags <> OLD.tags BEGIN
+  DELETE FROM colloquy_conversation_tag WHERE conversation_id = NEW.conversation_id; ${tagsOf('NEW')};
+END;
+`
+
 /** All steps, in order. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, sql: FIRST },
@@ -238,4 +274,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, sql: THIRD },
   { version: 4, sql: FOURTH },
   { version: 5, sql: FIFTH },
+  { version: 6, sql: SIXTH },
 ]

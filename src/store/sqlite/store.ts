@@ -14,6 +14,7 @@ import type {
   ConversationQuery,
   ConversationRecord,
   NewConversation,
+  UpdateOptions,
 } from '../contract/conversation-record.ts'
 import { checkChanges, checkClaim, checkItemFilter, checkItemQuery } from '../kit/items.ts'
 import { checkFeedQuery } from '../kit/feed.ts'
@@ -112,8 +113,14 @@ export class SqliteStore implements Store {
     return this.#runner.write((connection) => setStatus(connection, id, status, version))
   }
 
-  async updateConversation(id: string, patch: ConversationPatch): Promise<ConversationRecord> {
-    return this.#runner.write((connection) => updateConversation(connection, id, patch, this.#clock()))
+  async updateConversation(
+    id: string,
+    patch: ConversationPatch,
+    options?: UpdateOptions,
+  ): Promise<ConversationRecord> {
+    return this.#runner.write((connection) =>
+      updateConversation(connection, id, patch, this.#clock(), options),
+    )
   }
 
   async deleteConversation(id: string): Promise<boolean> {

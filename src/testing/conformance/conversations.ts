@@ -181,6 +181,40 @@ export const CONVERSATIONS: readonly Check[] = [
     },
   },
   {
+    name: 'record: of changes that expect the metadata that was read none is lost',
+    async run({ store }) {
+      const metadata = { n: 0, 7: '\u0000\ud800', '': [1e21, { é: null }] }
+      const created = await store.createConversation({ id: 'c', metadata })
+      await store.append('c', pauses(1))
+      const titled = await store.updateConversation('c', { title: 'T' }, { expected: created })
+      equal(titled.title, 'T', 'the title')
+      const add = async (): Promise<void> => {
+        for (;;) {
+          const read = await store.getConversation('c')
+          const metadata = { ...read?.metadata, n: Number(read?.metadata['n']) + 1 }
+          const done = await store
+            .updateConversation('c', { metadata }, { expected: read ?? created })
+            .catch((error: unknown) => {
+              if ((error as { readonly code?: string }).code !== 'version_conflict') throw error
+              return null
+            })
+          if (done !== null) return
+        }
+      }
+      await Promise.all(Array.from({ length: 6 }, add))
+      const after = await store.getConversation('c')
+      equal(after?.metadata, { ...metadata, n: 6 }, 'the metadata')
+      const late = () => store.updateConversation('c', { title: 'U' }, { expected: created })
+      await rejects('version_conflict', late, 'a change that expects what was there before')
+      equal(await store.getConversation('c'), after, 'the record after a conflict')
+      await rejects(
+        'unknown_conversation',
+        () => store.updateConversation('d', { title: 'U' }, { expected: created }),
+        'an unknown one',
+      )
+    },
+  },
+  {
     name: 'record: patches and appends at once lose nothing of each other',
     async run({ store }) {
       await begin(store, 'c')

@@ -22,7 +22,7 @@ interface Told {
 }
 
 /** All from a place on, which is so much at least: what others write elsewhere may hold it back for a while. */
-async function told(
+export async function told(
   { store, watchTimeout }: Pick<Trial, 'store' | 'watchTimeout'>,
   count: number,
   query: FeedQuery = {},
@@ -186,7 +186,8 @@ export const FEED: readonly Check[] = [
       await store.saveSnapshot('a', [{ part: 0, bytes: new Uint8Array([1]) }])
       await store.changeItems([{ collection: 'c', id: 'a', put: { body: {} } }])
       await store.append('a', pauses(1, 's'))
-      equal((await told(trial, 1, { after: next })).words, ['a s0'], 'what is told')
+      await store.updateConversation('a', {})
+      equal((await told(trial, 2, { after: next })).words, ['a s0', 'a changed'], 'what is told')
     },
   },
   {
