@@ -1,5 +1,6 @@
 /** Reads the arguments of a call, which should be a JSON object and may be any text. */
 
+import { isObject } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { isWhitespace, wellFormed } from './text.ts'
 
@@ -53,7 +54,7 @@ export function readArguments(given: string, object: JsonObject | null = null): 
 function parseObject(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
+    return isObject(value) ? value : null
   } catch {
     return null
   }

@@ -5,6 +5,7 @@
 
 import type { ActionEvent } from '../event/types.ts'
 import type { BatchUnit } from '../view/unit.ts'
+import { keptBeside } from './kept-beside.ts'
 import type { AssistantMessage, NeutralToolCall, ToolMessage } from './message.ts'
 import { withReply } from './render-message.ts'
 import { isWhitespace } from './text.ts'
@@ -54,15 +55,7 @@ function reply(actions: readonly ActionEvent[]): AssistantMessage {
 }
 
 /** The calls of actions seen before, so that what is known of their arguments stays beside them. */
-const CALLS = new WeakMap<ActionEvent, NeutralToolCall>()
-
-function toolCall(action: ActionEvent): NeutralToolCall {
-  const known = CALLS.get(action)
-  if (known !== undefined) return known
-  const call = Object.freeze(readCall(action))
-  CALLS.set(action, call)
-  return call
-}
+const toolCall = /* @__PURE__ */ keptBeside((action: ActionEvent) => Object.freeze(readCall(action)))
 
 /** The call as the model wrote it, under the id and in want of a name the name that the log knows it by. */
 function readCall({

@@ -183,8 +183,7 @@ function bytes(
   if (!isText(data) || !isBase64(data)) return null
   const url = `data:${isText(type) ? type : ''};base64,${data}`
   if (readImage(url) !== null) return { as: 'image', url }
-  const mediaType = data.startsWith('JVBERi0') ? PDF : textOrNull(type)
-  return { as: 'file', file: { mediaType, from: { data }, name: textOrNull(name) } }
+  return file(data.startsWith('JVBERi0') ? PDF : type, { data }, name)
 }
 
 function address(
@@ -194,7 +193,7 @@ function address(
 ): Reading | null {
   if (!isText(url) || !isAddress(url, false)) return null
   if (isText(type) && /^image(?:\/|$)/.test(type)) return { as: 'image', url }
-  return { as: 'file', file: { mediaType: textOrNull(type), from: { url }, name: textOrNull(name) } }
+  return file(type, { url }, name)
 }
 
 function uploaded(
@@ -203,9 +202,13 @@ function uploaded(
   type: JsonValue | undefined,
   name: JsonValue | undefined,
 ): Reading | null {
-  if (!isText(id)) return null
-  return { as: 'file', file: { mediaType: textOrNull(type), from: { id, provider }, name: textOrNull(name) } }
+  return isText(id) ? file(type, { id, provider }, name) : null
 }
+
+const file = (type: JsonValue | undefined, from: FileRef['from'], name: JsonValue | undefined): Reading => ({
+  as: 'file',
+  file: { mediaType: textOrNull(type), from, name: textOrNull(name) },
+})
 
 /** A text that says something, and has bytes. */
 const isText = (value: JsonValue | undefined): value is string =>

@@ -29,15 +29,18 @@ export const stringOf = (value: unknown): string => (typeof value === 'string' ?
  */
 export function moreOf(value: Found, ...known: readonly string[]): JsonObject | null {
   // Mostly there is nothing more, and nothing is made.
-  const more = Object.keys(value).filter((key) => !known.includes(key) && saysMore(value[key]))
-  return more.length === 0 ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
+  let more: string[] | null = null
+  for (const key in value)
+    if (!known.includes(key) && Object.hasOwn(value, key) && saysMore(value[key])) (more ??= []).push(key)
+  return more === null ? null : (Object.fromEntries(more.map((key) => [key, value[key]])) as JsonObject)
 }
 
 const saysMore = (field: unknown): boolean =>
   field !== null && field !== undefined && !(Array.isArray(field) && field.length === 0)
 
 /** What a provider counted, as a record has it. O(size). */
-export const usageOf = (value: unknown): RecordedUsage => shortUsage(objectOf(value) as JsonObject)
+export const usageOf = (value: unknown): RecordedUsage =>
+  isObject(value) ? shortUsage(value as JsonObject) : NOTHING
 
 /**
  * A value as JSON text; as it is where it is a text already. Empty where it is nested too deep for any writer. O(size).

@@ -1,7 +1,9 @@
 /** The parts of a reply in the order in which a grammar writes them, and which of them are signed. */
 
 import type { ReasoningItemModel } from '../event/shapes.ts'
-import { isReturnable, isSealed, replyPlaceholder } from './kinds.ts'
+import { keptBeside } from './kept-beside.ts'
+import { replyPlaceholder } from './kinds-in-words.ts'
+import { isReturnable, isSealed } from './kinds.ts'
 import type { AssistantMessage } from './message.ts'
 import { type OtherRef, type PartCounts, type PartKind, type PartRef, refsOf } from './reply-parts.ts'
 import { type TextPiece, textPiece, textsOf } from './pieces.ts'
@@ -41,7 +43,7 @@ export function partsOf(message: AssistantMessage, limits: Limits): PartsInOrder
 export function signedOf(message: AssistantMessage, refs: readonly PartRef[], limits: Limits): PartsInOrder {
   const isSigned = (ref: PartRef): boolean =>
     ref.kind === 'other'
-      ? ref.placeholder === null && isSealed(limits.grammar, ref.value)
+      ? ref.placeholder === null && isSealed(limits, ref.value)
       : limits.isSigned(message, ref)
   let bound = 0
   let signed = 0
@@ -54,20 +56,16 @@ export function signedOf(message: AssistantMessage, refs: readonly PartRef[], li
   return { refs, bound, signed }
 }
 
-/** Kept beside the message, as each of its parts asks for them. */
-const REASONING = new WeakMap<AssistantMessage, readonly ReasoningItemModel[]>()
-
-/** The reasoning items of a reply: its own, then those of its calls. O(calls) the first time. */
-export function reasoningItems(message: AssistantMessage): readonly ReasoningItemModel[] {
-  const known = REASONING.get(message)
-  if (known !== undefined) return known
-  const { responses_reasoning_item, tool_calls } = message
-  const items = [responses_reasoning_item, ...tool_calls.map((call) => call.responses_reasoning_item)].filter(
-    (item) => item !== null,
-  )
-  REASONING.set(message, items)
-  return items
-}
+/**
+ * The reasoning items of a reply: its own, then those of its calls. Each of its parts asks for them. O(calls) the first
+ * time.
+ */
+export const reasoningItems = /* @__PURE__ */ keptBeside(
+  ({ responses_reasoning_item, tool_calls }: AssistantMessage): readonly ReasoningItemModel[] =>
+    [responses_reasoning_item, ...tool_calls.map((call) => call.responses_reasoning_item)].filter(
+      (item) => item !== null,
+    ),
+)
 
 /** Most replies have none, and nothing is kept of them. */
 function reasoningCount({ responses_reasoning_item, tool_calls }: AssistantMessage): number {
@@ -90,8 +88,8 @@ function only(counts: Readonly<Record<PartKind, number>>, kinds: readonly PartKi
 }
 
 /** A part in the grammar that made it: itself, or where that cannot be sent its placeholder. */
-function ownPart(ref: OtherRef, { grammar }: Limits): OtherRef[] {
-  return isReturnable(grammar, ref.value) ? [ref] : unsent(ref, grammar)
+function ownPart(ref: OtherRef, limits: Limits): OtherRef[] {
+  return isReturnable(limits, ref.value) ? [ref] : unsent(ref, limits.grammar)
 }
 
 /** The placeholder of a part; none for reasoning. */

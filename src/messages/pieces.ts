@@ -5,6 +5,7 @@ import type { Content, JsonObject, OpenPart } from '../event/shapes.ts'
 import { type Digest, digestBeside, digestOf, digestOfAll } from './digest.ts'
 import { readPart } from './files.ts'
 import { type Image, readImage } from './images.ts'
+import { keptBeside } from './kept-beside.ts'
 import { formOf, type PartTable, type Places, WORDS_ONLY } from './part-forms.ts'
 import { NO_IMAGE } from './phrases.ts'
 import { placeholderOf } from './placeholder.ts'
@@ -128,15 +129,7 @@ export function pieceDigest(piece: Piece): Digest {
 }
 
 /** Kept beside the block, which stays the same object for the same part of a log. */
-const BLOCKS = new WeakMap<JsonObject, Digest>()
-
-function blockDigest(block: JsonObject): Digest {
-  const known = BLOCKS.get(block)
-  if (known !== undefined) return known
-  const digest = digestOf(JSON.stringify(block))
-  BLOCKS.set(block, digest)
-  return digest
-}
+const blockDigest = /* @__PURE__ */ keptBeside((block: JsonObject) => digestOf(JSON.stringify(block)))
 
 /** The texts as one, a line break between two. */
 export const joinTexts = (pieces: readonly TextPiece[]): string =>

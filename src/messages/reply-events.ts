@@ -146,12 +146,7 @@ export function replyEvents(found: FoundReply, limits: Limits, options: ReadOpti
       ...(item === null ? {} : { responses_reasoning_item: item }),
       reply: record,
     }
-    const event: MessageEvent = {
-      kind: 'MessageEvent',
-      source: 'agent',
-      llm_message,
-      llm_response_id: response,
-    }
+    const event = { kind: 'MessageEvent', source: 'agent', llm_message, llm_response_id: response } as const
     return { events: [event], outcome: ending ?? { type: 'done' } }
   }
   const actions: ActionEvent[] = []
@@ -221,6 +216,8 @@ function messageOf(
     reasoning_content: reasoningText === '' ? null : reasoningText,
     thinking_blocks: thinking,
     responses_reasoning_item: calls.length === 0 ? (reasoning[0] ?? null) : null,
+    // As its writer will find it: some grammars take nothing for signed that is not said to be theirs.
+    reply: { grammar },
   }
 }
 
@@ -248,8 +245,7 @@ function recordOf(
   const { grammar } = limits
   const sent = request === undefined ? null : requestRecord(request)
   const seen = sent?.grammar === grammar ? sent : null
-  // As its writer will find it: some grammars take nothing for signed that is not said to be theirs.
-  const plain = partsOf({ ...message, reply: { grammar } }, limits)
+  const plain = partsOf(message, limits)
   const { refs } = plain
   const isPlain =
     order.length === refs.length && order.every((part, at) => isField(part, refs[at]) && part.more === null)
@@ -261,34 +257,36 @@ function recordOf(
   )
   const inOrder = parts === null ? plain : partsOf({ ...message, reply: { grammar, parts } }, limits)
   const own = ownOf(message, inOrder, order, limits)
+  const isOrdinary = stopReason === '' || ORDINARY_STOPS.has(stopReason)
   // What every grammar reads alike says nothing of the one that it came in.
-  const isOfGrammar =
-    own !== null ||
-    parts !== null ||
-    !(stopReason === '' || ORDINARY_STOPS.has(stopReason)) ||
-    message.thinking_blocks.length > 0
-  return {
-    ...(state === undefined ? {} : { after: state.log.head?.id ?? null }),
-    ...(isOfGrammar ? { grammar } : {}),
-    ...(model === '' ? {} : { model }),
-    // Where nothing is signed, nothing has to be proved.
-    ...(seen === null || own === null ? {} : { prefix: seen.prefix }),
-    ...(seen?.tools === undefined || own === null ? {} : { tools: seen.tools }),
-    ...(own === null ? {} : { own }),
-    ...(stopReason === '' || ORDINARY_STOPS.has(stopReason) ? {} : { stop_reason: stopReason }),
-    ...(isEarlyEnd(ending?.type) ? { outcome: ending.type } : {}),
-    ...(waits === 0 ? {} : { waits }),
-    ...usage,
-    ...(parts === null ? {} : { parts }),
-    ...(metadata === null ? {} : { metadata }),
-  }
+  const isOfGrammar = own !== null || parts !== null || !isOrdinary || message.thinking_blocks.length > 0
+  const record: Made<ReplyRecord> = {}
+  if (state !== undefined) record.after = state.log.head?.id ?? null
+  if (isOfGrammar) record.grammar = grammar
+  if (model !== '') record.model = model
+  // Where nothing is signed, nothing has to be proved.
+  if (seen !== null && own !== null) record.prefix = seen.prefix
+  if (seen?.tools !== undefined && own !== null) record.tools = seen.tools
+  if (own !== null) record.own = own
+  if (!isOrdinary) record.stop_reason = stopReason
+  if (isEarlyEnd(ending?.type)) record.outcome = ending.type
+  if (waits !== 0) record.waits = waits
+  if (usage.tokens !== undefined) record.tokens = usage.tokens
+  if (usage.usage !== undefined) record.usage = usage.usage
+  if (parts !== null) record.parts = parts
+  if (metadata !== null) record.metadata = metadata
+  return record
 }
+
+/** What is being made, field by field: to spread a dozen objects that are mostly empty takes longer. */
+type Made<T> = { -readonly [K in keyof T]: T[K] }
 
 /**
  * How many more calls of the provider's own tools wait for their results behind a reply than did before it. None of its
  * own does where nothing goes on with the reply.
  */
 function waitingAfter(order: readonly OrderedPart[], goesOn: boolean, { pairOf }: Limits): number {
+  if (!order.some((part) => 'other' in part)) return 0
   const open = new Set<string>()
   let brought = 0
   for (const part of order) {

@@ -114,28 +114,41 @@ function countsIn(usage: JsonObject): Counts {
 }
 
 function addCounts(usage: JsonObject, counts: Counts): void {
-  const first: Counts = [0, 0, 0, 0, 0]
-  const ranks = [Infinity, Infinity, Infinity, Infinity, Infinity]
-  const see = (places: readonly Place[], value: JsonValue | undefined): void => {
-    const found = amount(value)
-    if (found === 0) return
-    for (const { count, rank } of places) {
-      if (rank === null) counts[count] = finite((counts[count] ?? 0) + found)
-      else if (rank < (ranks[count] ?? 0)) {
-        ranks[count] = rank
-        first[count] = found
-      }
-    }
-  }
+  const first: First = { found: [0, 0, 0, 0, 0], ranks: [LAST, LAST, LAST, LAST, LAST] }
   for (const name of Object.keys(usage)) {
     const field = FIELDS.get(name)
     if (field === undefined) continue
     const value = usage[name]
-    if (!isObject(value)) see(field.places, value)
+    if (!isObject(value)) see(field.places, value, counts, first)
     else if (field.inner.size > 0)
-      for (const inner of Object.keys(value)) see(field.inner.get(inner) ?? [], value[inner])
+      for (const inner of Object.keys(value)) {
+        const places = field.inner.get(inner)
+        if (places !== undefined) see(places, value[inner], counts, first)
+      }
   }
-  for (const [count, found] of first.entries()) counts[count] = finite((counts[count] ?? 0) + found)
+  for (let count = 0; count < counts.length; count += 1)
+    counts[count] = finite((counts[count] ?? 0) + (first.found[count] ?? 0))
+}
+
+/** The number of each count whose place is looked at first, and how early that is. */
+interface First {
+  readonly found: Counts
+  readonly ranks: Counts
+}
+
+/** Behind every place that a count is looked for at. */
+const LAST = 99
+
+function see(places: readonly Place[], value: JsonValue | undefined, counts: Counts, first: First): void {
+  const found = amount(value)
+  if (found === 0) return
+  for (const { count, rank } of places) {
+    if (rank === null) counts[count] = finite((counts[count] ?? 0) + found)
+    else if (rank < (first.ranks[count] ?? 0)) {
+      first.ranks[count] = rank
+      first.found[count] = found
+    }
+  }
 }
 
 /** What follows from the counts, or says nothing of the price that goes without saying. */
@@ -177,10 +190,10 @@ export function shortUsage(usage: JsonObject): RecordedUsage {
   const tokens = countsIn(usage)
   const last = tokens.findLastIndex((count) => count > 0)
   const more = beyond(usage, '')
-  return {
-    ...(last < 0 ? {} : { tokens: tokens.slice(0, last + 1) }),
-    ...(Object.keys(more).length === 0 ? {} : { usage: more }),
-  }
+  const said: { tokens?: readonly number[]; usage?: JsonObject } = {}
+  if (last >= 0) said.tokens = tokens.slice(0, last + 1)
+  if (more !== NOTHING) said.usage = more
+  return said
 }
 
 /**

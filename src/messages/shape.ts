@@ -17,7 +17,8 @@ export interface OptionalField<T> {
   readonly optional: Shape<T>
 }
 
-type Fields = Readonly<Record<string, Shape<unknown> | OptionalField<unknown>>>
+/** The shapes of an object's fields. */
+export type Fields = Readonly<Record<string, Shape<unknown> | OptionalField<unknown>>>
 type OptionalKeys<F> = { [K in keyof F]: F[K] extends OptionalField<unknown> ? K : never }[keyof F]
 type Flat<T> = { [K in keyof T]: T[K] }
 type RecordOf<F> = Flat<
@@ -34,8 +35,10 @@ export const boolean: Shape<boolean> = (value) => typeof value === 'boolean'
 export const integer: Shape<number> = (value): value is number => Number.isSafeInteger(value)
 
 /** Any JSON object. */
-export const object: Shape<Record<string, JsonValue>> = (value): value is Record<string, JsonValue> =>
-  isObject(value as JsonValue | undefined)
+export const object: Shape<Record<string, JsonValue>> = isObject
+
+/** Whatever is there. */
+export const anything: Shape<unknown> = (value): value is unknown => value !== undefined
 
 export const oneOf =
   <const T extends string>(...values: readonly T[]): Shape<T> =>
@@ -52,7 +55,9 @@ export const nullable =
   (value): value is T | null =>
     value === null || shape(value)
 
-export const optional = <T>(shape: Shape<T>): OptionalField<T> => ({ optional: shape })
+export const optional = <T>(shape: Shape<T>): OptionalField<T> => ({
+  optional: shape,
+})
 
 /** A shape of which only some values will do. */
 export const where =
@@ -71,16 +76,19 @@ export const mapOf =
   (value): value is Record<string, T> =>
     object(value) && Object.values(value).every((item) => shape(item))
 
+/** Whether an object has at least these fields. */
+export const hasFields = (value: Readonly<Record<string, unknown>>, fields: Fields): boolean =>
+  Object.entries(fields).every(([key, field]) =>
+    typeof field === 'function'
+      ? Object.hasOwn(value, key) && field(value[key])
+      : !Object.hasOwn(value, key) || field.optional(value[key]),
+  )
+
 /** An object that has at least these fields. */
 export const open =
   <const F extends Fields>(fields: F): Shape<RecordOf<F>> =>
   (value): value is RecordOf<F> =>
-    object(value) &&
-    Object.entries(fields).every(([key, field]) =>
-      typeof field === 'function'
-        ? Object.hasOwn(value, key) && field(value[key])
-        : !Object.hasOwn(value, key) || field.optional(value[key]),
-    )
+    object(value) && hasFields(value, fields)
 
 /** An object that has these fields and no others. */
 export const record = <const F extends Fields>(fields: F): Shape<RecordOf<F>> =>

@@ -4,7 +4,6 @@
  */
 
 import { ColloquyError } from '../event/errors.ts'
-import type { Grammar } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { callIds, type IdForm } from './call-ids.ts'
 import type { Image } from './images.ts'
@@ -12,15 +11,13 @@ import type { AssistantMessage, NeutralMessage, NeutralToolCall, ToolMessage } f
 import { ERROR_LINE, GO_ON, NO_RESULT, OPENING } from './phrases.ts'
 import type { PartTable } from './part-forms.ts'
 import { type Piece, piecesOf, type TextPiece, textPiece, textsOf } from './pieces.ts'
-import type { Kind } from './kinds.ts'
-import { pairParts } from './pairs.ts'
+import type { Kind, OwnKinds } from './kinds.ts'
 import { partsOf, wordsOf } from './parts-in-order.ts'
 import type { FieldRef, PartCounts, PartKind, PartRef } from './reply-parts.ts'
 import { toolName } from './tool-names.ts'
 
 /** What differs between the grammars before a word of them is written. */
-export interface Limits {
-  readonly grammar: Grammar
+export interface Limits extends OwnKinds {
   readonly callId: IdForm
   readonly toolNameLength: number
   /** Which images the provider takes. */
@@ -39,6 +36,8 @@ export interface Limits {
   readonly more: Readonly<Partial<Record<PartKind, Kind['more']>>>
   /** Which half of a pair a part is that was kept whole: the call of a server's tool or its result; null for others. */
   readonly pairOf: (value: JsonObject) => PairHalf | null
+  /** Holds the halves together, where there are any. */
+  readonly pairs: (turns: readonly Turn[], limits: Limits) => readonly Turn[]
   /** Whether anything is written of a reply without calls; signed parts count, whether they are kept or not. */
   readonly says: (turn: AssistantTurn) => boolean
   /** Whether a reply that was paused is gone on with by sending it back as the last message. */
@@ -169,7 +168,7 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
     }
   }
   close(true)
-  return { system, turns: pairParts(turns, limits) }
+  return { system, turns: limits.pairs(turns, limits) }
 }
 
 const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece(text)], name: null })

@@ -3,6 +3,7 @@
 import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { sentMore } from '../kinds.ts'
+import { pairParts } from '../pairs.ts'
 import { hasOwnParts } from '../parts-in-order.ts'
 import type { FieldRef } from '../reply-parts.ts'
 import { isWhitespace } from '../text.ts'
@@ -14,6 +15,7 @@ import { PARTS } from './part-shapes.ts'
 /** The SDK hands ids, names and images on to any provider, so they keep to the strictest. */
 export const LIMITS: Limits = {
   grammar: 'ai-sdk',
+  table: KINDS,
   callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 40 },
   toolNameLength: 64,
   takesImage: (image) => image.from === 'data' || image.secure,
@@ -24,6 +26,7 @@ export const LIMITS: Limits = {
   isSigned: (message, ref) => optionsOf(ref) !== null || isSignedThinking(message, ref),
   more: { text: KINDS.text.more, thinking: KINDS.reasoning.more, call: KINDS['tool-call'].more },
   pairOf,
+  pairs: pairParts,
   says: (turn) =>
     turn.texts.length > 0 ||
     turn.bound > 0 ||

@@ -2,9 +2,9 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { type FileRef, isPdf } from '../files.ts'
-import { base64, text, webUrl, words } from '../part-shapes.ts'
+import { base64, mediaType, text, webUrl, words } from '../part-shapes.ts'
 import type { PartTable } from '../part-forms.ts'
-import { either, mapOf, object, oneOf, optional, record, type ShapeOf, string, where } from '../shape.ts'
+import { either, mapOf, object, oneOf, optional, record, type ShapeOf, where } from '../shape.ts'
 import { isWellFormed } from '../text.ts'
 
 /** What only one provider reads; any JSON that has bytes. */
@@ -16,8 +16,6 @@ const options = {
     }),
   ),
 }
-
-const mediaType = where(string, (type) => /^[a-z]+(?:\/[\w.+*-]+)?$/.test(type))
 
 const reference = where(mapOf(words), (value) => Object.keys(value).length > 0 && !('type' in value))
 

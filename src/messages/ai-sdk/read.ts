@@ -84,6 +84,7 @@ function usageIn(step: Found): RecordedUsage {
 
 /** What is said of the reply, and not in it. */
 function metadataOf(step: Found, content: readonly Found[]): JsonObject | null {
+  if (step['providerMetadata'] === undefined && !content.some(isAbout)) return null
   const texts = content.filter(({ type }) => type === 'text')
   const citations = texts.flatMap((part, text) =>
     objectsOf(part['citations']).length === 0 ? [] : [{ text, citations: part['citations'] }],
@@ -101,6 +102,10 @@ function metadataOf(step: Found, content: readonly Found[]): JsonObject | null {
   )
   return kept.length === 0 ? null : (plain(Object.fromEntries(kept)) as JsonObject | null)
 }
+
+/** Whether a part may say something of the reply; most steps have none. */
+const isAbout = ({ type, citations }: Found): boolean =>
+  citations !== undefined || type === 'source' || stringOf(type).startsWith('tool-approval-')
 
 /** The SDK itself sends no empty text, but for what its provider has added. */
 const saysSomething = (part: Found): boolean =>
@@ -255,8 +260,9 @@ const messageOf = (error: unknown): string => {
 
 /** A value as JSON; null where it has none. The results of tools are whatever their authors return. */
 function plain(value: unknown): JsonValue {
+  if (value === undefined || value === null) return null
   try {
-    return JSON.parse(JSON.stringify(value ?? null)) as JsonValue
+    return JSON.parse(JSON.stringify(value)) as JsonValue
   } catch {
     return null
   }

@@ -140,8 +140,7 @@ function sealedIn(refs: readonly PartRef[]): ReadonlySet<PartRef> {
   return new Set(others.filter((ref) => isSealedPart(ref) || ids.has(ref.value['toolCallId'] ?? null)))
 }
 
-const isSealedPart = ({ value }: OtherRef): boolean =>
-  value['type'] !== 'file' && isSealed(LIMITS.grammar, value)
+const isSealedPart = ({ value }: OtherRef): boolean => value['type'] !== 'file' && isSealed(LIMITS, value)
 
 /** A part of another kind, or the words for it. */
 function otherPart({ value, placeholder }: OtherRef, keeps: boolean): Written<AssistantPart> {

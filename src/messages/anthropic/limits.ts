@@ -1,6 +1,7 @@
 /** What Anthropic Messages takes, before a word of it is written; readers of its replies use it too. */
 
 import { isSignedThinking, THINKING_KINDS, thinkingFirst } from '../thinking-parts.ts'
+import { pairParts } from '../pairs.ts'
 import { hasOwnParts } from '../parts-in-order.ts'
 import type { Limits, PairHalf } from '../turns.ts'
 import { KINDS } from './kinds.ts'
@@ -9,6 +10,7 @@ import { PARTS } from './part-shapes.ts'
 
 export const LIMITS: Limits = {
   grammar: 'anthropic',
+  table: KINDS,
   callId: { illegal: /[^a-zA-Z0-9_-]/gu, maxLength: 64 },
   toolNameLength: 128,
   takesImage: (image) => image.from === 'data' || image.secure,
@@ -19,6 +21,7 @@ export const LIMITS: Limits = {
   isSigned: isSignedThinking,
   more: { text: KINDS.text.more, call: KINDS.tool_use.more },
   pairOf,
+  pairs: pairParts,
   says: (turn) => turn.texts.length > 0 || turn.bound > 0 || hasOwnParts(turn),
   pauses: true,
   appends: true,

@@ -127,7 +127,7 @@ function replyBlocks(
       }
       case 'other': {
         if (ref.placeholder !== null) return [textBlock(textPiece(ref.placeholder), mark)]
-        return keeps || !isSealed(LIMITS.grammar, ref.value) ? [otherBlock(ref.value, callers)] : []
+        return keeps || !isSealed(LIMITS, ref.value) ? [otherBlock(ref.value, callers)] : []
       }
       default:
         return []

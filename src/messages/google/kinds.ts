@@ -1,47 +1,45 @@
 /** What becomes of each field of a part of Google's Gemini. */
 
 import type { Kinds } from '../kinds.ts'
+import { boolean, object, open, string } from '../shape.ts'
 
 /** What any part may have beside its data; what the model has signed stands apart. */
 const BESIDE = {
-  thought: 'flag',
-  mediaProcessing: 'text',
-  mediaResolution: 'object',
-  partMetadata: 'object',
-  speechMetadata: 'object',
-  videoMetadata: 'object',
+  thought: boolean,
+  mediaProcessing: string,
+  mediaResolution: object,
+  partMetadata: object,
+  speechMetadata: object,
+  videoMetadata: object,
 } as const
 
-const MORE = { ...BESIDE, thoughtSignature: 'text' } as const
+const MORE = { ...BESIDE, thoughtSignature: string } as const
 
 const SIGNED = { side: 'assistant', in: 'part', signed: 'thoughtSignature', more: MORE } as const
 
 export const KINDS = {
   text: { in: 'standard', side: 'both', more: MORE },
-  functionCall: { in: 'standard', side: 'assistant', more: { ...MORE, functionCall: 'object' } },
+  functionCall: { in: 'standard', side: 'assistant', more: { ...MORE, functionCall: object } },
   functionResponse: { in: 'standard', side: 'user' },
   inlineData: {
     ...SIGNED,
     side: 'both',
-    needs: { 'inlineData.mimeType': 'text', 'inlineData.data': 'text' },
-    says: ['mimeType', 'displayName'],
+    needs: { inlineData: open({ mimeType: string, data: string }) },
   },
   fileData: {
     ...SIGNED,
     side: 'both',
-    needs: { 'fileData.mimeType': 'text', 'fileData.fileUri': 'text' },
-    says: ['mimeType', 'fileUri'],
+    needs: { fileData: open({ mimeType: string, fileUri: string }) },
   },
   executableCode: {
     ...SIGNED,
-    needs: { 'executableCode.language': 'text', 'executableCode.code': 'text' },
-    says: ['code'],
+    needs: { executableCode: open({ language: string, code: string }) },
   },
-  codeExecutionResult: { ...SIGNED, needs: { 'codeExecutionResult.outcome': 'text' }, says: ['output'] },
-  toolCall: { ...SIGNED, needs: { toolCall: 'object' }, says: ['toolType', 'args'] },
-  toolResponse: { ...SIGNED, needs: { toolResponse: 'object' }, says: ['toolType', 'response'] },
+  codeExecutionResult: { ...SIGNED, needs: { codeExecutionResult: open({ outcome: string }) } },
+  toolCall: { ...SIGNED, needs: { toolCall: object } },
+  toolResponse: { ...SIGNED, needs: { toolResponse: object } },
   /** The provider makes it, and takes none. */
-  audioTranscription: { in: 'words', side: 'assistant', says: ['text'] },
+  audioTranscription: { in: 'words', side: 'assistant' },
   thought: { in: 'standard', side: 'assistant' },
   thoughtSignature: { in: 'standard', side: 'assistant' },
   mediaProcessing: { in: 'standard', side: 'both' },
@@ -52,4 +50,6 @@ export const KINDS = {
 } as const satisfies Kinds
 
 /** The fields of which a part has exactly one. */
-export const DATA: readonly string[] = Object.keys(KINDS).filter((field) => !Object.hasOwn(MORE, field))
+export const DATA: readonly string[] = /* @__PURE__ */ Object.keys(KINDS).filter(
+  (field) => !Object.hasOwn(MORE, field),
+)

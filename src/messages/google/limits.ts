@@ -3,6 +3,7 @@
 import type { JsonObject, RedactedThinkingBlock, ThinkingBlock } from '../../event/shapes.ts'
 import { isObject } from '../../event/json.ts'
 import type { AssistantMessage } from '../message.ts'
+import { pairParts } from '../pairs.ts'
 import { hasOwnParts } from '../parts-in-order.ts'
 import type { FieldRef } from '../reply-parts.ts'
 import { isWellFormed } from '../text.ts'
@@ -13,6 +14,7 @@ import { PARTS } from './part-shapes.ts'
 
 export const LIMITS: Limits = {
   grammar: 'google',
+  table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 128 },
   toolNameLength: 64,
   takesImage: (image) =>
@@ -26,6 +28,7 @@ export const LIMITS: Limits = {
   isSigned: (message, ref) => signatureOf(message, ref) !== null,
   more: { text: KINDS.text.more, thinking: KINDS.text.more, call: KINDS.functionCall.more },
   pairOf,
+  pairs: pairParts,
   says: (turn) => turn.bound > 0 || saysMore(turn) || thoughtsIn(turn.message).some(isTold),
   pauses: false,
   appends: false,

@@ -1,6 +1,16 @@
 /** Reads replies of OpenAI Chat Completions, and of the many servers that speak its grammar, as events. */
 
-import { asJson, type Found, moreOf, objectOf, objectsOf, stringOf, textOfInput, usageOf } from '../found.ts'
+import {
+  asJson,
+  type Found,
+  frozenInput,
+  moreOf,
+  objectOf,
+  objectsOf,
+  stringOf,
+  textOfInput,
+  usageOf,
+} from '../found.ts'
 import {
   CUT_OFF,
   type ReadOptions,
@@ -93,6 +103,7 @@ function callPart(call: Found, isCutOff: boolean): ReplyPart {
     id: stringOf(call['id']),
     name: stringOf(called['name']),
     arguments: textOfInput(called[isCustom ? 'input' : 'arguments']),
+    input: isCustom ? null : frozenInput(called['arguments']),
     item: null,
     unfit: isCustom ? 'calls of custom tools are not supported' : isCutOff ? CUT_OFF : null,
     more: moreOf(call, 'id', 'function', 'index', 'custom', ...(isCustom ? [] : ['type'])),

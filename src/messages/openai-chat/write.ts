@@ -77,7 +77,7 @@ function reply(turn: AssistantTurn, keeps: boolean, proof: Proof): ChatMessage {
         const piece = textPiece(placeholder)
         said.push(piece)
         prove(piece, () => pieceDigest(piece))
-      } else if (keeps || !isSealed(LIMITS.grammar, value)) {
+      } else if (keeps || !isSealed(LIMITS, value)) {
         fields.push(value)
         prove(value, () => otherDigest(value))
       }

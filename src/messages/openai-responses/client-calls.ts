@@ -13,12 +13,45 @@ import { wellFormed } from '../text.ts'
 import type { Call, Result } from '../turns.ts'
 import { contentOf } from './content.ts'
 
-interface Form {
+/** How a call is read. Apart from how it is written, as a writer needs none of it. */
+interface Asked {
   /** The tool that is called; null where the call names it itself. */
   readonly tool: string | null
   /** What the call asks for, as the text of a call. */
   readonly asks: (item: Found) => string
-  /** The same as fields of the item. */
+}
+
+/** A call whose field holds what it asks for. */
+const askedIn = (tool: string | null, field: string): Asked => ({
+  tool,
+  asks: (item) => textOfInput(item[field]),
+})
+
+const ASKED: ReadonlyMap<unknown, Asked> = /* @__PURE__ */ new Map([
+  ['custom_tool_call', /* @__PURE__ */ askedIn(null, 'input')],
+  ['shell_call', /* @__PURE__ */ askedIn('shell', 'action')],
+  ['local_shell_call', /* @__PURE__ */ askedIn('local_shell', 'action')],
+  ['apply_patch_call', /* @__PURE__ */ askedIn('apply_patch', 'operation')],
+  [
+    'computer_call',
+    {
+      tool: 'computer',
+      asks: ({ action, actions }) => textOfInput(actions === undefined ? { action } : { actions }),
+    },
+  ],
+])
+
+/** The tool and the arguments of a call; null for an item that is none of these kinds. O(size). */
+export function askedOf(item: Found): { readonly name: string; readonly arguments: string } | null {
+  const asked = ASKED.get(item['type'])
+  return asked === undefined
+    ? null
+    : { name: asked.tool ?? stringOf(item['name']), arguments: asked.asks(item) }
+}
+
+/** How a call is written. */
+interface Form {
+  /** What the call asks for, as fields of the item. */
   readonly fields: (call: Call) => JsonObject
   /** The item of a result; null where the kind has no room for all of it. */
   readonly output: (call_id: string, result: Result) => JsonObject | null
@@ -26,12 +59,9 @@ interface Form {
 
 /** A call whose field `action` or the like holds what it asks for, and whose result is text. */
 const inField = (
-  tool: string,
   field: string,
   output: (call_id: string, said: string, isError: boolean) => JsonObject,
 ): Form => ({
-  tool,
-  asks: (item) => textOfInput(item[field]),
   fields: ({ source }) => ({ [field]: argumentObject(source.arguments), status: 'completed' }),
   output: (call_id, { pieces, isError }) => {
     const said = contentOf(pieces)
@@ -41,8 +71,6 @@ const inField = (
 
 const FORMS: Readonly<Record<string, Form>> = {
   custom_tool_call: {
-    tool: null,
-    asks: ({ input }) => textOfInput(input),
     fields: ({ name, source }) => ({ name, input: wellFormed(source.arguments) }),
     output: (call_id, { pieces }) => ({
       type: 'custom_tool_call_output',
@@ -50,7 +78,7 @@ const FORMS: Readonly<Record<string, Form>> = {
       output: contentOf(pieces) as JsonValue,
     }),
   },
-  shell_call: inField('shell', 'action', (call_id, said, isError) => ({
+  shell_call: inField('action', (call_id, said, isError) => ({
     type: 'shell_call_output',
     call_id,
     output: [
@@ -61,20 +89,18 @@ const FORMS: Readonly<Record<string, Form>> = {
       },
     ],
   })),
-  local_shell_call: inField('local_shell', 'action', (id, output) => ({
+  local_shell_call: inField('action', (id, output) => ({
     type: 'local_shell_call_output',
     id,
     output,
   })),
-  apply_patch_call: inField('apply_patch', 'operation', (call_id, output, isError) => ({
+  apply_patch_call: inField('operation', (call_id, output, isError) => ({
     type: 'apply_patch_call_output',
     call_id,
     status: isError ? 'failed' : 'completed',
     output,
   })),
   computer_call: {
-    tool: 'computer',
-    asks: ({ action, actions }) => textOfInput(actions === undefined ? { action } : { actions }),
     fields: ({ source }) => ({
       pending_safety_checks: [],
       ...actionsOf(argumentObject(source.arguments)),
@@ -98,12 +124,6 @@ const actionsOf = ({ action, actions }: JsonObject): JsonObject =>
 
 const formOf = (type: unknown): Form | null =>
   typeof type === 'string' && Object.hasOwn(FORMS, type) ? (FORMS[type] ?? null) : null
-
-/** The tool and the arguments of a call; null for an item that is none of these kinds. O(size). */
-export function askedOf(item: Found): { readonly name: string; readonly arguments: string } | null {
-  const form = formOf(item['type'])
-  return form === null ? null : { name: form.tool ?? stringOf(item['name']), arguments: form.asks(item) }
-}
 
 /**
  * The fields of a call in the form of its kind, and its result: as it was given where that is an item of this form,

@@ -4,7 +4,10 @@ import type { ReasoningItemModel } from '../../event/shapes.ts'
 import type { AssistantMessage } from '../message.ts'
 import { allOf, type FieldRef, type PartCounts } from '../reply-parts.ts'
 import { isWellFormed } from '../text.ts'
+import { pairParts } from '../pairs.ts'
 import { hasOwnParts, reasoningItems } from '../parts-in-order.ts'
+import { id, objects } from '../part-shapes.ts'
+import { object, string } from '../shape.ts'
 import type { Limits, PairHalf } from '../turns.ts'
 import { KINDS } from './kinds.ts'
 import type { JsonObject } from '../../event/shapes.ts'
@@ -15,14 +18,15 @@ const REASONING_ID = /^rs[a-zA-Z0-9_-]{0,62}$/
 /** What calls have beside id, name and arguments; those with a type of their own have their item's id here too. */
 const CALL_MORE = {
   ...KINDS.function_call.more,
-  type: 'text',
-  id: 'id',
-  environment: 'object',
-  pending_safety_checks: 'objects',
-} as const
+  type: string,
+  id,
+  environment: object,
+  pending_safety_checks: objects,
+}
 
 export const LIMITS: Limits = {
   grammar: 'openai-responses',
+  table: KINDS,
   callId: { illegal: /[^!-~]/gu, maxLength: 64 },
   toolNameLength: 64,
   takesImage: () => true,
@@ -33,6 +37,7 @@ export const LIMITS: Limits = {
   isSigned: (message, { kind, at }) => kind === 'reasoning' && isSendable(reasoningItems(message)[at]),
   more: { text: KINDS.message.more, call: CALL_MORE },
   pairOf,
+  pairs: pairParts,
   says: (turn) => turn.texts.length > 0 || hasOwnParts(turn),
   pauses: false,
   appends: true,

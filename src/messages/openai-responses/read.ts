@@ -47,7 +47,8 @@ export function fromOpenAIResponses(reply: ResponsesReply, options: ReadOptions 
   if (ending?.type === 'broken_off') return { events: [], outcome: ending }
   const isCutOff = ending?.type === 'truncated'
   const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
-  const done = new Set<unknown>(outputs.map(({ call_id }) => call_id))
+  const done: ReadonlySet<unknown> =
+    outputs.length === 0 ? NONE : new Set(outputs.map(({ call_id }) => call_id))
   return replyEvents(
     {
       id: stringOf(found['id']),
@@ -65,22 +66,32 @@ export function fromOpenAIResponses(reply: ResponsesReply, options: ReadOptions 
   )
 }
 
+const NONE: ReadonlySet<unknown> = new Set()
+
 function endingOf(reply: Found, reason: string, items: readonly Found[]): ReplyOutcome | null {
-  const contents = items.flatMap(({ content }) => objectsOf(content))
   switch (reply['status']) {
     case 'incomplete':
       return { type: reason === 'content_filter' ? 'filtered' : 'truncated', reason }
     case 'failed':
       return { type: 'failed', explanation: stringOf(objectOf(reply['error'])['message']) || null }
     case 'cancelled':
-      return { type: 'broken_off', text: contents.map(({ text }) => stringOf(text)).join('') }
+      return { type: 'broken_off', text: textOf(items) }
     default: {
-      const refusal = contents.find(({ type }) => type === 'refusal')
+      const refusal = refusalIn(items)
       return refusal === undefined
         ? null
         : { type: 'refused', explanation: stringOf(refusal['refusal']) || null }
     }
   }
+}
+
+const textOf = (items: readonly Found[]): string =>
+  items.flatMap(({ content }) => objectsOf(content).map(({ text }) => stringOf(text))).join('')
+
+function refusalIn(items: readonly Found[]): Found | undefined {
+  for (const { content } of items)
+    for (const part of objectsOf(content)) if (part['type'] === 'refusal') return part
+  return undefined
 }
 
 const CALL = ['type', 'id', 'call_id', 'name', 'arguments', 'status']

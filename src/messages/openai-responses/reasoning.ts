@@ -1,21 +1,10 @@
 /** Reads a reasoning item of OpenAI Responses as the log keeps it. */
 
 import type { ReasoningItemModel } from '../../event/shapes.ts'
+import { keptBeside } from '../kept-beside.ts'
 import { type Found, objectsOf, stringOf } from '../found.ts'
 
-/** Items that were kept whole, read before, so that what is known of them stays beside them. */
-const READ = new WeakMap<object, ReasoningItemModel>()
-
-/** A reasoning item in the fields of the log. O(length) the first time. */
-export function reasoningOf(item: Found): ReasoningItemModel {
-  const known = READ.get(item)
-  if (known !== undefined) return known
-  const read = readReasoning(item)
-  READ.set(item, read)
-  return read
-}
-
-/** The same, for who asks but once. O(length). */
+/** A reasoning item in the fields of the log. O(length). */
 export function readReasoning(item: Found): ReasoningItemModel {
   const { id, encrypted_content } = item
   const content = objectsOf(item['content']).map(({ text }) => stringOf(text))
@@ -26,3 +15,6 @@ export function readReasoning(item: Found): ReasoningItemModel {
     ...(typeof encrypted_content === 'string' ? { encrypted_content } : {}),
   }
 }
+
+/** The same of an item that was kept whole, so that what is known of it stays beside it. O(length) the first time. */
+export const reasoningOf = /* @__PURE__ */ keptBeside(readReasoning)

@@ -5,6 +5,7 @@ import { isTextPart } from '../../event/content.ts'
 import { argumentText } from '../arguments.ts'
 import { digestOf, digestOfAll, followedBy } from '../digest.ts'
 import { isSealed, kindName, kindOf, sentMore } from '../kinds.ts'
+import { id as anyId } from '../part-shapes.ts'
 import { otherDigest } from '../other-parts.ts'
 import { reasoningDigest } from '../own-digest.ts'
 import { reasoningItems, unsent } from '../parts-in-order.ts'
@@ -81,7 +82,7 @@ export function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: stri
         reason(reasoningOf(value), place)
         continue
       }
-      if (placeholder === null && isSealed(LIMITS.grammar, value) && !keeps) continue
+      if (placeholder === null && isSealed(LIMITS, value) && !keeps) continue
       const sent = placeholder === null ? named(value, (id) => mayName(id, ANY)) : null
       const pair = placeholder === null ? LIMITS.pairOf(value) : null
       if (pair !== null) halves.push({ id: pair.id, isSent: sent !== null })
@@ -112,9 +113,7 @@ export function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: stri
 function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
   const { kind, at } = ref
   if (kind === 'other')
-    return (
-      ref.placeholder !== null || (ref.value['type'] !== 'reasoning' && !isSealed(LIMITS.grammar, ref.value))
-    )
+    return ref.placeholder !== null || (ref.value['type'] !== 'reasoning' && !isSealed(LIMITS, ref.value))
   const part = content[at]
   return kind === 'call' || (kind === 'text' && part !== undefined && textsOf([part]).length > 0)
 }
@@ -165,7 +164,7 @@ function named(value: JsonObject, mayName: (id: unknown) => boolean): JsonObject
   return needsId(kindName(value)) ? null : rest
 }
 
-const needsId = (kind: string): boolean => kindOf(LIMITS.grammar, kind)?.needs?.['id'] === 'id'
+const needsId = (kind: string): boolean => kindOf(LIMITS, kind)?.needs?.['id'] === anyId
 
 const reasoningItem = ({ id, summary, encrypted_content }: ReasoningItemModel): ResponsesReasoning => ({
   type: 'reasoning',
