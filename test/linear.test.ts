@@ -13,7 +13,7 @@ import { trimTrailing } from '../src/messages/text.ts'
 import { methodsAt } from '../src/service/http/routes.ts'
 import { hasSecret, masked, secretsIn, shownText } from '../src/service/settings/secrets.ts'
 import { costOf, overgrowth } from './growth.ts'
-import { hostileTexts, type MakeText, regexesOfSource, textsOf } from './regexes.ts'
+import { hostileTexts, type MakeText, regexesOfSource, repeats, textsOf } from './regexes.ts'
 
 const FOUND = regexesOfSource()
 
@@ -27,25 +27,52 @@ function searchAll(regex: RegExp, text: string): void {
   }
 }
 
-/** Fails for the texts that cost the most when they are short, when they cost too much more as they grow. */
-function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[], most = 1): void {
-  const costs = texts.map((make) => {
-    const text = make(1_024)
-    return { make, cost: Math.min(...[1, 2].map(() => costOf(() => work(text)))) }
-  })
-  for (const { make } of costs.toSorted((a, b) => b.cost - a.cost).slice(0, most))
-    expect({ text: make(20), ...overgrowth(work, make) }).toEqual({ text: make(20) })
+/** Fails for the text that costs the most when it is short, when it costs too much more as it grows. */
+function holdGrowth(work: (text: string) => unknown, texts: readonly MakeText[], noise?: number): void {
+  const short = texts.map((make) => make(1_024))
+  // The first looks pay for compiling the pattern.
+  for (const text of short) work(text)
+  const costs = texts.map((make, at) => ({
+    make,
+    cost: Math.min(...[1, 2, 3].map(() => costOf(() => work(short[at] ?? '')))),
+  }))
+  for (const { make } of costs.toSorted((a, b) => b.cost - a.cost).slice(0, 1)) {
+    expect({ text: make(20), ...overgrowth(work, make, { noise }) }).toEqual({ text: make(20) })
+  }
 }
 
 describe('a regular expression of src', () => {
-  // One that stands in several places is tried once.
+  // One that stands in several places is tried once; one that repeats nothing looks at some characters from each place, and no more.
   const regexes = new Map(
     FOUND.flatMap(({ place, regex }) =>
-      regex === null ? [] : [[`${regex} in ${place}`, regex] as const],
+      regex === null || !repeats(regex) ? [] : [[`${regex} in ${place}`, regex] as const],
     ).filter(([, regex], at, all) => all.findIndex(([, other]) => String(other) === String(regex)) === at),
   )
   it.each([...regexes])('%s', (_, regex) => holdGrowth((text) => searchAll(regex, text), hostileTexts(regex)))
+
+  it('fills no stack in a long text', () => {
+    const bad = [/(?:a-?){3,}/, /a{4,}/]
+    const tried = [...regexes.values(), ...bad].filter(({ source }) => /\)[*+]|\{\d+,\}/.test(source))
+    expect(tried.filter(fillsStack)).toEqual(bad)
+  })
 })
+
+/** Whether it throws in a text that it takes much of: V8 remembers each turn that is counted, or whose length varies. */
+function fillsStack(regex: RegExp): boolean {
+  const matched = (text: string): number => {
+    regex.lastIndex = 0
+    return regex.exec(text)?.[0].length ?? 0
+  }
+  const taken = hostileTexts(regex).filter((make) => matched(make(1_024)) > 512)
+  return taken.slice(0, 3).some((make) => {
+    try {
+      return matched(make(2 ** 24)) < 0
+    } catch (error) {
+      expect(error).toBeInstanceOf(RangeError)
+      return true
+    }
+  })
+}
 
 const RULES = redactionRules({ secrets: ['the-one-secret'], patterns: [/\binternal-[a-z]{8}\b/], key: 'k' })
 const redacts = (text: string): string => redactText(text, RULES)
@@ -88,5 +115,9 @@ describe('what reads a text in', () => {
 })
 
 it('a quadratic pattern is found out', () => {
-  expect(() => holdGrowth((text) => searchAll(/a+b/g, text), hostileTexts(/a+b/g))).toThrow('to deeply equal')
+  expect(repeats(/a+b/g)).toBe(true)
+  // Found early, as no busy machine may make it pass.
+  expect(() => holdGrowth((text) => searchAll(/a+b/g, text), hostileTexts(/a+b/g), 2)).toThrow(
+    'to deeply equal',
+  )
 })

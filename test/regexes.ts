@@ -45,6 +45,12 @@ function regexesIn(file: string, text: string): Found[] {
   return found
 }
 
+/** Whether a pattern has a part that it may take more than once. */
+export function repeats({ source }: RegExp): boolean {
+  const plain = source.replaceAll(/\\u\{[^}]*\}|\\[pP]\{[^}]*\}|\\./g, 'c').replaceAll(/\[[^\]]*\]/g, 'c')
+  return /[*+{]/.test(plain)
+}
+
 /** What stands for each class of characters that patterns ask for or stop at. */
 const COMMON = ['a', 'A', '0', ' ', '\n', '\\', '"', '-', '/', '=', '&', ':', '@', '[', '(']
 

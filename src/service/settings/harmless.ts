@@ -17,8 +17,11 @@ const PART = 5
 const DEPTH = 3
 const MOST = 2_000
 
-const ENCODED = /[A-Za-z0-9+/_-]{6,}/g
-const HEX = /(?:[0-9a-f]{2}[\s:,-]?){3,}/gi
+const UTF8 = new TextDecoder()
+/** Six or more, not counted (`x{6}x*`, not `x{6,}`): of a count an engine keeps each step, until its stack is full. */
+const ENCODED = /[A-Za-z0-9+/_-]{6}[A-Za-z0-9+/_-]*/g
+/** Digits with what is written between pairs of them. */
+const HEX = /[0-9a-f][0-9a-f\s:,-]{5}[0-9a-f\s:,-]*/gi
 
 /**
  * The text with the secrets taken out: as they are, percent-encoded, JSON-escaped, in base64, and in these around each
@@ -65,7 +68,7 @@ function readingsOf(text: string): string[] | null {
       if (readings.has(view.text)) continue
       readings.add(view.text)
       for (const [run] of view.text.matchAll(ENCODED)) inner.push(...fromBase64(run))
-      for (const [run] of view.text.matchAll(HEX)) inner.push(fromHex(run))
+      for (const [run] of view.text.matchAll(HEX)) inner.push(...fromHex(run))
     }
     level = inner
   }
@@ -78,14 +81,14 @@ function fromBase64(run: string): string[] {
   return [0, 1, 2, 3].map((skip) => {
     const whole = plain.slice(skip)
     const even = whole.length % 4 === 1 ? whole.slice(0, -1) : whole
-    return fromBytes(atob(even))
+    return UTF8.decode(Uint8Array.from(atob(even), (character) => character.charCodeAt(0)))
   })
 }
 
-function fromHex(run: string): string {
-  const pairs = run.replaceAll(/[^0-9a-f]/gi, '').match(/../g) ?? []
-  return fromBytes(String.fromCharCode(...pairs.map((pair) => Number.parseInt(pair, 16))))
+/** What a run of hexadecimal digits says, from both places at which its pairs may begin. */
+function fromHex(run: string): string[] {
+  const digits = run.replaceAll(/[^0-9a-f]/gi, '')
+  return [digits, digits.slice(1)].map((from) =>
+    UTF8.decode(Uint8Array.from(from.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))),
+  )
 }
-
-const fromBytes = (binary: string): string =>
-  new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)))

@@ -173,9 +173,10 @@ const searchCall = ({ payload }: CodexLine): Found => ({
 
 /** What was sealed, and masked when the file was published, would be refused: it is left out. */
 function unsealed(item: Found, { line }: SessionRecord, writer: SessionWriter): Found {
-  const { encrypted_content: sealed, ...rest } = item
-  if (typeof sealed !== 'string' || /^[\w+/=-]{40,}$/.test(sealed)) return item
+  const sealed = item['encrypted_content']
+  if (typeof sealed !== 'string' || /^[\w+/=-]{40}[\w+/=-]*$/.test(sealed)) return item
   writer.note('sealed reasoning that was masked', line)
+  const { encrypted_content: _, ...rest } = item
   return rest
 }
 
