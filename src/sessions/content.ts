@@ -9,33 +9,40 @@ import { type Found, objectOf, objectsOf, stringOf } from '../messages/found.ts'
  */
 export function contentOf(value: unknown): Content[] {
   if (typeof value === 'string') return value === '' ? [] : [text(value)]
-  if (Array.isArray(value))
-    return value.flatMap((part) => (typeof part === 'string' ? [text(part)] : partOf(objectOf(part))))
+  if (Array.isArray(value)) {
+    const content: Content[] = []
+    for (const part of value as readonly unknown[]) {
+      const one = typeof part === 'string' ? text(part) : partOf(objectOf(part))
+      if (one !== null) content.push(one)
+    }
+    return content
+  }
   if (value === null || value === undefined) return []
   return [text(JSON.stringify(value))]
 }
 
 /** The words of a content, and nothing of its other parts. */
-export const textIn = (value: unknown): string =>
-  typeof value === 'string'
-    ? value
-    : objectsOf(value)
-        .map((part) => stringOf(part['text']))
-        .join('')
+export function textIn(value: unknown): string {
+  if (typeof value === 'string') return value
+  let words = ''
+  for (const part of objectsOf(value)) words += stringOf(part['text'])
+  return words
+}
 
 const text = (words: string): Content => ({ type: 'text', text: words })
 
 const TEXTS: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text'])
 
-function partOf(part: Found): Content[] {
+/** Null where it says nothing. */
+function partOf(part: Found): Content | null {
   const { type } = part
   if (typeof part['text'] === 'string' && (type === undefined || TEXTS.has(type)))
-    return part['text'] === '' ? [] : [text(part['text'])]
+    return part['text'] === '' ? null : text(part['text'])
   const image = imageOf(part)
-  if (image !== null) return [{ type: 'image', image_urls: [image] }]
+  if (image !== null) return { type: 'image', image_urls: [image] }
   // A text or an image that is none would not decode: it is told by its JSON.
   const isOpen = typeof type === 'string' && type !== '' && type !== 'text' && type !== 'image'
-  return [isOpen ? (part as OpenPart) : text(JSON.stringify(part))]
+  return isOpen ? (part as OpenPart) : text(JSON.stringify(part))
 }
 
 /** The address of an image, or null for what is none that a message can show. */

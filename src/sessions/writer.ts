@@ -32,10 +32,11 @@ export interface Place {
   left: readonly Place[] | null
 }
 
-/** A call that was said, by which its result finds it. */
-export interface SaidCall {
-  readonly id: string
-  readonly tool: string
+/** What is known of a call, by its id: the event that says it, by which its result finds it, and what that was. */
+interface KnownCall {
+  id: string | null
+  tool: string | null
+  result: readonly Content[] | null
 }
 
 /** A result of a call, as files have it. */
@@ -46,6 +47,15 @@ export interface Result {
   readonly isError: boolean
 }
 
+/** Whether a file has the result of a call. */
+export type HasResult = (callId: string) => boolean
+
+/** Looks for the calls that have one when the first of them is asked for: in most files none is. */
+export function askedLater(calls: () => readonly string[]): HasResult {
+  let found: ReadonlySet<string> | null = null
+  return (callId) => (found ??= new Set(calls())).has(callId)
+}
+
 /** An event without its place. */
 type Unplaced<E = Event> = E extends Event ? Omit<E, 'id' | 'timestamp' | 'parent_id'> : never
 
@@ -54,8 +64,7 @@ export class SessionWriter {
   readonly facts: SessionFact[] = []
   readonly #notes = new Map<string, { count: number; line: number }>()
   readonly #ids = new Set<string>()
-  readonly #calls = new Map<string, SaidCall>()
-  readonly #results = new Map<string, readonly Content[]>()
+  readonly #calls = new Map<string, KnownCall>()
   #head: Place | null = null
 
   /** The place of the event that the next one follows; null before the first. */
@@ -71,8 +80,9 @@ export class SessionWriter {
     return [...(at?.left ?? []), ...found.toReversed()]
   }
 
-  call(id: string): SaidCall | null {
-    return this.#calls.get(id) ?? null
+  /** Whether a call was said. */
+  hasCall(id: string): boolean {
+    return (this.#calls.get(id)?.id ?? null) !== null
   }
 
   /** Counts a record that gives no event of its own. */
@@ -140,7 +150,7 @@ export class SessionWriter {
    * serves where there are fewer. An error that the reader adds to a call is left out where the file has the call's own
    * result.
    */
-  reply(reply: Reply, origins: readonly Origin[], hasResult: (callId: string) => boolean): void {
+  reply(reply: Reply, origins: readonly Origin[], hasResult: HasResult): void {
     const [first] = origins
     if (first === undefined) return
     let at = 0
@@ -149,12 +159,15 @@ export class SessionWriter {
         const origin = origins[at] ?? { ...first, id: first.id === null ? null : `${first.id}.${at}` }
         at += 1
         const id = this.add(event, origin)
-        if (id !== null) this.#calls.set(event.tool_call_id, { id, tool: event.tool_name })
+        if (id === null) continue
+        const call = this.#call(event.tool_call_id)
+        call.id = id
+        call.tool = event.tool_name
       } else if (event.kind === 'MessageEvent') this.add(event, first)
       else if (!hasResult(event.tool_call_id)) {
         const last = origins[at - 1] ?? first
-        const call = this.#calls.get(event.tool_call_id)
-        const named = event.kind === 'ObservationEvent' && call !== undefined ? { action_id: call.id } : {}
+        const call = this.#calls.get(event.tool_call_id)?.id ?? null
+        const named = event.kind === 'ObservationEvent' && call !== null ? { action_id: call } : {}
         this.add({ ...event, ...named }, { ...last, id: `${last.id ?? `line-${last.line}`}-result` })
       }
     }
@@ -162,18 +175,17 @@ export class SessionWriter {
 
   /** The result of a call. One that says the same again is counted, and one of an unknown call kept as it is. */
   result({ callId, tool, content, isError }: Result, origin: Origin): void {
-    const known = this.#results.get(callId)
-    if (known !== undefined && JSON.stringify(known) === JSON.stringify(content))
+    const call = this.#call(callId)
+    if (call.result !== null && JSON.stringify(call.result) === JSON.stringify(content))
       return this.note('written twice: a tool result', origin.line)
-    this.#results.set(callId, content)
-    const call = this.#calls.get(callId)
+    call.result = content
     this.add(
       {
         kind: 'ObservationEvent',
         source: 'environment',
-        tool_name: call?.tool ?? tool ?? 'unknown',
+        tool_name: call.tool ?? tool ?? 'unknown',
         tool_call_id: callId,
-        action_id: call?.id ?? callId,
+        action_id: call.id ?? callId,
         observation: { kind: 'ToolObservation', content, is_error: isError },
       },
       origin,
@@ -210,13 +222,15 @@ export class SessionWriter {
   condense(kept: ReadonlySet<string>, summary: string, origin: Origin): void {
     const sight = this.inSight()
     const isSaid = summary.trim() !== ''
+    // What a file calls as a summary is called counts once.
+    const forgotten = new Set<string>()
+    for (const one of sight) if (!kept.has(one.id)) forgotten.add(one.id)
     const id = this.add(
       {
         kind: 'Condensation',
         source: 'environment',
         llm_response_id: `condensation-${origin.id ?? origin.line}`,
-        // What a file calls as a summary is called counts once.
-        forgotten_event_ids: [...new Set(sight.flatMap((one) => (kept.has(one.id) ? [] : [one.id])))],
+        forgotten_event_ids: [...forgotten],
         ...(isSaid ? { summary, summary_offset: 0 } : {}),
       },
       origin,
@@ -232,9 +246,19 @@ export class SessionWriter {
     this.#head = to
   }
 
+  #call(id: string): KnownCall {
+    const known = this.#calls.get(id)
+    if (known !== undefined) return known
+    const call = { id: null, tool: null, result: null }
+    this.#calls.set(id, call)
+    return call
+  }
+
   /** The id as it is, or with a number where it is taken or none that an event can have. */
   #unused(id: string): string {
     const base = isLegalId(id) ? id : 'event'
+    const count = this.#ids.size
+    if (this.#ids.add(base).size > count) return base
     let own = base
     // What is cut may end in half a character.
     for (let no = 2; this.#ids.has(own) || (own !== base && !isLegalId(own)); no += 1)

@@ -4,8 +4,9 @@ import { fromAnthropic } from '../../messages/anthropic/read.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { contentOf, textIn } from '../content.ts'
+import type { Reply } from '../../messages/reply-events.ts'
 import type { Session, SessionFormat, SessionRecord } from '../session.ts'
-import { type Origin, SessionWriter } from '../writer.ts'
+import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
 
 /** What each element of an array is, and where it stands. */
 export interface Element {
@@ -20,13 +21,14 @@ export interface Element {
  * request's own system prompt comes first, as a message.
  */
 export function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
-  return records.flatMap((record): Element[] => {
+  const elements: Element[] = []
+  for (const record of records) {
     const { line, value } = record
     const found = objectOf(value)
     const list = found[field]
     if (!Array.isArray(list)) {
-      const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-      return [{ line, found, record: isObject ? null : record }]
+      elements.push({ line, found, record: found === value ? null : record })
+      continue
     }
     const system = found['system'] ?? found['instructions']
     const first =
@@ -36,8 +38,9 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
       ? [{ found: { ...found, [field]: undefined }, record: null }]
       : []
     const all = [...first, ...objectsOf(list).map((element) => ({ found: element, record: null })), ...reply]
-    return all.map((element, at) => ({ line: at + 1, ...element }))
-  })
+    for (const [at, element] of all.entries()) elements.push({ line: at + 1, ...element })
+  }
+  return elements
 }
 
 /** The session of an array, which has neither name nor times. */
@@ -68,7 +71,7 @@ export function addPrompt(content: unknown, origin: Origin, writer: SessionWrite
 export function readAnthropic(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
-  const results = new Set(
+  const hasResult = askedLater(() =>
     elements.flatMap(({ found }) =>
       objectsOf(found['content']).map((block) => stringOf(block['tool_use_id'])),
     ),
@@ -80,50 +83,64 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
     else if (found['role'] === 'assistant') {
       const { content } = found
       const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content)
-      if (blocks.length === 0) writer.note('replies without content', line)
-      const calls = blocks.filter((block) => block['type'] === 'tool_use')
+      if (blocks.length === 0) {
+        writer.note('replies without content', line)
+        continue
+      }
       const reply = fromAnthropic({
         ...found,
         id: stringOf(found['id']) || `reply-${at + 1}`,
         content: blocks,
       } as Parameters<typeof fromAnthropic>[0])
-      const origins =
-        calls.length < 2 ? [origin] : calls.map((_, no) => ({ ...origin, id: `${origin.id}.${no + 1}` }))
-      if (blocks.length > 0) writer.reply(reply, origins, (callId) => results.has(callId))
+      writer.reply(reply, originsOf(reply, origin), hasResult)
     } else if (found['role'] === 'user') addUser(found, origin, writer)
     else writer.keep({ line, raw: JSON.stringify(found), value: undefined }, 'no message')
   }
   return sessionOf('anthropic', writer)
 }
 
+/** A place for each call of a reply; one alone stands where its message does. */
+function originsOf({ events }: Reply, origin: Origin): Origin[] {
+  const origins: Origin[] = []
+  for (const { kind } of events)
+    if (kind === 'ActionEvent') origins.push({ ...origin, id: `${origin.id}.${origins.length + 1}` })
+  return origins.length < 2 ? [origin] : origins
+}
+
 /** Results come first, as the provider wants them; what is said beside them follows. */
 function addUser(found: Found, origin: Origin, writer: SessionWriter): void {
   const { content } = found
-  const blocks = typeof content === 'string' ? [] : objectsOf(content)
-  const results = blocks.filter(({ type }) => type === 'tool_result')
-  for (const [at, block] of results.entries())
+  const rest: Found[] = []
+  let results = 0
+  for (const block of objectsOf(content)) {
+    if (block['type'] !== 'tool_result') {
+      rest.push(block)
+      continue
+    }
+    results += 1
     writer.result(
       {
         callId: stringOf(block['tool_use_id']),
         content: contentOf(block['content']),
         isError: block['is_error'] === true,
       },
-      { ...origin, id: `${origin.id}-result-${at + 1}` },
+      { ...origin, id: `${origin.id}-result-${results}` },
     )
-  const rest = results.length === 0 ? content : blocks.filter(({ type }) => type !== 'tool_result')
-  if (results.length === 0 || contentOf(rest).length > 0) writer.say('user', contentOf(rest), origin)
+  }
+  const said = contentOf(results === 0 ? content : rest)
+  if (results === 0 || said.length > 0) writer.say('user', said, origin)
 }
 
 /** Messages of OpenAI Chat Completions, or a reply of it. O(size). */
 export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
-  const results = new Set(elements.map(({ found }) => stringOf(found['tool_call_id'])))
+  const hasResult = askedLater(() => elements.map(({ found }) => stringOf(found['tool_call_id'])))
   for (const [at, { line, found, record }] of elements.entries()) {
     const origin = { line, id: `message-${at + 1}`, time: null }
     const { role, content } = found
     if (record !== null) writer.keep(record, 'no message')
-    else if (Array.isArray(found['choices'])) addChatReply(found, origin, results, writer)
+    else if (Array.isArray(found['choices'])) addChatReply(found, origin, hasResult, writer)
     else if (role === 'system' || role === 'developer') addPrompt(content, origin, writer)
     else if (role === 'assistant') {
       const calls = objectsOf(found['tool_calls'])
@@ -132,7 +149,7 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
         continue
       }
       const choice = { message: found, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }
-      addChatReply({ id: `reply-${at + 1}`, choices: [choice] }, origin, results, writer)
+      addChatReply({ id: `reply-${at + 1}`, choices: [choice] }, origin, hasResult, writer)
     } else if (role === 'tool' || role === 'function') {
       const callId = stringOf(found['tool_call_id']) || stringOf(found['name'])
       writer.result({ callId, content: contentOf(content), isError: false }, origin)
@@ -142,17 +159,7 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   return sessionOf('openai-chat', writer)
 }
 
-function addChatReply(
-  reply: Found,
-  origin: Origin,
-  results: ReadonlySet<string>,
-  writer: SessionWriter,
-): void {
-  const message = objectOf(objectOf(objectsOf(reply['choices'])[0])['message'])
-  const calls = objectsOf(message['tool_calls'])
-  const origins =
-    calls.length < 2 ? [origin] : calls.map((_, no) => ({ ...origin, id: `${origin.id}.${no + 1}` }))
-  writer.reply(fromOpenAIChat(reply as unknown as Parameters<typeof fromOpenAIChat>[0]), origins, (callId) =>
-    results.has(callId),
-  )
+function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
+  const given = fromOpenAIChat(reply as unknown as Parameters<typeof fromOpenAIChat>[0])
+  writer.reply(given, originsOf(given, origin), hasResult)
 }

@@ -4,7 +4,7 @@ import { type Found, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import { contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { SessionWriter } from '../writer.ts'
+import { askedLater, type HasResult, SessionWriter } from '../writer.ts'
 import { addPrompt, elementsOf, sessionOf } from './read.ts'
 
 interface Item {
@@ -17,13 +17,15 @@ interface Item {
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'input')
-  const results = new Set(elements.map(({ found }) => (isResult(found) ? stringOf(found['call_id']) : '')))
+  const hasResult = askedLater(() =>
+    elements.map(({ found }) => (isResult(found) ? stringOf(found['call_id']) : '')),
+  )
   let open: Item[] = []
   const close = (): void => {
     const [first] = open
     const output = open.map(({ found }) => found)
     if (first !== undefined)
-      addReply({ id: `reply-${first.no}`, status: 'completed', output }, open, results, writer)
+      addReply({ id: `reply-${first.no}`, status: 'completed', output }, open, hasResult, writer)
     open = []
   }
   for (const [at, { line, found, record }] of elements.entries()) {
@@ -39,7 +41,7 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
       addReply(
         found,
         objectsOf(found['output']).map((item) => ({ line, no: at + 1, found: item })),
-        results,
+        hasResult,
         writer,
       )
     else if (role === 'system' || role === 'developer') addPrompt(content, origin, writer)
@@ -63,13 +65,8 @@ const isOfModel = (found: Found): boolean =>
   found['role'] === 'assistant' ||
   (typeof found['type'] === 'string' && found['type'] !== 'message' && !isResult(found))
 
-function addReply(
-  reply: Found,
-  items: readonly Item[],
-  results: ReadonlySet<string>,
-  writer: SessionWriter,
-): void {
+function addReply(reply: Found, items: readonly Item[], hasResult: HasResult, writer: SessionWriter): void {
   const given = fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
   const origins = items.map(({ line, no }) => ({ line, id: `item-${no}`, time: null }))
-  writer.reply(given, origins, (callId) => results.has(callId))
+  writer.reply(given, origins, hasResult)
 }

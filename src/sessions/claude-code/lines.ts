@@ -3,6 +3,7 @@
 import type { JsonValue } from '../../event/shapes.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import type { SessionRecord } from '../session.ts'
+import { askedLater, type HasResult } from '../writer.ts'
 
 /** A line, and what the others need to know of it. */
 export interface Line {
@@ -29,24 +30,24 @@ export interface Line {
 export interface Lines {
   readonly lines: readonly Line[]
   readonly chains: readonly (readonly Line[])[]
-  /** The ids of calls that have a result. */
-  readonly results: ReadonlySet<string>
+  /** Whether a call has a result. */
+  readonly hasResult: HasResult
 }
 
 /** Looks at every line once. A file of one side chain alone is that one's session. O(size). */
 export function indexLines(records: readonly SessionRecord[]): Lines {
   const all: Line[] = []
-  const results = new Set<string>()
+  const hasResult = resultsIn(all)
   let isOne = true
   let hasSides = false
   for (const record of records)
     for (const each of unwrap(record)) {
-      const line = lineOf(each, results)
+      const line = lineOf(each)
       all.push(line)
       if (line.isSide) hasSides = true
       else if (line.uuid !== null) isOne = false
     }
-  if (isOne || !hasSides) return { lines: all, chains: [], results }
+  if (isOne || !hasSides) return { lines: all, chains: [], hasResult }
   const lines: Line[] = []
   const chains = new Map<string, Line[]>()
   /** The first line of the chain that each line is in. */
@@ -64,7 +65,7 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
     if (chain === undefined) chains.set(root, [line])
     else chain.push(line)
   }
-  return { lines, chains: [...chains.values()], results }
+  return { lines, chains: [...chains.values()], hasResult }
 }
 
 /** Sessions that were made on the web come as one document. */
@@ -74,17 +75,18 @@ function unwrap(record: SessionRecord): readonly SessionRecord[] {
   return loglines.map((value: JsonValue, at) => ({ line: at + 1, raw: JSON.stringify(value), value }))
 }
 
-function lineOf(record: SessionRecord, results: Set<string>): Line {
+const resultsIn = (lines: readonly Line[]): HasResult =>
+  askedLater(() =>
+    lines.flatMap(({ blocks }) => blocks.filter(isResult).map((block) => stringOf(block['tool_use_id']))),
+  )
+
+const isResult = ({ type }: Found): boolean => type === 'tool_result'
+
+function lineOf(record: SessionRecord): Line {
   const found = objectOf(record.value)
   const type = stringOf(found['type']) || null
   const message = objectOf(found['message'])
   const blocks = objectsOf(message['content'])
-  let isResult = false
-  for (const block of blocks) {
-    if (block['type'] !== 'tool_result') continue
-    isResult = true
-    results.add(stringOf(block['tool_use_id']))
-  }
   const isFailure = found['isApiErrorMessage'] === true
   return {
     record,
@@ -102,6 +104,6 @@ function lineOf(record: SessionRecord, results: Set<string>): Line {
       found['isMeta'] !== true &&
       found['isCompactSummary'] !== true &&
       found['isVisibleInTranscriptOnly'] !== true &&
-      !isResult,
+      !blocks.some(isResult),
   }
 }

@@ -8,7 +8,7 @@ import type { JsonValue } from '../../event/shapes.ts'
 import { objectOf, stringOf } from '../../messages/found.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { type Origin, SessionWriter } from '../writer.ts'
+import { type HasResult, type Origin, SessionWriter } from '../writer.ts'
 import { addAttachment } from './attachment.ts'
 import { indexLines, type Line } from './lines.ts'
 import { addReply } from './reply.ts'
@@ -17,19 +17,19 @@ import { Turns } from './turns.ts'
 /** A session and the side chains that stand in its file. O(size). */
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const index = indexLines(records)
-  const chains = index.chains.map((lines, at) => readLines(lines, index.results, `side-${at + 1}`))
-  const main = readLines(index.lines, index.results, null)
+  const chains = index.chains.map((lines, at) => readLines(lines, index.hasResult, `side-${at + 1}`))
+  const main = readLines(index.lines, index.hasResult, null)
   return { ...main, children: chains.map((chain) => ({ ...chain, parentId: main.id })) }
 }
 
-function readLines(lines: readonly Line[], results: ReadonlySet<string>, name: string | null): Session {
+function readLines(lines: readonly Line[], hasResult: HasResult, name: string | null): Session {
   const writer = new SessionWriter()
-  const chain: Chain = { writer, results, turns: new Turns(writer), replies: repliesOf(lines), titles: [] }
+  const chain: Chain = { writer, hasResult, turns: new Turns(writer), replies: repliesOf(lines), titles: [] }
   for (const line of lines) {
     readLine(line, chain)
     chain.turns.pass(line)
   }
-  const about = lines.map(({ found }) => found).find(({ sessionId }) => typeof sessionId === 'string') ?? {}
+  const about = lines.find(({ found }) => typeof found['sessionId'] === 'string')?.found ?? {}
   const session = stringOf(about['sessionId']) || null
   // A file of a helper's own says the session that has started it, and who it is.
   const agent = lines.every(({ isSide }) => isSide) ? stringOf(about['agentId']) || name : null
@@ -48,8 +48,8 @@ function readLines(lines: readonly Line[], results: ReadonlySet<string>, name: s
 /** What is known while a chain of lines is read. */
 interface Chain {
   readonly writer: SessionWriter
-  /** The ids of all calls that have a result in the file. */
-  readonly results: ReadonlySet<string>
+  /** Whether a call has a result in the file. */
+  readonly hasResult: HasResult
   readonly turns: Turns
   /** The lines of each reply that is not written yet. */
   readonly replies: Map<string, Line[]>
@@ -101,7 +101,7 @@ function readLine(line: Line, chain: Chain): void {
       const lines = replies.get(id)
       if (lines === undefined) return
       replies.delete(id)
-      return addReply(id, lines, writer, (call) => chain.results.has(call))
+      return addReply(id, lines, writer, chain.hasResult)
     }
     case 'system':
       if (found['subtype'] === 'api_error') return readApiError(line, writer)
@@ -148,7 +148,7 @@ function readUser(line: Line, chain: Chain): void {
     const words = isError ? textIn(block['content']) : ''
     const failed = isError ? FAILED.exec(words) : null
     if (isError && words.startsWith(REFUSED)) writer.reject(callId, words, place)
-    else if (failed !== null && writer.call(callId) !== null) writer.fail(callId, failed[1] ?? words, place)
+    else if (failed !== null && writer.hasCall(callId)) writer.fail(callId, failed[1] ?? words, place)
     else writer.result({ callId, content: contentOf(block['content']), isError }, place)
   }
   if (results.length > 0 && results.length === blocks.length) return

@@ -2,7 +2,7 @@
 
 import { type Found, stringOf } from '../../messages/found.ts'
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
-import type { Origin, SessionWriter } from '../writer.ts'
+import type { HasResult, Origin, SessionWriter } from '../writer.ts'
 import type { Line } from './lines.ts'
 
 interface Block {
@@ -15,13 +15,14 @@ export function addReply(
   id: string,
   lines: readonly Line[],
   writer: SessionWriter,
-  hasResult: (callId: string) => boolean,
+  hasResult: HasResult,
 ): void {
   const blocks = blocksOf(lines, writer)
   const last = lines.at(-1)?.message
   const first = lines[0]?.record.line ?? 0
   if (blocks.length === 0) return writer.note('replies without content', first)
-  const calls = blocks.filter(({ block }) => block['type'] === 'tool_use')
+  const calls: Origin[] = []
+  for (const { block, origin } of blocks) if (block['type'] === 'tool_use') calls.push(origin)
   const stop = lines.findLast(({ message }) => stringOf(message['stop_reason']) !== '')
   const reply = fromAnthropic({
     ...last,
@@ -30,17 +31,12 @@ export function addReply(
     // Older versions write it on the last line alone, and none where the reply was stopped.
     stop_reason: stop?.message['stop_reason'] ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
   } as Parameters<typeof fromAnthropic>[0])
-  writer.reply(
-    reply,
-    (calls.length > 0 ? calls : blocks).map(({ origin }) => origin),
-    hasResult,
-  )
+  writer.reply(reply, calls.length > 0 ? calls : blocks.map(({ origin }) => origin), hasResult)
 }
 
 /** The blocks in their order, each once: a reply that is written anew has other lines, and the same blocks. */
 function blocksOf(lines: readonly Line[], writer: SessionWriter): Block[] {
   const blocks: Block[] = []
-  const sizes = new Set<string>()
   for (const { record, uuid, time, message, blocks: own } of lines) {
     const { content } = message
     const all = typeof content === 'string' ? [{ type: 'text', text: content }] : own
@@ -48,9 +44,11 @@ function blocksOf(lines: readonly Line[], writer: SessionWriter): Block[] {
       const block = all[at] ?? {}
       const id = uuid === null || at === 0 ? uuid : `${uuid}.${at}`
       blocks.push({ block, origin: { line: record.line, id, time } })
-      sizes.add(sizeOf(block))
     }
   }
+  if (blocks.length < 2) return blocks
+  const sizes = new Set<string | number>()
+  for (const { block } of blocks) sizes.add(sizeOf(block))
   if (sizes.size === blocks.length) return blocks
   // Only where two are as long as each other, their words are looked at.
   const seen = new Set<string>()
@@ -63,10 +61,10 @@ function blocksOf(lines: readonly Line[], writer: SessionWriter): Block[] {
 }
 
 /** Two blocks that are one have it in common, and few others do. */
-function sizeOf({ type, id, text, thinking }: Found): string {
-  if (type === 'tool_use') return `call ${stringOf(id)}`
+function sizeOf({ type, id, text, thinking }: Found): string | number {
+  if (type === 'tool_use') return stringOf(id)
   const words = type === 'text' ? text : type === 'thinking' ? thinking : undefined
-  return typeof words === 'string' ? `${stringOf(type)} ${words.length}` : ''
+  return typeof words === 'string' ? words.length : ''
 }
 
 /** Two blocks of one reply that have it in common are one. */

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { type Found, objectOf, stringOf } from '../../messages/found.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { type Origin, type Place, SessionWriter } from '../writer.ts'
+import { askedLater, type HasResult, type Origin, type Place, SessionWriter } from '../writer.ts'
 import { replyOf } from './reply.ts'
 
 /** A session of pi. O(size), and O(branch) for each compaction. */
@@ -13,7 +13,7 @@ export function readPi(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const tree: Tree = {
     writer,
-    results: resultsIn(records),
+    hasResult: resultsIn(records),
     heads: new Map(),
     firsts: new Map(),
     lines: [],
@@ -35,7 +35,7 @@ export function readPi(records: readonly SessionRecord[]): Session {
 /** What is known of the entries that were read. */
 interface Tree {
   readonly writer: SessionWriter
-  readonly results: ReadonlySet<string>
+  readonly hasResult: HasResult
   /** The event under HEAD behind each entry. */
   readonly heads: Map<string, Place | null>
   /** The first event of each entry that has one. */
@@ -45,8 +45,8 @@ interface Tree {
   title: string | null
 }
 
-const resultsIn = (records: readonly SessionRecord[]): Set<string> =>
-  new Set(records.map(({ value }) => stringOf(objectOf(objectOf(value)['message'])['toolCallId'])))
+const resultsIn = (records: readonly SessionRecord[]): HasResult =>
+  askedLater(() => records.map(({ value }) => stringOf(objectOf(objectOf(value)['message'])['toolCallId'])))
 
 /** The id of a session in the name of its file, which ends with it. */
 const nameIn = (value: unknown): string | null =>
@@ -132,7 +132,7 @@ function beside(type: string, entry: Found, { line, id, time }: Origin, writer: 
 }
 
 function readMessage(message: Found, record: SessionRecord, origin: Origin, tree: Tree): void {
-  const { writer, results } = tree
+  const { writer, hasResult } = tree
   const contentIn = (): ReturnType<typeof contentOf> => contentOf(message['content'])
   switch (message['role']) {
     case 'user':
@@ -141,7 +141,7 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
     case 'assistant': {
       const reply = replyOf(message, origin.id ?? `line-${record.line}`)
       if (reply === null) writer.note('replies without content', record.line)
-      else writer.reply(reply, [origin], (callId) => results.has(callId))
+      else writer.reply(reply, [origin], hasResult)
       const id = `${origin.id ?? `line-${record.line}`}-end`
       // It follows the reply, where there is one.
       const next = reply === null ? { ...origin, id } : { line: origin.line, id, time: origin.time }

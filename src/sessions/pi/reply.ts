@@ -1,7 +1,7 @@
 /** Reads a reply in a session of pi, by the grammar of the provider that made it. */
 
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, frozenInput, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import type { Reply } from '../../messages/reply-events.ts'
@@ -107,7 +107,7 @@ function itemIn(signature: unknown): object | null {
 function chatMessage(blocks: readonly Found[]): object {
   const calls = blocks.filter(({ type }) => type === 'toolCall')
   const wordsOf = (type: string, field: string): string =>
-    blocks.flatMap((block) => (block['type'] === type ? [stringOf(block[field])] : [])).join('')
+    blocks.reduce((words, block) => (block['type'] === type ? words + stringOf(block[field]) : words), '')
   const reasoning = wordsOf('thinking', 'thinking')
   return {
     role: 'assistant',
@@ -119,7 +119,8 @@ function chatMessage(blocks: readonly Found[]): object {
           tool_calls: calls.map(({ id, name, arguments: input }) => ({
             id,
             type: 'function',
-            function: { name, arguments: JSON.stringify(input ?? {}) },
+            // An object need not be read again from its text.
+            function: { name, arguments: frozenInput(input) ?? JSON.stringify(input ?? {}) },
           })),
         }),
   }
