@@ -1,7 +1,6 @@
 /** The live conversation that a server holds: commands append events, and state, view and messages stay current. */
 
 import { hasCode } from '../event/errors.ts'
-import { hashText } from '../event/short-hash.ts'
 import type { JsonObject, Message } from '../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { MessageOptions, NeutralMessage } from '../messages/message.ts'
@@ -30,6 +29,7 @@ import { checkDelta, checkEvents } from './stamp.ts'
 import { type ForkOptions, planFork, writeFork } from './fork.ts'
 import { mayBeLate, attachLateResults } from './late-results.ts'
 import { commit } from './commit.ts'
+import { keyedId } from './keyed-id.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
 import { withFullLog } from './look-back.ts'
 import type { Decision, Look } from './replica.ts'
@@ -149,7 +149,7 @@ export class Conversation {
   /** Appends a message of the user: a text, or a whole message. */
   async sendMessage(content: string | Message, options: SendOptions = {}): Promise<readonly LoggedEvent[]> {
     const { key, sender } = options
-    const id = key === undefined ? undefined : `message-${hashText(`${this.id}\n${key}`)}`
+    const id = key === undefined ? undefined : keyedId('message', this.id, key)
     return this.append({
       ...userMessage(content),
       ...(id !== undefined && { id }),
@@ -159,7 +159,7 @@ export class Conversation {
 
   /** Lets a run stop after its current step. */
   async pause(): Promise<readonly LoggedEvent[]> {
-    return this.#decide(decidePause)
+    return this.#decide((state) => decidePause(state, this.#shared.isRunning(this.id)))
   }
 
   /** Stops a run at once: its signal is aborted, and its pending calls are ended, in one batch. */

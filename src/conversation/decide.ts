@@ -26,16 +26,15 @@ export const openCallsOf = (state: State): EventEntry<ActionEvent>[] =>
 
 /**
  * Pausing: a PauseEvent where something could run on, else nothing (design section 3). What is paused is paused anew
- * where something was said since: that may have asked for a run which has yet to begin.
+ * where something was said since, or where a run is `live`: a run that was asked for behind the pause may have yet to
+ * begin.
  * @example
  * decidePause(initialState()) // [{ kind: 'PauseEvent', source: 'user' }]
  */
-export function decidePause({ header: { status }, log: { head } }: State): Event[] {
-  const isSaidSince =
-    status === 'paused' && head !== null && eventKindOf(head) === 'MessageEvent' && !isInterrupted(head)
-  return status === 'idle' || status === 'running' || isSaidSince
-    ? [{ kind: 'PauseEvent', source: 'user' }]
-    : []
+export function decidePause({ header: { status }, log: { head } }: State, live = false): Event[] {
+  const isSaidSince = head !== null && eventKindOf(head) === 'MessageEvent' && !isInterrupted(head)
+  const mayBegin = status === 'paused' && (live || isSaidSince)
+  return status === 'idle' || status === 'running' || mayBegin ? [{ kind: 'PauseEvent', source: 'user' }] : []
 }
 
 /**

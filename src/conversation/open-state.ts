@@ -2,7 +2,7 @@
 
 import { hasCode } from '../event/errors.ts'
 import { pendingCallCount } from '../log/open-calls.ts'
-import { evict, decodeSnapshot } from '../state/snapshot.ts'
+import { completeSnapshot, evict, readSnapshot } from '../state/snapshot.ts'
 import { reduce } from '../state/reduce.ts'
 import { CHUNK_SIZE } from '../state/snapshot/version.ts'
 import { initialState, type State } from '../state/state.ts'
@@ -38,16 +38,15 @@ export interface Opened {
 const HELD_PART = 1 / 32
 
 /**
- * Opens a conversation. O(bytes of the snapshot + events after it): the columns of the whole log are in there, which is
- * read, and nothing is made or folded of it. Without a snapshot, or where the log goes on from what was evicted, O(n
- * log n).
+ * Opens a conversation. O(bytes of the snapshot + view + events after it): the columns of the whole log are in there,
+ * which is read, and nothing is made or folded of it. Without a snapshot, or where the log goes on from what was
+ * evicted, O(n log n).
  * @throws ColloquyError `unknown_conversation`.
  */
 export async function openState(store: Store, id: string): Promise<Opened> {
-  const parts = await store.loadSnapshot(id)
-  const saved = parts.length === 0 ? null : decodeSnapshot(parts, id)
-  if (saved !== null && saved.log.entries.length > 0) {
-    const state = (await isOf(store, id, saved)) ? await foldOn(store, id, saved, true) : null
+  const saved = await openSaved(store, id)
+  if (saved !== null) {
+    const state = await foldOn(store, id, saved, true)
     if (state !== null) return { state, snapshotAt: saved.log.entries.length }
   }
   const empty = initialState({ conversationId: id })
@@ -62,10 +61,47 @@ export async function replayWhole(store: Store, id: string): Promise<State> {
   return (await foldOn(store, id, empty, false)) ?? empty
 }
 
-/** Whether a snapshot is of this log: the last event that it knows tells. */
-async function isOf(store: Store, id: string, saved: State): Promise<boolean> {
-  const [event] = await store.read(id, { from: saved.log.entries.length - 1, limit: 1 })
-  return event !== undefined && event.id === (saved.log.entries.last()?.id ?? null)
+/**
+ * The state of the snapshot, with its bodies from the log; null where there is none, or it is of another log: the last
+ * event that it knows tells, and each that it lacks.
+ */
+async function openSaved(store: Store, id: string): Promise<State | null> {
+  const parts = await store.loadSnapshot(id)
+  const saved = parts.length === 0 ? null : readSnapshot(parts, id)
+  if (saved === null || saved.record.length === 0) return null
+  const last = saved.record.length - 1
+  const asked = new Set([...saved.lacking, last])
+  const found = new Map<number, StoredEvent>()
+  for (const { from, until } of rangesOf([...asked].toSorted((one, other) => one - other))) {
+    for (let at = from; at < until; at += PAGE) {
+      const events = await store.read(id, { from: at, limit: Math.min(PAGE, until - at) })
+      for (const event of events) if (asked.has(event.seq)) found.set(event.seq, event)
+    }
+  }
+  return found.has(last) ? completeSnapshot(saved, found) : null
+}
+
+/** Positions in a row. */
+interface Range {
+  readonly from: number
+  until: number
+}
+
+/** So many events that are not needed are read sooner than asked around. */
+const GAP = 16
+
+/** Ranges that are read one by one at most; where a view is scattered further, what lies between is read too. */
+const RANGES = 32
+
+/** The ranges that hold all of the positions, which are in order. O(positions · log of what lies between). */
+function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
+  const ranges: Range[] = []
+  for (const at of positions) {
+    const last = ranges.at(-1)
+    if (last !== undefined && at - last.until <= gap) last.until = at + 1
+    else ranges.push({ from: at, until: at + 1 })
+  }
+  return ranges.length > RANGES ? rangesOf(positions, 2 * gap) : ranges
 }
 
 /**

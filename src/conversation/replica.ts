@@ -3,7 +3,7 @@
 import { hasCode } from '../event/errors.ts'
 import type { Event } from '../event/types.ts'
 import { findEventIn, columnarLength } from '../log/log.ts'
-import { evict, encodeSnapshot } from '../state/snapshot.ts'
+import { evict, encodeWithoutBodies } from '../state/snapshot.ts'
 import type { State } from '../state/state.ts'
 import type { AppendOptions, ExpectedVersion } from '../store/contract/append.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
@@ -316,7 +316,7 @@ export class Replica {
     const { length } = state.log.entries
     const since = this.#savedAt
     try {
-      await this.#store.saveSnapshot(this.id, encodeSnapshot(state, since), { complete: since === 0 })
+      await this.#store.saveSnapshot(this.id, encodeWithoutBodies(state, since), { complete: since === 0 })
       this.#savedAt = length
     } catch {
       // The log has everything that a snapshot holds.

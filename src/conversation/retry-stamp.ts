@@ -5,8 +5,7 @@ import type { Store } from '../store/contract/store.ts'
 import { type Stamp, stampEvents } from './stamp.ts'
 
 /**
- * The events stamped, but for those whose id is known already: what their caller left out stays out, so that the store
- * compares what was given and nothing else (law S). Null when none is known. O(events).
+ * The events stamped, but for those whose id the store knows. Null when it knows none. O(events).
  */
 export async function stampUnknown(
   store: Store,
@@ -18,7 +17,6 @@ export async function stampUnknown(
     conversationId,
     events.flatMap(({ id }) => id ?? []),
   )
-  const ids = new Set(known.flatMap((event) => event?.id ?? []))
-  if (ids.size === 0) return null
-  return events.flatMap((event) => (ids.has(event.id ?? '') ? [event] : stampEvents([event], stamp)))
+  const ids = known.flatMap((event) => event?.id ?? [])
+  return ids.length === 0 ? null : stampEvents(events, stamp, ids)
 }

@@ -47,10 +47,21 @@ function checkEvent(value: unknown, at: number): Event {
   throw new ColloquyError('invalid_event', message, { at, issues: decoded.issues })
 }
 
-/** The events with an id and a time each (design D15). O(events). */
-export const stampEvents = (events: readonly Event[], { newId, now }: Stamp): Event[] =>
-  events.map((event) =>
-    event.id !== undefined && event.timestamp !== undefined
-      ? event
-      : { ...event, id: event.id ?? newId(), timestamp: event.timestamp ?? now() },
-  )
+/**
+ * The events with an id and a time each (design D15), but for those whose id is known or stands before in the same
+ * append: what their caller left out stays out, so that the store compares what was given and nothing else (law S).
+ * O(events).
+ */
+export function stampEvents(
+  events: readonly Event[],
+  { newId, now }: Stamp,
+  known: Iterable<string> = [],
+): Event[] {
+  const ids = new Set(known)
+  return events.map((event) => {
+    if (event.id !== undefined && ids.has(event.id)) return event
+    const { id = newId(), timestamp = now() } = event
+    ids.add(id)
+    return { ...event, id, timestamp }
+  })
+}

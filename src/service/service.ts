@@ -2,6 +2,7 @@
 
 import type { Hono } from 'hono'
 import type { Engine } from '../conversation/engine.ts'
+import type { JsonObject } from '../event/shapes.ts'
 import type { RedactionRules } from '../context/redaction/rules.ts'
 import { redactedReads } from './redaction.ts'
 import { identifier, type Identify, requireCaller } from './auth/caller.ts'
@@ -268,7 +269,8 @@ export function createService(options: ServiceOptions): Service {
   const limited = (one: Operation): Operation[] =>
     quota === undefined || !startsConversations(one) ? [one] : withQuota([one], engine.store, quota, orgOf)
   const operations = all.flatMap(limited)
-  const document = openApi(operations)
+  // Written when it is first asked for: that costs ten times what the rest of a service does.
+  let document: JsonObject | null = null
   const app = createApp(
     [
       ...operations,
@@ -282,7 +284,7 @@ export function createService(options: ServiceOptions): Service {
           open: true,
           replies: { 200: { description: 'Successful Response' } },
         },
-        () => ({ body: document }),
+        () => ({ body: (document ??= openApi(operations)) }),
       ),
     ],
     {

@@ -1,10 +1,6 @@
 /** Webhooks over real HTTP: everything in the log arrives, in order, whatever the receiver and the sender go through. */
 
-import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { digestOf } from '../../src/service/webhooks/payloads.ts'
 import { collectionsOf } from '../../src/service/webhooks/delivery-cursor.ts'
@@ -13,7 +9,6 @@ import { signWebhook, verifyWebhook } from '../../src/service/webhooks/sign.ts'
 import { addressOf, waitBefore, type WebhookOptions } from '../../src/service/webhooks/webhook.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { ItemChange } from '../../src/store/contract/items.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { agent, user } from '../build.ts'
@@ -564,66 +559,6 @@ describe('senders', () => {
       '/events/new 0-0',
     ])
     expect((await left()).map(({ id }) => id).toSorted()).toEqual(['behind', 'new', 'sent'])
-  })
-
-  it('that are killed and started again lose nothing, and keep the order', async () => {
-    const place = mkdtempSync(join(tmpdir(), 'colloquy-callbacks-'))
-    const file = join(place, 'store.db')
-    const store = sqliteStore({ file })
-    const own = createEngine({ store })
-    const names = ['a', 'b', 'c']
-    for (const id of names) await own.create({ id })
-    const script = `
-import { createEngine } from '${inject('built')}/index.ts'
-import { createService } from '${inject('built')}/service/index.ts'
-import { sqliteStore } from '${inject('built')}/store/sqlite/index.ts'
-const service = createService({
-  engine: createEngine({ store: sqliteStore({ file: process.argv[1] }) }),
-  webhooks: [{ id: 'hook', url: process.argv[2], secret: '${SECRET}', retryDelay: 20, maxRetryDelay: 100, maxBatchEvents: 5, from: 'start' }],
-  webhookDispatcher: { pollInterval: 10, leaseTtl: 200 },
-})
-service.webhookDispatcher.start()
-setInterval(() => undefined, 1000)
-`
-    const start = () =>
-      spawn(
-        process.execPath,
-        ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script, file, receiver.url],
-        { stdio: 'inherit' },
-      )
-    let child = start()
-    let total = 0
-    let kills = 0
-    for (let round = 0; round < 12; round += 1) {
-      for (const id of names) {
-        const conversation = await own.open(id)
-        await conversation.append(ids(total, total + 10).map((one) => user(one)))
-      }
-      total += 10
-      if (round % 3 === 2) {
-        const before = receiver.all.length
-        await until(() => receiver.all.length > before + 1)
-        child.kill('SIGKILL')
-        await until(() => child.signalCode !== null)
-        kills += 1
-        child = start()
-      }
-    }
-    try {
-      await until(() => names.every((id) => once(receiver.events(id)).length === total))
-    } finally {
-      child.kill('SIGKILL')
-    }
-    expect(kills).toBe(4)
-    for (const id of names) {
-      expect(once(receiver.events(id))).toEqual(ids(0, total))
-      // After a kill the last message may come again; nothing before it does.
-      const places = receiver.events(id).map((one) => Number(one.slice(1)))
-      expect(places.every((now, at) => at === 0 || now > (places[at - 1] ?? 0) - 6)).toBe(true)
-    }
-    await own.close()
-    await store.close()
-    rmSync(place, { recursive: true, force: true })
   })
 })
 

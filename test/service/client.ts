@@ -26,6 +26,9 @@ export const STORES: Readonly<Record<string, () => Store>> = {
   sqlite: () => sqliteStore({ file: ':memory:' }),
 }
 
+/** Documents by the options that services were given: they tell which operations there are. */
+const documents = new Map<string, Promise<ApiDocument>>()
+
 /** A service over a store, whose own failures fail the test. */
 export async function clientOver(
   store: Store,
@@ -35,7 +38,11 @@ export async function clientOver(
   const { headers = {}, ...rest } = options
   const failures: unknown[] = []
   const service = createService({ engine, onFailure: (error) => failures.push(error), ...rest })
-  const document = await readDocument(service)
+  const given = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [name]))
+  const kind = given.toSorted().join()
+  const reading = documents.get(kind) ?? readDocument(service)
+  documents.set(kind, reading)
+  const document = await reading
   const send = async <T>(path: string, init: RequestInit = {}): Promise<Answer<T>> => {
     const request = new Request(`http://localhost${path}`, {
       ...init,

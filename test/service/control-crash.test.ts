@@ -411,6 +411,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
     const last = serviceOver(real, place.path, 1_000, CALM)
     const { sandboxes } = last.service.controlPlane
     await last.service.controlPlane.start()
+    last.service.lostRuns.start()
     for (const { id } of await oldest(last.service)) await last.send('POST', `/api/v1/sandboxes/${id}/resume`)
     const all = await until(async () => {
       const now = [...(await tasks.all()).values()]

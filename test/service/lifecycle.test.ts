@@ -41,11 +41,9 @@ const create = async (body: object = {}): Promise<string> => (await client.post<
 const info = async (id: string): Promise<Info> => (await client.get<Info>(`${BASE}/${id}`)).body
 
 /** A conversation whose run is in the middle of its first step, until that is let go. */
-async function underWay(
-  options: { readonly maxRuns?: number } = {},
-): Promise<{ readonly id: string; readonly open: () => void }> {
+async function underWay(): Promise<{ readonly id: string; readonly open: () => void }> {
   const { step, reached, open } = gate()
-  client = await clientOver(memoryStore(), { agent: () => step, ...options })
+  client = await clientOver(memoryStore(), { agent: () => step })
   const id = await create({ initial_message: say('Hi') })
   await reached
   return { id, open }
@@ -118,12 +116,6 @@ describe('creating', () => {
     expect(kept).toEqual([[file], said.content])
     const broken = await client.post(`${BASE}/${id}/events`, { content: [{ type: 'text' }] })
     expect(broken.status).toBe(422)
-  })
-
-  it('two at once with one id make one', async () => {
-    await begin()
-    const made = await Promise.all([1, 2, 3].map(() => client.post(BASE, { conversation_id: 'one' })))
-    expect(made.map(({ status }) => status).toSorted()).toEqual([200, 200, 201])
   })
 })
 
@@ -270,22 +262,6 @@ describe('runs', () => {
       [409, 409],
     )
     expect((await info(id)).event_count).toBe(1)
-  })
-
-  it('no more at once than there may be', async () => {
-    const { open } = await underWay({ maxRuns: 1 })
-    const id = await create()
-    await client.post(`${BASE}/${id}/events`, say('Hi'))
-    expect(await codes([`${BASE}/${id}/run`], [`${BASE}/${id}/events`, { ...say('Hi'), run: true }])).toEqual(
-      [429, 429],
-    )
-    // What cannot be run is not created either.
-    expect(await codes([BASE, { initial_message: say('Hi') }])).toEqual([429])
-    expect((await client.get(`${BASE}/count`)).body).toBe(2)
-    open()
-    await client.service.runs.settle()
-    expect(await codes([`${BASE}/${id}/run`])).toEqual([200])
-    await rest(id)
   })
 
   it('a pause holds after the step, resuming ends it, and a run goes on', async () => {

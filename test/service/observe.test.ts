@@ -134,7 +134,7 @@ describe('the measures', () => {
     const say = async (...events: Event[]): Promise<string> => {
       for (const event of events) await conversation.append(event)
       await conversation.sendMessage('Go on.')
-      await service.runs.start(conversation)
+      await service.runs.start(conversation, 1)
       await service.runs.settle()
       const { body } = await get<string>('/metrics')
       return (body.match(/^colloquy_signed_parts_left_out_total.*$/gm) ?? []).join(' ')

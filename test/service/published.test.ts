@@ -4,7 +4,12 @@ import { expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { clientOver } from './client.ts'
 import type { DocumentedOperation, Schema } from './document.ts'
-import { PUBLISHED, type Published } from './published.ts'
+import { AGENT_SERVER } from './published/agent-server.ts'
+import { APP_CONVERSATIONS } from './published/app-conversations.ts'
+import { APP_SERVER } from './published/app-server.ts'
+import type { Published } from './published/operation.ts'
+
+const PUBLISHED = [...AGENT_SERVER, ...APP_CONVERSATIONS, ...APP_SERVER]
 
 const { document } = await clientOver(memoryStore(), { keys: ['k'] })
 const { raw, operations } = document

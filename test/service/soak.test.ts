@@ -222,10 +222,14 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
       })
       const sayings = sayingsOf(log)
       expect(sayings.filter(({ source }) => source === 'user').map(({ text }) => text)).toEqual(texts)
-      // Between two replies something was said: none is answered twice.
-      sayings.forEach(({ source }, at) => {
-        if (source === 'agent') expect(sayings[at - 1]?.source).toBe('user')
-      })
+      // None is answered twice: a reply repeats what it replies to, which may stand before what came meanwhile.
+      const replies = sayings.filter(({ source }) => source === 'agent').map(({ text }) => text)
+      if (!id.startsWith('ask')) expect(new Set(replies).size).toBe(replies.length)
+      let open = 0
+      for (const { source } of sayings) {
+        open += source === 'user' ? 1 : -1
+        expect(open).toBeGreaterThanOrEqual(0)
+      }
     }
   }
 

@@ -5,9 +5,8 @@ import { HOOK_MOMENTS } from './hooks.ts'
 
 /** Looked at before the lease is taken, so that a mistake of the caller is no error of the conversation. */
 export function checkRun(step: unknown, options: object): void {
-  const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser } = options as Readonly<
-    Record<string, unknown>
-  >
+  const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from } =
+    options as Readonly<Record<string, unknown>>
   if (typeof step !== 'function') invalidArgument('step', 'must be a function')
   if (policy !== undefined && typeof policy !== 'function')
     invalidArgument('policy', 'must be a function; see policyOf')
@@ -23,6 +22,8 @@ export function checkRun(step: unknown, options: object): void {
     invalidArgument('leaseTtl', 'must be a number of milliseconds above 0')
   }
   if (wait !== undefined && typeof wait !== 'boolean') invalidArgument('wait', 'must be true or false')
+  if (from !== undefined && !(Number.isSafeInteger(from) && Number(from) >= 0))
+    invalidArgument('from', 'must be a position of the log')
   if (hooks === undefined) return
   if (!Array.isArray(hooks)) invalidArgument('hooks', 'must be a list')
   for (const [at, hook] of hooks.entries()) checkHook(hook, `hooks.${at}`)

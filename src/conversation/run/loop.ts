@@ -60,6 +60,11 @@ export interface RunOptions {
    * the writer. What it throws is thrown in the step. Default: none.
    */
   readonly onPrefix?: (left: LeftOut) => void
+  /**
+   * The length of the log when the run was asked for: it does not begin where a pause or an interrupt that came since
+   * holds. Default: the length when `run` is called.
+   */
+  readonly from?: number
   /** Milliseconds that the lease holds without being renewed. Default: 45,000. */
   readonly leaseTtl?: number
 }
@@ -93,7 +98,7 @@ export async function runLoop(parts: RunParts, options: RunOptions = {}): Promis
   const { leaseTtl = 45_000, signal, wait = false } = options
   // A pause or an interrupt that comes from now on is meant for this run, though it may not have begun.
   const { header, log } = await replica.refresh()
-  const from = log.entries.length
+  const { from = log.entries.length } = options
   // A status that stays running once the lease is ours is what a run that died has left.
   let isLeft = header.status === 'running' && (await store.getLease(replica.id)) !== null
   const first = wait

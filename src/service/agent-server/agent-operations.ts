@@ -52,6 +52,7 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
         ...SAID,
         ...UNKNOWN,
         409: { description: 'There is no agent, or it said nothing' },
+        429: { description: 'Too many runs' },
       },
     },
     async ({ path, body: { question } }) => ({

@@ -20,24 +20,36 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
     ['respond_to_confirmation', 'respond_to_confirmation', 'Respond To Confirmation'],
     confirmationBody,
     async (conversation, { accept, reason }) => {
-      const { header, log } = await conversation.state()
-      // Said already, and the process that was told so died before it was run.
-      const isAgain = accept && header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
-      const decide = accept ? approveAll : (state: State) => decideReject(state, undefined, reason)
-      const end = isAgain ? log.entries.length : await decideWaiting(conversation, decide)
-      if (accept) await lifecycle.runs.join(conversation, end)
+      if (!accept) return decideAt(conversation, (state) => decideReject(waiting(state), undefined, reason))
+      return lifecycle.runs.ask(conversation.id, async (place) => {
+        const { header, log } = await conversation.state()
+        // Said already, and the process that was told so died before it was run.
+        const isAgain = header.status === 'idle' && granted(header.callStatuses, 'approved').size > 0
+        if (!isAgain)
+          return { conversation, from: await decideAt(conversation, (state) => approveAll(state, place)) }
+        place()
+        return { conversation, from: log.entries.length }
+      })
     },
+    FULL,
   ),
   consent(
     lifecycle,
     ['approve', 'approve_actions', 'Approve Actions'],
     approveBody,
-    async (conversation, { action_ids }) => {
-      await conversation.approve(action_ids)
-      const { header, log } = await conversation.state()
-      // Where others still wait for consent, the conversation waits on.
-      if (header.status === 'idle') await lifecycle.runs.join(conversation, log.entries.length)
-    },
+    (conversation, { action_ids }) =>
+      lifecycle.runs.ask(conversation.id, async (place) => {
+        let isIdle = false
+        const end = await decideAt(conversation, (state) => {
+          const events = decideApprove(state, action_ids)
+          // Where others still wait for consent, it says no status, and the conversation waits on.
+          isIdle = state.header.status === 'idle' || events.some(isStatusUpdate)
+          if (isIdle) place()
+          return events
+        })
+        return { conversation, from: isIdle ? end : null }
+      }),
+    FULL,
   ),
   consent(
     lifecycle,
@@ -47,12 +59,19 @@ export const confirmationOperations = (lifecycle: Lifecycle): Operation[] => [
   ),
 ]
 
+const isStatusUpdate = (event: Event): boolean =>
+  event.kind === 'ConversationStateUpdateEvent' && event.key === 'execution_status'
+
+/** Consent is refused as a whole where what it asks for could not be run. */
+const FULL = { 429: { description: 'Too many runs' } }
+
 /** A user's word on calls. */
 function consent<B>(
   lifecycle: Lifecycle,
   [verb, operationId, summary]: readonly [verb: string, operationId: string, summary: string],
   body: BodySpec<B>,
   work: (conversation: Conversation, body: B) => Promise<unknown>,
+  replies: Operation['replies'] = {},
 ): Operation {
   return operation(
     {
@@ -67,6 +86,7 @@ function consent<B>(
         200: { description: 'Successful Response', schema: SUCCESS_SCHEMA },
         404: { description: 'Unknown conversation' },
         409: { description: 'Nothing waits for confirmation, or a call is not open' },
+        ...replies,
       },
     },
     async ({ path, body: given }) => {
@@ -76,30 +96,33 @@ function consent<B>(
   )
 }
 
-/** Approves all that waits and can be executed. */
-export function approveAll(state: State): readonly Event[] {
-  const executable = openCallsOf(state).filter(({ event }) => (event.action ?? null) !== null)
+/** Approves all that waits and can be executed, once there is a place for its run. @throws HttpProblem 409, 429. */
+export function approveAll(state: State, place: () => void): readonly Event[] {
+  const executable = openCallsOf(waiting(state)).filter(({ event }) => (event.action ?? null) !== null)
+  place()
   return decideApprove(
     state,
     executable.map(({ id }) => id),
   )
 }
 
+/** @throws HttpProblem 409 for one that does not wait for confirmation. */
+function waiting(state: State): State {
+  if (state.header.status === 'waiting_for_confirmation') return state
+  throw new HttpProblem(409, 'Nothing waits for confirmation in this conversation.')
+}
+
 /**
- * Makes a decision on a conversation that waits for confirmation, at the very state that it is made on: a decision that
- * comes twice must not approve a second time what was begun by then. Gives the length of the log after it. @throws
- * HttpProblem 409 for one that does not wait.
+ * Makes a decision at the very state that it is made on: a decision that comes twice must not approve a second time
+ * what was begun by then. Gives the length of the log after it.
  */
-export async function decideWaiting(
+export async function decideAt(
   conversation: Conversation,
   decide: (state: State) => readonly Event[],
 ): Promise<number> {
   for (;;) {
     const state = await conversation.state()
     const { length } = state.log.entries
-    if (state.header.status !== 'waiting_for_confirmation') {
-      throw new HttpProblem(409, 'Nothing waits for confirmation in this conversation.')
-    }
     const events = decide(state)
     if (events.length === 0) return length
     try {

@@ -1,75 +1,154 @@
 /** Creates and forks conversations. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
+import { decidePolicy, userMessage } from '../../conversation/decide.ts'
+import { keyedId } from '../../conversation/keyed-id.ts'
+import { policyUpdate } from '../../conversation/state-updates.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
+import type { ConversationStateUpdateEvent, Event, MessageEvent } from '../../event/types.ts'
+import { findEventIn } from '../../log/log.ts'
+import type { State } from '../../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../../store/contract/conversation-record.ts'
+import { wasPickedUp } from '../conversations/picked-up.ts'
+import { changeRecord } from '../conversations/change-record.ts'
 import { withMasks } from '../conversations/starts.ts'
 import { newConversationId } from '../conversations/new-id.ts'
-import { findConversation, refuseReserved } from '../conversations/find.ts'
+import { dashedId, findConversation, refuseReserved } from '../conversations/find.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
-import { endOf, type Lifecycle, open, sendUserMessage } from '../conversations/conversations.ts'
+import { type Lifecycle, open, userMessageOf } from '../conversations/conversations.ts'
 import { beyond, type ForkBody, type StartBody } from './request-schema.ts'
+
+/** A conversation that was asked for, and the position from which on it is to be run; null where it is not. */
+interface Created {
+  readonly isNew: boolean
+  readonly conversation: Conversation
+  readonly from: number | null
+}
 
 /**
  * Creates a conversation, unless there is one with its id, and begins with its first message. The process that
  * created one may have died before that: a client that asks again has it said.
+ * @throws HttpProblem 422, 429 where it is to be run and there are too many runs.
  */
-export async function create(
-  lifecycle: Lifecycle,
-  body: StartBody,
-): Promise<{ readonly isNew: boolean; readonly conversation: Conversation }> {
-  const { engine, runs, starts } = lifecycle
-  const id = body.conversation_id ?? null
-  const said = body.initial_message ?? null
-  refuseReserved(id, 'conversation_id')
-  const found = id === null ? null : await findConversation(engine.store, id)
+export async function create(lifecycle: Lifecycle, body: StartBody): Promise<Created> {
+  const { engine } = lifecycle
+  const given = body.conversation_id ?? null
+  refuseReserved(given, 'conversation_id')
+  const found = given === null ? null : await findConversation(engine.store, given)
   if (found !== null) return again(lifecycle, found, body)
-  const given = { id: id ?? newConversationId(), ...(await recordOf(lifecycle, body)) }
+  const id = given === null ? newConversationId() : dashedId(given)
   // What cannot be run is refused before it is created.
-  if (said !== null && runs.possible) runs.check(id ?? '')
-  let conversation
-  try {
-    conversation = await engine.create(given)
-  } catch (error) {
-    await starts.forget(given)
-    if (id === null || !hasCode(error, 'conversation_exists')) throw error
-    return again(lifecycle, id, body)
-  }
-  await begin(lifecycle, conversation, body)
-  return { isNew: true, conversation }
+  return inPlace(lifecycle, id, body, () => make(lifecycle, id, body))
 }
 
+async function make(lifecycle: Lifecycle, id: string, body: StartBody): Promise<Created> {
+  const { engine, starts } = lifecycle
+  const given = { id, ...(await recordOf(lifecycle, body)) }
+  try {
+    return await begin(await engine.create(given), body, true)
+  } catch (error) {
+    if (!hasCode(error, 'conversation_exists')) throw error
+    await starts.forget(given)
+    return again(lifecycle, id, body)
+  }
+}
+
+/** One that is there: what its beginning lacks is said, and run. */
 async function again(
   lifecycle: Lifecycle,
   given: string | ConversationRecord,
   body: StartBody,
-): Promise<{ readonly isNew: false; readonly conversation: Conversation }> {
+): Promise<Created> {
   const conversation = await open(lifecycle, given)
+  const { id } = conversation
   const { record, state } = await conversation.look()
-  // Nothing stands there but a policy and the message, and no run has looked at it.
-  const isNew = state.header.status === 'idle' && state.log.entries.length <= 2
-  if (isNew && record.metadata['begins'] === true) await begin(lifecycle, conversation, body)
-  return { isNew: false, conversation }
+  const beginning = beginningOf(id, body)
+  const begins = record.metadata['begins'] === (beginning.message === null ? 'policy' : true)
+  const done: Created = { isNew: false, conversation, from: null }
+  if (!begins || state.header.status !== 'idle') return done
+  if (unsaid(beginning, state, false).length === 0) {
+    const from = behind(beginning, state)
+    if (from === null || (await wasPickedUp(lifecycle.engine.store, id, from))) return done
+  }
+  return inPlace(lifecycle, id, body, () => begin(conversation, body, false))
 }
 
-/** Says the policy and the first message, once however many ask. */
-async function begin(
+/** In a place for the run, where there is a message to be run. */
+const inPlace = (
   { runs }: Lifecycle,
-  conversation: Conversation,
+  id: string,
+  { initial_message: said }: StartBody,
+  work: () => Promise<Created>,
+): Promise<Created> =>
+  (said ?? null) === null
+    ? work()
+    : runs.ask(id, async (place) => {
+        place()
+        return work()
+      })
+
+/** What a conversation begins with, under ids of its own. */
+interface Beginning {
+  readonly policy: ConversationStateUpdateEvent | null
+  readonly message: MessageEvent | null
+}
+
+function beginningOf(
+  id: string,
   { confirmation_policy: policy, initial_message: said }: StartBody,
-): Promise<void> {
-  const isFirst = (await conversation.state()).log.entries.length === 0
-  if (isFirst && policy !== undefined && policy !== null)
-    await conversation.setConfirmationPolicy(policy as JsonObject)
-  if (said === undefined || said === null) return
-  const { run: _run, ...message } = said
-  try {
-    const sent = await sendUserMessage(conversation, { key: 'initial', ...message })
-    await runs.join(conversation, endOf(sent))
-  } catch (error) {
-    // Another one has begun it, with other words.
-    if (!hasCode(error, 'id_conflict')) throw error
+): Beginning {
+  const sender = said?.sender
+  return {
+    policy:
+      (policy ?? null) === null
+        ? null
+        : { ...policyUpdate(policy as JsonObject), id: keyedId('policy', id, 'initial') },
+    message:
+      (said ?? null) === null
+        ? null
+        : {
+            ...userMessage(userMessageOf(said?.content ?? [])),
+            id: keyedId('message', id, said?.key ?? 'initial'),
+            ...(sender !== undefined && { sender }),
+          },
+  }
+}
+
+/** What of it is to be said; nothing where another request has begun the conversation. */
+function unsaid({ policy, message }: Beginning, state: State, isNew: boolean): Event[] {
+  const stands = (event: Event): boolean => findEventIn(state.log, event.id ?? '') !== undefined
+  const isBegun =
+    message === null
+      ? policy === null || stands(policy)
+      : stands(message) || (!isNew && state.branch.lastUserMessage !== null)
+  if (isBegun) return []
+  const isSet =
+    policy === null || stands(policy) || decidePolicy(state, policy.value as JsonObject).length === 0
+  return [...(isSet ? [] : [policy]), ...(message === null ? [] : [message])]
+}
+
+/** The position behind its message; null where that does not stand in the log. */
+function behind({ message }: Beginning, { log }: State): number | null {
+  const entry = message === null ? undefined : findEventIn(log, message.id ?? '')
+  return entry === undefined ? null : entry.seq + 1
+}
+
+/**
+ * Says the policy and the first message, both at once and once, however many ask: who comes second finds what the first
+ * one has said, in the same words or in others.
+ */
+async function begin(conversation: Conversation, body: StartBody, isNew: boolean): Promise<Created> {
+  const beginning = beginningOf(conversation.id, body)
+  for (;;) {
+    const state = await conversation.state()
+    const events = unsaid(beginning, state, isNew)
+    if (events.length === 0) return { isNew, conversation, from: behind(beginning, state) }
+    try {
+      await conversation.append(events, { expected: state.log.entries.length })
+    } catch (error) {
+      if (!hasCode(error, 'version_conflict') && !hasCode(error, 'id_conflict')) throw error
+    }
   }
 }
 
@@ -78,7 +157,8 @@ async function recordOf(
   body: StartBody,
 ): Promise<Omit<NewConversation, 'id'> & { readonly metadata: JsonObject }> {
   const { tags, workspace, max_iterations } = body
-  const begins = (body.initial_message ?? null) !== null
+  const runs = (body.initial_message ?? null) !== null
+  const begins = runs || ((body.confirmation_policy ?? null) !== null && 'policy')
   const parent = body.parent_conversation_id ?? null
   const found = parent === null ? null : await findConversation(engine.store, parent)
   if (parent !== null && found === null) {
@@ -97,7 +177,7 @@ async function recordOf(
       ...(await starts.keep(beyond(body))),
       ...(workspace !== undefined && { workspace: withMasks(workspace as JsonObject) }),
       ...(max_iterations !== undefined && { max_iterations }),
-      ...(begins && { begins }),
+      ...(begins !== false && { begins }),
     },
   }
 }
@@ -129,14 +209,15 @@ export async function fork(
     forked_from_event_id: from,
   }
   const forked = await source.fork({
-    id: id ?? newConversationId(),
+    id: id === null ? newConversationId() : dashedId(id),
     ...(title !== null && { title }),
     ...(from !== null && { from }),
     tags: body.tags ?? {},
     metadata,
   })
   if (body.reset_metrics === false) return forked
-  const { version } = await forked.record()
-  await engine.store.updateConversation(forked.id, { metadata: { ...metadata, counted_from: version } })
+  await changeRecord(engine.store, forked.id, (made) => ({
+    metadata: { ...made.metadata, counted_from: made.version },
+  }))
   return forked
 }

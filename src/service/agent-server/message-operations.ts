@@ -3,7 +3,7 @@
 import { type Operation, operation } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { SUCCESS } from '../conversations/info.ts'
-import { endOf, type Lifecycle, open, sendUserMessage } from '../conversations/conversations.ts'
+import { type Lifecycle, open, sayAndRun } from '../conversations/conversations.ts'
 import { messageBody } from './request-schema.ts'
 
 /** The operation that sends a message, and runs the conversation where that is asked for. */
@@ -33,10 +33,8 @@ export const messageOperations = (lifecycle: Lifecycle): Operation[] => [
     },
     async ({ path, body: { run = false, ...said } }) => {
       const conversation = await open(lifecycle, path.conversation_id)
-      // What cannot be run is refused before it is sent, so that it is not sent twice.
-      if (run) lifecycle.runs.check(conversation.id)
-      const sent = await sendUserMessage(conversation, said)
-      if (run) await lifecycle.runs.join(conversation, endOf(sent))
+      if (run) lifecycle.runs.checkAgent()
+      const sent = await sayAndRun(lifecycle, conversation, said, run)
       return { body: { ...SUCCESS, event_id: sent[0]?.id ?? null } }
     },
   ),

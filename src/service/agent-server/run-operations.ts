@@ -9,7 +9,7 @@ import { type Operation, operation, type Reply } from '../http/operation.ts'
 import { text } from '../http/parameters.ts'
 import { INFO_SCHEMA, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { describe, type Lifecycle, open } from '../conversations/conversations.ts'
-import { approveAll, decideWaiting } from './confirmation-operations.ts'
+import { approveAll, decideAt } from './confirmation-operations.ts'
 import { navigateBody, policyBody } from './request-schema.ts'
 
 const tag = 'Conversations'
@@ -28,12 +28,16 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     'run',
     'Run Conversation',
     async (conversation) => {
-      const { header } = await conversation.state()
+      const { header, log } = await conversation.state()
       // Who runs what waits for consent, consents: what it says then stands in the log first.
-      if (header.status !== 'waiting_for_confirmation') await lifecycle.runs.start(conversation)
+      if (header.status !== 'waiting_for_confirmation')
+        await lifecycle.runs.start(conversation, log.entries.length)
       else {
-        lifecycle.runs.check(conversation.id)
-        await lifecycle.runs.join(conversation, await decideWaiting(conversation, approveAll))
+        lifecycle.runs.checkAgent()
+        await lifecycle.runs.ask(conversation.id, async (place) => ({
+          conversation,
+          from: await decideAt(conversation, (state) => approveAll(state, place)),
+        }))
       }
     },
     {
@@ -41,7 +45,7 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
       429: { description: 'Too many runs' },
     },
   ),
-  verb(lifecycle, 'pause', 'Pause Conversation', (conversation) => conversation.pause()),
+  verb(lifecycle, 'pause', 'Pause Conversation', pause),
   verb(lifecycle, 'interrupt', 'Interrupt Conversation', async (conversation) => {
     await conversation.interrupt()
     if (lifecycle.runs.has(conversation.id)) await lifecycle.runs.ended(conversation.id, LETTING_GO)
@@ -90,6 +94,16 @@ export const controlOperations = (lifecycle: Lifecycle): Operation[] => [
     },
   ),
 ]
+
+/**
+ * What is paused is paused anew: a run that was asked for behind the pause may have yet to begin, in whatever process,
+ * with nothing in the log that says so.
+ */
+async function pause(conversation: Conversation): Promise<void> {
+  const events = await conversation.pause()
+  if (events.length > 0 || (await conversation.state()).header.status !== 'paused') return
+  await conversation.append({ kind: 'PauseEvent', source: 'user' })
+}
 
 /** A deed without a body. */
 function verb(

@@ -7,6 +7,7 @@ import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
 import { memoryStore } from '../../store/memory/store.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { find, type Lifecycle } from './conversations.ts'
+import type { RunCopy } from './runs.ts'
 
 /** How often the model may be asked about it. */
 const MOST = 3
@@ -14,11 +15,15 @@ const MOST = 3
 /**
  * Nothing of it is in the conversation, whatever becomes of it: a run of that may be live. No tool is called, since in
  * the copy every call needs a consent that is not given. O(events), as the log is copied.
- * @throws HttpProblem 404, 409 without an agent, or where it says nothing; what the agent throws.
+ * @throws HttpProblem 404, 409 without an agent, or where it says nothing, 429 where there are too many runs; what the
+ * agent throws.
  */
 export async function askAside(lifecycle: Lifecycle, given: string, question: string): Promise<string> {
-  const { engine, runs, starts } = lifecycle
-  if (!runs.possible) throw new HttpProblem(409, 'This service was made without an agent.')
+  return lifecycle.runs.withCopy((run) => askCopy(lifecycle, given, question, run))
+}
+
+async function askCopy(lifecycle: Lifecycle, given: string, question: string, run: RunCopy): Promise<string> {
+  const { engine, starts } = lifecycle
   const { record } = await find(lifecycle, given)
   const { id } = record
   const copies = memoryStore()
@@ -39,7 +44,7 @@ export async function askAside(lifecycle: Lifecycle, given: string, question: st
     await copy.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
     await copy.resume()
     const [asked] = await copy.sendMessage(question)
-    await runs.runCopy(copy, await starts.of(record), MOST)
+    await run(copy, await starts.of(record), MOST)
     const said = await copy.read((after) => {
       const { head } = after.log
       return head !== null && head.id !== asked?.id ? finalResponse(after) : ''

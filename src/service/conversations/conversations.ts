@@ -75,8 +75,27 @@ export const sendUserMessage = (
     ...(sender !== undefined && { sender }),
   })
 
+/**
+ * Appends it, and has the conversation run where that is asked for; what cannot be run is refused before it is said, so
+ * that it is not said twice. @throws ColloquyError as `sendMessage` does; HttpProblem 429.
+ */
+export async function sayAndRun(
+  { runs }: Lifecycle,
+  conversation: Conversation,
+  said: Said,
+  run: boolean,
+): Promise<readonly LoggedEvent[]> {
+  if (!run) return sendUserMessage(conversation, said)
+  const { sent } = await runs.ask(conversation.id, async (place) => {
+    place()
+    const sent = await sendUserMessage(conversation, said)
+    return { conversation, from: endOf(sent), sent }
+  })
+  return sent
+}
+
 /** What a client said, which was checked by its schema, as a user's message. */
-const userMessageOf = (content: readonly object[]): Message => ({
+export const userMessageOf = (content: readonly object[]): Message => ({
   role: 'user',
   content: content as readonly Content[],
 })

@@ -26,12 +26,13 @@ export function refuseReserved(id: string | null, field: string): void {
 }
 
 /** A text as it is, and a UUID then in its other forms, in small letters. */
-export function formsOf(id: string): string[] {
-  const parts = UUID.exec(id)
-  if (parts === null) return [id]
-  const dashed = parts.slice(1).join('-').toLowerCase()
-  return [...new Set([id, dashed.replaceAll('-', ''), dashed])]
-}
+export const formsOf = (id: string): string[] => [...new Set([id, plainId(id), dashedId(id)])]
+
+/**
+ * An id as the agent server makes a conversation under it: a UUID in small letters with dashes, so that those who ask
+ * for it at once, each in a form of its own, ask for one conversation; any other as it is.
+ */
+export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-').toLowerCase() ?? id
 
 /** An id as the control plane writes it: a UUID in small letters without dashes, any other as it is. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)

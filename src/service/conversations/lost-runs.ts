@@ -2,8 +2,11 @@
 
 import type { Engine } from '../../conversation/engine.ts'
 import { hasCode } from '../../event/errors.ts'
+import { MAX_PAGE_SIZE } from '../../store/contract/query.ts'
+import { wasPickedUp } from './picked-up.ts'
+import { claimCommands, forgetCommand, type KeptCommand } from './run-command.ts'
 import type { Runs } from './runs.ts'
-import { isPassing } from './transient.ts'
+import { isOfService } from './transient.ts'
 
 /** A failure of the store alone, as a service's own log has it. */
 type OnFailure = (error: unknown) => void
@@ -49,10 +52,12 @@ export class LostRuns {
 
   /**
    * Takes over every conversation whose lease has expired: those with work to do are run, for as long as there is room,
-   * and all others are recovered. O(leases that were not given back), and a fold of each that has expired.
+   * and all others are recovered; and every command to run that such a process has kept. O(leases that were not given
+   * back, commands that are due), and a fold of each that has expired.
    */
   async look(): Promise<void> {
     const { store } = this.#engine
+    await this.#carryOutCommands()
     let page
     let after: string | undefined
     do {
@@ -64,12 +69,35 @@ export class LostRuns {
           await this.#runs.takeOver(await this.#engine.open(id), true)
         } catch (error) {
           if (hasCode(error, 'unknown_conversation')) continue
-          if (isPassing(error) || hasCode(error, 'closed') || hasCode(error, 'store_closed')) throw error
+          if (isOfService(error)) throw error
           // What one conversation suffers from keeps no other one back.
           this.#onFailure(error)
         }
       }
       after = page.at(-1)?.conversationId
     } while (page.length === PAGE)
+  }
+
+  async #carryOutCommands(): Promise<void> {
+    const { store } = this.#engine
+    // As long as a lease lasts.
+    const ttl = 3 * this.#interval
+    let due: readonly KeptCommand[] = []
+    do {
+      due = this.#runs.possible ? await claimCommands(store, ttl) : []
+      for (const { item, conversationId: id, from } of due) {
+        if (this.#closed) return
+        if (this.#runs.isUnderWay(id, item)) continue
+        try {
+          const conversation = await this.#engine.open(id)
+          if (await wasPickedUp(store, id, from)) await forgetCommand(store, item)
+          else this.#runs.join(conversation, from, item).catch(() => undefined)
+        } catch (error) {
+          if (isOfService(error)) throw error
+          if (hasCode(error, 'unknown_conversation')) await forgetCommand(store, item)
+          else this.#onFailure(error)
+        }
+      }
+    } while (due.length === MAX_PAGE_SIZE)
   }
 }

@@ -6,14 +6,17 @@
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { RunOptions } from '../../conversation/run/loop.ts'
 import type { Step } from '../../conversation/run/step.ts'
-import { ColloquyError, hasCode } from '../../event/errors.ts'
-import { isQuarantined } from '../../event/quarantine.ts'
+import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Lease } from '../../store/contract/lease.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { hasWork } from './has-work.ts'
-import { isPassing } from './transient.ts'
-import { eventKindOf } from '../../log/entry.ts'
+import { isTakenUp, wasPausedSince } from './picked-up.ts'
+import { RunCommand } from './run-command.ts'
+import { alreadyRunning, expiryOf, isExpected } from './run-errors.ts'
+import { isFull, Places } from './places.ts'
+import { isInTime } from '../async/in-time.ts'
+import { isOfService, mayBegin } from './transient.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Starts } from './starts.ts'
 
@@ -30,19 +33,24 @@ export interface RunsOptions {
   /** Null: nothing can be run. */
   readonly agent: Agent | null
   /** Options of every run; the iterations that a conversation was created with come before those that stand here. */
-  readonly options: Omit<RunOptions, 'signal'>
+  readonly options: Omit<RunOptions, 'signal' | 'from'>
   /** Most runs at once. */
   readonly most: number
   /** Called with a run that ended for want of the store, and not by its own log. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** That a conversation be run, for messages that end before this position. */
-interface RunCommand {
-  from: number
-  /** Who waits until a lease stands for it: whichever process dies then, another one goes on. */
-  readonly waiting: (() => void)[]
+/** What asks for a run, once it was said. */
+export interface Asked {
+  readonly conversation: Conversation
+  /** The position of the log behind it; null where nothing is to be run after all. */
+  readonly from: number | null
 }
+
+/** Runs a copy of a conversation. */
+export type RunCopy = (copy: Conversation, start: JsonObject, maxIterations: number) => Promise<void>
+
+const nothing = (): void => undefined
 
 /** Milliseconds between two looks at a run of another process that has all but ended, and for room. */
 const LOOK_INTERVAL = 100
@@ -53,11 +61,13 @@ const LONGEST_WAIT = 2_000
 export class Runs {
   readonly #options: RunsOptions
   readonly #live = new Map<string, Promise<void>>()
+  readonly #places: Places
   readonly #commands = new Map<string, RunCommand>()
   readonly #joining = new Set<Promise<void>>()
 
   constructor(options: RunsOptions) {
     this.#options = options
+    this.#places = new Places(options.most)
   }
 
   /** Whether there is an agent to run anything. */
@@ -75,27 +85,55 @@ export class Runs {
     return this.#live.has(id)
   }
 
-  /** Refuses what could not be run now. @throws HttpProblem 409 without an agent, 429 where there are too many runs. */
-  check(id: string): void {
+  /** Refuses what no service like this one could run. @throws HttpProblem 409 without an agent. */
+  checkAgent(): void {
     if (!this.possible) {
       throw new HttpProblem(409, 'This service was made without an agent, so it runs no conversation.')
     }
-    if (this.has(id) || this.size < this.#options.most) return
-    throw new HttpProblem(429, `There are ${this.#options.most} runs already; try again when one has ended.`)
   }
 
   /**
-   * Begins a run; resolves when it has begun, or ended. @throws ColloquyError `already_running`; what `check` throws.
+   * Says what asks for a run of a conversation, and sees to that run, as `join` does: the one way for requests. `say`
+   * calls `place` once it knows that a run is to begin, before it says anything: there is a place for the run then, or
+   * nothing is said, so that what is refused changes nothing and may be asked again. Without an agent it is just said.
+   * Gives what `say` gives.
+   * @throws HttpProblem 429 where there are too many runs; what `say` and `join` throw.
    */
-  async start(conversation: Conversation): Promise<void> {
+  async ask<T extends Asked>(id: string, say: (place: () => void) => Promise<T>): Promise<T> {
+    let leave = nothing
+    try {
+      const asked = await say(() => {
+        if (this.possible && leave === nothing) leave = this.#places.take(id)
+      })
+      if (asked.from !== null) await this.join(asked.conversation, asked.from)
+      return asked
+    } finally {
+      leave()
+    }
+  }
+
+  /**
+   * Begins a run; resolves when it has begun, or ended. Where that takes longer than a second, it is seen to as `join`
+   * does. @throws ColloquyError `already_running`; HttpProblem 409 without an agent, 429 where there are too many runs;
+   * what the agent, the store and `join` throw.
+   * @param from the length of the log
+   */
+  async start(conversation: Conversation, from: number): Promise<void> {
+    const begun = this.#begin(conversation, from)
+    if (!(await isInTime(begun))) await this.join(conversation, from)
+  }
+
+  /** @param from the length of the log when it was asked for: a pause that came since keeps it from beginning */
+  async #begin(conversation: Conversation, from: number): Promise<void> {
     const { id } = conversation
-    this.check(id)
+    this.checkAgent()
     if (this.has(id)) throw alreadyRunning(id)
+    const leave = this.#places.take(id)
     const over = new AbortController()
     let asked = true
     const { promise: begun, resolve } = Promise.withResolvers<unknown>()
     // Not before there is an agent: the status of a run that died says that it is running already.
-    const ended = this.#run(conversation, () =>
+    const ended = this.#run(conversation, from, () =>
       resolve(conversation.waitFor('running', { signal: over.signal })),
     )
     const live = ended
@@ -105,6 +143,7 @@ export class Runs {
       })
       .finally(() => {
         this.#live.delete(id)
+        leave()
         over.abort()
       })
     this.#live.set(id, live)
@@ -117,51 +156,56 @@ export class Runs {
    * Sees to it that a conversation is run from now on: by the run that is live, or when that is ending already, by
    * another one after it. So what was sent while a run ended is not left lying, unless it was paused since; where there
    * are too many runs, it waits for room, and where the store is away, for the store. Resolves when a run that has a
-   * lease is to look at it, so that another process does when this one dies: who acknowledges a message waits for that.
-   * Resolves also when nothing need be run, or the run has failed, which its own log or `onFailure` has; never rejects.
+   * lease is to look at it, or after a second, when the command is kept in the store: so it is carried out, whichever
+   * process dies. Resolves also when nothing need be run, or the run has failed, which its own log or `onFailure` has.
+   * @param item that of a command which a process that died has kept
+   * @throws what the store throws that cannot keep the command, and ColloquyError `closed`.
    */
-  join(conversation: Conversation, from: number): Promise<void> {
+  join(conversation: Conversation, from: number, item?: string): Promise<void> {
     const { id } = conversation
     if (!this.possible) return Promise.resolve()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const known = this.#commands.get(id)
-    known?.waiting.push(resolve)
-    if (known !== undefined) {
-      // A message after a pause asks for a run.
-      known.from = Math.max(known.from, from)
-      return promise
+    let command = this.#commands.get(id)
+    if (command === undefined) {
+      command = new RunCommand(this.#options.store, id, from, this.#leaseTtl)
+      this.#commands.set(id, command)
+      this.#carryOut(conversation, command)
     }
-    const command: RunCommand = { from, waiting: [resolve] }
-    this.#commands.set(id, command)
-    const joining = this.#join(conversation, command)
-      .catch((error: unknown) => {
-        if (!isExpected(error)) this.#options.onFailure(error)
-      })
-      .finally(() => {
-        if (this.#commands.get(id) === command) this.#commands.delete(id)
-        this.#joining.delete(joining)
-        release(command)
-      })
-    this.#joining.add(joining)
-    return promise
+    // A message after a pause asks for a run.
+    command.from = Math.max(command.from, from)
+    if (item !== undefined) command.adopt(item)
+    return command.wait()
+  }
+
+  /** Whether a command that is kept as this item is under way here. */
+  isUnderWay(id: string, item: string): boolean {
+    return this.#commands.get(id)?.isKeptAs(item) ?? false
   }
 
   /**
    * Settles what a run of a process that died has left: where there is work to do that it was asked for, it is run on,
    * else recovered, and its lease given back. Nothing while another process runs it, which is false; where there are
-   * too many runs, it is left for later. Resolves when the run has begun; a failure of the agent goes to `onFailure`.
+   * too many runs, it is left for later. Resolves when the run has begun, or after a second, with false, while that
+   * goes on; a failure of the agent goes to `onFailure`.
    * @param expired whether the store has said that the lease has expired; else this process's clock says it
    * @throws ColloquyError `unknown_conversation`, and what the store throws.
    */
   async takeOver(conversation: Conversation, expired = false): Promise<boolean> {
+    const work = this.#takeOver(conversation, expired)
+    if (await isInTime(work)) return work
+    work.catch(this.#options.onFailure)
+    return false
+  }
+
+  async #takeOver(conversation: Conversation, expired: boolean): Promise<boolean> {
     const { id } = conversation
     const { onFailure, store } = this.#options
     const lease = await store.getLease(id)
     if (lease !== null && !expired && lease.expiresAt > Date.now()) return false
     // Without a lease it was no run of this library that left it so.
-    if (this.possible && lease !== null && hasWork(await conversation.state())) {
+    const state = await conversation.state()
+    if (this.possible && lease !== null && hasWork(state)) {
       try {
-        await this.start(conversation)
+        await this.#begin(conversation, state.log.entries.length)
         return true
       } catch (error) {
         // Its lease stays, for the next look.
@@ -190,27 +234,61 @@ export class Runs {
       await Promise.all([...this.#live.values(), ...this.#joining])
   }
 
-  async #run(conversation: Conversation, onAgent: () => void): Promise<void> {
+  async #run(conversation: Conversation, from: number, onAgent: () => void): Promise<void> {
     const { agent, options, starts } = this.#options
     if (agent === null) return
     const record = await conversation.record()
     const own = record.metadata['max_iterations']
     const step = await agent(conversation, await starts.of(record))
     onAgent()
-    await conversation.run(step, { ...options, ...(typeof own === 'number' && { maxIterations: own }) })
+    await conversation.run(step, { ...options, ...(typeof own === 'number' && { maxIterations: own }), from })
   }
 
-  /** Runs a copy that its caller alone knows: without hooks, and asking the model so often at most. */
-  async runCopy(copy: Conversation, start: JsonObject, maxIterations: number): Promise<void> {
-    const step = await this.#options.agent?.(copy, start)
-    if (step !== undefined) await copy.run(step, { maxIterations })
+  /**
+   * Works with a copy that its caller alone knows, in a place for a run: `run` runs it without hooks, asking the model
+   * so often at most. @throws HttpProblem 409 without an agent, 429 where there are too many runs.
+   */
+  async withCopy<T>(work: (run: RunCopy) => Promise<T>): Promise<T> {
+    this.checkAgent()
+    const leave = this.#places.take(Symbol())
+    try {
+      return await work(async (copy, start, maxIterations) => {
+        const step = await this.#options.agent?.(copy, start)
+        if (step !== undefined) await copy.run(step, { maxIterations })
+      })
+    } finally {
+      leave()
+    }
+  }
+
+  get #leaseTtl(): number {
+    return this.#options.options.leaseTtl ?? 45_000
+  }
+
+  #carryOut(conversation: Conversation, command: RunCommand): void {
+    const { id } = conversation
+    const work = async (): Promise<void> => {
+      try {
+        await this.#join(conversation, command)
+      } catch (error) {
+        if (!isExpected(error)) this.#options.onFailure(error)
+        // It is another process's to carry out, where it is kept.
+        if (isOfService(error)) return command.fail(error)
+      } finally {
+        if (this.#commands.get(id) === command) this.#commands.delete(id)
+      }
+      await command.end().catch((error: unknown) => {
+        if (!isOfService(error)) this.#options.onFailure(error)
+      })
+    }
+    const joining = work().finally(() => this.#joining.delete(joining))
+    this.#joining.add(joining)
   }
 
   async #join(conversation: Conversation, command: RunCommand): Promise<void> {
     for (let wait = LOOK_INTERVAL; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
       try {
-        while (!(await this.#isJoined(conversation, command)));
-        return
+        if (await this.#isJoined(conversation, command, wait)) return
       } catch (error) {
         if (!mayBegin(error)) throw error
         if (wait === LOOK_INTERVAL) this.#options.onFailure(error)
@@ -219,8 +297,8 @@ export class Runs {
     }
   }
 
-  /** One try. False: it is to be tried again. */
-  async #isJoined(conversation: Conversation, command: RunCommand): Promise<boolean> {
+  /** One try. False: it is to be tried again. @param wait milliseconds to wait before that, at most */
+  async #isJoined(conversation: Conversation, command: RunCommand, wait: number): Promise<boolean> {
     const { id } = conversation
     const { from } = command
     // What was said meanwhile is not covered by what was found out before.
@@ -228,28 +306,28 @@ export class Runs {
     // From then on what is said is a command of its own: this one looks no more.
     const isDone = (): boolean => isLatest() && this.#commands.delete(id)
     try {
-      if (!(await wasPausedSince(conversation, from))) await this.start(conversation)
+      if (!(await wasPausedSince(conversation, from))) await this.#begin(conversation, from)
       return isDone()
     } catch (error) {
-      if (!hasCode(error, 'already_running') && !isFull(error)) throw error
-      const { status } = (await conversation.state()).header
-      // A step may go on long after a pause; who dies meanwhile leaves a conversation that says that it is paused.
-      if (!isFull(error) && status === 'paused' && isLatest()) release(command)
-      if (isFull(error) || status !== 'running') {
+      if (isFull(error)) {
         await this.ended(id, LOOK_INTERVAL)
         return false
       }
+      if (!hasCode(error, 'already_running')) throw error
+      const { status } = (await conversation.state()).header
+      // A step may go on long after a pause; who dies meanwhile leaves a conversation that says that it is paused.
+      if (status === 'paused' && isLatest()) command.release()
+      if (status !== 'running') {
+        // It begins, or has all but ended; where its process is dead, its lease expires.
+        await this.ended(id, Math.min(wait, Math.max(LOOK_INTERVAL, expiryOf(error) - Date.now())))
+        return false
+      }
       // The run that is live has yet to look at what was said.
-      if (isLatest()) release(command)
+      if (isLatest()) command.release()
       // That of another process may be dead; then its lease expires.
       return (this.has(id) || (await isTakenUp(conversation, from, expiryOf(error)))) && isDone()
     }
   }
-}
-
-/** Lets go of those who wait. */
-function release({ waiting }: RunCommand): void {
-  for (const resolve of waiting.splice(0)) resolve()
 }
 
 /** Gives a lease back that a process which died has left, unless another took it meanwhile. */
@@ -257,62 +335,3 @@ async function releaseExpired(store: Store, { conversationId, owner }: Lease): P
   const taken = await store.acquireLease(conversationId, owner, 1_000)
   if (taken !== null) await store.releaseLease(taken)
 }
-
-/** When the other run's lease expires, in milliseconds since 1970 on the store's clock; 0 where that is not known. */
-const expiryOf = (error: unknown): number =>
-  hasCode(error, 'already_running') && typeof error.data['expiresAt'] === 'number'
-    ? error.data['expiresAt']
-    : 0
-
-/** Milliseconds between two looks at a lease of another process. */
-const SOON = 1_000
-const LATEST = 60_000
-
-/**
- * Whether a run of another process goes on after a message: what it appends from a position of the log on shows that it
- * lives. False when its status is running no more, and when its lease would have expired.
- */
-async function isTakenUp(conversation: Conversation, from: number, expiresAt: number): Promise<boolean> {
-  const left = expiresAt - Date.now()
-  const due = new AbortController()
-  const timer = setTimeout(() => due.abort(), Math.min(Math.max(left, SOON), LATEST))
-  try {
-    for await (const item of conversation.subscribe({ after: from - 1, signal: due.signal })) {
-      if (item.type !== 'event' || isQuarantined(item.fact)) continue
-      const { fact } = item
-      if (fact.source === 'agent') return true
-      if (fact.kind === 'ConversationStateUpdateEvent' && fact.key === 'execution_status')
-        return fact.value === 'running'
-    }
-    return false
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** Whether it was paused or interrupted, from a position of the log on. O(events from there). */
-async function wasPausedSince(conversation: Conversation, from: number): Promise<boolean> {
-  const { log } = await conversation.state()
-  for (let at = from; at < log.entries.length; at += 1) {
-    const entry = log.entries.get(at)
-    const kind = entry === undefined ? null : eventKindOf(entry)
-    if (kind === 'PauseEvent' || kind === 'InterruptEvent') return true
-  }
-  return false
-}
-
-/** Whether what did not begin may begin yet: the store was away, or the process was, for longer than a lease lasts. */
-const mayBegin = (error: unknown): boolean => isPassing(error) || hasCode(error, 'lease_lost')
-
-/** Whether an end is no failure. */
-const isExpected = (error: unknown): boolean =>
-  hasCode(error, 'already_running') || hasCode(error, 'unknown_conversation') || hasCode(error, 'closed')
-
-const isFull = (error: unknown): boolean => error instanceof HttpProblem && error.status === 429
-
-const alreadyRunning = (conversationId: string): ColloquyError =>
-  new ColloquyError(
-    'already_running',
-    'The conversation is running already in this service; wait for that run, or interrupt it.',
-    { conversationId },
-  )

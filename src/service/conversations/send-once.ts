@@ -1,9 +1,8 @@
 /** Appends a user's message once, also when a crash came between, and returns when a run will look at it. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
-import { type Fact, isQuarantined } from '../../event/quarantine.ts'
-import type { Store } from '../../store/contract/store.ts'
 import { endOf, type Lifecycle, sendUserMessage } from './conversations.ts'
+import { wasPickedUp } from './picked-up.ts'
 
 /** What to say. */
 export interface OutgoingMessage {
@@ -35,25 +34,3 @@ export async function sendOnce(
   signal.removeEventListener('abort', stop)
   signal.throwIfAborted()
 }
-
-/** How many events are read at once. */
-const PAGE = 100
-
-/**
- * Whether a run has begun, or has gone on, from a position of the log on. A state in memory may have evicted what shows
- * it; the store has it.
- */
-async function wasPickedUp(store: Store, id: string, from: number): Promise<boolean> {
-  for (let at = from; ; at += PAGE) {
-    const events = await store.read(id, { from: at, limit: PAGE })
-    if (events.some(({ fact }) => isOfRun(fact))) return true
-    if (events.length < PAGE) return false
-  }
-}
-
-const isOfRun = (fact: Fact): boolean =>
-  !isQuarantined(fact) &&
-  (fact.source === 'agent' ||
-    (fact.kind === 'ConversationStateUpdateEvent' &&
-      fact.key === 'execution_status' &&
-      fact.value === 'running'))

@@ -8,8 +8,8 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { Latest } from '../async/latest.ts'
-import { serialQueue } from '../../conversation/async/serial.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { changeRecord } from './change-record.ts'
 import { type Records, recordsOf } from '../records/records.ts'
 import { hasSecret, MASK, masked, withoutSecrets } from '../settings/secrets.ts'
 import type { Kept, SecretBox } from '../settings/secret-box.ts'
@@ -36,7 +36,6 @@ export class Starts {
   readonly #box: SecretBox
   readonly #records: Records<Kept>
   readonly #held = new Latest<JsonObject>(MOST_HELD)
-  readonly #inTurn = serialQueue()
 
   constructor(store: Store, box: SecretBox) {
     this.#store = store
@@ -65,30 +64,39 @@ export class Starts {
    * All of it, for the agent. Without its secrets where they were held by a process that is gone. @throws HttpProblem
    * 409 for what was sealed with another secret.
    */
-  async of({ metadata }: Pick<ConversationRecord, 'metadata'>): Promise<JsonObject> {
+  async of({ id, metadata }: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<JsonObject> {
     const { start, start_ref: ref } = startOf(metadata)
     if (ref === null) return start
     const held = this.#held.get(ref)
     if (held !== undefined) return held
     const kept = (await this.#records.find(ref))?.record ?? null
-    return kept === null ? withoutSecrets(start) : this.#box.open(ref, kept)
+    if (kept !== null) return this.#box.open(ref, kept)
+    const now = await this.#store.getConversation(id)
+    // It may have been changed since the record was read.
+    return now === null || startOf(now.metadata).start_ref === ref ? withoutSecrets(start) : this.of(now)
   }
 
   /** The same for another conversation, which goes on by itself. */
-  async copy(record: Pick<ConversationRecord, 'metadata'>): Promise<StartMetadata> {
+  async copy(record: Pick<ConversationRecord, 'id' | 'metadata'>): Promise<StartMetadata> {
     return this.keep(await this.of(record))
   }
 
-  /** Changes that of a conversation, one change after the other. @throws HttpProblem 413. */
+  /**
+   * Changes that of a conversation; of changes at once, in whatever process, none is lost.
+   * @throws HttpProblem 404, 413.
+   */
   async change(id: string, change: (before: JsonObject) => JsonObject): Promise<StartMetadata> {
-    return this.#inTurn(async () => {
-      const record = await this.#store.getConversation(id)
-      if (record === null) throw new HttpProblem(404, `Conversation ${JSON.stringify(id)} is not known.`)
-      const after = await this.keep(change(await this.of(record)))
-      await this.#store.updateConversation(id, { metadata: { ...record.metadata, ...after } })
-      await this.forget(record)
-      return after
+    let before: Pick<ConversationRecord, 'metadata'> = { metadata: {} }
+    let after: StartMetadata = { start: {}, start_ref: null }
+    await changeRecord(this.#store, id, async (record) => {
+      // What was kept by a try that came too late.
+      await this.forget({ metadata: { ...after } })
+      before = record
+      after = await this.keep(change(await this.of(record)))
+      return { metadata: { ...record.metadata, ...after } }
     })
+    await this.forget(before)
+    return after
   }
 
   /** Takes out what was kept for a conversation. */

@@ -5,7 +5,7 @@ import { isObject } from '../../event/json.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import type { Conversation } from '../../conversation/conversation.ts'
 import type { ValidationError } from '../http/problem.ts'
-import { endOf, type Lifecycle, sendUserMessage } from '../conversations/conversations.ts'
+import { type Lifecycle, sayAndRun } from '../conversations/conversations.ts'
 import { socketMessage } from './frame-schema.ts'
 import type { FailureText } from '../http/failure-text.ts'
 
@@ -31,7 +31,7 @@ export function readFrame(text: string): { readonly value: JsonValue } | Failure
  * @throws ColloquyError as `sendMessage` does; HttpProblem 429.
  */
 export async function say(
-  { runs }: Lifecycle,
+  lifecycle: Lifecycle,
   conversation: Conversation,
   text: string,
 ): Promise<FailureText | null> {
@@ -42,9 +42,7 @@ export async function say(
   const checked = socketMessage.read(value)
   if ('errors' in checked) return wrongFrame(sayErrors(checked.errors))
   const { run = true, ...said } = checked.value
-  if (run && runs.possible) runs.check(conversation.id)
-  const end = endOf(await sendUserMessage(conversation, said))
-  if (run) runs.join(conversation, end)
+  await sayAndRun(lifecycle, conversation, said, run)
   return null
 }
 

@@ -3,6 +3,7 @@
 import type { JsonValue } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
 import { getConversationOr404 } from '../../conversations/find.ts'
+import { changeRecord } from '../../conversations/change-record.ts'
 import { withApp } from './metadata.ts'
 import type { ControlPlane } from '../control-plane.ts'
 import type { AppUpdate } from '../request-schema.ts'
@@ -13,7 +14,7 @@ import type { AppUpdate } from '../request-schema.ts'
  * @throws HttpProblem 404; ColloquyError `unknown_conversation` when it is deleted meanwhile.
  */
 export function changeConversation(
-  { store, lifecycle, inTurn }: ControlPlane,
+  { store, lifecycle, inTurn }: Pick<ControlPlane, 'store' | 'lifecycle' | 'inTurn'>,
   given: string,
   { title, public: open, ...rest }: AppUpdate,
 ): Promise<ConversationRecord> {
@@ -23,13 +24,14 @@ export function changeConversation(
     ...(open !== undefined && open !== null && { public: open }),
   }
   return inTurn(async () => {
-    const record = await getConversationOr404(store, given)
-    const patch = { ...told, ...(Object.keys(own).length > 0 && { metadata: withApp(record, own) }) }
-    if (Object.keys(patch).length === 0) return record
-    const updated = await store.updateConversation(record.id, patch)
+    if (Object.keys({ ...told, ...own }).length === 0) return getConversationOr404(store, given)
+    const updated = await changeRecord(store, given, (record) => ({
+      ...told,
+      ...(Object.keys(own).length > 0 && { metadata: withApp(record, own) }),
+    }))
     if (Object.keys(told).length === 0) return updated
     // Live readers learn of it as of every change: from the log.
-    const conversation = await lifecycle.engine.open(record)
+    const conversation = await lifecycle.engine.open(updated)
     await conversation.append(
       Object.entries(told).map(
         ([key, value]) =>

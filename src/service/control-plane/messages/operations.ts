@@ -4,7 +4,7 @@ import { getConversationOr404 } from '../../conversations/find.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import { text } from '../../http/parameters.ts'
 import { HttpProblem } from '../../http/problem.ts'
-import { endOf, open, sendUserMessage } from '../../conversations/conversations.ts'
+import { open, sayAndRun } from '../../conversations/conversations.ts'
 import { sandboxOf } from '../conversations/describe.ts'
 import { MOST_PENDING } from './pending.ts'
 import type { ControlPlane } from '../control-plane.ts'
@@ -61,10 +61,8 @@ export const messageOperations = (plane: ControlPlane): Operation[] => [
         throw new HttpProblem(refused, `${what}${refused === 409 ? WHAT_TO_DO : ''}`)
       }
       const conversation = await open(plane.lifecycle, record)
-      // What cannot be run is refused before it is sent, so that it is not sent twice.
-      if (run) plane.lifecycle.runs.check(conversation.id)
-      const sent = await sendUserMessage(conversation, { content })
-      if (run) await plane.lifecycle.runs.join(conversation, endOf(sent))
+      if (run) plane.lifecycle.runs.checkAgent()
+      await sayAndRun(plane.lifecycle, conversation, { content }, run)
       return { body: { success: true, sandbox_status: status, message: null } }
     },
   ),

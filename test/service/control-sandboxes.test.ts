@@ -1,0 +1,296 @@
+/** The control plane: sandboxes are started and shared, paused and ended, and messages wait until they can be said. */
+
+import { afterEach, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { createService } from '../../src/service/index.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { STORES } from './client.ts'
+import {
+  app,
+  BASE,
+  begin,
+  client,
+  endAll,
+  ends,
+  ID,
+  path,
+  type Page,
+  said,
+  type Sandbox,
+  SANDBOXES,
+  say,
+  send,
+  start,
+  type Task,
+  update,
+} from './control-world.ts'
+import { keptIn } from './kept.ts'
+import { folder, processesIn, server, until } from './sandbox-commands.ts'
+
+afterEach(endAll)
+
+const SPECS = [
+  { id: 'server', command: server(), health: '/alive', initial_env: { MODE: 'test', API_TOKEN: 'hush' } },
+  { id: 'idle', command: ['sleep', '1000'] },
+  { id: 'broken', command: ['/bin/sh', '-c', 'echo no license >&2; exit 1'], health: '/alive' },
+] as const
+
+const sandbox = async (id: string): Promise<Sandbox | null> =>
+  (await client.get<(Sandbox | null)[]>(SANDBOXES, { id: [id] })).body[0] ?? null
+
+const startSandbox = async (spec?: string): Promise<string> =>
+  (
+    await client.send<Sandbox>(`${SANDBOXES}${spec === undefined ? '' : `?sandbox_spec_id=${spec}`}`, {
+      method: 'POST',
+    })
+  ).body.id
+
+/** The status of each sandbox. */
+const statusesOfAll = async (): Promise<Record<string, string>> => {
+  const { items } = (await client.get<Page<Sandbox>>(`${SANDBOXES}/search`)).body
+  return Object.fromEntries(items.map((one) => [one.id, one.status]))
+}
+
+describe('sandboxes', () => {
+  it('are started with conversations, shared by children, and go with the last of them', async () => {
+    await begin(memoryStore(), { specs: SPECS })
+    const { sandbox_id: id, app_conversation_id: first } = await start()
+    expect(await sandbox(id ?? '')).toMatchObject({
+      status: 'RUNNING',
+      sandbox_spec_id: 'server',
+      session_api_key: expect.any(String),
+    })
+    const child = await start({ parent_conversation_id: first })
+    expect(child.sandbox_id).toBe(id)
+    expect(
+      (await client.get(`${BASE}/count`, { sandbox_id__eq: id ?? '', include_sub_conversations: 'true' }))
+        .body,
+    ).toBe(2)
+    const info = await client.get<{ workspace: { working_dir: string } }>(`/api/conversations/${first}`)
+    expect(info.body.workspace.working_dir).toContain(id)
+    await send('DELETE', `${BASE}/${first}`)
+    expect((await app(child.app_conversation_id ?? ''))?.sandbox_status).toBe('RUNNING')
+    await send('DELETE', `${BASE}/${child.app_conversation_id}`)
+    await until(async () => (await sandbox(id ?? '')) === null)
+  })
+
+  it('that fail tell why, in the sandbox and in the task', async () => {
+    await begin(memoryStore(), { specs: [SPECS[2]] })
+    const { status, detail, sandbox_id: id } = await start()
+    expect(status).toBe('ERROR')
+    expect(detail).toMatch(/ERROR: The command exited with code 1.*no license/s)
+    expect((await sandbox(id ?? ''))?.status_detail).toContain('no license')
+  })
+
+  it('decide what may be said', async () => {
+    await begin(memoryStore(), { specs: SPECS })
+    const { sandbox_id: box, app_conversation_id: id } = await start()
+    const says = async (): Promise<number> =>
+      (await client.post(`${BASE}/${id}/send-message`, say('Hello'))).status
+    const statuses = [await says()]
+    await client.post(`${SANDBOXES}/${box}/pause`)
+    expect(await app(id ?? '')).toMatchObject({
+      sandbox_status: 'PAUSED',
+      execution_status: null,
+      conversation_url: null,
+    })
+    statuses.push(await says())
+    expect(
+      (await client.post(`/api/v1/conversations/${id}/pending-messages`, say('Later'))).body,
+    ).toMatchObject({ queued: true, position: 1 })
+    await client.post(`${SANDBOXES}/${box}/resume`)
+    await until(async () => (await said(id ?? '')).includes('Later'))
+    await send('DELETE', `${SANDBOXES}/${box}?sandbox_id=${box}`)
+    statuses.push(await says(), (await client.post(`${BASE}/x/send-message`, say('Hello'))).status)
+    expect(statuses).toEqual([200, 409, 410, 404])
+    expect(await app(id ?? '')).toMatchObject({ sandbox_status: 'MISSING' })
+  })
+
+  it('say 503 when they have failed', async () => {
+    await begin(memoryStore(), {
+      specs: [{ id: 'dies', command: ['/bin/sh', '-c', 'sleep 0.3; echo boom; exit 9'] }],
+    })
+    const { app_conversation_id: id } = await start()
+    await until(async () => (await app(id ?? ''))?.sandbox_status === 'ERROR')
+    const { status, body } = await client.post<{ detail: string }>(`${BASE}/${id}/send-message`, say('Hello'))
+    expect([status, body.detail]).toEqual([503, expect.stringMatching(/code 9.*boom/s)])
+  })
+
+  it('never run in greater number than they may: the oldest is paused', async () => {
+    await begin(memoryStore(), { specs: SPECS, most: 2 })
+    const ids = await Promise.all(['idle', 'idle', 'idle', 'idle'].map((spec) => startSandbox(spec)))
+    // Begun at once, they have come one after the other all the same.
+    const order = (await client.service.controlPlane.sandboxes.list(null, 9)).items
+      .map(({ id }) => id)
+      .toReversed()
+    expect(new Set(order)).toEqual(new Set(ids))
+    const [a = '', b = '', c = '', d = ''] = order
+    expect(await statusesOfAll()).toEqual({ [a]: 'PAUSED', [b]: 'PAUSED', [c]: 'RUNNING', [d]: 'RUNNING' })
+    await client.post(`${SANDBOXES}/${a}/resume`)
+    expect(await statusesOfAll()).toEqual({ [a]: 'RUNNING', [b]: 'PAUSED', [c]: 'PAUSED', [d]: 'RUNNING' })
+    await client.post(`${SANDBOXES}/${a}/resume`)
+    expect(await statusesOfAll()).toEqual({ [a]: 'RUNNING', [b]: 'PAUSED', [c]: 'PAUSED', [d]: 'RUNNING' })
+  })
+
+  it('in which nothing runs take no place, and are there again after a restart', async () => {
+    const place = folder()
+    ends.push(place.remove)
+    const store = memoryStore()
+    const specs = { directory: place.path, specs: [{ id: 'folder', command: null }], most: 1 }
+    const first = await begin(store, specs)
+    const tasks = [await start(), await start(), await start()]
+    const statuses = async () => {
+      const boxes = await Promise.all(tasks.map((task) => sandbox(task.sandbox_id ?? '')))
+      return boxes.map((box) => box?.status)
+    }
+    expect(await statuses()).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
+    await first.service.controlPlane.close()
+    await begin(store, specs)
+    expect(await statuses()).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
+    for (const task of tasks) {
+      const path = `${BASE}/${task.app_conversation_id}/send-message`
+      expect((await client.post(path, say('Are you there?'))).status).toBe(200)
+    }
+  })
+
+  it('that are starting are not paused for others while there is one that runs', async () => {
+    await begin(memoryStore(), {
+      most: 2,
+      specs: [{ id: 'slow', command: server(300), health: '/alive' }, SPECS[1]],
+    })
+    const old = await startSandbox('idle')
+    const tasks = await Promise.all([start(), start()])
+    expect(tasks.map(({ status }) => status)).toEqual(['READY', 'READY'])
+    expect((await sandbox(old))?.status).toBe('PAUSED')
+  })
+
+  it('end where they run when another service deletes them', async () => {
+    const store = memoryStore()
+    const { service } = await begin(store, { specs: SPECS })
+    const id = await startSandbox('idle')
+    expect((await service.controlPlane.sandboxes.state(id)).status).toBe('RUNNING')
+    await keptIn<object>(store, 'sandboxes').remove(id)
+    await service.controlPlane.sandboxes.sweep()
+    expect(await service.controlPlane.sandboxes.state(id)).toMatchObject({ status: 'MISSING' })
+    expect(processesIn(id)).toEqual([])
+  })
+
+  it('are listed, the newest first, and their specs in order, secrets masked', async () => {
+    await begin(memoryStore(), { specs: SPECS, most: 9 })
+    const ids = [await startSandbox('idle'), await startSandbox('idle'), await startSandbox('idle')]
+    expect((await client.send(`${SANDBOXES}?sandbox_spec_id=nope`, { method: 'POST' })).status).toBe(404)
+    const first = (await client.get<Page<Sandbox>>(`${SANDBOXES}/search`, { limit: 2 })).body
+    const second = (
+      await client.get<Page<Sandbox>>(`${SANDBOXES}/search`, { limit: 2, page_id: first.next_page_id ?? '' })
+    ).body
+    expect([...first.items, ...second.items].map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+    const specs = await client.get<Page<{ id: string; initial_env: object }>>('/api/v1/sandbox-specs/search')
+    expect(specs.body.items.map(({ id }) => id)).toEqual(['server', 'idle', 'broken'])
+    expect(specs.body.items[0]?.initial_env).toEqual({ MODE: 'test', API_TOKEN: '**********' })
+    expect(
+      (await client.get<({ id: string } | null)[]>('/api/v1/sandbox-specs', { id: ['idle', 'x'] })).body.map(
+        (one) => one?.id ?? null,
+      ),
+    ).toEqual(['idle', null])
+  })
+})
+
+describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) => {
+  it('are said in order when the conversation is ready, ten at most', async () => {
+    const store = make()
+    await begin(store, { specs: [{ id: 'slow', command: server(1_500), health: '/alive' }] })
+    const { id } = (await client.post<Task>(BASE, { conversation_id: ID })).body
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        client.post<{ position: number }>(path(at % 2 === 0 ? id : ID), say(`m${at}`)),
+      ),
+    )
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([
+      ...Array.from({ length: 10 }, () => 201),
+      429,
+      429,
+    ])
+    const placed = answers
+      .flatMap(({ status, body }, at) => (status === 201 ? [{ at, position: body.position }] : []))
+      .toSorted((a, b) => a.position - b.position)
+    expect(placed.map(({ position }) => position)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+    expect(await app(ID)).toBeNull()
+    const texts = await until(async () => {
+      const now = (await app(ID)) === null ? [] : await said(ID)
+      return now.length === 10 ? now : null
+    })
+    expect(texts).toEqual(placed.map(({ at }) => `m${at}`))
+    // One that was said counts until that is written down.
+    await until(async () => (await keptIn<object>(store, 'pending-messages').all()).size === 0)
+    expect((await client.post(path('unknown'), say('x'))).status).toBe(404)
+    expect((await client.post<{ position: number }>(path(ID), say('now'))).body.position).toBe(1)
+    await until(async () => (await said(ID)).includes('now'))
+  })
+
+  it('are dropped with their conversation, whoever deletes it, and never said to another one', async () => {
+    const store = make()
+    await begin(store, { specs: SPECS })
+    const { sandbox_id: box } = await start({ conversation_id: ID })
+    await client.post(`${SANDBOXES}/${box}/pause`)
+    expect((await client.post(path(ID), say('old'))).status).toBe(201)
+    await send('DELETE', `/api/conversations/${ID}`)
+    client.service.controlPlane.pending.deliver(ID)
+    await until(async () => (await keptIn<object>(store, 'pending-messages').all()).size === 0)
+    await start({ conversation_id: ID })
+    expect((await client.post(path(ID), say('new'))).status).toBe(201)
+    await until(async () => (await said(ID)).length > 0)
+    expect(await said(ID)).toEqual(['new'])
+  })
+
+  it('are run once, also when that run has failed and nobody has heard that they were said', async () => {
+    const store = make()
+    let asked = 0
+    await begin(store, undefined, {
+      agent: () => () => {
+        asked += 1
+        throw new Error('The model is on strike.')
+      },
+    })
+    await start({ conversation_id: ID })
+    const { status, body } = await client.post<{ id: string }>(path(ID), say('Hello'))
+    expect(status).toBe(201)
+    const kept = { messages: [{ id: body.id, ...say('Hello'), created_at: '2020-01-01' }], sandbox_id: null }
+    const waiting = keptIn<object>(store, 'pending-messages')
+    await until(async () => (await app(ID))?.execution_status === 'error' && (await waiting.all()).size === 0)
+    const conversation = await client.engine.open(ID)
+    const isHeld = async (): Promise<boolean> =>
+      [...(await conversation.state()).log.entries].every(({ event }) => event !== null)
+    for (const held of [true, false]) {
+      // So much that the state lets go of what is not in view.
+      if (!held) await conversation.append(Array.from({ length: 1_100 }, (_, at) => update(`note ${at}`)))
+      expect(await isHeld()).toBe(held)
+      // As if the service had ended between the saying and the taking out.
+      await waiting.put(ID, kept, { dueIn: 0 })
+      await client.service.controlPlane.pending.deliverDue()
+      await until(async () => (await waiting.all()).size === 0)
+      expect([asked, await said(ID)]).toEqual([1, ['Hello']])
+    }
+  })
+
+  it('are said after a restart, once', async () => {
+    const store = make()
+    await begin(store)
+    await start({ conversation_id: ID })
+    const waiting = keptIn<object>(store, 'pending-messages')
+    const message = { id: 'p1', content: [{ type: 'text', text: 'left' }], created_at: '2020-01-01' }
+    const kept = { messages: [message], sandbox_id: null }
+    await waiting.put(ID, kept, { dueIn: 0 })
+    const engine = createEngine({ store })
+    const again = createService({ engine, agent: scriptedAgent() })
+    await again.controlPlane.start()
+    await until(async () => (await waiting.all()).size === 0)
+    // As if the first had ended between the saying and the taking out.
+    await waiting.put(ID, kept, { dueIn: 0 })
+    await again.controlPlane.pending.deliverDue()
+    await until(async () => (await waiting.all()).size === 0)
+    expect(await said(ID)).toEqual(['left'])
+    await again.controlPlane.close()
+    await engine.close()
+  })
+})

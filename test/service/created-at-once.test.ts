@@ -1,0 +1,202 @@
+/**
+ * However many create a conversation under one id at once, in whatever form they write it, at two services of a store,
+ * of which one may die: one request begins it, once, and nothing that is said later is undone; and however many change
+ * what it goes by at once, none is lost (law W7).
+ */
+
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { serialQueue } from '../../src/conversation/async/serial.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { JsonObject } from '../../src/event/shapes.ts'
+import type { Event } from '../../src/event/types.ts'
+import { create } from '../../src/service/agent-server/create.ts'
+import type { StartBody } from '../../src/service/agent-server/request-schema.ts'
+import { Runs } from '../../src/service/conversations/runs.ts'
+import { Starts } from '../../src/service/conversations/starts.ts'
+import { changeConversation } from '../../src/service/control-plane/conversations/change.ts'
+import { appOf } from '../../src/service/control-plane/conversations/metadata.ts'
+import type { SecretBox } from '../../src/service/settings/secret-box.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { mortal } from './mortal-store.ts'
+
+/** Seals at once: the scheduler alone says who comes first. */
+const BOX: SecretBox = {
+  isOpen: false,
+  seal: async (_, value) => ({ sealed: JSON.stringify(value) }),
+  open: async (_, kept) => ('sealed' in kept ? (JSON.parse(kept.sealed) as JsonObject) : kept.open),
+}
+const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
+
+/** What one client creates it with, and the form in which it writes the id. */
+interface Wanted {
+  readonly form: string
+  readonly at: number
+  readonly policy: string | null
+  readonly text: string | null
+}
+
+const wanted: fc.Arbitrary<Wanted> = fc.record({
+  form: fc.constantFrom(ID, ID.replaceAll('-', ''), ID.toUpperCase()),
+  at: fc.nat(1),
+  policy: fc.constantFrom(null, 'AlwaysConfirm', 'NeverConfirm'),
+  text: fc.constantFrom(null, 'One', 'One', 'Two'),
+})
+
+/** Each call of the store begins when the scheduler says. */
+const inTurn = (store: Store, scheduler: fc.Scheduler): Store =>
+  new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      if (name === 'watch') return value.bind(target)
+      return async (...given: unknown[]): Promise<unknown> => {
+        await scheduler.schedule(Promise.resolve(), String(name))
+        return value.apply(target, given)
+      }
+    },
+  })
+
+/** A process: the part of a service that creates, over a store whose calls begin in turn, until it dies. */
+function processOver(real: Store, scheduler: fc.Scheduler) {
+  const { store, dieAfter, isDead } = mortal(inTurn(real, scheduler))
+  const engine = createEngine({ store })
+  const starts = new Starts(store, BOX)
+  const options = { store, starts, agent: null, options: {}, most: 1, onFailure: () => undefined }
+  return { lifecycle: { engine, starts, runs: new Runs(options) }, dieAfter, isDead }
+}
+
+const bodyOf = ({ form, policy, text }: Wanted): StartBody => ({
+  conversation_id: form,
+  ...(policy !== null && { confirmation_policy: { kind: policy } }),
+  ...(text !== null && { initial_message: { content: [{ type: 'text', text }] } }),
+})
+
+/** The kinds of the policies and the texts of the messages that stand there, in order. */
+async function said(store: Store): Promise<{ readonly policies: string[]; readonly texts: string[] }> {
+  const events = (await store.read(ID)).map(({ fact }) => fact as Event)
+  return {
+    policies: events.flatMap((event) =>
+      event.kind === 'ConversationStateUpdateEvent' && event.key === 'confirmation_policy'
+        ? [(event.value as { readonly kind: string }).kind]
+        : [],
+    ),
+    texts: events.flatMap((event) => {
+      const [part] = event.kind === 'MessageEvent' ? (event.llm_message.content ?? []) : []
+      return part !== undefined && 'text' in part ? [String(part.text)] : []
+    }),
+  }
+}
+
+const LATER = { kind: 'ConfirmRisky', threshold: 'HIGH' }
+const seen = { policies: 0, texts: 0, others: 0, changed: 0, died: 0, begunLate: 0 }
+
+it('one begins it, and the others find what it has said', async () => {
+  const property = fc.asyncProperty(
+    fc.scheduler(),
+    fc.array(wanted, { minLength: 2, maxLength: 4 }),
+    fc.boolean(),
+    fc.option(fc.nat({ max: 12 })),
+    async (scheduler, all, changes, dies) => {
+      const real = memoryStore()
+      const processes = [processOver(real, scheduler), processOver(real, scheduler)]
+      if (dies !== null) processes[0]?.dieAfter(dies)
+      let created = 0
+      let changed = false
+      const ask = async ({ at, ...rest }: Wanted): Promise<void> => {
+        const process = processes[at]
+        if (process === undefined) return
+        try {
+          const { isNew, conversation } = await create(process.lifecycle, bodyOf({ at, ...rest }))
+          created += isNew ? 1 : 0
+          if (!isNew || !changes) return
+          // Its creator says what it goes by from now on.
+          await conversation.setConfirmationPolicy(LATER)
+          changed = true
+        } catch (error) {
+          if (!process.isDead()) throw error
+        }
+      }
+      await scheduler.waitFor(Promise.all(all.map(ask)))
+      if (dies === null) expect(created).toBe(1)
+      else expect(created).toBeLessThan(2)
+      const before = await said(real).catch(() => null)
+      // Who was not told asks again, where there is somebody.
+      for (const one of all) await scheduler.waitFor(ask({ ...one, at: 1 }))
+      const { policies, texts } = await said(real)
+      // What stands there is of one request.
+      const first = policies.filter((kind) => kind !== LATER.kind)
+      expect([first.length < 2, texts.length < 2]).toEqual([true, true])
+      const one = { policy: first[0] ?? null, text: texts[0] ?? null }
+      expect(all.map(({ policy, text }) => ({ policy, text }))).toContainEqual(one)
+      // A change that was acknowledged stays.
+      if (changed) expect(policies.at(-1)).toBe(LATER.kind)
+      // What its creator wanted said is said, by whichever of them.
+      const begins = (await real.getConversation(ID))?.metadata['begins']
+      if (begins === true) expect(texts).toHaveLength(1)
+      if (begins === 'policy') expect(first.length > 0 || changed).toBe(true)
+      seen.policies += first.length
+      seen.texts += texts.length
+      seen.others += all.some(({ policy, text }) => policy !== one.policy || text !== one.text) ? 1 : 0
+      seen.changed += changed ? 1 : 0
+      seen.died += processes[0]?.isDead() === true ? 1 : 0
+      seen.begunLate +=
+        before !== null && before.policies.length + before.texts.length === 0 && begins ? 1 : 0
+    },
+  )
+  await fc.assert(property)
+  for (const [name, count] of Object.entries(seen)) expect([name, count >= 3]).toEqual([name, true])
+})
+
+/** What is done to a conversation that is there, and by which process. */
+const deed = fc.tuple(fc.nat(1), fc.constantFrom('secret', 'field', 'app', 'read'))
+
+it('of those who change what it goes by none is lost, and who reads it finds all that was acknowledged', async () => {
+  const property = fc.asyncProperty(
+    fc.scheduler(),
+    fc.array(deed, { minLength: 2, maxLength: 5 }),
+    async (scheduler, all) => {
+      const real = memoryStore()
+      const starts = new Starts(real, BOX)
+      const secrets: Record<string, string> = { FIRST: 'sk-first' }
+      const fields: Record<string, string> = {}
+      const branches = new Set<string | null>()
+      await real.createConversation({ id: ID, metadata: { ...(await starts.keep({ secrets })) } })
+      const processes = [processOver(real, scheduler), processOver(real, scheduler)] as const
+      const ask = async ([at, does]: readonly [number, string], index: number): Promise<void> => {
+        const { lifecycle } = processes[at === 0 ? 0 : 1]
+        const { store } = lifecycle.engine
+        const name = `${does}${index}`
+        if (does === 'secret') {
+          await lifecycle.starts.change(ID, (start) => ({
+            ...start,
+            secrets: { ...(start['secrets'] as JsonObject), [name]: name },
+          }))
+          secrets[name] = name
+        } else if (does === 'field') {
+          await lifecycle.starts.change(ID, (start) => ({ ...start, [name]: name }))
+          fields[name] = name
+        } else if (does === 'app') {
+          const plane = { store, lifecycle, inTurn: serialQueue() }
+          await changeConversation(plane, ID, { selected_branch: name })
+          branches.add(name)
+        } else {
+          const acknowledged = structuredClone({ ...fields, secrets })
+          const record = await store.getConversation(ID)
+          // Others change it before it goes by what it has read.
+          for (let turn = 0; turn < 8; turn += 1) await store.getConversation('none')
+          expect(record && (await lifecycle.starts.of(record))).toMatchObject(acknowledged)
+        }
+      }
+      await scheduler.waitFor(Promise.all(all.map(ask)))
+      const record = await real.getConversation(ID)
+      expect(record && (await starts.of(record))).toEqual({ ...fields, secrets })
+      const { selected_branch: branch } = appOf({ metadata: record?.metadata ?? {} })
+      expect(branches.size === 0 ? [null] : [...branches]).toContain(branch)
+      // Nothing is left of what was replaced, or came too late.
+      expect((await real.countItems('conversation-starts')).count).toBe(1)
+    },
+  )
+  await fc.assert(property)
+})

@@ -1,0 +1,225 @@
+/**
+ * Once a pause is acknowledged no step begins before a user asks for one (law I3): whatever was asked for before, however
+ * long its run is in coming, and whichever process carries it out then.
+ */
+
+import fc from 'fast-check'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import type { Step, StepInput } from '../../src/conversation/run/step.ts'
+import type { Event } from '../../src/event/types.ts'
+import { createService, type Service } from '../../src/service/service.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { mortal } from './mortal-store.ts'
+
+/** A process of the service. */
+interface Process {
+  readonly engine: Engine
+  readonly service: Service
+  readonly dieAfter: (calls: number) => void
+}
+
+/** What comes to pass, one after the other: what users do, what they wait for, and that the process dies. */
+const DEEDS = ['say', 'run', 'pause', 'pause', 'agent', 'agent', 'reply', 'call', 'second', 'crash'] as const
+type Deed = (typeof DEEDS)[number]
+
+const seen = { held: 0, begun: 0, again: 0, late: 0, crashed: 0 }
+
+/** A place where things wait until they are let go, each with a value. */
+function gate<T>() {
+  const waiting: ((value: T) => void)[] = []
+  return {
+    wait: () => new Promise<T>((resolve) => void waiting.push(resolve)),
+    open(value: T): void {
+      for (const resolve of waiting.splice(0)) resolve(value)
+    },
+  }
+}
+
+/** Each call of the store begins when the scheduler says. */
+const inTurn = (store: Store, scheduler: fc.Scheduler): Store =>
+  new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      if (name === 'watch') return value.bind(target)
+      return async (...given: unknown[]): Promise<unknown> => {
+        await scheduler.schedule(Promise.resolve(), String(name))
+        return value.apply(target, given)
+      }
+    },
+  })
+
+const replyOf = (kind: Reply, no: string): Event =>
+  kind === 'reply'
+    ? {
+        kind: 'MessageEvent',
+        source: 'agent',
+        llm_message: { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] },
+      }
+    : {
+        kind: 'ActionEvent',
+        source: 'agent',
+        thought: [],
+        action: { kind: 'look' },
+        tool_name: 'look',
+        tool_call_id: `call ${no}`,
+        tool_call: { id: `call ${no}`, name: 'look', arguments: '{}', origin: 'completion' },
+        llm_response_id: `reply ${no}`,
+      }
+
+type Reply = 'reply' | 'call'
+
+const resultOf = ({ id, event }: StepInput['approved'][number]): Event => ({
+  kind: 'ObservationEvent',
+  source: 'environment',
+  action_id: id,
+  tool_name: event.tool_name,
+  tool_call_id: event.tool_call_id,
+  observation: { kind: 'look', content: [] },
+})
+
+/** A service and its users, of whom it is known whether a pause holds that nobody has ended. */
+class World {
+  readonly #real = memoryStore()
+  readonly #scheduler: fc.Scheduler
+  readonly #agents = gate<null>()
+  readonly #replies = gate<Reply>()
+  readonly #failures: unknown[] = []
+  #isPaused = false
+  #isLate = false
+  #now: Process
+
+  constructor(scheduler: fc.Scheduler) {
+    this.#scheduler = scheduler
+    this.#now = this.#start()
+  }
+
+  #start(): Process {
+    const { store, dieAfter, isDead } = mortal(inTurn(this.#real, this.#scheduler))
+    const engine = createEngine({ store })
+    let no = 0
+    const think = async (approved: StepInput['approved']): Promise<Event[]> => {
+      // What a dead process does, nobody sees.
+      if (isDead()) return []
+      seen.begun += 1
+      if (this.#isPaused) this.#failures.push('A step began after a pause that was acknowledged.')
+      return approved.length > 0
+        ? approved.map(resultOf)
+        : [replyOf(await this.#replies.wait(), `${Date.now()} ${(no += 1)}`)]
+    }
+    const step: Step = async function* ({ approved }) {
+      yield await think(approved)
+    }
+    const service = createService({
+      engine,
+      agent: async () => {
+        await this.#agents.wait()
+        return step
+      },
+      onFailure: (error) => void (isDead() || this.#failures.push(error)),
+    })
+    return { engine, service, dieAfter }
+  }
+
+  async begin(): Promise<void> {
+    await (await this.#now.engine.create({ id: 'c' })).sendMessage('Hi')
+  }
+
+  async do(deed: Deed): Promise<void> {
+    if (deed === 'agent') this.#agents.open(null)
+    else if (deed === 'reply' || deed === 'call') this.#replies.open(deed)
+    else if (deed === 'second') await vi.advanceTimersByTimeAsync(1_000)
+    else if (deed === 'crash') await this.#crash()
+    else if (deed === 'pause') await this.#pause()
+    else await this.#ask(deed)
+  }
+
+  async #crash(): Promise<void> {
+    this.#now.dieAfter(0)
+    vi.setSystemTime(Date.now() + 60_000)
+    this.#now = this.#start()
+    seen.crashed += 1
+    await virtually(this.#now.service.lostRuns.look())
+  }
+
+  async #pause(): Promise<void> {
+    expect((await this.#post('/pause')).status).toBe(200)
+    const { status } = (await virtually((await this.#now.engine.open('c')).state())).header
+    if (status !== 'paused') return
+    if (this.#isPaused) seen.again += 1
+    if (this.#isLate) seen.late += 1
+    this.#isPaused = true
+    seen.held += 1
+  }
+
+  async #ask(deed: 'say' | 'run'): Promise<void> {
+    this.#isPaused = false
+    const from = Date.now()
+    if (deed === 'run') await this.#post('/run')
+    else await this.#post('/events', { content: [{ type: 'text', text: 'Go on' }], run: true })
+    this.#isLate = Date.now() - from >= 1_000
+  }
+
+  async #post(path: string, body: object = {}): Promise<Response> {
+    const init = { method: 'POST', body: JSON.stringify(body) }
+    const request = new Request(`http://localhost/api/conversations/c${path}`, init)
+    return virtually(Promise.resolve(this.#now.service.fetch(request)))
+  }
+
+  /** Whatever waits, comes; again and again until all is at rest. */
+  async end(): Promise<void> {
+    for (let n = 0; n < 8; n += 1) {
+      this.#agents.open(null)
+      this.#replies.open('reply')
+      await vi.advanceTimersByTimeAsync(500)
+      await turns()
+    }
+    expect(this.#failures).toEqual([])
+    await this.#now.engine.close()
+  }
+}
+
+/** Lets all that is due have its turn. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((go) => setImmediate(go))
+}
+
+/** A work whose timers all go off in time. */
+async function virtually<T>(work: Promise<T>): Promise<T> {
+  const state = { isOver: false }
+  const end = (): void => void (state.isOver = true)
+  work.then(end, end)
+  for (let n = 0; !state.isOver; n += 1) {
+    if (n > 1_000) throw new Error('It waits without a bound.')
+    await turns()
+    if (!state.isOver) await vi.advanceTimersByTimeAsync(100)
+  }
+  return work
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+it('holds, whatever was asked for before it, and however late that comes', async () => {
+  const property = fc.asyncProperty(
+    fc.scheduler(),
+    fc.array(fc.constantFrom(...DEEDS), { minLength: 3, maxLength: 14 }),
+    async (scheduler, deeds) => {
+      const world = new World(scheduler)
+      const play = async (): Promise<void> => {
+        await world.begin()
+        for (const deed of deeds) await world.do(deed)
+        await world.end()
+      }
+      await scheduler.waitFor(play())
+    },
+  )
+  await fc.assert(property, { numRuns: 60 })
+  for (const [name, count] of Object.entries(seen)) expect([name, count >= 3]).toEqual([name, true])
+})

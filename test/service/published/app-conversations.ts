@@ -1,0 +1,238 @@
+/** What is published of the application server's conversations. */
+
+import type { Published } from './operation.ts'
+
+/** By method and path. */
+export const APP_CONVERSATIONS: readonly (readonly [string, Published])[] = [
+  [
+    'get /api/v1/conversation/{conversation_id}/events/search',
+    {
+      status: 200,
+      query: ['kind__eq', 'timestamp__gte', 'timestamp__lt', 'sort_order', 'page_id', 'limit'],
+      gives: ['items'],
+      enums: { sort_order: ['TIMESTAMP', 'TIMESTAMP_DESC'] },
+      refuses: true,
+    },
+  ],
+  [
+    'get /api/v1/conversation/{conversation_id}/events/count',
+    { status: 200, query: ['kind__eq', 'timestamp__gte', 'timestamp__lt'], refuses: true },
+  ],
+  [
+    'get /api/v1/conversation/{conversation_id}/events',
+    { status: 200, query: ['id'], needed: ['id'], refuses: true },
+  ],
+  [
+    'get /api/v1/app-conversations/search',
+    {
+      status: 200,
+      query: [
+        'title__contains',
+        'created_at__gte',
+        'created_at__lt',
+        'updated_at__gte',
+        'updated_at__lt',
+        'sandbox_id__eq',
+        'page_id',
+        'limit',
+        'include_sub_conversations',
+      ],
+      gives: ['items'],
+      refuses: true,
+    },
+  ],
+  [
+    'get /api/v1/app-conversations/count',
+    {
+      status: 200,
+      query: [
+        'title__contains',
+        'created_at__gte',
+        'created_at__lt',
+        'updated_at__gte',
+        'updated_at__lt',
+        'sandbox_id__eq',
+      ],
+      refuses: true,
+    },
+  ],
+  ['get /api/v1/app-conversations', { status: 200, query: ['ids'], needed: ['ids'], refuses: true }],
+  [
+    'post /api/v1/app-conversations',
+    {
+      status: 200,
+      gives: ['created_by_user_id', 'request'],
+      enums: {
+        'body.git_provider': [
+          'github',
+          'gitlab',
+          'bitbucket',
+          'bitbucket_data_center',
+          'forgejo',
+          'azure_devops',
+          'enterprise_sso',
+        ],
+        'body.trigger': [
+          'resolver',
+          'gui',
+          'suggested_task',
+          'openhands_api',
+          'slack',
+          'microagent_management',
+          'jira',
+          'jira_dc',
+          'linear',
+          'bitbucket',
+          'automation',
+        ],
+        'body.agent_type': ['default', 'plan'],
+        'reply.status': [
+          'WORKING',
+          'WAITING_FOR_SANDBOX',
+          'PREPARING_REPOSITORY',
+          'RUNNING_SETUP_SCRIPT',
+          'SETTING_UP_GIT_HOOKS',
+          'SETTING_UP_SKILLS',
+          'STARTING_CONVERSATION',
+          'READY',
+          'ERROR',
+        ],
+      },
+      refuses: true,
+    },
+  ],
+  [
+    'patch /api/v1/app-conversations/{conversation_id}',
+    {
+      status: 200,
+      gives: ['created_by_user_id', 'sandbox_id', 'acp_server', 'launched_agent_profile'],
+      enums: {
+        'body.git_provider': [
+          'github',
+          'gitlab',
+          'bitbucket',
+          'bitbucket_data_center',
+          'forgejo',
+          'azure_devops',
+          'enterprise_sso',
+        ],
+        'reply.git_provider': [
+          'github',
+          'gitlab',
+          'bitbucket',
+          'bitbucket_data_center',
+          'forgejo',
+          'azure_devops',
+          'enterprise_sso',
+        ],
+        'reply.trigger': [
+          'resolver',
+          'gui',
+          'suggested_task',
+          'openhands_api',
+          'slack',
+          'microagent_management',
+          'jira',
+          'jira_dc',
+          'linear',
+          'bitbucket',
+          'automation',
+        ],
+        'reply.sandbox_status': ['STARTING', 'RUNNING', 'PAUSED', 'ERROR', 'MISSING'],
+        'reply.execution_status': [
+          'idle',
+          'running',
+          'paused',
+          'waiting_for_confirmation',
+          'finished',
+          'error',
+          'stuck',
+          'deleting',
+        ],
+      },
+      refuses: true,
+    },
+  ],
+  ['delete /api/v1/app-conversations/{conversation_id}', { status: 200, refuses: true }],
+  [
+    'post /api/v1/app-conversations/{conversation_id}/send-message',
+    {
+      status: 200,
+      body: ['content'],
+      gives: ['success', 'sandbox_status'],
+      enums: { 'reply.sandbox_status': ['STARTING', 'RUNNING', 'PAUSED', 'ERROR', 'MISSING'] },
+      refuses: true,
+    },
+  ],
+  [
+    'post /api/v1/app-conversations/{conversation_id}/switch_profile',
+    { status: 200, body: ['profile_name'], refuses: true },
+  ],
+  [
+    'post /api/v1/app-conversations/stream-start',
+    {
+      status: 200,
+      enums: {
+        'body.git_provider': [
+          'github',
+          'gitlab',
+          'bitbucket',
+          'bitbucket_data_center',
+          'forgejo',
+          'azure_devops',
+          'enterprise_sso',
+        ],
+        'body.trigger': [
+          'resolver',
+          'gui',
+          'suggested_task',
+          'openhands_api',
+          'slack',
+          'microagent_management',
+          'jira',
+          'jira_dc',
+          'linear',
+          'bitbucket',
+          'automation',
+        ],
+        'body.agent_type': ['default', 'plan'],
+      },
+      refuses: true,
+    },
+  ],
+  [
+    'get /api/v1/app-conversations/start-tasks/search',
+    {
+      status: 200,
+      query: ['conversation_id__eq', 'created_at__gte', 'sort_order', 'page_id', 'limit'],
+      gives: ['items'],
+      enums: { sort_order: ['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC'] },
+      refuses: true,
+    },
+  ],
+  [
+    'get /api/v1/app-conversations/start-tasks/count',
+    { status: 200, query: ['conversation_id__eq', 'created_at__gte'], refuses: true },
+  ],
+  [
+    'get /api/v1/app-conversations/start-tasks',
+    { status: 200, query: ['ids'], needed: ['ids'], refuses: true },
+  ],
+  [
+    'get /api/v1/app-conversations/{conversation_id}/file',
+    { status: 200, query: ['file_path'], refuses: true },
+  ],
+  [
+    'get /api/v1/app-conversations/{conversation_id}/git/changes',
+    { status: 200, query: ['path', 'ref'], needed: ['path'], refuses: true },
+  ],
+  [
+    'get /api/v1/app-conversations/{conversation_id}/git/diff',
+    { status: 200, query: ['path', 'ref'], needed: ['path'], refuses: true },
+  ],
+  ['get /api/v1/app-conversations/{conversation_id}/download', { status: 200, refuses: true }],
+  [
+    'post /api/v1/conversations/{conversation_id}/pending-messages',
+    { status: 201, gives: ['id', 'queued', 'position'], refuses: true },
+  ],
+]

@@ -1,0 +1,391 @@
+/**
+ * Whatever asks for a run is told in time (law W7): refused before anything is changed, or certain to be done, whatever
+ * dies, hangs or is away.
+ */
+
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
+import { say } from '../../src/service/live/inbound.ts'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { createService, type ServiceOptions } from '../../src/service/service.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { gate } from './gate.ts'
+
+const BASE = '/api/conversations'
+const WANTED = 'wanted-runs'
+
+/** A store that can be away for some of its calls, and that counts what changes it. */
+function watched(store: Store, isDead: () => boolean) {
+  const changes: string[] = []
+  const away = new Set<string>()
+  const proxy = new Proxy(store, {
+    get(target, name: string) {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      return (...given: unknown[]): unknown => {
+        if (/^(append|create|update|delete|change|acquire|release|save|set)/.test(name)) changes.push(name)
+        if (isDead()) throw new ColloquyError('store_closed', 'The process is dead.', {})
+        if (away.has(name)) return Promise.reject(new ColloquyError('store_unavailable', 'It is away.', {}))
+        return value.apply(target, given)
+      }
+    },
+  })
+  return { store: proxy, changes, away }
+}
+
+function serviceOver(given: Store, options: Partial<ServiceOptions> = {}) {
+  let dead = false
+  const { store, changes, away } = watched(given, () => dead)
+  const engine = createEngine({ store })
+  const failures: unknown[] = []
+  const service = createService({
+    engine,
+    agent: scriptedAgent(),
+    onFailure: (error) => failures.push(error),
+    ...options,
+  })
+  return {
+    engine,
+    service,
+    changes,
+    away,
+    failures,
+    async post(path: string, body: object = {}): Promise<number> {
+      const init = { method: 'POST', body: JSON.stringify(body) }
+      const response = await service.fetch(new Request(`http://localhost${path}`, init))
+      await response.text()
+      return response.status
+    },
+    /** As a process dies: nothing that it does reaches the store from now on, and what it holds there stays. */
+    kill: () => void (dead = true),
+    /** In order. */
+    async end(): Promise<void> {
+      await engine.close()
+      await service.runs.settle()
+    },
+  }
+}
+
+type World = ReturnType<typeof serviceOver>
+
+const said = { content: [{ type: 'text', text: 'Hi' }] }
+
+/** What can ask for a run: how the conversation comes to it, and then gives the request. */
+type Request_ = (world: World, id: string) => Promise<number>
+type Way = readonly [name: string, prepare: (world: World, id: string) => Promise<Request_>]
+
+const CALL = { tool: 'echo', arguments: { text: 'a' } }
+
+async function idle({ engine }: World, id: string): Promise<void> {
+  await (await engine.create({ id })).sendMessage('Hi')
+}
+
+/** Waits for consent to so many calls, whose ids it gives. */
+async function waiting(world: World, id: string, count = 1): Promise<string[]> {
+  const conversation = await world.engine.create({ id })
+  await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+  await conversation.sendMessage('Hi')
+  await conversation.run(scriptedAgent([{ calls: Array.from({ length: count }, () => CALL) }])())
+  const { log } = await conversation.state()
+  return [...log.entries].flatMap(({ id, event }) => (event?.kind === 'ActionEvent' ? [String(id)] : []))
+}
+
+const posts =
+  (suffix: string, body: object = {}): Request_ =>
+  ({ post }, id) =>
+    post(`${BASE}/${id}${suffix}`, body)
+
+const WAYS: readonly Way[] = [
+  [
+    'start_conversation',
+    async () =>
+      ({ post }, id) =>
+        post(BASE, { conversation_id: id, initial_message: said, secrets: { token: 'x' } }),
+  ],
+  [
+    'start_conversation',
+    async (world, id) => {
+      // Its first process died before it was begun.
+      await world.engine.create({ id, metadata: { begins: true } })
+      return ({ post }) => post(BASE, { conversation_id: id, initial_message: said })
+    },
+  ],
+  [
+    'send_message',
+    async (world, id) => {
+      await idle(world, id)
+      return posts('/events', { ...said, run: true })
+    },
+  ],
+  [
+    'send_message_to_app_conversation_api_v1_app_conversations__conversation_id__send_message_post',
+    async (world, id) => {
+      await idle(world, id)
+      return ({ post }) => post(`/api/v1/app-conversations/${id}/send-message`, said)
+    },
+  ],
+  [
+    'run_conversation',
+    async (world, id) => {
+      await idle(world, id)
+      return posts('/run')
+    },
+  ],
+  [
+    'run_conversation',
+    async (world, id) => {
+      await waiting(world, id)
+      return posts('/run')
+    },
+  ],
+  [
+    'respond_to_confirmation',
+    async (world, id) => {
+      await waiting(world, id)
+      return posts('/events/respond_to_confirmation', { accept: true })
+    },
+  ],
+  [
+    'respond_to_confirmation',
+    async (world, id) => {
+      const calls = await waiting(world, id)
+      // Who was told so died before it was run.
+      await (await world.engine.open(id)).approve(calls)
+      return posts('/events/respond_to_confirmation', { accept: true })
+    },
+  ],
+  [
+    'approve_actions',
+    async (world, id) => {
+      const calls = await waiting(world, id)
+      return posts('/events/approve', { action_ids: calls })
+    },
+  ],
+  [
+    'approve_actions',
+    async (world, id) => {
+      const calls = await waiting(world, id)
+      await (await world.engine.open(id)).approve(calls)
+      return posts('/events/approve', { action_ids: calls })
+    },
+  ],
+  [
+    'ask_agent',
+    async (world, id) => {
+      await idle(world, id)
+      return posts('/ask_agent', { question: 'How far are you?' })
+    },
+  ],
+  // What comes over a socket, which has no operation.
+  [
+    'say',
+    async (world, id) => {
+      await idle(world, id)
+      return async ({ service, engine }) => {
+        const { lifecycle } = service.live
+        try {
+          await say(lifecycle, await engine.open(id), JSON.stringify({ role: 'user', ...said }))
+          return 200
+        } catch (error) {
+          return (error as { readonly status: number }).status
+        }
+      }
+    },
+  ],
+]
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** A work whose timers all go off in time, and how many milliseconds it took by them. */
+async function virtually<T>(work: Promise<T>): Promise<{ readonly value: T; readonly took: number }> {
+  const from = Date.now()
+  const state = { isOver: false }
+  const end = (): void => void (state.isOver = true)
+  work.then(end, end)
+  while (!state.isOver) {
+    for (let turn = 0; turn < 20 && !state.isOver; turn += 1) await new Promise((go) => setImmediate(go))
+    if (Date.now() - from > 600_000) throw new Error('It waits without a bound.')
+    if (!state.isOver) await vi.advanceTimersByTimeAsync(100)
+  }
+  return { value: await work, took: Date.now() - from }
+}
+
+const keptIn = async ({ engine }: World): Promise<number> => (await engine.store.countItems(WANTED)).count
+
+/** Its messages, and what its calls came to, by who said them. */
+const sayings = async ({ engine }: World, id: string): Promise<readonly unknown[]> =>
+  [...(await (await engine.open(id)).state()).log.entries].flatMap(({ event }) =>
+    event?.kind === 'MessageEvent' || event?.kind === 'ObservationEvent' ? [event.source] : [],
+  )
+
+it.each(WAYS)('%s is refused where there is no room, and changes nothing', async (_, prepare) => {
+  const { step, open, reached } = gate()
+  const agent: ServiceOptions['agent'] = ({ id }) => (id === 'other' ? step : scriptedAgent()())
+  const world = serviceOver(memoryStore(), { agent, maxRuns: 1 })
+  const request = await prepare(world, 'c')
+  await idle(world, 'other')
+  await world.post(`${BASE}/other/run`)
+  await reached
+  world.changes.length = 0
+  const refused = await virtually(request(world, 'c'))
+  expect([refused.value, refused.took < 1_000, world.changes]).toEqual([429, true, []])
+  open()
+  await virtually(world.service.runs.settle())
+  const done = await virtually(request(world, 'c'))
+  expect([200, 201]).toContain(done.value)
+  await virtually(world.service.runs.settle())
+  expect(await keptIn(world)).toBe(0)
+  expect(world.failures).toEqual([])
+  await world.end()
+})
+
+it('what begins no run is not refused for want of room', async () => {
+  const { step, open, reached } = gate()
+  const agent: ServiceOptions['agent'] = ({ id }) => (id === 'other' ? step : scriptedAgent()())
+  const world = serviceOver(memoryStore(), { agent, maxRuns: 1 })
+  const [one = '', other = ''] = await waiting(world, 'c', 2)
+  for (const id of ['idle', 'other']) await idle(world, id)
+  await world.post(`${BASE}/other/run`)
+  await reached
+  const approve = (id: string, ...action_ids: string[]): Promise<number> =>
+    world.post(`${BASE}/${id}/events/approve`, { action_ids })
+  const respond = (id: string, accept: boolean): Promise<number> =>
+    world.post(`${BASE}/${id}/events/respond_to_confirmation`, { accept })
+  // Another call waits still, then none does.
+  expect([await approve('c', one), await approve('c', one), await approve('c', other)]).toEqual([
+    200, 200, 429,
+  ])
+  expect(await approve('c', 'unknown')).toBe(409)
+  expect([await respond('idle', true), await respond('c', true), await respond('c', false)]).toEqual([
+    409, 429, 200,
+  ])
+  open()
+  await virtually(world.service.runs.settle())
+  await world.end()
+})
+
+it('every operation that is refused for too many runs is among them', async () => {
+  const world = serviceOver(memoryStore())
+  const { paths } = (await (
+    await world.service.fetch(new Request('http://localhost/openapi.json'))
+  ).json()) as { readonly paths: object }
+  const operations = Object.values(paths).flatMap((path) => Object.values(path as object))
+  const limited = operations.filter(({ responses }) => responses?.['429']?.description === 'Too many runs')
+  const names = limited.map(({ operationId }) => operationId).toSorted()
+  expect(names).toEqual([...new Set(WAYS.map(([name]) => name))].filter((name) => name !== 'say').toSorted())
+  await world.end()
+})
+
+it('of two who ask at once for the last place one is refused, and changes nothing', async () => {
+  const { step, open } = gate()
+  const world = serviceOver(memoryStore(), { agent: () => step, maxRuns: 1 })
+  for (const id of ['a', 'b']) await idle(world, id)
+  const both = ['a', 'b'].map((id) => world.post(`${BASE}/${id}/events`, { ...said, run: true }))
+  const { value: statuses } = await virtually(Promise.all(both))
+  expect(statuses.toSorted()).toEqual([200, 429])
+  const refused = statuses[0] === 429 ? 'a' : 'b'
+  expect(await sayings(world, refused)).toEqual(['user'])
+  open()
+  await virtually(world.service.runs.settle())
+  await world.end()
+})
+
+/** Those that say something and then wait for its run. */
+const JOINING = WAYS.filter(([name]) => name !== 'ask_agent')
+
+it.each(JOINING)('%s is told when the store is away, and is done once it is back', async (_, prepare) => {
+  const world = serviceOver(memoryStore())
+  const request = await prepare(world, 'c')
+  world.away.add('acquireLease')
+  world.away.add('changeItems')
+  const told = await virtually(request(world, 'c').then((status) => status ?? 503))
+  expect([told.value, told.took < 2_000]).toEqual([503, true])
+  world.away.clear()
+  await virtually(world.service.runs.settle())
+  await world.end()
+})
+
+/** What keeps a run from beginning: a process that died with a lease, and an agent that never comes. */
+const HANGS = 'its agent hangs'
+const HAZARDS = JOINING.flatMap(([name, prepare]) =>
+  // A bare run is refused while there seems to be one.
+  (name === 'run_conversation' ? [HANGS] : [HANGS, 'a dead process holds the lease']).map(
+    (hazard) => [name, hazard, prepare] as const,
+  ),
+)
+
+it.each(HAZARDS)(
+  '%s is acknowledged while %s, and done though its process dies',
+  async (_, hazard, prepare) => {
+    const store = memoryStore()
+    const hangs = hazard === HANGS
+    const first = serviceOver(store, hangs ? { agent: () => new Promise(() => undefined) } : {})
+    const request = await prepare(first, 'c')
+    if (!hangs && (await store.getConversation('c')) === null)
+      await first.engine.create({ id: 'c', metadata: { begins: true } })
+    if (!hangs) await store.acquireLease('c', 'dead', 45_000)
+    const told = await virtually(request(first, 'c'))
+    expect([[200, 201].includes(told.value), told.took < 3_000]).toEqual([true, true])
+    const said = (await sayings(first, 'c')).length
+    first.kill()
+    vi.setSystemTime(Date.now() + 60_000)
+    const second = serviceOver(store)
+    await second.service.lostRuns.look()
+    await virtually(second.service.runs.settle())
+    expect((await sayings(second, 'c')).length).toBeGreaterThan(said)
+    expect(await keptIn(second)).toBe(0)
+    expect(second.failures).toEqual([])
+    await second.end()
+  },
+)
+
+it('waits no longer than the lease of a dead process lasts, and no longer than a second for an agent that hangs', async () => {
+  const store = memoryStore()
+  const { promise, resolve } = Promise.withResolvers<ReturnType<ReturnType<typeof scriptedAgent>>>()
+  const world = serviceOver(store, { agent: ({ id }) => (id === 'slow' ? promise : scriptedAgent()()) })
+  for (const id of ['slow', 'dead']) await idle(world, id)
+  await store.acquireLease('dead', 'dead', 5_000)
+  const until = Date.now() + 5_000
+  for (const id of ['slow', 'dead']) {
+    const told = await virtually(world.post(`${BASE}/${id}/events`, { ...said, run: true }))
+    expect([told.value, told.took < 2_000]).toEqual([200, true])
+  }
+  expect(await keptIn(world)).toBe(2)
+  resolve(scriptedAgent()())
+  await virtually(world.service.runs.settle())
+  expect(Date.now()).toBeLessThan(until + 1_000)
+  expect(await keptIn(world)).toBe(0)
+  for (const id of ['slow', 'dead']) expect((await sayings(world, id)).at(-1)).toBe('agent')
+  expect(world.failures).toEqual([])
+  await world.end()
+})
+
+it('looks after the other lost runs while an agent hangs', async () => {
+  const store = memoryStore()
+  const world = serviceOver(store, {
+    agent: ({ id }) => (id === 'hangs' ? new Promise(() => undefined) : scriptedAgent()()),
+  })
+  for (const id of ['hangs', 'lost']) {
+    await idle(world, id)
+    await (
+      await world.engine.open(id)
+    ).append({
+      kind: 'ConversationStateUpdateEvent',
+      key: 'execution_status',
+      value: 'running',
+    })
+    await store.acquireLease(id, 'dead', 1)
+  }
+  vi.setSystemTime(Date.now() + 10)
+  const looked = await virtually(world.service.lostRuns.look())
+  expect(looked.took).toBeLessThan(3_000)
+  expect((await sayings(world, 'lost')).at(-1)).toBe('agent')
+  world.kill()
+})
