@@ -8,6 +8,7 @@ import { createEngine, type Engine } from '../src/conversation/engine.ts'
 import type { Fact } from '../src/event/quarantine.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
 import type { Store } from '../src/store/contract/store.ts'
+import { orUsage } from '../test/usage.ts'
 import { machine, median, estimateMemory } from './measure.ts'
 import { ONE_KB } from './stores/log.ts'
 import { makeLines, MEASURED_MIX } from './workload.ts'
@@ -190,7 +191,12 @@ async function run(folder: string, bodies: string, length: number): Promise<void
 }
 
 console.log(machine())
-const asked = process.argv.slice(2).map(Number).filter(Boolean)
+const asked = orUsage(() =>
+  process.argv.slice(2).map((text) => {
+    if (/^[1-9]\d*$/.test(text)) return Number(text)
+    throw new Error(`${text}: must be a number of events`)
+  }),
+)
 const folder = mkdtempSync(join(tmpdir(), 'colloquy-bench-'))
 try {
   for (const length of asked.length > 0 ? asked : LENGTHS) {

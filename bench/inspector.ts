@@ -8,16 +8,25 @@
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { buildInspector } from '../src/inspector/bundle/bundle.ts'
 import { inspectorPage } from '../src/inspector/index.ts'
 import { type Browser, type CDPSession, openPage, type Page, startBrowser } from '../test/browser/browser.ts'
+import { orUsage } from '../test/usage.ts'
 import { machine } from './measure.ts'
 import { makeEvents } from './workload.ts'
 
-const given = process.argv.slice(2)
-const lengths = given.filter((word) => /^\d+$/.test(word)).map(Number)
+const { lengths, isQuick } = orUsage(() => {
+  const { values, positionals } = parseArgs({
+    options: { quick: { type: 'boolean' } },
+    allowPositionals: true,
+  })
+  const wrong = positionals.find((word) => !/^[1-9]\d*$/.test(word))
+  if (wrong !== undefined) throw new Error(`${wrong}: must be a number of events`)
+  return { lengths: positionals.map(Number), isQuick: values.quick === true }
+})
 const LENGTHS = lengths.length > 0 ? lengths : [1_000, 30_000, 100_000]
-const STEPS = given.includes('--quick') ? 100 : 1000
+const STEPS = isQuick ? 100 : 1000
 const RESTS = STEPS / 50
 /** Milliseconds that may be taken: behind the parsing until the page is there, and of script for a step. */
 const LIMITS = { open: 1500, step: 8 }

@@ -15,6 +15,7 @@ import { createSockets } from '../src/service/node/sockets.ts'
 import { memoryStore } from '../src/store/memory/store.ts'
 import { sqliteStore } from '../src/store/sqlite/index.ts'
 import type { Store } from '../src/store/contract/store.ts'
+import { noArguments } from '../test/usage.ts'
 import { machine } from './measure.ts'
 
 const READERS = [1, 50, 200]
@@ -123,6 +124,7 @@ const at = (sorted: readonly number[], part: number): number =>
 const cell = (micros: number): string => `${(micros / 1_000).toFixed(2)} ms`.padStart(10)
 
 async function main(): Promise<void> {
+  noArguments()
   console.log(machine())
   console.log(
     `From the append to the reader: ${EVENTS} events of 1 kB, one each ${PACE} ms, readers in a thread of their own\n`,

@@ -4,6 +4,7 @@ import { redact } from '../src/context/redaction/redact.ts'
 import { redactionRules } from '../src/context/redaction/rules.ts'
 import { encodeEvent } from '../src/event/encode.ts'
 import type { Event } from '../src/event/types.ts'
+import { noArguments } from '../test/usage.ts'
 import { machine, measure } from './measure.ts'
 
 const MEGABYTE = 1_000_000
@@ -61,6 +62,7 @@ function row(name: string, event: Event, times: number): void {
   console.log(`${cells.join(' ')} ${`${(cost / floor).toFixed(1)} x`.padStart(8)}`)
 }
 
+noArguments()
 console.log(machine())
 console.log('20 literal secrets, all built-in patterns and names of fields, masks with a key; least of 9')
 console.log(

@@ -6,6 +6,7 @@ import { toMessages } from '../src/messages/neutral.ts'
 import { stateAt, switchTo } from '../src/state/at.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
 import { initialState, type State } from '../src/state/state.ts'
+import { noArguments } from '../test/usage.ts'
 import { machine, measure, type Piece, type Timing } from './measure.ts'
 import { readTail } from './tail.ts'
 import { makeLines, MEASURED_MIX, seeded } from './workload.ts'
@@ -108,6 +109,7 @@ function print(length: number, lines: readonly string[], timings: readonly Timin
   }
 }
 
+noArguments()
 console.log(machine())
 console.log(`sizes: ${JSON.stringify(MEASURED_MIX)} bytes`)
 for (const length of LENGTHS) {

@@ -27,6 +27,9 @@ const { sizes, ...options } = orUsage(() => {
   const counts = values.conversations?.split(',').map(Number)
   if (counts?.every((size) => Number.isSafeInteger(size) && size >= 1_000) === false)
     throw new Error('--conversations must be numbers of 1000 or more, with commas between')
+  for (const name of values.adapter)
+    if (!['sqlite', 'postgres'].includes(name))
+      throw new Error(`--adapter ${name}: must be sqlite or postgres`)
   return { ...values, sizes: counts }
 })
 

@@ -1,6 +1,6 @@
 /** Prints how much a browser loads for what a program uses, and the bound of each: `npm run sizes`. */
 
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 
@@ -19,20 +19,26 @@ export interface Part {
  * adds 32 kB.
  */
 export const PARTS: readonly Part[] = [
-  { entry: 'index.ts', names: ['replay'], most: 12_500 },
-  ...['toAnthropic', 'toOpenAIChat', 'toOpenAIResponses', 'toGoogle', 'toAiSdk'].map((grammar) => ({
-    entry: 'index.ts',
-    names: ['replay', 'toMessages', grammar],
-    most: 27_500,
-  })),
-  { entry: 'index.ts', names: ['loadLine', 'replay', 'toMessages', 'toAnthropic'], most: 70_000 },
+  { entry: 'index.ts', names: ['replay'], most: 12_000 },
+  { entry: 'index.ts', names: ['replay', 'toMessages', 'toAnthropic'], most: 24_700 },
+  { entry: 'index.ts', names: ['replay', 'toMessages', 'toOpenAIChat'], most: 23_100 },
+  { entry: 'index.ts', names: ['replay', 'toMessages', 'toOpenAIResponses'], most: 26_300 },
+  { entry: 'index.ts', names: ['replay', 'toMessages', 'toGoogle'], most: 24_100 },
+  { entry: 'index.ts', names: ['replay', 'toMessages', 'toAiSdk'], most: 24_300 },
+  { entry: 'index.ts', names: ['loadLine', 'replay', 'toMessages', 'toAnthropic'], most: 67_000 },
 ]
 
-/** One minified script of what is named of an entry and all that it uses; with no names, of all of it. */
-export async function bundled(entry: string, names: readonly string[] = []): Promise<string> {
+/** A minified script, and the files that anything of it is from. */
+export interface Bundle {
+  readonly code: string
+  readonly files: readonly string[]
+}
+
+/** One script of what is named of an entry and all that it uses; with no names, of all of it. */
+export async function bundle(entry: string, names: readonly string[] = []): Promise<Bundle> {
   const file = JSON.stringify(join(SRC, entry))
   const program = names.length === 0 ? `export * from ${file}` : `export { ${names.join(', ')} } from ${file}`
-  const bundle = await rolldown({
+  const build = await rolldown({
     input: 'program',
     plugins: [
       {
@@ -46,10 +52,12 @@ export async function bundled(entry: string, names: readonly string[] = []): Pro
     transform: { define: { 'process.env.NODE_ENV': '"production"' } },
     logLevel: 'silent',
   })
-  const { output } = await bundle.generate({ format: 'iife', name: 'colloquy', minify: true })
-  await bundle.close()
+  const { output } = await build.generate({ format: 'iife', name: 'colloquy', minify: true })
+  await build.close()
   if (output.length !== 1) throw new Error(`${entry} makes ${output.length} files`)
-  return output[0].code
+  const [{ code, modules }] = output
+  const used = Object.entries(modules).filter(([, { renderedLength }]) => renderedLength > 0)
+  return { code, files: used.map(([file]) => relative(SRC, file)) }
 }
 
 /** How much a server sends of a script. */
@@ -58,7 +66,7 @@ export const weigh = (code: string): number => gzipSync(code).length
 if (import.meta.main) {
   console.log('bytes, minified: as they are, compressed by gzip, and at most')
   for (const { entry, names, most } of PARTS) {
-    const code = await bundled(entry, names)
+    const { code } = await bundle(entry, names)
     const size = weigh(code)
     const columns = [code.length, size, most].map((bytes) => bytes.toLocaleString('en').padStart(9)).join('')
     console.log(`${columns}  ${names.join(', ')}`)

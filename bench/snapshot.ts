@@ -6,6 +6,7 @@ import { listLeavesIn } from '../src/state/at.ts'
 import { reduce, replay } from '../src/state/reduce.ts'
 import { evict, decodeSnapshot, encodeSnapshot } from '../src/state/snapshot.ts'
 import type { State } from '../src/state/state.ts'
+import { noArguments } from '../test/usage.ts'
 import { machine, measure, type Piece, estimateMemory } from './measure.ts'
 import { ONE_KB } from './stores/log.ts'
 import { makeLines } from './workload.ts'
@@ -93,6 +94,7 @@ async function printHeap(lines: readonly string[]): Promise<void> {
   }
 }
 
+noArguments()
 console.log(machine())
 for (const length of LENGTHS) {
   const lines = makeLines(length, { sizes: ONE_KB, condenseAt: VIEW })

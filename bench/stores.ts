@@ -1,6 +1,7 @@
 /** Prints what the stores cost at growing lengths, beside the same rows through the bare driver: `npm run bench:stores -- --help`. */
 
 import { parseArgs } from 'node:util'
+import { orUsage } from '../test/usage.ts'
 import { machine } from './measure.ts'
 import { appendRows } from './stores/appends.ts'
 import type { Adapter, Ground, RowGroup } from './stores/ground.ts'
@@ -33,16 +34,18 @@ const HELP = `Usage: npm run bench:stores -- [options]
 
 A million events need about 3.5 GB in the folder for temporary files until the run ends.`
 
-const { values: options } = parseArgs({
-  options: {
-    adapter: { type: 'string', multiple: true, default: Object.keys(ADAPTERS) },
-    bodies: { type: 'string', multiple: true, default: Object.keys(BODIES) },
-    length: { type: 'string', multiple: true, default: [] },
-    only: { type: 'string', multiple: true, default: GROUPS.map(({ title }) => title) },
-    quick: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-})
+const { values: options } = orUsage(() =>
+  parseArgs({
+    options: {
+      adapter: { type: 'string', multiple: true, default: Object.keys(ADAPTERS) },
+      bodies: { type: 'string', multiple: true, default: Object.keys(BODIES) },
+      length: { type: 'string', multiple: true, default: [] },
+      only: { type: 'string', multiple: true, default: GROUPS.map(({ title }) => title) },
+      quick: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  }),
+)
 
 /** One of a table's values. @throws when the command line names none of them. */
 function pick<T>(table: Readonly<Record<string, T>>, option: string, name: string): T {
@@ -93,8 +96,17 @@ if (options.help) {
   console.log(HELP)
 } else {
   const titles = GROUPS.map((group) => group.title)
-  for (const name of options.only)
-    pick(Object.fromEntries(titles.map((title) => [title, true])), 'only', name)
+  orUsage(() => {
+    for (const name of options.only)
+      pick(Object.fromEntries(titles.map((title) => [title, true])), 'only', name)
+    for (const adapter of options.adapter) {
+      pick(ADAPTERS, 'adapter', adapter)
+      for (const bodies of options.bodies) {
+        pick(BODIES, 'bodies', bodies)
+        lengthsOf(adapter, bodies)
+      }
+    }
+  })
   console.log(machine())
   const verdicts: Verdict[] = []
   for (const adapter of options.adapter) {

@@ -5,6 +5,7 @@ import { toAnthropic } from '../src/messages/anthropic/write.ts'
 import { toMessages } from '../src/messages/neutral.ts'
 import { toOpenAIChat } from '../src/messages/openai-chat/write.ts'
 import { replay } from '../src/state/reduce.ts'
+import { noArguments } from '../test/usage.ts'
 import { machine } from './measure.ts'
 import { makeLines } from './workload.ts'
 
@@ -21,6 +22,7 @@ const timed = (run: () => unknown): number => {
 
 const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0
 
+noArguments()
 console.log(machine())
 console.log('Targets: seen before at most 1.3 times plain; the first time at most 4 times JSON.parse more.')
 for (const length of EVENTS) {

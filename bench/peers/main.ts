@@ -4,6 +4,7 @@ import { loadavg } from 'node:os'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { orUsage } from '../../test/usage.ts'
 import { machine } from '../measure.ts'
 import { CONTENDERS } from './contenders/all.ts'
 import { SAME_JSON } from './contenders/same-json.ts'
@@ -24,17 +25,19 @@ const HELP = `Usage: npm run bench:peers -- [options]
   --no-growth      without the histories that grow from nothing, and their bytes on disk
   --write          writes what was found to bench/peers/figures.json, docs/comparison.md and its charts`
 
-const { values: options } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    length: { type: 'string', multiple: true, default: [] },
-    rounds: { type: 'string' },
-    only: { type: 'string', multiple: true, default: [] },
-    'no-growth': { type: 'boolean', default: false },
-    write: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-})
+const { values: options } = orUsage(() =>
+  parseArgs({
+    options: {
+      quick: { type: 'boolean', default: false },
+      length: { type: 'string', multiple: true, default: [] },
+      rounds: { type: 'string' },
+      only: { type: 'string', multiple: true, default: [] },
+      'no-growth': { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  }),
+)
 
 /** Milliseconds: who takes longer for one visit at a length gets no other there. */
 const LONGEST_VISIT = 12_000
@@ -68,15 +71,16 @@ function multipleOf(least: number, option: string, text: string): number {
   throw new Error(`--${option} ${text}: must be a multiple of ${least}`)
 }
 
-const lengths =
-  options.length.length > 0
-    ? options.length.map((text) => multipleOf(100, 'length', text))
-    : options.quick
-      ? [100, 1_000]
-      : [100, 1_000, 4_000, 16_000]
+const lengths = orUsage(() => {
+  if (options.length.length > 0) return options.length.map((text) => multipleOf(100, 'length', text))
+  return options.quick ? [100, 1_000] : [100, 1_000, 4_000, 16_000]
+})
+
+/** How many rounds were asked for. */
+const asked = orUsage(() => (options.rounds === undefined ? null : multipleOf(1, 'rounds', options.rounds)))
 
 function roundsAt(length: number): number {
-  if (options.rounds !== undefined) return multipleOf(1, 'rounds', options.rounds)
+  if (asked !== null) return asked
   if (options.quick) return 2
   return length < 4_000 ? 4 : 3
 }
