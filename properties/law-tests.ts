@@ -53,6 +53,7 @@ const TESTS: readonly (readonly [laws: string, files: readonly string[]])[] = [
   ['E', ['properties/events.test.ts']],
   ['C S', KIT],
   ['B', SUBSCRIBE],
+  ['W7', ['test/service/run-requests.test.ts', 'test/service/created-at-once.test.ts']],
   ['W', SERVICE],
   ['X1 X2 X3 X4', ['properties/secrets.test.ts']],
   ['X', ['properties/redaction.test.ts']],

@@ -40,7 +40,52 @@ const perEvent = (length: number, options: Parameters<typeof makeLines>[1]) => {
 
 const GRAMMARS: readonly Grammar[] = ['anthropic', 'openai-chat', 'openai-responses', 'ai-sdk', 'google']
 
+/** The laws that a log breaks which has come to its end. */
+const brokenAtEnd = (facts: readonly object[]): string[] =>
+  checkLog(facts as never, { ended: true }).map(({ law }) => law)
+
 describe('the check of any log', () => {
+  it('asks for no result of a call that HEAD was moved back to, before anything runs there', () => {
+    const call = { id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }
+    const update = { kind: 'ConversationStateUpdateEvent', source: 'environment' }
+    const log = [
+      {
+        kind: 'MessageEvent',
+        id: 'm',
+        source: 'user',
+        llm_message: { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+      },
+      {
+        kind: 'ActionEvent',
+        id: 'a',
+        source: 'agent',
+        thought: [],
+        action: { kind: 'ls' },
+        tool_name: 'ls',
+        tool_call_id: 'c',
+        tool_call: call,
+        llm_response_id: 'r',
+      },
+      { ...update, id: 's', key: 'started_actions', value: ['a'] },
+      {
+        kind: 'ObservationEvent',
+        id: 'o',
+        source: 'environment',
+        action_id: 'a',
+        tool_name: 'ls',
+        tool_call_id: 'c',
+        observation: { kind: 'ls', content: [] },
+      },
+      { kind: 'ConversationErrorEvent', id: 'e', source: 'environment', code: 'Lost', detail: 'It is lost.' },
+      { ...update, id: 'h', key: 'leaf_event_id', value: 'a' },
+    ]
+    expect(brokenAtEnd(log)).toEqual([])
+    expect(brokenAtEnd(log.filter(({ id }) => id !== 'o'))).toEqual(['P1'])
+    expect(brokenAtEnd([...log, { ...update, id: 't', key: 'execution_status', value: 'error' }])).toEqual([
+      'P1',
+    ])
+  })
+
   it('says nothing of a legal log, ended where it has come to rest', () => {
     always(
       legalLog(),

@@ -8,6 +8,7 @@ import { LIMITS as AI_SDK } from '../src/messages/ai-sdk/limits.ts'
 import { LIMITS as ANTHROPIC } from '../src/messages/anthropic/limits.ts'
 import { LIMITS as GOOGLE } from '../src/messages/google/limits.ts'
 import { readImage } from '../src/messages/images.ts'
+import { type Said, saidOf } from '../src/messages/kinds-in-words.ts'
 import type { Kind, Kinds } from '../src/messages/kinds.ts'
 import { LIMITS as CHAT } from '../src/messages/openai-chat/limits.ts'
 import { LIMITS as RESPONSES } from '../src/messages/openai-responses/limits.ts'
@@ -55,14 +56,10 @@ function usersRows(): readonly (readonly string[])[] {
 
 const list = (fields: readonly string[]): string => fields.map((field) => `\`${field}\``).join(', ')
 
-function cellsOf({ in: how, isSilent, says = [], signed, more = {} }: Kind): string[] {
-  const named = says.length === 0 ? 'its name' : `its name, with ${list(says)}`
+function cellsOf({ in: how, signed, more = {} }: Kind, said: Said = []): string[] {
+  const named = said === null || said.length === 0 ? 'its name' : `its name, with ${list(said)}`
   const others =
-    isSilent === true || how === 'about'
-      ? 'nothing'
-      : how === 'standard' || how === 'call'
-        ? 'the same'
-        : named
+    said === null || how === 'about' ? 'nothing' : how === 'standard' || how === 'call' ? 'the same' : named
   const own = {
     standard: 'in fields of its own',
     call: 'as a call',
@@ -81,7 +78,7 @@ async function repliesRows(): Promise<readonly (readonly string[])[]> {
       const { KINDS } = (await import(join(FOLDERS, name, 'kinds.ts'))) as { readonly KINDS: Kinds }
       return Object.entries(KINDS)
         .filter(([, { side }]) => side !== 'user')
-        .map(([kind, of]) => [name, `\`${kind}\``, ...cellsOf(of)])
+        .map(([kind, of]) => [name, `\`${kind}\``, ...cellsOf(of, saidOf(name, kind))])
     }),
   )
   return found.flat()

@@ -1,16 +1,20 @@
-/** The package as a user gets it: packed, installed into an empty project, imported, on this Node and on the oldest one. */
+/** The package as a user gets it: packed, put into an empty project, imported, on this Node and on the oldest one; and the pages' samples are of its types. */
 
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { apiReport } from './api.ts'
+import { link, linkOthers, ROOT, samplesOfPages } from './pages.ts'
 
 const run = promisify(execFile)
-const ROOT = resolve(import.meta.dirname, '..')
 const OLDEST = '22.13.1'
+const EXAMPLES = join(ROOT, 'examples')
+const bin = (name: string): string => join(ROOT, 'node_modules/.bin', name)
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 
 let project = ''
 let packed: { readonly filename: string; readonly files: readonly { readonly path: string }[] }
@@ -35,34 +39,37 @@ const without = (lines: readonly string[], others: ReadonlySet<string>): string[
 
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'colloquy-package-'))
-  const { stdout } = await npm(['pack', '--json', '--pack-destination', project], ROOT)
+  // The types of the sources are checked by a command of their own.
+  await npm(['run', 'build', '--', '--noCheck', '--singleThreaded'], ROOT)
+  const { stdout } = await npm(['pack', '--ignore-scripts', '--json', '--pack-destination', project], ROOT)
   packed = JSON.parse(stdout.slice(stdout.indexOf('[\n')))[0]
   await writeFile(
     join(project, 'package.json'),
     JSON.stringify({ name: 'user', private: true, type: 'module' }),
   )
   await writeFile(join(project, 'check.js'), CHECK)
-  await npm(['install', '--no-audit', '--no-fund', `./${packed.filename}`], project)
+  // What it depends on stands beside it as an installation would put it there: nothing else can be found.
+  const installed = join(project, 'node_modules/colloquy')
+  await mkdir(installed, { recursive: true })
+  await run('tar', ['-xzf', join(project, packed.filename), '-C', installed, '--strip-components=1'])
+  const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
+  for (const name of Object.keys(dependencies)) link(project, name)
 })
 
 afterAll(() => rm(project, { recursive: true, force: true }))
 
+/** What the compiler says to a program in the project: nothing, if all is well. */
+const typeErrors = (...args: readonly string[]): Promise<string> =>
+  run(process.execPath, [TSC, '--singleThreaded', ...args], { cwd: project }).then(
+    ({ stdout }) => stdout,
+    (error) => error.stdout,
+  )
+
 /** Checks a program of a user's, with these types of its surroundings alone. */
 async function typeCheck(name: string, text: string, types: string): Promise<void> {
   await writeFile(join(project, name), text)
-  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
-  const flags = [
-    '--noEmit',
-    '--singleThreaded',
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2023',
-    '--types',
-    types,
-  ]
-  await run(process.execPath, [tsc, ...flags, name], { cwd: project })
+  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', types]
+  expect(await typeErrors(...flags, name)).toBe('')
 }
 
 describe('the packed package', () => {
@@ -132,9 +139,32 @@ export { sqliteStore, postgresStore, shellHook, serve, createSockets, processSan
     await typeCheck('check-node.ts', program, join(ROOT, 'node_modules/@types/node'))
   })
 
+  it('has the types that the samples of the pages and the examples ask for', async () => {
+    const write = async (name: string, text: string): Promise<string> => {
+      const file = join(project, 'samples', name)
+      await mkdir(dirname(file), { recursive: true })
+      await writeFile(file, text)
+      return file
+    }
+    for (const { file, code } of samplesOfPages()) await write(file, code)
+    for (const name of readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' }))
+      if (name.endsWith('.ts') && !name.startsWith('recipes/'))
+        await write(name, await readFile(join(EXAMPLES, name), 'utf8'))
+    linkOthers(join(project, 'samples'))
+    const config = { extends: join(ROOT, 'tsconfig.json'), include: ['.'], exclude: [] }
+    expect(await typeErrors('-p', await write('tsconfig.json', JSON.stringify(config)))).toBe('')
+  })
+
   it('passes the publishing checks', async () => {
-    const bin = (name: string) => join(ROOT, 'node_modules/.bin', name)
     await run(bin('publint'), ['--strict', join(project, packed.filename)], { cwd: ROOT })
-    await run(bin('attw'), ['--profile', 'esm-only', join(project, packed.filename)], { cwd: ROOT })
+    const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    const { './package.json': _, ...entries } = exports as Record<string, { readonly types: string }>
+    for (const { types, ...other } of Object.values(entries))
+      expect(other).toEqual({ default: types.replace(/\.d\.ts$/, '.js') })
+    // All entries are alike, so that few stand for all.
+    const some = ['.', './service/node', './testing/server']
+    expect(Object.keys(entries)).toEqual(expect.arrayContaining(some))
+    const file = join(project, packed.filename)
+    await run(bin('attw'), ['--profile', 'esm-only', '--entrypoints', ...some, '--', file], { cwd: ROOT })
   })
 })

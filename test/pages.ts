@@ -45,6 +45,42 @@ export function blocks(language: string, page: string): Block[] {
     })
 }
 
+/** The samples of all pages, each with a name, and a file that it may stand in. */
+export const samplesOfPages = (): { readonly name: string; readonly file: string; readonly code: string }[] =>
+  PAGES.flatMap((page) =>
+    blocks('ts', page).map(({ heading, code }, at) => ({
+      name: `${page}, ${heading}`,
+      file: `${page.replaceAll('/', '-').replace(/\.md$/, '')}-${at}.ts`,
+      code,
+    })),
+  )
+
+/** What users of the package have beside it. */
+const OTHERS = [
+  '@types/node',
+  '@types/ws',
+  '@anthropic-ai/sdk',
+  '@google/genai',
+  'ai',
+  'openai',
+  'fast-check',
+  'zod',
+  'hono',
+  '@hono/node-server',
+  'ws',
+]
+
+/** Puts a link to something of this repository into the `node_modules` of a folder. */
+export function link(folder: string, name: string, target = `node_modules/${name}`): void {
+  mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
+  symlinkSync(resolve(ROOT, target), join(folder, 'node_modules', name))
+}
+
+/** Puts links to what users have beside the package into it. */
+export function linkOthers(folder: string): void {
+  for (const name of OTHERS) link(folder, name)
+}
+
 /** A folder as a user of the package has it. */
 export interface Project {
   readonly folder: string
@@ -55,7 +91,7 @@ export interface Project {
 
 /**
  * A project of modules with the package in `node_modules`. Its entries are those of the real one, with what is built of the
- * sources for the test run, and the sources for their types: Node takes off types only outside of `node_modules`, and what a link leads to is outside.
+ * sources for the test run: Node takes off types only outside of `node_modules`, and what a link leads to is outside.
  */
 export function project(): Project {
   const folder = mkdtempSync(join(tmpdir(), 'colloquy-readme-'))
@@ -65,35 +101,12 @@ export function project(): Project {
     writeFileSync(file, text)
     return file
   }
-  const link = (name: string, target: string): void => {
-    mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
-    symlinkSync(resolve(ROOT, target), join(folder, 'node_modules', name))
-  }
-  const exports = Object.fromEntries(
-    Array.from(entries(), ([name, path]) => [
-      name,
-      { types: `./src/${path}.ts`, default: `./built/${path}.ts` },
-    ]),
-  )
+  const exports = Object.fromEntries(Array.from(entries(), ([name, path]) => [name, `./built/${path}.ts`]))
   write('package.json', '{ "type": "module" }')
   const manifest = { name: 'colloquy', type: 'module', exports }
   write('node_modules/colloquy/package.json', JSON.stringify(manifest))
-  link('colloquy/src', 'src')
-  link('colloquy/built', inject('built'))
-  for (const name of [
-    '@types/node',
-    '@types/ws',
-    '@anthropic-ai/sdk',
-    '@google/genai',
-    'ai',
-    'openai',
-    'fast-check',
-    'zod',
-    'hono',
-    '@hono/node-server',
-    'ws',
-  ])
-    link(name, `node_modules/${name}`)
+  link(folder, 'colloquy/built', inject('built'))
+  linkOthers(folder)
   return { folder, write, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 

@@ -5,13 +5,13 @@ import { resolve } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { rolldown } from 'rolldown'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { bundled, PARTS, weigh } from '../bench/sizes.ts'
+import { bundle, PARTS, weigh } from '../bench/sizes.ts'
 
 const INDEX = resolve(import.meta.dirname, '../src/index.ts')
 let code = ''
 
 beforeAll(async () => {
-  code = await bundled('index.ts')
+  ;({ code } = await bundle('index.ts'))
 })
 
 describe('the core as a browser bundle', () => {
@@ -22,9 +22,9 @@ describe('the core as a browser bundle', () => {
 
   it('leaves to an entry of its own what runs commands', async () => {
     const input = resolve(import.meta.dirname, '../src/conversation/shell/index.ts')
-    const bundle = await rolldown({ input, platform: 'node', logLevel: 'silent' })
-    const { output } = await bundle.generate({ format: 'es' })
-    await bundle.close()
+    const build = await rolldown({ input, platform: 'node', logLevel: 'silent' })
+    const { output } = await build.generate({ format: 'es' })
+    await build.close()
     const names = output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.imports : []))
     expect(names.toSorted()).toEqual(['node:child_process', 'node:os'])
     // It brings neither the core nor the schemas along.
@@ -32,13 +32,13 @@ describe('the core as a browser bundle', () => {
   })
 
   it('holds for the ready steps, which bring no client along', async () => {
-    const steps = await bundled('steps/index.ts')
+    const { code: steps } = await bundle('steps/index.ts')
     expect(steps).not.toMatch(/['"`]node:|require\(|child_process/)
     expect(steps.length).toBeLessThan(code.length)
   })
 
   it('holds for the laws', async () => {
-    const laws = await bundled('laws/index.ts')
+    const { code: laws } = await bundle('laws/index.ts')
     expect(laws).not.toMatch(/['"`]node:|require\(|child_process/)
   })
 
@@ -86,12 +86,15 @@ describe('the core as a browser bundle', () => {
     expect(names).toEqual(
       expect.arrayContaining(['loadLine', 'replay', 'stateAt', 'toAnthropic', 'memoryStore']),
     )
-    expect(weigh(await bundled('index.ts', names))).toBeLessThan(90_000)
+    expect(weigh((await bundle('index.ts', names)).code)).toBeLessThan(90_000)
   })
 
   it.each(PARTS)('is at most $most bytes for $names', async ({ entry, names, most }) => {
-    const code = await bundled(entry, names)
+    const { code, files } = await bundle(entry, names)
     expect(weigh(code)).toBeLessThan(most)
+    // A writer brings its own grammar alone.
+    const grammars = files.flatMap((file) => /^messages\/([^/]+)\//.exec(file)?.[1] ?? [])
+    expect(new Set(grammars).size).toBe(names.includes('toMessages') ? 1 : 0)
     // Who reads no lines needs no schemas, and may forbid code that is made at run time.
     if (!names.includes('loadLine')) expect(code).not.toMatch(/new Function|\bFunction\(|\beval\(/)
   })

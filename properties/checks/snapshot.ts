@@ -12,12 +12,15 @@ import { encodeState } from '../../src/state/encode.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import {
   canReduce,
+  completeSnapshot,
   evict,
   decodeSnapshot,
   encodeParts,
   isEvicted,
+  readSnapshot,
   type SnapshotPart,
 } from '../../src/state/snapshot.ts'
+import type { Found } from '../../src/state/snapshot/open.ts'
 import type { State } from '../../src/state/state.ts'
 import { listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import { type Across, across } from './across.ts'
@@ -96,13 +99,44 @@ function cutsOf(length: number): number[] {
   return [...new Set([0, 1, 1 / 3, 1 / 2, 3 / 4].map((part) => Math.round(part * length)))]
 }
 
-function open(parts: readonly SnapshotPart[], expected: State, what: string): State {
-  const opened = total('R7', what, () => decodeSnapshot(parts, expected.conversationId))
+/** @param facts the log, where the bodies are read from there */
+function open(
+  parts: readonly SnapshotPart[],
+  expected: State,
+  what: string,
+  facts: readonly Fact[] | null = null,
+): State {
+  const { conversationId } = expected
+  const opened =
+    facts === null
+      ? total('R7', what, () => decodeSnapshot(parts, conversationId))
+      : completed(parts, foundIn(expected, facts))
   hold('R7', opened !== null, `${what} does not open`)
   same('R7', what, describeState(opened), describeState(expected))
-  const again = encodeParts(opened, 0, SIZE)
+  const again = encodeParts(opened, 0, SIZE, facts === null)
   hold('R8', isEqual(again, parts), () => `${what}, written again, has other bytes`)
   return opened
+}
+
+/** The log as a store gives it. */
+const foundIn = ({ log }: State, facts: readonly Fact[]): Map<number, Found> =>
+  new Map([...log.entries].map(({ seq, id }) => [seq, { id, fact: facts[seq] as Fact }]))
+
+/** A state with all that its parts ask for; none where the log lacks a body, or has another one there. */
+function completed(parts: readonly SnapshotPart[], log: ReadonlyMap<number, Found>): State | null {
+  const saved = readSnapshot(parts, '')
+  if (saved === null) return null
+  const { lacking } = saved
+  const found = new Map([...log].filter(([seq]) => lacking.includes(seq)))
+  for (const [at, seq] of lacking.entries()) {
+    const less = new Map(found)
+    less.delete(seq)
+    hold('R9', completeSnapshot(saved, less) === null, () => `the body at ${seq} is not missed`)
+    const other = found.get(lacking[at + 1] ?? -1)
+    const isOther = other === undefined || completeSnapshot(saved, less.set(seq, other)) === null
+    hold('R9', isOther, () => `the body at ${seq} may be another event's`)
+  }
+  return completeSnapshot(saved, found)
 }
 
 /** Folds the rest of the log onto a state as far as it can be; the state at the end of that. */
@@ -141,7 +175,10 @@ function needsMore(shorter: State, { log }: State): boolean {
   })
 }
 
-/** Written on from a snapshot that was opened and folded on: only what is new, and it opens beside the old parts. */
+/**
+ * Written on from a snapshot that was opened and folded on: only what is new, and it opens beside the old parts, with
+ * its bodies from the log.
+ */
 function checkChain(
   facts: readonly Fact[],
   states: readonly State[],
@@ -150,7 +187,7 @@ function checkChain(
   state: State,
 ): void {
   const { length } = state.log.entries
-  const more = total('R8', 'encodeSnapshot since', () => encodeParts(state, since, SIZE))
+  const more = total('R8', 'encodeSnapshot since', () => encodeParts(state, since, SIZE, false))
   const first = Math.floor(since / SIZE)
   same(
     'R8',
@@ -159,9 +196,14 @@ function checkChain(
     [0, ...Array.from({ length: Math.ceil(length / SIZE) - first }, (_, n) => first + n + 1)],
   )
   const all = new Map([...parts, ...more].map((each) => [each.part, each]))
-  const whole = encodeParts(states[length] as State, 0, SIZE)
+  const whole = encodeParts(states[length] as State, 0, SIZE, false)
   hold('R8', isEqual([...all.values()], whole), `parts since ${since} are not those of the whole`)
-  const opened = open([...all.values()].toReversed(), states[length] as State, 'the snapshot written on')
+  const opened = open(
+    [...all.values()].toReversed(),
+    states[length] as State,
+    'the snapshot written on',
+    facts,
+  )
   foldOn(facts, states, evict(opened), () => undefined)
 }
 

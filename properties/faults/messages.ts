@@ -146,8 +146,8 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'what a server tool said is told in words to the server itself',
     file: 'messages/parts-in-order.ts',
-    find: 'return isReturnable(grammar, ref.value) ? [ref] : unsent(ref, grammar)',
-    replace: 'return unsent(ref, grammar)',
+    find: 'return isReturnable(limits, ref.value) ? [ref] : unsent(ref, limits.grammar)',
+    replace: 'return unsent(ref, limits.grammar)',
   },
   {
     name: 'words between two thoughts are trimmed',

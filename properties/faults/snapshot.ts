@@ -28,6 +28,12 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
     replace: 'return !this.hasBranch',
   },
   {
+    name: 'a snapshot takes the body of another event',
+    file: 'state/snapshot/open.ts',
+    find: ' || keyAt(chunk.ids, seq) !== id',
+    replace: '',
+  },
+  {
     name: 'a snapshot forgets open calls that the view forgot',
     file: 'state/snapshot/record.ts',
     find: 'for (const { entry } of listPendingCallsIn(pendingCalls)) add(entry)',

@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from './shapes.ts'
 
 /** Whether a value is an object, and not null or a list. O(1). */
-export function isObject(value: JsonValue | undefined): value is JsonObject {
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

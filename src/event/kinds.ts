@@ -66,7 +66,9 @@ export type KindsWith<Column extends keyof KindFacts, Value> = {
 export type EventWith<Column extends keyof KindFacts, Value> = EventOf<KindsWith<Column, Value>>
 
 /** The 19 names, in the contract's order. */
-export const EVENT_KINDS: readonly EventKind[] = Object.freeze(Object.keys(KINDS) as EventKind[])
+export const EVENT_KINDS: readonly EventKind[] = /* @__PURE__ */ Object.freeze(
+  /* @__PURE__ */ Object.keys(KINDS) as EventKind[],
+)
 
 /**
  * Whether a value is the name of one of the 19 kinds. O(1).

@@ -3,6 +3,7 @@
  * behind what it saw.
  */
 
+import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
 import type { Event } from './types.ts'
 
@@ -76,7 +77,7 @@ export function replyOf(event: Event): ReplyRecord | null {
         ? event.llm_message
         : null
   const reply: unknown = (holder as { readonly reply?: unknown } | null)?.reply
-  return typeof reply === 'object' && reply !== null && !Array.isArray(reply) ? (reply as ReplyRecord) : null
+  return isObject(reply) ? reply : null
 }
 
 /**

@@ -8,11 +8,15 @@ const PLAIN =
 
 const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-interface Instant {
-  /** Whole seconds since 1970-01-01T00:00:00Z. */
+/** A date and time of the calendar, as far as it takes to know that it is one. */
+interface Reading {
+  readonly year: number
+  readonly month: number
+  readonly day: number
+  /** Seconds since midnight, less those of the zone. */
   readonly seconds: number
-  /** 0 to 999,999. */
-  readonly micros: number
+  /** The digits behind the point. */
+  readonly fraction: string
 }
 
 /**
@@ -27,8 +31,10 @@ interface Instant {
  * parseInstant('2026-02-30T00:00:00') // undefined
  */
 export function parseInstant(text: string): bigint | undefined {
-  const instant = read(text)
-  return instant && BigInt(instant.seconds) * 1_000_000n + BigInt(instant.micros)
+  const reading = read(text)
+  if (reading === undefined) return undefined
+  const seconds = daysSinceEpoch(reading) * 86_400 + reading.seconds
+  return BigInt(seconds) * 1_000_000n + BigInt(reading.fraction.slice(0, 6).padEnd(6, '0'))
 }
 
 /**
@@ -41,30 +47,29 @@ export function isInstant(text: string): boolean {
   return PLAIN.test(text) || read(text) !== undefined
 }
 
-function read(text: string): Instant | undefined {
+function read(text: string): Reading | undefined {
   const parts = DATE_TIME.exec(text)
   if (parts === null) return undefined
-  const [, year, month, day, hour, minute, second, fraction = '', sign, zoneHour = '0', zoneMinute = '0'] =
-    parts
-  const days = daysSinceEpoch(Number(year), Number(month), Number(day))
+  const [, y, m, d, hour, minute, second, fraction = '', sign, zoneHour = '0', zoneMinute = '0'] = parts
+  const [year, month, day] = [Number(y), Number(m), Number(d)]
   const time = secondsOf(Number(hour), Number(minute), Number(second))
   const zone = secondsOf(Number(zoneHour), Number(zoneMinute), 0)
-  if (days === undefined || time === undefined || zone === undefined) return undefined
-  return {
-    seconds: days * 86_400 + time - (sign === '-' ? -zone : zone),
-    micros: Number(fraction.slice(0, 6).padEnd(6, '0')),
-  }
+  if (time === undefined || zone === undefined || !isDay(year, month, day)) return undefined
+  return { year, month, day, seconds: time - (sign === '-' ? -zone : zone), fraction }
 }
 
 function secondsOf(hour: number, minute: number, second: number): number | undefined {
   return hour > 23 || minute > 59 || second > 59 ? undefined : hour * 3600 + minute * 60 + second
 }
 
-/** Days of the Gregorian calendar, carried back before its start; undefined for a day that no calendar has. */
-function daysSinceEpoch(year: number, month: number, day: number): number | undefined {
+function isDay(year: number, month: number, day: number): boolean {
   const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   const length = month === 2 && leap ? 29 : MONTH_DAYS[month - 1]
-  if (length === undefined || day < 1 || day > length) return undefined
+  return length !== undefined && day >= 1 && day <= length
+}
+
+/** Days of the Gregorian calendar, carried back before its start. */
+function daysSinceEpoch({ year, month, day }: Reading): number {
   // Years begin in March here, so that the leap day is their last, and the count of leap days needs no cases.
   const start = month > 2 ? year : year - 1
   const monthFromMarch = (month + 9) % 12

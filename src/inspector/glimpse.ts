@@ -3,7 +3,9 @@
 // Characters that move the cursor, change colours, hide or reorder what follows: none may be shown as it is.
 const UNSAFE =
   /[\p{Cc}\p{Cs}\p{Co}\u00ad\u061c\u200b-\u200c\u200e-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
-const SPACE = /[\t\n\v\f\r\u0085\u2028\u2029 ]+/g
+// A space alone stays as it is, and most are.
+const SPACE =
+  /(?: [\t\n\v\f\r\u0085\u2028\u2029 ]|[\t\n\v\f\r\u0085\u2028\u2029])[\t\n\v\f\r\u0085\u2028\u2029 ]*/g
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 const ELLIPSIS = '…'
 

@@ -8,7 +8,13 @@ import type { ActionEvent, ConversationStateUpdateEvent, ToolResultEvent } from 
 import { isOnPathIn } from '../log/ancestry.ts'
 import { callIdOf, type Entry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
-import { eachPendingCall, openCallOf, type PendingCall, pendingCallCount } from '../log/open-calls.ts'
+import {
+  eachPendingCall,
+  latestOpenCall,
+  openCallOf,
+  type PendingCall,
+  pendingCallCount,
+} from '../log/open-calls.ts'
 import { GRANT_KEYS } from '../state/call-status.ts'
 import type { State } from '../state/state.ts'
 import { isCutOff, replyStarts, responseOf } from './replies.ts'
@@ -27,6 +33,9 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
   const interrupted = new Set<number>()
   const reported = new Set<number>()
   const approved = new Set<unknown>()
+  /** Calls with a result, on whatever branch; and whether HEAD was moved since a run or a user last said its status. */
+  const withResult = new Set<number>()
+  let isMoved = false
   const consent = watchConsent(report)
 
   const unfinished = (call: PendingCall, law: string, at: Entry, why: string): void => {
@@ -55,7 +64,16 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
         if (event.kind === 'ActionEvent') responses.set(responseId, entry)
       }
       if (event.kind === 'ActionEvent') callIds.set(event.tool_call_id, entry)
-      if (isToolResult(event)) checkResult(step, event, { callIds, approved }, report)
+      if (isToolResult(event)) {
+        const call = latestOpenCall(above.pendingCalls, event.tool_call_id)
+        if (call !== undefined) withResult.add(call.entry.seq)
+        checkResult(step, event, { callIds, approved }, report)
+      }
+      if (event.kind === 'ConversationErrorEvent') isMoved = false
+      if (event.kind === 'ConversationStateUpdateEvent') {
+        if (event.key === 'leaf_event_id') isMoved = true
+        if (event.key === 'execution_status') isMoved = false
+      }
       if (event.kind === 'InterruptEvent' && step.before.header.status === 'running') {
         for (const call of some(above.pendingCalls)) interrupted.add(call.entry.seq)
       }
@@ -73,6 +91,8 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
       )
       for (const call of some(branch.pendingCalls)) {
         const { id, seq } = call.entry
+        // HEAD was moved back to before its result, and nothing has run there yet.
+        if (isMoved && withResult.has(seq)) continue
         if (interrupted.has(seq) || !(waits || settled.has(id)))
           unfinished(call, 'P1', call.entry, 'at the end of the log')
       }

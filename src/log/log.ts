@@ -3,7 +3,7 @@
 import { callIdOf, type Entry, type LogWarning, responseIdOf } from './entry.ts'
 import { IndexMap } from './index-map.ts'
 import type { ColumnarLog } from './columnar/columnar-log.ts'
-import { Vector } from './vector.ts'
+import { lazyVector, Vector } from './vector.ts'
 
 /** Positions by event id, by the tool call id of an action, and of the first action of each LLM response. */
 export interface LogIndex {
@@ -40,7 +40,7 @@ export function emptyLog<E extends Entry>(): Log<E> {
  */
 export function logOver<E extends Entry>(columns: ColumnarLog, head: E | null): Log<E> {
   const leafAt = (start: number) => columns.leaf(start) as readonly E[]
-  return { entries: Vector.lazy(columns.length, leafAt), head, index: newIndex(columns) }
+  return { entries: lazyVector(columns.length, leafAt), head, index: newIndex(columns) }
 }
 
 /** How many entries at the beginning of the log are those of its columnar log. O(1). */

@@ -39,7 +39,8 @@ export class Vector<T> implements Iterable<T> {
   readonly #root: Node
   readonly #tail: T[]
 
-  private constructor(length: number, shift: number, root: Node, tail: T[]) {
+  /** From the parts of a trie that fit together; `empty`, `of`, `from` and `lazyVector` make them. */
+  constructor(length: number, shift: number, root: Node, tail: T[]) {
     this.length = length
     this.#shift = shift
     this.#root = root
@@ -50,27 +51,6 @@ export class Vector<T> implements Iterable<T> {
   static empty<T>(): Vector<T> {
     // A fresh tail for each caller: a shared one would be owned by the caller that pushed first.
     return new Vector<T>(0, BITS, NO_NODES, [])
-  }
-
-  /**
-   * A vector whose values are made when they are asked for. O(length / 32), with one leaf made.
-   * @param leafAt gives all 32 values from an index that is a multiple of 32, fewer at the end of the vector.
-   */
-  static lazy<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
-    if (length === 0) return Vector.empty()
-    const start = tailStart(length)
-    let nodes: unknown[] = Array.from({ length: start >>> BITS }, () => leafAt)
-    let shift = 0
-    do {
-      const count = Math.ceil(nodes.length / WIDTH)
-      const above: Node[] = []
-      for (let index = 0; index < count; index += 1)
-        above.push(nodes.slice(index * WIDTH, (index + 1) * WIDTH))
-      nodes = above
-      shift += BITS
-    } while (nodes.length > 1)
-    // The maker may keep its leaf, and a push may write into this one.
-    return new Vector(length, shift, (nodes[0] ?? NO_NODES) as Node, leafAt(start).slice())
   }
 
   /** A vector of the given values, in order. */
@@ -179,6 +159,27 @@ export class Vector<T> implements Iterable<T> {
     }
     return made<T>(node, index)
   }
+}
+
+/**
+ * A vector whose values are made when they are asked for. O(length / 32), with one leaf made. Beside the class, since
+ * only snapshots need it.
+ * @param leafAt gives all 32 values from an index that is a multiple of 32, fewer at the end of the vector.
+ */
+export function lazyVector<T>(length: number, leafAt: LeafMaker<T>): Vector<T> {
+  if (length === 0) return Vector.empty()
+  const start = tailStart(length)
+  let nodes: unknown[] = Array.from({ length: start >>> BITS }, () => leafAt)
+  let shift = 0
+  do {
+    const count = Math.ceil(nodes.length / WIDTH)
+    const above: Node[] = []
+    for (let index = 0; index < count; index += 1) above.push(nodes.slice(index * WIDTH, (index + 1) * WIDTH))
+    nodes = above
+    shift += BITS
+  } while (nodes.length > 1)
+  // The maker may keep its leaf, and a push may write into this one.
+  return new Vector(length, shift, (nodes[0] ?? NO_NODES) as Node, leafAt(start).slice())
 }
 
 /** A leaf that is there, or that is made now; never written to. */

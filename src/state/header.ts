@@ -135,10 +135,8 @@ function nextStatus(header: Header, step: HeaderStep): Status {
 
 /** The status that a state update names, or null. */
 function statusNamed(key: unknown, value: unknown): Status | null {
-  const isFull = key === 'full_state' && typeof value === 'object' && value !== null
-  const given =
-    isFull && Object.hasOwn(value, 'execution_status') ? (value as { execution_status?: unknown }) : null
-  const named = key === 'execution_status' ? value : given?.execution_status
+  const isFull = key === 'full_state' && isObject(value) && Object.hasOwn(value, 'execution_status')
+  const named = isFull ? value['execution_status'] : key === 'execution_status' ? value : null
   return isStatus(named) ? named : null
 }
 

@@ -11,7 +11,7 @@ import { Chunk } from '../log/columnar/chunk.ts'
 import { chunksFrom, lastSeal } from './snapshot/chunks.ts'
 import { writeHead } from './snapshot/head-part.ts'
 import { SnapshotEntry } from './snapshot/entry.ts'
-import { openParts } from './snapshot/open.ts'
+import { type Found, readParts, type Saved, stateWith } from './snapshot/open.ts'
 import { stateOver } from './snapshot/assemble.ts'
 import { bodiesOf, recordOf } from './snapshot/record.ts'
 import { CHUNK_LABEL, CHUNK_SIZE } from './snapshot/version.ts'
@@ -42,18 +42,25 @@ export interface SnapshotPart {
  * encodeSnapshot(state).map(({ part }) => part) // [0, 1]
  */
 export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
-  return encodeParts(state, since, state.log.index.columns?.size ?? CHUNK_SIZE)
+  return encodeParts(state, since, sizeOf(state))
 }
 
+/** The same without the bodies: who opens it reads them from the log, where each is kept already. */
+export function encodeWithoutBodies(state: State, since = 0): SnapshotPart[] {
+  return encodeParts(state, since, sizeOf(state), false)
+}
+
+const sizeOf = ({ log }: State): number => log.index.columns?.size ?? CHUNK_SIZE
+
 /** The same, with chunks of another size; a size is kept for all of a log. */
-export function encodeParts(state: State, since: number, size: number): SnapshotPart[] {
+export function encodeParts(state: State, since: number, size: number, holdsBodies = true): SnapshotPart[] {
   const { log } = state
   const from = since > 0 && since <= log.entries.length ? Math.floor(since) : 0
   const chunks = chunksFrom(log, from, size)
   const record = recordOf(state, { size, seal: lastSeal(log, size, chunks) })
   const first = Math.floor(from / size) + 1
   return [
-    { part: 0, bytes: writeHead(record, bodiesOf(state.branch)) },
+    { part: 0, bytes: writeHead(record, bodiesOf(state.branch), holdsBodies) },
     ...chunks.map((bytes, index) => ({ part: first + index, bytes })),
   ]
 }
@@ -74,8 +81,29 @@ export function encodeParts(state: State, since: number, size: number): Snapshot
  * encodeState(opened) === encodeState(state) // true
  */
 export function decodeSnapshot(parts: readonly SnapshotPart[], conversationId: string): State | null {
+  const saved = readSnapshot(parts, conversationId)
+  return saved === null ? null : completeSnapshot(saved, new Map())
+}
+
+/**
+ * The parts before they are a state: `lacking` says of which positions the bodies are to be read from the log. Null as
+ * `decodeSnapshot` gives it. Never throws. O(bytes).
+ */
+export function readSnapshot(parts: readonly SnapshotPart[], conversationId: string): Saved | null {
+  return orNull(() => readParts(parts, conversationId))
+}
+
+/**
+ * The state, with what was read from the log: what the parts lack, and whatever else is to be compared with what they
+ * know. Null where a body is missing or the log has another event there. Never throws. O(view + found).
+ */
+export function completeSnapshot(saved: Saved, found: ReadonlyMap<number, Found>): State | null {
+  return orNull(() => stateWith(saved, found))
+}
+
+function orNull<T>(read: () => T | null): T | null {
   try {
-    return openParts(parts, conversationId)
+    return read()
   } catch {
     // Bytes that carry a right checksum over nonsense: no snapshot either.
     return null

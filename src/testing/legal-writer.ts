@@ -1,7 +1,7 @@
 /** A correct agent server in small: writes the events that one would for a list of commands. */
 
 import { ROOT } from '../event/ids.ts'
-import type { ReplyRecord } from '../event/reply.ts'
+import { earlyEndOf, type ReplyRecord } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import type { Event, EventOf } from '../event/types.ts'
 import { type Entry, type EventEntry, kindOf } from '../log/entry.ts'
@@ -185,6 +185,16 @@ class Server {
     return { grammar: 'anthropic', parts, ...(waits === 0 ? {} : { waits }) }
   }
 
+  /**
+   * Whether a reply now is one turn with the one before it, which is paused, be it that HEAD was moved back to that:
+   * thoughts stand at the start of a turn.
+   */
+  #goesOn(): boolean {
+    if (this.#waiting !== null) return true
+    const before = this.events[this.#state.branch.view.units.last()?.first ?? -1]
+    return before !== undefined && earlyEndOf(before) === 'paused'
+  }
+
   #hear({ content }: Meanwhile): void {
     this.#write({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content } })
   }
@@ -213,8 +223,7 @@ class Server {
     if (!this.#mayRespond()) return
     const response = `response-${this.events.length}`
     const asked = this.#asked()
-    // What goes on with a paused reply is one turn with it, and thoughts stand at the start of a turn.
-    const thinking = this.#waiting === null ? thoughts : []
+    const thinking = this.#goesOn() ? [] : thoughts
     const counts = { thinking: thinking.length, texts: text === null ? 0 : 1, calls: calls.length }
     const first = { ...asked, ...this.#searched(searches, counts) }
     for (const [n, call] of calls.entries()) {

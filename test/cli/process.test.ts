@@ -66,7 +66,6 @@ describe('the process', () => {
     const db = ['--db', at('x.db')]
     const commands = [
       ['conversations', ...db],
-      ['replay', ...db, '--conversation', 'a'],
       ['import', at('a.jsonl'), '--db', at('new.db')],
       ['serve', '--port', '0', ...db],
       ['conversations', ...db, '--json'],
@@ -75,7 +74,7 @@ describe('the process', () => {
       commands.map((argv) => start(argv, { node: ['--no-experimental-sqlite'] })),
     )
     for (const { code, err } of outcomes) expect([code, err]).toEqual([1, `colloquy ${says}\n`])
-    expect(outcomes.map(({ out }) => out).slice(0, -1)).toEqual(['', '', '', ''])
+    expect(outcomes.map(({ out }) => out).slice(0, -1)).toEqual(['', '', ''])
     expect(JSON.parse(outcomes.at(-1)?.out ?? '')).toMatchObject({ error: { message: says } })
     expect(existsSync(at('new.db'))).toBe(false)
   })
@@ -116,7 +115,7 @@ describe('the process', () => {
     expect(JSON.parse(out)).toMatchObject({ roots: ['p0'], events: { length: 100_000 } })
   })
 
-  it('imports, searches, lists and exports, and says nothing on the side', async () => {
+  it('imports, searches and exports, and says nothing on the side', async () => {
     const at = folder({})
     const stored = ['--db', at('x.db'), '--conversation', 'sample']
     const made = await start(['import', SAMPLE, '--db', at('x.db')])
@@ -124,26 +123,15 @@ describe('the process', () => {
     expect(made.out).toContain('47 events, 47 added')
     for (const argv of [
       ['search', ...stored, '--kind', 'MessageEvent', '--limit', '2', '--json'],
-      ['search', ...stored, '--desc'],
-      ['conversations', '--db', at('x.db'), '--json'],
-      ['replay', ...stored],
       ['export', ...stored],
       ['export', ...stored, '--format', 'zip', '--output', at('x.db')],
-      ['search', ...stored, '--limit', '0'],
-      ['conversations', '--db', at('none.db'), '--json'],
     ])
       expect(await start(argv)).toEqual(await colloquy(argv))
-    for (const [format, output] of [
-      ['jsonl', 'sample.jsonl'],
-      ['directory', 'dir'],
-      ['zip', 'sample.zip'],
-    ] as const) {
-      const argv = ['export', ...stored, '--format', format, '--output', at(output)]
-      expect(await start(argv)).toMatchObject({ code: 0, err: '' })
-      const back = await start(['import', at(output), '--db', at(`${format}.db`), '--json'])
-      expect(back.err).toBe('')
-      expect(JSON.parse(back.out)).toMatchObject({ conversation: 'sample', added: 47 })
-    }
+    const zip = ['export', ...stored, '--format', 'zip', '--output', at('sample.zip')]
+    expect(await start(zip)).toMatchObject({ code: 0, err: '' })
+    const back = await start(['import', at('sample.zip'), '--db', at('zip.db'), '--json'])
+    expect(back.err).toBe('')
+    expect(JSON.parse(back.out)).toMatchObject({ conversation: 'sample', added: 47 })
   })
 
   it('says in one line that the PostgreSQL driver is missing', async () => {

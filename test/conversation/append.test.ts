@@ -7,7 +7,8 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { type LoggedEvent, toLogged } from '../../src/conversation/logged-event.ts'
 import { action, moveHead, pause, user } from '../build.ts'
 import { idsOf, nameless, parties, party } from './engines.ts'
-import { places, wrapStore } from './stores.ts'
+import { places } from './places.ts'
+import { wrapStore } from './stores.ts'
 
 const PLACES = places()
 afterAll(() => PLACES.remove())

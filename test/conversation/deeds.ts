@@ -1,6 +1,6 @@
 /** Things that users and agents do to a conversation: a conversation and choices go in, one of its calls is made, and what came of it comes out. */
 
-import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { openCallsOf } from '../../src/conversation/decide.ts'
 import { hasCode } from '../../src/event/errors.ts'
@@ -47,7 +47,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     const batch = [user(`${name}.u`), observe(name, call), user(`${name}.v`)]
     const first = await conversation.append(batch)
     const own = first.filter(({ id }) => batch.some((event) => event.id === id))
-    assert.deepEqual(await conversation.append(batch), own)
+    if (!isDeepStrictEqual(await conversation.append(batch), own)) throw new Error('answered in another way')
     return first
   },
   finish: (conversation, _, __, name) => {

@@ -4,7 +4,7 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import type { Place } from './stores.ts'
+import type { Place } from './places.ts'
 
 /** One engine, its store and its side of the conversation `c`. */
 export interface Party {
@@ -15,10 +15,11 @@ export interface Party {
   readonly end: () => Promise<void>
 }
 
-/** Opens an engine on a place. */
+/** Opens an engine on a place. Its clock is a millisecond on at each look, as it may be between any two of them. */
 export async function party(place: Place): Promise<Party> {
   const store = place.open()
-  const engine = createEngine({ store })
+  let time = BigInt(Date.now()) * 1000n
+  const engine = createEngine({ store, clock: () => (time += 1000n) })
   if ((await store.getConversation('c')) === null) await engine.create({ id: 'c' })
   const end = async (): Promise<void> => {
     await engine.close()

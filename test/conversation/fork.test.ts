@@ -24,7 +24,8 @@ import { cutPointsIn } from '../../src/view/cut-points.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { action, moveHead, observe, status, system, update, user } from '../build.ts'
 import { hostileState } from './states.ts'
-import { logOf, places, wrapStore } from './stores.ts'
+import { places } from './places.ts'
+import { logOf, wrapStore } from './stores.ts'
 
 const PLACES = places()
 afterAll(() => PLACES.remove())

@@ -17,10 +17,11 @@ import type { State } from '../../src/state/state.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { toLogged } from '../../src/conversation/logged-event.ts'
 import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
-import { logOf, places } from './stores.ts'
+import { places } from './places.ts'
+import { logOf } from './stores.ts'
 
 /** How often a process is killed over each store; the whole proof takes 100 and more. */
-const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 4)
+const KILLS = Number(process.env['COLLOQUY_KILLS'] ?? 3)
 
 const PLACES = places()
 const running = new Set<ChildProcess>()

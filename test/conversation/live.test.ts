@@ -7,7 +7,8 @@ import { replay } from '../../src/state/reduce.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { action, fail, observe, pause, status, system, user } from '../build.ts'
 import { parties, party } from './engines.ts'
-import { places, wrapStore } from './stores.ts'
+import { places } from './places.ts'
+import { wrapStore } from './stores.ts'
 
 const PLACES = places()
 afterAll(() => PLACES.remove())

@@ -10,7 +10,7 @@ import { replay } from '../../src/state/reduce.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { checkLog } from './check-log.ts'
 import { DEED_NAMES, doSomething } from './deeds.ts'
-import { places } from './stores.ts'
+import { places } from './places.ts'
 
 const PLACES = places()
 const open: Store[] = []

@@ -13,7 +13,8 @@ import { action, observe, status, user } from '../build.ts'
 import { checkLog } from './check-log.ts'
 import { DEED_NAMES, doSomething, random } from './deeds.ts'
 import { parties, party } from './engines.ts'
-import { logOf, places } from './stores.ts'
+import { places } from './places.ts'
+import { logOf } from './stores.ts'
 
 const PLACES = places()
 afterAll(() => PLACES.remove())

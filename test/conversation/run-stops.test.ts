@@ -1,15 +1,20 @@
 /** Pauses, interrupts, leases and recoveries: whatever stops a run, and how the next one finds what it left (design laws P and I). */
 
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { user } from '../build.ts'
+import { places } from './places.ts'
 import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
 import { wrapStore } from './stores.ts'
 
 const TTL = 1_000_000
+
+const PLACES = places()
+afterAll(() => PLACES.remove())
+/** What PostgreSQL adds, its own tests try. */
+const NAMES = PLACES.names.filter((name) => name !== 'postgres')
 
 /** A memory store whose clock can be put forward. */
 function timed(): { store: Store; expire: () => void } {
@@ -19,8 +24,8 @@ function timed(): { store: Store; expire: () => void } {
 }
 
 describe('a lease', () => {
-  it.each(['memory', 'sqlite'])('lets one run at a time, in whatever engine, over %s', async (name) => {
-    const store = name === 'memory' ? memoryStore() : sqliteStore({ file: ':memory:' })
+  it.each(NAMES)('lets one run at a time, in whatever engine, over %s', async (name) => {
+    const store = (await PLACES.make(name)).open()
     const { conversation } = await begun('hello', store)
     const other = await createEngine({ store }).open('c')
     const thinking = gate()
@@ -238,6 +243,11 @@ describe('a pause', () => {
     await conversation.pause()
     expect(await running).toEqual({ status: 'paused', iterations: 0 })
     expect(asked).toEqual([])
+    // Also where it was paused before.
+    const again = conversation.run(step)
+    expect(await conversation.pause()).toHaveLength(1)
+    expect(await again).toEqual({ status: 'paused', iterations: 0 })
+    expect(asked).toEqual([])
     // One that was there before does not.
     expect((await conversation.run(step)).status).toBe('finished')
   })
@@ -453,4 +463,23 @@ describe('recover()', () => {
     expect(run.status).toBe('finished')
     expect(recovery.outcome).toMatch(/live|not_running/)
   })
+})
+
+it.each(NAMES)('a user who writes and approves meanwhile is heard over %s', async (name) => {
+  const store = (await PLACES.make(name)).open()
+  const { conversation, engine } = await begun('hello', store)
+  const { step, executed } = script([
+    async function* () {
+      await conversation.sendMessage('more')
+      yield [call('a'), call('f', 'finish'), call('x')]
+    },
+  ])
+  await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+  expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+  await conversation.approve(['a', 'f'])
+  expect((await conversation.run(step)).status).toBe('finished')
+  expect(executed).toEqual(['a', 'f'])
+  expect(await status(conversation)).toBe('finished')
+  await engine.close()
+  await store.close()
 })

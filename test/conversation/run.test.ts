@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { RunOptions } from '../../src/conversation/run/loop.ts'
 import type { StepInput } from '../../src/conversation/run/step.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { sqliteStore } from '../../src/store/sqlite/index.ts'
-import { begun, call, gate, logOf, says, script, status } from './script.ts'
+import { begun, call, gate, logOf, says, script } from './script.ts'
 
 const refuse = (): never => {
   throw new TypeError('not now')
@@ -388,23 +387,4 @@ describe('a message that arrives while the model is thinking', () => {
     expect((await conversation.run(step)).status).toBe('finished')
     expect(asked).toHaveLength(2)
   })
-})
-
-it('the same runs over SQLite', async () => {
-  const store = sqliteStore({ file: ':memory:' })
-  const { conversation, engine } = await begun('hello', store)
-  const { step, executed } = script([
-    async function* () {
-      await conversation.sendMessage('more')
-      yield [call('a'), call('f', 'finish'), call('x')]
-    },
-  ])
-  await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
-  expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
-  await conversation.approve(['a', 'f'])
-  expect((await conversation.run(step)).status).toBe('finished')
-  expect(executed).toEqual(['a', 'f'])
-  expect(await status(conversation)).toBe('finished')
-  await engine.close()
-  await store.close()
 })

@@ -3,15 +3,17 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { openState } from '../../src/conversation/open-state.ts'
 import type { Event } from '../../src/event/types.ts'
 import { encodeState } from '../../src/state/encode.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { stateAt } from '../../src/state/at.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { evict, encodeSnapshot } from '../../src/state/snapshot.ts'
+import { evict, encodeWithoutBodies } from '../../src/state/snapshot.ts'
 import { hostileLog } from '../../src/testing/index.ts'
-import { places, wrapStore } from './stores.ts'
+import { places } from './places.ts'
+import { wrapStore } from './stores.ts'
 
 const PLACES = places()
 afterAll(() => PLACES.remove())
@@ -97,7 +99,10 @@ describe.each(PLACES.names)('over %s', (name) => {
     const log = longLog(4_500)
     for (let at = 0; at < log.length; at += 100) await conversation.append(log.slice(at, at + 100))
     await engine.close()
-    expect((await store.loadSnapshot('c')).length).toBeGreaterThan(1)
+    const parts = await store.loadSnapshot('c')
+    expect(parts.length).toBeGreaterThan(1)
+    // What is said stands in the log alone.
+    for (const { bytes } of parts) expect(new TextDecoder().decode(bytes)).not.toContain('text of')
 
     const counted = counting(place.open())
     const second = createEngine({ store: counted.store })
@@ -105,7 +110,8 @@ describe.each(PLACES.names)('over %s', (name) => {
     const state = await reopened.state()
     const plain = await plainState(store, 'c')
     expect(state.log.entries.length).toBe(plain.log.entries.length)
-    expect(counted.seen()).toBeLessThan(1_100)
+    // The bodies of the view, and what came after.
+    expect(counted.seen()).toBeLessThan(1_100 + state.branch.view.length)
     expect(encodeState(state)).toBe(encodeState(plain))
     expect(await reopened.messages()).toEqual(await conversationMessages(store))
     // What was let go is there when it is asked for.
@@ -151,6 +157,32 @@ async function conversationMessages(store: Store) {
   await engine.close()
   return messages
 }
+
+it('asks for few ranges of the log, however the view is scattered over it', async () => {
+  const inner = memoryStore()
+  await inner.createConversation({ id: 'c' })
+  // Every fortieth event is on HEAD's branch, all others beside it.
+  const log = Array.from({ length: 2_401 }, (_, n): Event => {
+    const isSide = n % 40 > 0
+    const before = isSide && n % 40 > 1 ? n - 1 : n - (isSide ? 1 : 40)
+    return { ...say(`m${n}`), ...(before >= 0 && { parent_id: `m${before}` }) }
+  })
+  await inner.append('c', log, { mode: 'import' })
+  const plain = await plainState(inner, 'c')
+  await inner.saveSnapshot('c', encodeWithoutBodies(plain))
+  let reads = 0
+  const store = wrapStore(inner, {
+    async read(id, options) {
+      reads += 1
+      return inner.read(id, options)
+    },
+  })
+  const { state, snapshotAt } = await openState(store, 'c')
+  expect(snapshotAt).toBe(log.length)
+  expect(state.branch.view.length).toBe(61)
+  expect(encodeState(state)).toBe(encodeState(plain))
+  expect(reads).toBeLessThan(10)
+})
 
 describe('a snapshot is disposable', () => {
   it('whatever is done to its parts, the conversation opens as the log says', async () => {
@@ -244,7 +276,7 @@ describe('hostile logs', () => {
         await conversation.state()
         // Written by hand: these logs are too short to be due.
         const state = await conversation.state()
-        await store.saveSnapshot('c', encodeSnapshot(state))
+        await store.saveSnapshot('c', encodeWithoutBodies(state))
         if (evict(state).log.entries.length > 0) letGo.count += 1
         await engine.close()
         await store.append('c', facts.slice(at), { mode: 'import' })

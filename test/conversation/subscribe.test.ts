@@ -12,7 +12,7 @@ import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { folder, openStore } from '../store/sqlite-drivers.ts'
-import { places } from './stores.ts'
+import { places } from './places.ts'
 
 const PLACES = places()
 const FILES = folder()

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Vector } from '../../src/log/vector.ts'
+import { lazyVector, Vector } from '../../src/log/vector.ts'
 import { work } from '../../src/log/work.ts'
 
 interface Version {
@@ -27,7 +27,7 @@ let serial = 0
 function madeOnDemand(length: number): Version {
   const model = Array.from({ length }, (_, index) => -index)
   const listLeavesIn = new Map<number, readonly number[]>()
-  const vector = Vector.lazy(length, (start) => {
+  const vector = lazyVector(length, (start) => {
     expect(start % 32).toBe(0)
     const leaf = listLeavesIn.get(start) ?? Object.freeze(model.slice(start, start + 32))
     listLeavesIn.set(start, leaf)
@@ -107,7 +107,7 @@ describe('vector', () => {
 
   it('that is made on demand makes no leaf but the last until it is asked', () => {
     const made: number[] = []
-    const vector = Vector.lazy(100_001, (start) => {
+    const vector = lazyVector(100_001, (start) => {
       made.push(start)
       return Array.from({ length: Math.min(32, 100_001 - start) }, (_, at) => start + at)
     })

@@ -1,7 +1,7 @@
 /** Replies of OpenAI Responses as events: where reasoning stands, what is not executed, and what ended them. */
 
 import { describe, expect, it } from 'vitest'
-import { replyPlaceholder } from '../../src/messages/kinds.ts'
+import { replyPlaceholder } from '../../src/messages/kinds-in-words.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { collectOpenAIResponses } from '../../src/messages/openai-responses/collect.ts'
 import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'

@@ -10,7 +10,9 @@ import { expect, it } from 'vitest'
 import { KINDS as AI_SDK } from '../../src/messages/ai-sdk/kinds.ts'
 import { KINDS as ANTHROPIC } from '../../src/messages/anthropic/kinds.ts'
 import { KINDS as GOOGLE } from '../../src/messages/google/kinds.ts'
-import { isReturnable, type Kinds, replyPlaceholder } from '../../src/messages/kinds.ts'
+import type { Grammar } from '../../src/event/reply.ts'
+import { replyPlaceholder, saidOf } from '../../src/messages/kinds-in-words.ts'
+import { isReturnable, type Kinds } from '../../src/messages/kinds.ts'
 import type { KINDS as CHAT } from '../../src/messages/openai-chat/kinds.ts'
 import { KINDS as RESPONSES } from '../../src/messages/openai-responses/kinds.ts'
 
@@ -35,7 +37,7 @@ export type NoneIsMissing = None<
   | (typeof missing)['responses'][number]
 >
 
-const TABLES: readonly [string, Kinds][] = [
+const TABLES: readonly [Grammar, Kinds][] = [
   ['anthropic', ANTHROPIC],
   ['ai-sdk', AI_SDK],
   ['google', GOOGLE],
@@ -43,8 +45,17 @@ const TABLES: readonly [string, Kinds][] = [
 ]
 
 it.each(TABLES)('%s: a kind of which nothing is there is named, and never sent', (grammar, table) => {
-  for (const [type, { side, needs, isSilent }] of Object.entries(table)) {
-    expect(replyPlaceholder(grammar, { type })).toBe(isSilent ? null : `[${type}]`)
-    if (side !== 'user' && needs !== undefined) expect(isReturnable(grammar as never, { type })).toBe(false)
+  for (const [type, { side, needs }] of Object.entries(table)) {
+    expect(replyPlaceholder(grammar, { type })).toBe(saidOf(grammar, type) === null ? null : `[${type}]`)
+    if (side !== 'user' && needs !== undefined) expect(isReturnable({ grammar, table }, { type })).toBe(false)
+  }
+})
+
+it('google: a part is sent only when every field beside its kind is of its type', () => {
+  const own = { grammar: 'google', table: GOOGLE } as const
+  const part = { codeExecutionResult: { outcome: 'OUTCOME_OK' } }
+  expect(isReturnable(own, part)).toBe(true)
+  for (const field of Object.keys(GOOGLE.codeExecutionResult.more)) {
+    expect(isReturnable(own, { ...part, [field]: null }), field).toBe(false)
   }
 })

@@ -47,6 +47,8 @@ export interface Cause {
   readonly readable?: boolean
   /** Whether a store that is opened under it fails the same way. */
   readonly atOpening?: boolean
+  /** Whether who was let in just before may still come after all connections were ended. */
+  readonly mayBeLate?: boolean
 }
 
 /** Another session holds the conversation's row. */
@@ -208,6 +210,7 @@ export const CAUSES: readonly Cause[] = [
     code: 'store_busy',
     says: /too many connections/,
     atOpening: true,
+    mayBeLate: true,
     begin: async ({ name, rule, cut: end }) => {
       await rule(`ALTER DATABASE ${name} CONNECTION LIMIT 0`)
       await end()
@@ -219,6 +222,7 @@ export const CAUSES: readonly Cause[] = [
     code: 'store_unavailable',
     says: /authentication failed/,
     atOpening: true,
+    mayBeLate: true,
     begin: async ({ rule, cut: end }) => {
       await rule(`ALTER ROLE app PASSWORD 'another'`)
       await end()

@@ -15,7 +15,15 @@ export interface TestDatabase {
 
 /** Creates an empty database. `COLLOQUY_TEST_POSTGRES_URL` names another server, whose user may create databases. */
 export async function testDatabase(): Promise<TestDatabase> {
-  const server = process.env.COLLOQUY_TEST_POSTGRES_URL ?? (await serverOfRun())
+  return databaseOn(process.env.COLLOQUY_TEST_POSTGRES_URL ?? (await serverOfRun()))
+}
+
+/** Creates an empty database on the server of the test run, of its superuser. */
+export async function superDatabase(): Promise<TestDatabase> {
+  return databaseOn(await serverOfRun())
+}
+
+async function databaseOn(server: string): Promise<TestDatabase> {
   const name = `colloquy_test_${randomBytes(6).toString('hex')}`
   await run(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`)
   const url = new URL(server)

@@ -1,6 +1,10 @@
 /** A database goes in; out come a pool whose every statement tells its plan, those inside of functions too, and what was told. */
 
 import pg from 'pg'
+import { MOST_COUNTED } from '../../src/store/contract/query.ts'
+
+/** What a call may look at: some pages, and never what grows with the conversation. */
+const FEW = 500
 
 /** A step of a plan, as PostgreSQL writes it with EXPLAIN ANALYZE in JSON. */
 export interface PlanNode {
@@ -14,6 +18,8 @@ export interface PlanNode {
   readonly 'Actual Loops': number
   readonly 'Rows Removed by Filter'?: number
   readonly 'Rows Removed by Index Recheck'?: number
+  /** Whether it is of a type that a setting turned off, from PostgreSQL 18 on. */
+  readonly Disabled?: boolean
   readonly Plans?: readonly PlanNode[]
 }
 
@@ -21,6 +27,8 @@ export interface PlanNode {
 export interface Plan {
   readonly text: string
   readonly nodes: readonly PlanNode[]
+  /** Whether it may be compiled, where the server can and the plan seems dear enough. */
+  readonly mayCompile: boolean
 }
 
 /** What explains, until its pool is ended. */
@@ -41,11 +49,17 @@ export function explainer(url: string): Explainer {
       client.on('notice', ({ message = '' }) => {
         const start = message.indexOf('plan:\n')
         if (start < 0) return
-        const { 'Query Text': text, Plan: root } = JSON.parse(message.slice(start + 6)) as {
+        const {
+          'Query Text': text,
+          Plan: root,
+          Settings: { jit = 'on' } = {},
+        } = JSON.parse(message.slice(start + 6)) as {
           readonly 'Query Text': string
           readonly Plan: PlanNode
+          readonly Settings?: Readonly<Record<string, string>>
         }
-        plans.push({ text: text.replaceAll(/\s+/g, ' ').trim(), nodes: below(root) })
+        const mayCompile = jit === 'on'
+        plans.push({ text: text.replaceAll(/\s+/g, ' ').trim(), nodes: below(root), mayCompile })
       })
       await client.query(`LOAD 'auto_explain'`)
       for (const [name, value] of Object.entries(SETTINGS)) await client.query(`SET ${name} = ${value}`)
@@ -67,6 +81,7 @@ const SETTINGS = {
   'auto_explain.log_nested_statements': 'on',
   'auto_explain.log_analyze': 'on',
   'auto_explain.log_timing': 'off',
+  'auto_explain.log_settings': 'on',
   'auto_explain.log_format': 'json',
   'auto_explain.log_level': 'notice',
   client_min_messages: 'notice',
@@ -74,3 +89,55 @@ const SETTINGS = {
 }
 
 const below = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(below)]
+
+/** The rows that a step looked at, whether they were given or not. */
+export const rowsOf = (node: PlanNode): number =>
+  node['Actual Loops'] *
+  (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0))
+
+/** What a list may not do. */
+function listWrongs(nodes: readonly PlanNode[]): string[] {
+  const sorts = nodes.filter((node) => /Sort|Bitmap|Seq Scan|Hash/.test(node['Node Type']))
+  const keyed = nodes.filter(({ 'Index Name': name = '' }) => name === 'conversation_keys_by_value')
+  const walked = nodes
+    .filter(({ 'Index Name': name = '' }) => /_by_(value|time|creation)$/.test(name))
+    .map(rowsOf)
+  return [
+    ...sorts.map((node) => `has a step ${node['Node Type']}`),
+    ...keyed
+      .filter((node) => !/^\(?\(name = /.test(node['Index Cond'] ?? ''))
+      .map((node) => `goes by ${node['Index Cond']}`),
+    ...walked.filter((rows) => rows > MOST_COUNTED + 1).map((rows) => `walks ${rows} rows`),
+  ]
+}
+
+/** What is wrong with plans, in words. */
+export function wrongs(
+  plans: readonly Plan[],
+  { isFull, mayReadMuch, isList }: { isFull: boolean; mayReadMuch: boolean; isList: boolean },
+): string[] {
+  return plans.flatMap(({ text, nodes, mayCompile }) => {
+    const say = (what: string): string => `${what}: ${text}`
+    const reads = nodes.filter((node) => node['Node Type'] !== 'ModifyTable')
+    const scans = reads.filter((node) => node['Node Type'] === 'Seq Scan' && rowsOf(node) > 0)
+    const walked = scans.map((node) => node['Relation Name'] ?? '')
+    // A table that fits on a page is best walked; this one never does.
+    const found = walked.filter(
+      (name) => name === 'events' || (isFull && !mayReadMuch && name !== 'schema_version'),
+    )
+    const conditions = reads.filter((node) => /^events_|^lanes_|^snap/.test(node['Index Name'] ?? ''))
+    const unkeyed = conditions.filter((node) => !/^\(*conversation_id = /.test(node['Index Cond'] ?? ''))
+    const looked = reads.filter((node) => /^(events|lanes)$/.test(node['Relation Name'] ?? '')).map(rowsOf)
+    const most = looked.reduce((all, one) => all + one, 0)
+    return [
+      ...found.map((name) => say(`walks ${name}`)),
+      ...(isList ? listWrongs(nodes).map(say) : []),
+      ...unkeyed.map((node) => say(`goes by ${node['Index Name']} without the conversation`)),
+      // What is turned off and done all the same counts as ten thousand million before PostgreSQL 18: such a plan is compiled.
+      ...(mayCompile && nodes.some(({ Disabled }) => Disabled === true)
+        ? [say('is compiled at each call')]
+        : []),
+      ...(mayReadMuch || most <= FEW ? [] : [say(`looks at ${most} rows`)]),
+    ]
+  })
+}

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { aiSdkStep } from '../../src/steps/index.ts'
 import { begin, branch } from '../conversation/agent.ts'
-import { type SaidCall, STEP_WIRES, streamed } from './wires.ts'
+import { type SaidCall, STEP_WIRES, streamed, streamOf } from './wires.ts'
 
 const INPUT = z.object({ n: z.coerce.number().default(7) })
 
@@ -43,9 +43,7 @@ const results = async (calls: readonly SaidCall[]) => {
   const script = [{ calls }, { text: 'Done.' }]
   const model = new MockLanguageModelV4({
     doStream: async () => ({
-      stream: ReadableStream.from(
-        streamed(STEP_WIRES.aiSdk.stream(script.shift() ?? {}, 1)) as AsyncIterable<never>,
-      ),
+      stream: streamOf(streamed(STEP_WIRES.aiSdk.stream(script.shift() ?? {}, 1)) as AsyncIterable<never>),
     }),
   })
   expect((await conversation.run(aiSdkStep({ streamText, model, tools: TOOLS }))).status).toBe('finished')

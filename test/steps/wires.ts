@@ -165,7 +165,7 @@ const aiSdk: StepWire = {
     const model = new MockLanguageModelV4({
       doStream: async ({ prompt, tools, abortSignal }) => {
         const events = await create({ prompt, tools }, abortSignal as AbortSignal)
-        return { stream: ReadableStream.from(events as AsyncIterable<never>) }
+        return { stream: streamOf(events as AsyncIterable<never>) }
       },
     })
     return aiSdkStep({
@@ -210,4 +210,20 @@ export function scripted(
 /** The events, one by one. */
 export async function* streamed(events: readonly Raw[]): AsyncGenerator<Raw> {
   for (const event of events) yield event
+}
+
+/** A stream of these, read as it is asked for; not every browser makes one itself. */
+export function streamOf<T>(values: AsyncIterable<T>): ReadableStream<T> {
+  const reader = values[Symbol.asyncIterator]()
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const next = await reader.next()
+        if (next.done === true) controller.close()
+        else controller.enqueue(next.value)
+      },
+      cancel: async () => void (await reader.return?.()),
+    },
+    { highWaterMark: 0 },
+  )
 }

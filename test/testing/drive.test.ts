@@ -1,4 +1,4 @@
-/** Our own service under arbitrary commands and models: in every grammar, over memory and SQLite, stopped and killed. */
+/** Our own service under arbitrary commands and models: in every grammar, over memory or SQLite, stopped and killed. */
 
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -207,12 +207,12 @@ it.each(FAULTS)('%s: %s', async (law, _, start) => {
   expect(found).toContain(`Law ${law} does not hold`)
 })
 
-it.each(STORES.flatMap(([store, make]) => STEPS.map(([name, step]) => [name, store, make, step] as const)))(
-  '%s over %s',
-  async (_, __, make, step) => {
-    await driveServer({
-      start: (one) => start(one, make, step),
-      numRuns: Math.ceil(RUNS / 40),
-    })
-  },
-)
+// Each grammar over one store, as neither knows of the other.
+it.each(
+  STEPS.map(([name, step], at) => [name, ...(STORES[at % 2] as (typeof STORES)[number]), step] as const),
+)('%s over %s', async (_, __, make, step) => {
+  await driveServer({
+    start: (one) => start(one, make, step),
+    numRuns: Math.ceil(RUNS / 40),
+  })
+})

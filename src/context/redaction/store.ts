@@ -44,7 +44,8 @@ export function redactingStore(store: Store, rules: RedactionRules): Store {
     listConversations: (query) => store.listConversations(query),
     countConversations: (filter, options) => store.countConversations(filter, options),
     setStatus: (id, status, version) => store.setStatus(id, status, version),
-    updateConversation: async (id, patch) => store.updateConversation(id, redactRecord(patch, rules)),
+    updateConversation: async (id, patch, options) =>
+      store.updateConversation(id, redactRecord(patch, rules), options),
     deleteConversation: (id) => store.deleteConversation(id),
     acquireLease: (id, owner, ttl) => store.acquireLease(id, owner, ttl),
     releaseLease: (lease) => store.releaseLease(lease),

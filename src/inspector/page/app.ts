@@ -101,30 +101,12 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
     if (tab === 'view') return h(ViewPanel, { reader, state, reading: read, budgetCut: line?.cut ?? 0 })
     return tab === 'event' ? h(EventPanel, { reader, isSettled: settled === state }) : resting
   }
-  return h(
-    'div',
-    { class: 'app' },
-    h('header', { class: 'bar' }, head),
-    h(
-      'nav',
-      { class: 'log', 'aria-label': 'Log' },
-      h(LogTools, { session, filter, setFilter, count: found === null ? lengthOf(session) : found.length }),
-      h(Timeline, { reader, found, inView: read?.marks ?? null, flags }),
-    ),
-    h(
-      'main',
-      { class: 'place' },
-      h(Scrubber, { reader }),
-      missing !== null &&
-        place === lengthOf(session) &&
-        h(
-          'p',
-          { class: 'note warning', role: 'status' },
-          `No event of this log is "${glimpse(missing)}", which the address names.`,
-        ),
-      h(Facts, { reader }),
-      h(Budget, { tokens, budget, setBudget, line }),
-      h(First, { reader, findings, more: () => setTab('why') }),
+  // What no step changes is not made at each of them.
+  const count = found === null ? lengthOf(session) : found.length
+  const tools = useMemo(() => h(LogTools, { session, filter, setFilter, count }), [session, filter, count])
+  const sums = useMemo(() => h(Budget, { tokens, budget, setBudget, line }), [tokens, budget, line])
+  const tabs = useMemo(
+    () =>
       h(
         'div',
         { class: 'tabs', role: 'tablist', 'aria-label': 'What is shown of the place' },
@@ -149,6 +131,33 @@ export function App({ session, titles, index, read: readLog, head }: AppProps): 
           ),
         ),
       ),
+    [tab, findings],
+  )
+  return h(
+    'div',
+    { class: 'app' },
+    h('header', { class: 'bar' }, head),
+    h(
+      'nav',
+      { class: 'log', 'aria-label': 'Log' },
+      tools,
+      h(Timeline, { reader, found, inView: read?.marks ?? null, flags }),
+    ),
+    h(
+      'main',
+      { class: 'place' },
+      h(Scrubber, { reader }),
+      missing !== null &&
+        place === lengthOf(session) &&
+        h(
+          'p',
+          { class: 'note warning', role: 'status' },
+          `No event of this log is "${glimpse(missing)}", which the address names.`,
+        ),
+      h(Facts, { reader }),
+      sums,
+      h(First, { reader, findings, more: () => setTab('why') }),
+      tabs,
       h(
         'div',
         {

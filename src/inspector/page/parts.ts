@@ -9,16 +9,24 @@ import { type Entry, kindOf } from '../../log/entry.ts'
 import { hideSecrets, safe } from '../glimpse.ts'
 import type { Reader } from './session.ts'
 
+// Made once: to find a language's way of writing numbers takes longer than to write one.
+const NUMBERS = new Intl.NumberFormat('en')
+
 /** A number as people write it. */
-export const shown = (count: number): string => Math.round(count).toLocaleString('en')
+export const shown = (count: number): string => NUMBERS.format(Math.round(count))
 
-const DESCRIBED = new WeakMap<object, Described>()
+/** How many are kept: those in sight, and some more. Weak keys would make each collection of garbage longer. */
+const KEPT = 400
 
-/** An event or an entry in a few words, worked out once. */
+const DESCRIBED = new Map<Entry | Event, Described>()
+
+/** An event or an entry in a few words, worked out once while it is in sight. */
 export function inWords(of: Entry | Event): Described {
+  if ('seq' in of && of.event !== null) return inWords(of.event)
   const known = DESCRIBED.get(of)
   if (known !== undefined) return known
   const words = 'seq' in of ? describeEntry(of) : describeEvent(of)
+  if (DESCRIBED.size === KEPT) DESCRIBED.clear()
   DESCRIBED.set(of, words)
   return words
 }
@@ -122,19 +130,15 @@ function copiedByHand(text: string): boolean {
   return done
 }
 
+// Functions, not components: there are hundreds of them on the page, and a component costs more than what these draw.
+
 /** The role of an event, in its colour. */
-export const Role = ({ words }: { words: Described }): ComponentChild =>
-  h('span', { class: `role tone-${words.tone}` }, words.role)
+export const roleOf = ({ tone, role }: Described): ComponentChild =>
+  h('span', { class: `role tone-${tone}` }, role)
 
 /** What an event says, its subject first. */
-export function Said({ words }: { words: Described }): ComponentChild {
-  return h(
-    'span',
-    { class: 'said' },
-    words.subject !== '' && h('span', { class: 'subject' }, words.subject),
-    words.text,
-  )
-}
+export const saidOf = ({ subject, text }: Described): ComponentChild =>
+  h('span', { class: 'said' }, subject !== '' && h('span', { class: 'subject' }, subject), text)
 
 /** A heading with what stands below it; nothing for nothing. */
 export const Section = ({

@@ -3,7 +3,7 @@
 import { Component, createRef, h, type ComponentChild } from 'preact'
 import type { Entry } from '../../log/entry.ts'
 import { type Lanes, NO_COLUMN } from '../model/lanes.ts'
-import { inWords, Role, Said } from './parts.ts'
+import { inWords, roleOf, saidOf } from './parts.ts'
 import { lengthOf, type Reader } from './session.ts'
 
 /** The height of a row, in pixels; the style sheet says the same. */
@@ -25,69 +25,49 @@ export interface TimelineProps {
 interface Scroll {
   readonly top: number
   readonly height: number
+  /** The place and the list for which it was scrolled last. */
+  readonly place: number
+  readonly found: readonly number[] | null
 }
 
 /** The timeline: a list box whose selected row is the place of the reader. */
 export class Timeline extends Component<TimelineProps, Scroll> {
-  override state: Scroll = { top: 0, height: 600 }
+  override state: Scroll = { top: 0, height: 600, place: -1, found: null }
   readonly #box = createRef<HTMLDivElement>()
   #watch: ResizeObserver | null = null
+  /** Where the box is, as far as it told. */
+  #at = 0
+
+  /** Scrolls before rows are made, so that a step makes them once. */
+  static override getDerivedStateFromProps(next: TimelineProps, scroll: Scroll): Scroll {
+    return scroll.place === next.reader.place && scroll.found === next.found ? scroll : scrolled(next, scroll)
+  }
 
   override componentDidMount(): void {
     const box = this.#box.current
     if (box === null) return
-    this.#watch = new ResizeObserver(() => this.#measure())
+    this.setState(scrolled(this.props, { ...this.state, height: box.clientHeight }))
+    this.#watch = new ResizeObserver(() => {
+      if (box.clientHeight !== this.state.height) this.setState({ height: box.clientHeight })
+    })
     this.#watch.observe(box)
-    this.#measure()
-    this.#show()
   }
 
   override componentWillUnmount(): void {
     this.#watch?.disconnect()
   }
 
-  override componentDidUpdate(before: TimelineProps): void {
-    const { reader, found } = this.props
-    if (before.reader.place !== reader.place || before.found !== found) this.#show()
-  }
-
-  #measure(): void {
+  override componentDidUpdate(): void {
     const box = this.#box.current
-    if (box !== null && box.clientHeight !== this.state.height)
-      this.setState({ top: this.state.top, height: box.clientHeight })
-  }
-
-  /** Scrolls just so far that the row of the place is in sight. Reads no layout: the box tells when it was scrolled. */
-  #show(): void {
-    const box = this.#box.current
-    const row = this.#rowOfPlace()
-    if (box === null || row < 0) return
-    const { top, height } = this.state
-    const y = row * ROW
-    // Some rows further than needed, so that the next steps need no scrolling.
-    const ahead = Math.floor(height / 3 / ROW) * ROW
-    const to = Math.max(0, y < top ? y - ahead : y + ROW > top + height ? y + ROW - height + ahead : top)
-    if (to === top) return
-    box.scrollTop = to
-    this.setState({ top: to, height })
-  }
-
-  #rowOfPlace(): number {
-    const { reader, found } = this.props
-    const seq = reader.place - 1
-    if (found === null) return seq
-    let low = 0
-    for (let high = found.length; low < high;) {
-      const middle = (low + high) >>> 1
-      if ((found[middle] ?? 0) < seq) low = middle + 1
-      else high = middle
-    }
-    return found[low] === seq ? low : -1
+    const { top } = this.state
+    if (box === null || top === this.#at) return
+    this.#at = top
+    box.scrollTop = top
   }
 
   readonly #scrolled = (): void => {
-    const top = this.#box.current?.scrollTop ?? 0
-    if (Math.abs(top - this.state.top) >= 1) this.setState({ top, height: this.state.height })
+    this.#at = this.#box.current?.scrollTop ?? 0
+    if (Math.abs(this.#at - this.state.top) >= 1) this.setState({ top: this.#at })
   }
 
   override render({ reader, found, inView, flags }: TimelineProps, { top, height }: Scroll): ComponentChild {
@@ -96,6 +76,9 @@ export class Timeline extends Component<TimelineProps, Scroll> {
     const end = Math.min(count, Math.ceil((top + height) / ROW) + MARGIN)
     const last = reader.session.replayed.states.at(-1)
     const rows: ComponentChild[] = []
+    const picked = rowOf(this.props)
+    // Rows behind the one of the place look later without being made anew, as long as it is there.
+    const isMarked = picked >= first && picked < end
     for (let at = first; at < end; at += 1) {
       const seq = found === null ? at : (found[at] ?? 0)
       const entry = last?.log.entries.get(seq)
@@ -110,8 +93,8 @@ export class Timeline extends Component<TimelineProps, Scroll> {
           count,
           lanes: found === null ? reader.session.lanes : null,
           columns: reader.session.lanes.width,
-          picked: seq === reader.place - 1,
-          look: isLater ? ' later' : isGone ? ' gone' : '',
+          picked: at === picked,
+          look: isLater ? (isMarked ? '' : ' later') : isGone ? ' gone' : '',
           flag: flags.get(seq) ?? '',
           go: reader.go,
         }),
@@ -125,7 +108,7 @@ export class Timeline extends Component<TimelineProps, Scroll> {
         role: 'listbox',
         tabIndex: 0,
         'aria-label': 'Events of the log',
-        'aria-activedescendant': this.#rowOfPlace() >= 0 ? 'picked' : undefined,
+        'aria-activedescendant': picked >= 0 ? 'picked' : undefined,
         onScroll: this.#scrolled,
       },
       h('div', { role: 'presentation', style: { height: `${count * ROW}px` } }, rows),
@@ -145,8 +128,35 @@ interface RowProps {
   readonly go: (place: number) => void
 }
 
-/** One row, which is made again only when something of it changes. */
+/** Just so far that the row of the place is in sight: reads no layout, since the box tells when it was scrolled. */
+function scrolled(props: TimelineProps, { top, height }: Scroll): Scroll {
+  const { reader, found } = props
+  const count = found === null ? lengthOf(reader.session) : found.length
+  const y = rowOf(props) * ROW
+  // Some rows further than needed, so that the next steps need no scrolling.
+  const ahead = Math.floor(height / 3 / ROW) * ROW
+  const to = y < 0 ? top : y < top ? y - ahead : y + ROW > top + height ? y + ROW - height + ahead : top
+  return { top: Math.max(0, Math.min(to, count * ROW - height)), height, place: reader.place, found }
+}
+
+/** The row of the place; -1 where it has none. */
+function rowOf({ reader, found }: TimelineProps): number {
+  const seq = reader.place - 1
+  if (found === null) return seq
+  let low = 0
+  for (let high = found.length; low < high;) {
+    const middle = (low + high) >>> 1
+    if ((found[middle] ?? 0) < seq) low = middle + 1
+    else high = middle
+  }
+  return found[low] === seq ? low : -1
+}
+
+/** One row, which is made again only when something of it changes, and what it holds only when that does. */
 class Row extends Component<RowProps> {
+  #holds: readonly ComponentChild[] = []
+  #of: RowProps | null = null
+
   override shouldComponentUpdate(next: RowProps): boolean {
     const now = this.props
     return (
@@ -160,8 +170,12 @@ class Row extends Component<RowProps> {
     )
   }
 
-  override render({ entry, at, count, lanes, columns, picked, look, flag, go }: RowProps): ComponentChild {
-    const words = inWords(entry)
+  override render(props: RowProps): ComponentChild {
+    const { entry, at, count, lanes, picked, look, flag, go } = props
+    const last = this.#of
+    if (last === null || last.entry !== entry || last.lanes !== lanes || last.flag !== flag)
+      this.#holds = insideOf(props)
+    this.#of = props
     return h(
       'div',
       {
@@ -171,31 +185,27 @@ class Row extends Component<RowProps> {
         'aria-selected': picked ? 'true' : 'false',
         'aria-setsize': count,
         'aria-posinset': at + 1,
-        style: { transform: `translateY(${at * ROW}px)` },
+        style: `transform:translateY(${at * ROW}px)`,
         onClick: () => go(entry.seq + 1),
       },
-      h('span', { class: 'seq' }, String(entry.seq + 1)),
-      lanes !== null && laneOf(lanes, entry.seq, columns, entry.canBeHead, picked),
-      h(Role, { words }),
-      h(Said, { words }),
-      flag !== '' &&
-        h(
-          'span',
-          { class: `flag sev sev-${flag}`, title: 'see Why' },
-          flag === 'error' ? '!' : flag === 'warning' ? '!' : '·',
-        ),
+      this.#holds,
     )
   }
 }
 
+function insideOf({ entry, lanes, columns, flag }: RowProps): readonly ComponentChild[] {
+  const words = inWords(entry)
+  return [
+    h('span', { class: 'seq' }, String(entry.seq + 1)),
+    lanes !== null && laneOf(lanes, entry.seq, columns, entry.canBeHead),
+    roleOf(words),
+    saidOf(words),
+    flag !== '' && h('span', { class: `flag sev sev-${flag}`, title: 'see Why' }, '!'),
+  ]
+}
+
 /** The tree at a row: the lines that run through it, those that begin here, and the entry's own dot. */
-function laneOf(
-  lanes: Lanes,
-  seq: number,
-  columns: number,
-  isReal: boolean,
-  picked: boolean,
-): ComponentChild {
+function laneOf(lanes: Lanes, seq: number, columns: number, isReal: boolean): ComponentChild {
   const x = (column: number): number => column * COLUMN + 7
   const above = seq === 0 ? 0 : (lanes.through[seq - 1] ?? 0)
   const below = lanes.through[seq] ?? 0
@@ -224,7 +234,7 @@ function laneOf(
     lines,
     own !== NO_COLUMN &&
       h('circle', {
-        class: `dot c${own % 5}${picked ? ' on' : ''}`,
+        class: `dot c${own % 5}`,
         cx: x(own),
         cy: middle,
         r: isReal ? 3.5 : 1.5,

@@ -8,7 +8,7 @@ import { unitEvents } from '../../view/unit.ts'
 import { counted } from '../glimpse.ts'
 import { tokensOfUnit, totalOf } from '../model/tokens.ts'
 import { takenOut, type UnitRow } from '../model/units.ts'
-import { EventLink, inWords, Role, Said, shown } from './parts.ts'
+import { EventLink, inWords, roleOf, saidOf, shown } from './parts.ts'
 import type { Reader } from './session.ts'
 
 export interface UnitProps {
@@ -60,15 +60,15 @@ export class UnitBox extends Component<UnitProps> {
             const words = inWords(item.event)
             return h(
               'div',
-              { class: 'item', key: item.id },
-              h(Role, { words }),
-              h('span', { class: 'words' }, h(Said, { words })),
+              { class: 'item' },
+              roleOf(words),
+              h('span', { class: 'words' }, saidOf(words)),
               no === 0 && tokens > 0 && h('span', { class: 'tok', title: 'estimated tokens' }, shown(tokens)),
-              h(EventLink, { reader, event: summaryOf ?? item.id, text: '↗' }),
+              EventLink({ reader, event: summaryOf ?? item.id, text: '↗' }),
             )
           }),
           isPending && h('p', { class: 'tone-warn' }, 'out of the view until its results are there'),
-          summaryOf !== null && h(Condensed, { reader, id: summaryOf }),
+          summaryOf !== null && h(Condensed, { key: summaryOf, reader, id: summaryOf }),
         ),
       ),
     ]
@@ -100,8 +100,8 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
       return h(
         'div',
         { class: 'item quiet', key: item.id },
-        h(Role, { words }),
-        h('span', { class: 'words' }, h(Said, { words })),
+        roleOf(words),
+        h('span', { class: 'words' }, saidOf(words)),
         h(EventLink, { reader, event: item.id, text: '↗' }),
       )
     }),

@@ -13,7 +13,6 @@ import { holds, UnitBox } from './unit-box.ts'
 
 /** How many units are shown at first, and how many more each time. */
 const UNITS = 40
-const STRIDE = 20
 
 /** The view of a state, its end in sight. */
 export function ViewPanel({
@@ -30,8 +29,8 @@ export function ViewPanel({
 }): ComponentChild {
   const [more, setMore] = useState(0)
   const { view } = state.branch
-  // By strides, so that a step mostly adds or takes away at the end alone.
-  const from = Math.max(0, Math.floor((view.units.length - UNITS * (more + 1)) / STRIDE) * STRIDE)
+  const most = UNITS * (more + 1)
+  const from = Math.max(0, view.units.length - most)
   const rows = unitRows(view, from, reading?.starts ?? null)
   const picked = state.log.entries.get(reader.place - 1)?.id ?? null
   return h(
@@ -54,8 +53,9 @@ export function ViewPanel({
       null,
       rows.map((row) =>
         h(UnitBox, {
-          // A summary stands where the unit before it does.
-          key: `${row.unit.rank}/${row.unit.first}/${row.summaryOf ?? ''}`,
+          // As many boxes as are shown, which go from unit to unit: an element that is taken out of a page stays in
+          // memory until all of it is looked through.
+          key: row.index % most,
           row,
           reader,
           isPicked: picked !== null && holds(row, picked),

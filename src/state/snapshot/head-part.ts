@@ -1,4 +1,4 @@
-/** The head part of a snapshot: the record of the state and the bodies that it still needs. */
+/** The head part of a snapshot: the record of the state, and the bodies that it still needs or their positions. */
 
 import { freezeJson } from '../../event/freeze.ts'
 import type { JsonValue } from '../../event/shapes.ts'
@@ -12,14 +12,20 @@ import { HEAD_LABEL } from './version.ts'
 export interface Head {
   readonly record: StateRecord
   readonly bodies: ReadonlyMap<number, Event>
+  /** The positions of the bodies that it needs and does not hold. */
+  readonly lacking: readonly number[]
 }
 
-/** The head part as bytes. O(view). */
-export function writeHead(record: StateRecord, bodies: ReadonlyMap<number, Event>): Uint8Array {
+/** The head part as bytes. O(view). @param holds whether the bodies are in it, or only their positions */
+export function writeHead(
+  record: StateRecord,
+  bodies: ReadonlyMap<number, Event>,
+  holds: boolean,
+): Uint8Array {
   return seal(HEAD_LABEL, [
     new TextEncoder().encode(JSON.stringify(record)),
     bytesOf(Int32Array.from(bodies.keys())),
-    ...writeTexts([...bodies.values()].map((body) => JSON.stringify(body))),
+    ...writeTexts(holds ? [...bodies.values()].map((body) => JSON.stringify(body)) : []),
   ])
 }
 
@@ -30,8 +36,9 @@ export function readHead(bytes: Uint8Array): Head | null {
   const record = parse<StateRecord>(new TextDecoder().decode(text))
   const lines = new Texts(ends, texts)
   const bodies = new Map<number, Event>()
+  if (lines.count === 0) return { record, bodies, lacking: [...wordsIn(positions)] }
   for (const [index, seq] of wordsIn(positions).entries()) bodies.set(seq, parse<Event>(lines.at(index)))
-  return { record, bodies }
+  return { record, bodies, lacking: [] }
 }
 
 /** JSON that this module wrote, frozen as every event and header is. */

@@ -1,11 +1,13 @@
 /** Opens the parts of a snapshot, or nothing when they do not belong together. */
 
+import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { Chunk } from '../../log/columnar/chunk.ts'
+import { keyAt } from '../../log/columnar/keys.ts'
 import type { Seal } from '../../log/columnar/sealed.ts'
 import type { State } from '../state.ts'
 import { NO_SEAL } from './chunks.ts'
 import { readHead } from './head-part.ts'
-import { stateOver } from './assemble.ts'
+import { type Contents, stateOver } from './assemble.ts'
 import { CHUNK_LABEL } from './version.ts'
 
 /** A part as it was stored. */
@@ -14,8 +16,20 @@ interface Part {
   readonly bytes: Uint8Array
 }
 
-/** The state in the parts, or null. O(bytes). */
-export function openParts(parts: readonly Part[], conversationId: string): State | null {
+/** A fact as it was read from the log. */
+export interface Found {
+  readonly id: string | null
+  readonly fact: Fact
+}
+
+/** Parts that belong together, before they are a state. */
+export interface Saved extends Contents {
+  /** The positions whose bodies are to be read from the log. */
+  readonly lacking: readonly number[]
+}
+
+/** What the parts hold, or null. O(bytes). */
+export function readParts(parts: readonly Part[], conversationId: string): Saved | null {
   const byNumber = new Map(parts.map(({ part, bytes }) => [part, bytes]))
   if (byNumber.size !== parts.length) return null
   const first = byNumber.get(0)
@@ -33,7 +47,22 @@ export function openParts(parts: readonly Part[], conversationId: string): State
     chunks.push(chunk)
     link = chunk.seal
   }
-  return isSame(link, seal) ? stateOver({ ...head, chunks, conversationId }) : null
+  return isSame(link, seal) ? { ...head, chunks, conversationId } : null
+}
+
+/**
+ * The state, with the bodies that its parts lack as they were found in the log. Null where one is missing, and where
+ * any position holds another event than the snapshot knows there: then it is of another log. O(view + found).
+ */
+export function stateWith(saved: Saved, found: ReadonlyMap<number, Found>): State | null {
+  const bodies = new Map(saved.bodies)
+  const { size, length } = saved.record
+  for (const [seq, { id, fact }] of found) {
+    const chunk = saved.chunks[Math.floor(seq / size)]
+    if (chunk === undefined || seq >= length || keyAt(chunk.ids, seq) !== id) return null
+    if (!isQuarantined(fact) && fact.kind === chunk.kind(seq)) bodies.set(seq, fact)
+  }
+  return saved.lacking.every((seq) => bodies.has(seq)) ? stateOver({ ...saved, bodies }) : null
 }
 
 const isSame = (one: Seal, other: Seal): boolean => one[0] === other[0] && one[1] === other[1]
