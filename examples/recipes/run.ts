@@ -165,6 +165,10 @@ async function chats(api: string, ended: () => boolean): Promise<void> {
 }
 
 const [, , only] = process.argv
+if (only !== undefined && !Object.hasOwn(RECIPES, only)) {
+  console.error(`${only}: must be one of ${Object.keys(RECIPES).join(', ')}`)
+  process.exit(2)
+}
 install()
 const provider = await providerServer()
 const folder = write()

@@ -114,9 +114,9 @@ export function jsonStore({ folder, durable = true, pollInterval = 50 }: JsonSto
       })
     },
 
-    async updateConversation(id, patch) {
+    async updateConversation(id, patch, options) {
       return commit((state) => {
-        const record = kit.patchRecord(get(state, id).record, patch, kit.microsNow())
+        const record = kit.patchRecord(get(state, id).record, patch, kit.microsNow(), options)
         return { change: { type: 'patched', id, record }, result: record }
       })
     },
