@@ -432,6 +432,8 @@ describe('validating', () => {
     ['base64 in base64', btoa(btoa(KEY))],
     ['hexadecimal', Buffer.from(KEY).toString('hex')],
     ['hexadecimal with signs between', [...Buffer.from(KEY)].map((byte) => byte.toString(16)).join(':')],
+    ['hexadecimal behind another digit', `f${Buffer.from(KEY).toString('hex')}`],
+    ['hexadecimal with more between', [...Buffer.from(KEY)].map((byte) => byte.toString(16)).join(', ')],
     ['capitals', KEY.toUpperCase()],
     ['backwards', [...KEY].toReversed().join('')],
     ['an end that is cut off', `${'.'.repeat(490)}${KEY}`],
