@@ -155,17 +155,18 @@ export async function claimItems(
 }
 
 /**
- * The SQL of a claim: which are due is decided once, whatever the plan. They are looked up from a list, which the
- * planner takes for a short one; for a join to what a limit lets through it would walk the table. It does not see the
- * limit: a plan for the one at hand would seem so cheap, where many are due, that it planned each claim anew.
+ * The SQL of a claim: which are due is decided once, whatever the plan, and they are changed where they were found: a
+ * look for each by its id costs more the more items there are. One that another changed meanwhile is not there any more,
+ * and is left to the next claim. The planner does not see the limit: a plan for the one at hand would seem so cheap, where
+ * many are due, that it planned each claim anew.
  */
 export const claimSql = (schema: string): string => `WITH due AS MATERIALIZED (
-    SELECT i.id, i.due_at AS was FROM ${schema}.items i
+    SELECT i.ctid AS place, i.id, i.due_at AS was FROM ${schema}.items i
     WHERE i.collection = $1 AND i.due_at <= (SELECT coalesce($4::bigint, ${NOW}) / 1000)
     ORDER BY i.due_at, i.id LIMIT (SELECT $3::bigint) FOR UPDATE SKIP LOCKED
   )
   UPDATE ${schema}.items i SET version = DEFAULT, due_at = coalesce($4::bigint, ${NOW}) / 1000 + $2::bigint
-  FROM due, ${DURABLE} WHERE i.collection = $1 AND i.id = ANY (ARRAY(SELECT id FROM due)) AND i.id = due.id RETURNING ${COLUMNS}, due.was`
+  FROM due, ${DURABLE} WHERE i.ctid = ANY (ARRAY(SELECT place FROM due)) AND i.collection = $1 AND i.id = due.id RETURNING ${COLUMNS}, due.was`
 
 const toItem = (row: ItemRow): Item =>
   itemOf(
