@@ -152,7 +152,7 @@ const OPERATIONS: readonly Operation[] = [
   ),
   request('list by title', '/api/v1/app-conversations/search?limit=10&title__contains=no+such'),
   asked('list by parent'),
-  // Before the counts, which leave what they went through in the processor's caches, and more of it where there is more.
+  // Before the counts: what these go through fills the processor's caches, the more the more there is.
   asked('claim'),
   asked('follow'),
   request('count', '/api/conversations/count'),

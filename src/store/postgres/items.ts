@@ -156,9 +156,9 @@ export async function claimItems(
 
 /**
  * The SQL of a claim: which are due is decided once, whatever the plan, and they are changed where they were found: a
- * look for each by its id costs more the more items there are. One that another changed meanwhile is not there any more,
- * and is left to the next claim. The planner does not see the limit: a plan for the one at hand would seem so cheap, where
- * many are due, that it planned each claim anew.
+ * look for each by its id costs more the more items there are. One that another changed meanwhile is not there any
+ * more, and is left to the next claim. The planner does not see the limit: a plan for the one at hand would seem so
+ * cheap, where many are due, that it planned each claim anew.
  */
 export const claimSql = (schema: string): string => `WITH due AS MATERIALIZED (
     SELECT i.ctid AS place, i.id, i.due_at AS was FROM ${schema}.items i
