@@ -1,5 +1,6 @@
 /** No statement walks a table: the plans of all that the store does, inside of its functions too, as PostgreSQL carried them out (law C). */
 
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { shardOf } from '../../src/store/kit/feed.ts'
@@ -328,4 +329,24 @@ describe('keys', () => {
       { index: 'colloquy.schema_version_pkey', first: 'one' },
     ])
   })
+})
+
+it('a claim is planned once, however many items are due', async () => {
+  await run(
+    database.url,
+    `INSERT INTO colloquy.items (collection, id, due_at, keys, body)
+    SELECT 'due', 'i' || i, 0, '{}', '{}' FROM generate_series(1, ${OTHERS}) i`,
+    'ANALYZE colloquy.items',
+  )
+  const pool = new pg.Pool({ connectionString: database.url, max: 1 })
+  const claiming = postgresStore({ client: pool, prepare: true, pollInterval: 2 ** 30 })
+  for (let i = 0; i < 20; i += 1)
+    expect(await claiming.claimItems('due', { ttl: 60_000, limit: 10 })).toHaveLength(10)
+  // PostgreSQL tries five plans for the values at hand before it compares them with one for any.
+  const { rows } = await pool.query(
+    `SELECT custom_plans::int, generic_plans::int FROM pg_prepared_statements WHERE statement LIKE '%SKIP LOCKED%'`,
+  )
+  expect(rows).toEqual([{ custom_plans: 5, generic_plans: 15 }])
+  await claiming.close()
+  await pool.end()
 })
