@@ -1,0 +1,168 @@
+/** A model is checked at its provider, and nothing of its key is told, in whatever form what fails says it. */
+
+import { describe, expect, it } from 'vitest'
+import { validateLlm } from '../../src/service/settings/validate.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { KEY, LLM, profile, SECRET, settingsWorld, type Json } from './settings-world.ts'
+
+const { begin, provider, send } = settingsWorld()
+
+describe('validating', () => {
+  it.each([
+    [200, true, null],
+    [429, true, null],
+    [401, false, 'AuthenticationError'],
+    [403, false, 'PermissionDeniedError'],
+    [404, false, 'NotFoundError'],
+    [400, false, 'BadRequestError'],
+    [503, false, 'ServiceUnavailableError'],
+    [302, false, 'APIError'],
+  ])('a provider that answers %i', async (status, valid, type) => {
+    await begin()
+    const seen: unknown[] = []
+    const base_url = await provider(async (request, response) => {
+      let text = ''
+      for await (const chunk of request) text += String(chunk)
+      seen.push([request.url, request.headers.authorization, JSON.parse(text)])
+      response.writeHead(status, { location: `/${encodeURIComponent(KEY)}` })
+      response.end(
+        JSON.stringify(status === 200 ? { choices: [] } : { error: `Incorrect API key provided: ${KEY}` }),
+      )
+    })
+    const { status: answered, body } = await send('POST', profile('x', '/validate'), {
+      llm: { ...LLM, base_url },
+    })
+    expect([answered, body['valid'], (body['error'] as Json | null)?.['type'] ?? null]).toEqual([
+      200,
+      valid,
+      type,
+    ])
+    expect(JSON.stringify(body)).not.toContain('very')
+    expect(seen).toEqual([
+      ['/v1/chat/completions', `Bearer ${KEY}`, expect.objectContaining({ model: 'gpt-x', max_tokens: 1 })],
+    ])
+  })
+
+  it.each([
+    ['{}'],
+    ['null'],
+    ['<html>It works!</html>'],
+    [`{"choices":"${KEY}"}`],
+    [''],
+    [`{"choices":[],"more":"${'x'.repeat(2 ** 18)}"}`],
+  ])('what is no model, though it answers 200 with %.30s', async (reply) => {
+    await begin()
+    const base_url = await provider((_request, response) => void response.end(reply))
+    const { body } = await send('POST', profile('x', '/validate'), { llm: { ...LLM, base_url } })
+    expect(body).toEqual({
+      valid: false,
+      error: { type: 'APIError', message: expect.stringContaining('no choices') },
+    })
+    expect(JSON.stringify(body)).not.toContain('very')
+  })
+
+  it('a provider that never answers counts as right, one that is not there does not', async () => {
+    await begin(memoryStore(), {
+      secret: SECRET,
+      askLlm: (_llm, signal) =>
+        new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => reject(signal.reason as Error)),
+        ),
+    })
+    expect(await validateLlm(LLM, () => new Promise(() => undefined), 30)).toEqual({
+      valid: true,
+      error: null,
+    })
+    await begin()
+    for (const [base_url, type] of [
+      ['http://127.0.0.1:9/', 'APIConnectionError'],
+      [LLM.base_url, 'BadRequestError'],
+      ['file:///etc/passwd', 'BadRequestError'],
+      [undefined, 'BadRequestError'],
+    ]) {
+      const { body } = await send('POST', profile('x', '/validate'), {
+        llm: { model: 'm', api_key: KEY, base_url },
+      })
+      expect(body).toMatchObject({ valid: false, error: { type } })
+      expect(JSON.stringify(body)).not.toContain('very')
+    }
+  })
+
+  it('masks the key in whatever an own way of asking throws, in every form', async () => {
+    const forms = [KEY, encodeURIComponent(KEY), JSON.stringify({ KEY }), btoa(KEY), `Bearer ${KEY}`]
+    await begin(memoryStore(), {
+      secret: SECRET,
+      askLlm: async () => {
+        throw Object.assign(new Error(`refused: ${forms.join(' , ')}`), { name: `Bad${KEY}` })
+      },
+    })
+    const { status, body } = await send('POST', profile('x', '/validate'), { llm: LLM })
+    expect(status).toBe(200)
+    for (const form of ['very', btoa(KEY).slice(0, 12), encodeURIComponent(KEY)])
+      expect(JSON.stringify(body)).not.toContain(form)
+    expect(JSON.stringify(body)).toContain('refused')
+  })
+
+  it.each<[string, string]>([
+    ['first and last characters', `${KEY.slice(0, 9)}****${KEY.slice(-9)}`],
+    ['small letters of an escape', encodeURIComponent(KEY).toLowerCase()],
+    ['two escapes around each other', JSON.stringify(JSON.stringify(KEY))],
+    [
+      'letters by their numbers',
+      [...KEY].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join(''),
+    ],
+    ['basic credentials', `Basic ${btoa(`user:${KEY}`)}`],
+    ['base64 for URLs', btoa(`{"k":"${KEY}"}`).replaceAll('+', '-').replaceAll('/', '_')],
+    ['base64 in base64', btoa(btoa(KEY))],
+    ['hexadecimal', Buffer.from(KEY).toString('hex')],
+    ['hexadecimal with signs between', [...Buffer.from(KEY)].map((byte) => byte.toString(16)).join(':')],
+    ['hexadecimal behind another digit', `f${Buffer.from(KEY).toString('hex')}`],
+    ['hexadecimal with more between', [...Buffer.from(KEY)].map((byte) => byte.toString(16)).join(', ')],
+    ['capitals', KEY.toUpperCase()],
+    ['backwards', [...KEY].toReversed().join('')],
+    ['an end that is cut off', `${'.'.repeat(490)}${KEY}`],
+    ['the password of the address', 'user s3same'],
+    ['a key in the address', 'a-key-in-a-query'],
+    ['a short key', 'zq7'],
+  ])('tells nothing of a key in %s', async (_, form) => {
+    const llm = {
+      ...LLM,
+      base_url: 'https://user:s3same@host/?api_key=a-key-in-a-query',
+      aws_session_token: 'zq7',
+    }
+    const { error } = await validateLlm(llm, async () => {
+      throw new Error(`refused: ${form} .`)
+    })
+    const told = `${error?.message} ${error?.message.toLowerCase()}`
+    for (const size of [6, 12]) {
+      for (let at = 0; at + size <= form.length; at += 1) {
+        const part = form.slice(at, at + size)
+        if (!/^[.*\s]|[.*\s]$|user|crede/.test(part)) expect(told).not.toContain(part)
+      }
+    }
+    expect(told).not.toContain('zq7')
+  })
+
+  it('tells what holds no key', async () => {
+    const { error } = await validateLlm(LLM, async () => {
+      throw new TypeError('There is no model of this name.')
+    })
+    expect(error).toEqual({ type: 'TypeError', message: 'There is no model of this name.' })
+  })
+
+  it('takes a key out beside one that is short but for its white space', async () => {
+    const { error } = await validateLlm({ ...LLM, aws_session_token: '   zq7   ' }, async () => {
+      throw new Error(`refused: ${KEY} .`)
+    })
+    expect(error?.message).toBe('refused: [redacted] .')
+  })
+
+  it('takes the kept profile when nothing is given', async () => {
+    const asked: unknown[] = []
+    await begin(memoryStore(), { secret: SECRET, askLlm: async (llm) => void asked.push(llm) })
+    await send('POST', profile('a'), { llm: LLM })
+    expect((await send('POST', profile('a', '/validate'))).body).toEqual({ valid: true, error: null })
+    expect(asked).toEqual([LLM])
+    expect((await send('POST', profile('b', '/validate'))).status).toBe(404)
+  })
+})

@@ -1,0 +1,194 @@
+/** Profiles: kept over a restart, sealed in the store, and never told with a secret, whatever goes wrong. */
+
+import { describe, expect, it } from 'vitest'
+import { recordsOf } from '../../src/service/records/records.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { STORES } from './client.ts'
+import { KEY, LLM, overheard, profile, SECRET, settingsWorld } from './settings-world.ts'
+
+const world = settingsWorld()
+const { begin, send } = world
+
+describe.each(Object.entries(STORES))('profiles, over %s', (_, make) => {
+  it('are kept sealed over a restart, told without their keys, and open to the embedder', async () => {
+    const { store, given } = overheard(make())
+    await begin(store)
+    expect((await send('POST', profile('one'), { llm: LLM })).status).toBe(201)
+    const { body } = await send('GET', profile('one'))
+    expect(body).toEqual({
+      name: 'one',
+      config: { model: 'gpt-x', api_key: null, base_url: 'http://127.0.0.1:9/v1', temperature: 0.5 },
+      api_key_set: true,
+    })
+    expect((await send('GET', '/api/profiles')).body).toEqual({
+      profiles: [{ name: 'one', model: 'gpt-x', base_url: 'http://127.0.0.1:9/v1', api_key_set: true }],
+      active_profile: null,
+    })
+    expect(given()).toContain('"sealed"')
+    expect(given()).not.toContain('very')
+    expect(given()).not.toContain('gpt-x')
+    await begin(store)
+    expect(await world.client.service.profiles.find('one')).toEqual({ name: 'one', llm: LLM })
+    // The mask, or a change without the key, must not put anything in the key's place.
+    await send('POST', profile('one'), { llm: { ...LLM, api_key: '**********', temperature: 1 } })
+    expect((await world.client.service.profiles.get('one')).llm).toEqual({ ...LLM, temperature: 1 })
+    await send('POST', profile('two'), { llm: LLM, include_secrets: false })
+    expect((await send('GET', profile('two'))).body).toMatchObject({ api_key_set: false })
+  })
+
+  it('sealed with another secret are not opened', async () => {
+    const store = make()
+    await begin(store)
+    await send('POST', profile('one'), { llm: LLM })
+    for (const options of [{ secret: 'another one' }, {}]) {
+      await begin(store, options)
+      expect((await send('GET', profile('one'))).status).toBe(409)
+    }
+    // What was sealed for one profile is nothing in the place of another.
+    type Profiles = { readonly profiles: readonly (readonly [string, object])[] }
+    await recordsOf<Profiles>(store, 'profiles').update('profiles', (kept) => ({
+      profiles: ['one', 'two'].map((name) => [name, kept?.profiles[0]?.[1] ?? {}]),
+    }))
+    await begin(store)
+    expect((await send('GET', profile('one'))).status).toBe(200)
+    expect((await send('GET', profile('two'))).status).toBe(409)
+  })
+
+  it('may be fifty, and no more, however many come at once', async () => {
+    await begin(make())
+    const many = await Promise.all(
+      Array.from({ length: 55 }, (_, at) => send('POST', profile(`p${at}`), { llm: { model: 'm' } })),
+    )
+    const statuses = many.map(({ status }) => status)
+    expect([
+      statuses.filter((one) => one === 201).length,
+      statuses.filter((one) => one === 409).length,
+    ]).toEqual([50, 5])
+    const there = many.findIndex(({ status }) => status === 201)
+    expect((await send('POST', profile(`p${there}`), { llm: { model: 'n' } })).status).toBe(201)
+    expect((await send('DELETE', profile(`p${there}`))).status).toBe(200)
+    expect((await send('DELETE', profile(`p${there}`))).status).toBe(200)
+    expect((await send('POST', profile('new'), { llm: { model: 'm' } })).status).toBe(201)
+    expect((await send('POST', profile('newer'), { llm: { model: 'm' } })).status).toBe(409)
+  })
+})
+
+describe('profiles', () => {
+  it('are renamed and activated, and the settings follow', async () => {
+    await begin()
+    await send('POST', profile('a'), { llm: LLM })
+    await send('POST', profile('b'), { llm: { model: 'other' } })
+    expect((await send('POST', profile('a', '/activate'))).body).toMatchObject({
+      name: 'a',
+      llm_applied: true,
+    })
+    expect((await send('POST', profile('a', '/rename'), { new_name: 'b' })).status).toBe(409)
+    expect((await send('POST', profile('a', '/rename'), { new_name: 'c' })).status).toBe(200)
+    expect((await send('POST', profile('a', '/rename'), { new_name: 'd' })).status).toBe(404)
+    expect((await world.client.service.profiles.get('c')).llm).toEqual(LLM)
+    expect((await send('GET', '/api/settings')).body).toMatchObject({
+      active_profile: 'c',
+      llm_api_key_is_set: true,
+    })
+    await send('DELETE', profile('c'))
+    expect((await send('GET', '/api/settings')).body).toMatchObject({
+      active_profile: null,
+      llm_api_key_is_set: true,
+    })
+    expect((await send('POST', profile('c', '/activate'))).status).toBe(404)
+  })
+
+  it.each([
+    ['a key that is no text', { llm: { model: 'm', api_key: { of: KEY } } }],
+    ['a key in the place of a number', { llm: { model: 'm', temperature: KEY } }],
+    ['a key as a field', { llm: { model: 'm', [KEY]: 1 } }],
+    ['a key beside the model', { llm: { model: 'm' }, [KEY]: KEY }],
+    ['a key instead of all', KEY],
+  ])('never say again what was given: %s', async (_, body) => {
+    await begin()
+    for (const rest of ['', '/validate']) {
+      const { status, body: told } = await send('POST', profile('a', rest), body)
+      expect(status).toBe(422)
+      expect(JSON.stringify(told)).not.toContain('very')
+    }
+    const { status, body: told } = await send('PATCH', '/api/settings', { agent_settings_diff: KEY })
+    expect([status, JSON.stringify(told).includes('very')]).toEqual([422, false])
+  })
+
+  it('lose no change of several at once', async () => {
+    await begin()
+    for (let round = 0; round < 20; round += 1) {
+      await send('POST', profile('a'), { llm: LLM })
+      await Promise.all([
+        send('POST', profile('a'), { llm: { ...LLM, api_key: 'a newer key' } }),
+        send('POST', profile('a'), { llm: { ...LLM, api_key: '**********', temperature: 1 } }),
+      ])
+      expect((await world.client.service.profiles.get('a')).llm['api_key']).toBe('a newer key')
+      const [renamed, saved] = await Promise.all([
+        send('POST', profile('a', '/rename'), { new_name: 'b' }),
+        send('POST', profile('a'), { llm: { model: 'saved' } }),
+      ])
+      expect([renamed.status, saved.status]).toEqual([200, 201])
+      const models = (await world.client.service.profiles.all()).map(({ llm }) => llm['model'])
+      expect(models).toContain('saved')
+      await send('DELETE', profile('a'))
+      await send('DELETE', profile('b'))
+    }
+  })
+
+  it('that go in the moment in which they are activated are not active', async () => {
+    await begin()
+    for (const last of ['DELETE', 'POST'] as const) {
+      await send('POST', profile('a'), { llm: LLM })
+      await Promise.all([
+        send('POST', profile('a', '/activate')),
+        last === 'DELETE'
+          ? send('DELETE', profile('a'))
+          : send('POST', profile('a', '/rename'), { new_name: 'b' }),
+      ])
+      const { active_profile } = await world.client.service.settings.read()
+      expect([null, 'b']).toContain(active_profile)
+    }
+  })
+
+  it('say nothing of a key in logs, nor of one that is given as a name', async () => {
+    const lines: unknown[] = []
+    await begin(memoryStore(), { secret: SECRET, log: (line) => void lines.push(line) })
+    const key = 'sk-proj-very-secret-key'
+    await send('POST', profile('a'), { llm: { ...LLM, api_key: key } })
+    await send('PATCH', '/api/settings', { active_profile: 'a' })
+    await send('POST', profile('a', '/validate'), {})
+    const told = [
+      await send('PATCH', '/api/settings', { active_profile: key }),
+      await send('POST', profile('a', '/rename'), { new_name: `${key}!` }),
+      await send('POST', profile('a', '/rename'), { new_name: [key] }),
+      await send('GET', profile(`${key}%20`)),
+    ]
+    expect(told.map(({ status }) => status)).toEqual([404, 422, 422, 422])
+    expect((await send('GET', profile(key))).body).toEqual({ detail: 'There is no profile of this name.' })
+    expect(JSON.stringify(told.map(({ body }) => body))).not.toContain('very')
+    expect(lines.length).toBeGreaterThan(5)
+    expect(JSON.stringify(lines.slice(0, 4))).not.toContain('very')
+  })
+
+  it('have names that are names', async () => {
+    await begin()
+    for (const name of ['.x', '-x', 'x'.repeat(65), 'a%2Fb', 'a%20b', '%00', '..%2Fb']) {
+      expect((await send('POST', profile(name), { llm: { model: 'm' } })).status).toBe(422)
+    }
+    for (const name of ['x', '9', 'a.b_c-d', 'x'.repeat(64)]) {
+      expect((await send('POST', profile(name), { llm: { model: 'm' } })).status).toBe(201)
+    }
+  })
+
+  it('with keys are refused where nothing seals them', async () => {
+    await begin(memoryStore(), {})
+    const { status, body } = await send('POST', profile('a'), { llm: LLM })
+    expect([status, JSON.stringify(body).includes('very')]).toEqual([409, false])
+    expect((await send('POST', profile('a'), { llm: { model: 'm' } })).status).toBe(201)
+    expect((await send('PATCH', '/api/settings', { misc_settings_diff: { github_token: 'x' } })).status).toBe(
+      409,
+    )
+    expect((await send('PATCH', '/api/settings', { misc_settings_diff: { max_tokens: 5 } })).status).toBe(200)
+  })
+})
