@@ -1,0 +1,213 @@
+/** Webhooks over real HTTP: everything in the log arrives, in order, whatever the receiver and the sender go through. */
+
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { digestOf } from '../../src/service/webhooks/payloads.ts'
+import { collectionsOf } from '../../src/service/webhooks/delivery-cursor.ts'
+import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'
+import type { ItemChange } from '../../src/store/contract/items.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { QUICK, callbacksWorld, ids, once } from './callbacks-world.ts'
+import { SECRET } from './receiver.ts'
+import { until } from './sandbox-commands.ts'
+
+const world = callbacksWorld()
+const { append, callbacks } = world
+
+describe('a receiver that', () => {
+  it('fails is told again, later each time, with the same id, until it takes it', async () => {
+    await world.engine.create({ id: 'a' })
+    await append('a', 0, 3)
+    world.receiver.answers.push(200, 500, 400, 429, 302)
+    const failures: string[] = []
+    callbacks({}, { onFailure: (error) => failures.push(String(error)) })
+    await until(() => world.receiver.events('a').length === 3)
+    const tries = world.receiver.all.filter(({ path }) => path === '/events/a')
+    expect(tries.map(({ answered }) => answered)).toEqual([500, 400, 429, 302, 200])
+    expect(new Set(tries.map(({ id }) => id)).size).toBe(1)
+    expect(failures).toHaveLength(4)
+    expect(failures[0]).toContain('500')
+  })
+
+  it('hangs is given up, and told again what it was told, though there is more by then', async () => {
+    await world.engine.create({ id: 'a' })
+    await append('a', 0, 3)
+    world.receiver.answers.push(200, 'hang')
+    callbacks({ timeout: 100 })
+    await until(() => world.receiver.all.some(({ answered }) => answered === 'hangs'))
+    await append('a', 3, 6)
+    await until(() => world.receiver.events('a').length === 6)
+    expect(world.receiver.events('a')).toEqual(ids(0, 6))
+    const [hung, again] = world.receiver.all.filter(({ path }) => path === '/events/a')
+    expect(again?.id).toBe(hung?.id)
+    expect(again?.body).toEqual(hung?.body)
+  })
+
+  it('refuses one conversation holds up no other', async () => {
+    for (const id of ['bad', 'good']) {
+      await world.engine.create({ id })
+      await append(id, 0, 5)
+    }
+    world.receiver.always = (path) => (path === '/events/bad' ? 400 : null)
+    callbacks({ concurrency: 1 })
+    await until(() => world.receiver.events('good').length === 5)
+    await until(() => world.receiver.all.filter(({ path }) => path === '/events/bad').length > 2)
+    world.receiver.always = () => null
+    await until(() => world.receiver.events('bad').length === 5)
+    expect(world.receiver.events('bad')).toEqual(ids(0, 5))
+  })
+
+  it('hangs for what it refused before leaves half of the requests to the others', async () => {
+    const wedged = ['w1', 'w2', 'w3', 'w4', 'w5', 'w6']
+    for (const id of [...wedged, 'good']) await world.engine.create({ id })
+    const quick = { concurrency: 4, retryDelay: 1, maxRetryDelay: 1 }
+    const first = callbacks(quick)
+    const created = (): number => world.receiver.taken('/conversations').length
+    await until(() => created() === 7)
+    // What the first had asked for may be answered when it is closed: the second asks elsewhere.
+    world.receiver.always = (path) =>
+      !/\/w\d$/.test(path) ? null : path.startsWith('/second') ? 'hang' : 500
+    for (const id of wedged) await append(id, 0, 1)
+    const { failing } = collectionsOf('hook')
+    await until(async () => (await world.engine.store.listItems(failing)).items.length === 6)
+    await first.close()
+    const hanging = (): number => world.receiver.all.filter(({ answered }) => answered === 'hangs').length
+    const url = `${world.receiver.url}/second`
+    callbacks({ ...quick, url, timeout: 600_000 }, { leaseTtl: 600_000 })
+    await until(() => hanging() >= 2)
+    for (let round = 0; round < 5; round += 1) {
+      await append('good', round, round + 1)
+      await until(() => world.receiver.taken('/second/events/good').length === round + 1)
+    }
+    expect(hanging()).toBe(2)
+  })
+
+  it('hangs for good delays no other webhook', async () => {
+    world.receiver.always = (path) => (path.startsWith('/wedged') ? 'hang' : null)
+    const quick = { id: 'quick', url: world.receiver.url, secret: SECRET, from: 'start' } as const
+    const wedged = { ...quick, id: 'wedged', url: `${world.receiver.url}/wedged` }
+    for (const id of ['a', 'b', 'c']) {
+      await world.engine.create({ id })
+      await append(id, 0, 5)
+    }
+    const both = new WebhookDispatcher(world.engine, [wedged, quick], QUICK)
+    both.start()
+    world.ends.push(() => both.close())
+    await until(() => ['a', 'b', 'c'].every((id) => world.receiver.events(id).length === 5))
+    expect(world.receiver.all.some(({ path }) => path.startsWith('/wedged'))).toBe(true)
+  })
+
+  it('answers without end has taken what it was sent', async () => {
+    world.receiver.always = () => 'flood'
+    await world.engine.create({ id: 'a' })
+    await append('a', 0, 20)
+    callbacks({ maxBatchEvents: 2, timeout: 60_000 })
+    await until(() => world.receiver.events('a').length === 20)
+    expect(world.receiver.events('a')).toEqual(ids(0, 20))
+  })
+
+  it('goes away and comes back misses nothing', async () => {
+    await world.engine.create({ id: 'a' })
+    callbacks({ maxBatchEvents: 4 })
+    await append('a', 0, 10)
+    await until(() => world.receiver.events('a').length > 0)
+    await world.receiver.stop()
+    await append('a', 10, 40)
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    await world.receiver.start()
+    await until(() => once(world.receiver.events('a')).length === 40)
+    expect(once(world.receiver.events('a'))).toEqual(ids(0, 40))
+  })
+})
+
+describe('senders', () => {
+  it('deliver one at a time, however many there are', async () => {
+    await world.engine.create({ id: 'a' })
+    const many = [
+      callbacks({ maxBatchEvents: 3 }),
+      callbacks({ maxBatchEvents: 3 }),
+      callbacks({ maxBatchEvents: 3 }),
+    ]
+    for (let at = 0; at < 60; at += 5) {
+      await append('a', at, at + 5)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    await until(() => world.receiver.events('a').length >= 60)
+    expect(world.receiver.events('a')).toEqual(ids(0, 60))
+    // The one that delivers goes; another takes over.
+    for (const one of many.slice(0, 2)) await one.close()
+    await append('a', 60, 70)
+    await until(() => once(world.receiver.events('a')).length === 70)
+    expect(once(world.receiver.events('a'))).toEqual(ids(0, 70))
+  })
+
+  it('write how far they have come only under what they have claimed', async () => {
+    const { store } = world.engine
+    const written: (readonly ItemChange[])[] = []
+    const watched: Store['changeItems'] = (changes) => {
+      written.push(changes)
+      return store.changeItems(changes)
+    }
+    world.engine = createEngine({
+      store: new Proxy(store, {
+        get(target, name) {
+          const value: unknown = name === 'changeItems' ? watched : Reflect.get(target, name)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      }),
+    })
+    await world.engine.create({ id: 'a' })
+    await append('a', 0, 5)
+    const sender = callbacks({ maxBatchEvents: 2 })
+    await until(() => world.receiver.events('a').length === 5)
+    await world.engine.delete('a')
+    await until(() => world.receiver.all.find(({ type }) => type === 'conversation.deleted'))
+    await sender.close()
+    const { cursors, failing } = collectionsOf('hook')
+    const own = written.flat().filter(({ collection }) => [cursors, failing].includes(collection))
+    expect(own.length).toBeGreaterThan(3)
+    for (const { expected } of own) expect(expected).not.toBe(undefined)
+  })
+
+  it('take over what an earlier version had sent, and send the rest', async () => {
+    const { store } = world.engine
+    for (const [id, count] of [
+      ['behind', 3],
+      ['sent', 2],
+      ['new', 1],
+    ] as const) {
+      await world.engine.create({ id })
+      await append(id, 0, count)
+    }
+    const { cursors, failing, news } = collectionsOf('hook')
+    const told = async (id: string, next: number) => {
+      const record = await store.getConversation(id)
+      const [born, digest] = record === null ? ['2026-01-01', ''] : [record.createdAt, digestOf(record)]
+      const body = { born, next, until: null, digest, status: 'idle' }
+      return { collection: cursors, id, put: { body } }
+    }
+    const begun = { since: '2026-01-01T00:00:00.000Z', done: true }
+    await store.changeItems([
+      { collection: 'webhooks', id: 'hook', put: { body: begun } },
+      await told('behind', 1),
+      await told('sent', 2),
+      await told('gone', 4),
+    ])
+    callbacks({ from: 'now' })
+    const isBegun = async () => (await store.getItem('webhooks', 'hook'))?.body['follows'] === true
+    const left = async () => {
+      const lists = await Promise.all([cursors, failing, news].map((name) => store.listItems(name)))
+      return lists.flatMap(({ items }) => items)
+    }
+    await until(async () => (await isBegun()) && (await left()).every(({ dueAt }) => dueAt === null))
+    expect(
+      world.receiver.all.map(({ path, type, sequence }) => `${path} ${type}${sequence}`).toSorted(),
+    ).toEqual([
+      '/conversations conversation.created',
+      '/conversations conversation.deleted',
+      '/events/behind 1-2',
+      '/events/new 0-0',
+    ])
+    expect((await left()).map(({ id }) => id).toSorted()).toEqual(['behind', 'new', 'sent'])
+  })
+})

@@ -1,0 +1,176 @@
+/** What webhooks send over real HTTP: what it says, how it is signed, and how much at once. */
+
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'
+import { signWebhook, verifyWebhook } from '../../src/service/webhooks/sign.ts'
+import { addressOf } from '../../src/service/webhooks/webhook.ts'
+import { agent, user } from '../build.ts'
+import { QUICK, callbacksWorld, ids } from './callbacks-world.ts'
+import { mortal } from './mortal-store.ts'
+import { SECRET } from './receiver.ts'
+import { until } from './sandbox-commands.ts'
+
+const world = callbacksWorld()
+const { append, callbacks } = world
+
+describe('what is sent', () => {
+  it('is the same message after a crash, however many events there are by then', async () => {
+    await world.engine.create({ id: 'a' })
+    await append('a', 0, 3)
+    world.receiver.answers.push(200, 'lose')
+    const first = callbacks({ retryDelay: 300, maxRetryDelay: 300 })
+    await until(() => world.receiver.all.length === 2)
+    await first.close()
+    await append('a', 3, 5)
+    callbacks()
+    await until(() => world.receiver.events('a').length === 5)
+    const messages = world.receiver.all.filter(({ path }) => path === '/events/a')
+    expect(messages.map(({ sequence }) => sequence)).toEqual(['0-2', '0-2', '3-4'])
+    expect(messages[1]?.id).toBe(messages[0]?.id)
+  })
+
+  it('tells of a deletion where the creation may have been heard of before a crash', async () => {
+    await world.engine.create({ id: 'a' })
+    world.receiver.answers.push('lose')
+    // One that is killed keeps nothing more, while one that is closed still may.
+    const own = mortal(world.engine.store)
+    const killed = createEngine({ store: own.store })
+    const first = new WebhookDispatcher(
+      killed,
+      [
+        {
+          id: 'hook',
+          url: world.receiver.url,
+          secret: SECRET,
+          from: 'start',
+          retryDelay: 300,
+          maxRetryDelay: 300,
+        },
+      ],
+      QUICK,
+    )
+    first.start()
+    await until(() => world.receiver.all.length === 1)
+    own.dieAfter(0)
+    await first.close()
+    await killed.close().catch(() => undefined)
+    await world.engine.delete('a')
+    callbacks()
+    await until(() => world.receiver.all.length === 2)
+    expect(world.receiver.all.map(({ type }) => type)).toEqual([
+      'conversation.created',
+      'conversation.deleted',
+    ])
+  })
+
+  it('tells a conversation from an earlier one with its id', async () => {
+    callbacks()
+    for (const round of [0, 1, 2]) {
+      if (round > 0) await world.engine.delete('a')
+      await world.engine.create({ id: 'a' })
+      await append('a', 10 * round, 10 * round + 2)
+      await until(() => world.receiver.events('a').length === 2 * (round + 1))
+      await new Promise((resolve) => setTimeout(resolve, 3))
+    }
+    const types = world.receiver.taken('/conversations').map(({ type }) => type.slice('conversation.'.length))
+    expect(types.filter((type) => type !== 'updated')).toEqual([
+      'created',
+      'deleted',
+      'created',
+      'deleted',
+      'created',
+    ])
+    const ids = world.receiver.all.filter(({ type }) => type !== 'conversation.updated').map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it('goes below the path of the URL, whatever an id looks like, with the headers of the webhook', async () => {
+    for (const id of ['..', 'a?b#c', 'ä/\u{1F600}']) {
+      await world.engine.create({ id })
+      await (await world.engine.open(id)).append([user('u')])
+    }
+    callbacks({
+      url: `${world.receiver.url}/?token=t`,
+      headers: { 'Content-Type': 'text/plain', 'Webhook-Id': 'mine' },
+    })
+    await until(() => world.receiver.all.length >= 6)
+    expect(
+      world.receiver.all
+        .map(({ path }) => path)
+        .filter((path) => path.startsWith('/events'))
+        .toSorted(),
+    ).toEqual(['/events/%2E%2E?token=t', '/events/a?b#c?token=t', '/events/ä/\u{1F600}?token=t'])
+    const { href } = addressOf({ url: 'https://h/a/?t=1#x' }, '/conversations')
+    expect(href).toBe('https://h/a/conversations?t=1')
+  })
+
+  it('holds no secret, no delta, nothing of other kinds than wanted, and nothing of the service itself', async () => {
+    await world.engine.create({ id: 'a/b c' })
+    const conversation = await world.engine.open('a/b c')
+    const llm_message = {
+      role: 'assistant',
+      content: [{ type: 'text', text: 'g1' }],
+      responses_reasoning_item: { id: 'r', encrypted_content: 'gAAAsecret' },
+    } as const
+    await conversation.append([
+      user('u1'),
+      agent('g1', [], { llm_message }),
+      { kind: 'PauseEvent', id: 'p1' },
+    ])
+    conversation.publish({ kind: 'StreamingDeltaEvent', source: 'agent', content: 'x' })
+    callbacks({ kinds: ['MessageEvent'], headers: { 'x-of-mine': '1' } })
+    await until(() => world.receiver.events('a/b c').length === 2)
+    await conversation.append(user('u2'))
+    await until(() => world.receiver.events('a/b c').includes('u2'))
+    expect(world.receiver.events('a/b c')).toEqual(['u1', 'g1', 'u2'])
+    expect(JSON.stringify(world.receiver.all)).not.toContain('gAAAsecret')
+    expect(JSON.stringify(world.receiver.all)).toContain('"encrypted_content":null')
+    expect(new Set(world.receiver.all.map(({ path }) => path))).toEqual(
+      new Set(['/conversations', '/events/a/b c']),
+    )
+  })
+
+  it('is bounded in bytes, unless one event alone is larger', async () => {
+    await world.engine.create({ id: 'a' })
+    const conversation = await world.engine.open('a')
+    for (const [at, size] of [10, 400, 5_000, 10, 10, 10, 700, 700].entries()) {
+      await conversation.append(user(`e${at}`, 'x'.repeat(size)))
+    }
+    callbacks({ maxBatchBytes: 2_000 })
+    await until(() => world.receiver.events('a').length === 8)
+    expect(world.receiver.events('a')).toEqual(ids(0, 8))
+    for (const { body, bytes } of world.receiver.taken('/events/a')) {
+      expect(bytes <= 2_000 || (body as unknown[]).length === 1).toBe(true)
+    }
+    expect(world.receiver.taken('/events/a').length).toBeLessThan(8)
+  })
+
+  it('is signed by the Standard Webhooks rules', async () => {
+    // From the specification's own example.
+    const headers = await signWebhook(
+      'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+      'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      1_614_265_330,
+      '{"test": 2432232314}',
+    )
+    expect(headers['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
+    const body = '[1]'
+    const signed = await signWebhook(SECRET, 'm1', 1_000, body)
+    const check = (change: Record<string, string>, given = body, now = 1_000): Promise<boolean> =>
+      verifyWebhook(SECRET, { ...signed, ...change }, given, { now })
+    expect(
+      await Promise.all([
+        check({}),
+        check({ 'webhook-signature': `v1,AAAA ${signed['webhook-signature']}` }),
+        check({}, '[2]'),
+        check({ 'webhook-id': 'm2' }),
+        check({ 'webhook-timestamp': '1001' }),
+        check({}, body, 1_301),
+        check({ 'webhook-signature': '' }),
+        check({ 'webhook-signature': 'v1,%%%' }),
+        verifyWebhook('another secret, as long', signed, body, { now: 1_000 }),
+      ]),
+    ).toEqual([true, true, false, false, false, false, false, false, false])
+  })
+})

@@ -1,0 +1,76 @@
+/** An engine, a receiver of webhooks, and the webhooks between them, for each test of a file. */
+
+import { afterEach, beforeEach, expect } from 'vitest'
+import { createEngine, type Engine } from '../../src/conversation/engine.ts'
+import { WebhookDispatcher, type WebhookDispatcherOptions } from '../../src/service/webhooks/dispatcher.ts'
+import type { WebhookOptions } from '../../src/service/webhooks/webhook.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { user } from '../build.ts'
+import { Receiver, SECRET } from './receiver.ts'
+import { until } from './sandbox-commands.ts'
+
+export const QUICK: WebhookDispatcherOptions = { pollInterval: 15, leaseTtl: 300 }
+
+/** What the test that runs has. */
+export interface CallbacksWorld {
+  /** Over memory; a test may put another one there, before its webhooks. */
+  engine: Engine
+  receiver: Receiver
+  /** Called behind the test, the last first. */
+  readonly ends: (() => Promise<unknown> | void)[]
+  /** A webhook that has begun to send. */
+  readonly callbacks: (
+    webhook?: Partial<WebhookOptions>,
+    options?: WebhookDispatcherOptions,
+  ) => WebhookDispatcher
+  readonly append: (id: string, from: number, to: number) => Promise<void>
+  /** Resolves when the webhook has written down what was there before it. */
+  readonly hasBegun: () => Promise<unknown>
+}
+
+/** For the tests of a file. */
+export function callbacksWorld(): CallbacksWorld {
+  const world: CallbacksWorld = {
+    engine: createEngine({ store: memoryStore() }),
+    receiver: new Receiver(),
+    ends: [],
+    callbacks(webhook = {}, options = {}) {
+      const { receiver, engine, ends } = world
+      const hook = { id: 'hook', url: receiver.url, secret: SECRET, retryDelay: 20, maxRetryDelay: 100 }
+      const made = new WebhookDispatcher(engine, [{ ...hook, from: 'start', ...webhook }], {
+        ...QUICK,
+        ...options,
+      })
+      made.start()
+      ends.push(() => made.close())
+      return made
+    },
+    async append(id, from, to) {
+      const conversation = await world.engine.open(id)
+      await conversation.append(ids(from, to).map((one) => user(one)))
+    },
+    hasBegun: () =>
+      until(async () => {
+        const { items } = await world.engine.store.listItems('webhooks')
+        return items.some(({ body }) => body['done'] === true)
+      }),
+  }
+  beforeEach(async () => {
+    world.receiver = await new Receiver().start()
+    world.engine = createEngine({ store: memoryStore() })
+  })
+  afterEach(async () => {
+    const { receiver, engine, ends } = world
+    for (const end of ends.splice(0).toReversed()) await end()
+    await engine.close()
+    expect(receiver.forged).toBe(0)
+    await receiver.stop()
+  })
+  return world
+}
+
+export const ids = (from: number, to: number): string[] =>
+  Array.from({ length: to - from }, (_, at) => `e${from + at}`)
+
+/** Ids without what was repeated. */
+export const once = (list: readonly string[]): string[] => [...new Set(list)]
