@@ -1,0 +1,227 @@
+/** The runs of a conversation over HTTP: begun, paused, interrupted and confirmed, with the right codes. */
+
+import { describe, expect, it } from 'vitest'
+import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
+import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { clientOver } from './client.ts'
+import { gate } from './gate.ts'
+import { BASE, lifecycleWorld, say } from './lifecycle-world.ts'
+
+const world = lifecycleWorld()
+const { begin, codes, create, eventsOf, info, kindsOf, rest, underWay } = world
+
+describe('runs', () => {
+  it('begin in the background; a second one is 409; both ends are in the log', async () => {
+    const held = gate()
+    world.client = await clientOver(memoryStore(), { agent: () => held.step })
+    const id = await create()
+    await world.client.post(`${BASE}/${id}/events`, say('Hi'))
+    const two = await Promise.all([
+      world.client.post(`${BASE}/${id}/run`),
+      world.client.post(`${BASE}/${id}/run`),
+    ])
+    expect(two.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    expect((await info(id)).execution_status).toBe('running')
+    expect((await world.client.post(`${BASE}/${id}/navigate`, { event_id: null })).status).toBe(409)
+    held.open()
+    expect((await rest(id)).execution_status).toBe('finished')
+  })
+
+  it('without an agent nothing is run, and nothing said that was to be run', async () => {
+    world.client = await clientOver(memoryStore())
+    const id = await create({ initial_message: say('Hi') })
+    expect(await codes([`${BASE}/${id}/run`], [`${BASE}/${id}/events`, { ...say('Hi'), run: true }])).toEqual(
+      [409, 409],
+    )
+    expect((await info(id)).event_count).toBe(1)
+  })
+
+  it('a pause holds after the step, resuming ends it, and a run goes on', async () => {
+    const { id, open } = await underWay()
+    expect(await codes([`${BASE}/${id}/pause`])).toEqual([200])
+    open()
+    await world.client.service.runs.settle()
+    expect((await info(id)).execution_status).toBe('paused')
+    expect(await codes([`${BASE}/${id}/resume`])).toEqual([200])
+    // The reply that was in flight came, so nothing is left to ask.
+    expect((await info(id)).execution_status).toBe('finished')
+  })
+
+  it('an interrupt ends a step that never ends', async () => {
+    const { id } = await underWay()
+    expect(await codes([`${BASE}/${id}/interrupt`])).toEqual([200])
+    expect(world.client.service.runs.size).toBe(0)
+    expect((await info(id)).execution_status).toBe('paused')
+    expect(await kindsOf(id)).toEqual(['MessageEvent', 'InterruptEvent'])
+  })
+
+  it('a message that arrives while a run ends is answered', async () => {
+    const replies = 30
+    await begin(Array.from({ length: replies }, (_, i) => `Reply ${i}`))
+    const id = await create()
+    for (let i = 0; i < replies; i += 1) {
+      await world.client.post(`${BASE}/${id}/events`, { ...say(`Message ${i}`), run: true })
+      // Now soon after the last run has begun, now while it ends, now after it.
+      await new Promise((resolve) => setTimeout(resolve, i % 4))
+    }
+    await world.client.service.runs.settle()
+    const said = await eventsOf(id, 'MessageEvent')
+    expect(said.filter(({ source }) => source === 'user')).toHaveLength(replies)
+    // Several may be answered together, but after the last of them stands an answer.
+    expect(said.at(-1)?.source).toBe('agent')
+    expect((await info(id)).execution_status).toBe('finished')
+  })
+
+  it('and so it is when two services share a store', async () => {
+    const store = memoryStore()
+    const place = { ...store, close: async () => undefined }
+    await begin([], place)
+    const other = await clientOver(place, { agent: scriptedAgent([]) })
+    const id = await create()
+    for (let i = 0; i < 20; i += 1) {
+      const to = i % 2 === 0 ? world.client : other
+      await to.post(`${BASE}/${id}/events`, { ...say(`Message ${i}`), run: true })
+      await new Promise((resolve) => setTimeout(resolve, i % 3))
+    }
+    await Promise.all([world.client.service.runs.settle(), other.service.runs.settle()])
+    // One may have left it to the run of the other.
+    expect((await rest(id)).execution_status).toBe('finished')
+    expect((await eventsOf(id, 'MessageEvent')).at(-1)?.source).toBe('agent')
+    await other.engine.close()
+  })
+
+  it('a message after a pause is answered though the paused run has yet to end', async () => {
+    const { id, open } = await underWay()
+    await world.client.post(`${BASE}/${id}/pause`)
+    await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
+    open()
+    await world.client.service.runs.settle()
+    const said = (await eventsOf(id, 'MessageEvent')).map(({ source }) => source)
+    expect(said.filter((source) => source !== 'environment')).toEqual(['user', 'user', 'agent', 'agent'])
+    expect((await info(id)).execution_status).toBe('finished')
+  })
+
+  it('but not when the pause came after it', async () => {
+    const { id, open } = await underWay()
+    await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
+    await world.client.post(`${BASE}/${id}/pause`)
+    open()
+    await world.client.service.runs.settle()
+    expect((await info(id)).execution_status).toBe('paused')
+  })
+
+  it('nor when it was interrupted after it', async () => {
+    const { id } = await underWay()
+    await world.client.post(`${BASE}/${id}/pause`)
+    await world.client.post(`${BASE}/${id}/events`, { ...say('Go on'), run: true })
+    await world.client.post(`${BASE}/${id}/interrupt`)
+    await world.client.service.runs.settle()
+    expect((await info(id)).execution_status).toBe('paused')
+    expect(await kindsOf(id)).toEqual(['MessageEvent', 'PauseEvent', 'MessageEvent', 'InterruptEvent'])
+  })
+
+  it('a failing agent is an error of the conversation, and of nobody else', async () => {
+    world.client = await clientOver(memoryStore(), {
+      agent: () => () => {
+        throw new TypeError('no model')
+      },
+    })
+    const id = await create({ initial_message: say('Hi') })
+    expect((await rest(id, 'error')).error).toMatchObject({ code: 'TypeError' })
+    expect(await codes([`${BASE}/${id}/run`])).toEqual([200])
+  })
+
+  it('the same key says a message once; another message under it is 409', async () => {
+    await begin()
+    const id = await create()
+    const door = `${BASE}/${id}/events`
+    const [first, second] = [
+      await world.client.post(door, { ...say('Hi'), key: 'k' }),
+      await world.client.post(door, { ...say('Hi'), key: 'k' }),
+    ]
+    expect(second.body).toEqual(first.body)
+    expect((await info(id)).event_count).toBe(1)
+    expect(await codes([door, { ...say('Ho'), key: 'k' }])).toEqual([409])
+  })
+
+  it('a message says who sent it', async () => {
+    await begin()
+    const id = await create({ initial_message: { ...say('Hi'), sender: 'Ann' } })
+    await rest(id)
+    await world.client.post(`${BASE}/${id}/events`, { ...say('Ho'), sender: 'Ben' })
+    const said = (await eventsOf(id, 'MessageEvent')) as readonly Extract<Event, { kind: 'MessageEvent' }>[]
+    expect(said.filter(({ source }) => source === 'user').map(({ sender }) => sender)).toEqual(['Ann', 'Ben'])
+  })
+})
+
+const path = (id: string, verb: string): string => `${BASE}/${id}/events/${verb}`
+
+describe('confirmation', () => {
+  const CALLS: readonly ScriptedReply[] = [
+    {
+      calls: [
+        { tool: 'echo', arguments: { text: 'a' } },
+        { tool: 'echo', arguments: { text: 'b' } },
+      ],
+    },
+    'Done.',
+  ]
+  const ask = async (): Promise<string> => {
+    await begin(CALLS)
+    const id = await create({ confirmation_policy: { kind: 'AlwaysConfirm' }, initial_message: say('Hi') })
+    expect((await rest(id, 'waiting_for_confirmation')).pending_action_ids).toHaveLength(2)
+    await world.client.service.runs.settle()
+    return id
+  }
+
+  it('accepted: every call is executed once, however often and at once it is accepted', async () => {
+    const id = await ask()
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => world.client.post(path(id, 'respond_to_confirmation'), { accept: true })),
+    )
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409])
+    await rest(id)
+    expect((await kindsOf(id)).filter((kind) => kind === 'ObservationEvent')).toHaveLength(2)
+  })
+
+  it('refused: every call is answered with the reason, and the conversation rests', async () => {
+    const id = await ask()
+    await world.client.post(path(id, 'respond_to_confirmation'), { accept: false, reason: 'Not now' })
+    expect(await info(id)).toMatchObject({ execution_status: 'idle', pending_action_ids: [] })
+    const refused = (await eventsOf(id)).filter((event) => event.kind === 'UserRejectObservation')
+    expect(refused.map((event) => event.rejection_reason)).toEqual(['Not now', 'Not now'])
+    expect(await codes([path(id, 'respond_to_confirmation'), { accept: false }])).toEqual([409])
+  })
+
+  it('one by one: nothing runs before the last is settled', async () => {
+    const id = await ask()
+    const [first = '', second = ''] = (await info(id)).pending_action_ids
+    await world.client.post(path(id, 'approve'), { action_ids: [first] })
+    expect((await info(id)).execution_status).toBe('waiting_for_confirmation')
+    await world.client.post(path(id, 'reject'), { action_ids: [second], reason: 'No' })
+    expect((await info(id)).execution_status).toBe('idle')
+    await world.client.post(`${BASE}/${id}/run`)
+    await rest(id)
+    const kinds = await kindsOf(id)
+    expect(kinds.filter((kind) => kind === 'ObservationEvent')).toHaveLength(1)
+    expect(kinds.filter((kind) => kind === 'UserRejectObservation')).toHaveLength(1)
+  })
+
+  it('one by one: the last that is approved sets off the run', async () => {
+    const id = await ask()
+    const [first = '', second = ''] = (await info(id)).pending_action_ids
+    await world.client.post(path(id, 'approve'), { action_ids: [second] })
+    await world.client.post(path(id, 'approve'), { action_ids: [first] })
+    await rest(id)
+    expect((await kindsOf(id)).filter((kind) => kind === 'ObservationEvent')).toHaveLength(2)
+  })
+
+  it('the policy can be changed later', async () => {
+    await begin(CALLS)
+    const id = await create()
+    await world.client.post(`${BASE}/${id}/confirmation_policy`, { policy: { kind: 'AlwaysConfirm' } })
+    await world.client.post(`${BASE}/${id}/events`, { ...say('Hi'), run: true })
+    expect((await rest(id, 'waiting_for_confirmation')).pending_action_ids).toHaveLength(2)
+  })
+})

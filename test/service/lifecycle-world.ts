@@ -1,0 +1,94 @@
+/** A service with a scripted agent, and what tests of its conversations say and look at over HTTP. */
+
+import { afterEach } from 'vitest'
+import { scriptedAgent, type ScriptedReply } from '../../src/service/scripted-agent.ts'
+import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { type Client, clientOver } from './client.ts'
+import { gate } from './gate.ts'
+
+/** What is told of a conversation. */
+export interface Info {
+  readonly id: string
+  readonly title: string | null
+  readonly tags: Readonly<Record<string, string>>
+  readonly execution_status: string
+  readonly error: { readonly code: string } | null
+  readonly leaf_event_id: string | null
+  readonly event_count: number
+  readonly pending_action_ids: readonly string[]
+  readonly parent_conversation_id: string | null
+  readonly forked_from_conversation_id: string | null
+  readonly forked_from_event_id: string | null
+  readonly workspace: unknown
+}
+
+export const BASE = '/api/conversations'
+
+/** The service of the test that runs. */
+export interface LifecycleWorld {
+  client: Client
+  readonly begin: (
+    replies?: readonly ScriptedReply[],
+    store?: ReturnType<typeof memoryStore>,
+  ) => Promise<void>
+  /** Gives the id of a new conversation. */
+  readonly create: (body?: object) => Promise<string>
+  readonly info: (id: string) => Promise<Info>
+  /** A conversation whose run is in the middle of its first step, until that is let go. */
+  readonly underWay: () => Promise<{ readonly id: string; readonly open: () => void }>
+  /** What the conversation is told of when it rests. */
+  readonly rest: (id: string, status?: string | readonly string[]) => Promise<Info>
+  readonly eventsOf: (id: string, kind?: string) => Promise<Event[]>
+  readonly kindsOf: (id: string) => Promise<string[]>
+  /** The status codes of posts, one behind the other. */
+  readonly codes: (...deeds: readonly (readonly [string, unknown?])[]) => Promise<number[]>
+}
+
+/** For the tests of a file; each begins a service of its own. */
+export function lifecycleWorld(): LifecycleWorld {
+  let client: Client
+  afterEach(async () => {
+    await client.engine.close()
+    await client.engine.store.close()
+  })
+  const create = async (body: object = {}): Promise<string> => (await client.post<Info>(BASE, body)).body.id
+  const info = async (id: string): Promise<Info> => (await client.get<Info>(`${BASE}/${id}`)).body
+  const eventsOf = async (id: string, kind?: string): Promise<Event[]> =>
+    (await client.get<{ items: Event[] }>(`${BASE}/${id}/events/search`, { kind })).body.items
+  return {
+    get client() {
+      return client
+    },
+    set client(next) {
+      client = next
+    },
+    async begin(replies = [], store = memoryStore()) {
+      client = await clientOver(store, { agent: scriptedAgent(replies) })
+    },
+    create,
+    info,
+    async underWay() {
+      const { step, reached, open } = gate()
+      client = await clientOver(memoryStore(), { agent: () => step })
+      const id = await create({ initial_message: say('Hi') })
+      await reached
+      return { id, open }
+    },
+    async rest(id, status = 'finished') {
+      const conversation = await client.engine.open(id)
+      await conversation.waitFor(status as 'finished', { signal: AbortSignal.timeout(20_000) })
+      return info(id)
+    },
+    eventsOf,
+    kindsOf: async (id) =>
+      (await eventsOf(id)).map(({ kind }) => kind).filter((kind) => kind !== 'ConversationStateUpdateEvent'),
+    async codes(...deeds) {
+      const all: number[] = []
+      for (const [path, body] of deeds) all.push((await client.post(path, body)).status)
+      return all
+    },
+  }
+}
+
+export const say = (text: string): object => ({ content: [{ type: 'text', text }] })
