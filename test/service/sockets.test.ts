@@ -1,16 +1,11 @@
-/** Live events over real sockets: what is sent on connect, what comes after, how it is resumed, and every way in which a socket ends. */
+/** Live events over real sockets: what is sent on connect, what comes after, and how it is resumed. */
 
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { WebSocket } from 'ws'
+import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { CLOSE } from '../../src/service/live/close-codes.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
-import { gate } from './gate.ts'
 import {
   type Client,
   type Envelope,
@@ -217,9 +212,6 @@ describe('the stream', () => {
   })
 })
 
-const KEYS = { keys: ['right'] }
-const AUTH = { type: 'auth', session_api_key: 'right' }
-
 it('since a time is from the first in the order of the log, though times go back', async () => {
   await begin()
   const conversation = await here.conversation()
@@ -228,229 +220,6 @@ it('since a time is from the first in the order of the log, though times go back
   const client = here.connect('c', { query: { ...ENVELOPE, resend_mode: 'since', after_timestamp: at(4) } })
   await caughtUp(client)
   expect(eventIds(client)).toEqual(['n1', 'n2', 'n3', 'n4'])
-})
-
-describe('the key', () => {
-  it.each([
-    ['the header', { headers: { 'x-session-api-key': 'right' } }],
-    ['the first frame', { first: AUTH }],
-    ['a cookie', { headers: { cookie: 'api_key=right' } }],
-    ['the first frame beside a wrong cookie', { headers: { cookie: 'api_key=wrong' }, first: AUTH }],
-  ])('is taken from %s', async (_, options) => {
-    await begin(KEYS)
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE, ...options })
-    await caughtUp(client)
-    // A key that comes again is passed over.
-    client.send(AUTH)
-    client.send('{}')
-    expect((await client.find(({ type }) => type === 'error')).event).toMatchObject({ code: 'InvalidFrame' })
-  })
-
-  it.each([
-    ['a wrong key in the first frame', { first: { type: 'auth', session_api_key: 'wrong' } }],
-    ['a first frame that is none', { first: 'Hello' }],
-    ['a message before the key', { first: { role: 'user', content: [{ text: 'Hi' }] } }],
-    ['a key in the URL', { query: { session_api_key: 'right' } }],
-    [
-      'a key in the URL beside the header',
-      { query: { session_api_key: 'right' }, headers: { 'x-session-api-key': 'right' } },
-    ],
-    [
-      'a key in a cookie that a page of another site sends along',
-      { headers: { cookie: 'api_key=right', origin: 'https://elsewhere.example' }, first: '{}' },
-    ],
-    ['a wrong key in a cookie', { headers: { cookie: 'api_key=wrong' }, first: '{}' }],
-    ['no key in time', {}],
-  ])('%s closes with 4001', async (_, options) => {
-    await begin({ ...KEYS, sockets: { authTimeout: 50 } })
-    const conversation = await here.conversation()
-    const client = here.connect('c', options)
-    expect((await client.closed).code).toBe(CLOSE.unauthorized)
-    expect(client.frames).toEqual([])
-    expect((await conversation.state()).log.entries.length).toBe(0)
-    expect(here.service.live.size).toBe(0)
-  })
-
-  it('none is needed where none is configured, but a page of another site is refused', async () => {
-    await begin()
-    await here.conversation()
-    await caughtUp(here.connect('c', { query: ENVELOPE }))
-    const foreign = here.connect('c', { headers: { origin: 'https://elsewhere.example' } })
-    expect((await foreign.closed).code).toBe(CLOSE.unauthorized)
-  })
-})
-
-describe('the ends of a socket', () => {
-  it('4004 for an unknown conversation, and for one that is deleted', async () => {
-    await begin()
-    const conversation = await here.conversation()
-    expect((await here.connect('nobody').closed).code).toBe(CLOSE.unknown)
-    expect((await here.connect('__root__').closed).code).toBe(CLOSE.unknown)
-    const client = here.connect('c', { query: ENVELOPE })
-    await caughtUp(client)
-    await conversation.delete()
-    expect((await client.closed).code).toBe(CLOSE.unknown)
-    expect(here.service.live.size).toBe(0)
-  })
-
-  it.each([
-    [{ after: 'x' }, 'query.after'],
-    [{ after: -2 }, 'query.after'],
-    [{ resend_mode: 'some' }, 'query.resend_mode'],
-    [{ resend_mode: 'since' }, 'query.after_timestamp'],
-    [{ resend_mode: 'since', after_timestamp: 'yesterday' }, 'query.after_timestamp'],
-    [{ format: 'xml' }, 'query.format'],
-    [{ resend_all: 'true' }, 'resend_all'],
-  ])('4400 for %j', async (query, words) => {
-    await begin()
-    const conversation = await here.conversation()
-    await conversation.append(note('n0'))
-    const { code, reason } = await here.connect('c', { query }).closed
-    expect([code, reason]).toEqual([CLOSE.badRequest, expect.stringContaining(words)])
-  })
-
-  it('1013 beyond the limits, for one conversation and in all; a place that is left is free', async () => {
-    await begin({ live: { maxPerConversation: 2, maxTotal: 3 } })
-    await here.conversation('c')
-    await here.conversation('d')
-    const [first, second] = [here.connect('c', { query: ENVELOPE }), here.connect('c', { query: ENVELOPE })]
-    await Promise.all([caughtUp(first), caughtUp(second)])
-    expect((await here.connect('c').closed).code).toBe(CLOSE.busy)
-    await caughtUp(here.connect('d', { query: ENVELOPE }))
-    expect((await here.connect('d').closed).code).toBe(CLOSE.busy)
-    first.socket.close()
-    await first.closed
-    await expect.poll(() => here.sockets.size).toBe(2)
-    await caughtUp(here.connect('c', { query: ENVELOPE }))
-  })
-
-  it('1009 for a frame that is too large', async () => {
-    await begin({ sockets: { maxFrameBytes: 1_000 } })
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
-    await caughtUp(client)
-    client.send('x'.repeat(1_001))
-    expect((await client.closed).code).toBe(CLOSE.tooLarge)
-  })
-
-  it('4009 when nothing is heard of the client', async () => {
-    await begin({ live: { heartbeatInterval: 20 }, sockets: { closeTimeout: 50 } })
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
-    const other = here.connect('c', { query: ENVELOPE })
-    await Promise.all([caughtUp(client), caughtUp(other)])
-    client.socket.pause()
-    await expect.poll(() => here.sockets.size).toBe(1)
-    client.socket.resume()
-    expect((await client.closed).code).toBe(CLOSE.idle)
-    // Who answers pings stays.
-    expect(other.socket.readyState).toBe(other.socket.OPEN)
-  })
-
-  it('1001 when the server goes away, with the place to go on', async () => {
-    await begin()
-    const conversation = await here.conversation()
-    await conversation.append(notes(0, 5))
-    const client = here.connect('c', { query: ENVELOPE })
-    await caughtUp(client)
-    const closing = here.server.close()
-    const { code, reason } = await client.closed
-    await closing
-    expect([code, reason]).toEqual([CLOSE.away, expect.stringContaining('resume after 4')])
-    expect([here.service.live.size, here.sockets.size]).toEqual([0, 0])
-  })
-
-  it('1001 when the engine is closed', async () => {
-    await begin()
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
-    await caughtUp(client)
-    await here.engine.close()
-    expect((await client.closed).code).toBe(CLOSE.away)
-  })
-
-  it('404 for another path, before any socket', async () => {
-    await begin()
-    const socket = new WebSocket(`${here.server.url.replace('http', 'ws')}/sockets/other`)
-    const error = await new Promise<Error>((resolve) => socket.once('error', resolve))
-    expect(error.message).toContain('404')
-  })
-
-  it('400 for an address that is none, on whatever server', async () => {
-    await begin()
-    const server = createServer().on('upgrade', here.sockets.upgrade).listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    for (const target of ['//[sockets/events/c', 'http://[/sockets/events/c', 'http:////']) {
-      const socket = connect(port, '127.0.0.1')
-      socket.write(
-        `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
-      )
-      const [said] = (await once(socket, 'data')) as [Buffer]
-      expect(String(said)).toMatch(/^HTTP\/1\.1 400 /)
-      await once(socket, 'close')
-    }
-  })
-})
-
-describe('what a client says', () => {
-  it('is said and answered; what is malformed is told on that socket, and nothing else comes of it', async () => {
-    await begin({ agent: scriptedAgent(['Good morning.']) })
-    const conversation = await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
-    const other = here.connect('c', { query: ENVELOPE })
-    await Promise.all([caughtUp(client), caughtUp(other)])
-    const bad = [
-      'not json',
-      '[]',
-      'null',
-      '{}',
-      '{"role":"assistant","content":[{"text":"Hi"}]}',
-      '{"content":[{"text":"Hi"}],"nope":1}',
-      `${'['.repeat(5_000)}${']'.repeat(5_000)}`,
-      '{"content":"Hi"}',
-    ]
-    for (const frame of bad) client.send(frame)
-    client.socket.send(Buffer.from([1, 2, 3]))
-    client.send({ content: [{ type: 'text', text: 'Hello' }], key: 'k' })
-    client.send({ role: 'user', content: [{ type: 'text', text: 'Hello' }], key: 'k' })
-    await client.find(({ event }) => event.kind === 'MessageEvent' && event.source === 'agent')
-    await here.service.runs.settle()
-    const errors = envelopes(client).filter(({ type }) => type === 'error')
-    expect(errors).toHaveLength(bad.length + 1)
-    expect(
-      errors.every(({ event }) => event.kind === 'ServerErrorEvent' && event.code === 'InvalidFrame'),
-    ).toBe(true)
-    expect(other.frames.join('')).not.toContain('ServerErrorEvent')
-    const { items } = await here.engine.store.search({ conversationId: 'c', kinds: ['MessageEvent'] })
-    expect(items.map(({ fact }) => 'source' in fact && fact.source)).toEqual(['user', 'agent'])
-    expect((await conversation.state()).header.status).toBe('finished')
-  })
-
-  it('what cannot be run is told, and not said', async () => {
-    const held = gate()
-    await begin({ agent: () => held.step, maxRuns: 1 })
-    await here.conversation('busy')
-    await here.conversation()
-    here.connect('busy', { first: { content: [{ text: 'Hi' }] } })
-    await held.reached
-    const client = here.connect('c', { query: ENVELOPE, first: { content: [{ text: 'Hi' }] } })
-    await client.find(({ event }) => event.kind === 'ServerErrorEvent' && event.code === 'HTTP429')
-    expect(await here.engine.store.count({ conversationId: 'c' })).toBe(0)
-  })
-
-  it('a key that was used for another message is told as what it is', async () => {
-    await begin()
-    await here.conversation()
-    const client = here.connect('c', { query: ENVELOPE })
-    await caughtUp(client)
-    client.send({ content: [{ text: 'Hello' }], key: 'k' })
-    client.send({ content: [{ text: 'Other' }], key: 'k' })
-    const { event } = await client.find(({ type }) => type === 'error')
-    expect(event).toMatchObject({ kind: 'ServerErrorEvent', code: 'id_conflict' })
-  })
 })
 
 describe('a store that fails', () => {
