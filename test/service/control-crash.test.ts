@@ -5,107 +5,23 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createEngine } from '../../src/conversation/engine.ts'
-import { hasCode } from '../../src/event/errors.ts'
 import { appOf } from '../../src/service/control-plane/conversations/metadata.ts'
-import { isUnknown } from '../../src/service/conversations/conversations.ts'
 import { isOver, type KeptTask } from '../../src/service/control-plane/starts/start-task.ts'
-import { createService, type Service } from '../../src/service/index.ts'
-import type { ItemChange } from '../../src/store/contract/items.ts'
-import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
-import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { ConversationRecord } from '../../src/store/contract/conversation-record.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import type { SandboxProvider } from '../../src/service/control-plane/sandboxes/provider.ts'
 import { type PooledDatabase, pooledDatabase } from '../postgres/database.ts'
 import { keptIn } from './kept.ts'
-import { mortal } from './mortal-store.ts'
 import { folder, until } from './sandbox-commands.ts'
+import { IDS, type Command, command, SCRIPTS } from './control-commands.ts'
+import { CALM, serviceOver, type World, Reader, oldest, watched } from './control-services.ts'
 
 const BASE = '/api/v1/app-conversations'
-const IDS = ['0f8fad5bd9cb469fa16570867728950e', '1f8fad5bd9cb469fa16570867728950e', 'plain']
-
-const SPECS = [
-  { id: 'folder', command: null },
-  { id: 'broken', command: ['/bin/false'], health: '/alive' },
-] as const
 
 /** The same id, as somebody else would write it. */
 const dashed = (id: string): string => id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-
-type Command = { readonly slot: number } & (
-  | { readonly do: 'start'; readonly at: number; readonly says: boolean; readonly child: boolean }
-  | { readonly do: 'start in'; readonly at: number; readonly sandbox: number }
-  | { readonly do: 'pend' | 'delete' | 'patch'; readonly at: number; readonly byTask: boolean }
-  | { readonly do: 'send'; readonly at: number }
-  | { readonly do: 'listen'; readonly at: number }
-  | { readonly do: 'pause' | 'resume' | 'end'; readonly sandbox: number }
-  | { readonly do: 'crash'; readonly calls: number }
-  | { readonly do: 'hold'; readonly calls: number; readonly milliseconds: number }
-  | { readonly do: 'wait'; readonly milliseconds: number }
-)
-
-const slot = fc.nat({ max: 3 })
-const at = fc.nat({ max: IDS.length })
-const sandbox = fc.nat({ max: 3 })
-const command: fc.Arbitrary<Command> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      do: fc.constant('start' as const),
-      slot,
-      at,
-      says: fc.boolean(),
-      child: fc.nat(3).map((n) => n === 0),
-    }),
-  },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('start in' as const), slot, at, sandbox }) },
-  {
-    weight: 10,
-    arbitrary: fc.record({ do: fc.constant('pend' as const), slot, at, byTask: fc.boolean() }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      do: fc.constantFrom('delete' as const, 'delete' as const, 'patch' as const),
-      slot,
-      at,
-      byTask: fc.boolean(),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      do: fc.constantFrom('pause' as const, 'resume' as const, 'resume' as const, 'end' as const),
-      slot,
-      sandbox,
-    }),
-  },
-  {
-    weight: 8,
-    arbitrary: fc.record({ do: fc.constantFrom('send' as const, 'listen' as const), slot, at }),
-  },
-  {
-    weight: 5,
-    arbitrary: fc.record({ do: fc.constant('crash' as const), slot, calls: fc.nat({ max: 40 }) }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      do: fc.constant('hold' as const),
-      slot,
-      calls: fc.nat({ max: 20 }),
-      milliseconds: fc.integer({ min: 20, max: 90 }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant('wait' as const), slot, milliseconds: fc.nat({ max: 30 }) }),
-  },
-)
 
 /** What was said to be said to one conversation. */
 interface Said {
@@ -113,136 +29,6 @@ interface Said {
   /** Null when nobody was told. */
   accepted: boolean | null
 }
-
-/** Makes folders take a place, as something that runs in them would. */
-const counting = (provider: SandboxProvider): SandboxProvider => ({
-  ...provider,
-  specs: provider.specs.map((spec) => ({ ...spec, command: spec.command ?? ['something'] })),
-})
-
-interface Terms {
-  readonly leaseTtl: number
-  readonly staleAfter: number
-}
-
-/** So short that what a process holds is lost when it is held. */
-const HASTY: Terms = { leaseTtl: 100, staleAfter: 30 }
-/** For whom all is well, however busy the machine is. */
-const CALM: Terms = { leaseTtl: 30_000, staleAfter: 300 }
-
-const serviceOver = (
-  real: Store,
-  directory: string,
-  most: number,
-  { leaseTtl, staleAfter }: Terms = HASTY,
-) => {
-  const { store, ...life } = mortal(real)
-  const failures: unknown[] = []
-  const engine = createEngine({ store })
-  const service = createService({
-    engine,
-    agent: scriptedAgent(),
-    run: { leaseTtl },
-    maxRuns: 2,
-    // A process that is held for longer than its lease lasts loses its run, and says so.
-    onFailure: (error) => void (life.isDead() || hasCode(error, 'lease_lost') || failures.push(error)),
-    controlPlane: {
-      provider: counting(processSandboxes({ directory, specs: SPECS, killTimeout: 100 })),
-      maxSandboxes: most,
-      sandboxTimeout: 2_000,
-      staleAfter,
-    },
-  })
-  return {
-    ...life,
-    service,
-    failures,
-    send: async (method: string, path: string, body?: object) => {
-      const response = await service.fetch(
-        new Request(`http://localhost${path}`, {
-          method,
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        }),
-      )
-      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
-    },
-    async end() {
-      service.live.close()
-      await service.lostRuns.close()
-      await service.controlPlane.close()
-      await engine.close()
-      await service.runs.settle()
-    },
-  }
-}
-
-type World = ReturnType<typeof serviceOver>
-
-/** One who listens to a conversation, at one service after the other, and goes on where it was. */
-class Reader {
-  readonly ids: (string | null)[] = []
-  readonly #id: string
-  #position = -1
-  #leave: () => Promise<void> = async () => undefined
-
-  constructor(id: string) {
-    this.#id = id
-  }
-
-  /** Ends what it listened to before. Nothing where there is no such conversation. */
-  async listen({ service, isDead }: World): Promise<void> {
-    await this.#leave()
-    const start = {
-      after: this.#position,
-      after_event_id: null,
-      resend_mode: null,
-      after_timestamp: null,
-      after_delta: null,
-    }
-    const found = await service.live.connect(this.#id, start).catch((error: unknown) => {
-      if (isDead() || isUnknown(error)) return null
-      throw error
-    })
-    if (found === null) return
-    const read = async (): Promise<void> => {
-      for await (const frame of found.frames) {
-        // A dead process gives nothing.
-        if (isDead()) return
-        this.#position = frame.position
-        if (frame.type !== 'event') continue
-        const { event } = JSON.parse(frame.text('envelope')) as { readonly event: { readonly id: string } }
-        this.ids.push(event.id)
-      }
-    }
-    const done = read().catch((error: unknown) => {
-      if (!isDead()) throw error
-    })
-    this.#leave = async () => {
-      found.end()
-      await done
-    }
-  }
-}
-
-/**
- * What must really happen, whatever is drawn: a service that dies while it takes a message, so that nobody is told
- * whether it was taken; a start that fails, one that is refused and a conversation that is deleted.
- */
-const SCRIPTS: readonly (readonly Command[])[] = [1, 2, 3, 4].map((calls) => [
-  { do: 'start', slot: 0, at: 0, says: true, child: false },
-  { do: 'start', slot: 1, at: 1, says: true, child: false },
-  { do: 'start in', slot: 1, at: 2, sandbox: 0 },
-  { do: 'listen', slot: 0, at: 0 },
-  { do: 'send', slot: 1, at: 0 },
-  { do: 'wait', slot: 0, milliseconds: 30 },
-  { do: 'delete', slot: 1, at: 1, byTask: false },
-  { do: 'crash', slot: 0, calls },
-  { do: 'pend', slot: 0, at: 0, byTask: false },
-  { do: 'pend', slot: 1, at: 0, byTask: false },
-  { do: 'listen', slot: 1, at: 0 },
-  { do: 'send', slot: 0, at: 0 },
-  { do: 'start', slot: 1, at: 0, says: true, child: false },
-])
 
 let database: PooledDatabase
 let schemas = 0
@@ -257,28 +43,6 @@ const STORES: readonly (readonly [string, () => Store, number])[] = [
   ['sqlite', () => sqliteStore({ file: ':memory:' }), 3],
   ['postgres', () => postgresStore({ client: database.pool, schema: `control_${(schemas += 1)}` }), 4],
 ]
-
-/** The sandboxes of a service, the oldest first. */
-const oldest = async ({ controlPlane }: Service) =>
-  (await controlPlane.sandboxes.list(null, 100)).items.toReversed()
-
-/** The store, and all that becomes of start tasks, in order. */
-const watched = (store: Store, changed: { readonly id: string; readonly record: KeptTask | null }[]): Store =>
-  new Proxy(store, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
-      if (name !== 'changeItems') return value.bind(target)
-      return async (changes: readonly ItemChange[]) => {
-        const items = await store.changeItems(changes)
-        for (const { collection, id, put } of changes) {
-          if (collection !== 'start-tasks' || put === undefined) continue
-          changed.push({ id, record: put === null ? null : (put.body as object as KeptTask) })
-        }
-        return items
-      }
-    },
-  })
 
 const seen = { crashes: 0, lost: 0, said: 0, made: 0, failed: 0, deleted: 0, refused: 0, resumed: 0 }
 

@@ -1,0 +1,153 @@
+/** Services over one store that may die, and those who listen to them. */
+
+import { createEngine } from '../../src/conversation/engine.ts'
+import { hasCode } from '../../src/event/errors.ts'
+import { isUnknown } from '../../src/service/conversations/conversations.ts'
+import type { KeptTask } from '../../src/service/control-plane/starts/start-task.ts'
+import { createService, type Service } from '../../src/service/index.ts'
+import type { ItemChange } from '../../src/store/contract/items.ts'
+import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import type { SandboxProvider } from '../../src/service/control-plane/sandboxes/provider.ts'
+import { mortal } from './mortal-store.ts'
+
+const SPECS = [
+  { id: 'folder', command: null },
+  { id: 'broken', command: ['/bin/false'], health: '/alive' },
+] as const
+
+/** Makes folders take a place, as something that runs in them would. */
+const counting = (provider: SandboxProvider): SandboxProvider => ({
+  ...provider,
+  specs: provider.specs.map((spec) => ({ ...spec, command: spec.command ?? ['something'] })),
+})
+
+interface Terms {
+  readonly leaseTtl: number
+  readonly staleAfter: number
+}
+
+/** So short that what a process holds is lost when it is held. */
+const HASTY: Terms = { leaseTtl: 100, staleAfter: 30 }
+/** For whom all is well, however busy the machine is. */
+export const CALM: Terms = { leaseTtl: 30_000, staleAfter: 300 }
+
+export const serviceOver = (
+  real: Store,
+  directory: string,
+  most: number,
+  { leaseTtl, staleAfter }: Terms = HASTY,
+) => {
+  const { store, ...life } = mortal(real)
+  const failures: unknown[] = []
+  const engine = createEngine({ store })
+  const service = createService({
+    engine,
+    agent: scriptedAgent(),
+    run: { leaseTtl },
+    maxRuns: 2,
+    // A process that is held for longer than its lease lasts loses its run, and says so.
+    onFailure: (error) => void (life.isDead() || hasCode(error, 'lease_lost') || failures.push(error)),
+    controlPlane: {
+      provider: counting(processSandboxes({ directory, specs: SPECS, killTimeout: 100 })),
+      maxSandboxes: most,
+      sandboxTimeout: 2_000,
+      staleAfter,
+    },
+  })
+  return {
+    ...life,
+    service,
+    failures,
+    send: async (method: string, path: string, body?: object) => {
+      const response = await service.fetch(
+        new Request(`http://localhost${path}`, {
+          method,
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        }),
+      )
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    },
+    async end() {
+      service.live.close()
+      await service.lostRuns.close()
+      await service.controlPlane.close()
+      await engine.close()
+      await service.runs.settle()
+    },
+  }
+}
+
+export type World = ReturnType<typeof serviceOver>
+
+/** One who listens to a conversation, at one service after the other, and goes on where it was. */
+export class Reader {
+  readonly ids: (string | null)[] = []
+  readonly #id: string
+  #position = -1
+  #leave: () => Promise<void> = async () => undefined
+
+  constructor(id: string) {
+    this.#id = id
+  }
+
+  /** Ends what it listened to before. Nothing where there is no such conversation. */
+  async listen({ service, isDead }: World): Promise<void> {
+    await this.#leave()
+    const start = {
+      after: this.#position,
+      after_event_id: null,
+      resend_mode: null,
+      after_timestamp: null,
+      after_delta: null,
+    }
+    const found = await service.live.connect(this.#id, start).catch((error: unknown) => {
+      if (isDead() || isUnknown(error)) return null
+      throw error
+    })
+    if (found === null) return
+    const read = async (): Promise<void> => {
+      for await (const frame of found.frames) {
+        // A dead process gives nothing.
+        if (isDead()) return
+        this.#position = frame.position
+        if (frame.type !== 'event') continue
+        const { event } = JSON.parse(frame.text('envelope')) as { readonly event: { readonly id: string } }
+        this.ids.push(event.id)
+      }
+    }
+    const done = read().catch((error: unknown) => {
+      if (!isDead()) throw error
+    })
+    this.#leave = async () => {
+      found.end()
+      await done
+    }
+  }
+}
+
+/** The sandboxes of a service, the oldest first. */
+export const oldest = async ({ controlPlane }: Service) =>
+  (await controlPlane.sandboxes.list(null, 100)).items.toReversed()
+
+/** The store, and all that becomes of start tasks, in order. */
+export const watched = (
+  store: Store,
+  changed: { readonly id: string; readonly record: KeptTask | null }[],
+): Store =>
+  new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      if (name !== 'changeItems') return value.bind(target)
+      return async (changes: readonly ItemChange[]) => {
+        const items = await store.changeItems(changes)
+        for (const { collection, id, put } of changes) {
+          if (collection !== 'start-tasks' || put === undefined) continue
+          changed.push({ id, record: put === null ? null : (put.body as object as KeptTask) })
+        }
+        return items
+      }
+    },
+  })
