@@ -1,0 +1,222 @@
+/** Import of directories and zips: what they become, what is told of them, and that repeating it changes nothing. */
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { colloquy, folder, lines, said } from './world.ts'
+import { makeZip } from './zip.ts'
+import { PAUSE, imported, conversation } from './imported.ts'
+
+const HEX = '6f1c9f0e1a2b4c3d8e4f5a6b7c8d9e0f'
+
+const UUID = '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f'
+
+/** A folder with the files in its subfolder c. */
+const inC = (given: Readonly<Record<string, string>>) =>
+  folder(Object.fromEntries(Object.entries(given).map(([name, text]) => [`c/${name}`, text])))
+
+describe('a directory', () => {
+  const meta = {
+    id: HEX,
+    title: 'Fix the build',
+    metrics: null,
+    created_at: '2026-01-02T03:04:05.678901Z',
+    updated_at: '2026-01-03T00:00:00Z',
+    parent_conversation_id: 'aaaaaaaaaaaa4aaa8aaaaaaaaaaaaaaa',
+    tags: { team: 'core', 'Not a tag': 'x' },
+    workspace: { working_dir: '/w' },
+  }
+  const base = { id: UUID, agent: { llm: { model: 'm', api_key: 'sk-secret' } }, execution_status: 'idle' }
+  const events = {
+    'events/event-00000-m.json': JSON.stringify(said('m', 'hi')),
+    'events/event-00001-n.json': JSON.stringify(said('n', 'more')),
+    'events/event-00002-p.json': JSON.stringify(PAUSE),
+  }
+  const files = (baseState: object = base, rest: object = {}): Record<string, string> => ({
+    'meta.json': JSON.stringify(meta),
+    'base_state.json': JSON.stringify(baseState),
+    ...events,
+    ...rest,
+  })
+
+  it('becomes the conversation that its documents describe', async () => {
+    const at = inC(
+      files(base, { 'events/.eventlog.lock': '', 'owner_lease.json': '{}', 'observations/big.txt': 'x' }),
+    )
+    const { code, report } = await imported([at('c'), '--db', at('x.db'), '--conversation', 'other'])
+    expect({ code, report }).toMatchObject({ code: 0, report: { conversation: UUID, added: 3, head: null } })
+    expect(report.notes.join('\n')).toContain('--conversation is not used')
+    expect(report.notes.join('\n')).toContain('left out: observations')
+    expect((await conversation(at('x.db'), UUID)).record).toEqual({
+      id: UUID,
+      title: 'Fix the build',
+      public: false,
+      sandboxId: null,
+      status: null,
+      tags: { team: 'core' },
+      metadata: { persisted: { meta, base_state: base } },
+      timeZone: null,
+      parentConversationId: 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa',
+      createdAt: '2026-01-02T03:04:05.678901Z',
+      version: 3,
+      headId: 'p',
+    })
+  })
+
+  it('moves HEAD to where base_state.json has it, once', async () => {
+    const at = inC(files({ ...base, leaf_event_id: 'm', head_is_empty: false }))
+    const argv = [at('c'), '--db', at('x.db')]
+    const first = await imported(argv)
+    expect(first.report).toMatchObject({ events: 3, added: 4, present: 0, head: { value: 'm', added: true } })
+    const before = await conversation(at('x.db'), UUID)
+    expect(before.record).toMatchObject({ version: 4, headId: 'm' })
+    expect(await imported(argv)).toMatchObject({
+      code: 0,
+      report: { events: 3, added: 0, present: 3, head: { value: 'm', added: false } },
+    })
+    expect(await conversation(at('x.db'), UUID)).toEqual(before)
+    const { out } = await colloquy(['import', ...argv])
+    expect(out).toContain('HEAD at m, as base_state.json has it')
+  })
+
+  it.each([
+    { says: { head_is_empty: true }, head: null, version: 4 },
+    { says: { leaf_event_id: 'p' }, head: 'p', version: 3 },
+    { says: { leaf_event_id: null, head_is_empty: false }, head: 'p', version: 3 },
+    { says: { leaf_event_id: 'nobody' }, head: 'p', version: 3, note: 'which is not there' },
+    // A state update stands for the event before it.
+    { says: { leaf_event_id: 'u' }, head: 'p', version: 4, update: 'p' },
+    { says: { leaf_event_id: 'u' }, head: 'm', version: 5, update: 'm' },
+  ])('replays to what base_state.json says: $says', async ({ says, head, version, note = '', update }) => {
+    const state = { id: 'u', kind: 'ConversationStateUpdateEvent', key: 'x', value: 1, parent_id: update }
+    const more = update === undefined ? {} : { 'events/event-00003-u.json': JSON.stringify(state) }
+    const at = inC(files({ ...base, ...says }, more))
+    const { report } = await imported([at('c'), '--db', at('x.db')])
+    expect(report.notes.join()).toContain(note)
+    expect((await conversation(at('x.db'), UUID)).record).toMatchObject({ headId: head, version })
+  })
+
+  it('leaves HEAD to a conversation that has gone on since', async () => {
+    const at = inC(files({ ...base, leaf_event_id: 'm' }))
+    const db = at('x.db')
+    await colloquy(['import', '-', '--db', db, '--conversation', UUID], {
+      stdin: lines(said('m', 'hi'), said('n', 'more'), PAUSE, said('q', 'on')),
+    })
+    const { report } = await imported([at('c'), '--db', db])
+    expect(report).toMatchObject({ added: 0, head: null })
+    expect(report.notes.join()).toContain('has gone on since')
+    expect((await conversation(db, UUID)).record).toMatchObject({ version: 4, headId: 'q' })
+  })
+
+  it('is written back as it was', async () => {
+    for (const says of [{}, { leaf_event_id: 'p', head_is_empty: false }]) {
+      const at = inC(files({ ...base, ...says }))
+      await imported([at('c'), '--db', at('x.db')])
+      const argv = [
+        'export',
+        '--db',
+        at('x.db'),
+        '--conversation',
+        HEX,
+        '--format',
+        'directory',
+        '--output',
+        at('out'),
+      ]
+      expect((await colloquy(argv)).code).toBe(0)
+      expect(readdirSync(at('out')).toSorted()).toEqual(['base_state.json', 'events', 'meta.json'])
+      for (const [name, text] of Object.entries(files({ ...base, ...says })))
+        expect(readFileSync(at(`out/${name}`), 'utf8')).toBe(text)
+    }
+  })
+
+  it('may be a bare folder of events, called by the folder above', async () => {
+    const at = folder(
+      Object.fromEntries(Object.entries(events).map(([name, text]) => [`${HEX}/${name}`, text])),
+    )
+    const { report } = await imported([at(`${HEX}/events`), '--db', at('x.db')])
+    expect(report).toMatchObject({ conversation: UUID, added: 3 })
+  })
+
+  it('with documents that cannot be read still has its events', async () => {
+    const at = inC({ ...files(), 'meta.json': '{"id', 'base_state.json': '[]' })
+    const { code, report } = await imported([at('c'), '--db', at('x.db'), '--conversation', 'c'])
+    expect({ code, report }).toMatchObject({ code: 0, report: { conversation: 'c', added: 3 } })
+    expect(report.notes).toEqual([
+      'meta.json is no JSON object, and left out',
+      'base_state.json is no JSON object, and left out',
+    ])
+  })
+})
+
+describe('a zip', () => {
+  const hosted = {
+    'event_000001_b.json': JSON.stringify(said('b', 'two'), null, 2),
+    'event_000000_a.json': JSON.stringify(said('a', 'one'), null, 2),
+    'meta.json': JSON.stringify({ id: HEX, title: 'Hosted', created_at: '2026-01-01T00:00:00Z' }, null, 2),
+  }
+
+  it('of the hosted service has its events at the root', async () => {
+    const at = folder({ 'x.zip': makeZip(hosted) })
+    const { report } = await imported([at('x.zip'), '--db', at('x.db')])
+    expect(report).toMatchObject({ conversation: UUID, added: 2, notes: [] })
+    const { record, log } = await conversation(at('x.db'), UUID)
+    expect(record).toMatchObject({ title: 'Hosted', createdAt: '2026-01-01T00:00:00.000000Z', headId: 'b' })
+    expect(log).toMatchObject([{ id: 'a' }, { id: 'b', parentId: 'a' }])
+  })
+
+  it('of an agent server has the conversation’s folder', async () => {
+    const files = {
+      [`${HEX}/meta.json`]: JSON.stringify({ id: HEX, title: 'Served' }),
+      [`${HEX}/base_state.json`]: JSON.stringify({ id: UUID, leaf_event_id: 'a' }),
+      [`${HEX}/events/event-00000-a.json`]: JSON.stringify(said('a', 'one')),
+      [`${HEX}/events/event-00001-b.json`]: JSON.stringify(said('b', 'two')),
+      [`${HEX}/acp/state.json`]: '{}',
+    }
+    const at = folder({ trajectory: makeZip(files) })
+    const { report } = await imported([at('trajectory'), '--db', at('x.db')])
+    expect(report).toMatchObject({ conversation: UUID, added: 3, head: { value: 'a', added: true } })
+    expect(report.notes).toEqual([`left out: ${HEX}/acp/state.json`])
+  })
+
+  it('is also read by the commands over files', async () => {
+    const at = folder({ 'x.zip': makeZip(hosted) })
+    const { code, out } = await colloquy(['replay', at('x.zip'), '--json'])
+    expect({ code, answer: JSON.parse(out) }).toMatchObject({ code: 0, answer: { events: 2, head: 'b' } })
+  })
+
+  it('without documents is called by its folder, or its own name', async () => {
+    const event = JSON.stringify(PAUSE)
+    const at = folder({
+      'a.zip': makeZip({ 'run 7/events/event-00000-p.json': event }),
+      'b.zip': makeZip({ 'event_000000_p.json': event }),
+    })
+    expect((await imported([at('a.zip'), '--db', at('x.db')])).report.conversation).toBe('run 7')
+    expect((await imported([at('b.zip'), '--db', at('x.db')])).report.conversation).toBe('b')
+  })
+
+  it('goes on where it broke off', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 500 }, (_, i) => [
+        `c/events/event-${String(i).padStart(5, '0')}-m${i}.json`,
+        JSON.stringify(said(`m${i}`, 'word '.repeat(4000))),
+      ]),
+    )
+    const whole = makeZip(many)
+    // One byte in the middle of the archive is another: the file that it belongs to has a wrong checksum.
+    const broken = Buffer.from(whole)
+    const at = folder({})
+    const where = whole.indexOf('event-00400-m400.json') + 40
+    broken[where] = (broken[where] as number) ^ 0xff
+    writeFileSync(at('c.zip'), broken)
+    const failed = await imported([at('c.zip'), '--db', at('x.db')])
+    expect(failed).toMatchObject({ code: 1, report: { error: { code: 'not_a_zip' } } })
+    const { record: half } = await conversation(at('x.db'), 'c')
+    expect(half.version).toBeGreaterThan(0)
+    expect(half.version).toBeLessThan(400)
+    writeFileSync(at('c.zip'), whole)
+    const { report } = await imported([at('c.zip'), '--db', at('x.db')])
+    expect(report).toMatchObject({ conversation: 'c', events: 500, present: half.version })
+    const { record } = await conversation(at('x.db'), 'c')
+    expect(record).toMatchObject({ version: 500, headId: 'm499' })
+  })
+})

@@ -1,0 +1,25 @@
+/** What comes of an import, and what it said. */
+
+import { expect } from 'vitest'
+import { inFile, kept } from './database.ts'
+import { colloquy } from './world.ts'
+
+export const PAUSE = { id: 'p', kind: 'PauseEvent' }
+
+/** What `import --json` says of one file. */
+export interface Report {
+  readonly conversation: string
+  readonly notes: readonly string[]
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
+export async function imported(
+  argv: readonly string[],
+  stdin = '',
+): Promise<{ code: number; err: string; report: Report }> {
+  const { code, out, err } = await colloquy(['import', ...argv, '--json'], { stdin })
+  expect(out.split('\n')).toHaveLength(2)
+  return { code, err, report: JSON.parse(out) }
+}
+
+export const conversation = (file: string, id: string) => inFile(file, (store) => kept(store, id))

@@ -1,0 +1,150 @@
+/** The `--json` contract of `check`, field by field. */
+
+import { describe, expect, it } from 'vitest'
+import { answered, answers, called, colloquy, folder, lines, said } from './world.ts'
+
+const PAUSE = { id: 'p', kind: 'PauseEvent' }
+
+describe('check', () => {
+  it('counts events and gives issues with line, kind, loc, msg and type only', async () => {
+    const at = folder({
+      'a.jsonl': `${lines(PAUSE, { id: 'x', kind: 'Odd' })}\n${lines({ id: 'y', kind: 'PauseEvent', extra: 1 })}`,
+    })
+    const { code, all, err } = await answers(['check', at('a.jsonl')])
+    expect({ code, err }).toEqual({ code: 1, err: '' })
+    const [answer] = all
+    expect(Object.keys(answer)).toEqual(['file', 'events', 'valid', 'issues', 'warnings'])
+    expect(answer).toMatchObject({ file: at('a.jsonl'), events: 3, valid: 1 })
+    for (const issue of answer.issues)
+      expect(Object.keys(issue)).toEqual(['line', 'kind', 'loc', 'msg', 'type'])
+    expect(answer.issues[0]).toMatchObject({ line: 2, kind: 'Odd', loc: ['kind'], type: 'union_tag_invalid' })
+    // The blank line counts.
+    expect(answer.issues[1]).toMatchObject({
+      line: 4,
+      kind: 'PauseEvent',
+      loc: ['extra'],
+      type: 'extra_forbidden',
+    })
+  })
+
+  it('exits with 0 when every event loads, also in an older shape or with a repeated id', async () => {
+    const old = said('m', 'hi', { activated_microagents: ['a'] })
+    const at = folder({
+      'a.jsonl': lines(old, PAUSE, PAUSE, {
+        id: 'q',
+        kind: 'PauseEvent',
+        timestamp: 'noon',
+        parent_id: 'nobody',
+      }),
+    })
+    const { code, all } = await answers(['check', at('a.jsonl')])
+    expect({ code, all }).toEqual({
+      code: 0,
+      all: [{ file: at('a.jsonl'), events: 4, valid: 4, issues: [], warnings: [] }],
+    })
+  })
+})
+
+describe('check --laws', () => {
+  const call = called('a', 'ls')
+  const wrong: readonly (readonly [string, readonly object[] | string, string, number])[] = [
+    ['a second result', [call, answered('o', 'a', 'x'), answered('o2', 'a', 'y')], 'P4', 3],
+    ['a stray result', [answered('o', 'a', 'x')], 'P4', 1],
+    [
+      'a second result on another branch than that of HEAD',
+      [call, answered('o', 'a', 'x'), answered('o2', 'a', 'y'), said('m', 'x', { parent_id: '__root__' })],
+      'P4',
+      3,
+    ],
+    ['a repeated id', [PAUSE, PAUSE], 'T6', 2],
+    ['an unknown parent', [{ ...PAUSE, parent_id: 'nobody' }], 'T6', 1],
+    ['a line that does not load', [{ id: 'x', kind: 'Odd' }], 'E2', 1],
+    ['a payload that drifts', [called('a', 'ls', { action: { kind: 'TerminalAction' } })], 'E7', 1],
+    ['a key that stands twice', '{"id":"p","id":"q","kind":"PauseEvent"}', 'E8', 1],
+    [
+      'a number that changes',
+      '{"kind":"ConversationStateUpdateEvent","key":"k","value":1234567890123456789}',
+      'E8',
+      1,
+    ],
+  ]
+
+  it.each(wrong)(
+    'exits with 1 for %s, and names its law; without it that is a note',
+    async (_, log, law, line) => {
+      const file = folder({ 'a.jsonl': typeof log === 'string' ? log : lines(...log) })('a.jsonl')
+      const told = await answers<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
+      expect(told.code).toBe(1)
+      expect(told.all[0].laws).toContainEqual({
+        law,
+        line,
+        id: expect.any(String),
+        message: expect.any(String),
+      })
+      const shown = await colloquy(['check', '--laws', file])
+      expect(shown.code).toBe(1)
+      expect(shown.out).toMatch(new RegExp(`^  ${law}  [^]*line ${line}  `, 'm'))
+      const isIssue = law === 'E2'
+      const plain = await colloquy(['check', file])
+      expect(plain.code).toBe(isIssue ? 1 : 0)
+      if (!isIssue) expect(plain.out).toContain(`note: line ${line}`)
+    },
+  )
+
+  it('knows with --ended that a call was left, and takes no other flag without --laws', async () => {
+    const file = folder({ 'a.jsonl': lines(call) })('a.jsonl')
+    expect((await colloquy(['check', '--laws', file])).code).toBe(0)
+    const { code, out } = await colloquy(['check', '--laws', '--ended', '--grammar', 'anthropic', file])
+    expect(code).toBe(1)
+    expect(out).toContain('1 violation of 1 law')
+    for (const wrong of [
+      ['--ended'],
+      ['--format', 'sarif'],
+      ['--grammar', 'google'],
+      ['--laws', '--grammar', 'x'],
+    ])
+      expect((await colloquy(['check', ...wrong, file])).code).toBe(2)
+  })
+
+  it('writes one document for all files as SARIF, and as JUnit', async () => {
+    const evil = 'a"<&\u202e'
+    const at = folder({
+      'a b.jsonl': lines(answered(evil, 'x', 'x'), PAUSE, PAUSE),
+      'good.jsonl': lines(PAUSE),
+    })
+    const report = (form: string) =>
+      colloquy(['check', '--laws', '--format', form, at('a b.jsonl'), at('good.jsonl'), at('none.jsonl')])
+    const sarif = await report('sarif')
+    const [run] = JSON.parse(sarif.out).runs
+    expect(run.tool.driver.rules.map(({ id }: { readonly id: string }) => id)).toEqual(['P4', 'T6'])
+    expect(run.results).toHaveLength(2)
+    expect(run.results[1]).toMatchObject({
+      ruleId: 'T6',
+      ruleIndex: 1,
+      message: { text: expect.stringContaining('position 1') },
+      locations: [
+        {
+          physicalLocation: {
+            artifactLocation: { uri: expect.stringMatching(/a%20b\.jsonl$/) },
+            region: { startLine: 3 },
+          },
+        },
+      ],
+    })
+    expect([sarif.code, sarif.err]).toEqual([1, expect.stringContaining('none.jsonl')])
+    const { out } = await report('junit')
+    expect(out).toContain('tests="3" failures="2"')
+    expect(out).toContain('a&quot;&lt;&amp;')
+    // Elements end as they begin, and nothing in between could be taken for one, or drives a terminal.
+    expect(out.match(/<(?:testsuite|testcase|failure)[ >]/g)).toHaveLength(7)
+    expect(out.replaceAll(/<\/?\??[a-z]+(?: [a-z]+="[^"<]*")*\??\/?>/g, '')).not.toMatch(/[<>\u202e]/)
+  })
+
+  it('exits with 0 for what a correct server writes, in whatever shape', async () => {
+    const old = said('m', 'hi', { activated_microagents: ['a'] })
+    const file = folder({ 'a.jsonl': lines(old, call, answered('o', 'a', 'x')) })('a.jsonl')
+    const { code, all } = await answers<{ file: string; laws: readonly unknown[] }>(['check', '--laws', file])
+    expect([code, all.map(({ laws }) => laws)]).toEqual([0, [[]]])
+    expect((await colloquy(['replay', '--laws', file])).code).toBe(2)
+  })
+})

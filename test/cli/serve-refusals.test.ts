@@ -1,0 +1,187 @@
+/** What `colloquy serve` refuses: files, addresses and options that make no sense. */
+
+import { mkdirSync, readdirSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { SECRET } from './served.ts'
+import { colloquy, folder } from './world.ts'
+
+const URL_OF = { url: 'http://127.0.0.1:1/hook' }
+const HOOK = { ...URL_OF, secret: 'a secret of the two' }
+const SPEC = { id: 's', command: ['true'] }
+const spec = (more: object): object => ({ sandbox_specs: [{ ...SPEC, ...more }] })
+const hook = (more: object): object => ({ webhooks: [{ ...HOOK, ...more }] })
+
+describe('a file that is refused', () => {
+  it.each<[says: string, file: object | string]>([
+    ['is no JSON (line 2 column 3)', '{\n  max_body_bytes: 1 }'],
+    ['is no JSON', ''],
+    ['must be an object', '[]'],
+    ['must be an object', 'null'],
+    ['port: unknown field; those that are known are sandbox_specs, sandbox_directory, ', { port: 80 }],
+    ['max_body_bytes: must be a whole number from 1 to 268435456', { max_body_bytes: 0 }],
+    ['max_body_bytes: must be a whole number from 1 to 268435456', { max_body_bytes: '1 MB' }],
+    ['max_profiles: must be a whole number above 0', { max_profiles: 1.5 }],
+    ['max_profiles: must be a whole number above 0', { max_profiles: null }],
+    ['max_sandboxes: must be a whole number above 0', { max_sandboxes: -1 }],
+    ['sandbox_directory: must not be empty', { sandbox_directory: '' }],
+    ['sandbox_directory: must be a text', { sandbox_directory: 1 }],
+    [
+      'live.inAll: unknown field; those that are known in live are max_per_conversation, max_total, buffer_chars, write_timeout, heartbeat_interval',
+      { live: { inAll: 1 } },
+    ],
+    [
+      'live.heartbeat_interval: must be a whole number from 1 to 2147483647',
+      { live: { heartbeat_interval: 2 ** 31 } },
+    ],
+    ['live: must be an object', { live: 4 }],
+    ['editor.port: is missing', { editor: { token_env: 'T' } }],
+    ['editor.port: must be a whole number from 1 to 65535', { editor: { port: 65_536, token_env: 'T' } }],
+    ['editor.token_env: is missing', { editor: { port: 1 } }],
+    [
+      'editor.token_env: the environment variable NONE is not set',
+      { editor: { port: 1, token_env: 'NONE' } },
+    ],
+    [
+      'editor.token: unknown field; those that are known in editor are port, token_env, base_path',
+      { editor: { port: 1, token_env: 'T', token: 'x' } },
+    ],
+    ['sandbox_specs: must be a list', { sandbox_specs: {} }],
+    ['sandbox_specs: must hold at least one', { sandbox_specs: [] }],
+    ['sandbox_specs: must not hold two with one id', { sandbox_specs: [SPEC, SPEC] }],
+    [
+      'sandbox_specs[0].image: unknown field; those that are known in sandbox_specs[0] are id, command, ',
+      spec({ image: 'x' }),
+    ],
+    ['sandbox_specs[0].command: is missing', { sandbox_specs: [{ id: 's' }] }],
+    ['sandbox_specs[0].id: must not be empty', spec({ id: '' })],
+    ['sandbox_specs[0].command: must be a list of texts, or null', spec({ command: 'npm start' })],
+    ['sandbox_specs[0].command: must name a program', spec({ command: [] })],
+    ['sandbox_specs[0].command[1]: must be a text', spec({ command: ['sleep', 1] })],
+    ['sandbox_specs[0].command[0]: must not hold NUL', spec({ command: ['a\u0000'] })],
+    ['sandbox_specs[0].initial_env.PORT: is set by the service', spec({ initial_env: { PORT: '1' } })],
+    ['sandbox_specs[0].initial_env.A: must be a text', spec({ initial_env: { A: 1 } })],
+    ['sandbox_specs[0].initial_env.A=B: must not hold =', spec({ initial_env: { 'A=B': '' } })],
+    [
+      'sandbox_specs[0].working_dir: must be a folder within that of the sandbox',
+      spec({ working_dir: '/tmp' }),
+    ],
+    [
+      'sandbox_specs[0].working_dir: must be a folder within that of the sandbox',
+      spec({ working_dir: 'a/../..' }),
+    ],
+    [
+      'sandbox_specs[0].working_dir: must be a folder within that of the sandbox',
+      spec({ working_dir: './' }),
+    ],
+    ['sandbox_specs[0].health: must be a path, as in /health', spec({ health: 'http://example.org/' })],
+    ['sandbox_specs[0].health: must be a path, as in /health', spec({ health: '//example.org/' })],
+    ['webhooks[0].url: is missing', { webhooks: [{ secret_env: 'H' }] }],
+    ['webhooks[0].url: must be a URL of http or https', hook({ url: 'ftp://h/x' })],
+    ['webhooks[0].url: must be a URL of http or https', hook({ url: 'http://u:pass-word@h/x' })],
+    [
+      'webhooks[0]: needs either secret_env, the name of an environment variable, or secret',
+      { webhooks: [URL_OF] },
+    ],
+    ['webhooks[0]: needs either secret_env', hook({ secret_env: 'H' })],
+    ['webhooks[0].secret: must have at least 16 characters', hook({ secret: 'pass-word' })],
+    [
+      'webhooks[0].secret_env: must be the name of an environment variable, not its value',
+      { webhooks: [{ ...URL_OF, secret_env: 'whsec_pass-word' }] },
+    ],
+    [
+      'webhooks[0].secret_env: the environment variable NONE is not set',
+      { webhooks: [{ ...URL_OF, secret_env: 'NONE' }] },
+    ],
+    [
+      'webhooks[0].secret_env: the environment variable SHORT must hold at least 16 characters',
+      { webhooks: [{ ...URL_OF, secret_env: 'SHORT' }] },
+    ],
+    ['webhooks[0].from: must be one of start, now', hook({ from: 'then' })],
+    ['webhooks[0].kinds[0]: must be one of ', hook({ kinds: ['Message'] })],
+    ['webhooks[0].kinds: must name at least one kind', hook({ kinds: [] })],
+    ['webhooks[0].headers.a b: is no name of a header', hook({ headers: { 'a b': '' } })],
+    ['webhooks[0].headers.a: must be on one line', hook({ headers: { a: 'x\r\nb: y' } })],
+    [
+      'webhooks[0].batchBytes: unknown field; those that are known in webhooks[0] are url, ',
+      hook({ batchBytes: 1 }),
+    ],
+    [
+      'webhooks[0].max_batch_events: must be a whole number from 1 to 2147483647',
+      hook({ max_batch_events: 0 }),
+    ],
+    [
+      'webhooks[0].max_retry_delay: must be a whole number from 1 to 2147483647',
+      hook({ max_retry_delay: 1e12 }),
+    ],
+    ['webhooks[0].id: must be 1 to 200 printable characters', hook({ id: '' })],
+    [
+      'webhooks: must not hold two with one id; without an id, the url is it',
+      { webhooks: [HOOK, { ...HOOK, url: `${HOOK.url}?a=1` }] },
+    ],
+  ])('%s', async (says, file) => {
+    const place = folder({ 'c.json': typeof file === 'string' ? file : JSON.stringify(file) })
+    const argv = ['serve', '--port', '0', '--db', place('x.db'), '--config', place('c.json')]
+    const { code, out, err } = await colloquy(argv, { env: { SHORT: 'pass-word' } })
+    expect([code, out]).toEqual([1, ''])
+    expect(err.trimEnd().split('\n')).toHaveLength(1)
+    expect(err.slice(0, -1)).toContain(`colloquy: ${place('c.json')}: ${says}`)
+    expect(err).not.toMatch(/pass-word/)
+    expect(readdirSync(place())).toEqual(['c.json'])
+  })
+
+  it('is told all that is wrong with it, a line for each', async () => {
+    const place = folder({
+      'c.json': JSON.stringify({ a: 1, b: 2, max_body_bytes: 0, ...hook({ max_batch_events: 0 }) }),
+    })
+    const { code, err } = await colloquy(['serve', '--config', place('c.json')])
+    expect(code).toBe(1)
+    expect(err.match(/c\.json: (\S+): /g)).toEqual(
+      ['webhooks[0].max_batch_events', 'max_body_bytes', 'a', 'b'].map((field) => `c.json: ${field}: `),
+    )
+  })
+})
+
+describe('what else is refused', () => {
+  const short = { [SECRET]: 'pass-word' }
+  it.each<
+    [what: string, args: readonly string[], env: Readonly<Record<string, string>>, code: number, says: string]
+  >([
+    ['a file that is not there', ['--config', 'none.json'], {}, 1, 'none.json: no such file or directory'],
+    ['a file that is a folder', ['--config', 'work'], {}, 1, 'work: is a directory, not a file'],
+    ['a file without a name', ['--config'], {}, 2, '--config needs a value (see: colloquy help)'],
+    [
+      'a workspace that is not there',
+      ['--workspace', 'none'],
+      {},
+      1,
+      '--workspace none: no such file or directory',
+    ],
+    ['a workspace that is a file', ['--workspace', 'a.txt'], {}, 1, '--workspace a.txt: is no directory'],
+    ['a workspace without a name', ['--workspace='], {}, 2, '--workspace needs a value (see: colloquy help)'],
+    [
+      'a secret that is short',
+      [],
+      short,
+      2,
+      `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help)`,
+    ],
+    [
+      'a secret that is empty',
+      [],
+      { [SECRET]: '' },
+      2,
+      `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help)`,
+    ],
+  ])('%s', async (_what, args, env, code, says) => {
+    const place = folder({ 'a.txt': '' })
+    mkdirSync(place('work'))
+    const named = args.map((word) => (/^[a-z]/.test(word) ? place(word) : word))
+    const outcome = await colloquy(['serve', '--port', '0', '--db', place('x.db'), ...named], { env })
+    expect(outcome).toEqual({
+      code,
+      out: '',
+      err: `colloquy: ${says.replace(/(none\S*?|a\.txt|work)(?=:)/, (name) => place(name))}\n`,
+    })
+    expect(readdirSync(place()).toSorted()).toEqual(['a.txt', 'work'])
+  })
+})
