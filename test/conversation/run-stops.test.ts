@@ -1,151 +1,20 @@
-/** Pauses, interrupts, leases and recoveries: whatever stops a run, and how the next one finds what it left (design laws P and I). */
+/** Pauses and interrupts: whatever a user says meanwhile stops a run, or is heard by it (design laws P and I). */
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import type { Store } from '../../src/store/contract/store.ts'
 import { user } from '../build.ts'
 import { places } from './places.ts'
 import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
 import { wrapStore } from './stores.ts'
-
-const TTL = 1_000_000
+import { timed, TTL } from './timed-store.ts'
 
 const PLACES = places()
+
 afterAll(() => PLACES.remove())
+
 /** What PostgreSQL adds, its own tests try. */
 const NAMES = PLACES.names.filter((name) => name !== 'postgres')
-
-/** A memory store whose clock can be put forward. */
-function timed(): { store: Store; expire: () => void } {
-  let clock = 1_000_000n
-  const store = memoryStore({ clock: () => clock })
-  return { store, expire: () => void (clock += BigInt(TTL) * 2_000n) }
-}
-
-describe('a lease', () => {
-  it.each(NAMES)('lets one run at a time, in whatever engine, over %s', async (name) => {
-    const store = (await PLACES.make(name)).open()
-    const { conversation } = await begun('hello', store)
-    const other = await createEngine({ store }).open('c')
-    const thinking = gate()
-    const { step, asked } = script([
-      async function* () {
-        await thinking.pass()
-        yield says('done')
-      },
-    ])
-    const running = conversation.run(step)
-    await thinking.reached
-    await expect(conversation.run(step)).rejects.toMatchObject({ code: 'already_running' })
-    await expect(other.run(step)).rejects.toMatchObject({ code: 'already_running' })
-    expect((await other.recover()).outcome).toBe('live')
-    thinking.open()
-    expect((await running).status).toBe('finished')
-    expect(asked).toHaveLength(1)
-    expect(await store.getLease('c')).toBe(null)
-    await other.sendMessage('more')
-    expect((await other.run(step)).status).toBe('finished')
-    await store.close()
-  })
-
-  it('refuses what a lost generation appends, so that no tool runs twice', async () => {
-    const { store, expire } = timed()
-    const { conversation } = await begun('hello', store)
-    const other = await createEngine({ store }).open('c')
-    const working = gate()
-    const first = script([[call('a')]], async function* ({ approved }) {
-      await working.pass()
-      yield approved.map(result)
-    })
-    const lost = expect(conversation.run(first.step, { leaseTtl: TTL })).rejects.toMatchObject({
-      code: 'lease_lost',
-    })
-    await working.reached
-    expire()
-    const second = script([])
-    expect((await other.run(second.step, { leaseTtl: TTL })).status).toBe('finished')
-    working.open()
-    await lost
-    expect(first.executed).toEqual(['a'])
-    expect(second.executed).toEqual([])
-    expect((await logOf(other)).slice(3)).toEqual([
-      'started_actions ["a"]',
-      'failed RunLost',
-      '= running',
-      'error a',
-      'agent: ok',
-    ])
-    expect(await status(conversation)).toBe('finished')
-  })
-
-  it('is not needed by whoever was refused for it: the work that came is done by the run that was live', async () => {
-    const { store } = timed()
-    const { conversation, engine } = await begun('hello', store)
-    const ending = gate()
-    const { step, asked } = script([])
-    const running = conversation.run(step, {
-      hooks: [{ on: 'SessionEnd', name: 'slow', run: () => ending.pass() }],
-    })
-    await ending.reached
-    await conversation.sendMessage('more')
-    await expect(conversation.run(step)).rejects.toMatchObject({ code: 'already_running' })
-    ending.open()
-    expect(await running).toEqual({ status: 'finished', iterations: 2 })
-    expect(asked).toHaveLength(2)
-    await engine.close()
-  })
-
-  it('goes to whoever comes first when a run wants it again, and that is no error of the run', async () => {
-    const inner = memoryStore()
-    let released: (() => Promise<unknown>) | null = null
-    const store = wrapStore(inner, {
-      async releaseLease(lease) {
-        const was = await inner.releaseLease(lease)
-        await released?.()
-        return was
-      },
-    })
-    const { conversation } = await begun('hello', store)
-    const other = await createEngine({ store: inner }).open('c')
-    // Another process takes the lease before the first run looks again, and begins a moment later.
-    released = async () => {
-      released = null
-      await other.sendMessage('more')
-      await inner.acquireLease('c', 'somebody', TTL)
-    }
-    expect(await conversation.run(script([]).step)).toEqual({ status: 'finished', iterations: 1 })
-  })
-
-  it('is not taken again by a heartbeat that comes late', async () => {
-    const { store, expire } = timed()
-    const held: (() => void)[] = []
-    const real = globalThis.setInterval
-    globalThis.setInterval = ((beat: () => void) => held.push(beat)) as never
-    try {
-      const { conversation } = await begun('hello', store)
-      const thinking = gate()
-      const running = conversation.run(
-        async function* () {
-          await thinking.pass()
-          yield says('done')
-        },
-        { leaseTtl: TTL },
-      )
-      const lost = expect(running).rejects.toMatchObject({ code: 'lease_lost' })
-      await thinking.reached
-      expire()
-      for (const beat of held) beat()
-      await lost
-      expire()
-      for (const beat of held) beat()
-      expect((await conversation.recover()).outcome).toBe('recovered')
-      expect(await store.getLease('c')).toBe(null)
-    } finally {
-      globalThis.setInterval = real
-    }
-  })
-})
 
 describe('a pause', () => {
   it('takes effect between steps: what is executed is recorded, and nothing more is begun', async () => {
@@ -404,64 +273,6 @@ describe('an interrupt', () => {
       { signal: given.signal },
     )
     await expect(running).rejects.toMatchObject({ message: 'full' })
-  })
-})
-
-describe('recover()', () => {
-  it('answers every open call of a run that died, in log order, in one batch, sets error, and says what it did', async () => {
-    const { store, expire } = timed()
-    const { conversation } = await begun('hello', store)
-    const { step } = script([[call('a'), call('b'), call('c')]], async function* ({ approved }) {
-      if (approved[1] !== undefined) yield result(approved[1])
-      await new Promise(() => undefined)
-    })
-    void conversation.run(step, { leaseTtl: TTL }).catch(() => undefined)
-    const other = await createEngine({ store }).open('c')
-    while (!(await logOf(other)).includes('result b')) await other.state()
-    expect(await other.recover()).toEqual({ outcome: 'live', events: [] })
-    expire()
-    const { outcome, events } = await other.recover()
-    expect(outcome).toBe('recovered')
-    expect((await logOf(other)).slice(-3)).toEqual(['error a', 'error c', 'failed RunLost'])
-    expect(events.map(({ seq }) => seq - (events[0]?.seq ?? 0))).toEqual([0, 1, 2])
-    expect(await status(other)).toBe('error')
-    expect(await other.recover()).toEqual({ outcome: 'not_running', events: [] })
-    const next = script([])
-    expect((await other.run(next.step, { leaseTtl: TTL })).status).toBe('finished')
-    expect(next.executed).toEqual([])
-  })
-
-  it('leaves calls of waiting and of paused conversations open', async () => {
-    for (const then of ['wait', 'pause'] as const) {
-      const { conversation } = await begun()
-      const { step } = script([
-        async function* () {
-          if (then === 'pause') await conversation.pause()
-          yield call('a')
-        },
-      ])
-      await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
-      const { status: ended } = await conversation.run(step)
-      const before = await logOf(conversation)
-      expect(await conversation.recover()).toEqual({ outcome: 'not_running', events: [] })
-      expect(await status(conversation)).toBe(ended)
-      expect(await logOf(conversation)).toEqual(before)
-    }
-  })
-
-  it('does nothing when a run comes first', async () => {
-    const { store, expire } = timed()
-    const { conversation } = await begun('hello', store)
-    void conversation.run(() => new Promise(() => undefined), { leaseTtl: TTL }).catch(() => undefined)
-    await conversation.waitFor('running')
-    expire()
-    const other = await createEngine({ store }).open('c')
-    const [run, recovery] = await Promise.all([
-      other.run(script([]).step, { leaseTtl: TTL }),
-      other.recover(),
-    ])
-    expect(run.status).toBe('finished')
-    expect(recovery.outcome).toMatch(/live|not_running/)
   })
 })
 

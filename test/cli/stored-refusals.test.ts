@@ -1,0 +1,184 @@
+/** What commands over a database refuse: questions without an answer, databases that make no sense, passwords in what is said. */
+
+import { existsSync, readdirSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addressOf } from '../../src/cli/db/address.ts'
+import { type TestDatabase, testDatabase } from '../postgres/database.ts'
+import { colloquy, folder, lines, SAMPLE } from './world.ts'
+
+let postgres: TestDatabase
+
+beforeAll(async () => {
+  postgres = await testDatabase()
+})
+
+afterAll(() => postgres.drop())
+
+describe('what has no answer', () => {
+  it.each([
+    { argv: ['replay', '--db', 'none.db', '--conversation', 'c'], code: 'not_found' },
+    { argv: ['search', '--db', 'none.db', '--conversation', 'c'], code: 'not_found' },
+    { argv: ['conversations', '--db', 'none.db'], code: 'not_found' },
+    { argv: ['conversations', '--db', 'text.db'], code: 'store_unavailable' },
+    { argv: ['conversations', '--db', 'empty.db'], code: 'no_conversations' },
+    { argv: ['conversations', '--db', 'folder.db'], code: 'unreadable' },
+    { argv: ['replay', '--db', 'x.db', '--conversation', 'nope'], code: 'unknown_conversation' },
+    { argv: ['search', '--db', 'x.db', '--conversation', 'nope'], code: 'unknown_conversation' },
+    { argv: ['search', '--db', 'x.db', '--conversation', '\u001b'], code: 'unknown_conversation' },
+    { argv: ['search', '--db', 'x.db', '--conversation', 'c', '--leaf', 'nope'], code: 'unknown_event' },
+    { argv: ['search', '--db', 'x.db', '--conversation', 'c', '--leaf', '\u001b'], code: 'unknown_event' },
+    { argv: ['view', '--db', 'x.db', '--conversation', 'c', '--leaf', 'nope'], code: 'unknown_event' },
+    { argv: ['search', '--db', 'x.db', '--conversation', 'c', '--page', 'nope'], code: 'invalid_cursor' },
+    { argv: ['conversations', '--db', 'x.db', '--page', 'nope'], code: 'invalid_cursor' },
+    { argv: ['import', 'c.jsonl', '--db', 'text.db'], code: 'store_unavailable' },
+    { argv: ['import', 'c.jsonl', '--db', 'none/x.db'], code: 'not_found' },
+    { argv: ['import', 'c.jsonl', '--db', 'c.jsonl/x.db'], code: 'not_found' },
+    { argv: ['import', 'c.jsonl', '--db', 'folder.db'], code: 'unreadable' },
+  ])('$argv is one line, $code', async ({ argv, code }) => {
+    const at = folder({
+      'c.jsonl': lines({ id: 'p', kind: 'PauseEvent' }),
+      'text.db': 'no database, but some text that is long enough to be looked at. '.repeat(20),
+      'empty.db': '',
+      'folder.db/x': '',
+    })
+    await colloquy(['import', at('c.jsonl'), '--db', at('x.db')])
+    const before = readdirSync(at()).filter((name) => !name.startsWith('x.db'))
+    const words = argv.map((word, i) => (/\.(db|jsonl)$/.test(word) && i > 0 ? at(word) : word))
+    const { code: exit, out, err } = await colloquy([...words, '--json'])
+    expect(exit).toBe(1)
+    expect(JSON.parse(out)).toMatchObject({ error: { code } })
+    // oxlint-disable-next-line no-control-regex -- they are what must not be there
+    expect(err).toMatch(/^colloquy: [^\u0000-\u001f]+\n$/)
+    expect((await colloquy(words)).out).toBe('')
+    // Reading makes no database, and harms none.
+    expect(readdirSync(at()).filter((name) => !name.startsWith('x.db'))).toEqual(before)
+    expect(existsSync(at('none.db'))).toBe(false)
+  })
+})
+
+describe('the password of a URL', () => {
+  const urls = [
+    'postgres://me:pass%20word@127.0.0.1:1/db',
+    'postgresql://me:pass%20word@127.0.0.1:1/db?application_name=x',
+    'postgres://me:pass word/#@127.0.0.1:1/db',
+    'postgres://me@127.0.0.1:1/db?password=pass%20word',
+    'postgres://127.0.0.1:1/db?user=me&password=it’s#pass word',
+    'postgres://me:pass%20word@[::1/db',
+  ]
+  const commands = [
+    ['conversations', '--db'],
+    ['search', '--conversation', 'c', '--db'],
+    ['export', '--conversation', 'c', '--db'],
+    ['replay', '--conversation', 'c', '--db'],
+    ['import', SAMPLE, '--db'],
+    ['check'],
+    ['import', '--db'],
+    [],
+  ]
+
+  it.each(urls)('is in no output: %s', async (url) => {
+    for (const command of commands) {
+      const json = command[0] === 'export' ? [[]] : [[], ['--json']]
+      for (const more of json) {
+        const { code, out, err } = await colloquy([...command, url, ...more])
+        expect(code).toBeGreaterThan(0)
+        expect(out + err).not.toMatch(/pass( |%20)word/)
+        expect(err).toMatch(/^colloquy: [^\n]+\n$/)
+      }
+    }
+  })
+
+  it('is taken out of what a driver says', () => {
+    const { label, withoutPassword } = addressOf('postgres://me:pass%20word@h/db?password=other')
+    expect(label).toBe('postgres://me:***@h/db?password=***')
+    expect(
+      withoutPassword('no: postgres://me:pass%20word@h/db?password=other, "pass word", pass%20word, other'),
+    ).toBe(`no: ${label}, "***", ***, ***`)
+    expect(addressOf('postgres://me@h/db').label).toBe('postgres://me@h/db')
+    expect(addressOf('postgres:///db').label).toBe('postgres:///db')
+  })
+
+  it('is in no output of a database that answers', async () => {
+    const url = new URL(postgres.url)
+    const wrong = new URL(postgres.url)
+    wrong.password = 'wr0ng!pass'
+    const { code, err } = await colloquy(['conversations', '--db', wrong.href])
+    expect(code).toBe(1)
+    expect(err).toContain('password authentication failed')
+    expect(err).not.toContain('wr0ng')
+    const at = folder({ 'p.jsonl': lines(...['a', 'b'].map((id) => ({ id, kind: 'PauseEvent' }))) })
+    await colloquy(['import', at('p.jsonl'), '--db', url.href])
+    for (const argv of [['conversations'], ['search', '--conversation', 'p', '--limit', '1']]) {
+      const { out } = await colloquy([...argv, '--db', url.href])
+      expect(out).toContain('***')
+      expect(out).not.toContain(url.password)
+    }
+  })
+})
+
+describe('a command over a database that makes no sense', () => {
+  it.each([
+    { argv: ['import', SAMPLE], says: 'import needs --db' },
+    { argv: ['import', '--db', 'x.db'], says: 'import needs a FILE' },
+    { argv: ['import', '-', '--db', 'x.db'], says: 'say --conversation ID' },
+    {
+      argv: ['import', SAMPLE, SAMPLE, '--db', 'x.db', '--conversation', 'c'],
+      says: 'names one conversation',
+    },
+    {
+      argv: ['import', SAMPLE, '--db', 'x.db', '--timezone', 'Mars/Base'],
+      says: "unknown time zone 'Mars/Base'",
+    },
+    {
+      argv: ['import', SAMPLE, '--db', 'x.db', '--conversation', 'a\u0007'],
+      says: 'without control characters',
+    },
+    { argv: ['import', SAMPLE, '--db', ':memory:'], says: 'needs a file' },
+    { argv: ['import', SAMPLE, '--db', 'mysql://h/db'], says: 'takes a file or a postgres:// URL' },
+    { argv: ['export', '--db', 'x.db'], says: 'export needs --conversation ID' },
+    {
+      argv: ['export', '--db', 'x.db', '--conversation', 'c', '--format', 'zip'],
+      says: 'needs --output PATH',
+    },
+    {
+      argv: ['export', '--db', 'x.db', '--conversation', 'c', '--format', 'tar'],
+      says: "unknown format 'tar'",
+    },
+    { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--output', 'x.json'], says: 'PATH.jsonl' },
+    { argv: ['export', '--db', 'x.db', '--conversation', 'c', '--force'], says: '--force needs --output' },
+    { argv: ['export', SAMPLE, '--db', 'x.db', '--conversation', 'c'], says: 'export takes no FILE' },
+    {
+      argv: ['export', '--db', 'x.db', '--conversation', 'c', '--json'],
+      says: 'export has no option --json',
+    },
+    { argv: ['search', '--db', 'x.db'], says: 'search needs --conversation ID' },
+    { argv: ['search', '--db', 'x.db', '--conversation', 'c', '--kind', 'Odd'], says: "unknown kind 'Odd'" },
+    {
+      argv: ['search', '--db', 'x.db', '--conversation', 'c', '--source', 'me'],
+      says: "unknown source 'me'",
+    },
+    {
+      argv: ['search', '--db', 'x.db', '--conversation', 'c', '--since', 'noon'],
+      says: '--since must be a date',
+    },
+    {
+      argv: ['search', '--db', 'x.db', '--conversation', 'c', '--until', '2026-02-30'],
+      says: '--until must be a date',
+    },
+    ...['0', '101', '-1', '1.5', 'x', '1e1'].map((limit) => ({
+      argv: ['search', '--db', 'x.db', '--conversation', 'c', `--limit=${limit}`],
+      says: '--limit must be a number from 1 to 100',
+    })),
+    { argv: ['conversations'], says: 'conversations needs --db' },
+    { argv: ['conversations', '--db', 'x.db', '--conversation', 'c'], says: 'has no option --conversation' },
+    { argv: ['replay', SAMPLE, '--db', 'x.db', '--conversation', 'c'], says: 'a FILE or --db, not both' },
+    { argv: ['replay', '--db', 'x.db'], says: '--db needs --conversation ID' },
+    { argv: ['replay', SAMPLE, '--conversation', 'c'], says: '--conversation needs --db' },
+  ])('$argv exits with 2 and one line', async ({ argv, says }) => {
+    const { code, out, err } = await colloquy(argv)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    // oxlint-disable-next-line no-control-regex -- they are what must not be there
+    expect(err).toMatch(/^colloquy: [^\u0000-\u001f]+ \(see: colloquy help\)\n$/)
+    expect(err).toContain(says)
+  })
+})

@@ -1,0 +1,54 @@
+/** Logs of agents that go round in circles, and what is found in them. */
+
+import { stuckDetector } from '../../src/context/stuck/detector.ts'
+import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
+import type { Event } from '../../src/event/types.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, type ActionOptions, agent, fail, observe, user } from '../build.ts'
+
+/** How many steps: numbers from `from` on. */
+export const count = (length: number, from = 0): number[] => Array.from({ length }, (_, at) => at + from)
+
+/** A call of its own name and its result; equal but for ids unless told otherwise. */
+export function step(name: string, options: ActionOptions = {}, result = 'ok'): Event[] {
+  const call = action(`a${name}`, options)
+  return [call, observe(`o${name}`, call, result)]
+}
+
+export const pairs = (length: number, prefix = '', result = 'ok') =>
+  count(length).flatMap((at) => step(`${prefix}${at}`, {}, result))
+
+export function errors(length: number, error = (at: number) => `error ${at}`): Event[] {
+  return count(length).flatMap((at) => {
+    const call = action(`a${at}`)
+    return [call, fail(`e${at}`, call, error(at))]
+  })
+}
+
+export const said = (length: number): Event[] => count(length).map((at) => agent(`m${at}`))
+
+export const environment = (id: string, words = id): Event => user(id, words, { source: 'environment' })
+
+export const verdict = (events: readonly Event[], options: StuckOptions = {}) =>
+  stuckDetector(options).verdict(replay(events))
+
+export const pattern = (events: readonly Event[], options: StuckOptions = {}) =>
+  verdict(events, options)?.pattern ?? null
+
+export const nudge = (events: readonly Event[], options: StuckOptions = {}) =>
+  stuckDetector(options).nudge(replay(events))
+
+/** Two steps by turns. */
+export const alternating = (length: number): Event[] =>
+  count(length).flatMap((at) => step(`${at}`, { tool: at % 2 === 0 ? 'ls' : 'cat' }, `result ${at % 2}`))
+
+/** Four replies, each with a failing call of each tool. */
+export const failing = (tools: readonly string[]) =>
+  count(4).flatMap((at) => {
+    const calls = tools.map((tool, i) => action(`a${at}-${i}`, { tool, response: `r${at}` }))
+    return [...calls, ...calls.map((call) => fail(`e-${call.id}`, call))]
+  })
+
+/** A nudge as somebody says it. */
+export const told = (text: string, source: 'environment' | 'user' | 'agent' = 'environment') =>
+  user('n', text, { source })

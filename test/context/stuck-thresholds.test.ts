@@ -1,0 +1,151 @@
+/** The stuck detector: every threshold below, at and above it, and what a nudge says. */
+
+import { describe, expect, it } from 'vitest'
+import { stuckDetector } from '../../src/context/stuck/detector.ts'
+import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
+import type { Event } from '../../src/event/types.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, agent, fail, user } from '../build.ts'
+import { count, pairs, errors, said, environment, pattern, nudge, alternating, told } from './stuck-logs.ts'
+
+/** Four equal steps, words of the environment before the last. */
+const between = (words: number) => [
+  ...pairs(3),
+  ...count(words).map((at) => environment(`n${at}`)),
+  ...pairs(1, 'last'),
+]
+
+describe('thresholds', () => {
+  it.each<[keyof StuckOptions, number, (times: number) => Event[]]>([
+    ['action_observation', 4, pairs],
+    ['action_error', 4, errors],
+    ['monologue', 3, said],
+    ['alternating_pattern', 6, alternating],
+  ])('%s counts from the published number on', (name, at, log) => {
+    const found = [at - 1, at, at + 1].map((times) => pattern([user('u'), ...log(times)]))
+    expect(found).toEqual([null, name, name])
+  })
+
+  it.each<[keyof StuckOptions, number, number, (times: number) => Event[]]>([
+    ['action_observation', 7, 7, pairs],
+    ['action_error', 6, 7, errors],
+    ['monologue', 5, 5, said],
+    ['alternating_pattern', 9, 9, alternating],
+    ['action_observation', 1, 1, pairs],
+    ['action_error', 1, 2, errors],
+    ['monologue', 1, 1, said],
+    ['alternating_pattern', 3, 3, alternating],
+    // With two steps nothing has come back yet.
+    ['alternating_pattern', 1, 3, alternating],
+  ])('%s of %i counts from %i', (name, threshold, at, log) => {
+    const found = [at - 1, at, at + 1].map((times) =>
+      pattern([user('u'), ...log(times)], { [name]: threshold }),
+    )
+    expect(found).toEqual([null, name, name])
+  })
+
+  it.each<[keyof StuckOptions, Event[]]>([
+    ['action_observation', pairs(20)],
+    ['action_error', errors(20)],
+    ['monologue', said(20)],
+    ['alternating_pattern', alternating(20)],
+  ])('%s of Infinity never counts, and leaves the others as they are', (name, log) => {
+    expect(pattern([user('u'), ...log])).toBe(name)
+    expect(pattern([user('u'), ...log], { [name]: Infinity })).toBe(null)
+  })
+
+  it('is never, for all, nothing is stuck', () => {
+    const never = {
+      action_observation: Infinity,
+      action_error: Infinity,
+      monologue: Infinity,
+      alternating_pattern: Infinity,
+    }
+    expect(pattern(pairs(50), never)).toBe(null)
+    expect(nudge(errors(3), never)).toBe(null)
+  })
+
+  it.each([0, -1, 1.5, Number.NaN, '4', null])('%s is none', (value) => {
+    const make = () => stuckDetector({ monologue: value as number })
+    if (value === null) expect(make().thresholds.monologue).toBe(3)
+    else
+      expect(make).toThrow(
+        expect.objectContaining({ code: 'invalid_argument', data: { field: 'monologue' } }),
+      )
+  })
+
+  it('bound what is read: words between the steps take place too', () => {
+    // 10 units for each of the 6 steps that an alternation needs.
+    expect(pattern(between(56))).toBe('action_observation')
+    expect(pattern(between(57))).toBe(null)
+  })
+
+  it('bound what is read, at any length of the log', () => {
+    for (const length of [20, 60, 2000]) {
+      const { branch, ...rest } = replay([user('u'), ...said(length)])
+      let read = 0
+      const units = {
+        length: branch.view.units.length,
+        slice: (from: number) => {
+          const latest = branch.view.units.slice(from)
+          read += latest.length
+          return latest
+        },
+      } as typeof branch.view.units
+      const { verdict: find } = stuckDetector()
+      expect(find({ ...rest, branch: { ...branch, view: { ...branch.view, units } } })).not.toBe(null)
+      expect(read).toBe(Math.min(length + 1, 60))
+    }
+  })
+})
+
+describe('a nudge', () => {
+  const log = [user('u'), ...errors(3)]
+
+  it('is given once in a streak, also when other words follow', () => {
+    const text = nudge(log) as string
+    expect(nudge([...log, told(text)])).toBe(null)
+    expect(nudge([...log, told(text), agent('empty', ''), environment('empty-reply')])).toBe(null)
+    expect(nudge([...log, environment('other')])).toBe(text)
+    expect(nudge([...log, told(text, 'agent')])).toBe(text)
+  })
+
+  it('is given again in the next streak', () => {
+    const text = nudge(log) as string
+    const next = count(3).flatMap((at) => {
+      const call = action(`b${at}`, { tool: 'cat' })
+      return [call, fail(`f${at}`, call)]
+    })
+    expect(nudge([...log, told(text), ...next])).toContain('"cat"')
+    // The same failing call, after a word of the user.
+    const again = count(3).flatMap((at) => {
+      const call = action(`b${at}`)
+      return [call, fail(`f${at}`, call, `error ${at}`)]
+    })
+    expect(nudge([...log, told(text), user('v'), ...again])).toBe(text)
+  })
+
+  it.each([
+    [1, 1],
+    [2, 2],
+    [5, 5],
+  ])('with a threshold of %i comes after %i failures and at no other time', (action_error, at) => {
+    const given = [at - 1, at, at + 1].map((times) => nudge([user('u'), ...errors(times)], { action_error }))
+    expect(given.map((text) => text !== null)).toEqual([false, true, false])
+  })
+
+  it('is not given for a loop of another kind', () => {
+    for (const other of [pairs(3), pairs(4), said(2), said(3), alternating(5)])
+      expect(nudge(other)).toBe(null)
+    // Stuck already: too late for a word.
+    expect(nudge(errors(3), { alternating_pattern: 3, action_error: 1 })).toBe(null)
+  })
+
+  it('quotes a part of a long error, whole characters, and no secret', () => {
+    const long = nudge([user('u'), ...errors(3, () => '\u{1f600}'.repeat(5000))]) as string
+    expect(long.length).toBeLessThan(1400)
+    expect(long.isWellFormed()).toBe(true)
+    const secret = nudge([user('u'), ...errors(3, () => '{"encrypted_content":"gAAAA"}')])
+    expect(secret).not.toContain('gAAAA')
+  })
+})
