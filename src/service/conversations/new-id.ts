@@ -8,7 +8,7 @@ let counter = 0
 
 /**
  * A UUID of version 7 (RFC 9562): its first 48 bits are the time in milliseconds, the next 12 count within one, from a
- * random number on (section 6.2, method 1). So the ids of a process sort by when they were made, also when its clock
+ * random number on. So the ids of a process sort by when they were made, also when its clock
  * stands still or goes back.
  * @example
  * newConversationId().length // 36
