@@ -13,7 +13,15 @@ import { trimTrailing } from '../src/messages/text.ts'
 import { methodsAt } from '../src/service/http/routes.ts'
 import { hasSecret, masked, secretsIn, shownText } from '../src/service/settings/secrets.ts'
 import { costOf, overgrowth } from './growth.ts'
-import { hostileTexts, type MakeText, regexesOfSource, repeats, textsOf } from './regexes.ts'
+import {
+  hostileTexts,
+  type MakeText,
+  overflowing,
+  partsOfPatterns,
+  regexesOfSource,
+  repeats,
+  textsOf,
+} from './regexes.ts'
 
 const FOUND = regexesOfSource()
 
@@ -49,30 +57,28 @@ describe('a regular expression of src', () => {
     ).filter(([, regex], at, all) => all.findIndex(([, other]) => String(other) === String(regex)) === at),
   )
   it.each([...regexes])('%s', (_, regex) => holdGrowth((text) => searchAll(regex, text), hostileTexts(regex)))
-
-  it('fills no stack in a long text', () => {
-    const bad = [/(?:a-?){3,}/, /a{4,}/]
-    const tried = [...regexes.values(), ...bad].filter(({ source }) => /\)[*+]|\{\d+,\}/.test(source))
-    expect(tried.filter(fillsStack)).toEqual(bad)
-  })
 })
 
-/** Whether it throws in a text that it takes much of: V8 remembers each turn that is counted, or whose length varies. */
-function fillsStack(regex: RegExp): boolean {
-  const matched = (text: string): number => {
-    regex.lastIndex = 0
-    return regex.exec(text)?.[0].length ?? 0
-  }
-  const taken = hostileTexts(regex).filter((make) => matched(make(1_024)) > 512)
-  return taken.slice(0, 3).some((make) => {
-    try {
-      return matched(make(2 ** 24)) < 0
-    } catch (error) {
-      expect(error).toBeInstanceOf(RangeError)
-      return true
+describe('the stack of an engine, in which it keeps each turn that is counted or whose length varies', () => {
+  const LONG = 2 ** 24
+
+  it('is filled by a long text', () => {
+    for (const bad of [/^(?:a-?){3,}$/, /a{4,}/, /^(?:a|ab)*$/, /'(?:[^'\\]|\\.)*'/]) {
+      expect(overflowing([String(bad)]), String(bad)).toHaveLength(1)
+      expect(() => bad.test(`'${'a'.repeat(LONG)}'`) || bad.test('a'.repeat(LONG)), String(bad)).toThrow(
+        RangeError,
+      )
     }
+    expect(overflowing(['[a-z]+(?:b){0,9}c{3,}[)*+]\\)+', '(a)?'])).toEqual([])
   })
-}
+
+  it('is filled by no pattern of src', () => {
+    // This one repeats two backslashes, as a turn of one length.
+    const fixed = String(/(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/)
+    expect(overflowing(partsOfPatterns())).toEqual([fixed])
+    expect(/(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/.test('\\'.repeat(LONG))).toBe(false)
+  })
+})
 
 const RULES = redactionRules({ secrets: ['the-one-secret'], patterns: [/\binternal-[a-z]{8}\b/], key: 'k' })
 const redacts = (text: string): string => redactText(text, RULES)

@@ -46,9 +46,38 @@ function regexesIn(file: string, text: string): Found[] {
 }
 
 /** Whether a pattern has a part that it may take more than once. */
-export function repeats({ source }: RegExp): boolean {
-  const plain = source.replaceAll(/\\u\{[^}]*\}|\\[pP]\{[^}]*\}|\\./g, 'c').replaceAll(/\[[^\]]*\]/g, 'c')
-  return /[*+{]/.test(plain)
+export const repeats = ({ source }: RegExp): boolean => /[*+{]/.test(plainOf(source))
+
+/** A pattern with a letter in place of each escape and each class. */
+const plainOf = (source: string): string =>
+  source.replaceAll(/\\u\{[^}]*\}|\\[pP]\{[^}]*\}|\\./g, 'c').replaceAll(/\[[^\]]*\]/g, 'c')
+
+/** Those that take a group without bound, or count to a number and go on: three times are written out. */
+export const overflowing = (sources: readonly string[]): string[] =>
+  sources.filter((source) => /\)(?:[*+]|\{\d+,\})|\{(?:[4-9]|\d\d+),\}/.test(plainOf(source)))
+
+/** All patterns, and all texts of the files that put patterns together. */
+export function partsOfPatterns(): string[] {
+  const composing = new Set(regexesOfSource().flatMap(({ place, regex }) => (regex === null ? [place] : [])))
+  return [
+    ...new Set([
+      ...regexesOfSource().flatMap(({ regex }) => (regex === null ? [] : [String(regex)])),
+      ...[...composing].flatMap((file) => textsIn(readFileSync(join(SRC, file), 'utf8'))),
+    ]),
+  ]
+}
+
+function textsIn(text: string): string[] {
+  const found: string[] = []
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { type, value: own } = value as { readonly type?: string; readonly value?: unknown }
+    if (type === 'Literal' && typeof own === 'string') found.push(own)
+    if (type === 'TemplateElement') found.push((own as { readonly raw: string }).raw)
+    for (const inner of Object.values(value)) visit(inner)
+  }
+  visit(parseAst(text, { lang: 'ts' }))
+  return found
 }
 
 /** What stands for each class of characters that patterns ask for or stop at. */

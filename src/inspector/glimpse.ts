@@ -10,7 +10,7 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 const ELLIPSIS = '…'
 
 // The core masks the field wherever it is one, and in texts that are JSON; what a person sees may quote it anywhere.
-const SECRET = /(encrypted_content\\*["']?\s*[:=]\s*)(\\*["'])(?:(?!\2)[^])*(?:\2|$)/g
+const SECRET = /(encrypted_content\\*["']?\s*[:=]\s*)(\\*["'])[^]*?(?:\2|$)/g
 
 /** The text with null in place of every encrypted content that it quotes. */
 export function hideSecrets(text: string): string {

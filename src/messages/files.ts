@@ -168,7 +168,7 @@ function referred(
 
 const isWeb = (text: string): boolean => /^https?:/i.test(text)
 
-const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100})*;base64,/i
+const DATA_URL = /^data:([^;,]{0,100})(?:;[^,;]{0,100}){0,100};base64,/i
 
 function dataUrl(url: string, name: JsonValue | undefined): Reading | null {
   const match = DATA_URL.exec(url)

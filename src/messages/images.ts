@@ -35,7 +35,8 @@ export function screenshotUrl(data: string): string | null {
 }
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
-const HOST = `(?:(?:[a-z0-9_-]+\\.)*[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
+/** As many labels as a name of DNS may have: an engine keeps each turn of a group, until its stack is full. */
+const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
 const WEB_URL = new RegExp(`^(https?)://${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
 /**

@@ -20,7 +20,7 @@ export interface SidecarFiles {
 }
 
 /** Agent servers write `event-00000-<id>.json`, the hosted service `event_000000_<id>.json`. */
-const EVENT_FILE = /^event([-_])(\d{5,})\1.+\.json$/
+const EVENT_FILE = /^event([-_])(\d{5}\d*)\1.+\.json$/
 
 /** What agent servers keep beside a conversation for themselves: no part of it. */
 const OWN = new Set(['events', 'owner_lease.json', '.owner_lease.lock', '.eventlog.lock'])

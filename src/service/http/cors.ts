@@ -8,7 +8,7 @@ export type AllowOrigin = (origin: string) => boolean
 
 /** Origins of this machine: what runs on it may be asked by what is shown on it. */
 const LOCAL =
-  /^https?:\/\/(?:localhost|(?:[\w-]+\.)*[\w-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
+  /^https?:\/\/(?:localhost|(?:[\w-]+\.){1,126}localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 
 /**
  * Those of this machine, and those that are named.
