@@ -1,6 +1,6 @@
 /**
  * Prints how long the inspector takes to open logs in a browser, and what a step of its scrubber costs in script:
- * `npm run bench:inspector`, once `npm ci` in test/browser has run. `--quick` makes a tenth of the steps, numbers are
+ * `npm run bench:inspector`, which installs the browser's driver first. `--quick` makes a tenth of the steps, numbers are
  * other lengths of logs. All times are the processor's on the thread of the page, so that what else the machine does
  * counts for little; the one in brackets is what a clock on the wall said. Exits 1 where a limit is passed.
  */
@@ -11,7 +11,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { buildInspector } from '../src/inspector/bundle/bundle.ts'
 import { inspectorPage } from '../src/inspector/index.ts'
-import { type Browser, type CDPSession, openPage, type Page, startBrowser } from '../test/browser/browser.ts'
+import type { Browser, CDPSession, Page } from '../test/browser/browser.ts'
+import { install } from '../test/browser/install.ts'
 import { orUsage } from '../test/usage.ts'
 import { machine } from './measure.ts'
 import { makeEvents } from './workload.ts'
@@ -25,6 +26,9 @@ const { lengths, isQuick } = orUsage(() => {
   if (wrong !== undefined) throw new Error(`${wrong}: must be a number of events`)
   return { lengths: positionals.map(Number), isQuick: values.quick === true }
 })
+install()
+const { openPage, startBrowser } = await import('../test/browser/browser.ts')
+
 const LENGTHS = lengths.length > 0 ? lengths : [1_000, 30_000, 100_000]
 const STEPS = isQuick ? 100 : 1000
 const RESTS = STEPS / 50
