@@ -37,7 +37,7 @@ export function argumentPieces(): ArgumentPieces {
 /** Without a prototype, so that any name is a name like others. */
 const newObject = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
-/** A step of a path; of one in quotes its beginning alone, as an engine runs out of stack on a pattern of a long one. */
+/** A step of a path; of one in quotes its beginning alone: an engine runs out of stack on a pattern of a long one. */
 const STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d{1,9})\]|\[(['"])/uy
 
 function readPath(text: string): Path | null {
