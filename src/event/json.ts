@@ -76,3 +76,11 @@ export function editEach(
     return first === -1 ? list : list.map((item) => (isObject(item) ? change(item) : item))
   })
 }
+
+/** Where the text ends that a quote begins: at the same quote again, or at the end of all. O(length). */
+export function quoteEnd(text: string, from: number): number {
+  const quote = text[from]
+  let end = from + 1
+  while (end < text.length && text[end] !== quote) end += text[end] === '\\' ? 2 : 1
+  return Math.min(end, text.length)
+}

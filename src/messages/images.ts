@@ -36,28 +36,20 @@ export function screenshotUrl(data: string): string | null {
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
-const AUTHORITY = new RegExp(`^${HOST}(?::(\\d{1,5}))?$`, 'i')
-/**
- * A name of DNS, a dot and a port. No pattern meets more than that: an engine keeps each turn of a group until its
- * stack is full.
- */
-const MOST_AUTHORITY = 253 + 1 + 6
+/** A name of DNS has 253 characters, with a dot and a port behind it; an engine's stack fills up in much longer ones. */
+const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
 /**
  * Read by pattern, not by the global URL, which a bare JavaScript engine lacks; an address with a password in it is
  * refused.
  */
 function readWebUrl(url: string): Image | null {
-  const scheme = /^https?:\/\//i.exec(url)?.[0]
-  if (scheme === undefined) return null
-  const length = url.slice(scheme.length).search(/[/?#]/)
-  const end = length < 0 ? url.length : scheme.length + length
-  if (end - scheme.length > MOST_AUTHORITY) return null
-  const match = AUTHORITY.exec(url.slice(scheme.length, end))
-  if (match === null || Number(match[1] ?? 0) > 65_535) return null
+  const match = WEB_URL.exec(url)
+  if (match === null || Number(match[2] ?? 0) > 65_535) return null
   // An address is sent as it is given, as some are signed; only what is no visible ASCII is written as bytes.
-  const path = wellFormed(url.slice(end)).replace(/[^!-~]/gu, encodeURIComponent)
-  return { from: 'web', url: url.slice(0, end) + path, secure: scheme.length === 'https://'.length }
+  const path = wellFormed(match[3] ?? '').replace(/[^!-~]+/g, encodeURIComponent)
+  const start = url.slice(0, url.length - (match[3] ?? '').length)
+  return { from: 'web', url: start + path, secure: match[1]?.toLowerCase() === 'https' }
 }
 
 function readDataUrl(url: string): Image | null {
@@ -65,8 +57,7 @@ function readDataUrl(url: string): Image | null {
   const [declared = '', ...parameters] = url.slice('data:'.length, comma).toLowerCase().split(';')
   if (comma < 0 || parameters.at(-1)?.trim() !== 'base64') return null
   const data = url.slice(comma + 1).replace(/\s+/g, '')
-  const bytes = data.replace(/={1,2}$/, '')
-  if (data.length % 4 !== 0 || bytes === '' || /[^a-z0-9+/]/i.test(bytes)) return null
+  if (data.length % 4 !== 0 || !/^[a-z0-9+/]+={0,2}$/i.test(data)) return null
   const mediaType = sniff(data) ?? TYPES.get(declared.trim())
   return mediaType === undefined ? null : { from: 'data', mediaType, data }
 }

@@ -1,7 +1,7 @@
 /** Names of fields that hold secrets, found as keys and inside text that holds JSON. */
 
+import { quoteEnd } from '../../event/json.ts'
 import type { Finder, OnHit } from './hit.ts'
-import { quoteEnd } from './json-text.ts'
 import { unmasked } from './mask.ts'
 import { unescapeJson } from './views.ts'
 

@@ -1,5 +1,7 @@
 /** Edits the strings and numbers of JSON text and leaves every other character as it was. */
 
+import { quoteEnd } from '../../event/json.ts'
+
 /** A part of a text. */
 export type Range = readonly [start: number, end: number]
 
@@ -45,14 +47,6 @@ const NONE: readonly string[] = []
  * a long one.
  */
 const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
-
-/** Where the text ends that a quote begins: at the same quote again, or at the end of all. O(length). */
-export function quoteEnd(text: string, from: number): number {
-  const quote = text[from]
-  let end = from + 1
-  while (end < text.length && text[end] !== quote) end += text[end] === '\\' ? 2 : 1
-  return Math.min(end, text.length)
-}
 
 /** Edits valid JSON text token by token. O(length). */
 export function editJson(text: string, edits: JsonEdits): EditedJson {

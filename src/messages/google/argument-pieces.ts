@@ -1,5 +1,6 @@
 /** Puts the arguments of a call together from the pieces in which a stream brings them, each under a JSON Path. */
 
+import { quoteEnd } from '../../event/json.ts'
 import { type Found, objectsOf, stringOf } from '../found.ts'
 
 /** The arguments of one call on their way. */
@@ -52,7 +53,7 @@ function readPath(text: string): Path | null {
     else if (index !== undefined) path.push(Number(index))
     else {
       const start = STEP.lastIndex
-      const end = endOfQuoted(text, start, quote)
+      const end = quoteEnd(text, start - 1)
       const inner = text.slice(start, end)
       const quoted = unescaped(
         quote === '"' ? inner : inner.replaceAll(/\\'|"/g, (found) => (found === '"' ? '\\"' : "'")),
@@ -63,12 +64,6 @@ function readPath(text: string): Path | null {
     }
   }
   return path
-}
-
-function endOfQuoted(text: string, from: number, quote: string | undefined): number {
-  let end = from
-  while (end < text.length && text[end] !== quote) end += text[end] === '\\' ? 2 : 1
-  return end
 }
 
 function unescaped(text: string): string | null {
