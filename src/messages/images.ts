@@ -36,7 +36,7 @@ export function screenshotUrl(data: string): string | null {
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const HOST = `(?:(?:[a-z0-9_-]+\\.){0,126}[a-z][a-z0-9-]*\\.?|${OCTET}(?:\\.${OCTET}){3})`
-/** A name of DNS has 253 characters, with a dot and a port behind it; an engine's stack fills up in much longer ones. */
+/** A name of DNS has 253 characters, with a dot and a port behind it; in much longer ones an engine's stack fills. */
 const WEB_URL = new RegExp(`^(https?)://(?![^/?#]{261})${HOST}(?::(\\d{1,5}))?([/?#][^]*)?$`, 'i')
 
 /**
