@@ -12,6 +12,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
 import { follow } from '../../src/testing/server/follow.ts'
 import { connectSocket } from '../../src/testing/server/socket.ts'
+import { logOf } from '../conversation/stores.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { Fleet, sleep } from './fleet.ts'
 import { keptIn } from './kept.ts'
@@ -71,7 +72,7 @@ function isCutOff(log: readonly StoredEvent[]): boolean {
 }
 
 const tailOf = async (id: string): Promise<string> =>
-  JSON.stringify([await store.getLease(id), ...(await store.read(id)).slice(-8).map(({ fact }) => fact)])
+  JSON.stringify([await store.getLease(id), ...(await logOf(store, id)).slice(-8).map(({ fact }) => fact)])
 
 /** The records of sandboxes. */
 const kept = async (): Promise<string[]> => [...(await keptIn(store, 'sandboxes').all()).keys()].toSorted()
@@ -214,7 +215,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
   async function checkLogs(): Promise<void> {
     for (const [id, texts] of said) {
       const isAnswered = async (): Promise<readonly StoredEvent[] | null> => {
-        const log = await store.read(id)
+        const log = await logOf(store, id)
         return sayingsOf(log).at(-1)?.source === 'agent' || isCutOff(log) ? log : null
       }
       const log = await until(isAnswered, PATIENCE).catch(async () => {
@@ -236,7 +237,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
   /** Sockets and the webhook were given each event, in order: the latter leaves out each message that it has had. */
   async function checkReaders(): Promise<void> {
     for (const id of said.keys()) {
-      const log = (await store.read(id)).map((event) => event.id)
+      const log = (await logOf(store, id)).map((event) => event.id)
       const told = (): string[] =>
         [...new Map(receiver.taken(`/events/${id}`).map((one) => [one.id, one.body])).values()].flatMap(
           (body) => (body as { id: string }[]).map((event) => event.id),
