@@ -226,6 +226,12 @@ describe('images', () => {
     )
   })
 
+  it('takes no host that is longer than a name of DNS, a dot and a port', () => {
+    expect(readImage(`https://${'a.'.repeat(126)}b/${'p'.repeat(999)}`)).toMatchObject({ from: 'web' })
+    expect(readImage(`https://${'a'.repeat(260)}`)).toMatchObject({ from: 'web' })
+    expect(readImage(`https://${'a'.repeat(261)}`)).toBe(null)
+  })
+
   it('takes long addresses and data in linear time', () => {
     for (const make of [
       (length: number) => `https://${'a'.repeat(length)}`,

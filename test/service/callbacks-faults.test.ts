@@ -7,6 +7,7 @@ import { collectionsOf } from '../../src/service/webhooks/delivery-cursor.ts'
 import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'
 import type { ItemChange } from '../../src/store/contract/items.ts'
 import type { Store } from '../../src/store/contract/store.ts'
+import { wrapStore } from '../conversation/stores.ts'
 import { QUICK, callbacksWorld, ids, once } from './callbacks-world.ts'
 import { SECRET } from './receiver.ts'
 import { until } from './sandbox-commands.ts'
@@ -144,18 +145,11 @@ describe('senders', () => {
   it('write how far they have come only under what they have claimed', async () => {
     const { store } = world.engine
     const written: (readonly ItemChange[])[] = []
-    const watched: Store['changeItems'] = (changes) => {
+    const changeItems: Store['changeItems'] = (changes) => {
       written.push(changes)
       return store.changeItems(changes)
     }
-    world.engine = createEngine({
-      store: new Proxy(store, {
-        get(target, name) {
-          const value: unknown = name === 'changeItems' ? watched : Reflect.get(target, name)
-          return typeof value === 'function' ? value.bind(target) : value
-        },
-      }),
-    })
+    world.engine = createEngine({ store: wrapStore(store, { changeItems }) })
     await world.engine.create({ id: 'a' })
     await append('a', 0, 5)
     const sender = callbacks({ maxBatchEvents: 2 })

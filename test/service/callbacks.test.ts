@@ -8,6 +8,7 @@ import { ColloquyError } from '../../src/event/errors.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { user } from '../build.ts'
 import { QUICK, callbacksWorld, ids, once } from './callbacks-world.ts'
+import { wrapStore } from '../conversation/stores.ts'
 import { STORES } from './client.ts'
 import { SECRET } from './receiver.ts'
 import { until } from './sandbox-commands.ts'
@@ -78,15 +79,9 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
   })
 })
 
-/** The store of the world.engine, with a list of its own. */
-function withList(list: Store['listConversations']): Store {
-  return new Proxy(world.engine.store, {
-    get(target, name) {
-      const value: unknown = name === 'listConversations' ? list : Reflect.get(target, name)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-}
+/** The store of the engine, with a list of its own. */
+const withList = (listConversations: Store['listConversations']): Store =>
+  wrapStore(world.engine.store, { listConversations })
 
 describe('a webhook that begins with now', () => {
   it('is told of conversations created while it begins as a whole, also when its process dies meanwhile', async () => {

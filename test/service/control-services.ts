@@ -5,11 +5,11 @@ import { hasCode } from '../../src/event/errors.ts'
 import { isUnknown } from '../../src/service/conversations/conversations.ts'
 import type { KeptTask } from '../../src/service/control-plane/starts/start-task.ts'
 import { createService, type Service } from '../../src/service/index.ts'
-import type { ItemChange } from '../../src/store/contract/items.ts'
 import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { SandboxProvider } from '../../src/service/control-plane/sandboxes/provider.ts'
+import { wrapStore } from '../conversation/stores.ts'
 import { mortal } from './mortal-store.ts'
 
 const SPECS = [
@@ -136,18 +136,13 @@ export const watched = (
   store: Store,
   changed: { readonly id: string; readonly record: KeptTask | null }[],
 ): Store =>
-  new Proxy(store, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
-      if (name !== 'changeItems') return value.bind(target)
-      return async (changes: readonly ItemChange[]) => {
-        const items = await store.changeItems(changes)
-        for (const { collection, id, put } of changes) {
-          if (collection !== 'start-tasks' || put === undefined) continue
-          changed.push({ id, record: put === null ? null : (put.body as object as KeptTask) })
-        }
-        return items
+  wrapStore(store, {
+    async changeItems(changes) {
+      const items = await store.changeItems(changes)
+      for (const { collection, id, put } of changes) {
+        if (collection !== 'start-tasks' || put === undefined) continue
+        changed.push({ id, record: put === null ? null : (put.body as object as KeptTask) })
       }
+      return items
     },
   })

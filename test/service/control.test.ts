@@ -2,6 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/store/contract/store.ts'
+import { wrapStore } from '../conversation/stores.ts'
 import { type Query, STORES } from './client.ts'
 import {
   type App,
@@ -97,15 +98,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
       made += 1
       return record
     }
-    await begin(
-      new Proxy(real, {
-        get(target, name) {
-          const value: unknown =
-            name === 'createConversation' ? createConversation : Reflect.get(target, name)
-          return typeof value === 'function' ? value.bind(target) : value
-        },
-      }),
-    )
+    await begin(wrapStore(real, { createConversation }))
     expect((await client.post(BASE, { conversation_id: ID })).status).toBe(200)
     await until(async () => made === 1 && (await real.getConversation(ID)) === null)
     expect((await keptIn<object>(real, 'start-tasks').all()).size).toBe(0)

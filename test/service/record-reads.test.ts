@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { heardStore } from '../conversation/stores.ts'
 import { clientOver } from './client.ts'
 
 const SAID = {
@@ -29,15 +30,8 @@ describe('a request reads the record of its conversation once:', () => {
     ['shared conversation', 'GET', '/api/v1/app-conversations?ids=c'],
   ])('%s', async (_, method, path, body) => {
     const reads: string[] = []
-    const store = new Proxy(memoryStore(), {
-      get(target, name) {
-        const value: unknown = Reflect.get(target, name)
-        if (typeof value !== 'function') return value
-        return (...args: unknown[]): unknown => {
-          if (name === 'getConversation') reads.push(String(args[0]))
-          return Reflect.apply(value, target, args)
-        }
-      },
+    const store = heardStore(memoryStore(), (name, [id]) => {
+      if (name === 'getConversation') reads.push(String(id))
     })
     const { engine, send } = await clientOver(store)
     const conversation = await engine.create({ id: 'c' })

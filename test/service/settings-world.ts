@@ -6,6 +6,7 @@ import { afterEach } from 'vitest'
 import type { ServiceOptions } from '../../src/service/index.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
+import { heardStore } from '../conversation/stores.ts'
 import { type Answer, type Client, clientOver } from './client.ts'
 
 export const KEY = 'sk-proj-"very"/secret+key=='
@@ -64,15 +65,8 @@ export const profile = (name: string, rest = ''): string => `/api/profiles/${nam
 /** A store, and all that it was ever given, as text. */
 export function overheard(store: Store): { readonly store: Store; readonly given: () => string } {
   const given: unknown[] = []
-  const heard = new Proxy(store, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
-      return (...all: unknown[]): unknown => {
-        given.push(all)
-        return value.apply(target, all)
-      }
-    },
-  })
-  return { store: heard, given: () => JSON.stringify(given) }
+  return {
+    store: heardStore(store, (_, all) => given.push(all)),
+    given: () => JSON.stringify(given),
+  }
 }
