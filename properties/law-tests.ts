@@ -16,6 +16,7 @@ const KIT = [
   'cursor',
   'feed',
   'sqlite-group',
+  'postgres-together',
   'sqlite-processes',
   'sqlite-faults',
   'postgres-faults',

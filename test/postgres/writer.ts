@@ -2,6 +2,7 @@
 
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Event } from '../../src/event/types.ts'
+import type { AppendOptions } from '../../src/store/contract/append.ts'
 
 const [url = '', schema = '', name = ''] = process.argv.slice(2)
 const say = (line: unknown): boolean => process.stdout.write(`${JSON.stringify(line)}\n`)
@@ -12,7 +13,15 @@ await store.createConversation({ id: 'c' }).catch(() => undefined)
 
 for (let i = 0; ; i += 1) {
   const facts = batch(i)
-  const { events } = await store.append('c', facts, i % 7 === 6 ? { mode: 'import' } : {})
+  await Promise.all([
+    append(facts, i % 7 === 6 ? { mode: 'import' } : {}),
+    // These wait for the one above, and go out together.
+    ...Array.from({ length: i % 4 }, (_, n) => append([{ kind: 'PauseEvent', id: `${name}-${i}+${n}` }])),
+  ])
+}
+
+async function append(facts: readonly Event[], options: AppendOptions = {}): Promise<void> {
+  const { events } = await store.append('c', facts, options)
   say(events.map(({ seq, id }) => [seq, id]))
 }
 

@@ -3,7 +3,6 @@
  * two-trip path.
  */
 
-import type { Fact } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
 import type { AppendResult, AppendOptions } from '../contract/append.ts'
 import { stampedBody } from '../kit/append/body.ts'
@@ -11,25 +10,20 @@ import type { StoredEvent } from '../contract/stored-event.ts'
 import type { Connection } from './connection.ts'
 import { codeOf } from './to-store-error.ts'
 import { foundBy } from './event-row.ts'
-import { type Asked, isPlain, type LiveBatch, liveBatch } from './live-batch.ts'
+import { type Asked, isPlain, type LiveBatch } from './live-batch.ts'
 import { writerValues } from './writer.ts'
 
 /** An id is taken, and the database's own index said so. */
 const TAKEN = ['23505']
 
-/**
- * Appends in one round trip, or gives null and has changed nothing: for a batch that the server cannot place by itself,
- * and when it refuses it for a reason that `decideAppend` is to find.
- */
+/** Appends in one round trip, or gives null and has changed nothing: for a reason that `decideAppend` is to find. */
 export async function appendLive(
   connection: Connection,
   conversationId: string,
-  facts: readonly Fact[],
+  batch: LiveBatch,
   options: AppendOptions,
   now: bigint | null,
 ): Promise<AppendResult | null> {
-  const batch = liveBatch(facts, options)
-  if (batch === null) return null
   const { asked } = batch
   const zoneless = asked.some((one) => one.zoneless)
   const values = [conversationId, ...writerValues(options, zoneless, now)]
@@ -106,9 +100,9 @@ const storedAs = (
     time,
   })
 
-function valuesOfOne({ event, time }: Asked): unknown[] {
+function valuesOfOne({ event, time, body }: Asked): unknown[] {
   const { kind, source, message } = foundBy(event)
-  return [event.id, time === null ? null : String(time), kind, source, message, JSON.stringify(event)]
+  return [event.id, time === null ? null : String(time), kind, source, message, body]
 }
 
 function valuesOfMany({ asked, refs }: LiveBatch): unknown[] {
@@ -120,7 +114,7 @@ function valuesOfMany({ asked, refs }: LiveBatch): unknown[] {
     found.map(({ source }) => source),
     found.map(({ message }) => message),
     // JSON text has no line feed of its own, and one text is read faster than a list.
-    asked.map(({ event }) => JSON.stringify(event)).join('\n'),
+    asked.map(({ body }) => body).join('\n'),
     asked.map(({ canBeHead }) => canBeHead),
     asked.map(({ parent }) => parent),
     asked.map(({ move }) => move),

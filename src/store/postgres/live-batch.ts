@@ -13,6 +13,8 @@ import { hasOwnZone, instantIn } from '../kit/query/time-zone.ts'
 /** A fact of a batch. */
 export interface Asked {
   readonly event: Event & { readonly id: string }
+  /** The event as JSON. */
+  readonly body: string
   /** Read in UTC where it names no zone; null when there is none to read. */
   readonly time: bigint | null
   /** Whether the time depends on the conversation's zone. */
@@ -73,6 +75,7 @@ function ask(given: Fact): Asked | null {
   const { timestamp } = event
   const asked = {
     event,
+    body: JSON.stringify(event),
     time: (timestamp === undefined ? undefined : instantIn(timestamp, null)) ?? null,
     zoneless: timestamp !== undefined && !hasOwnZone(timestamp),
     canBeHead: canKindBeHead(event.kind),

@@ -15,13 +15,14 @@ import { checkStatus, newRecord } from '../kit/record.ts'
 import { checkParts } from '../kit/check-parts.ts'
 import type { Store } from '../contract/store.ts'
 import { appendDecided } from './append-decided.ts'
-import { appendLive } from './append-live.ts'
+import { Appends } from './append-together.ts'
 import { Connection } from './connection.ts'
 import * as conversations from './conversations.ts'
 import { readFeed, settleFeed } from './feed.ts'
 import { changeItems, claimItems, countItems, findItem, listItems } from './items.ts'
 import { releaseLease, findLease, findLeases, acquireLease } from './leases.ts'
 import { countConversations, listConversations } from './list.ts'
+import { liveBatch } from './live-batch.ts'
 import type { PostgresStoreOptions } from './options.ts'
 import { eventsById, eventsFrom } from './read.ts'
 import { countEvents, searchEvents } from './search.ts'
@@ -37,7 +38,8 @@ import { Watcher } from './watcher.ts'
  * that client has lost its connection the store has. The store ends what it made: the pool of a URL; a client that was
  * given stays open.
  *
- * Costs: `append` is one round trip, O(log n) for each fact, two for an import or an event that is there already; a
+ * Costs: `append` is one round trip, O(log n) for each fact, two for an import or an event that is there already; those
+ * that one conversation is asked for while one is under way share the next round trip and its wait for the disk; a
  * page of `search` what `searchEvents` says. A snapshot is saved beside appends: neither waits for the other.
  *
  * @throws (every call) `store_unavailable` also for a missing driver; `store_newer` for a schema of a later version.
@@ -50,6 +52,7 @@ import { Watcher } from './watcher.ts'
 export function postgresStore(options: PostgresStoreOptions): Store {
   const connection = new Connection(options)
   const watcher = new Watcher(connection, options)
+  const appends = new Appends(connection)
   const clock = (): bigint | null => options.clock?.() ?? null
   const call = <T>(run: () => Promise<T>): Promise<T> => connection.call(run)
   let settled: Promise<void> | null = null
@@ -62,7 +65,8 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       call(async () => {
         known(conversationId)
         const now = clock()
-        const live = await appendLive(connection, conversationId, facts, asked, now)
+        const batch = liveBatch(facts, asked)
+        const live = batch && (await appends.append(conversationId, batch, asked, now))
         if (live !== null) {
           watcher.appended(conversationId)
           return live

@@ -1,0 +1,227 @@
+/**
+ * What is asked for while an append is under way goes out together, and ends as if one call had come after the other:
+ * each caller is told the truth, and nothing of a call that was refused stays (design D30, laws S1, S5, S6).
+ */
+
+import fc from 'fast-check'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isColloquyError } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { AppendOptions, AppendResult } from '../../src/store/contract/append.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+
+let database: PooledDatabase
+let schemas = 0
+
+beforeAll(async () => {
+  database = await pooledDatabase()
+})
+
+afterAll(() => database.drop())
+
+/** All is done at one moment. */
+const clock = (): bigint => 1_000_000n
+
+type Send = () => Promise<pg.QueryResult>
+
+/** A store whose statements that append go through `via`. */
+async function opened(schema: string, via: (send: Send) => Promise<pg.QueryResult>): Promise<Store> {
+  const client = {
+    query(text: string, values?: unknown[]) {
+      const send: Send = () => database.pool.query(text, values)
+      return text.endsWith('AS appended') ? via(send) : send()
+    },
+  }
+  return postgresStore({ client, schema, clock, listen: false })
+}
+
+const event = (id: string, rest: Partial<Event> = {}): Event =>
+  ({ kind: 'PauseEvent', id, timestamp: '2026-01-01T00:00:00Z', ...rest }) as Event
+
+type Outcome = AppendResult | { readonly code: string }
+
+/** What a call gave, or the code of its error. */
+const outcomeOf = (call: Promise<AppendResult>): Promise<Outcome> =>
+  call.catch((error: unknown) => {
+    if (!isColloquyError(error)) throw error
+    return { code: error.code }
+  })
+
+const isDone = (outcome: Outcome): outcome is AppendResult => 'version' in outcome
+
+interface Call {
+  readonly facts: readonly Event[]
+  readonly options: AppendOptions
+}
+
+const name = fc.nat(60).map((n) => `p${n}`)
+const rare = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 8, nil: undefined })
+
+const fact = fc
+  .tuple(
+    name,
+    rare(name),
+    rare(fc.constantFrom('user' as const, 'agent' as const)),
+    rare(fc.constant('leaf')),
+  )
+  .map(([id, parent, source, key]): Event => {
+    const rest = { ...(parent && { parent_id: parent }), ...(source && { source }) }
+    if (key === undefined) return event(id, rest)
+    return event(id, { ...rest, kind: 'ConversationStateUpdateEvent', key, value: 1 } as Partial<Event>)
+  })
+
+const call: fc.Arbitrary<Call> = fc.record({
+  facts: fc.array(fact, { minLength: 1, maxLength: 3 }),
+  options: fc.oneof(
+    { weight: 8, arbitrary: fc.constant({}) },
+    { weight: 1, arbitrary: fc.nat(4).map((expected) => ({ expected })) },
+    { weight: 1, arbitrary: fc.constant({ mode: 'import' as const }) },
+    { weight: 1, arbitrary: fc.constant({ lease: { owner: 'nobody', generation: 1 } }) },
+  ),
+})
+
+/** Makes the calls that succeeded one after the other, in an order that they name, and holds each to what it was told. */
+async function inTurn(model: Store, done: (readonly [Call, AppendResult])[]): Promise<void> {
+  let version = (await model.getConversation('c'))?.version ?? 0
+  const left = done.toSorted(([, a], [, b]) => a.version - b.version)
+  while (left.length > 0) {
+    // Of those that saw one version, the one that made it comes first.
+    const next = Math.max(
+      0,
+      left.findIndex(
+        ([, told]) => told.version === left[0]?.[1].version && told.events.some(({ seq }) => seq >= version),
+      ),
+    )
+    const [[{ facts, options }, told]] = left.splice(next, 1) as [readonly [Call, AppendResult]]
+    expect(await model.append('c', facts, options)).toEqual(told)
+    version = told.version
+  }
+}
+
+describe('appends at once to one conversation', () => {
+  it('end as if one had come after the other', async () => {
+    const seen = { shared: 0, parted: 0, refused: 0, id_conflict: 0, unknown_parent: 0, lease_lost: 0 }
+    let runs = 0
+    let statements = 0
+    const schema = `colloquy_${(schemas += 1)}`
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(call, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 4 }),
+        async (rounds) => {
+          const model = memoryStore({ clock })
+          const store = await opened(schema, (send) => {
+            statements += 1
+            return send()
+          })
+          await store.deleteConversation('c')
+          for (const one of [model, store]) await one.createConversation({ id: 'c' })
+          for (const calls of rounds) {
+            statements = 0
+            const before = new Set((await store.read('c')).map(({ id }) => id))
+            const outcomes = await Promise.all(
+              calls.map(({ facts, options }) => outcomeOf(store.append('c', facts, options))),
+            )
+            if (statements < calls.filter(({ options }) => options.mode !== 'import').length) seen.shared += 1
+            else if (calls.length > 3) seen.parted += 1
+            const done = calls.flatMap((one, i) => {
+              const outcome = outcomes[i] as Outcome
+              return isDone(outcome) ? [[one, outcome] as const] : []
+            })
+            await inTurn(model, done)
+            expect(await store.read('c')).toEqual(await model.read('c'))
+            expect(await store.getConversation('c')).toEqual(await model.getConversation('c'))
+            for (const [i, outcome] of outcomes.entries()) {
+              if (isDone(outcome)) continue
+              seen.refused += 1
+              if (outcome.code in seen) seen[outcome.code as 'lease_lost'] += 1
+              const { facts, options } = calls[i] as Call
+              const parents = facts.map((each) => each.parent_id)
+              // What was unknown then may be known by now.
+              if (outcome.code === 'unknown_parent')
+                expect(parents.some((id) => !before.has(id as string))).toBe(true)
+              else if (outcome.code === 'version_conflict') expect(options.expected).toBeDefined()
+              else if (outcome.code === 'lease_lost') expect(options.lease).toBeDefined()
+              else expect(await outcomeOf(model.append('c', facts, options))).toEqual(outcome)
+            }
+          }
+          runs += 1
+          await Promise.all([model.close(), store.close()])
+        },
+      ),
+      { numRuns: 60 },
+    )
+    expect(runs).toBeGreaterThan(20)
+    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(4)
+  })
+
+  it('go out as two statements, in their order; more where they are many or large', async () => {
+    let statements = 0
+    const store = await opened(`colloquy_${(schemas += 1)}`, (send) => {
+      statements += 1
+      return send()
+    })
+    const append = async (all: readonly Event[]): Promise<number> => {
+      const id = `c${(schemas += 1)}`
+      await store.createConversation({ id })
+      statements = 0
+      const told = await Promise.all(all.map((one) => store.append(id, [one])))
+      expect(told.map(({ version }) => version)).toEqual(all.map((_, i) => i + 1))
+      expect(told.map(({ headId }) => headId)).toEqual(all.map((one) => one.id))
+      expect((await store.read(id, { limit: 1_000 })).map(({ id: found }) => found)).toEqual(
+        all.map((one) => one.id),
+      )
+      return statements
+    }
+    expect(await append(Array.from({ length: 200 }, (_, i) => event(`p${i}`)))).toBe(2)
+    expect(await append(Array.from({ length: 600 }, (_, i) => event(`p${i}`)))).toBe(4)
+    const large = Array.from({ length: 5 }, (_, i) =>
+      event(`p${i}`, { detail: 'x'.repeat(400_000) } as object),
+    )
+    expect(await append(large)).toBe(3)
+    await store.close()
+  })
+
+  it.each(['before', 'after'])(
+    'fail together where the database fails %s they are done, and can be made again',
+    async (when) => {
+      let statements = 0
+      const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
+        statements += 1
+        if (statements !== 2) return send()
+        if (when === 'after') await send()
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      })
+      await store.createConversation({ id: 'c' })
+      const batches = Array.from({ length: 9 }, (_, i) => [event(`a${i}`), event(`b${i}`)])
+      const outcomes = await Promise.all(batches.map((facts) => outcomeOf(store.append('c', facts))))
+      expect(outcomes.map((outcome) => isDone(outcome) || outcome.code)).toEqual([
+        true,
+        ...Array.from({ length: 8 }, () => 'store_unavailable'),
+      ])
+      expect(await store.read('c')).toHaveLength(when === 'after' ? 18 : 2)
+      await Promise.all(batches.map((facts) => store.append('c', facts)))
+      expect((await store.read('c')).map(({ id }) => id)).toEqual(batches.flat().map(({ id }) => id))
+      await store.close()
+    },
+  )
+
+  it('get on where nothing comes back from the one under way', async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    let statements = 0
+    const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
+      statements += 1
+      if (statements === 1) await held
+      return send()
+    })
+    await store.createConversation({ id: 'c' })
+    const [first, ...others] = ['a', 'b', 'd'].map((id) => store.append('c', [event(id)]))
+    expect((await Promise.all(others)).map(({ version }) => version)).toEqual([1, 2])
+    release()
+    expect((await first)?.version).toBe(3)
+    await store.close()
+  })
+})
