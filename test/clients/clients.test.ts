@@ -8,11 +8,12 @@ import { CLOUD } from './cloud.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { FILES } from './files.ts'
 import { pageOf } from './page.ts'
+import { REMOTE_CONVERSATIONS } from './remote-conversations.ts'
 import { SETTINGS } from './settings.ts'
 import type { Row } from './table.ts'
 import { browserFetch, type Server, startServer } from './world.ts'
 
-const ROWS: readonly Row[] = [...CONVERSATIONS, ...FILES, ...CLOUD, ...SETTINGS]
+const ROWS: readonly Row[] = [...CONVERSATIONS, ...REMOTE_CONVERSATIONS, ...FILES, ...CLOUD, ...SETTINGS]
 
 // Loaded first: the client looks for it when it is loaded.
 Object.assign(globalThis, { window: PAGE_SOCKETS })

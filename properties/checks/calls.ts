@@ -1,0 +1,149 @@
+/** P6 to P8, P11: calls are executed once, with consent, and nobody is asked while they are open. */
+
+import type { ActionEvent } from '../../src/event/types.ts'
+import { NEVER_STARTED } from '../../src/conversation/lost-calls.ts'
+import { listPendingCallsIn, pendingCallCount } from '../../src/log/open-calls.ts'
+import { renderMessage } from '../../src/messages/render-message.ts'
+import { isAnswered } from '../../src/state/branch.ts'
+import { isReply } from '../../src/state/final-reply.ts'
+import type { State } from '../../src/state/state.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
+import { isRepeatable } from '../execution/cast.ts'
+import type { Plan } from '../execution/plan.ts'
+import { isCautious } from '../execution/play.ts'
+import type { Begin, Story } from '../execution/story.ts'
+import { hold, same } from '../../src/testing/law.ts'
+import { executions, lengthOf, entries, headerBefore, updates, names } from './story-facts.ts'
+
+/** P6. */
+export function checkOnce(story: Story, plan: Plan, now: State): void {
+  const approvals = updates(now, 'approved_actions')
+  const last = new Map<string, Begin>()
+  for (const begin of executions(story)) {
+    same(
+      'P6',
+      `calls executed at once by step ${begin.no}`,
+      new Set(begin.executes).size,
+      begin.executes.length,
+    )
+    for (const id of begin.executes) {
+      const before = last.get(id)
+      last.set(id, begin)
+      if (before === undefined) continue
+      const again =
+        isRepeated(plan, now, id, before, begin) ||
+        approvals.some(
+          ({ seq, value }) =>
+            seq < lengthOf(begin.state) && names(value, id) && seq >= startOf(now, id, before),
+        )
+      hold('P6', again, `call ${id} was executed by step ${before.no} and again by step ${begin.no}`)
+    }
+  }
+}
+
+/** Whether a call is one that its step repeats, in another run or on another branch. */
+function isRepeated(plan: Plan, now: State, id: string, before: Begin, begin: Begin): boolean {
+  const call = entries(now).find((entry) => entry.id === id)?.event
+  if (!plan.ready || call?.kind !== 'ActionEvent' || !isRepeatable(call)) return false
+  const isBack = updates(now, 'leaf_event_id').some(
+    ({ seq }) => seq >= lengthOf(before.state) && seq < lengthOf(begin.state),
+  )
+  return isBack || before.run !== begin.run
+}
+
+/** Position of the record that an execution began. */
+function startOf(now: State, id: string, begin: Begin): number {
+  const starts = updates(now, 'started_actions').filter(
+    ({ seq, value }) => seq < lengthOf(begin.state) && names(value, id),
+  )
+  const last = starts.at(-1)
+  hold('P6', last !== undefined, `call ${id} was executed by step ${begin.no} without a record in the log`)
+  return last.seq
+}
+
+/** P7: by the policy in force when the call was begun, read from the log anew. */
+export function checkConsent(story: Story, plan: Plan, now: State): void {
+  for (const begin of executions(story)) {
+    for (const id of begin.executes) {
+      const seq = startOf(now, id, begin)
+      const entry = entries(now).find((each) => each.id === id)
+      const call = entry?.event as ActionEvent
+      const reply = entries(now).flatMap(({ event, seq: at }) =>
+        at < seq && event?.kind === 'ActionEvent' && event.llm_response_id === call.llm_response_id
+          ? [event]
+          : [],
+      )
+      if (!wantsConsent(plan, headerBefore(now, seq).confirmationPolicy, call, reply)) continue
+      const waits = updates(now, 'execution_status').filter(
+        ({ value, seq: at }) => value === 'waiting_for_confirmation' && at < seq,
+      )
+      const since = waits.at(-1)?.seq ?? -1
+      const approved = updates(now, 'approved_actions').some(
+        ({ seq: at, value }) => at > since && at < seq && names(value, id),
+      )
+      hold('P7', approved, `call ${id} was executed by step ${begin.no} though the policy wanted consent`)
+      const spent = updates(now, 'started_actions')
+        .filter(({ seq: at, value }) => at < seq && names(value, id))
+        .at(-1)
+      const fresh = updates(now, 'approved_actions').some(
+        ({ seq: at, value }) => at > (spent?.seq ?? -1) && at < seq && names(value, id),
+      )
+      hold('P7', fresh, `one consent served twice for call ${id}`)
+    }
+  }
+}
+
+function wantsConsent(
+  plan: Plan,
+  policy: unknown,
+  call: ActionEvent,
+  reply: readonly ActionEvent[],
+): boolean {
+  if (plan.cautious && reply.some(({ tool_name }) => isCautious(tool_name))) return true
+  const kind = (policy as { readonly kind?: string } | null)?.kind ?? 'NeverConfirm'
+  if (kind === 'NeverConfirm') return false
+  if (reply.length === 1 && call.tool_name === 'finish') return false
+  return kind === 'AlwaysConfirm' || reply.some(({ security_risk }) => security_risk === 'HIGH')
+}
+
+/** P11: what a model is told to have had no effect, nothing has begun. */
+export function checkWords(story: Story, now: State): void {
+  for (const { seq, event, branch } of entries(now)) {
+    if (event?.kind !== 'AgentErrorEvent' || event.error !== NEVER_STARTED) continue
+    const open = new Set(listPendingCallsIn(branch.pendingCalls).map(({ entry }) => entry.id))
+    const before = now.log.entries.get(seq - 1)?.branch.pendingCalls ?? null
+    for (const { entry } of listPendingCallsIn(before)) {
+      if (open.has(entry.id)) continue
+      const begun = executions(story).find(
+        ({ executes, state }) => executes.includes(entry.id) && lengthOf(state) <= seq,
+      )
+      hold(
+        'P11',
+        begun === undefined,
+        `call ${entry.id} was executed by step ${begun?.no ?? 0}, and is said never to have been`,
+      )
+    }
+  }
+}
+
+/** P8: nobody is asked or sent to work on a branch that does not allow it. */
+export function checkAsks(story: Story): void {
+  for (const { no, state, executes } of story.begins) {
+    const { status } = state.header
+    hold('I3', status === 'running', `step ${no} began in status ${status}`)
+    if (executes.length === 0) {
+      hold('P8', isAnswered(state.branch), `step ${no} asked while calls were open`)
+      const said = [...viewEventsIn(state.branch.view)].filter(
+        ({ event }) => event.kind !== 'MessageEvent' || renderMessage(event) !== null,
+      )
+      const last = said.findLast(({ event }) => event.kind !== 'SystemPromptEvent')
+      const word = last !== undefined && isReply(last.event)
+      hold('P8', !word, `step ${no} asked again behind the last word, ${last?.id ?? ''}`)
+    } else
+      hold(
+        'P8',
+        pendingCallCount(state.branch.pendingCalls) >= executes.length,
+        `step ${no} executes what is answered`,
+      )
+  }
+}

@@ -1,0 +1,174 @@
+/** I1, I2, I5, I6, P10: runs end, say what is so, and leave nobody waiting. */
+
+import { isQuarantined } from '../../src/event/quarantine.ts'
+import type { Event } from '../../src/event/types.ts'
+import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { renderMessage } from '../../src/messages/render-message.ts'
+import { isAnswered } from '../../src/state/branch.ts'
+import { encodeState } from '../../src/state/encode.ts'
+import type { State } from '../../src/state/state.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
+import { FORBIDDEN, THROWN } from '../execution/cast.ts'
+import type { Plan } from '../execution/plan.ts'
+import type { RunStory, Story } from '../execution/story.ts'
+import { hold, same } from '../../src/testing/law.ts'
+import { asks, executions, lengthOf, entries, yielder, isCutOff, headerBefore } from './story-facts.ts'
+
+/** I1: runs end, and throw nothing but that another run has the lease; who looks for those that died finds what they left. */
+export function checkSettled({ runs, begins, ranOut, deaths, leaseLeft, isAbandoned }: Story): void {
+  hold('I1', !leaseLeft || deaths.length > 0, 'nothing runs, and a lease is live')
+  hold('I1', !isAbandoned, 'nothing runs, and nobody finds by its lease that it should')
+  for (const { no, outcome, dead, aborted, error, end, begun } of runs) {
+    if (dead) continue
+    hold('I1', outcome !== null, `run ${no} never settled`)
+    hold('I1', outcome !== 'threw', () => `run ${no} threw ${String(error)}`)
+    const lost = outcome === 'lease_lost'
+    hold('I1', !lost || ranOut.some((at) => at < end), `run ${no} lost a lease that never ran out`)
+    const beside = runs.some(
+      (other) => other.no !== no && other.begun < end && (other.dead || other.end > begun),
+    )
+    hold(
+      'I1',
+      outcome !== 'already_running' || beside || ranOut.length > 0,
+      `run ${no} found a lease that nobody held`,
+    )
+    const worked = begins.some(({ run }) => run === no)
+    hold(
+      'I1',
+      outcome !== 'already_running' || !worked,
+      `run ${no} did its work and was told that another runs`,
+    )
+    const superseded = ranOut.some((at) => at > begun && at < end)
+    hold(
+      'I1',
+      outcome !== 'running' || (aborted && !worked) || superseded,
+      `run ${no} ended and left the conversation running`,
+    )
+  }
+}
+
+/** I1: no run fails but by what a model or a tool has thrown. */
+export function checkFailures(now: State): void {
+  for (const { event, seq } of entries(now)) {
+    if (event?.kind !== 'ConversationErrorEvent' || !event.code.endsWith('Error')) continue
+    const { code, detail } = event
+    hold('I1', THROWN.has(detail), `a run failed at ${seq}, and nobody had thrown ${code}: ${detail}`)
+  }
+}
+
+/** I2: whoever had the last word had read every message. */
+export function checkLastWord(story: Story, now: State): void {
+  if (now.header.status !== 'finished') return
+  // Where all that users have said was taken out again, nothing is left to ask a model.
+  const isPrompted = [...viewEventsIn(now.branch.view)].some(
+    ({ event }) => event.kind !== 'SystemPromptEvent' && event.source !== 'environment',
+  )
+  if (!isPrompted && now.branch.lastUserMessage !== null) return
+  const path = entries(now).filter((entry) => isOnPathIn(entry, now.log.head))
+  const said = path.filter(
+    (entry) => entry.event !== null && isWord(entry.event) && yielder(story, entry) !== undefined,
+  )
+  const last = said.at(-1)
+  const begin = last === undefined ? undefined : yielder(story, last)
+  const read = new Set(
+    begin === undefined ? [] : [...viewEventsIn(begin.state.branch.view)].map(({ id }) => id),
+  )
+  const forgotten = new Set(
+    path.flatMap(({ event }) => (event?.kind === 'Condensation' ? (event.forgotten_event_ids ?? []) : [])),
+  )
+  for (const { id, event, seq } of path) {
+    if (event?.kind !== 'MessageEvent' || event.source === 'agent' || id === null) continue
+    // What comes from the environment when all is over wakes nobody, and nor does what says nothing.
+    if (event.source !== 'user' && seq > (last?.seq ?? -1)) continue
+    if (renderMessage(event) === null) continue
+    const blocked = story.blockedPrompts.has(id) || forgotten.has(id)
+    hold(
+      'I2',
+      blocked || read.has(id),
+      `message ${id} was not read before the last word, ${last?.id ?? 'which nobody had'}`,
+    )
+  }
+}
+
+const isWord = (event: Event): boolean =>
+  (event.kind === 'MessageEvent' && event.source === 'agent' && !isCutOff(event)) ||
+  event.kind === 'ActionEvent'
+
+/** I6: hooks see what they guard before it happens, and what they block does not. */
+export function checkHooks(story: Story, plan: Plan, now: State): void {
+  if (plan.hooks === null) return
+  for (const { no, state } of asks(story)) {
+    for (const { id, event } of viewEventsIn(state.branch.view)) {
+      if (event.kind !== 'MessageEvent' || event.source === 'agent') continue
+      if (event.source === 'user')
+        hold('I6', story.shown.has(id), `step ${no} asked with message ${id}, of which no hook was told`)
+      const text = JSON.stringify(event.llm_message)
+      hold(
+        'I6',
+        !plan.hooks.blocksPrompts || !text.includes(FORBIDDEN),
+        `step ${no} asked with message ${id}, which was blocked`,
+      )
+    }
+  }
+  for (const { no, executes } of executions(story)) {
+    const blocked = executes.find((id) => story.blockedCalls.has(id))
+    hold('I6', blocked === undefined, `step ${no} executed ${blocked ?? ''}, which was blocked`)
+  }
+  let ended: Event | null = null
+  for (const { seq, event, header } of entries(now)) {
+    if (header.status === 'finished' && headerBefore(now, seq).status !== 'finished') ended = event
+    if (
+      header.status !== 'finished' ||
+      event?.kind !== 'HookExecutionEvent' ||
+      event.hook_event_type !== 'Stop'
+    )
+      continue
+    // Whoever resumes after the last word ends it without a run.
+    const byUser = ended?.kind === 'ConversationStateUpdateEvent'
+    hold('I6', event.blocked !== true || byUser, `the end stood before the hook that denied it, at ${seq}`)
+  }
+}
+
+/** P10: what recover() says it did, it did. */
+export function checkRecoveries(story: Story, now: State): void {
+  for (const { command, outcome, events } of story.done) {
+    if (command.do !== 'recover' || outcome !== 'recovered') continue
+    const last = now.log.entries.get(events.at(-1)?.seq ?? -1)
+    hold('P10', last !== undefined && isAnswered(last.branch), 'calls are open after recover()')
+    same('P10', 'status after recover()', last.header.status, 'error')
+  }
+}
+
+/** I5: in the end the log says what is believed, and nobody is left waiting. */
+export function checkEnd(story: Story, now: State): void {
+  const text = encodeState(now)
+  for (const state of story.states) same('I5', 'state of an engine', encodeState(state), text)
+  same('I5', 'states that could be read', story.states.length, 2)
+  for (const fact of story.facts) hold('I5', !isQuarantined(fact), 'the log holds what cannot be read')
+  const { status } = now.header
+  const lost = story.deaths.length > 0 || story.ranOut.length > 0
+  hold(
+    'I5',
+    status !== 'running',
+    lost ? 'recover() left the conversation running' : 'nothing runs, and the status is running',
+  )
+  for (const run of story.runs) checkRelied(story, now, run)
+}
+
+/** I5: whoever was told that it runs already may rely on it: the message that he had sent is not left lying by the run that was live. */
+function checkRelied(story: Story, now: State, { no, outcome, aborted, begun, end, length }: RunStory): void {
+  const misfortune = aborted || story.ranOut.some((at) => at < end) || story.deaths.some((at) => at < end)
+  if (misfortune || outcome === null || ['already_running', 'lease_lost', 'threw'].includes(outcome)) return
+  const at = now.log.entries.get(length - 1)
+  const message = at?.branch.lastUserMessage ?? null
+  const others = story.runs.filter((run) => run.no !== no && run.begun < end)
+  const goesOn = others.some((run) => run.end > end)
+  if (at?.header.status !== 'idle' || message === null || goesOn || story.blockedPrompts.has(message.id))
+    return
+  if (asks(story).some(({ state }) => lengthOf(state) > message.seq)) return
+  const sent = story.done.find(({ events }) => events.some(({ seq }) => seq === message.seq))?.at ?? Infinity
+  const relied = others.some(
+    (run) => run.outcome === 'already_running' && run.begun > Math.max(begun, sent) && run.end < end,
+  )
+  hold('I5', !relied, `a run was refused because run ${no} was live, which left a message lying`)
+}

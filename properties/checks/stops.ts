@@ -1,0 +1,118 @@
+/** I3, I4, P9: what pauses or interrupts holds, and nothing comes of what was stopped. */
+
+import { replyOf } from '../../src/event/reply.ts'
+import type { Event } from '../../src/event/types.ts'
+import { pendingCallCount } from '../../src/log/open-calls.ts'
+import type { Checkpoint as Entry, State } from '../../src/state/state.ts'
+import type { Begin, Story } from '../execution/story.ts'
+import { hold, same } from '../../src/testing/law.ts'
+import { lengthOf, entries, yielder, isCutOff, headerBefore } from './story-facts.ts'
+
+/** I3: what pauses, holds until somebody runs or resumes. */
+export function checkPauses(story: Story): void {
+  const releases = [
+    ...story.runs.map(({ begun }) => begun),
+    ...story.done.filter(({ command }) => command.do === 'resume').map(({ begun }) => begun),
+  ]
+  for (const pause of story.done) {
+    if (pause.command.do !== 'pause' || pause.events.length === 0) continue
+    const seq = pause.events.at(-1)?.seq ?? 0
+    // Whoever was about to resume, or to run in another process, when the pause came may do so after it.
+    const resumes = story.done.filter(({ command }) => command.do === 'resume')
+    const others = story.runs.flatMap(({ begun, engine }) => {
+      const leased = story.leases.find((lease) => lease.engine === engine && lease.at > begun)
+      return engine === pause.engine ? [] : [{ begun, at: leased?.at ?? Infinity }]
+    })
+    if ([...resumes, ...others].some(({ begun, at }) => begun < pause.at && at > pause.begun)) continue
+    const until = Math.min(Infinity, ...releases.filter((at) => at > pause.begun))
+    const after = story.begins.filter(({ at }) => at > pause.at && at < until)
+    const own = after.find(({ engine }) => engine === pause.engine)
+    hold('I3', own === undefined, `step ${own?.no ?? 0} began after the pause at ${seq}`)
+    for (const run of new Set(after.map((begin) => begin.run))) {
+      const begun = after.filter((begin) => begin.run === run)
+      const [first] = begun
+      const leased = story.leases.findLast(({ at, engine }) => engine === first?.engine && at < first.at)
+      // A run that another process was about to begin when the pause came may have begun after it.
+      if (leased === undefined || leased.at > pause.begun) continue
+      hold('I3', begun.length <= 1, `run ${run} went on twice after the pause at ${seq} of another process`)
+      const saw = first !== undefined && lengthOf(first.state) > seq
+      hold('I3', !saw, `run ${run} went on after it had seen the pause at ${seq}`)
+    }
+  }
+}
+
+/** I4: after an interrupt nothing comes of a step that was under way; and P9: it leaves no call open. */
+export function checkInterrupts(story: Story, now: State): void {
+  const all = entries(now)
+  for (const { seq, event } of all) {
+    if (event?.kind !== 'InterruptEvent') continue
+    const late = all.find((entry) => {
+      const isLate = entry.seq > seq && entry.event !== null && !isCutOff(entry.event)
+      const begin = isLate ? yielder(story, entry) : undefined
+      return begin !== undefined && lengthOf(begin.state) <= seq
+    })
+    hold(
+      'I4',
+      late === undefined,
+      `event ${late?.id ?? ''} came after the interrupt at ${seq} from a step before it`,
+    )
+    let first = seq
+    while (all[first - 1]?.event?.kind === 'AgentErrorEvent') first -= 1
+    if (headerBefore(now, first).status !== 'running') continue
+    const left = pendingCallCount(all[seq]?.branch.pendingCalls ?? null)
+    hold('P9', left === 0, `${left} calls are open after the interrupt at ${seq}`)
+  }
+}
+
+/** I4: the text so far of a step stands once, behind the interrupt that stopped it, and nothing else comes of that step. */
+export function checkTextSoFar(story: Story, now: State): void {
+  const all = entries(now)
+  for (const begin of story.begins) {
+    const own = all.filter((entry) => yielder(story, entry) === begin)
+    const cut = own.filter(({ event }) => event !== null && isCutOff(event))
+    const from = lengthOf(begin.state)
+    const stop = all.findIndex(({ seq, event }) => seq >= from && event?.kind === 'InterruptEvent')
+    if (cut.length > 0) {
+      hold('I4', own.length === 1, `step ${begin.no} was stopped and said more than its text so far`)
+      const [{ seq, event, header }] = cut as [Entry]
+      hold('I4', stop >= 0 && stop < seq, `the text of step ${begin.no} is kept without an interrupt`)
+      same('I4', 'the status after a text so far', header.status, headerBefore(now, seq).status)
+      same('I4', 'what it was asked at', replyOf(event as Event)?.after, begin.state.log.head?.id ?? null)
+    }
+    if (!begin.silent || begin.streamed === null || stop < 0) continue
+    const lost = story.runs[begin.run]?.dead === true || story.ranOut.length > 0
+    hold('I4', lost || cut.length === 1, `the text that step ${begin.no} had streamed is not kept`)
+  }
+}
+
+/** I4: whoever interrupts while a step is under way, interrupts it. */
+export function checkHeard(story: Story): void {
+  for (const { command, begun, at, events, outcome } of story.done) {
+    if (command.do !== 'interrupt' || events.length > 0 || outcome !== null) continue
+    const deaf = story.begins.find((begin) => {
+      const dead = story.runs[begin.run]?.dead === true || story.ranOut.some((moment) => moment < at)
+      // One that listens to nothing is left behind when its run ends.
+      const end = Math.min(begin.end, story.runs[begin.run]?.end ?? 0)
+      return !dead && begin.at < begun && end > at && !aborted(story, begin)
+    })
+    hold('I4', deaf === undefined, `an interrupt came to nothing while step ${deaf?.no ?? 0} was under way`)
+  }
+}
+
+/** Whether a step was interrupted in another way. */
+const aborted = (story: Story, { state, run }: Begin): boolean =>
+  story.runs[run]?.aborted === true ||
+  story.facts.slice(lengthOf(state)).some((fact) => 'kind' in fact && fact.kind === 'InterruptEvent')
+
+/** I4, for leases: nothing comes of a step whose run has lost its lease to another. */
+export function checkLeases(story: Story, now: State): void {
+  for (const entry of entries(now)) {
+    const begin = yielder(story, entry)
+    const lost = begin && story.leases.find(({ at, length }) => at > begin.at && length <= entry.seq)
+    hold(
+      'I4',
+      lost === undefined,
+      `event ${entry.id ?? ''} came from a run that had lost its lease at ${lost?.length ?? 0}`,
+    )
+  }
+}

@@ -1,0 +1,35 @@
+/** What the rows about conversations share. */
+
+import { agent, type World } from './clients.ts'
+
+export const NO_GOALS = 'no goal loops: the agent of the service decides when it is done'
+
+export const NO_ACP = 'no ACP agents: the service runs its own'
+
+export const of = (w: World) => w.agentServer.conversations
+
+export const started = async (w: World) =>
+  (await of(w).createConversation({
+    agent,
+    workspace: { kind: 'LocalWorkspace', working_dir: w.folder },
+    tags: { env: 'test' },
+    max_iterations: 7,
+    hook_config: null,
+    agent_definitions: [],
+    tool_module_qualnames: { a: 'b' },
+    secrets: { TOKEN: { kind: 'StaticSecret', value: 'sk-hush' } },
+  } as never)) as unknown as { readonly id: string }
+
+export const eventId = async (w: World): Promise<string> => {
+  const { items } = await of(w).searchEvents(w.id, { limit: 1 })
+  return String(items[0]?.id)
+}
+
+export const messages = {
+  items: [
+    { kind: 'MessageEvent', source: 'user' },
+    { kind: 'MessageEvent', source: 'agent' },
+  ],
+}
+
+export const messagesOnly = { kind: 'MessageEvent' } as const
