@@ -162,8 +162,11 @@ function readingOf<S, Kept>({ project, encode }: ReplaySubject<S, Kept>, state: 
   return encode === undefined ? textOf(state) : total('R2', 'encode', () => textOf(encode(state)))
 }
 
+/** A log that is no longer is cut everywhere: where it fails at one place, it still fails at that when it is shrunk. */
+const SHORT = 16
+
 /** Some places to cut a log at: all of a short one, four of a long one. */
 function cuts(length: number): number[] {
-  const stride = Math.max(1, Math.ceil(length / 4))
+  const stride = length <= SHORT ? 1 : Math.ceil(length / 4)
   return Array.from({ length: Math.ceil(length / stride) }, (_, n) => n * stride)
 }
