@@ -5,7 +5,7 @@ import type { ToolResultEvent, Event } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import { anchorOf, callIdOf, type Entry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
-import { latestOpenCall, openCallOf } from '../log/open-calls.ts'
+import { latestOpenCall, listPendingCallsIn, openCallOf } from '../log/open-calls.ts'
 import { listLeavesIn } from '../state/at.ts'
 import { GRANT_KEYS, type CallStatus } from '../state/call-status.ts'
 import type { Header } from '../state/header.ts'
@@ -61,18 +61,25 @@ export function attachLateResults(state: State, events: readonly Event[]): Event
     }
     add(headUpdate(log.head?.id ?? null))
     if (now.header.status !== header.status) add(statusUpdate(header.status))
-    for (const event of lostGrants(header, now.header)) add(event)
+    for (const event of lostGrants(header, now)) add(event)
   }
   return late ? placed : [...events]
 }
 
-/** The call statuses of one header that another has not, as the events that give them again. */
-function lostGrants({ callStatuses }: Header, now: Header): Event[] {
-  if (callStatuses === now.callStatuses) return []
-  const kept = new Set(now.callStatuses.map(({ action_id, grant }) => `${grant} ${action_id}`))
+/**
+ * The call statuses that a header had and a state has not, as the events that give them again: of pending calls, since
+ * a call that got its result has none.
+ */
+function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[] {
+  if (callStatuses === header.callStatuses) return []
+  const pending = listPendingCallsIn(branch.pendingCalls)
+  const kept = new Map(header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
   return (Object.keys(GRANT_KEYS) as CallStatus[]).flatMap((grant): Event[] => {
     const lost = callStatuses.filter(
-      (each) => each.grant === grant && !kept.has(`${grant} ${each.action_id}`),
+      (each) =>
+        each.grant === grant &&
+        kept.get(each.action_id) !== grant &&
+        pending.some(({ entry }) => entry.id === each.action_id),
     )
     return lost.length === 0
       ? []

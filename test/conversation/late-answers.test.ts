@@ -167,6 +167,21 @@ describe('found once', () => {
     ])
   })
 
+  it('what was approved and has its result is not approved again', () => {
+    const calls = ['b', 'd', 'e'].map((id) => action(id, { response: 'r' }))
+    const state = folded(
+      ...left,
+      ...calls,
+      status('w', 'waiting_for_confirmation'),
+      update('g', 'approved_actions', ['b', 'd']),
+      observe('p', calls[1] as ActionEvent),
+    )
+    expect(state.header.callStatuses).toHaveLength(2)
+    const placed = attachLateResults(state, [observe('o', call)])
+    expect(placed.at(-1)).toMatchObject({ key: 'approved_actions', value: ['b'] })
+    expect(carryOut(state, placed).header.status).toBe('waiting_for_confirmation')
+  })
+
   it.each(STATUSES)('a conversation that is %s stays so', (name) => {
     const finish = action('f', { tool: 'finish' })
     const state = folded(
