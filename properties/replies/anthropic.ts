@@ -42,7 +42,7 @@ const CITED = [
   {
     type: 'web_search_result_location',
     cited_text: 'oak',
-    encrypted_index: 'Eo8',
+    encrypted_index: 'Eo8BCkgIARAB',
     url: 'https://oak.example',
     title: null,
   },

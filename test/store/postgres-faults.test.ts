@@ -245,9 +245,17 @@ describe('closing', () => {
     await holdRow(at)
     const call = fails(store.append('c', [pause('a')]), 'store_unavailable', /terminat/)
     await until(async () => (await waiting(at.looker, at.name)) > 0)
-    await server.kill()
-    await Promise.all([call, store.close()])
-    await server.start()
+    const { rows } = await at.rival.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    const holder = rows[0]?.pid as number
+    // Else it may notice first that the server is gone, and let the call through on its way out.
+    process.kill(holder, 'SIGSTOP')
+    try {
+      await server.kill()
+      await Promise.all([call, store.close()])
+    } finally {
+      process.kill(holder, 'SIGCONT')
+      await server.start()
+    }
   })
 })
 
