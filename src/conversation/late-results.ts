@@ -7,7 +7,7 @@ import { anchorOf, callIdOf, type Entry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import { latestOpenCall, listPendingCallsIn, openCallOf } from '../log/open-calls.ts'
 import { listLeavesIn } from '../state/at.ts'
-import { GRANT_KEYS, type CallStatus } from '../state/call-status.ts'
+import { granted, GRANTS } from '../state/call-status.ts'
 import type { Header } from '../state/header.ts'
 import { reduce } from '../state/reduce.ts'
 import { branchOf, type State } from '../state/state.ts'
@@ -71,24 +71,15 @@ export function attachLateResults(state: State, events: readonly Event[]): Event
  * a call that got its result has none.
  */
 function lostGrants({ callStatuses }: Header, { header, branch }: State): Event[] {
-  if (callStatuses === header.callStatuses) return []
   const pending = listPendingCallsIn(branch.pendingCalls)
-  const kept = new Map(header.callStatuses.map(({ action_id, grant }) => [action_id, grant]))
-  return (Object.keys(GRANT_KEYS) as CallStatus[]).flatMap((grant): Event[] => {
-    const lost = callStatuses.filter(
-      (each) =>
-        each.grant === grant &&
-        kept.get(each.action_id) !== grant &&
-        pending.some(({ entry }) => entry.id === each.action_id),
-    )
-    return lost.length === 0
-      ? []
-      : [
-          grantUpdate(
-            grant,
-            lost.map(({ action_id }) => action_id),
-          ),
-        ]
+  const lost = callStatuses.filter(
+    ({ action_id, grant }) =>
+      pending.some(({ entry }) => entry.id === action_id) &&
+      !granted(header.callStatuses, grant).has(action_id),
+  )
+  return GRANTS.flatMap((grant): Event[] => {
+    const ids = granted(lost, grant)
+    return ids.size === 0 ? [] : [grantUpdate(grant, [...ids])]
   })
 }
 

@@ -26,7 +26,8 @@ export const GRANT_KEYS: Readonly<Record<CallStatus, string>> = {
   started: 'started_actions',
 }
 
-const GRANTS = new Map(Object.entries(GRANT_KEYS).map(([grant, key]) => [key, grant as CallStatus]))
+/** All of them, in the order of the table. */
+export const GRANTS = Object.keys(GRANT_KEYS) as readonly CallStatus[]
 
 /**
  * The statuses after a state update; the same object when it changes none. The latest status of a call holds. Only
@@ -39,7 +40,7 @@ export function foldCallStatuses(
   key: unknown,
   value: JsonValue | undefined,
 ): readonly PendingCallStatus[] {
-  const grant = typeof key === 'string' ? GRANTS.get(key) : undefined
+  const grant = GRANTS.find((each) => GRANT_KEYS[each] === key)
   if (grant === undefined || !Array.isArray(value)) return callStatuses
   const asked = new Set<unknown>(value)
   const before = new Map(callStatuses.map((known) => [known.action_id, known.grant]))

@@ -7,6 +7,7 @@ import { collectOpenAIResponses } from '../../src/messages/openai-responses/coll
 import { fromOpenAIResponses } from '../../src/messages/openai-responses/read.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { replay } from '../../src/state/reduce.ts'
+import { validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
 const call = (call_id: string, given = '{}', status = 'completed') => {
@@ -40,6 +41,13 @@ describe('fromOpenAIResponses', () => {
       { call: 1 },
       { other: reasoning('rs_3') },
     ])
+  })
+
+  it.each(['', ' '])('sends no reasoning that led to words that are not sent: %j', (blank) => {
+    const output = [said('A'), reasoning('rs_1'), said(blank), reasoning('rs_2'), said('B')]
+    const request = toOpenAIResponses(toMessages(replay(replied(output).events)))
+    expect(validateOpenAiResponses(request)).toEqual([])
+    expect(request.input.flatMap((item) => (item.type === 'reasoning' ? [item.id] : [])).at(-1)).toBe('rs_2')
   })
 
   it('keeps the phase of a message and its annotations, and shows a refusal', () => {

@@ -52,6 +52,7 @@ export function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: stri
   const halves: { readonly id: string; readonly isSent: boolean }[] = []
   let said: Said[] = []
   let lost = false
+  let reasoned = 0
   const mayName = (id: unknown, form: RegExp): id is string =>
     typeof id === 'string' && form.test(id) && !lost && isNew(id)
   const speak = (): void => {
@@ -59,6 +60,9 @@ export function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: stri
     said = []
   }
   const reason = (item: ReasoningItemModel, place: number): void => {
+    // What the reasoning before this one led to has no words that can be sent.
+    if (reasoned < place && items.at(-1)?.block.type === 'reasoning') items.pop()
+    reasoned = place + 1
     const sent = keeps && place < last && isSendable(item) && isNew(item.id ?? '')
     lost = !sent
     if (sent) items.push({ block: reasoningItem(item), digest: () => reasoningDigest(item) })
@@ -97,7 +101,8 @@ export function replyItems(turn: AssistantTurn, keeps: boolean, isNew: (id: stri
       continue
     }
     speak()
-    const [item, call] = [reasoning[at], calls[at]]
+    const item = reasoning[at]
+    const call = calls[at]
     if (kind === 'reasoning' && item !== undefined) reason(item, place)
     else if (kind === 'call' && call !== undefined) {
       const { output, ...written } = callItem(call, results.get(call), ref.more, mayName)
@@ -114,8 +119,7 @@ function isFollowing(ref: PartRef, content: readonly Content[]): boolean {
   const { kind, at } = ref
   if (kind === 'other')
     return ref.placeholder !== null || (ref.value['type'] !== 'reasoning' && !isSealed(LIMITS, ref.value))
-  const part = content[at]
-  return kind === 'call' || (kind === 'text' && part !== undefined && textsOf([part]).length > 0)
+  return kind === 'call' || (kind === 'text' && textsOf(content.slice(at, at + 1)).length > 0)
 }
 
 const isEmpty = (part: Content): boolean => isTextPart(part) && part.text === ''
