@@ -39,8 +39,8 @@ export class Appends {
   }
 
   /**
-   * Appends as {@link appendLive} does, which says what null means; with others in one statement where it may be any
-   * version's next and each event goes on from the one before.
+   * Appends as {@link appendLive} does, which says what null means. What asks for no version and no lease, and goes on
+   * from HEAD event by event, shares a statement with others.
    */
   append(
     conversationId: string,
@@ -90,7 +90,7 @@ export class Appends {
   }
 }
 
-/** Whether it may stand behind any other append and before any other. */
+/** Whether other appends may come before it and behind it without changing what it asks for. */
 const canShare = ({ asked }: LiveBatch, { expected = 'any', lease }: AppendOptions): boolean =>
   expected === 'any' && lease === undefined && asked.every((one) => isPlain(one) && !one.zoneless)
 
