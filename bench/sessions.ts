@@ -10,16 +10,8 @@
 
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import {
-  anthropic,
-  claudeCode,
-  codex,
-  geminiCli,
-  openaiChat,
-  openaiResponses,
-  pi,
-  uiMessages,
-} from '../properties/sessions/lines.ts'
+import { claudeCode, codex, geminiCli, pi } from '../properties/sessions/agents.ts'
+import { anthropic, openaiChat, openaiResponses, uiMessages } from '../properties/sessions/arrays.ts'
 import type { Talk, TalkReply } from '../properties/sessions/talk.ts'
 import { loadLine } from '../src/event/load.ts'
 import type { JsonValue } from '../src/event/shapes.ts'

@@ -14,7 +14,7 @@ import { replay } from '../src/state/reduce.ts'
 import { hostileLog, legalLog } from '../src/testing/index.ts'
 import { hold, same, total } from '../src/testing/law.ts'
 import { readTree } from '../test/model/tree.ts'
-import { MUTATIONS } from './mutations.ts'
+import { MUTATIONS } from './mutations/all.ts'
 import { always, RUNS } from './run.ts'
 import { Tally } from './tally.ts'
 

@@ -10,7 +10,9 @@ import { checkGrammars } from './checks/messages.ts'
 import { jsonValue } from '../src/testing/index.ts'
 import { hold, same, total } from '../src/testing/law.ts'
 import { always, RUNS } from './run.ts'
-import * as write from './sessions/lines.ts'
+import * as agents from './sessions/agents.ts'
+import * as arrays from './sessions/arrays.ts'
+import { recordsOf } from './sessions/lines.ts'
 import { type Can, type Said, saidOf, seenOf, talk, type Talk } from './sessions/talk.ts'
 import { Tally } from './tally.ts'
 
@@ -28,52 +30,52 @@ const WHOLE = { back: true, compact: true }
 const NEITHER = { back: false, compact: false }
 
 const FORMS: readonly Form[] = [
-  { name: 'Claude Code', format: 'claude-code', can: WHOLE, write: write.claudeCode, tellsErrors: true },
-  { name: 'Codex CLI', format: 'codex', can: WHOLE, write: write.codex, tellsErrors: false },
-  { name: 'pi 3', format: 'pi', can: WHOLE, write: (all) => write.pi(all, 3), tellsErrors: true },
+  { name: 'Claude Code', format: 'claude-code', can: WHOLE, write: agents.claudeCode, tellsErrors: true },
+  { name: 'Codex CLI', format: 'codex', can: WHOLE, write: agents.codex, tellsErrors: false },
+  { name: 'pi 3', format: 'pi', can: WHOLE, write: (all) => agents.pi(all, 3), tellsErrors: true },
   {
     name: 'pi 1',
     format: 'pi',
     can: { back: false, compact: true },
-    write: (all) => write.pi(all, 1),
+    write: (all) => agents.pi(all, 1),
     tellsErrors: true,
   },
   {
     name: 'Gemini CLI, lines',
     format: 'gemini-cli',
     can: { back: true, compact: false },
-    write: (all) => write.geminiCli(all, true),
+    write: (all) => agents.geminiCli(all, true),
     tellsErrors: true,
   },
   {
     name: 'Gemini CLI, an object',
     format: 'gemini-cli',
     can: NEITHER,
-    write: (all) => write.geminiCli(all, false),
+    write: (all) => agents.geminiCli(all, false),
     tellsErrors: true,
   },
-  { name: 'ATIF', format: 'atif', can: NEITHER, write: write.atif, tellsErrors: false },
-  { name: 'Anthropic', format: 'anthropic', can: NEITHER, write: write.anthropic, tellsErrors: true },
-  { name: 'OpenAI Chat', format: 'openai-chat', can: NEITHER, write: write.openaiChat, tellsErrors: false },
+  { name: 'ATIF', format: 'atif', can: NEITHER, write: agents.atif, tellsErrors: false },
+  { name: 'Anthropic', format: 'anthropic', can: NEITHER, write: arrays.anthropic, tellsErrors: true },
+  { name: 'OpenAI Chat', format: 'openai-chat', can: NEITHER, write: arrays.openaiChat, tellsErrors: false },
   {
     name: 'OpenAI Responses',
     format: 'openai-responses',
     can: NEITHER,
-    write: write.openaiResponses,
+    write: arrays.openaiResponses,
     tellsErrors: false,
   },
   {
     name: 'UI messages 5',
     format: 'ui-messages',
     can: NEITHER,
-    write: (all) => write.uiMessages(all, 5),
+    write: (all) => arrays.uiMessages(all, 5),
     tellsErrors: true,
   },
   {
     name: 'UI messages 4',
     format: 'ui-messages',
     can: NEITHER,
-    write: (all) => write.uiMessages(all, 4),
+    write: (all) => arrays.uiMessages(all, 4),
     tellsErrors: false,
   },
 ]
@@ -130,7 +132,7 @@ describe('E9, sessions of other agents', () => {
         talk(can),
         (all) => {
           tally.count(occurredIn(all))
-          const records = write.recordsOf(lines(all))
+          const records = recordsOf(lines(all))
           // Messages that are words alone are the same in two grammars.
           const options = name === 'Anthropic' || name.startsWith('OpenAI') ? { from: format } : {}
           const session = readSession(records, options)
@@ -176,9 +178,7 @@ describe('E9, sessions of other agents', () => {
       given,
       ([{ format, write: lines }, all, cuts]) => {
         const values = cuts.reduce<unknown[]>(damaged, lines(all))
-        const session = total('E9', 'readSession', () =>
-          readSession(write.recordsOf(values), { from: format }),
-        )
+        const session = total('E9', 'readSession', () => readSession(recordsOf(values), { from: format }))
         const facts = session.facts.map(({ fact }) => fact)
         same('E9', 'what is no event', facts.filter(isNoEvent), [])
         // What is signed goes back where its file has it, so that it is not said of a thought that it led a reply.
@@ -230,7 +230,7 @@ function looksFor(values: readonly unknown[], from: SessionFormat): number {
       },
     })
   }
-  const records = write.recordsOf(values).map((one) => ({ ...one, value: watch(one.value) as JsonValue }))
+  const records = recordsOf(values).map((one) => ({ ...one, value: watch(one.value) as JsonValue }))
   const { facts } = readSession(records, { from })
   hold('E9', !facts.some(({ fact }) => isQuarantined(fact)), 'something is in quarantine')
   return looks / held

@@ -1,7 +1,7 @@
 /** `colloquy why`: of an event by the beginning of its id or its line, of a conversation its findings. */
 
 import { describe, expect, it } from 'vitest'
-import { claudeCode } from '../../properties/sessions/lines.ts'
+import { claudeCode } from '../../properties/sessions/agents.ts'
 import { FIELD_BUGS } from '../explain/field-bugs.ts'
 import { answers, colloquy, folder, lines, SAMPLE } from './world.ts'
 

@@ -1,0 +1,185 @@
+/** Mistakes with calls: their results, the replies that make them, and who runs them when. */
+
+import { isToolResult } from '../../src/event/kinds.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
+import { isOnPathIn } from '../../src/log/ancestry.ts'
+import { replay } from '../../src/state/reduce.ts'
+import {
+  behindCall,
+  blames,
+  indexOf,
+  isCall,
+  resultOf,
+  said,
+  status,
+  update,
+  withEvent,
+  type Mutant,
+  type Mutation,
+} from './mutant.ts'
+
+/** A result is lost, and the model is asked on behind it. What hung on it hangs on what it hung on. */
+function withoutResult(log: readonly Event[]): Mutant | null {
+  const { entries } = replay(log).log
+  for (const entry of entries) {
+    const { event } = entry
+    if (event === null || !isToolResult(event)) continue
+    // Behind it an interrupt would have to give the call a result: then another law is broken.
+    if (log.slice(entry.seq).some(({ kind }) => kind === 'InterruptEvent')) continue
+    const pending = [...entries].find(
+      (other) =>
+        other.event?.kind === 'ActionEvent' &&
+        other.event.tool_call_id === event.tool_call_id &&
+        isOnPathIn(other, entry),
+    )
+    const response = (pending?.event as ActionEvent | undefined)?.llm_response_id
+    const asked = [...entries].find(
+      (later) =>
+        later.event !== null &&
+        'llm_response_id' in later.event &&
+        later.event.kind !== 'Condensation' &&
+        later.event.llm_response_id !== response &&
+        later.seq > entry.seq &&
+        isOnPathIn(entry, later),
+    )
+    const named = JSON.stringify(log).split(JSON.stringify(entry.id)).length - 2
+    const hung = log.filter(({ parent_id }) => parent_id === entry.id).length
+    // Only parents can be mended; no call id may stand twice, so that no other result can be taken for it.
+    const unique =
+      log.filter((other) => isCall(other) && other.tool_call_id === event.tool_call_id).length === 1
+    if (asked === undefined || named !== hung || !unique) continue
+    // Of a call that was interrupted, P9 says that it has a result.
+    const isInterrupted = [...entries].some(
+      ({ event: other, seq }) =>
+        other?.kind === 'InterruptEvent' && seq > (pending?.seq ?? 0) && seq < asked.seq,
+    )
+    if (isInterrupted) continue
+    const rest = log.filter((other) => other !== event && other.id !== entry.id)
+    return {
+      log: rest.map((other) =>
+        other.parent_id === entry.id ? { ...other, parent_id: entry.parent?.id ?? null } : other,
+      ),
+      id: null,
+    }
+  }
+  return null
+}
+
+/** The second call of a reply comes behind the result of the first. */
+function splitBatch(log: readonly Event[]): Mutant | null {
+  const split = behindCall(log, (call) => {
+    const { parent_id: _, ...second } = call
+    return [resultOf('r', call), { ...second, id: 'wrong', tool_call_id: 'other', thought: [] }]
+  })
+  return blames(split, 'wrong')
+}
+
+/** Of calls and their results. */
+export const CALL_MISTAKES: readonly Mutation[] = [
+  ['P8', 'a result is lost', withoutResult],
+  [
+    'P4',
+    'a result is written twice',
+    (log) => {
+      const at = indexOf(log, (event) => 'action_id' in event && isToolResult(event))
+      const result = log[at]
+      return result === undefined
+        ? null
+        : {
+            log: log.toSpliced(at + 1, 0, {
+              ...result,
+              id: 'wrong',
+              ...('parent_id' in result && { parent_id: result.id ?? null }),
+            }),
+            id: 'wrong',
+          }
+    },
+  ],
+  [
+    'P4',
+    'a result names no call',
+    (log) =>
+      withEvent(
+        log,
+        isToolResult,
+        (event) =>
+          ({
+            ...event,
+            tool_call_id: 'none',
+            ...('action_id' in event && { action_id: 'none' }),
+          }) as Event,
+      ),
+  ],
+  ['M7', 'a reply is split', splitBatch],
+  [
+    'M7',
+    'the words of a reply stand apart',
+    (log) => {
+      const added = behindCall(log, (call) => [
+        { ...said('wrong', 'agent'), llm_response_id: call.llm_response_id } as Event,
+      ])
+      return blames(added, 'wrong')
+    },
+  ],
+  [
+    'P1',
+    'a call is left at the end',
+    (log) => {
+      const kept = behindCall(log, () => [status('s', 'finished')])
+      return kept === null ? null : { log: kept, id: kept.at(-2)?.id ?? null, ended: true }
+    },
+  ],
+  [
+    'P1',
+    'finished before the result',
+    (log) =>
+      blames(
+        behindCall(log, () => [status('wrong', 'finished')]),
+        'wrong',
+      ),
+  ],
+  [
+    'P6',
+    'a call is begun twice',
+    (log) =>
+      blames(
+        behindCall(log, ({ id }) => [
+          update('s', 'started_actions', [id]),
+          update('wrong', 'started_actions', [id]),
+        ]),
+        'wrong',
+      ),
+  ],
+  [
+    'P7',
+    'a call runs while it waits',
+    (log) =>
+      blames(
+        behindCall(log, (call) => [status('s', 'waiting_for_confirmation'), resultOf('wrong', call)]),
+        'wrong',
+      ),
+  ],
+  [
+    'P8',
+    'a call is begun that has its result',
+    (log) =>
+      blames(
+        behindCall(log, (call) => [resultOf('r', call), update('wrong', 'started_actions', [call.id])]),
+        'wrong',
+      ),
+  ],
+  [
+    'P9',
+    'an interrupt leaves a call',
+    (log) =>
+      blames(
+        behindCall(log, () => [
+          status('s', 'running'),
+          { kind: 'InterruptEvent', id: 'i' },
+          status('t', 'running'),
+          said('wrong', 'agent'),
+        ]),
+        'wrong',
+      ),
+  ],
+]

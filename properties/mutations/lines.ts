@@ -1,0 +1,64 @@
+/** Mistakes in what is written: lines, ids, parents, times and values. */
+
+import type { Event } from '../../src/event/types.ts'
+import { blames, isCall, said, status, update, withEvent, type Mutation } from './mutant.ts'
+
+/** Of single lines, and of what they name. */
+export const LINE_MISTAKES: readonly Mutation[] = [
+  [
+    'T6',
+    'a parent is not there',
+    (log) =>
+      withEvent(
+        log,
+        () => true,
+        (event) => ({ ...event, parent_id: 'none' }),
+      ),
+  ],
+  [
+    'T6',
+    'an id stands twice',
+    (log) =>
+      log.length < 2
+        ? null
+        : { log: [...log, { ...said('x', 'user'), id: log[0]?.id ?? '' }], id: log[0]?.id ?? '' },
+  ],
+  ['T6', 'HEAD goes nowhere', (log) => blames([...log, update('wrong', 'leaf_event_id', 'none')], 'wrong')],
+  [
+    'T6',
+    'a time is none',
+    (log) =>
+      withEvent(
+        log,
+        () => true,
+        (event) => ({ ...event, timestamp: 'soon' }),
+      ),
+  ],
+  [
+    'E2',
+    'a line is cut off',
+    (log) =>
+      withEvent(
+        log,
+        () => true,
+        (event) => JSON.stringify(event).slice(0, -1),
+        () => null,
+      ),
+  ],
+  [
+    'E7',
+    'a payload lacks a field',
+    (log) => withEvent(log, isCall, (event) => ({ ...event, action: { kind: 'TerminalAction' } }) as Event),
+  ],
+  [
+    'E8',
+    'a key stands twice',
+    (log) =>
+      withEvent(
+        log,
+        () => true,
+        (event) => `{"kind":"${event.kind}",${JSON.stringify(event).slice(1)}`,
+      ),
+  ],
+  ['T5', 'a status is none', (log) => blames([...log, status('wrong', 'sleeping')], 'wrong')],
+]

@@ -1,0 +1,67 @@
+/** What a mistake is made of: a log, and the events that it is put into or behind. */
+
+import type { ActionEvent, Event, EventOf } from '../../src/event/types.ts'
+
+/** A log with a mistake in it. */
+export interface Mutant {
+  readonly log: readonly (Event | string)[]
+  /** One of the ids that may be blamed. */
+  readonly id: string | null
+  readonly ended?: boolean
+}
+
+/** A mistake, or null where the log has no place for it. */
+export type Mutation = readonly [law: string, mistake: string, make: (log: readonly Event[]) => Mutant | null]
+
+export const update = (id: string, key: string, value: unknown): Event =>
+  ({ kind: 'ConversationStateUpdateEvent', id, key, value }) as Event
+export const status = (id: string, value: string): Event => update(id, 'execution_status', value)
+export const said = (id: string, source: 'user' | 'agent', more: object = {}): Event => ({
+  kind: 'MessageEvent',
+  id,
+  source,
+  llm_message: {
+    role: source === 'user' ? 'user' : 'assistant',
+    content: [{ type: 'text', text: 'so' }],
+    ...more,
+  },
+  ...(source === 'agent' && { llm_response_id: `of-${id}` }),
+})
+export const resultOf = (id: string, call: Event): EventOf<'ObservationEvent'> => {
+  const { id: action_id = '', tool_name, tool_call_id } = call as ActionEvent
+  return {
+    kind: 'ObservationEvent',
+    id,
+    tool_name,
+    tool_call_id,
+    action_id,
+    observation: { kind: 'X', content: [] },
+  }
+}
+export const isCall = (event: Event): event is ActionEvent => event.kind === 'ActionEvent'
+export const indexOf = (log: readonly Event[], is: (event: Event) => boolean): number => log.findIndex(is)
+
+/** The log up to its first call, and what is added behind. */
+export function behindCall(
+  log: readonly Event[],
+  add: (call: ActionEvent) => readonly Event[],
+): readonly Event[] | null {
+  const at = indexOf(log, isCall)
+  const call = log[at]
+  return call === undefined ? null : [...log.slice(0, at + 1), ...add(call as ActionEvent)]
+}
+
+/** The log with one event replaced. */
+export function withEvent(
+  log: readonly Event[],
+  is: (event: Event) => boolean,
+  change: (event: Event) => Event | string,
+  idOf: (event: Event) => string | null = ({ id }) => id ?? null,
+): Mutant | null {
+  const at = indexOf(log, is)
+  const event = log[at]
+  return event === undefined ? null : { log: log.with(at, change(event) as Event), id: idOf(event) }
+}
+
+export const blames = (log: readonly Event[] | null, id: string, ended = false): Mutant | null =>
+  log === null ? null : { log, id, ended }

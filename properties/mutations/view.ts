@@ -1,0 +1,44 @@
+/** Mistakes in what condensations take out of the view. */
+
+import type { Event } from '../../src/event/types.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { isPending } from '../../src/view/unit.ts'
+import { behindCall, blames, type Mutation } from './mutant.ts'
+
+/** A complete batch in the view at the end. */
+function lastBatch(log: readonly Event[]): readonly string[] | null {
+  const units = [...replay(log).branch.view.units]
+  const unit = units.findLast((each) => each.type === 'batch' && !isPending(each))
+  return unit?.type === 'batch' ? [...unit.calls].map(({ id }) => id) : null
+}
+
+const condensation = (ids: readonly string[], offset = 0): Event => ({
+  kind: 'Condensation',
+  id: 'wrong',
+  llm_response_id: 'condenser',
+  forgotten_event_ids: ids,
+  summary: 'so far',
+  summary_offset: offset,
+})
+
+/** Of condensations. */
+export const VIEW_MISTAKES: readonly Mutation[] = [
+  [
+    'V3',
+    'half of a batch is forgotten',
+    (log) => {
+      const ids = lastBatch(log)
+      return ids === null ? null : blames([...log, condensation(ids)], 'wrong')
+    },
+  ],
+  ['V3', 'a summary stands beyond the view', (log) => blames([...log, condensation([], 1_000_000)], 'wrong')],
+  [
+    'K1',
+    'a pending call is forgotten',
+    (log) =>
+      blames(
+        behindCall(log, ({ id = '' }) => [condensation([id])]),
+        'wrong',
+      ),
+  ],
+]

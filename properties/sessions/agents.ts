@@ -1,0 +1,278 @@
+/** Writes a talk as the files of other agents, with what their versions have done differently. */
+
+import { counter, time } from './lines.ts'
+import type { Talk } from './talk.ts'
+
+/** Claude Code: a block of a reply on each line, with lines between them that say nothing. */
+export function claudeCode(all: Talk): unknown[] {
+  const lines: Record<string, unknown>[] = [
+    { type: 'permission-mode', permissionMode: 'plan', sessionId: 's' },
+  ]
+  const uuid = counter('uuid-')
+  const message = counter('msg_')
+  const callId = counter('toolu_')
+  let parent: string | null = null
+  const add = (line: Record<string, unknown>): string => {
+    const id = uuid()
+    lines.push({
+      parentUuid: parent,
+      isSidechain: false,
+      sessionId: 's',
+      version: '2.1.114',
+      uuid: id,
+      timestamp: time(lines.length),
+      ...line,
+    })
+    parent = id
+    return id
+  }
+  /** What each turn on the branch follows. */
+  const before: (string | null)[] = []
+  for (const { back, user, replies, compacted, drift } of all) {
+    if (back > 0) parent = before.splice(before.length - back, back)[0] ?? null
+    before.push(parent)
+    add({ type: 'user', userType: 'external', message: { role: 'user', content: user } })
+    if (drift[0] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
+    for (const reply of replies) {
+      const id = message()
+      const own = reply.calls.map(() => callId())
+      const blocks = [
+        ...(reply.thinking === null
+          ? []
+          : [{ type: 'thinking', thinking: reply.thinking, signature: 'c2ln' }]),
+        { type: 'text', text: reply.text },
+        ...reply.calls.map(({ name, input }, at) => ({ type: 'tool_use', id: own[at], name, input })),
+      ]
+      const result = (at: number): void => {
+        const one = reply.calls[at]
+        const block = {
+          type: 'tool_result',
+          tool_use_id: own[at],
+          content: one?.result,
+          is_error: one?.isError,
+        }
+        add({ type: 'user', message: { role: 'user', content: [block] }, toolUseResult: { stdout: 'x' } })
+      }
+      const isBetween = drift[1] === true
+      let done = 0
+      for (const [at, block] of blocks.entries()) {
+        const isLast = at === blocks.length - 1
+        const stop_reason = isLast || drift[2] === true ? (own.length > 0 ? 'tool_use' : 'end_turn') : null
+        const usage = { input_tokens: 5, output_tokens: isLast ? 9 : 1 }
+        const said = {
+          id,
+          type: 'message',
+          role: 'assistant',
+          model: 'claude',
+          content: [block],
+          stop_reason,
+          usage,
+        }
+        add({ type: 'assistant', requestId: 'r', message: said })
+        // Some lines were written twice, under other names.
+        if (drift[3] === true && at === 0) add({ type: 'assistant', requestId: 'r', message: said })
+        if (block.type === 'tool_use' && isBetween) {
+          result(done)
+          done += 1
+        }
+      }
+      for (; done < own.length; done += 1) result(done)
+    }
+    if (drift[4] === true) lines.push({ type: 'file-history-snapshot', messageId: 'm', snapshot: {} })
+    if (compacted === null) continue
+    const logical = parent
+    parent = null
+    add({ type: 'system', subtype: 'compact_boundary', logicalParentUuid: logical, compactMetadata: {} })
+    add({ type: 'user', isCompactSummary: true, message: { role: 'user', content: compacted } })
+  }
+  return lines
+}
+
+/** Codex CLI: an item on each line, and events that say the same again. */
+export function codex(all: Talk): unknown[] {
+  const lines: Record<string, unknown>[] = []
+  const callId = counter('call_')
+  const put = (type: string, payload: object): void => {
+    lines.push({ timestamp: time(lines.length), type, payload })
+  }
+  put('session_meta', { id: 's', timestamp: time(0), cwd: '/', cli_version: '0.130' })
+  put('response_item', {
+    type: 'message',
+    role: 'user',
+    content: [{ type: 'input_text', text: '<environment_context/>' }],
+  })
+  let total = 0
+  const count = (): void => {
+    total += 1
+    const info = {
+      total_token_usage: { total_tokens: total },
+      last_token_usage: { input_tokens: 7, output_tokens: 2 },
+    }
+    put('event_msg', { type: 'token_count', info })
+    put('event_msg', { type: 'token_count', info })
+  }
+  for (const { back, user, replies, compacted, drift } of all) {
+    if (back > 0) put('event_msg', { type: 'thread_rolled_back', num_turns: back })
+    put('turn_context', { model: 'gpt', turn_id: 't' })
+    const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: user }] }
+    if (drift[0] === true) put('response_item', item)
+    put('event_msg', { type: 'user_message', message: user })
+    if (drift[0] !== true) put('response_item', item)
+    for (const { thinking, text, calls } of replies) {
+      const own = calls.map(() => callId())
+      if (thinking !== null) {
+        put('event_msg', { type: 'agent_reasoning', text: thinking })
+        put('response_item', { type: 'reasoning', summary: [{ type: 'summary_text', text: thinking }] })
+      }
+      put('event_msg', { type: 'agent_message', message: text })
+      put('response_item', { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] })
+      for (const [at, { name, input }] of calls.entries())
+        put('response_item', {
+          type: 'function_call',
+          name,
+          call_id: own[at],
+          arguments: JSON.stringify(input),
+        })
+      if (drift[1] === true) count()
+      for (const [at, { result }] of calls.entries()) {
+        put('event_msg', { type: 'exec_command_end', call_id: own[at], stdout: result })
+        put('response_item', { type: 'function_call_output', call_id: own[at], output: result })
+      }
+      if (drift[1] !== true) count()
+    }
+    put('event_msg', { type: 'task_complete', last_agent_message: null })
+    if (compacted !== null) put('compacted', { message: compacted })
+  }
+  return lines
+}
+
+/** pi: a tree of entries. The first version was a list, in which nobody could go back. */
+export function pi(all: Talk, version: 1 | 3): unknown[] {
+  const lines: object[] = [
+    { type: 'session', version: version === 1 ? undefined : 3, id: 's', timestamp: time(0) },
+  ]
+  const entry = counter('e')
+  const callId = counter('c')
+  let parentId: string | null = null
+  const add = (fields: object): void => {
+    const id = entry()
+    lines.push({ ...(version === 1 ? {} : { id, parentId }), timestamp: time(lines.length), ...fields })
+    parentId = id
+  }
+  const say = (message: object): void => add({ type: 'message', message })
+  const before: (string | null)[] = []
+  for (const { back, user, replies, compacted, drift } of all) {
+    if (back > 0) parentId = before.splice(before.length - back, back)[0] ?? null
+    before.push(parentId)
+    if (drift[0] === true) add({ type: 'model_change', provider: 'p', modelId: 'm' })
+    say({ role: 'user', content: [{ type: 'text', text: user }] })
+    for (const { thinking, text, calls } of replies) {
+      const own = calls.map(() => callId())
+      say({
+        role: 'assistant',
+        content: [
+          ...(thinking === null ? [] : [{ type: 'thinking', thinking }]),
+          { type: 'text', text },
+          ...calls.map(({ name, input }, at) => ({ type: 'toolCall', id: own[at], name, arguments: input })),
+        ],
+        api:
+          drift[1] === true
+            ? 'anthropic-messages'
+            : drift[2] === true
+              ? 'openai-responses'
+              : 'openai-completions',
+        stopReason: calls.length > 0 ? 'toolUse' : 'stop',
+        usage: { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 },
+      })
+      for (const [at, { name, result, isError }] of calls.entries())
+        say({
+          role: 'toolResult',
+          toolCallId: own[at],
+          toolName: name,
+          content: [{ type: 'text', text: result }],
+          isError,
+        })
+    }
+    // What is kept begins with the entry behind it, in either way to say so.
+    const next = version === 1 ? { firstKeptEntryIndex: lines.length + 1 } : { firstKeptEntryId: 'none' }
+    if (compacted !== null) add({ type: 'compaction', summary: compacted, ...next })
+  }
+  return lines
+}
+
+/** Gemini CLI: one object, or lines of it. */
+export function geminiCli(all: Talk, asLines: boolean): unknown[] {
+  const about = { sessionId: 's', projectHash: 'p', startTime: time(0), lastUpdated: time(1) }
+  const messages: Record<string, unknown>[] = []
+  const id = counter('m')
+  const callId = counter('c')
+  const before: string[] = []
+  for (const { back, user, replies, drift } of all) {
+    if (back > 0 && asLines) messages.push({ $rewindTo: before.splice(before.length - back, back)[0] })
+    const own = id()
+    before.push(own)
+    messages.push({ id: own, timestamp: time(messages.length), type: 'user', content: user })
+    for (const { thinking, text, calls } of replies) {
+      const toolCalls = calls.map(({ name, input, result, isError }) => ({
+        id: callId(),
+        name,
+        args: input,
+        status: isError ? 'error' : 'success',
+        result: [{ functionResponse: { name, response: { output: result } } }],
+        resultDisplay: result,
+      }))
+      const said = {
+        id: id(),
+        timestamp: time(messages.length),
+        type: 'gemini',
+        content: text,
+        ...(thinking === null ? {} : { thoughts: [{ subject: 'On it', description: thinking }] }),
+        model: 'gemini',
+        tokens: { input: 3, output: 4 },
+      }
+      // It was written before its calls were done, and is again behind them.
+      if (asLines && drift[0] === true) messages.push(said)
+      messages.push({ ...said, ...(toolCalls.length === 0 ? {} : { toolCalls }) })
+    }
+    if (drift[1] === true)
+      messages.push({ id: id(), timestamp: time(messages.length), type: 'info', content: 'x' })
+  }
+  return asLines ? [about, ...messages, { $set: { summary: 'a talk' } }] : [{ ...about, messages }]
+}
+
+/** A trajectory: a reply and its results are one step. */
+export function atif(all: Talk): unknown[] {
+  const callId = counter('c')
+  const steps = all.flatMap(({ user, replies, drift }) => [
+    { source: 'user', message: user },
+    ...replies.map(({ thinking, text, calls }) => {
+      const own = calls.map(() => callId())
+      return {
+        source: 'agent',
+        message: drift[0] === true ? [{ type: 'text', text }] : text,
+        ...(thinking === null ? {} : { reasoning_content: thinking }),
+        ...(calls.length === 0
+          ? {}
+          : {
+              tool_calls: calls.map(({ name, input }, at) => ({
+                tool_call_id: own[at],
+                function_name: name,
+                arguments: input,
+              })),
+              observation: {
+                results: calls.map(({ result }, at) => ({
+                  // Many write no id; then there are as many results as calls.
+                  ...(drift[1] === true ? { source_call_id: own[at] } : {}),
+                  content: result,
+                })),
+              },
+            }),
+        metrics: { prompt_tokens: 3, completion_tokens: 1 },
+      }
+    }),
+  ])
+  const numbered = steps.map((step, at) => ({ step_id: at + 1, ...step }))
+  return [
+    { schema_version: 'ATIF-v1.7', session_id: 's', agent: { name: 'a', version: '1' }, steps: numbered },
+  ]
+}
