@@ -51,7 +51,7 @@ const WALKS = {
 
 const walkOf = (schema: string, by: keyof typeof WALKS, way: Way): string => {
   const { table, time, key } = WALKS[by]
-  return `SELECT x.conversation_id AS id, x.${time} AS at FROM ${schema}.${table} x
+  return `SELECT ${by === 'created' ? 'x.*, ' : ''}x.conversation_id AS id, x.${time} AS at FROM ${schema}.${table} x
       WHERE ${key}(x.${time}, x.conversation_id) > (p_low_time, p_low_id) AND (x.${time}, x.conversation_id) < (p_high_time, p_high_id)
       ORDER BY x.${time} ${way}, x.conversation_id ${way}`
 }
@@ -75,9 +75,15 @@ const fits = (schema: string, by: keyof typeof WALKS): string => {
       ))`
 }
 
-/** The conversation that a walk has come to, if it fits; by an order that one index alone gives. */
-const looked = (schema: string, by: keyof typeof WALKS): string => `SELECT * FROM ${schema}.conversations c
-    WHERE c.conversation_id BETWEEN w.id AND w.id AND ${fits(schema, by)} ORDER BY c.conversation_id LIMIT 1`
+/**
+ * The conversation `c` that a walk has come to. Where it walks their own table, that is what it has read; any other is
+ * found by its id, by an order that one index alone gives.
+ */
+const found = (schema: string, by: keyof typeof WALKS): string =>
+  by === 'created'
+    ? 'SELECT w.*'
+    : `SELECT * FROM ${schema}.conversations s WHERE s.conversation_id BETWEEN w.id AND w.id
+    ORDER BY s.conversation_id LIMIT 1`
 
 /** The columns of a record, in the order in which pages give them, with their types. */
 export const RECORD_TYPES = {
@@ -113,10 +119,10 @@ LANGUAGE plpgsql ${PLAN} AS $body$
 DECLARE
   v_count integer;
 BEGIN
-  RETURN QUERY SELECT NULL::text, NULL::bigint, ${COLUMNS.map((name) => `r.${name}`).join(', ')}
+  RETURN QUERY SELECT NULL::text, NULL::bigint, ${COLUMNS.map((name) => `c.${name}`).join(', ')}
   FROM (${walk} LIMIT ${MOST_LOOKED_AT}) w CROSS JOIN LATERAL (
-    ${looked(schema, by)}
-  ) r ORDER BY w.at ${way}, w.id ${way} LIMIT p_most;
+    ${found(schema, by)}
+  ) c WHERE ${fits(schema, by)} ORDER BY w.at ${way}, w.id ${way} LIMIT p_most;
   GET DIAGNOSTICS v_count = ROW_COUNT;
   IF v_count < p_most THEN
     RETURN QUERY SELECT w.id, w.at, ${Object.values(RECORD_TYPES)
@@ -138,10 +144,10 @@ BEGIN
     RETURN QUERY SELECT count(*)::integer, count(*)::integer FROM (${walkOf(schema, by, 'ASC')} LIMIT p_most) w;
     RETURN;
   END IF;
-  RETURN QUERY SELECT count(*)::integer, count(r.conversation_id)::integer
-  FROM (${walkOf(schema, by, 'ASC')} LIMIT p_most) w LEFT JOIN LATERAL (
-    ${looked(schema, by)}
-  ) r ON true;
+  RETURN QUERY SELECT count(*)::integer, (count(*) FILTER (WHERE ${fits(schema, by)}))::integer
+  FROM (${walkOf(schema, by, 'ASC')} LIMIT p_most) w CROSS JOIN LATERAL (
+    ${found(schema, by)}
+  ) c;
 END
 $body$;
 `
