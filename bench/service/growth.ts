@@ -18,7 +18,7 @@ import { fill, madeAt, type Place } from './fill.ts'
 const MOST_TIMES = 1.5
 const MOST_MEGABYTES = 64
 
-const ROUNDS = 25
+const ROUNDS = 51
 /**
  * Rounds before those that count: until every item that is due has been claimed once. The first change of a page behind
  * a checkpoint writes the whole page to PostgreSQL's log, and few conversations have few pages.
@@ -137,6 +137,7 @@ const asked = (what: Ask): Operation => [what, ({ ask }) => ask(what)]
 /** Each list has ten to show, and what is compared one by one has 1,000 to look at. */
 const OPERATIONS: readonly Operation[] = [
   ['create', ({ url }) => timed(() => send(`${url}/api/conversations`, {}))],
+  asked('follow'),
   request('list', '/api/conversations/search?limit=10'),
   request('list by change', '/api/conversations/search?limit=10&sort_order=UPDATED_AT_DESC'),
   request('list by status', '/api/conversations/search?limit=10&sort_order=CREATED_AT&status=paused'),
@@ -154,7 +155,6 @@ const OPERATIONS: readonly Operation[] = [
   asked('list by parent'),
   // Before the counts: what these go through fills the processor's caches, the more the more there is.
   asked('claim'),
-  asked('follow'),
   request('count', '/api/conversations/count'),
   request('count by status', '/api/conversations/count?status=finished'),
   request('count by title', '/api/v1/app-conversations/count?title__contains=no+such'),
@@ -162,10 +162,11 @@ const OPERATIONS: readonly Operation[] = [
 
 /**
  * Milliseconds before what goes out by notification: whatever is told right behind another change waits for the pause
- * between two notifications to end, and how long that is depends on what was measured before.
+ * between two notifications to end, and how long that is depends on what was measured before. And before the first
+ * list, since a service still reads and sends what was written before it.
  */
 const REST = 100
-const fromRest = (name: string): boolean => name === 'follow' || name === 'webhook'
+const RESTED: ReadonlySet<string> = new Set(['follow', 'list', 'webhook'])
 
 /** A count looks at 10,000 at most, so it is compared with that of as many. */
 const isCount = (name: string): boolean => name.startsWith('count')
@@ -195,7 +196,7 @@ async function measure(running: readonly Running[], operations: readonly Operati
         const at = (turn + round + running.length) % running.length
         const service = running[at]
         if (service === undefined) continue
-        if (fromRest(name)) await setTimeout(REST)
+        if (RESTED.has(name)) await setTimeout(REST)
         const took = await run(service)
         if (round >= 0) times[nth]?.[at]?.push(took)
       }
