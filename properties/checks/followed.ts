@@ -61,7 +61,10 @@ const step = fc.oneof(
 )
 export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** What must happen whatever is drawn: a process dies at work, and a database is restored to what it was. */
+/**
+ * What must happen whatever is drawn: a process dies at work and another takes over, a handler fails, and a database is
+ * restored to what it was.
+ */
 export const SCRIPTED: readonly Step[] = [
   { do: 'create', at: 0 },
   { do: 'append', at: 0, many: 3 },
@@ -74,6 +77,9 @@ export const SCRIPTED: readonly Step[] = [
   { do: 'kill', calls: 0 },
   { do: 'append', at: 0, many: 1 },
   { do: 'wait', milliseconds: 2 * TTL },
+  { do: 'fail', calls: 1 },
+  { do: 'append', at: 0, many: 1 },
+  { do: 'wait', milliseconds: TTL },
   { do: 'fail over' },
   { do: 'append', at: 0, many: 2 },
   { do: 'wait', milliseconds: TTL },
@@ -87,6 +93,9 @@ export const SCRIPTED: readonly Step[] = [
   { do: 'append', at: 0, many: 2 },
   { do: 'wait', milliseconds: 100 },
   { do: 'rewind' },
+  { do: 'append', at: 0, many: 2 },
+  { do: 'join' },
+  { do: 'kill', calls: 0 },
   { do: 'append', at: 0, many: 2 },
 ]
 
