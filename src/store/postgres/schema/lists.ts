@@ -49,9 +49,9 @@ const WALKS = {
   key: { table: 'conversation_keys', time: 'created_at', key: 'x.name = p_name AND x.value = p_value AND ' },
 } as const
 
-const walkOf = (schema: string, by: keyof typeof WALKS, way: Way): string => {
+const walkOf = (schema: string, by: keyof typeof WALKS, way: Way, columns = ''): string => {
   const { table, time, key } = WALKS[by]
-  return `SELECT ${by === 'created' ? 'x.*, ' : ''}x.conversation_id AS id, x.${time} AS at FROM ${schema}.${table} x
+  return `SELECT ${columns}x.conversation_id AS id, x.${time} AS at FROM ${schema}.${table} x
       WHERE ${key}(x.${time}, x.conversation_id) > (p_low_time, p_low_id) AND (x.${time}, x.conversation_id) < (p_high_time, p_high_id)
       ORDER BY x.${time} ${way}, x.conversation_id ${way}`
 }
@@ -76,14 +76,16 @@ const fits = (schema: string, by: keyof typeof WALKS): string => {
 }
 
 /**
- * The conversation `c` that a walk has come to. Where it walks their own table, that is what it has read; any other is
- * found by its id, by an order that one index alone gives.
+ * The conversations `c` that a walk `w` comes to, so many at most. Where it walks their own table, that is what it
+ * reads; any other is found by its id, by an order that one index alone gives.
  */
-const found = (schema: string, by: keyof typeof WALKS): string =>
+const walked = (schema: string, by: keyof typeof WALKS, way: Way, most: string | number): string =>
   by === 'created'
-    ? 'SELECT w.*'
-    : `SELECT * FROM ${schema}.conversations s WHERE s.conversation_id BETWEEN w.id AND w.id
-    ORDER BY s.conversation_id LIMIT 1`
+    ? `(${walkOf(schema, by, way, 'x.*, ')} LIMIT ${most}) w CROSS JOIN LATERAL (SELECT w.*) c`
+    : `(${walkOf(schema, by, way)} LIMIT ${most}) w CROSS JOIN LATERAL (
+    SELECT * FROM ${schema}.conversations s WHERE s.conversation_id BETWEEN w.id AND w.id
+    ORDER BY s.conversation_id LIMIT 1
+  ) c`
 
 /** The columns of a record, in the order in which pages give them, with their types. */
 export const RECORD_TYPES = {
@@ -109,7 +111,6 @@ const COLUMNS = Object.keys(RECORD_TYPES)
  * has looked at as many as it may.
  */
 const page = (schema: string, by: keyof typeof WALKS, way: Way): string => {
-  const walk = walkOf(schema, by, way)
   const types = Object.entries(RECORD_TYPES).map(([name, type]) => `"${name}" ${type}`)
   return `
 CREATE OR REPLACE FUNCTION ${schema}.list_${by}_${way === 'ASC' ? 'up' : 'down'}(${PARAMETERS}, p_most integer)
@@ -120,15 +121,14 @@ DECLARE
   v_count integer;
 BEGIN
   RETURN QUERY SELECT NULL::text, NULL::bigint, ${COLUMNS.map((name) => `c.${name}`).join(', ')}
-  FROM (${walk} LIMIT ${MOST_LOOKED_AT}) w CROSS JOIN LATERAL (
-    ${found(schema, by)}
-  ) c WHERE ${fits(schema, by)} ORDER BY w.at ${way}, w.id ${way} LIMIT p_most;
+  FROM ${walked(schema, by, way, MOST_LOOKED_AT)}
+  WHERE ${fits(schema, by)} ORDER BY w.at ${way}, w.id ${way} LIMIT p_most;
   GET DIAGNOSTICS v_count = ROW_COUNT;
   IF v_count < p_most THEN
     RETURN QUERY SELECT w.id, w.at, ${Object.values(RECORD_TYPES)
       .map((type) => `NULL::${type}`)
       .join(', ')}
-    FROM (${walk} OFFSET ${MOST_LOOKED_AT - 1} LIMIT 1) w;
+    FROM (${walkOf(schema, by, way)} OFFSET ${MOST_LOOKED_AT - 1} LIMIT 1) w;
   END IF;
 END
 $body$;
@@ -145,9 +145,7 @@ BEGIN
     RETURN;
   END IF;
   RETURN QUERY SELECT count(*)::integer, (count(*) FILTER (WHERE ${fits(schema, by)}))::integer
-  FROM (${walkOf(schema, by, 'ASC')} LIMIT p_most) w CROSS JOIN LATERAL (
-    ${found(schema, by)}
-  ) c;
+  FROM ${walked(schema, by, 'ASC', 'p_most')};
 END
 $body$;
 `
