@@ -33,7 +33,7 @@ const REVISIONS = [
   '7e3851fc25f138c7',
   '840b93e8d53ba43c',
   'e293f76c04e5865b',
-  '800b7186615cb62d',
+  '7cba94424ae5ef25',
 ]
 
 /** Where a step that is being taken waits, if it is told to. */

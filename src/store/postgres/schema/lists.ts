@@ -76,16 +76,18 @@ const fits = (schema: string, by: keyof typeof WALKS): string => {
 }
 
 /**
- * The conversations `c` that a walk `w` comes to, so many at most. Where it walks their own table, that is what it
- * reads; any other is found by its id, by an order that one index alone gives.
+ * The conversation that a walk `w` has come to, if it fits. Where it walks their own table, that is what it has read;
+ * any other is found by its id, by an order that one index alone gives.
  */
-const walked = (schema: string, by: keyof typeof WALKS, way: Way, most: string | number): string =>
+const looked = (schema: string, by: keyof typeof WALKS): string =>
   by === 'created'
-    ? `(${walkOf(schema, by, way, 'x.*, ')} LIMIT ${most}) w CROSS JOIN LATERAL (SELECT w.*) c`
-    : `(${walkOf(schema, by, way)} LIMIT ${most}) w CROSS JOIN LATERAL (
-    SELECT * FROM ${schema}.conversations s WHERE s.conversation_id BETWEEN w.id AND w.id
-    ORDER BY s.conversation_id LIMIT 1
-  ) c`
+    ? `SELECT * FROM (SELECT w.*) c WHERE ${fits(schema, by)}`
+    : `SELECT * FROM ${schema}.conversations c
+    WHERE c.conversation_id BETWEEN w.id AND w.id AND ${fits(schema, by)} ORDER BY c.conversation_id LIMIT 1`
+
+/** What such a walk reads. */
+const rowsOf = (schema: string, by: keyof typeof WALKS, way: Way): string =>
+  walkOf(schema, by, way, by === 'created' ? 'x.*, ' : '')
 
 /** The columns of a record, in the order in which pages give them, with their types. */
 export const RECORD_TYPES = {
@@ -120,9 +122,10 @@ LANGUAGE plpgsql ${PLAN} AS $body$
 DECLARE
   v_count integer;
 BEGIN
-  RETURN QUERY SELECT NULL::text, NULL::bigint, ${COLUMNS.map((name) => `c.${name}`).join(', ')}
-  FROM ${walked(schema, by, way, MOST_LOOKED_AT)}
-  WHERE ${fits(schema, by)} ORDER BY w.at ${way}, w.id ${way} LIMIT p_most;
+  RETURN QUERY SELECT NULL::text, NULL::bigint, ${COLUMNS.map((name) => `r.${name}`).join(', ')}
+  FROM (${rowsOf(schema, by, way)} LIMIT ${MOST_LOOKED_AT}) w CROSS JOIN LATERAL (
+    ${looked(schema, by)}
+  ) r ORDER BY w.at ${way}, w.id ${way} LIMIT p_most;
   GET DIAGNOSTICS v_count = ROW_COUNT;
   IF v_count < p_most THEN
     RETURN QUERY SELECT w.id, w.at, ${Object.values(RECORD_TYPES)
@@ -144,8 +147,10 @@ BEGIN
     RETURN QUERY SELECT count(*)::integer, count(*)::integer FROM (${walkOf(schema, by, 'ASC')} LIMIT p_most) w;
     RETURN;
   END IF;
-  RETURN QUERY SELECT count(*)::integer, (count(*) FILTER (WHERE ${fits(schema, by)}))::integer
-  FROM ${walked(schema, by, 'ASC', 'p_most')};
+  RETURN QUERY SELECT count(*)::integer, count(r.conversation_id)::integer
+  FROM (${rowsOf(schema, by, 'ASC')} LIMIT p_most) w LEFT JOIN LATERAL (
+    ${looked(schema, by)}
+  ) r ON true;
 END
 $body$;
 `
