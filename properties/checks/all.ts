@@ -2,7 +2,8 @@
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { checkCondensing, checkFit } from './context.ts'
-import { checkGrammars, checkNeutral, checkPrefix, checkThinking, checkWords } from './messages.ts'
+import { checkPrefix } from './grows.ts'
+import { checkGrammars, checkNeutral, checkThinking, checkWords } from './messages.ts'
 import { checkParts } from './parts.ts'
 import { checkPairing } from './pairing.ts'
 import { checkWire } from './prefix.ts'

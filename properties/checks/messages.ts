@@ -1,4 +1,4 @@
-/** M, and V5: what the model is sent. Facts go in; a LawBroken comes out when a grammar is broken, or thinking is not what it was. */
+/** M: what the model is sent. Facts go in; a LawBroken comes out when a grammar is broken, or thinking is not what it was. */
 
 import { isImagePart, isOpenPart, isTextPart } from '../../src/event/content.ts'
 import { hasCode } from '../../src/event/errors.ts'
@@ -14,9 +14,8 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import { switchTo } from '../../src/state/at.ts'
-import type { Branch } from '../../src/state/branch.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { branchOf, type Checkpoint, type State } from '../../src/state/state.ts'
+import type { State } from '../../src/state/state.ts'
 import { type BatchUnit, isPending, type Unit } from '../../src/view/unit.ts'
 import { validateAiSdk } from '../../test/validators/ai-sdk.ts'
 import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
@@ -264,109 +263,4 @@ function resultParts(answer: ToolResultEvent): readonly Content[] {
   const { content = [], is_error = false } = answer.observation
   const led = is_error ? [{ text: '[An error occurred during execution.]' }, ...content] : content
   return [...led, ...(answer.extended_content ?? [])]
-}
-
-/** V5: between condensations, what is sent only grows at its end. */
-export function checkPrefix(facts: readonly Fact[]): void {
-  const state = replay(facts)
-  for (const entry of state.log.entries) {
-    const { event, parent } = entry
-    if (
-      !entry.canBeHead ||
-      event === null ||
-      event.kind === 'Condensation' ||
-      event.kind === 'SystemPromptEvent'
-    )
-      continue
-    const after = { ...state, branch: branchOf(entry) }
-    // A reply that came in before messages of the view stands behind what was sent of the units up to its place.
-    const before = upTo(placeOf(branchOf(parent), entry), { ...state, branch: branchOf(parent) })
-    if (changesInside(before.branch.view.units, after.branch.view.units)) continue
-    const [was, is] = [toMessages(before), toMessages(after)]
-    same('V5', `messages after position ${entry.seq}`, parts(is).slice(0, parts(was).length), parts(was))
-    // A request that holds nothing but a system prompt is opened by a fixed sentence, which no real message has to keep.
-    if (!was.some((message) => message.role !== 'system')) continue
-    for (const { name, write } of GRAMMARS) {
-      const [sent = [], sends] = [write(was), write(is)].map(listLeavesIn)
-      // What only keeps a reply from ending the list gives way to what comes.
-      if (sent.at(-1)?.includes('[Go on.]') === true) sent.pop()
-      same(
-        'V5',
-        `${name} after position ${entry.seq}`,
-        sends?.slice(0, sent.length),
-        sent.map(orWords(sends)),
-      )
-    }
-  }
-}
-
-/**
- * A part as it stays: a call of the provider's own that waits is words once something else comes than its result, or
- * one that cannot be sent.
- */
-const orWords =
-  (sends: readonly string[] = []) =>
-  (part: string, at: number, sent: readonly string[]): string => {
-    const [, kind = '', , id] =
-      /"type":"(server_tool_use|program)"(,"id":"\w+","call_id"|,"id"):"(\w+)"/.exec(part) ?? []
-    const results = [`"tool_use_id":"${id}"`, `"call_id":"${id}","result"`]
-    const waits = !sent.some((each) => results.some((result) => each.includes(result)))
-    const words = sends[at] ?? ''
-    return kind !== '' && waits && words.includes(`"[${kind}: `) ? words : part
-  }
-
-/** Where an entry brought a unit in, or how many units there are. */
-function placeOf({ view: { units } }: Branch, entry: Checkpoint): number {
-  const now = entry.branch.view.units
-  if (now.length === units.length) return units.length
-  for (let index = 0; index < units.length; index += 1) if (units.get(index) !== now.get(index)) return index
-  return units.length
-}
-
-/** The state with the units up to a place alone. */
-function upTo(place: number, state: State): State {
-  const { branch } = state
-  return { ...state, branch: { ...branch, view: { ...branch.view, units: branch.view.units.prefix(place) } } }
-}
-
-type Units = State['branch']['view']['units']
-
-/** Whether an event changed a batch that is not the pending one at the end: there the law makes its exceptions. */
-export function changesInside(before: Units, after: Units): boolean {
-  const last = before.length - 1
-  for (let index = 0; index <= last; index += 1) {
-    const [was, is] = [before.get(index) as Unit, after.get(index) as Unit]
-    if (was === is) continue
-    return index < last || !isPending(was)
-  }
-  return false
-}
-
-/** The content parts in order: a user's one by one, as messages merge; of the others each message is one. */
-const parts = (messages: readonly NeutralMessage[]): string[] =>
-  messages.flatMap((message) =>
-    message.role === 'user'
-      ? message.content.map((part) => JSON.stringify(['user', message.name, part]))
-      : [JSON.stringify(message)],
-  )
-
-/** The content parts of a provider's request, as `role part` in order. */
-function listLeavesIn(request: unknown): string[] {
-  const { system, instructions, systemInstruction, messages, input, contents } = request as Readonly<
-    Record<string, unknown>
-  >
-  const list = (Array.isArray(request) ? request : (messages ?? input ?? contents)) as readonly Readonly<
-    Record<string, unknown>
-  >[]
-  return [
-    JSON.stringify([system ?? instructions ?? systemInstruction ?? null]),
-    ...list.flatMap(({ content, parts: held = content, ...rest }) =>
-      Array.isArray(held)
-        ? [
-            ...held.map((part) => JSON.stringify([rest['role'], part])),
-            ...('tool_calls' in rest ? [JSON.stringify(rest)] : []),
-          ]
-        : [JSON.stringify({ ...rest, content })],
-    ),
-  ]
 }

@@ -13,7 +13,8 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { branchOf } from '../../src/state/state.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { hold, same, total } from '../../src/testing/law.ts'
-import { branchesOf, changesInside, GRAMMARS } from './messages.ts'
+import { changesInside } from './grows.ts'
+import { branchesOf, GRAMMARS } from './messages.ts'
 
 /** K6: between condensations what is sent stays as it is, but for a last user message that grows. */
 export function checkStable(facts: readonly Fact[]): void {

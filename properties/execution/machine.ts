@@ -3,7 +3,7 @@
 import type * as fc from 'fast-check'
 import type { Store } from '../../src/store/contract/store.ts'
 import { scheduled } from '../../src/testing/deterministic.ts'
-import type { Cue } from './plan.ts'
+import type { Cue } from './commands.ts'
 
 /** Calls of a store that resolve at once and answer to nobody. */
 const AT_ONCE: ReadonlySet<string> = new Set(['name', 'watch', 'close'])

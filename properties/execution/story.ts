@@ -4,7 +4,8 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import type { State } from '../../src/state/state.ts'
 import type { LoggedEvent } from '../../src/conversation/logged-event.ts'
 import type { Given, Sent } from '../wire/sent.ts'
-import type { Command, Reply } from './plan.ts'
+import type { Command } from './commands.ts'
+import type { Reply } from './plan.ts'
 
 /** A moment: each is later than all before, whatever happened in it. */
 export type Checkpoint = number

@@ -1,25 +1,17 @@
 /** Subscriptions: every event after a position once, in order, whoever appends, however slow the reader, across crash and reconnect (law B). */
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { SubscriptionItem } from '../../src/conversation/subscribe.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { folder, openStore } from '../store/sqlite-drivers.ts'
 import { places } from './places.ts'
 
 const PLACES = places()
-const FILES = folder()
-afterAll(async () => {
-  FILES.remove()
-  await PLACES.remove()
-})
+afterAll(() => PLACES.remove())
 
 const pause = (id: string): Event => ({ kind: 'PauseEvent', id })
 const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', content })
@@ -321,41 +313,5 @@ describe('a subscription', () => {
     expect(failures).toBe(1)
     expect(seen).toEqual(range(0, 3_000))
     await engine.close()
-  })
-})
-
-describe('across processes', () => {
-  it('sees what another process appends, which is killed and started again', async () => {
-    const file = FILES.next()
-    const store = openStore('node:sqlite', file, { synchronous: 'normal', pollInterval: 5 })
-    await store.createConversation({ id: 'c' })
-    const engine = createEngine({ store })
-    const conversation = await engine.open('c')
-    const stop = new AbortController()
-    const seen: SubscriptionItem[] = []
-    const reading = (async () => {
-      for await (const item of conversation.subscribe({ signal: stop.signal })) seen.push(item)
-    })()
-    for (let life = 0; life < 4; life += 1) {
-      const before = seqs(seen).length
-      const child = spawn(
-        process.execPath,
-        [join(inject('built'), 'test/sqlite-child.ts'), 'node:sqlite', file, 'forever', `life${life}`],
-        { stdio: 'ignore' },
-      )
-      const until = Date.now() + 300_000
-      while (seqs(seen).length < before + 50 && Date.now() < until) await sleep(5)
-      child.kill('SIGKILL')
-      await once(child, 'close')
-    }
-    const { length } = (await conversation.state()).log.entries
-    const until = Date.now() + 300_000
-    while (seqs(seen).length < length && Date.now() < until) await sleep(5)
-    stop.abort()
-    await reading
-    expect(length).toBeGreaterThan(200)
-    expect(seqs(seen)).toEqual(range(0, length))
-    await engine.close()
-    await store.close()
   })
 })

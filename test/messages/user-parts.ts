@@ -10,42 +10,13 @@ import type {
 import type { ContentBlockParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages'
 import type { ToolResultPart, UserContent } from 'ai'
 import type { ChatCompletionContentPart } from 'openai/resources/chat/completions'
-import type {
-  ResponseFunctionCallOutputItem,
-  ResponseInputContent,
-  ResponseInputItem,
-} from 'openai/resources/responses/responses'
 import type { OpenPart } from '../../src/event/shapes.ts'
-
-/**
- * What becomes of a kind. `standard`: a text, images, or a result, which events have fields for. `reply`: only the
- * model says it. `item`: it is no content, but an item beside messages that says how to reply, and named where
- * a message holds it. Else samples that hold a mark of eight letters: what its own grammar writes as it stands, or with
- * `named` by its name; with `settles` as it stands behind what it settles, of which the mark is the id, else by name.
- */
-type Place<Part> =
-  | 'standard'
-  | 'reply'
-  | 'item'
-  | { readonly sent: Samples<Part> }
-  | { readonly named: Samples<Part> }
-  | { readonly settles: Samples<Part> }
-
-type Samples<Part> = readonly ((mark: string) => Part)[]
-
-type Table<Union> = {
-  readonly [Kind in KindOf<Union>]: Place<Extract<Union, { readonly type?: Kind }>>
-}
-
-type KindOf<Union> = Union extends { readonly type?: infer Kind } ? Extract<Kind, string> : never
+import { pdf, type Place, png, type Samples, type Table, url } from './part-table.ts'
+import { outputs, responses, responsesItems, settling } from './responses-parts.ts'
 
 type InList<Content> = Extract<Content, readonly unknown[]>[number]
 
 type ResultValue = Extract<ToolResultPart['output'], { type: 'content' }>['value'][number]
-
-const pdf = (mark: string): string => `JVBERi0x${mark}`
-const png = (mark: string): string => `iVBORw0KGgoA${mark}`
-const url = (mark: string): string => `https://example.com/${mark}`
 
 const document: Samples<Extract<ContentBlockParam, { type: 'document' }>> = [
   (mark) => ({
@@ -124,150 +95,6 @@ const anthropicResult = {
     ],
   },
 } as const satisfies Table<InList<ToolResultBlockParam['content'] | BetaToolResultBlockParam['content']>>
-
-const input_file: Samples<Extract<ResponseInputContent, { type: 'input_file' }>> = [
-  (mark) => ({
-    type: 'input_file',
-    filename: 'a.pdf',
-    file_data: `data:application/pdf;base64,${pdf(mark)}`,
-  }),
-  (mark) => ({ type: 'input_file', filename: 'a.csv', file_data: `data:text/csv;base64,${mark}` }),
-  (mark) => ({ type: 'input_file', file_url: url(mark), detail: 'low' }),
-  (mark) => ({ type: 'input_file', file_id: mark, prompt_cache_breakpoint: { mode: 'explicit' } }),
-]
-
-const responses = {
-  input_text: { sent: [(mark) => ({ type: 'input_text', text: mark })] },
-  input_image: {
-    sent: [
-      (mark) => ({ type: 'input_image', image_url: url(mark), detail: 'high' }),
-      (mark) => ({ type: 'input_image', image_url: `data:image/png;base64,${png(mark)}`, detail: 'auto' }),
-      (mark) => ({ type: 'input_image', file_id: mark, detail: 'low' }),
-    ],
-  },
-  input_file: { sent: input_file },
-} as const satisfies Table<ResponseInputContent> & Table<ResponseFunctionCallOutputItem>
-
-const shot = { type: 'computer_screenshot' } as const
-const exit = { type: 'exit', exit_code: 1 } as const
-
-/** What a user says to an item of a reply. */
-const settling = {
-  mcp_approval_response: {
-    settles: [
-      (mark) => ({ type: 'mcp_approval_response', approval_request_id: mark, approve: true }),
-      (mark) => ({
-        type: 'mcp_approval_response',
-        approval_request_id: mark,
-        approve: false,
-        reason: 'No.',
-      }),
-    ],
-  },
-  tool_search_output: {
-    settles: [
-      (mark) => ({
-        type: 'tool_search_output',
-        call_id: mark,
-        execution: 'client',
-        status: 'completed',
-        tools: [{ type: 'function', name: 'ls', parameters: {}, strict: true }],
-      }),
-    ],
-  },
-} as const satisfies Partial<Table<ResponseInputItem>>
-
-/** What a tool says to a call in the form of its kind. */
-const outputs = {
-  custom_tool_call_output: {
-    settles: [
-      (mark) => ({ type: 'custom_tool_call_output', call_id: mark, output: `${mark} \n` }),
-      (mark) => ({
-        type: 'custom_tool_call_output',
-        call_id: mark,
-        output: [
-          { type: 'input_text', text: 'a' },
-          { type: 'input_file', file_id: 'file-1' },
-        ],
-      }),
-    ],
-  },
-  shell_call_output: {
-    settles: [
-      (mark) => ({
-        type: 'shell_call_output',
-        call_id: mark,
-        max_output_length: 9,
-        output: [
-          { stdout: `${mark}\n`, stderr: '', outcome: exit },
-          { stdout: '', stderr: '', outcome: { type: 'timeout' } },
-        ],
-        status: 'completed',
-      }),
-    ],
-  },
-  local_shell_call_output: {
-    settles: [
-      (mark) => ({
-        type: 'local_shell_call_output',
-        id: mark,
-        output: `{"a":"${mark}"}`,
-        status: 'incomplete',
-      }),
-    ],
-  },
-  apply_patch_call_output: {
-    settles: [
-      (mark) => ({ type: 'apply_patch_call_output', call_id: mark, status: 'failed', output: mark }),
-      (mark) => ({ type: 'apply_patch_call_output', call_id: mark, status: 'completed', output: null }),
-    ],
-  },
-  computer_call_output: {
-    settles: [
-      (mark) => ({
-        type: 'computer_call_output',
-        call_id: mark,
-        output: { ...shot, file_id: 'file-1' },
-        acknowledged_safety_checks: [{ id: 'c', code: 'malicious', message: null }],
-      }),
-      (mark) => ({
-        type: 'computer_call_output',
-        call_id: mark,
-        output: { ...shot, image_url: url(mark) },
-      }),
-    ],
-  },
-} as const satisfies Partial<Table<ResponseInputItem>>
-
-/** The items that a user or his program gives; those of the model are its replies'. */
-const responsesItems = {
-  message: 'standard',
-  function_call_output: 'standard',
-  ...settling,
-  ...outputs,
-  additional_tools: 'item',
-  configuration_update: 'item',
-  compaction_trigger: 'item',
-  item_reference: 'item',
-  file_search_call: 'reply',
-  computer_call: 'reply',
-  web_search_call: 'reply',
-  function_call: 'reply',
-  tool_search_call: 'reply',
-  reasoning: 'reply',
-  compaction: 'reply',
-  image_generation_call: 'reply',
-  code_interpreter_call: 'reply',
-  local_shell_call: 'reply',
-  shell_call: 'reply',
-  apply_patch_call: 'reply',
-  mcp_list_tools: 'reply',
-  mcp_approval_request: 'reply',
-  mcp_call: 'reply',
-  custom_tool_call: 'reply',
-  program: 'reply',
-  program_output: 'reply',
-} as const satisfies Table<ResponseInputItem>
 
 const chat = {
   text: 'standard',

@@ -14,6 +14,7 @@ import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { action, agent, user } from '../build.ts'
 import { type ApiDocument, type DocumentedOperation, operationAt, readDocument } from './document.ts'
+import { brokenBody, GIANTS, pathOf, searchOf } from './hostile-requests.ts'
 import { folder, processesIn } from './sandbox-commands.ts'
 import { fitting, hostileJson, hostileText, nearlyFitting } from './schema-arbitraries.ts'
 
@@ -312,42 +313,3 @@ describe.each([
     expect(fitted.filter((id) => !reached.has(id))).toEqual([])
   })
 })
-
-/** Bodies that nobody should take, by name: written out, they would drown the report of a failure. */
-const GIANTS: Readonly<Record<string, string>> = {
-  '@lists': `${'['.repeat(600)}${']'.repeat(600)}`,
-  '@open lists': '['.repeat(200_000),
-  '@objects': `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
-  '@larger than is taken': `{"title":"${'x'.repeat(2 ** 20)}"}`,
-}
-
-/** Bodies that are no JSON, or more of it than anybody should take. */
-const brokenBody: fc.Arbitrary<string | Uint8Array> = fc.oneof(
-  fc.constantFrom(
-    ...Object.keys(GIANTS),
-    '{',
-    '{"a":',
-    'nul',
-    '[1,]',
-    '\ufeff{}',
-    '{"a":1e999}',
-    '"\\ud800"',
-    '{"__proto__":{"polluted":true},"constructor":{"prototype":{}}}',
-  ),
-  fc.uint8Array({ maxLength: 200 }),
-)
-
-function pathOf({ path }: DocumentedOperation, places: readonly string[], raw: boolean): string {
-  let at = -1
-  return path.replaceAll(/\{\w+\}/g, () => {
-    const text = (places[(at += 1)] ?? '').toWellFormed()
-    if (!raw) return encodeURIComponent(text.slice(0, 2_000))
-    // As it is, but for what would end the path.
-    return text.slice(0, 2_000).replaceAll(/[?#\s\\]/g, '')
-  })
-}
-
-function searchOf(pairs: readonly (readonly [string, string])[]): string {
-  if (pairs.length === 0) return ''
-  return `?${pairs.map((pair) => pair.map((text) => encodeURIComponent(text.toWellFormed().slice(0, 5_000))).join('=')).join('&')}`
-}

@@ -1,6 +1,6 @@
 /** Stores that are broken on purpose where they give their feed, each with one fault; the kit must find every one of them. */
 
-import { altered, type Fault } from './broken.ts'
+import { altered, type Fault } from './altered.ts'
 
 /** One fault each, and the case of the kit that must find it. */
 export const FEED_FAULTS: readonly Fault[] = [

@@ -3,7 +3,7 @@
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Item, ItemChange } from '../../src/store/contract/items.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { altered, type Fault, nextTurn } from './broken.ts'
+import { altered, type Fault, nextTurn } from './altered.ts'
 
 const unexpected = ({ collection, id, put }: ItemChange): ItemChange => ({
   collection,

@@ -1,6 +1,6 @@
 /** Stores that are broken on purpose where they list conversations or change their records, each with one fault that the kit must find. */
 
-import { altered, type Fault } from './broken.ts'
+import { altered, type Fault } from './altered.ts'
 
 /** One fault each, and the case of the kit that must find it. */
 export const LIST_FAULTS: readonly Fault[] = [

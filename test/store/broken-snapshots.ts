@@ -4,7 +4,7 @@
  */
 
 import type { SnapshotPart } from '../../src/store/contract/snapshot.ts'
-import { altered, type Fault, nextTurn } from './broken.ts'
+import { altered, type Fault, nextTurn } from './altered.ts'
 
 /** One fault each, and the case of the kit that must find it. */
 export const SNAPSHOT_FAULTS: readonly Fault[] = [

@@ -8,19 +8,10 @@ import { isQuarantined } from '../../src/event/quarantine.ts'
 import type { AppendOptions } from '../../src/store/contract/append.ts'
 import { checkEventFilter, checkEventQuery } from '../../src/store/kit/query/event-query.ts'
 import { decodeCursor, encodeCursor } from '../../src/store/kit/query/cursor.ts'
-import { memoryStore } from '../../src/store/memory/store.ts'
 import type { EventFilter, EventPage, EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
-
-/** A memory store with some methods replaced. */
-export const altered = (change: (inner: Store) => Partial<Store>): Store => {
-  const inner = memoryStore()
-  return { ...inner, ...change(inner) }
-}
-
-/** Lets others come in between. */
-export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+import { altered, type Fault, nextTurn } from './altered.ts'
 
 const versionIn = async (store: Store, id: string): Promise<number> =>
   (await store.getConversation(id))?.version ?? 0
@@ -120,9 +111,6 @@ export const textTimes = (): Store =>
       count: async (filter) => (await find(filter)).length,
     }
   })
-
-/** A fault, the case of the kit that must find it, and a store that has it. */
-export type Fault = readonly [fault: string, finder: string, make: () => Store]
 
 /** One fault each, of all but snapshots. */
 export const FAULTS: readonly Fault[] = [
@@ -349,20 +337,3 @@ export const FAULTS: readonly Fault[] = [
       })),
   ],
 ]
-
-/** A way into a store that can be closed without closing the store: as a process that ends, whose data does not. */
-export function handle(inner: Store): Store {
-  let closed = false
-  const guarded = Object.entries(inner).map(([name, value]: [string, unknown]) => {
-    if (typeof value !== 'function') return [name, value]
-    if (name === 'close') return [name, async () => void (closed = true)]
-    const guard = (...given: readonly unknown[]): unknown => {
-      if (!closed) return Reflect.apply(value, inner, given)
-      const error = new ColloquyError('store_closed', 'closed')
-      if (name === 'watch') throw error
-      return Promise.reject(error)
-    }
-    return [name, guard]
-  })
-  return Object.fromEntries(guarded) as Store
-}

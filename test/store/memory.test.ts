@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { storeConformance } from '../../src/testing/index.ts'
-import { handle } from './broken.ts'
+import { handle } from './altered.ts'
 
 describe('the memory store', () => {
   const cases = storeConformance({ name: 'memory', open: async () => memoryStore() })

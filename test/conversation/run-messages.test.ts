@@ -1,0 +1,78 @@
+/** What becomes of a message that comes while the model is asked or calls are executed (design laws P and I). */
+
+import { describe, expect, it } from 'vitest'
+import type { StepInput } from '../../src/conversation/run/step.ts'
+import { begun, call, logOf, says, script } from './script.ts'
+
+describe('a message that arrives while the model is thinking', () => {
+  it('is answered in the same run', async () => {
+    const { conversation } = await begun('first')
+    const { step, asked } = script([
+      async function* () {
+        await conversation.sendMessage('second')
+        await conversation.sendMessage('third')
+        yield says('to the first')
+      },
+      [says('to all')],
+    ])
+    expect(await conversation.run(step)).toEqual({ status: 'finished', iterations: 2 })
+    const [, again] = asked as [StepInput, StepInput]
+    const told = JSON.stringify(again.messages.at(-1))
+    expect(told).toContain('second')
+    expect(told).toContain('third')
+    expect((await logOf(conversation)).at(-1)).toBe('agent: to all')
+  })
+
+  it('is not lost to a finish call either, also when a user must first agree to that', async () => {
+    const { conversation } = await begun('first')
+    const { step, asked, executed } = script([
+      async function* () {
+        await conversation.sendMessage('second')
+        yield call('f', 'finish')
+        yield call('x')
+      },
+    ])
+    await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+    expect((await conversation.run(step)).status).toBe('waiting_for_confirmation')
+    await conversation.approve(['f'])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(executed).toEqual(['f'])
+    expect(asked).toHaveLength(2)
+    expect(JSON.stringify(asked[1]?.messages)).toContain('second')
+  })
+
+  it('is not lost to a reply in several pieces, nor to one that is given while calls are executed', async () => {
+    for (const during of ['asking', 'executing']) {
+      const { conversation } = await begun('first')
+      const pieces = async function* ({ approved }: StepInput) {
+        await conversation.sendMessage('second')
+        yield approved.map(({ id, event }) => ({
+          kind: 'ObservationEvent' as const,
+          tool_name: event.tool_name,
+          tool_call_id: event.tool_call_id,
+          action_id: id,
+          observation: { kind: 'O' },
+        }))
+        yield says('one')
+        yield says('two')
+      }
+      const { step, asked } = script(during === 'asking' ? [pieces] : [[call('a')]], pieces)
+      expect((await conversation.run(step)).status).toBe('finished')
+      expect(asked).toHaveLength(2)
+      expect(JSON.stringify(asked[1]?.messages.at(-1))).toContain('second')
+      expect((await logOf(conversation)).at(-1)).toBe('agent: ok')
+    }
+  })
+
+  it('is answered in the same run when it comes between the last word and the end', async () => {
+    const { conversation } = await begun('first')
+    const { step, asked } = script([
+      async function* () {
+        yield says('to the first')
+        await conversation.sendMessage('second')
+      },
+    ])
+    expect((await conversation.run(step)).status).toBe('finished')
+    expect(asked).toHaveLength(2)
+  })
+})

@@ -1,0 +1,47 @@
+/** A subscription sees what other processes append, however often they are killed (law B). */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, expect, inject, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { folder, openStore } from '../store/sqlite-drivers.ts'
+
+const FILES = folder()
+afterAll(() => FILES.remove())
+
+it('a subscription sees what another process appends, which is killed and started again', async () => {
+  const file = FILES.next()
+  const store = openStore('node:sqlite', file, { synchronous: 'normal', pollInterval: 5 })
+  await store.createConversation({ id: 'c' })
+  const engine = createEngine({ store })
+  const conversation = await engine.open('c')
+  const stop = new AbortController()
+  const seen: number[] = []
+  const reading = (async () => {
+    for await (const item of conversation.subscribe({ signal: stop.signal }))
+      if (item.type === 'event') seen.push(item.seq)
+  })()
+  for (let life = 0; life < 4; life += 1) {
+    const before = seen.length
+    const child = spawn(
+      process.execPath,
+      [join(inject('built'), 'test/sqlite-child.ts'), 'node:sqlite', file, 'forever', `life${life}`],
+      { stdio: 'ignore' },
+    )
+    const until = Date.now() + 300_000
+    while (seen.length < before + 50 && Date.now() < until) await sleep(5)
+    child.kill('SIGKILL')
+    await once(child, 'close')
+  }
+  const { length } = (await conversation.state()).log.entries
+  const until = Date.now() + 300_000
+  while (seen.length < length && Date.now() < until) await sleep(5)
+  stop.abort()
+  await reading
+  expect(length).toBeGreaterThan(200)
+  expect(seen).toEqual(Array.from({ length }, (_, seq) => seq))
+  await engine.close()
+  await store.close()
+})

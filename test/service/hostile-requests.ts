@@ -1,0 +1,45 @@
+/** What a request of the fuzz is made of that no schema gives: bodies that are none, and its address. */
+
+import fc from 'fast-check'
+import type { DocumentedOperation } from './document.ts'
+
+/** Bodies that nobody should take, by name: written out, they would drown the report of a failure. */
+export const GIANTS: Readonly<Record<string, string>> = {
+  '@lists': `${'['.repeat(600)}${']'.repeat(600)}`,
+  '@open lists': '['.repeat(200_000),
+  '@objects': `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
+  '@larger than is taken': `{"title":"${'x'.repeat(2 ** 20)}"}`,
+}
+
+/** Bodies that are no JSON, or more of it than anybody should take. */
+export const brokenBody: fc.Arbitrary<string | Uint8Array> = fc.oneof(
+  fc.constantFrom(
+    ...Object.keys(GIANTS),
+    '{',
+    '{"a":',
+    'nul',
+    '[1,]',
+    '\ufeff{}',
+    '{"a":1e999}',
+    '"\\ud800"',
+    '{"__proto__":{"polluted":true},"constructor":{"prototype":{}}}',
+  ),
+  fc.uint8Array({ maxLength: 200 }),
+)
+
+/** A path with these texts in its places, escaped or raw. */
+export function pathOf({ path }: DocumentedOperation, places: readonly string[], raw: boolean): string {
+  let at = -1
+  return path.replaceAll(/\{\w+\}/g, () => {
+    const text = (places[(at += 1)] ?? '').toWellFormed()
+    if (!raw) return encodeURIComponent(text.slice(0, 2_000))
+    // As it is, but for what would end the path.
+    return text.slice(0, 2_000).replaceAll(/[?#\s\\]/g, '')
+  })
+}
+
+/** The part of an address behind its path. */
+export function searchOf(pairs: readonly (readonly [string, string])[]): string {
+  if (pairs.length === 0) return ''
+  return `?${pairs.map((pair) => pair.map((text) => encodeURIComponent(text.toWellFormed().slice(0, 5_000))).join('=')).join('&')}`
+}

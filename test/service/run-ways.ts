@@ -1,0 +1,190 @@
+/** Every way in which a service is asked for a run, over a store that can be away or whose process dies. */
+
+import { createEngine } from '../../src/conversation/engine.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
+import { say } from '../../src/service/live/inbound.ts'
+import { scriptedAgent } from '../../src/service/scripted-agent.ts'
+import { createService, type ServiceOptions } from '../../src/service/service.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+
+export const BASE = '/api/conversations'
+
+/** A store that can be away for some of its calls, and that counts what changes it. */
+function watched(store: Store, isDead: () => boolean) {
+  const changes: string[] = []
+  const away = new Set<string>()
+  const proxy = new Proxy(store, {
+    get(target, name: string) {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      return (...given: unknown[]): unknown => {
+        if (/^(append|create|update|delete|change|acquire|release|save|set)/.test(name)) changes.push(name)
+        if (isDead()) throw new ColloquyError('store_closed', 'The process is dead.', {})
+        if (away.has(name)) return Promise.reject(new ColloquyError('store_unavailable', 'It is away.', {}))
+        return value.apply(target, given)
+      }
+    },
+  })
+  return { store: proxy, changes, away }
+}
+
+export function serviceOver(given: Store, options: Partial<ServiceOptions> = {}) {
+  let dead = false
+  const { store, changes, away } = watched(given, () => dead)
+  const engine = createEngine({ store })
+  const failures: unknown[] = []
+  const service = createService({
+    engine,
+    agent: scriptedAgent(),
+    onFailure: (error) => failures.push(error),
+    ...options,
+  })
+  return {
+    engine,
+    service,
+    changes,
+    away,
+    failures,
+    async post(path: string, body: object = {}): Promise<number> {
+      const init = { method: 'POST', body: JSON.stringify(body) }
+      const response = await service.fetch(new Request(`http://localhost${path}`, init))
+      await response.text()
+      return response.status
+    },
+    /** As a process dies: nothing that it does reaches the store from now on, and what it holds there stays. */
+    kill: () => void (dead = true),
+    /** In order. */
+    async end(): Promise<void> {
+      await engine.close()
+      await service.runs.settle()
+    },
+  }
+}
+
+export type World = ReturnType<typeof serviceOver>
+
+export const said = { content: [{ type: 'text', text: 'Hi' }] }
+
+/** What can ask for a run: how the conversation comes to it, and then gives the request. */
+type Request_ = (world: World, id: string) => Promise<number>
+type Way = readonly [name: string, prepare: (world: World, id: string) => Promise<Request_>]
+
+const CALL = { tool: 'echo', arguments: { text: 'a' } }
+
+export async function idle({ engine }: World, id: string): Promise<void> {
+  await (await engine.create({ id })).sendMessage('Hi')
+}
+
+/** Waits for consent to so many calls, whose ids it gives. */
+export async function waiting(world: World, id: string, count = 1): Promise<string[]> {
+  const conversation = await world.engine.create({ id })
+  await conversation.setConfirmationPolicy({ kind: 'AlwaysConfirm' })
+  await conversation.sendMessage('Hi')
+  await conversation.run(scriptedAgent([{ calls: Array.from({ length: count }, () => CALL) }])())
+  const { log } = await conversation.state()
+  return [...log.entries].flatMap(({ id, event }) => (event?.kind === 'ActionEvent' ? [String(id)] : []))
+}
+
+const posts =
+  (suffix: string, body: object = {}): Request_ =>
+  ({ post }, id) =>
+    post(`${BASE}/${id}${suffix}`, body)
+
+export const WAYS: readonly Way[] = [
+  [
+    'start_conversation',
+    async () =>
+      ({ post }, id) =>
+        post(BASE, { conversation_id: id, initial_message: said, secrets: { token: 'x' } }),
+  ],
+  [
+    'start_conversation',
+    async (world, id) => {
+      // Its first process died before it was begun.
+      await world.engine.create({ id, metadata: { begins: true } })
+      return ({ post }) => post(BASE, { conversation_id: id, initial_message: said })
+    },
+  ],
+  [
+    'send_message',
+    async (world, id) => {
+      await idle(world, id)
+      return posts('/events', { ...said, run: true })
+    },
+  ],
+  [
+    'send_message_to_app_conversation_api_v1_app_conversations__conversation_id__send_message_post',
+    async (world, id) => {
+      await idle(world, id)
+      return ({ post }) => post(`/api/v1/app-conversations/${id}/send-message`, said)
+    },
+  ],
+  [
+    'run_conversation',
+    async (world, id) => {
+      await idle(world, id)
+      return posts('/run')
+    },
+  ],
+  [
+    'run_conversation',
+    async (world, id) => {
+      await waiting(world, id)
+      return posts('/run')
+    },
+  ],
+  [
+    'respond_to_confirmation',
+    async (world, id) => {
+      await waiting(world, id)
+      return posts('/events/respond_to_confirmation', { accept: true })
+    },
+  ],
+  [
+    'respond_to_confirmation',
+    async (world, id) => {
+      const calls = await waiting(world, id)
+      // Who was told so died before it was run.
+      await (await world.engine.open(id)).approve(calls)
+      return posts('/events/respond_to_confirmation', { accept: true })
+    },
+  ],
+  [
+    'approve_actions',
+    async (world, id) => {
+      const calls = await waiting(world, id)
+      return posts('/events/approve', { action_ids: calls })
+    },
+  ],
+  [
+    'approve_actions',
+    async (world, id) => {
+      const calls = await waiting(world, id)
+      await (await world.engine.open(id)).approve(calls)
+      return posts('/events/approve', { action_ids: calls })
+    },
+  ],
+  [
+    'ask_agent',
+    async (world, id) => {
+      await idle(world, id)
+      return posts('/ask_agent', { question: 'How far are you?' })
+    },
+  ],
+  // What comes over a socket, which has no operation.
+  [
+    'say',
+    async (world, id) => {
+      await idle(world, id)
+      return async ({ service, engine }) => {
+        const { lifecycle } = service.live
+        try {
+          await say(lifecycle, await engine.open(id), JSON.stringify({ role: 'user', ...said }))
+          return 200
+        } catch (error) {
+          return (error as { readonly status: number }).status
+        }
+      }
+    },
+  ],
+]
