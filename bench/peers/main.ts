@@ -42,7 +42,7 @@ const { values: options } = orUsage(() =>
 /** Milliseconds: who takes longer for one visit at a length gets no other there. */
 const LONGEST_VISIT = 12_000
 
-/** Milliseconds: who would take longer to grow a history, if its cost were quadratic, grows none so long. */
+/** Milliseconds: who would take longer to grow a history, if its cost grew as it did before, grows none so long. */
 const LONGEST_GROWTH = 90_000
 
 /** Visits before those that count, at the shortest length, so that everyone's code is compiled. */
@@ -138,13 +138,20 @@ async function measure(length: number, contenders: readonly Contender[], grounds
   })
 }
 
+/** How many milliseconds a length will take, by the two before it; after the first one as if it were quadratic. */
+function foreseen(grown: readonly GrownRow[], length: number): number {
+  const [last, before] = grown.toReversed()
+  if (last === undefined) return 0
+  const slope =
+    before === undefined ? 1 : Math.log(last.each / before.each) / Math.log(last.length / before.length)
+  return (last.each * (length / last.length) ** Math.max(0, slope) * length) / 1_000
+}
+
 /** What one contender grows from nothing, at each length that does not take it too long. */
 async function growAll(contender: Contender, grounds: Grounds): Promise<GrownRow[]> {
   const grown: GrownRow[] = []
   for (const length of lengths) {
-    const last = grown.at(-1)
-    const foreseen = last === undefined ? 0 : (last.each * length * length) / 1_000 / last.length
-    if (foreseen > LONGEST_GROWTH) break
+    if (foreseen(grown, length) > LONGEST_GROWTH) break
     const row = await attempt(contender, () => grow(contender, length, grounds))
     if (row === null) break
     grown.push(row)
