@@ -10,8 +10,9 @@
 
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { claudeCode, codex, geminiCli, pi } from '../properties/sessions/agents.ts'
+import { claudeCode, codex, pi } from '../properties/sessions/agents.ts'
 import { anthropic, openaiChat, openaiResponses, uiMessages } from '../properties/sessions/arrays.ts'
+import { geminiCli } from '../properties/sessions/gemini.ts'
 import type { Talk, TalkReply } from '../properties/sessions/talk.ts'
 import { loadLine } from '../src/event/load.ts'
 import type { JsonValue } from '../src/event/shapes.ts'

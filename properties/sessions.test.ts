@@ -12,6 +12,7 @@ import { hold, same, total } from '../src/testing/law.ts'
 import { always, RUNS } from './run.ts'
 import * as agents from './sessions/agents.ts'
 import * as arrays from './sessions/arrays.ts'
+import { geminiCli } from './sessions/gemini.ts'
 import { recordsOf } from './sessions/lines.ts'
 import { type Can, type Said, saidOf, seenOf, talk, type Talk } from './sessions/talk.ts'
 import { Tally } from './tally.ts'
@@ -24,6 +25,8 @@ interface Form {
   readonly write: (all: Talk) => unknown[]
   /** Whether it tells a failed result from another. */
   readonly tellsErrors: boolean
+  /** Whether its user says what was summed up. */
+  readonly saysSummary?: boolean
 }
 
 const WHOLE = { back: true, compact: true }
@@ -44,14 +47,22 @@ const FORMS: readonly Form[] = [
     name: 'Gemini CLI, lines',
     format: 'gemini-cli',
     can: { back: true, compact: false },
-    write: (all) => agents.geminiCli(all, true),
+    write: (all) => geminiCli(all, true),
     tellsErrors: true,
+  },
+  {
+    name: 'Gemini CLI, histories written anew',
+    format: 'gemini-cli',
+    can: { back: false, compact: true },
+    write: (all) => geminiCli(all, true),
+    tellsErrors: true,
+    saysSummary: true,
   },
   {
     name: 'Gemini CLI, an object',
     format: 'gemini-cli',
     can: NEITHER,
-    write: (all) => agents.geminiCli(all, false),
+    write: (all) => geminiCli(all, false),
     tellsErrors: true,
   },
   { name: 'ATIF', format: 'atif', can: NEITHER, write: agents.atif, tellsErrors: false },
@@ -94,7 +105,7 @@ function saidBy(event: Event): Said[] {
       return [['result', textIn(event.observation.content ?? []), event.observation.is_error === true]]
     case 'Condensation':
     case 'CondensationSummaryEvent':
-      return [['summary', event.summary ?? '']]
+      return typeof event.summary === 'string' ? [['summary', event.summary]] : []
     default:
       return []
   }
@@ -106,9 +117,12 @@ const isInjected = (event: Event): boolean => event.kind === 'MessageEvent' && e
 const read = (events: readonly Event[]): Said[] =>
   events.filter((event) => !isInjected(event)).flatMap(saidBy)
 
-/** What a form says of it that does not tell a failed result from another. */
-const plain = (said: readonly Said[], tellsErrors: boolean): Said[] =>
-  said.map((one) => (one[0] === 'result' && !tellsErrors ? ['result', one[1], false] : one))
+/** What a form says of it that does not tell a failed result from another, or a summary from what its user says. */
+const plain = (said: readonly Said[], { tellsErrors, saysSummary }: Form): Said[] =>
+  said.map((one) => {
+    if (one[0] === 'result' && !tellsErrors) return ['result', one[1], false]
+    return one[0] === 'summary' && saysSummary === true ? ['user', one[1]] : one
+  })
 
 type Occurrence = 'went_back' | 'compacted' | 'many_calls' | 'failed' | 'thought'
 
@@ -125,7 +139,8 @@ function occurredIn(all: Talk): Occurrence[] {
 }
 
 describe('E9, sessions of other agents', () => {
-  for (const { name, format, can, write: lines, tellsErrors } of FORMS) {
+  for (const form of FORMS) {
+    const { name, format, can, write: lines } = form
     it(`E9: a session of ${name} reads as it was, in every grammar`, () => {
       const tally = new Tally<Occurrence>()
       always(
@@ -145,10 +160,10 @@ describe('E9, sessions of other agents', () => {
           hold('E9', new Set(ids).size === ids.length, 'an id stands twice')
           const state = replay(facts)
           const path = pathTo(state).flatMap(({ event }) => (event === null ? [] : [event]))
-          same('E9', 'what the branch says', read(path), plain(saidOf(all), tellsErrors))
+          same('E9', 'what the branch says', read(path), plain(saidOf(all), form))
           const seen = [...viewEvents(state)].flatMap(({ event }) => (event === null ? [] : [event]))
           const view = read(seen)
-          same('E9', 'what the model sees', view, plain(seenOf(all), tellsErrors))
+          same('E9', 'what the model sees', view, plain(seenOf(all), form))
           checkGrammars(facts)
         },
         RUNS / 8,

@@ -31,7 +31,13 @@ export function claudeCode(all: Talk): unknown[] {
   for (const { back, user, replies, compacted, drift } of all) {
     if (back > 0) parent = before.splice(before.length - back, back)[0] ?? null
     before.push(parent)
-    add({ type: 'user', userType: 'external', message: { role: 'user', content: user } })
+    // What a user types after stopping a reply may stand beside the words that say so, or speak of them.
+    const stopped = [
+      { type: 'text', text: '[Request interrupted by user for tool use]' },
+      { type: 'text', text: user },
+    ]
+    const content = drift[5] === true ? stopped : user
+    add({ type: 'user', userType: 'external', message: { role: 'user', content } })
     if (drift[0] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
     for (const reply of replies) {
       const id = message()
@@ -39,7 +45,13 @@ export function claudeCode(all: Talk): unknown[] {
       const blocks = [
         ...(reply.thinking === null
           ? []
-          : [{ type: 'thinking', thinking: reply.thinking, signature: 'c2ln' }]),
+          : [
+              { type: 'thinking', thinking: reply.thinking, signature: 'c2ln' },
+              // The words of newer models are withheld: only their signatures differ.
+              ...(drift[6] === true
+                ? ['YQ==', 'Yg=='].map((signature) => ({ type: 'thinking', thinking: '', signature }))
+                : []),
+            ]),
         { type: 'text', text: reply.text },
         ...reply.calls.map(({ name, input }, at) => ({ type: 'tool_use', id: own[at], name, input })),
       ]
@@ -146,13 +158,13 @@ export function codex(all: Talk): unknown[] {
   return lines
 }
 
-/** pi: a tree of entries. The first version was a list, in which nobody could go back. */
+/** pi: a tree of entries. The first version was a list, in which no user could go back. */
 export function pi(all: Talk, version: 1 | 3): unknown[] {
   const lines: object[] = [
     { type: 'session', version: version === 1 ? undefined : 3, id: 's', timestamp: time(0) },
   ]
   const entry = counter('e')
-  const callId = counter('c')
+  const nextId = counter('c')
   let parentId: string | null = null
   const add = (fields: object): void => {
     const id = entry()
@@ -166,8 +178,14 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
     before.push(parentId)
     if (drift[0] === true) add({ type: 'model_change', provider: 'p', modelId: 'm' })
     say({ role: 'user', content: [{ type: 'text', text: user }] })
+    // A reply that is tried again is a branch of its own, with all its calls.
+    const prompt: string | null = parentId
+    if (drift[4] === true && version === 3) {
+      say({ role: 'assistant', content: [{ type: 'text', text: 'left' }], stopReason: 'stop' })
+      parentId = prompt
+    }
     for (const { thinking, text, calls } of replies) {
-      const own = calls.map(() => callId())
+      const own = calls.map((_, at) => (drift[6] === true ? `call_${at}` : nextId()))
       say({
         role: 'assistant',
         content: [
@@ -193,51 +211,22 @@ export function pi(all: Talk, version: 1 | 3): unknown[] {
           isError,
         })
     }
-    // What is kept begins with the entry behind it, in either way to say so.
-    const next = version === 1 ? { firstKeptEntryIndex: lines.length + 1 } : { firstKeptEntryId: 'none' }
-    if (compacted !== null) add({ type: 'compaction', summary: compacted, ...next })
+    if (compacted === null) continue
+    // What is kept begins with the entry behind it, in either way to say so; it may be one that no model sees.
+    const isAside = version === 3 && drift[3] === true
+    if (isAside) add({ type: 'thinking_level_change', thinkingLevel: 'high' })
+    const firstKeptEntryId = isAside ? parentId : 'none'
+    const next = version === 1 ? { firstKeptEntryIndex: lines.length + 1 } : { firstKeptEntryId }
+    if (drift[5] === true && version === 3) {
+      // It stands on the branch that it sums up, also where another was written last.
+      const end = parentId
+      parentId = before[0] ?? null
+      say({ role: 'user', content: [{ type: 'text', text: 'elsewhere' }] })
+      parentId = end
+    }
+    add({ type: 'compaction', summary: compacted, ...next })
   }
   return lines
-}
-
-/** Gemini CLI: one object, or lines of it. */
-export function geminiCli(all: Talk, asLines: boolean): unknown[] {
-  const about = { sessionId: 's', projectHash: 'p', startTime: time(0), lastUpdated: time(1) }
-  const messages: Record<string, unknown>[] = []
-  const id = counter('m')
-  const callId = counter('c')
-  const before: string[] = []
-  for (const { back, user, replies, drift } of all) {
-    if (back > 0 && asLines) messages.push({ $rewindTo: before.splice(before.length - back, back)[0] })
-    const own = id()
-    before.push(own)
-    messages.push({ id: own, timestamp: time(messages.length), type: 'user', content: user })
-    for (const { thinking, text, calls } of replies) {
-      const toolCalls = calls.map(({ name, input, result, isError }) => ({
-        id: callId(),
-        name,
-        args: input,
-        status: isError ? 'error' : 'success',
-        result: [{ functionResponse: { name, response: { output: result } } }],
-        resultDisplay: result,
-      }))
-      const said = {
-        id: id(),
-        timestamp: time(messages.length),
-        type: 'gemini',
-        content: text,
-        ...(thinking === null ? {} : { thoughts: [{ subject: 'On it', description: thinking }] }),
-        model: 'gemini',
-        tokens: { input: 3, output: 4 },
-      }
-      // It was written before its calls were done, and is again behind them.
-      if (asLines && drift[0] === true) messages.push(said)
-      messages.push({ ...said, ...(toolCalls.length === 0 ? {} : { toolCalls }) })
-    }
-    if (drift[1] === true)
-      messages.push({ id: id(), timestamp: time(messages.length), type: 'info', content: 'x' })
-  }
-  return asLines ? [about, ...messages, { $set: { summary: 'a talk' } }] : [{ ...about, messages }]
 }
 
 /** A trajectory: a reply and its results are one step. */

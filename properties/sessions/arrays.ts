@@ -33,10 +33,22 @@ export function anthropic(all: Talk): unknown[] {
 
 export function openaiChat(all: Talk): unknown[] {
   const callId = counter('call_')
-  return flat(all, ({ user, replies }): object[] => [
+  return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: user },
-    ...replies.flatMap(({ text, calls }) => {
+    ...replies.flatMap(({ text, calls }): object[] => {
       const own = calls.map(() => callId())
+      const [only] = calls
+      if (drift[0] === true && only !== undefined && calls.length === 1)
+        return [
+          {
+            role: 'assistant',
+            content: text,
+            function_call: { name: only.name, arguments: JSON.stringify(only.input) },
+          },
+          { role: 'function', name: only.name, content: only.result },
+        ]
+      if (drift[1] === true && only === undefined)
+        return [{ role: 'assistant', content: [{ type: 'refusal', refusal: text }] }]
       const tool_calls = calls.map(({ name, input }, at) => ({
         id: own[at],
         type: 'function',
@@ -50,14 +62,20 @@ export function openaiChat(all: Talk): unknown[] {
   ])
 }
 
+/** A message of the model, as replies have it or in the easy form. */
+const said = (text: string, [isEasy, isTyped]: readonly boolean[]): object =>
+  isEasy === true
+    ? { ...(isTyped === true ? { type: 'message' } : {}), role: 'assistant', content: text }
+    : { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] }
+
 export function openaiResponses(all: Talk): unknown[] {
   const callId = counter('call_')
-  return flat(all, ({ user, replies }): object[] => [
+  return flat(all, ({ user, replies, drift }): object[] => [
     { role: 'user', content: [{ type: 'input_text', text: user }] },
     ...replies.flatMap(({ text, calls }) => {
       const own = calls.map(() => callId())
       return [
-        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] },
+        said(text, drift),
         ...calls.map(({ name, input }, at) => ({
           type: 'function_call',
           call_id: own[at],
@@ -74,31 +92,56 @@ export function openaiResponses(all: Talk): unknown[] {
   ])
 }
 
-/** Messages of a user interface: all replies of a turn are one, in steps; older ones have calls beside their text. */
+/**
+ * Messages of a user interface: all replies of a turn are one, in steps. Older ones number the calls of a step, say in
+ * fields what their parts say too, or have no parts.
+ */
 export function uiMessages(all: Talk, version: 4 | 5): unknown[] {
   const callId = counter('call_')
-  const partsOf = ({ thinking, text, calls }: TalkReply): object[] => [
+  const messageOf = ({ replies, drift: [isNumbered, isTwice, isBare] }: Turn): object => {
+    const own = (reply: TalkReply, step: number): object[] =>
+      version === 4 ? oldParts(reply, callId, isNumbered === true ? step : null) : newParts(reply, callId)
+    const parts = replies.flatMap(own)
+    const [first, ...others] = replies
+    if (version === 5 || first === undefined) return { parts }
+    const { thinking, text } = first
+    const reasoning = thinking === null ? {} : { reasoning: thinking }
+    if (isBare === true && others.length === 0 && first.calls.length === 0)
+      return { content: text, ...reasoning }
+    const calls = parts.flatMap((part) => ('toolInvocation' in part ? [part.toolInvocation] : []))
+    return isTwice === true ? { content: text, toolInvocations: calls, ...reasoning, parts } : { parts }
+  }
+  return flat(all, (turn): object[] => [
+    { id: callId(), role: 'user', parts: [{ type: 'text', text: turn.user }] },
+    { id: callId(), role: 'assistant', ...messageOf(turn) },
+  ])
+}
+
+function newParts({ thinking, text, calls }: TalkReply, callId: () => string): object[] {
+  return [
     { type: 'step-start' },
     ...(thinking === null ? [] : [{ type: 'reasoning', text: thinking }]),
     { type: 'text', text },
-    ...calls.map(({ name, input, result, isError }) =>
-      version === 4
-        ? {
-            type: 'tool-invocation',
-            toolInvocation: { state: 'result', toolCallId: callId(), toolName: name, args: input, result },
-          }
-        : {
-            type: `tool-${name}`,
-            toolCallId: callId(),
-            input,
-            ...(isError
-              ? { state: 'output-error', errorText: result }
-              : { state: 'output-available', output: result }),
-          },
-    ),
+    ...calls.map(({ name, input, result, isError }) => ({
+      type: `tool-${name}`,
+      toolCallId: callId(),
+      input,
+      ...(isError
+        ? { state: 'output-error', errorText: result }
+        : { state: 'output-available', output: result }),
+    })),
   ]
-  return flat(all, ({ user, replies }): object[] => [
-    { id: callId(), role: 'user', parts: [{ type: 'text', text: user }] },
-    { id: callId(), role: 'assistant', parts: replies.flatMap(partsOf) },
-  ])
+}
+
+/** `step` is null where a part says that it starts. */
+function oldParts({ thinking, text, calls }: TalkReply, callId: () => string, step: number | null): object[] {
+  return [
+    ...(step === null ? [{ type: 'step-start' }] : []),
+    ...(thinking === null ? [] : [{ type: 'reasoning', reasoning: thinking }]),
+    { type: 'text', text },
+    ...calls.map(({ name, input, result }) => {
+      const call = { state: 'result', toolCallId: callId(), toolName: name, args: input, result }
+      return { type: 'tool-invocation', toolInvocation: step === null ? call : { ...call, step } }
+    }),
+  ]
 }

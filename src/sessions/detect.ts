@@ -1,5 +1,6 @@
 /** Tells the form of a recorded session by what stands in it: names of files say it wrongly too often. */
 
+import { isEventKind } from '../event/kinds.ts'
 import type { JsonValue } from '../event/shapes.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../messages/found.ts'
 import type { SessionFormat } from './session.ts'
@@ -18,14 +19,17 @@ export const LOOK = 32
 export function detectSession(values: readonly (JsonValue | undefined)[]): SessionFormat | null {
   const found = values.slice(0, LOOK).map(objectOf)
   const [first] = found.filter((one) => Object.keys(one).length > 0)
-  if (
-    first === undefined ||
-    (typeof first['kind'] === 'string' && !('type' in first) && !('messages' in first))
-  )
-    return null
+  if (first === undefined || isOwn(first)) return null
   // The first messages of an array may say less than later ones.
   return SIGNS.find(([, shows]) => found.some(shows))?.[0] ?? null
 }
+
+/** Whether a record is an event of this library. Gemini CLI says of a chat too of what kind it is. */
+const isOwn = ({ kind, ...found }: Found): boolean =>
+  typeof kind === 'string' &&
+  !('type' in found) &&
+  !('messages' in found) &&
+  (isEventKind(kind) || !('sessionId' in found))
 
 const CODEX: ReadonlySet<unknown> = new Set([
   'session_meta',

@@ -9,7 +9,7 @@ import { readClaudeCode } from './claude-code/read.ts'
 import { readCodex } from './codex/read.ts'
 import { freezePart } from '../event/freeze.ts'
 import { detectSession, LOOK } from './detect.ts'
-import { readGeminiCli } from './gemini-cli.ts'
+import { readGeminiCli } from './gemini-cli/read.ts'
 import { readPi } from './pi/read.ts'
 import type { Session, SessionFormat, SessionRecord } from './session.ts'
 

@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import { hashText } from '../event/short-hash.ts'
 import { parseInstant } from '../event/time.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
+import { pathTo } from '../state/read.ts'
 import type { State } from '../state/state.ts'
 import { textIn } from './content.ts'
 
@@ -35,9 +36,10 @@ interface Span {
 }
 
 /**
- * HEAD's branch as one trace: `invoke_agent` for each turn of a user, in it `chat` for each reply, from the event that
- * the model was asked behind, and `execute_tool` for each call that has a result. The same state gives the same ids, so
- * that sending it again makes no second trace. What has no time stands at that of the event before it. Pure; O(path).
+ * HEAD's branch as one trace: `invoke_agent` for each turn that a user began (or a reply that came before any), in it
+ * `chat` for each reply, from the event that the model was asked behind, results of calls included, and `execute_tool`
+ * for each call that has a result. The same state gives the same ids, so that sending it again makes no second trace.
+ * What has no time stands at that of the event before it. Pure; O(path).
  *
  * @throws ColloquyError `evicted` as `toTimeline` does.
  * @example
@@ -47,7 +49,8 @@ interface Span {
  */
 export function toSpans(state: State, options: SpanOptions = {}): OtlpTraces {
   const { conversationId = 'conversation', service = 'colloquy' } = options
-  const spans = spansOf(toTimeline(state), conversationId, options.content === true)
+  const arrivals = arrivalsOn(state)
+  const spans = spansOf(toTimeline(state), arrivals, conversationId, options.content === true)
   const traceId = hexOf(`trace ${conversationId}`, 32)
   return {
     resourceSpans: [
@@ -67,29 +70,54 @@ interface Turn {
   error: string | null
 }
 
-function spansOf(items: readonly TimelineItem[], conversationId: string, withContent: boolean): Span[] {
+/** When an event came, and the one before it on the path, results of calls included. */
+interface Arrival {
+  readonly at: bigint
+  readonly before: bigint
+}
+
+function arrivalsOn(state: State): Map<string, Arrival> {
+  const arrivals = new Map<string, Arrival>()
+  let before = 0n
+  for (const { id, timestamp } of pathTo(state)) {
+    const at = timeOf(timestamp, before)
+    if (id !== null) arrivals.set(id, { at, before })
+    before = at
+  }
+  return arrivals
+}
+
+const isReply = (item: TimelineItem): item is MessageItem | CallItem =>
+  item.type === 'call' || (item.type === 'message' && item.source === 'agent')
+
+function spansOf(
+  items: readonly TimelineItem[],
+  arrivals: ReadonlyMap<string, Arrival>,
+  conversationId: string,
+  withContent: boolean,
+): Span[] {
   const spans: Span[] = []
   const turns: Turn[] = []
-  let now = 0n
   /** The reply whose span is written, since its later calls are of it. */
   let reply: string | null = null
   const base = { 'gen_ai.conversation.id': conversationId }
   for (const item of items) {
-    const before = now
-    now = timeOf(item.timestamp, now)
-    if (turns.length === 0 || (item.type === 'message' && item.source === 'user'))
-      turns.push({ id: hexOf(`turn ${item.id}`, 16), from: now, to: now, error: null })
+    const { at: now, before } = arrivals.get(item.id) ?? { at: 0n, before: 0n }
+    const asked = isReply(item) ? askedAt(item, arrivals, before) : now
+    const isUsers = item.type === 'message' && item.source === 'user'
+    // What stands before the first turn, as a system prompt, is of none; a log may begin with a reply.
+    if (isUsers || (turns.length === 0 && isReply(item)))
+      turns.push({ id: hexOf(`turn ${item.id}`, 16), from: asked === 0n ? now : asked, to: now, error: null })
     const turn = turns.at(-1)
     if (turn === undefined) continue
-    turn.to = now
+    turn.to = now > turn.to ? now : turn.to
     if (item.type === 'error') turn.error = `${item.code}: ${item.detail}`
-    const isReply = item.type === 'call' || (item.type === 'message' && item.source === 'agent')
-    if (!isReply) continue
+    if (!isReply(item)) continue
     const own = item.reply?.id ?? item.id
-    if (own !== reply) spans.push(chatSpan(item, turn.id, { from: before, to: now }, base, withContent))
+    if (own !== reply) spans.push(chatSpan(item, turn.id, { from: asked, to: now }, base, withContent))
     reply = own
     if (item.type !== 'call' || item.result === null) continue
-    const to = timeOf(item.result.timestamp, now)
+    const to = arrivals.get(item.result.id)?.at ?? now
     spans.push(toolSpan(item, turn.id, { from: now, to }, base, withContent))
     turn.to = to > turn.to ? to : turn.to
   }
@@ -98,6 +126,16 @@ function spansOf(items: readonly TimelineItem[], conversationId: string, withCon
     return { id, parent: null, name: 'invoke_agent', kind: 1, from, to, attributes, error }
   })
   return [...invoked, ...spans]
+}
+
+/** When a model was asked: at the event that its reply names, else at the one before its reply. */
+function askedAt(
+  { reply }: MessageItem | CallItem,
+  arrivals: ReadonlyMap<string, Arrival>,
+  before: bigint,
+): bigint {
+  const after = reply?.after
+  return (typeof after === 'string' ? arrivals.get(after)?.at : undefined) ?? before
 }
 
 interface Times {

@@ -56,6 +56,13 @@ export function askedLater(calls: () => readonly string[]): HasResult {
   return (callId) => (found ??= new Set(calls())).has(callId)
 }
 
+/** Whether a call has this very result already; it has it from now on. */
+function isAgain(call: KnownCall, content: readonly Content[]): boolean {
+  if (call.result !== null && JSON.stringify(call.result) === JSON.stringify(content)) return true
+  call.result = content
+  return false
+}
+
 /** An event without its place. */
 type Unplaced<E = Event> = E extends Event ? Omit<E, 'id' | 'timestamp' | 'parent_id'> : never
 
@@ -72,10 +79,13 @@ export class SessionWriter {
     return this.#head
   }
 
-  /** What a condensation can take out now: HEAD's branch since the last one, and what that left. O(ids given). */
-  inSight(): Place[] {
+  /**
+   * What a condensation behind a place, HEAD's where none is named, can take out: its branch since the last one, and
+   * what that left. O(ids given).
+   */
+  inSight(from: Place | null = this.#head): Place[] {
     const found: Place[] = []
-    let at = this.#head
+    let at = from
     for (; at !== null && at.left === null; at = at.before) found.push(at)
     return [...(at?.left ?? []), ...found.toReversed()]
   }
@@ -154,21 +164,31 @@ export class SessionWriter {
     const [first] = origins
     if (first === undefined) return
     let at = 0
+    let isPlaced = false
+    const put = (event: Unplaced, { line, id, time, after }: Origin): string | null => {
+      // Behind the first event of a reply, each follows the one before it.
+      const place = isPlaced || after === undefined ? {} : { after }
+      const own = this.add(event, { line, id, time, ...place })
+      if (own !== null) isPlaced = true
+      return own
+    }
     for (const event of reply.events) {
       if (event.kind === 'ActionEvent') {
         const origin = origins[at] ?? { ...first, id: first.id === null ? null : `${first.id}.${at}` }
         at += 1
-        const id = this.add(event, origin)
+        const id = put(event, origin)
         if (id === null) continue
         const call = this.#call(event.tool_call_id)
         call.id = id
         call.tool = event.tool_name
-      } else if (event.kind === 'MessageEvent') this.add(event, first)
+        // Ids of calls are used again: this one has no result yet.
+        call.result = null
+      } else if (event.kind === 'MessageEvent') put(event, first)
       else if (!hasResult(event.tool_call_id)) {
         const last = origins[at - 1] ?? first
         const call = this.#calls.get(event.tool_call_id)?.id ?? null
         const named = event.kind === 'ObservationEvent' && call !== null ? { action_id: call } : {}
-        this.add({ ...event, ...named }, { ...last, id: `${last.id ?? `line-${last.line}`}-result` })
+        put({ ...event, ...named }, { ...last, id: `${last.id ?? `line-${last.line}`}-result` })
       }
     }
   }
@@ -176,9 +196,7 @@ export class SessionWriter {
   /** The result of a call. One that says the same again is counted, and one of an unknown call kept as it is. */
   result({ callId, tool, content, isError }: Result, origin: Origin): void {
     const call = this.#call(callId)
-    if (call.result !== null && JSON.stringify(call.result) === JSON.stringify(content))
-      return this.note('written twice: a tool result', origin.line)
-    call.result = content
+    if (isAgain(call, content)) return this.note('written twice: a tool result', origin.line)
     this.add(
       {
         kind: 'ObservationEvent',
@@ -192,16 +210,18 @@ export class SessionWriter {
     )
   }
 
-  /** A call that its user refused. */
+  /** A call that its user refused. The same refusal is counted the second time. */
   reject(callId: string, reason: string, origin: Origin): void {
-    const call = this.#calls.get(callId)
+    const call = this.#call(callId)
+    if (isAgain(call, [{ type: 'text', text: reason }]))
+      return this.note('written twice: a refusal of a call', origin.line)
     this.add(
       {
         kind: 'UserRejectObservation',
         source: 'user',
-        tool_name: call?.tool ?? 'unknown',
+        tool_name: call.tool ?? 'unknown',
         tool_call_id: callId,
-        action_id: call?.id ?? callId,
+        action_id: call.id ?? callId,
         rejection_reason: reason,
         rejection_source: 'user',
       },
@@ -209,18 +229,21 @@ export class SessionWriter {
     )
   }
 
-  /** A call that could not be run. */
+  /** A call that could not be run. The same error is counted the second time. */
   fail(callId: string, error: string, origin: Origin): void {
-    const tool_name = this.#calls.get(callId)?.tool ?? 'unknown'
+    const call = this.#call(callId)
+    if (isAgain(call, [{ type: 'text', text: error }]))
+      return this.note('written twice: an error of a call', origin.line)
+    const tool_name = call.tool ?? 'unknown'
     this.add({ kind: 'AgentErrorEvent', source: 'agent', tool_name, tool_call_id: callId, error }, origin)
   }
 
   /**
    * Takes events out of the model's sight, all of them but those to be kept; `summary` stands in front of what is left.
-   * O(events in sight).
+   * What is in sight is what stands behind `origin.after`, where that is given. O(events in sight).
    */
   condense(kept: ReadonlySet<string>, summary: string, origin: Origin): void {
-    const sight = this.inSight()
+    const sight = this.inSight(origin.after)
     const isSaid = summary.trim() !== ''
     // What a file calls as a summary is called counts once.
     const forgotten = new Set<string>()

@@ -1,17 +1,11 @@
 /** Reads arrays of items of OpenAI Responses, and whole replies of it. */
 
-import { type Found, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import { contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { askedLater, type HasResult, SessionWriter } from '../writer.ts'
-import { addPrompt, elementsOf, sessionOf } from './read.ts'
-
-interface Item {
-  readonly line: number
-  readonly no: number
-  readonly found: Found
-}
+import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
+import { addPrompt, addReply, blocksOf, elementsOf, isAside, keepUnknown, sessionOf } from './elements.ts'
 
 /** Items or a reply. Items of the model that follow each other are one reply. O(size). */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
@@ -20,30 +14,27 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
   const hasResult = askedLater(() =>
     elements.map(({ found }) => (isResult(found) ? stringOf(found['call_id']) : '')),
   )
-  let open: Item[] = []
+  let open: { readonly origin: Origin; readonly found: Found }[] = []
   const close = (): void => {
     const [first] = open
-    const output = open.map(({ found }) => found)
+    const origins = open.map(({ origin }) => origin)
+    const output = open.map(({ found }) => itemOf(found))
+    const id = `reply-${first?.origin.id?.slice('item-'.length) ?? ''}`
     if (first !== undefined)
-      addReply({ id: `reply-${first.no}`, status: 'completed', output }, open, hasResult, writer)
+      addReply(replyOf({ id, status: 'completed', output }), origins, hasResult, writer)
     open = []
   }
-  for (const [at, { line, found, record }] of elements.entries()) {
-    const origin = { line, id: `item-${at + 1}`, time: null }
+  for (const element of elements) {
+    const { line, no, found } = element
+    const origin = { line, id: `item-${no}`, time: null }
     const { role, content } = found
-    if (isOfModel(found)) {
-      open.push({ line, no: at + 1, found })
+    if (!element.isAbout && isOfModel(found)) {
+      open.push({ origin, found })
       continue
     }
     close()
-    if (record !== null) writer.keep(record, 'no item')
-    else if (Array.isArray(found['output']) && !isResult(found))
-      addReply(
-        found,
-        objectsOf(found['output']).map((item) => ({ line, no: at + 1, found: item })),
-        hasResult,
-        writer,
-      )
+    if (isAside(element, 'openai-responses', writer)) continue
+    if (Array.isArray(found['output']) && !isResult(found)) addWhole(found, origin, hasResult, writer)
     else if (role === 'system' || role === 'developer') addPrompt(content, origin, writer)
     else if (role === 'user') writer.say('user', contentOf(content), origin)
     else if (isResult(found)) {
@@ -52,7 +43,7 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
         { callId: stringOf(found['call_id']), content: contentOf(output), isError: false },
         origin,
       )
-    } else writer.keep({ line, raw: JSON.stringify(found), value: undefined }, 'no item')
+    } else keepUnknown(element, writer)
   }
   close()
   return sessionOf('openai-responses', writer)
@@ -65,8 +56,51 @@ const isOfModel = (found: Found): boolean =>
   found['role'] === 'assistant' ||
   (typeof found['type'] === 'string' && found['type'] !== 'message' && !isResult(found))
 
-function addReply(reply: Found, items: readonly Item[], hasResult: HasResult, writer: SessionWriter): void {
-  const given = fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
-  const origins = items.map(({ line, no }) => ({ line, id: `item-${no}`, time: null }))
-  writer.reply(given, origins, hasResult)
+const replyOf = (reply: Found) =>
+  fromOpenAIResponses(reply as unknown as Parameters<typeof fromOpenAIResponses>[0])
+
+/** The easy form of a message, which requests may have, as replies have it. */
+function itemOf(item: Found): Found {
+  const { type, content } = item
+  if (item['role'] !== 'assistant' || (type !== undefined && type !== 'message')) return item
+  const parts = blocksOf(content, 'output_text').map(partOf)
+  const isWhole = Array.isArray(content) && parts.every((part, at) => part === content[at])
+  if (isWhole && type === 'message') return item
+  return { ...item, type: 'message', content: parts }
+}
+
+/** The words of a model are its output, whatever they were called when they were sent back. */
+const partOf = (part: Found): Found =>
+  part['type'] === 'text' || part['type'] === 'input_text' ? { ...part, type: 'output_text' } : part
+
+/**
+ * A reply as it was stored. One that failed or was cancelled has been cut off where its output ends: that was said all
+ * the same.
+ */
+function addWhole(found: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
+  const { status } = found
+  const isBroken = status === 'failed' || status === 'cancelled'
+  const reply = replyOf(
+    isBroken ? { ...found, status: 'incomplete', incomplete_details: { reason: status } } : found,
+  )
+  const origins = [
+    origin,
+    ...objectsOf(found['output'])
+      .slice(1)
+      .map(() => origin),
+  ]
+  const isEmpty = isBroken && objectsOf(found['output']).length === 0
+  if (!isEmpty) addReply(reply, origins, hasResult, writer)
+  if (status === 'cancelled') writer.note('replies that were cancelled', origin.line)
+  if (status !== 'failed') return
+  const { code, message } = objectOf(found['error'])
+  writer.add(
+    {
+      kind: 'ConversationErrorEvent',
+      source: 'environment',
+      code: stringOf(code) || 'failed',
+      detail: stringOf(message) || 'The reply failed.',
+    },
+    { ...origin, id: `${origin.id}-error` },
+  )
 }

@@ -2,53 +2,35 @@
 
 import type { JsonValue } from '../../event/shapes.ts'
 import { fromAiSdk } from '../../messages/ai-sdk/read.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, objectOf, stringOf } from '../../messages/found.ts'
 import { contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, elementsOf, sessionOf } from './read.ts'
+import { addPrompt, elementsOf, isAside, keepUnknown, sessionOf } from './elements.ts'
+import { aboutOf, partsOf } from './ui-parts.ts'
 
 /** Messages of `useChat`. A message of the model may hold several replies, one for each step. O(size). */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
-  for (const [at, { line, found, record }] of elementsOf(records, 'messages').entries()) {
-    const id = stringOf(found['id']) || `message-${at + 1}`
+  for (const element of elementsOf(records, 'messages')) {
+    const { line, no, found } = element
+    if (isAside(element, 'ui-messages', writer)) continue
+    const id = stringOf(found['id']) || `message-${no}`
     const origin = { line, id, time: found['createdAt'] }
-    const parts = partsOf(found)
-    if (record !== null) writer.keep(record, 'no message')
-    else if (found['role'] === 'system') addPrompt(parts, origin, writer)
-    else if (found['role'] === 'user') addUser(parts, origin, writer)
-    else if (found['role'] === 'assistant') addReplies(parts, origin, writer)
-    else writer.keep({ line, raw: JSON.stringify(found), value: undefined }, 'no message')
+    const { role } = found
+    if (role !== 'system' && role !== 'user' && role !== 'assistant') {
+      keepUnknown(element, writer)
+      continue
+    }
+    const parts = partsOf(found, origin, writer)
+    if (role === 'system') addPrompt(parts, origin, writer)
+    else if (role === 'user') addUser(parts, origin, writer)
+    else addReplies(parts, origin, writer)
+    const about = aboutOf(found)
+    if (about !== null)
+      writer.update('ui-messages.message', { id, ...about }, { ...origin, id: `${id}-about` })
   }
   return sessionOf('ui-messages', writer)
-}
-
-/** Version 4 has a text, and calls beside it or as parts of their own. */
-function partsOf(found: Found): Found[] {
-  const { parts, content } = found
-  if (Array.isArray(parts)) return objectsOf(parts).map(oldPart)
-  const text = typeof content === 'string' && content !== '' ? [{ type: 'text', text: content }] : []
-  const calls = objectsOf(found['toolInvocations']).map((invocation) =>
-    oldPart({ type: 'tool-invocation', toolInvocation: invocation }),
-  )
-  return [...calls, ...text]
-}
-
-function oldPart(part: Found): Found {
-  if (part['type'] === 'reasoning' && typeof part['reasoning'] === 'string')
-    return { type: 'reasoning', text: part['reasoning'] }
-  if (part['type'] !== 'tool-invocation') return part
-  const { toolCallId, toolName, args, result, state } = objectOf(part['toolInvocation'])
-  const isDone = state === 'result'
-  return {
-    type: 'dynamic-tool',
-    toolName,
-    toolCallId,
-    input: args,
-    state: isDone ? 'output-available' : state === 'call' ? 'input-available' : 'input-streaming',
-    ...(isDone ? { output: result } : {}),
-  }
 }
 
 function addUser(parts: readonly Found[], origin: Origin, writer: SessionWriter): void {

@@ -1,26 +1,80 @@
 /** Reads trajectories in the Agent Trajectory Interchange Format (ATIF), versions 1.0 to 1.8. */
 
-import type { JsonValue } from '../../event/shapes.ts'
+import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { type Origin, SessionWriter } from '../writer.ts'
 
-/** A trajectory as a session, and those of the agents that it has started. O(size). */
+/**
+ * A trajectory as a session, and those of the agents that it has started. Further trajectories of the file, one a line,
+ * are sessions beside the first. O(size).
+ */
 export function readAtif(records: readonly SessionRecord[]): Session {
-  const [first] = records
-  return readTrajectory(objectOf(first?.value), first?.line ?? 1, null)
+  const writer = new SessionWriter()
+  const found = records.filter(isTrajectory)
+  const taken = new Set<string>()
+  const [first, ...further] = found.map(({ line, value }, at) => {
+    const one = objectOf(value)
+    const id = ownId([one['session_id'], one['trajectory_id']], taken)
+    return readTrajectory(one, { line, id, parentId: null, taken }, at === 0 ? writer : new SessionWriter())
+  })
+  for (const record of records) if (!isTrajectory(record)) writer.keep(record, 'no trajectory')
+  for (const { line } of found.slice(1))
+    writer.note('further trajectories, each a session beside this one', line)
+  const { children, ...session } = first ?? readTrajectory({}, NOWHERE, writer)
+  return { ...session, notes: writer.notes(), children: [...children, ...further] }
 }
 
-function readTrajectory(found: Found, line: number, parentId: string | null): Session {
-  const writer = new SessionWriter()
+const isTrajectory = ({ value }: SessionRecord): boolean => {
+  const found = objectOf(value)
+  return Array.isArray(found['steps']) || stringOf(found['schema_version']).startsWith('ATIF')
+}
+
+/** Where a trajectory stands, and what it is called; `taken` has what others of its file are. */
+interface Standing {
+  readonly line: number
+  readonly id: string | null
+  readonly parentId: string | null
+  readonly taken: Set<string>
+}
+
+const NOWHERE: Standing = { line: 1, id: null, parentId: null, taken: new Set() }
+
+/** The first name that no other trajectory of the file has: those of one run may share that of their session. */
+function ownId(names: readonly unknown[], taken: Set<string>): string | null {
+  const own = names.map(stringOf).find((name) => name !== '' && !taken.has(name))
+  if (own === undefined) return null
+  taken.add(own)
+  return own
+}
+
+function readTrajectory(
+  found: Found,
+  { line, id, parentId, taken }: Standing,
+  writer: SessionWriter = new SessionWriter(),
+): Session {
   const agent = objectOf(found['agent'])
-  const { steps: _, subagent_trajectories: __, ...about } = found
-  writer.update('atif.trajectory', about as JsonValue, { line, id: 'trajectory', time: null })
+  const about = aboutOf(found)
+  if (about !== null) writer.update('atif.trajectory', about, { line, id: 'trajectory', time: null })
   const steps = objectsOf(found['steps'])
-  for (const [at, step] of steps.entries()) readStep(step, at, agent, writer)
-  const id = stringOf(found['session_id']) || stringOf(found['trajectory_id']) || null
+  for (const [at, step] of steps.entries()) {
+    const given = (found['steps'] as readonly JsonValue[])[at]
+    if (given === step) readStep(step, at, agent, writer)
+    else writer.keep(strayOf(given, at + 1), 'no step')
+  }
+  const children: Session[] = []
+  const subagents = found['subagent_trajectories']
+  for (const child of (Array.isArray(subagents) ? subagents : []) as readonly JsonValue[]) {
+    const one = objectOf(child)
+    if (one !== child) {
+      writer.keep(strayOf(child, line), 'no trajectory')
+      continue
+    }
+    const own = ownId([one['trajectory_id'], one['session_id']], taken)
+    children.push(readTrajectory(one, { line, id: own, parentId: id, taken }))
+  }
   return {
     format: 'atif',
     id,
@@ -29,8 +83,22 @@ function readTrajectory(found: Found, line: number, parentId: string | null): Se
     createdAt: stringOf(steps.find(({ timestamp }) => typeof timestamp === 'string')?.['timestamp']) || null,
     facts: writer.facts,
     notes: writer.notes(),
-    children: objectsOf(found['subagent_trajectories']).map((child) => readTrajectory(child, line, id)),
+    children,
   }
+}
+
+const strayOf = (value: JsonValue | undefined, line: number): SessionRecord => ({
+  line,
+  raw: JSON.stringify(value),
+  value,
+})
+
+/** What a trajectory says of itself, and lists that are none. Null for nothing. */
+function aboutOf(found: Found): JsonObject | null {
+  const isRead = (key: string): boolean =>
+    (key === 'steps' || key === 'subagent_trajectories') && Array.isArray(found[key])
+  const rest = Object.entries(found).filter(([key]) => !isRead(key))
+  return rest.length === 0 ? null : (Object.fromEntries(rest) as JsonObject)
 }
 
 function readStep(step: Found, at: number, agent: Found, writer: SessionWriter): void {

@@ -4,7 +4,7 @@
  * Nothing is published of their form: what is read here is what stands in files of versions 1.0 to 2.1.
  */
 
-import type { JsonValue } from '../../event/shapes.ts'
+import type { Content, JsonValue } from '../../event/shapes.ts'
 import { objectOf, stringOf } from '../../messages/found.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
@@ -32,7 +32,7 @@ function readLines(lines: readonly Line[], hasResult: HasResult, name: string | 
   const about = lines.find(({ found }) => typeof found['sessionId'] === 'string')?.found ?? {}
   const session = stringOf(about['sessionId']) || null
   // A file of a helper's own says the session that has started it, and who it is.
-  const agent = lines.every(({ isSide }) => isSide) ? stringOf(about['agentId']) || name : null
+  const agent = isHelpers(lines) ? (agentIn(lines) ?? name) : null
   return {
     format: 'claude-code',
     id: agent === null ? session : session === null ? agent : `${session}-${agent}`,
@@ -44,6 +44,13 @@ function readLines(lines: readonly Line[], hasResult: HasResult, name: string | 
     children: [],
   }
 }
+
+/** Whether lines are those of a helper: what has no name, as a line that was cut, says nothing of that. */
+const isHelpers = (lines: readonly Line[]): boolean =>
+  lines.some(({ isSide }) => isSide) && lines.every(({ isSide, uuid }) => isSide || uuid === null)
+
+const agentIn = (lines: readonly Line[]): string | null =>
+  stringOf(lines.find(({ found }) => stringOf(found['agentId']) !== '')?.found['agentId']) || null
 
 /** What is known while a chain of lines is read. */
 interface Chain {
@@ -123,8 +130,8 @@ function readLine(line: Line, chain: Chain): void {
 
 const originOf = ({ record, uuid, time }: Line): Origin => ({ line: record.line, id: uuid, time })
 
-/** What the client writes when its user has stopped a reply. */
-const INTERRUPTED = '[Request interrupted by user'
+/** What the client writes when its user has stopped a reply, as a text of its own. */
+const INTERRUPTED = /^\[Request interrupted by user[^\]]*\]$/
 
 const NONE: Line['blocks'] = []
 
@@ -155,13 +162,22 @@ function readUser(line: Line, chain: Chain): void {
   const rest = results.length === 0 ? content : blocks.filter(({ type }) => type !== 'tool_result')
   const place =
     results.length === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.text` }
-  if (textIn(rest).startsWith(INTERRUPTED)) {
-    writer.add({ kind: 'InterruptEvent', source: 'user' }, place)
-  } else if (results.length === 0 || contentOf(rest).length > 0) {
-    const source = line.isTyped || results.length > 0 ? 'user' : 'environment'
-    writer.say(source, contentOf(rest), turns.place(line, place))
+  const said = contentOf(rest)
+  const words = said.filter((part) => !isInterruption(part))
+  const source = line.isTyped || results.length > 0 ? 'user' : 'environment'
+  if (words.length === said.length) {
+    if (results.length === 0 || said.length > 0) writer.say(source, said, turns.place(line, place))
+    return
   }
+  // A text beside it is a prompt like any other, and stands where that would.
+  const at = words.length === 0 ? place : turns.place(line, place)
+  writer.add({ kind: 'InterruptEvent', source: 'user' }, at)
+  const { line: no, id, time } = place
+  if (words.length > 0) writer.say(source, words, { line: no, id: `${id ?? `line-${no}`}.said`, time })
 }
+
+const isInterruption = (part: Content): boolean =>
+  part.type === 'text' && INTERRUPTED.test(stringOf(part['text']).trim())
 
 /** What failed at the provider, written as if the model had said it. */
 function readFailure({ record, uuid, time, message }: Line, writer: SessionWriter): void {

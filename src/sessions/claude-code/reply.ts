@@ -67,10 +67,11 @@ function sizeOf({ type, id, text, thinking }: Found): string | number {
   return typeof words === 'string' ? words.length : ''
 }
 
-/** Two blocks of one reply that have it in common are one. */
+/** Two blocks of one reply that have it in common are one. Thinking without words differs by its signature. */
 function keyOf(block: Found): string {
-  const { type, id, text, thinking } = block
+  const { type, id, text, thinking, signature } = block
   if (type === 'tool_use') return `call ${stringOf(id)}`
-  const words = type === 'text' ? text : type === 'thinking' ? thinking : undefined
-  return typeof words === 'string' ? `${stringOf(type)} ${words}` : JSON.stringify(block)
+  if (type === 'thinking' && typeof thinking === 'string')
+    return `thinking ${JSON.stringify(signature ?? '')} ${thinking}`
+  return type === 'text' && typeof text === 'string' ? `text ${text}` : JSON.stringify(block)
 }

@@ -15,8 +15,8 @@ export function readPi(records: readonly SessionRecord[]): Session {
     writer,
     hasResult: resultsIn(records),
     heads: new Map(),
+    lines: new Map(),
     firsts: new Map(),
-    lines: [],
     title: null,
   }
   for (const record of records) readEntry(record, tree)
@@ -38,10 +38,10 @@ interface Tree {
   readonly hasResult: HasResult
   /** The event under HEAD behind each entry. */
   readonly heads: Map<string, Place | null>
-  /** The first event of each entry that has one. */
-  readonly firsts: Map<string, string>
-  /** The first event behind each line, for the first version, which has no ids. */
-  readonly lines: (string | undefined)[]
+  /** The line of each entry. */
+  readonly lines: Map<string, number>
+  /** The line of the first event of each entry, by the id of the event. */
+  readonly firsts: Map<string, number>
   title: string | null
 }
 
@@ -68,7 +68,7 @@ const BESIDE: ReadonlySet<string> = new Set([
 ])
 
 function readEntry(record: SessionRecord, tree: Tree): void {
-  const { writer, heads, firsts, lines } = tree
+  const { writer, heads, lines, firsts } = tree
   const entry = objectOf(record.value)
   const type = stringOf(entry['type'])
   if (type === '')
@@ -88,10 +88,8 @@ function readEntry(record: SessionRecord, tree: Tree): void {
   const before = writer.facts.length
   readTyped(type, entry, record, origin, tree)
   const first = firstFrom(before, writer)
-  if (first !== undefined) {
-    lines[record.line] = first
-    if (id !== null) firsts.set(id, first)
-  }
+  if (first !== undefined) firsts.set(first, record.line)
+  if (id !== null) lines.set(id, record.line)
   if (hasPlace) heads.set(id, first === undefined && above !== undefined ? above : writer.head)
 }
 
@@ -193,20 +191,15 @@ function readSystem(message: Found, origin: Origin, writer: SessionWriter): void
   )
 }
 
-/** Its first kept entry is named by its id, in version 1 by its line. What comes before is taken out. */
-function readCompaction(entry: JsonObject | Found, origin: Origin, { writer, firsts, lines }: Tree): void {
+/**
+ * Its first kept entry is named by its id, in version 1 by its line; it may be one that no model sees. What comes
+ * before is taken out.
+ */
+function readCompaction(entry: JsonObject | Found, origin: Origin, { writer, lines, firsts }: Tree): void {
   const index = entry['firstKeptEntryIndex']
-  const first =
-    typeof index === 'number' ? lineAt(lines, index + 1) : firsts.get(stringOf(entry['firstKeptEntryId']))
-  const sight = writer.inSight()
-  const from = first === undefined ? -1 : sight.findIndex(({ id }) => id === first)
+  const line = typeof index === 'number' ? index + 1 : lines.get(stringOf(entry['firstKeptEntryId']))
+  const sight = writer.inSight(origin.after)
+  const from = line === undefined ? -1 : sight.findIndex(({ id }) => (firsts.get(id) ?? 0) >= line)
   const kept = new Set(from < 0 ? [] : sight.slice(from).map(({ id }) => id))
   writer.condense(kept, stringOf(entry['summary']), origin)
-}
-
-/** The first event of a line, or of the next one that has any. */
-function lineAt(lines: readonly (string | undefined)[], line: number): string | undefined {
-  for (let at = Math.max(0, Math.ceil(line)); at < lines.length; at += 1)
-    if (lines[at] !== undefined) return lines[at]
-  return undefined
 }

@@ -112,7 +112,8 @@ function chatMessage(blocks: readonly Found[]): object {
   return {
     role: 'assistant',
     content: wordsOf('text', 'text'),
-    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+    // Under this name since the log does not say that its server wants it back.
+    ...(reasoning === '' ? {} : { reasoning }),
     ...(calls.length === 0
       ? {}
       : {

@@ -1,0 +1,121 @@
+/** Writes a talk as the chats of Gemini CLI, with what its versions have done differently. */
+
+import { counter, time } from './lines.ts'
+import type { Talk, TalkCall } from './talk.ts'
+
+/** One object, or lines of it; only lines can say that a history was written anew. */
+export function geminiCli(all: Talk, asLines: boolean): unknown[] {
+  const about = {
+    sessionId: 's',
+    projectHash: 'p',
+    startTime: time(0),
+    lastUpdated: time(1),
+    ...(all[0]?.drift[4] === true ? { kind: 'main' } : {}),
+  }
+  const messages: Record<string, unknown>[] = []
+  const id = counter('m')
+  const nextId = counter('c')
+  const before: string[] = []
+  /** The history as it is, in the end of each message. */
+  let history: Record<string, unknown>[] = []
+  for (const { back, user, replies, compacted, drift } of all) {
+    if (back > 0 && asLines) {
+      const to = before.splice(before.length - back, back)[0]
+      messages.push({ $rewindTo: to })
+      history = history.slice(
+        0,
+        history.findIndex((message) => message['id'] === to),
+      )
+    }
+    const add = (message: Record<string, unknown>): void => {
+      messages.push(message)
+      history.push(message)
+    }
+    const own = id()
+    before.push(own)
+    add({ id: own, timestamp: time(messages.length), type: 'user', content: user })
+    for (const { thinking, text, calls } of replies) {
+      const ids = calls.map((_, at) => (drift[6] === true ? `call_${at}` : nextId()))
+      const toolCalls = calls.map((call, at) => callOf(call, ids, at, calls, drift))
+      const said = {
+        id: id(),
+        timestamp: time(messages.length),
+        type: 'gemini',
+        content: text,
+        ...(thinking === null ? {} : { thoughts: [{ subject: 'On it', description: thinking }] }),
+        model: 'gemini',
+        tokens: { input: 3, output: 4 },
+      }
+      // It was written before its calls were done, and is again behind them.
+      if (asLines && drift[0] === true) {
+        const running = toolCalls.map(({ id: callId, name, args }) => ({
+          id: callId,
+          name,
+          args,
+          status: 'executing',
+        }))
+        messages.push({ ...said, toolCalls: running })
+      }
+      add({ ...said, ...(toolCalls.length === 0 ? {} : { toolCalls }) })
+    }
+    if (drift[1] === true)
+      messages.push({ id: id(), timestamp: time(messages.length), type: 'info', content: 'x' })
+    if (asLines) messages.push({ $set: { lastUpdated: time(messages.length) } })
+    if (asLines && compacted !== null) {
+      history = [{ id: id(), timestamp: time(messages.length), type: 'user', content: [{ text: compacted }] }]
+      messages.push({ $set: { messages: [...history], lastUpdated: time(messages.length) } })
+    } else if (asLines && drift[2] === true) messages.push({ $set: { messages: history.map(asTurn) } })
+  }
+  return asLines ? [about, ...messages, { $set: { summary: 'a talk' } }] : [{ ...about, messages: history }]
+}
+
+interface Call {
+  readonly id: string
+  readonly name: string
+  readonly args: object
+  readonly status: string
+  readonly result: unknown
+  readonly resultDisplay: string
+}
+
+/** A call that is done, whose result stands there in one of several ways. */
+function callOf(
+  { name, input, result, isError }: TalkCall,
+  ids: readonly string[],
+  at: number,
+  calls: readonly TalkCall[],
+  drift: readonly boolean[],
+): Call {
+  const response = (no: number): object => ({
+    functionResponse: {
+      id: ids[no],
+      name: calls[no]?.name,
+      response: { [calls[no]?.isError === true ? 'error' : 'output']: calls[no]?.result },
+    },
+  })
+  const given =
+    drift[3] === true
+      ? // A history that was written anew has the results of all calls of a reply with each.
+        ids.map((_, no) => response(no))
+      : drift[5] === true
+        ? result
+        : isError && drift[1] === true
+          ? null
+          : [response(at)]
+  return {
+    id: ids[at] ?? '',
+    name,
+    args: input,
+    status: isError ? 'error' : 'success',
+    result: given,
+    resultDisplay: result,
+  }
+}
+
+/** A message as the history of the model has it: its texts and calls are parts. */
+function asTurn(message: Record<string, unknown>): Record<string, unknown> {
+  const calls = (message['toolCalls'] ?? []) as Call[]
+  const parts = calls.map(({ id, name, args }) => ({ functionCall: { id, name, args } }))
+  const { content } = message
+  return { ...message, content: typeof content === 'string' ? [{ text: content }, ...parts] : content }
+}

@@ -1,0 +1,172 @@
+/** What arrays of messages hold, whichever way they came, and what of it is no message. */
+
+import { replyOf } from '../../event/reply.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import { type Found, objectOf } from '../../messages/found.ts'
+import type { Reply } from '../../messages/reply-events.ts'
+import { textIn } from '../content.ts'
+import type { Session, SessionFormat, SessionRecord } from '../session.ts'
+import type { HasResult, Origin, SessionWriter } from '../writer.ts'
+
+/** An element of an array, and where it stands. */
+export interface Element {
+  readonly line: number
+  /** Its number among the elements, from 1. */
+  readonly no: number
+  /** Empty where it is no object. */
+  readonly found: Found
+  /** Where it is none, as it stands there. */
+  readonly stray: SessionRecord | null
+  /** Whether it is what a request says beside its messages. */
+  readonly isAbout: boolean
+}
+
+/** What a reply of Responses says of itself, where it repeats what it was asked. */
+const OF_REPLY: ReadonlySet<string> = new Set([
+  'id',
+  'object',
+  'created_at',
+  'completed_at',
+  'status',
+  'error',
+  'incomplete_details',
+  'model',
+  'output',
+  'usage',
+])
+
+/**
+ * The elements of an array, whichever way it came: each a record, or all of them in one, as a request has them. What a
+ * request says beside them comes first, then its own system prompt, as a message. O(fields and elements).
+ */
+export function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
+  const elements: Element[] = []
+  const add = (element: Pick<Element, 'line' | 'found'> & Partial<Element>): void => {
+    elements.push({ no: elements.length + 1 - abouts, stray: null, isAbout: false, ...element })
+  }
+  let abouts = 0
+  for (const record of records) {
+    const { line, value } = record
+    const found = objectOf(value)
+    const list = found[field]
+    if (!Array.isArray(list)) {
+      add({ line, found, stray: found === value ? null : record })
+      continue
+    }
+    const about = aboutOf(found, field)
+    if (about !== null) {
+      abouts += 1
+      add({ line, found: about, no: abouts, isAbout: true })
+    }
+    let at = 0
+    const system = found[promptIn(found)]
+    if (textIn(system) !== '') add({ line: (at += 1), found: { role: 'system', content: system } })
+    for (const element of list as readonly JsonValue[]) {
+      at += 1
+      const inner = objectOf(element)
+      add({ line: at, found: inner, stray: inner === element ? null : strayOf(element, at) })
+    }
+    // A reply of Responses repeats what it was asked.
+    if (Array.isArray(found['output'])) add({ line: at + 1, found: { ...found, [field]: undefined } })
+  }
+  return elements
+}
+
+/** Which field of a request has the system prompt. */
+const promptIn = (request: Found): string =>
+  (request['system'] ?? null) === null ? 'instructions' : 'system'
+
+const strayOf = (value: JsonValue, line: number): SessionRecord => ({
+  line,
+  raw: JSON.stringify(value),
+  value,
+})
+
+/** The fields of a request that are read nowhere else; null where there are none. */
+function aboutOf(request: Found, field: string): Found | null {
+  const isReply = Array.isArray(request['output'])
+  const prompt = promptIn(request)
+  const isRead = (key: string): boolean =>
+    key === field || (key === prompt && textIn(request[prompt]) !== '') || (isReply && OF_REPLY.has(key))
+  const rest = Object.entries(request).filter(([key, value]) => !isRead(key) && value !== null)
+  return rest.length === 0 ? null : Object.fromEntries(rest)
+}
+
+/** Adds a reply, or counts it where it says nothing. */
+export function addReply(
+  reply: Reply,
+  origins: readonly Origin[],
+  hasResult: HasResult,
+  writer: SessionWriter,
+): void {
+  if (saysNothing(reply)) writer.note('replies without content', origins[0]?.line ?? 1)
+  else writer.reply(reply, origins, hasResult)
+}
+
+/** Whether an element is no message; it is kept then. O(its size). */
+export function isAside(
+  { line, no, found, stray, isAbout }: Element,
+  format: SessionFormat,
+  writer: SessionWriter,
+): boolean {
+  if (isAbout)
+    writer.update(`${format}.request`, found as JsonValue, { line, id: `request-${no}`, time: null })
+  else if (stray !== null) writer.keep(stray, 'no message')
+  return isAbout || stray !== null
+}
+
+/** Keeps an object that is no message. */
+export function keepUnknown({ line, found }: Element, writer: SessionWriter): void {
+  writer.keep({ line, raw: JSON.stringify(found), value: found as JsonValue }, 'no message')
+}
+
+/** The session of an array, which has neither name nor times. */
+export const sessionOf = (format: SessionFormat, writer: SessionWriter): Session => ({
+  format,
+  id: null,
+  title: null,
+  parentId: null,
+  createdAt: null,
+  facts: writer.facts,
+  notes: writer.notes(),
+  children: [],
+})
+
+export function addPrompt(content: unknown, origin: Origin, writer: SessionWriter): void {
+  writer.add(
+    {
+      kind: 'SystemPromptEvent',
+      source: 'agent',
+      system_prompt: { type: 'text', text: textIn(content) },
+      tools: [],
+    },
+    origin,
+  )
+}
+
+/** Whether nothing at all was said, counted or decided: no words, no calls, and nothing of a provider's own. */
+function saysNothing({ events }: Reply): boolean {
+  const [first] = events
+  if (first === undefined) return true
+  if (events.length > 1 || first.kind !== 'MessageEvent') return false
+  const { content, thinking_blocks, reasoning_content, responses_reasoning_item } = first.llm_message
+  const { parts, outcome, tokens } = { ...replyOf(first) }
+  return (
+    textIn(content) === '' &&
+    (content ?? []).every((part) => 'text' in part) &&
+    (thinking_blocks ?? []).length === 0 &&
+    (reasoning_content ?? '') === '' &&
+    (responses_reasoning_item ?? null) === null &&
+    [parts, outcome, tokens].every((field) => field === undefined)
+  )
+}
+
+/** A list of blocks in which texts, and what is no block at all, may stand as they are. */
+export function blocksOf(content: unknown, type: string): readonly Found[] {
+  const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
+  return list.flatMap((block) => {
+    if (objectOf(block) === block) return [block as Found]
+    const text = typeof block === 'string' ? block : JSON.stringify(block)
+    return text === '' ? [] : [{ type, text }]
+  })
+}

@@ -1,0 +1,169 @@
+/** What arrays of messages hold beside plain words, calls and results is read or told. */
+
+import { describe, expect, it } from 'vitest'
+import { recordsOf } from '../../properties/sessions/lines.ts'
+import { isQuarantined } from '../../src/event/index.ts'
+import { readSession, type Session, type SessionFormat } from '../../src/sessions/index.ts'
+
+const read = (values: readonly unknown[], from?: SessionFormat): Session =>
+  readSession(recordsOf(values), from === undefined ? {} : { from })
+
+/** The events, as far as a test looks at them. */
+const events = (session: Session): Record<string, unknown>[] =>
+  session.facts.map(({ fact }) => fact as unknown as Record<string, unknown>)
+
+const saidIn = (session: Session): unknown[] =>
+  session.facts.flatMap(({ fact }) =>
+    !isQuarantined(fact) && fact.kind === 'MessageEvent' ? [fact.llm_message.content] : [],
+  )
+
+const words = (text: string) => [{ type: 'text', text }]
+
+describe('items of OpenAI Responses', () => {
+  it('keeps the words of a message in the easy form', () => {
+    const input = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'hello' },
+      { role: 'user', content: 'again' },
+      { type: 'message', role: 'assistant', content: ['as', { type: 'input_text', text: 'before' }] },
+    ]
+    const session = read([{ model: 'm', input }])
+    expect(saidIn(session)).toEqual([
+      words('hi'),
+      words('hello'),
+      words('again'),
+      [...words('as'), ...words('before')],
+    ])
+    expect(session.notes).toEqual([])
+  })
+
+  it('keeps what a failed or cancelled reply had said, and why it ended', () => {
+    const output = [
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'so far' }] },
+    ]
+    const reply = { object: 'response', id: 'r', output }
+    const error = { code: 'server_error', message: 'boom' }
+    const failed = read([{ ...reply, status: 'failed', error }])
+    expect(saidIn(failed)).toEqual([words('so far')])
+    expect(events(failed).at(-1)).toMatchObject({
+      kind: 'ConversationErrorEvent',
+      code: 'server_error',
+      detail: 'boom',
+    })
+    const bare = read([{ ...reply, output: [], status: 'failed', error: null }])
+    expect(events(bare)).toMatchObject([{ kind: 'ConversationErrorEvent', code: 'failed' }])
+    const cancelled = read([{ ...reply, status: 'cancelled' }])
+    expect(saidIn(cancelled)).toEqual([words('so far')])
+    expect(cancelled.notes).toEqual([{ what: 'replies that were cancelled', count: 1, line: 1 }])
+  })
+})
+
+const call = (path: string) => ({ name: 'f', arguments: JSON.stringify({ path }) })
+
+describe('messages of OpenAI Chat Completions', () => {
+  it('keeps replies that say something in another field than their content', () => {
+    const session = read([
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: null, function_call: call('a') },
+      { role: 'function', name: 'f', content: 'same' },
+      { role: 'assistant', content: null, function_call: call('b') },
+      { role: 'function', name: 'f', content: 'same' },
+      { role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] },
+      { role: 'assistant', content: '', reasoning_content: 'hm' },
+      { role: 'assistant', content: null, audio: { id: 'a', transcript: 'spoken' } },
+      { role: 'assistant', content: null },
+    ])
+    const [, one, first, two, second, refusal, thought, audio] = events(session)
+    expect([one, two]).toMatchObject([
+      { kind: 'ActionEvent', action: { path: 'a' } },
+      { kind: 'ActionEvent', action: { path: 'b' } },
+    ])
+    expect([first, second]).toMatchObject([{ action_id: one?.['id'] }, { action_id: two?.['id'] }])
+    expect(refusal).toMatchObject({ llm_message: { content: words('no') } })
+    expect(thought).toMatchObject({ llm_message: { reasoning_content: 'hm' } })
+    expect(JSON.stringify(audio)).toContain('spoken')
+    expect(session.notes).toEqual([{ what: 'replies without content', count: 1, line: 9 }])
+  })
+
+  it('counts the further choices of a reply', () => {
+    const choices = ['a', 'b'].map((content) => ({ message: { role: 'assistant', content } }))
+    expect(read([{ id: 'r', choices }]).notes).toEqual([
+      { what: 'further choices of a reply', count: 1, line: 1 },
+    ])
+  })
+})
+
+describe('a request', () => {
+  it.each(['openai-chat', 'anthropic'] as const)(
+    'of %s keeps its other fields, and what is no message',
+    (from) => {
+      const tools = [{ name: 'f' }]
+      const messages = [{ role: 'user', content: 'hi' }, 'stray', 7, { role: 'ghost' }]
+      const session = read([{ model: 'm', tools, messages }], from)
+      const [about, , ...kept] = events(session)
+      expect(about).toMatchObject({ key: `${from}.request`, value: { model: 'm', tools } })
+      expect(kept.map(({ raw }) => raw)).toEqual(['"stray"', '7', '{"role":"ghost"}'])
+      expect(session.notes).toEqual([{ what: 'no message', count: 3, line: 2 }])
+    },
+  )
+
+  it('of items keeps them too, and a reply that repeats its request says its own', () => {
+    const input = [{ role: 'user', content: 'hi' }, null]
+    const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'hello' }] }]
+    const session = read([{ id: 'r', model: 'm', temperature: 1, instructions: 'brief', input, output }])
+    expect(events(session)).toMatchObject([
+      { key: 'openai-responses.request', value: { temperature: 1 } },
+      { kind: 'SystemPromptEvent' },
+      { kind: 'MessageEvent', source: 'user' },
+      { raw: 'null' },
+      { kind: 'MessageEvent', source: 'agent', llm_response_id: 'r' },
+    ])
+    expect(events(session)[0]?.['value']).toEqual({ temperature: 1 })
+  })
+})
+
+const invocation = (no: number) => ({
+  state: 'result',
+  toolCallId: `c${no}`,
+  toolName: 'w',
+  args: { no },
+  result: `r${no}`,
+  step: no,
+})
+
+describe('messages of a user interface', () => {
+  it('have their steps and their text in order where only fields say them', () => {
+    const session = read([
+      {
+        role: 'user',
+        content: 'look',
+        experimental_attachments: [{ url: 'data:image/png;base64,AAAA', contentType: 'image/png' }],
+      },
+      {
+        id: 'm',
+        role: 'assistant',
+        content: 'sunny',
+        reasoning: 'hm',
+        toolInvocations: [invocation(0), invocation(1)],
+        annotations: [{ a: 1 }],
+      },
+    ])
+    expect(events(session)).toMatchObject([
+      { llm_message: { content: [...words('look'), { type: 'image' }] } },
+      { kind: 'ActionEvent', tool_call_id: 'c0' },
+      { kind: 'ObservationEvent', tool_call_id: 'c0' },
+      { kind: 'ActionEvent', tool_call_id: 'c1' },
+      { kind: 'ObservationEvent', tool_call_id: 'c1' },
+      { llm_message: { content: words('sunny') } },
+      { key: 'ui-messages.message', value: { id: 'm', annotations: [{ a: 1 }] } },
+    ])
+    expect(JSON.stringify(events(session)[1])).toContain('hm')
+  })
+
+  it('keep their metadata, and count what they say twice', () => {
+    const parts = [{ type: 'text', text: 'hi' }]
+    const session = read([{ id: 'm', role: 'user', content: 'hi', parts, metadata: { cost: 1 } }])
+    expect(events(session).at(-1)).toMatchObject({ value: { id: 'm', metadata: { cost: 1 } } })
+    expect(session.notes).toEqual([{ what: 'written twice: content of a message', count: 1, line: 1 }])
+  })
+})

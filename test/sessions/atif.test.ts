@@ -1,0 +1,74 @@
+/** A file of trajectories: each is read, whatever stands before it, under a name of its own. */
+
+import { expect, it } from 'vitest'
+import type { JsonValue } from '../../src/event/index.ts'
+import { recordsOf } from '../../properties/sessions/lines.ts'
+import { readSession, type Session } from '../../src/sessions/index.ts'
+
+const trajectory = (fields: object) => ({
+  schema_version: 'ATIF-v1.7',
+  agent: { name: 'a', version: '1' },
+  steps: [{ step_id: 1, source: 'user', message: 'hi' }],
+  ...fields,
+})
+
+const read = (values: readonly unknown[]): Session => readSession(recordsOf(values), { from: 'atif' })
+
+const userIn = ({ facts }: Session): string => JSON.stringify(facts.map(({ fact }) => fact))
+
+it('further lines are sessions beside the first, and none takes the name of another', () => {
+  const second = { steps: [{ step_id: 1, source: 'user', message: 'second' }] }
+  const { id, children, notes } = read([
+    trajectory({ session_id: 'one' }),
+    trajectory({ session_id: 'two', ...second }),
+    trajectory({ session_id: 'one' }),
+  ])
+  expect(id).toBe('one')
+  expect(children.map((child) => [child.id, child.parentId])).toEqual([
+    ['two', null],
+    [null, null],
+  ])
+  expect(children.map((child) => userIn(child).includes('second'))).toEqual([true, false])
+  expect(notes).toEqual([{ what: 'further trajectories, each a session beside this one', count: 2, line: 2 }])
+})
+
+it('a line that cannot be read costs no other', () => {
+  const [good] = recordsOf([trajectory({ session_id: 'one' })])
+  if (good === undefined) throw new Error('there is one')
+  const session = readSession(
+    [
+      { line: 1, raw: '{"schema', value: undefined },
+      { ...good, line: 2 },
+    ],
+    {
+      from: 'atif',
+    },
+  )
+  expect(session.id).toBe('one')
+  expect(userIn(session)).toContain('"hi"')
+  expect(session.notes).toEqual([{ what: 'no trajectory', count: 1, line: 1 }])
+  expect(read([7]).facts).toMatchObject([{ fact: { raw: '7' } }])
+})
+
+it('an agent that was started is called as its own trajectory, also in the session of its parent', () => {
+  const inner = trajectory({ session_id: 'run', trajectory_id: 'child' })
+  const same = trajectory({ session_id: 'run' })
+  const { id, children } = read([
+    trajectory({ session_id: 'run', trajectory_id: 'root', subagent_trajectories: [inner, same] }),
+  ])
+  expect(id).toBe('run')
+  expect(children.map((child) => [child.id, child.parentId])).toEqual([
+    ['child', 'run'],
+    [null, 'run'],
+  ])
+})
+
+it('what is no step and no trajectory is kept as it stands', () => {
+  const session = read([
+    trajectory({ session_id: 'run', steps: ['stray'], subagent_trajectories: [null] }),
+    trajectory({ session_id: 'odd', steps: 'none' }),
+  ])
+  expect(session.facts.slice(1)).toMatchObject([{ fact: { raw: '"stray"' } }, { fact: { raw: 'null' } }])
+  const [odd] = session.children
+  expect(odd?.facts[0]?.fact).toMatchObject({ value: { steps: 'none' } as JsonValue })
+})

@@ -1,0 +1,85 @@
+/** Sessions of Claude Code: files of helpers, interruptions, and what is written twice. */
+
+import { describe, expect, it } from 'vitest'
+import { notesOf, read, told } from './world.ts'
+
+const line = (type: string, uuid: string, parentUuid: string | null, message: object) => ({
+  type,
+  uuid,
+  parentUuid,
+  isSidechain: false,
+  sessionId: 'main',
+  message,
+})
+const user = (uuid: string, parent: string | null, content: unknown) =>
+  line('user', uuid, parent, { role: 'user', content })
+const reply = (uuid: string, parent: string, block: object) =>
+  line('assistant', uuid, parent, { id: 'msg', role: 'assistant', model: 'm', content: [block] })
+const thinking = (signature: string) => ({ type: 'thinking', thinking: '', signature })
+const call = { type: 'tool_use', id: 't', name: 'Bash', input: {} }
+
+describe('a session of Claude Code', () => {
+  it('is a helper’s where its last line was cut', () => {
+    const side = { isSidechain: true, agentId: 'abc' }
+    const lines = [
+      { ...user('1', null, 'task'), ...side },
+      { ...reply('2', '1', { type: 'text', text: 'done' }), ...side },
+    ]
+    const mode = { type: 'mode', mode: 'normal', sessionId: 'main' }
+    for (const file of [lines, [...lines, '{"parentUuid":"2","isSide'], [mode, ...lines]])
+      expect(read(file)).toMatchObject({ id: 'main-abc', parentId: 'main' })
+    expect(read([user('1', null, 'hi'), '{"parentUuid"'])).toMatchObject({ id: 'main', parentId: null })
+  })
+
+  it('keeps the words of a user beside an interruption, and those that speak of one', () => {
+    const marker = { type: 'text', text: '[Request interrupted by user for tool use]' }
+    const session = read([
+      user('1', null, 'hi'),
+      user('2', '1', [marker, { type: 'text', text: 'do it differently' }]),
+      user('3', '2', '[Request interrupted by user] is what I saw'),
+      user('4', '3', '[Request interrupted by user]'),
+    ])
+    expect(told(session)).toEqual([
+      'user: hi',
+      'interrupted',
+      'user: do it differently',
+      'user: [Request interrupted by user] is what I saw',
+      'interrupted',
+    ])
+  })
+
+  it('has each signature of thinking whose words are withheld', () => {
+    const blocks = [thinking('QQ=='), thinking('Qg=='), thinking('QQ=='), call]
+    const session = read([
+      user('0', null, 'hi'),
+      ...blocks.map((block, at) => reply(`${at + 1}`, `${at}`, block)),
+    ])
+    const action = session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'ActionEvent')
+    expect(action?.fact).toMatchObject({ thinking_blocks: [thinking('QQ=='), thinking('Qg==')] })
+    expect(notesOf(session)).toEqual({ 'written twice: a block of a reply': 1 })
+  })
+
+  it('counts a refusal or an error of a call that is written twice', () => {
+    const refused = "The user doesn't want to proceed with this tool use. Stop."
+    const given = (uuid: string, content: string) =>
+      user(uuid, '1', [{ type: 'tool_result', tool_use_id: 't', is_error: true, content }])
+    const start = [user('0', null, 'hi'), reply('1', '0', call)]
+    const refusal = read([...start, given('2', refused), given('3', refused)])
+    expect(told(refusal).slice(2)).toEqual([`refused t: ${refused}`])
+    expect(notesOf(refusal)).toEqual({ 'written twice: a refusal of a call': 1 })
+    const failed = '<tool_use_error>no such tool</tool_use_error>'
+    const error = read([...start, given('2', failed), given('3', failed)])
+    expect(told(error).slice(2)).toEqual(['error t: no such tool'])
+    expect(notesOf(error)).toEqual({ 'written twice: an error of a call': 1 })
+  })
+})
+
+describe('a call', () => {
+  it('has its result where its id, and what it gave, are those of an earlier one', () => {
+    const asked = { role: 'assistant', tool_calls: [{ id: 'c', function: { name: 'sh', arguments: '{}' } }] }
+    const given = { role: 'tool', tool_call_id: 'c', content: 'ok' }
+    const session = read([{ role: 'user', content: 'a' }, asked, given, asked, given, given])
+    expect(told(session, 'seen')).toEqual(['user: a', 'call c', 'result c: ok', 'call c', 'result c: ok'])
+    expect(notesOf(session)).toEqual({ 'written twice: a tool result': 1 })
+  })
+})

@@ -1,0 +1,120 @@
+/** Chats of Gemini CLI: what its calls gave, in whichever way it stands there, and histories that were written anew. */
+
+import { describe, expect, it } from 'vitest'
+import type { JsonValue } from '../../src/event/index.ts'
+import { detectSession } from '../../src/sessions/index.ts'
+import { notesOf, read, told } from './world.ts'
+
+const ABOUT = { sessionId: 's', projectHash: 'h', startTime: '2026-01-01T00:00:00Z', kind: 'main' }
+const user = (id: string, content: JsonValue) => ({ id, type: 'user', content })
+const reply = (id: string, content: unknown, toolCalls: object[] = []) => ({
+  id,
+  type: 'gemini',
+  content,
+  toolCalls,
+})
+const chat = (...lines: unknown[]) => read([ABOUT, ...lines], 'gemini-cli')
+
+describe('a chat of Gemini CLI', () => {
+  it('is told by its first line, which says of what kind it is as an event does', () => {
+    expect(detectSession([ABOUT, user('u', 'hi')])).toBe('gemini-cli')
+    expect(detectSession([{ ...ABOUT, kind: 'subagent' }])).toBe('gemini-cli')
+    expect(detectSession([{ kind: 'PauseEvent', sessionId: 's', projectHash: 'h' }])).toBeNull()
+    expect(detectSession([{ kind: 'FutureEvent', id: 'x' }])).toBeNull()
+  })
+
+  it('has every part of what a call gave', () => {
+    const response = { functionResponse: { id: 'c1', name: 'read', response: { output: 'one image' } } }
+    const session = chat(
+      user('u', 'go'),
+      reply('g', '', [
+        {
+          id: 'c1',
+          name: 'read',
+          status: 'success',
+          result: [response, { inlineData: { mimeType: 'image/png', data: 'AAAA' } }, { text: 'beside' }],
+        },
+        { id: 'c2', name: 'read', status: 'success', result: 'plain text' },
+        { id: 'c3', name: 'read', status: 'success', result: { text: 'a part' } },
+        { id: 'c4', name: 'sh', status: 'error', resultDisplay: 'it failed' },
+        { id: 'c5', name: 'sh', status: 'executing', result: 'so far' },
+        {
+          id: 'c6',
+          name: 'sh',
+          status: 'cancelled',
+          result: [{ functionResponse: { id: 'c6', response: { error: 'use npm' } } }],
+          resultDisplay: 'use npm',
+        },
+        { id: 'c7', name: 'sh', status: 'cancelled' },
+      ]),
+    )
+    expect(told(session).slice(8)).toEqual([
+      'result c1: one image <data:image/png;base64,AAAA> beside',
+      'result c2: plain text',
+      'result c3: a part',
+      'failed c4: it failed',
+      'refused c6: use npm',
+      'refused c7: The user cancelled the call.',
+    ])
+    expect(notesOf(session)).toEqual({
+      'results of calls that were not done': 1,
+      'written twice: resultDisplay': 1,
+    })
+  })
+
+  it('keeps what is no message as it stands there, in its place', () => {
+    const { facts } = read([{ ...ABOUT, messages: [user('u', 'hi'), 'loose', user('v', 'ho')] }])
+    expect(facts[2]).toMatchObject({ line: 2, fact: { raw: '"loose"' } })
+    expect(facts[3]).toMatchObject({ line: 3, fact: { id: 'v' } })
+  })
+
+  it('says what its records tell of it', () => {
+    const session = chat(
+      user('u', 'hi'),
+      { $set: { lastUpdated: 'x' } },
+      { $set: { lastUpdated: 'y', directories: ['/d'] } },
+    )
+    const updates = session.facts.flatMap(({ fact }) => ('key' in fact ? [[fact.key, fact['value']]] : []))
+    expect(updates).toEqual([
+      ['gemini-cli.session', ABOUT],
+      ['gemini-cli.set', { lastUpdated: 'y', directories: ['/d'] }],
+    ])
+    expect(notesOf(session)).toEqual({ 'times at which a chat was last changed': 1 })
+  })
+})
+
+describe('a history that was written anew', () => {
+  const result = [{ functionResponse: { id: 'c', name: 'sh', response: { output: 'long' } } }]
+  const call = { id: 'c', name: 'sh', args: {}, status: 'success', result }
+  const before = [user('m1', 'one'), reply('m2', 'two'), user('m3', 'three'), reply('m4', 'four', [call])]
+
+  it('is what the model sees, in its order', () => {
+    const list = [user('sum', [{ text: 'in short' }]), reply('ok', [{ text: 'got it' }]), before[2]]
+    const session = chat(...before, { $set: { messages: list } }, user('m5', 'five'))
+    expect(told(session, 'seen')).toEqual(['user: in short', 'agent: got it', 'user: three', 'user: five'])
+    // All that was said stays in the log.
+    expect(told(session).slice(0, 3)).toEqual(['user: one', 'agent: two', 'user: three'])
+  })
+
+  it('keeps what it begins with, and says again what has changed', () => {
+    const masked = { ...call, result: [{ functionResponse: { id: 'c', response: { output: 'cut' } } }] }
+    const list = [before[0], reply('m2', [{ text: 'two' }]), before[2], reply('m4', 'four', [masked])]
+    const session = chat(...before, { $set: { messages: list } })
+    const same = ['user: one', 'agent: two', 'user: three', 'agent: four', 'call c']
+    expect(told(session, 'seen')).toEqual([...same, 'result c: cut'])
+    const condensation = session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'Condensation')
+    expect(condensation?.fact).toMatchObject({ forgotten_event_ids: ['m4.0', 'm4.0-result'] })
+    // One goes back in it to what was kept, and to what was said again.
+    const toKept = chat(...before, { $set: { messages: list } }, { $rewindTo: 'm3' }, user('n', 'next'))
+    expect(told(toKept, 'seen')).toEqual(['user: one', 'agent: two', 'user: next'])
+    const toAgain = chat(...before, { $set: { messages: list } }, { $rewindTo: 'm4' }, user('n', 'next'))
+    expect(told(toAgain, 'seen')).toEqual(['user: one', 'agent: two', 'user: three', 'user: next'])
+  })
+
+  it('changes nothing where it says the same in other forms', () => {
+    const turn = [{ text: 'four' }, { functionCall: { id: 'c', name: 'sh', args: {} } }]
+    const list = [...before.slice(0, 3), { ...before[3], content: turn }, user('r', result)]
+    const session = chat(...before, { $set: { messages: list } })
+    expect(told(session, 'seen')).toEqual(told(chat(...before), 'seen'))
+  })
+})

@@ -1,0 +1,60 @@
+/** Sessions of pi: what a compaction keeps, and replies that open a branch. */
+
+import { describe, expect, it } from 'vitest'
+import { read, told } from './world.ts'
+
+const HEADER = { type: 'session', version: 3, id: 's' }
+const text = (words: string) => [{ type: 'text', text: words }]
+const user = (id: string, parentId: string | null, words: string) => ({
+  type: 'message',
+  id,
+  parentId,
+  message: { role: 'user', content: words },
+})
+const reply = (id: string, parentId: string, content: object[]) => ({
+  type: 'message',
+  id,
+  parentId,
+  message: { role: 'assistant', api: 'openai-completions', content, stopReason: 'stop' },
+})
+const compaction = (parentId: string, firstKeptEntryId: string) => ({
+  type: 'compaction',
+  id: 'short',
+  parentId,
+  summary: 'in short',
+  firstKeptEntryId,
+})
+
+describe('a compaction of pi', () => {
+  it('keeps what stands behind an entry that no model sees', () => {
+    const aside = { type: 'model_change', id: 'aside', parentId: 'a1', provider: 'p', modelId: 'm' }
+    const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first')), aside]
+    const rest = [user('u2', 'aside', 'two'), compaction('u2', 'aside'), user('u3', 'short', 'three')]
+    expect(told(read([...lines, ...rest]), 'seen')).toEqual(['summary: in short', 'user: two', 'user: three'])
+  })
+
+  it('takes out what stands on its own branch', () => {
+    const a = [user('u2', 'a1', 'here'), reply('a2', 'u2', text('second')), user('u3', 'a2', 'kept')]
+    const b = [user('b2', 'a1', 'elsewhere'), reply('b3', 'b2', text('there'))]
+    const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('first')), ...a, ...b]
+    const session = read([...lines, compaction('u3', 'u3'), user('u4', 'short', 'next')])
+    expect(told(session, 'seen')).toEqual(['summary: in short', 'user: kept', 'user: next'])
+    const taken = session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'Condensation')
+    expect(taken?.fact).toMatchObject({ forgotten_event_ids: ['u1', 'a1', 'u2', 'a2'] })
+  })
+})
+
+describe('a reply of pi', () => {
+  it('has all its calls on the branch that it opens', () => {
+    const calls = ['c1', 'c2'].map((id) => ({ type: 'toolCall', id, name: 'sh', arguments: {} }))
+    const result = (id: string, parentId: string, toolCallId: string) => ({
+      type: 'message',
+      id,
+      parentId,
+      message: { role: 'toolResult', toolCallId, toolName: 'sh', content: text('ok'), isError: false },
+    })
+    const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('left')), reply('a2', 'u1', calls)]
+    const session = read([...lines, result('r1', 'a2', 'c1'), result('r2', 'r1', 'c2')])
+    expect(told(session)).toEqual(['user: one', 'call c1', 'call c2', 'result c1: ok', 'result c2: ok'])
+  })
+})

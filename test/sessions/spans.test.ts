@@ -1,0 +1,78 @@
+/** Spans begin when the model was asked, and belong to the turns of users. */
+
+import { expect, it } from 'vitest'
+import { replay } from '../../src/index.ts'
+import { toSpans } from '../../src/sessions/index.ts'
+
+const at = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}Z`
+
+const SYSTEM = {
+  kind: 'SystemPromptEvent',
+  id: 's',
+  source: 'agent',
+  timestamp: at(0),
+  system_prompt: { type: 'text', text: 'be brief' },
+  tools: [],
+}
+
+const message = (id: string, source: string, second: number) => ({
+  kind: 'MessageEvent',
+  id,
+  source,
+  timestamp: at(second),
+  llm_message: { role: source === 'agent' ? 'assistant' : 'user', content: [{ type: 'text', text: id }] },
+})
+
+const CALL = {
+  kind: 'ActionEvent',
+  id: 'a',
+  source: 'agent',
+  timestamp: at(3),
+  thought: [],
+  action: { kind: 'ShAction' },
+  tool_name: 'sh',
+  tool_call_id: 'c',
+  tool_call: { id: 'c', name: 'sh', arguments: '{}', origin: 'completion' },
+  llm_response_id: 'r1',
+}
+
+const RESULT = {
+  kind: 'ObservationEvent',
+  id: 'o',
+  source: 'environment',
+  timestamp: at(33),
+  tool_name: 'sh',
+  tool_call_id: 'c',
+  action_id: 'a',
+  observation: { kind: 'ToolObservation', content: [{ type: 'text', text: 'ok' }], is_error: false },
+}
+
+const second = (nanos: string | undefined): number => Number(BigInt(nanos ?? 0) / 1_000_000_000n) % 60
+
+function spansOf(facts: readonly object[]): [string, number, number][] {
+  const [resource] = toSpans(replay(facts as Parameters<typeof replay>[0])).resourceSpans
+  const scopes = resource?.['scopeSpans'] as unknown as { spans: Record<string, string>[] }[]
+  return (scopes[0]?.spans ?? []).map((span) => [
+    span['name'] ?? '',
+    second(span['startTimeUnixNano']),
+    second(span['endTimeUnixNano']),
+  ])
+}
+
+it('a reply is asked for when the result before it has come, and a prompt begins no turn', () => {
+  const facts = [SYSTEM, message('u', 'user', 1), CALL, RESULT, message('m', 'agent', 35)]
+  expect(spansOf(facts)).toEqual([
+    ['invoke_agent', 1, 35],
+    ['chat', 1, 3],
+    ['execute_tool sh', 3, 33],
+    ['chat', 33, 35],
+  ])
+})
+
+it('a log without a user has a turn where a reply has come, and none before', () => {
+  expect(spansOf([SYSTEM, message('e', 'environment', 1)])).toEqual([])
+  expect(spansOf([SYSTEM, CALL])).toEqual([
+    ['invoke_agent', 0, 3],
+    ['chat', 0, 3],
+  ])
+})

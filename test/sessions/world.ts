@@ -1,0 +1,59 @@
+/** Reads the lines of a file, and tells what came of them in a few words each. */
+
+import { textIn } from '../../src/sessions/content.ts'
+import { readSession, type Session, type SessionFormat } from '../../src/sessions/index.ts'
+import type { Content, Event, JsonValue } from '../../src/event/index.ts'
+import { pathTo, replay, viewEvents } from '../../src/index.ts'
+
+/** Values as a session; a text is a line that is no JSON. */
+export function read(values: readonly unknown[], from?: SessionFormat): Session {
+  const records = values.map((value, at) => {
+    if (typeof value === 'string') return { line: at + 1, raw: value, value: undefined }
+    const raw = JSON.stringify(value)
+    return { line: at + 1, raw, value: JSON.parse(raw) as JsonValue }
+  })
+  return readSession(records, from === undefined ? {} : { from })
+}
+
+export const notesOf = ({ notes }: Session): Record<string, number> =>
+  Object.fromEntries(notes.map(({ what, count }) => [what, count]))
+
+/** What HEAD's branch says, or what the model sees of it. */
+export function told({ facts }: Session, what: 'branch' | 'seen' = 'branch'): string[] {
+  const state = replay(facts.map(({ fact }) => fact))
+  const items = what === 'branch' ? pathTo(state) : [...viewEvents(state)]
+  return items.flatMap(({ event }) => (event === null ? [] : tell(event)))
+}
+
+const words = (content: readonly Content[] | null | undefined): string =>
+  (content ?? [])
+    .map((part) => (part.type === 'image' ? `<${String(part['image_urls'])}>` : textIn([part])))
+    .join(' ')
+
+function tell(event: Event): string[] {
+  switch (event.kind) {
+    case 'MessageEvent':
+      return [`${event.source}: ${words(event.llm_message.content)}`]
+    case 'ActionEvent': {
+      const thought = words(event.thought)
+      return [...(thought === '' ? [] : [`agent: ${thought}`]), `call ${event.tool_call_id}`]
+    }
+    case 'ObservationEvent': {
+      const { is_error, content } = event.observation
+      return [
+        `${is_error === true ? 'failed' : 'result'} ${event.tool_call_id}: ${words(content as Content[])}`,
+      ]
+    }
+    case 'UserRejectObservation':
+      return [`refused ${event.tool_call_id}: ${event.rejection_reason}`]
+    case 'AgentErrorEvent':
+      return [`error ${event.tool_call_id}: ${event.error}`]
+    case 'Condensation':
+    case 'CondensationSummaryEvent':
+      return typeof event.summary === 'string' ? [`summary: ${event.summary}`] : []
+    case 'InterruptEvent':
+      return ['interrupted']
+    default:
+      return []
+  }
+}
