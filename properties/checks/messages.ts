@@ -30,16 +30,37 @@ interface Grammar {
   readonly law: string
   readonly name: string
   readonly write: (messages: readonly NeutralMessage[]) => unknown
-  readonly judge: (request: unknown) => readonly Violation[]
+  readonly judge: (request: unknown, options?: MessageOptions) => readonly Violation[]
 }
+
+/** Whoever appends system messages knows a server that takes them behind others. */
+const unlessAppended =
+  ({ system }: MessageOptions = {}) =>
+  ({ rule }: Violation): boolean =>
+    system !== 'append' || rule !== 'system-first'
 
 /** The provider grammars, with what judges each. */
 export const GRAMMARS: readonly Grammar[] = [
-  { law: 'M1', name: 'OpenAI Chat', write: toOpenAIChat, judge: validateOpenAiChat },
-  { law: 'M2', name: 'OpenAI Responses', write: toOpenAIResponses, judge: validateOpenAiResponses },
-  { law: 'M3', name: 'Anthropic', write: toAnthropic, judge: (request) => validateAnthropic(request) },
-  { law: 'M4', name: 'AI SDK', write: toAiSdk, judge: validateAiSdk },
-  { law: 'M16', name: 'Gemini', write: toGoogle, judge: validateGoogle },
+  {
+    law: 'M1',
+    name: 'OpenAI Chat',
+    write: toOpenAIChat,
+    judge: (request, options) => validateOpenAiChat(request).filter(unlessAppended(options)),
+  },
+  {
+    law: 'M2',
+    name: 'OpenAI Responses',
+    write: toOpenAIResponses,
+    judge: (request, options) => validateOpenAiResponses(request).filter(unlessAppended(options)),
+  },
+  {
+    law: 'M3',
+    name: 'Anthropic',
+    write: toAnthropic,
+    judge: (request, { system } = {}) => validateAnthropic(request, { systemMessages: system === 'append' }),
+  },
+  { law: 'M4', name: 'AI SDK', write: toAiSdk, judge: (request) => validateAiSdk(request) },
+  { law: 'M16', name: 'Gemini', write: toGoogle, judge: (request) => validateGoogle(request) },
 ]
 
 /** The states whose messages are looked at: that at HEAD, and from each other branch of the tree. */
@@ -56,7 +77,7 @@ export function checkGrammars(facts: readonly Fact[], unordered: readonly string
   const modes: readonly MessageOptions[] = [
     {},
     { pending: { close: 'interrupted' } },
-    { maxResultLength: 200 },
+    { maxResultLength: 200, system: 'append' },
   ]
   const judged = new Set<string>()
   for (const state of branchesOf(facts)) {
@@ -75,7 +96,7 @@ export function checkGrammars(facts: readonly Fact[], unordered: readonly string
           continue
         }
         const request = total('M6', name, () => write(messages))
-        const violation = judge(request).find(({ rule }) => !unordered.includes(rule))
+        const violation = judge(request, options).find(({ rule }) => !unordered.includes(rule))
         hold(
           law,
           violation === undefined,

@@ -21,10 +21,24 @@ type Call = {
   | { readonly type: 'custom'; readonly custom: { readonly name: string; readonly input: string } }
 )
 
+/** A part of content, where a server gives it in a list. */
+type Part =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'thinking'
+      readonly thinking: readonly [{ readonly type: 'text'; readonly text: string }]
+    }
+
+const textPart = (text: string): Part => ({ type: 'text', text })
+const thought = (text: string): Part => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
+
+/** Reasoning as routers give it; its texts come in pieces. */
+type Detail = Readonly<Record<string, string | number | null>>
+
 /** What servers add to a message, of what goes back. */
 interface Fields {
   readonly annotations?: readonly object[]
-  readonly reasoning_details?: readonly object[]
+  readonly reasoning_details?: readonly Detail[]
   readonly extra_content?: object
   readonly audio?: Readonly<Record<'id' | 'data' | 'transcript', string>> & { readonly expires_at: number }
 }
@@ -37,7 +51,7 @@ interface Raw {
       readonly index: 0
       readonly message: Fields & {
         readonly role: 'assistant'
-        readonly content: string | null
+        readonly content: string | null | readonly Part[]
         readonly refusal: string | null
         readonly reasoning_content?: string
         readonly tool_calls?: readonly Call[]
@@ -57,7 +71,17 @@ const SIGNED = { google: { thought_signature: 'CpUB' } }
 const fields: fc.Arbitrary<Fields> = fc.record(
   {
     annotations: fc.constant([{ type: 'url_citation', url_citation: { url: 'https://oak.example' } }]),
-    reasoning_details: fc.constant([{ type: 'reasoning.encrypted', data: 'gAAA', id: 'r', index: 0 }]),
+    reasoning_details: fc.constantFrom<readonly Detail[]>(
+      [{ type: 'reasoning.encrypted', data: 'gAAA', id: 'r', index: 0 }],
+      [
+        { type: 'reasoning.text', text: 'Let me look.', signature: 'c2ln', id: null, index: 0 },
+        { type: 'reasoning.encrypted', data: 'gAAA', index: 0 },
+      ],
+      [
+        { type: 'reasoning.summary', summary: 'Oak, then ash.', index: 0 },
+        { type: 'reasoning.summary', summary: 'Elm.', index: 1 },
+      ],
+    ),
     extra_content: fc.constant(SIGNED),
     audio: fc
       .constantFrom('An oak.', 'Oak, \n or ash.')
@@ -66,9 +90,34 @@ const fields: fc.Arbitrary<Fields> = fc.record(
   { requiredKeys: [] },
 )
 
+const parts: fc.Arbitrary<readonly Part[]> = fc.array(fc.oneof(words().map(textPart), said().map(thought)), {
+  minLength: 1,
+  maxLength: 4,
+})
+
+/** Content as one text, or as the list that servers of reasoning models give. */
+const contents: fc.Arbitrary<string | readonly Part[] | null> = fc.oneof<
+  fc.WeightedArbitrary<string | readonly Part[] | null>[]
+>({ weight: 3, arbitrary: fc.option(words()) }, { weight: 1, arbitrary: parts })
+
+/** The texts of content; those that touch are one. */
+function textsIn(content: string | readonly Part[] | null): readonly string[] {
+  if (content === null || typeof content === 'string') return [content ?? '']
+  const texts: string[] = []
+  let run = ''
+  for (const part of content) {
+    if (part.type === 'text') run += part.text
+    else {
+      texts.push(run)
+      run = ''
+    }
+  }
+  return [...texts, run]
+}
+
 const reply: fc.Arbitrary<Raw> = fc
   .record({
-    content: fc.option(words()),
+    content: contents,
     refusal: fc.option(said(), { freq: 3 }),
     fields,
     reasoning: fc.option(words()),
@@ -90,7 +139,9 @@ const reply: fc.Arbitrary<Raw> = fc
           content,
           refusal: stop === 'stop' ? refusal : null,
           ...added,
-          ...(reasoning === null ? {} : { reasoning_content: reasoning }),
+          ...(reasoning === null || (content !== null && typeof content !== 'string')
+            ? {}
+            : { reasoning_content: reasoning }),
           ...(calls.length === 0
             ? {}
             : {
@@ -112,6 +163,45 @@ const reply: fc.Arbitrary<Raw> = fc
     usage: { prompt_tokens: tokens, completion_tokens: 7 },
   }))
 
+/** Content in pieces; of a list now and then a text of its own among the parts. */
+function contentPieces(content: string | readonly Part[], cut: () => number): (string | readonly Part[])[] {
+  if (typeof content === 'string') return pieces(content, cut)
+  return content.flatMap((part) =>
+    part.type === 'thinking'
+      ? pieces(part.thinking[0].text, cut).map((text) => [thought(text)])
+      : pieces(part.text, cut).map((text) => (cut() % 3 === 0 ? text : [textPart(text)])),
+  )
+}
+
+/** A detail in pieces of its text, its signature behind them. */
+function detailPieces(detail: Detail, cut: () => number): Detail[] {
+  const { type = null, index = null, signature } = detail
+  const [field = '', text] = Object.entries(detail).find(([key]) => DETAIL_TEXTS.includes(key)) ?? []
+  const [first = '', ...more] = pieces(String(text), cut)
+  const signed = signature === undefined ? [] : [{ type, index, signature }]
+  return [
+    { ...detail, [field]: first, ...(signature === undefined ? {} : { signature: null }) },
+    ...more.map((piece) => ({ type, index, [field]: piece })),
+    ...signed,
+  ]
+}
+
+/** A field that servers add: reasoning and sounds come in pieces. */
+function fieldPieces(field: string, value: unknown, cut: () => number): unknown[] {
+  if (field === 'reasoning_details')
+    return (value as readonly Detail[]).flatMap((detail) => detailPieces(detail, cut)).map((piece) => [piece])
+  if (field !== 'audio') return [value]
+  const { id, transcript, data, expires_at } = value as NonNullable<Fields['audio']>
+  return [
+    { id },
+    ...pieces(transcript, cut).map((text) => ({ transcript: text })),
+    ...pieces(data, cut).map((bytes) => ({ data: bytes })),
+    { expires_at },
+  ]
+}
+
+const DETAIL_TEXTS: readonly string[] = ['text', 'summary', 'data']
+
 const messageOf = ({ choices: [{ message }] }: Raw) => message
 
 export const OPENAI_CHAT: ReplyWire<Raw> = {
@@ -121,14 +211,11 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
   write: (messages) => toOpenAIChat(messages),
   replyIn: (request) => (request as ChatMessage[]).filter(({ role }) => role === 'assistant'),
   expected: (raw) => {
-    const { content: text, refusal, tool_calls, reasoning_content: _, audio, ...message } = messageOf(raw)
+    const { content: found, refusal, tool_calls, reasoning_content, audio, ...message } = messageOf(raw)
     const bound = message.reasoning_details !== undefined
-    const isBlank = text === null || text === '' || (!bound && isWhitespace(text))
+    const texts = textsIn(found).filter((text) => text !== '' && (bound || !isWhitespace(text)))
     // The server forgets a sound, so that its words go back.
-    const said = [
-      ...(isBlank ? [] : [text]),
-      ...(audio === undefined ? [] : [`[audio: ${audio.transcript}]`]),
-    ]
+    const said = [...texts, ...(audio === undefined ? [] : [`[audio: ${audio.transcript}]`])]
     const [content, isSilent] = [said.join('\n'), said.length === 0]
     if (isWhitespace(content) && refusal === null && tool_calls === undefined) return []
     return [
@@ -137,11 +224,15 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
         ...(isSilent ? {} : { content }),
         ...(refusal === null ? {} : { refusal }),
         ...(tool_calls === undefined ? {} : { tool_calls }),
+        // Servers that give it want it back with calls, and with nothing else.
+        ...(tool_calls === undefined || reasoning_content === undefined
+          ? {}
+          : { reasoning_content: isWhitespace(reasoning_content) ? '' : reasoning_content }),
       },
     ]
   },
   stream: (raw, cut) => {
-    const { role: _, content, refusal, reasoning_content, tool_calls = [], audio, ...fields } = messageOf(raw)
+    const { role: _, content, refusal, reasoning_content, tool_calls = [], ...rest } = messageOf(raw)
     const { usage, id, model } = raw
     const chunk = (delta: object, finish_reason: string | null = null): object => ({
       id,
@@ -152,17 +243,11 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
     return [
       chunk({ role: 'assistant', content: '', refusal: null }),
       ...pieces(reasoning_content ?? '', cut).map((text) => chunk({ reasoning_content: text })),
-      ...pieces(content ?? '', cut).map((text) => chunk({ content: text })),
+      ...contentPieces(content ?? '', cut).map((piece) => chunk({ content: piece })),
       ...pieces(refusal ?? '', cut).map((text) => chunk({ refusal: text })),
-      ...(audio === undefined
-        ? []
-        : [
-            chunk({ audio: { id: audio.id } }),
-            ...pieces(audio.transcript, cut).map((text) => chunk({ audio: { transcript: text } })),
-            ...pieces(audio.data, cut).map((data) => chunk({ audio: { data } })),
-            chunk({ audio: { expires_at: audio.expires_at } }),
-          ]),
-      ...Object.entries(fields).map(([field, value]) => chunk({ [field]: value })),
+      ...Object.entries(rest).flatMap(([field, value]) =>
+        fieldPieces(field, value, cut).map((piece) => chunk({ [field]: piece })),
+      ),
       ...tool_calls.flatMap((call, index) =>
         call.type === 'custom'
           ? [
@@ -183,7 +268,7 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
     ]
   },
   ends: 2,
-  words: (raw) => (messageOf(raw).content ?? '') + (messageOf(raw).refusal ?? ''),
+  words: (raw) => textsIn(messageOf(raw).content).join('') + (messageOf(raw).refusal ?? ''),
   garble: (raw, values, nat) => {
     const message = messageOf(raw)
     const [first, second, ...rest] = values

@@ -15,21 +15,18 @@ const MAX_MARKS = 4
 
 /**
  * A giver of breakpoints for one request: the first that ask get one, so that a longer history changes no block before.
- * One for an hour is refused behind one for the usual five minutes, also of a tool, and is one of these there.
+ * Those of tools count too. One for an hour is refused behind one for the usual five minutes, also of a tool, and is
+ * one of these there.
  */
 export function cacheMarks(tools: readonly object[] = []): Mark {
-  let left = MAX_MARKS
-  let mayBeLong = !tools.some(isShort)
+  const given = tools.flatMap((tool) => (tool as CacheControl).cache_control ?? [])
+  let left = MAX_MARKS - given.length
+  let mayBeLong = given.every(({ ttl }) => ttl === '1h')
   return (asked, time = null) => {
-    if (!asked || left === 0) return {}
+    if (!asked || left < 1) return {}
     left -= 1
-    const given = time === '1h' && !mayBeLong ? null : time
-    if (given !== '1h') mayBeLong = false
-    return { cache_control: { type: 'ephemeral', ...(given === null ? {} : { ttl: given }) } }
+    const ttl = time === '1h' && !mayBeLong ? null : time
+    if (ttl !== '1h') mayBeLong = false
+    return { cache_control: { type: 'ephemeral', ...(ttl === null ? {} : { ttl }) } }
   }
-}
-
-function isShort(tool: object): boolean {
-  const { cache_control } = tool as { readonly cache_control?: { readonly ttl?: unknown } | null }
-  return (cache_control ?? null) !== null && cache_control?.ttl !== '1h'
 }

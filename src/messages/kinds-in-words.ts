@@ -42,6 +42,7 @@ export const SAID: {
     mcp_tool_result: ['content'],
     mcp_tool_listing: ['mcp_server_name'],
     container_upload: ['file_id'],
+    compaction: ['content'],
   },
   'ai-sdk': {
     reasoning: null,
@@ -77,6 +78,7 @@ export const SAID: {
     function_call: ['name', 'arguments'],
     annotations: null,
     audio: ['transcript'],
+    reasoning_content: null,
     reasoning_details: null,
     extra_content: null,
   },

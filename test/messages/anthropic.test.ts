@@ -278,6 +278,13 @@ describe('cached prefixes', () => {
     ])
   })
 
+  it('are four with those of the tools', () => {
+    const tools = [{ name: 'ls', ...marked }, { name: 'rm', ...marked }, { name: 'cp' }]
+    const log = [user('u', ['a', 'b', 'c'].map(flagged))]
+    const [message] = toAnthropic(toMessages(replay(log)), { tools }).messages
+    expect(message?.content.map((block) => 'cache_control' in block)).toEqual([true, true, false])
+  })
+
   it('gives documents their marks of the cache from the same four', () => {
     const file = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }
     const asked = { cache_control: { type: 'ephemeral', ttl: '1h' } }
@@ -310,6 +317,65 @@ describe('cached prefixes', () => {
       { type: 'tool_result', content: [{}, text('[File 1 follows in the next user message.]'), {}] },
       text('[File 1 of the tool results above:]'),
       file,
+    ])
+  })
+})
+
+const document = (name: string) => ({
+  type: 'document',
+  source: { type: 'text', media_type: 'text/plain', data: name },
+})
+
+it('M3 cites all documents or none, as the first one of the request asks', () => {
+  const cited = { citations: { enabled: true } }
+  const found = { type: 'search_result', source: 'a', title: 'A', content: [text('b')] }
+  const sent = (...parts: object[]) =>
+    messages(user('u', parts as never), agent('a'), user('v', [document('z')] as never))
+  expect(sent({ ...document('x'), ...cited }, found).map(({ content }) => content)).toMatchObject([
+    [cited, cited],
+    [text('a')],
+    [cited],
+  ])
+  expect(sent(document('x'), { ...found, ...cited })[0]?.content).toEqual([document('x'), found])
+})
+
+const compacted = (more: object) => {
+  const parts = [{ other: { type: 'compaction', content: 'So far.', ...more } }]
+  const reply = { grammar: 'anthropic', parts }
+  const event = { ...agent('r'), llm_message: { role: 'assistant', content: [], reply } } as MessageEvent
+  return messages(user('u'), event, user('v'))[1]?.content
+}
+
+it('M3 says in words a compaction that was asked for: it would have to stand in front of all', () => {
+  expect(compacted({ signature: 'c2ln' })).toEqual([text('[compaction: So far.]')])
+  expect(compacted({ encrypted_content: 'eA==' })).toMatchObject([{ type: 'compaction' }])
+})
+
+const appended = (...events: readonly Event[]) => {
+  const request = toAnthropic(toMessages(replay(events), { system: 'append' }))
+  expect(validateAnthropic(request, { systemMessages: true })).toEqual([])
+  return request.messages.map(({ role, content }) => [role, ...content.map((block) => block.type)])
+}
+
+describe('later system prompts', () => {
+  it('M3 are one message where nothing stands between them', () => {
+    expect(appended(system('s', 'a'), user('u'), system('t', 'b'), system('v', 'c'))).toEqual([
+      ['user', 'text'],
+      ['system', 'text', 'text'],
+    ])
+  })
+
+  it('M3 wait for the next reply where nothing is written of one, since its sealed parts saw something else', () => {
+    const parts = [{ other: { type: 'compaction', content: 'S', encrypted_content: 'eA==' } }]
+    const reply = { grammar: 'anthropic', prefix: 'other', parts }
+    const sealed = { ...agent('r'), llm_message: { role: 'assistant', content: [], reply } } as MessageEvent
+    expect(
+      appended(system('s', 'a'), user('u'), system('t', 'b'), sealed, user('v'), agent('w'), user('x')),
+    ).toEqual([
+      ['user', 'text', 'text'],
+      ['system', 'text'],
+      ['assistant', 'text'],
+      ['user', 'text'],
     ])
   })
 })

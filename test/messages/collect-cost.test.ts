@@ -64,6 +64,17 @@ const STREAMS: Readonly<Record<string, Stream>> = {
     ],
     end: choice({}, 'stop'),
   },
+  'OpenAI Chat Completions with parts in lists': {
+    collect: collectOpenAIChat,
+    words: (pieces) => pieces.map((text) => choice({ content: [{ type: 'text', text }] })),
+    call: (no, pieces) => [
+      ...pieces.map((text) =>
+        choice({ reasoning_details: [{ type: 'reasoning.text', text, index: no, signature: null }] }),
+      ),
+      choice({ tool_calls: [{ index: no, id: `c${no}`, function: { name: 'ls', arguments: '{}' } }] }),
+    ],
+    end: choice({}, 'stop'),
+  },
   'OpenAI Responses': {
     collect: collectOpenAIResponses,
     words: (pieces) => [

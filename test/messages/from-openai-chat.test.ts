@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { collectOpenAIChat } from '../../src/messages/openai-chat/collect.ts'
 import { fromOpenAIChat } from '../../src/messages/openai-chat/read.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
@@ -18,6 +19,7 @@ const replied = (message: object, finish_reason = 'stop') =>
 const chunk = (delta: object, finish_reason: string | null = null) => ({
   choices: [{ delta, finish_reason }],
 })
+const thought = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
 
 describe('fromOpenAIChat', () => {
   it.each([
@@ -43,6 +45,37 @@ describe('fromOpenAIChat', () => {
 
   it('takes no arguments at all as an empty object', () => {
     expect(replied({ tool_calls: [call('a', '')] }).events).toMatchObject([{ action: { kind: 'LsAction' } }])
+  })
+
+  it('keeps what a thinking part holds beside its text, and does not send it', () => {
+    const thinking = { type: 'thinking', thinking: 'Hm.', signature: 's' }
+    const { events } = replied({ content: [thinking, { type: 'text', text: 'x' }] })
+    expect(events).toMatchObject([
+      {
+        llm_message: {
+          content: [{ text: 'x' }],
+          reasoning_content: 'Hm.',
+          reply: { parts: [{ other: { thinking: { signature: 's' } } }, { text: 0 }] },
+        },
+      },
+    ])
+    expect(toOpenAIChat(toMessages(replay(events)))[1]).toEqual({ role: 'assistant', content: 'x' })
+  })
+
+  it.each([
+    ['reasoning', []],
+    ['reasoning_content', [{ other: { reasoning_content: true } }]],
+  ])('marks where reasoning came that has to go back with calls: %s', (field, marks) => {
+    const { events } = replied({ [field]: 'Hm.', tool_calls: [call('a', '{}')] })
+    const [action] = events as readonly { tool_call: { reply?: { parts?: object[] } } }[]
+    expect(action?.tool_call.reply?.parts?.filter((part) => 'other' in part) ?? []).toEqual(marks)
+    const messages = toMessages(replay(events), { pending: { close: 'x' } })
+    expect(toOpenAIChat(messages)[1]).toEqual({
+      role: 'assistant',
+      tool_calls: [call('a', '{}')],
+      ...(marks.length === 0 ? {} : { reasoning_content: 'Hm.' }),
+    })
+    expect(JSON.stringify(toAnthropic(messages))).not.toContain('Hm.')
   })
 
   it('shows a refusal, and keeps that it is one', () => {
@@ -77,6 +110,37 @@ describe('collectOpenAIChat', () => {
     ])
   })
 
+  it('publishes the words and the thoughts of lists, and keeps words that come beside them', () => {
+    const { push, end } = collectOpenAIChat()
+    const contents = [[thought('A gre')], [thought('eting.')], [{ type: 'text', text: 'Hel' }], 'lo', '']
+    const deltas = contents.flatMap((content) => push(chunk({ content })))
+    expect(deltas.map(({ content, reasoning_content }) => content ?? [reasoning_content])).toEqual([
+      ['A gre'],
+      ['eting.'],
+      'Hel',
+      'lo',
+    ])
+    expect(end().outcome).toEqual({ type: 'broken_off', text: 'Hello' })
+    push(chunk({}, 'stop'))
+    const whole = replied({ content: [thought('A greeting.'), { type: 'text', text: 'Hello' }] })
+    expect(end()).toEqual(whole)
+    expect(whole.events).toMatchObject([
+      { llm_message: { content: [{ text: 'Hello' }], reasoning_content: 'A greeting.' } },
+    ])
+  })
+
+  it('leaves alone what comes in a list without an index', () => {
+    const { push, end } = collectOpenAIChat()
+    const items = [
+      { type: 'reasoning.encrypted', data: 'a' },
+      { type: 'reasoning.encrypted', data: 'b', index: null },
+      { type: 'reasoning.summary', summary: 'c', index: 0, id: null },
+    ]
+    for (const item of items) push(chunk({ reasoning_details: [item] }))
+    push(chunk({ content: 'x' }, 'stop'))
+    expect(end()).toEqual(replied({ content: 'x', reasoning_details: items }))
+  })
+
   it('tells a stream that failed', () => {
     const { push, end } = collectOpenAIChat()
     push({ error: { message: 'Overloaded' } })
@@ -103,7 +167,11 @@ describe('recorded replies of servers that speak Chat Completions', () => {
       expect(
         sent.find(({ role }) => role === 'assistant'),
         file,
-      ).toEqual({ role: 'assistant', tool_calls: calls })
+      ).toEqual({
+        role: 'assistant',
+        tool_calls: calls,
+        ...(reasoning_content === undefined ? {} : { reasoning_content }),
+      })
       expect(events[0], file).toMatchObject(reasoning_content === undefined ? {} : { reasoning_content })
     }
   })

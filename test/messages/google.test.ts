@@ -88,6 +88,18 @@ describe('a reply of Gemini', () => {
     ])
   })
 
+  it('keeps the place of the signature of an image whose past has changed', () => {
+    const inlineData = { mimeType: 'image/png', data: PNG }
+    const drawn = (prefix: object) =>
+      says({
+        reply: { grammar: 'google', ...prefix, parts: [{ other: { inlineData, thoughtSignature: 'c2ln' } }] },
+      })
+    const sent = (prefix: object) =>
+      written(user({ text: 'u' }), drawn(prefix), user({ text: 'v' }))[1]?.parts
+    expect(sent({})).toEqual([{ inlineData, thoughtSignature: 'c2ln' }])
+    expect(sent({ prefix: 'of another past' })).toEqual([{ inlineData, thoughtSignature: NO_SIGNATURE }])
+  })
+
   it('of thoughts alone has words behind it', () => {
     const thoughts = says({
       thinking_blocks: [{ type: 'thinking', thinking: 'Hm.', signature: 'c2ln' }],

@@ -139,6 +139,20 @@ const broken: Broken[] = [
     breaks: ['cache-breakpoints'],
   },
   {
+    name: 'a document with citations before one without',
+    request: ask(
+      from(
+        {
+          type: 'document',
+          source: { type: 'url', url: 'https://example.com/a.pdf' },
+          citations: { enabled: true },
+        },
+        { type: 'search_result', source: 'a', title: 'A', content: [text('b')] },
+      ),
+    ),
+    breaks: ['citations-agree'],
+  },
+  {
     name: 'an hour behind five minutes',
     request: ask(
       from({ ...text('a'), cache_control }, { ...text('b'), cache_control: { ...cache_control, ttl: '1h' } }),

@@ -157,6 +157,11 @@ const broken: Broken[] = [
     request: ask(user, { role: 'system', content: 'Be brief.' }),
     breaks: ['known-role'],
   },
+  {
+    name: 'a system message before what the user says',
+    request: ask(user, { role: 'system', content: 'Be brief.' }, user),
+    breaks: ['known-role', 'system-place'],
+  },
   { name: 'the tool role', request: ask(user, { role: 'tool', content: 'a.txt' }), breaks: ['known-role'] },
   {
     name: 'a chat image part',
@@ -296,4 +301,13 @@ test('a model without prefill refuses to end with the assistant', () => {
   const found = validateAnthropic(ask(user, done), { prefill: false })
   expect(found.map(({ rule }) => rule)).toEqual(['ends-with-user'])
   expect(validateAnthropic(ask(user, done, user), { prefill: false })).toEqual([])
+})
+
+const brokenForNew = (...messages: unknown[]): string[] =>
+  validateAnthropic(ask(...messages), { systemMessages: true }).map(({ rule }) => rule)
+
+test('a newer model takes system messages before a reply and at the end, and no two that touch', () => {
+  const system = { role: 'system', content: 'Be brief.' }
+  expect(brokenForNew(user, system, done, user, system)).toEqual([])
+  expect(brokenForNew(user, system, system, done, user)).toEqual(['system-place'])
 })

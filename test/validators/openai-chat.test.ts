@@ -40,6 +40,10 @@ const good: Good[] = [
     request: [user, calls(call('a'), call('b')), tool('b'), tool('a'), done],
   },
   { name: 'an empty tool result', request: [user, calls(call('a')), tool('a', '')] },
+  {
+    name: 'reasoning beside the call',
+    request: [user, { ...calls(call('a')), reasoning_content: 'Hm.' }, tool('a')],
+  },
   { name: 'text beside the call', request: [user, { ...calls(call('a')), content: 'Looking.' }, tool('a')] },
   {
     name: 'a call in free text',
@@ -119,7 +123,7 @@ const broken: Broken[] = [
   {
     name: 'reasoning beside the content',
     request: [user, { ...done, reasoning_content: 'Hm.' }],
-    breaks: ['unknown-field'],
+    breaks: ['reasoning-with-calls'],
   },
   {
     name: 'a name on a tool message',

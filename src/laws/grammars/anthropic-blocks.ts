@@ -143,6 +143,19 @@ export const blockRules: readonly Rule<View>[] = [
     },
   },
   {
+    id: 'citations-agree',
+    rule: 'Citations are enabled on all documents and search results of a request, or on none.',
+    source:
+      'Citations, in the guides: "citations must be enabled on all or none of the documents within a request"',
+    *check({ messages, results }) {
+      const all = [...messages.flatMap(({ blocks }) => blocks), ...results.flatMap(({ inner }) => inner)]
+      const citable = all.filter(({ type }) => type === 'document' || type === 'search_result')
+      for (const block of citable)
+        if (citable[0] !== undefined && cites(block) !== cites(citable[0]))
+          yield { path: block.path, message: `citations ${cites(block) ? 'enabled' : 'left out'}` }
+    },
+  },
+  {
     id: 'cache-breakpoints',
     rule: 'At most four blocks carry cache_control.',
     source: 'error: "A maximum of 4 blocks with cache_control may be provided. Found 5."',
@@ -191,3 +204,5 @@ function sourceFault(source: JsonObject): string | undefined {
   }
   return typeof data === 'string' && !isBase64(data) ? 'empty or malformed base64 data' : undefined
 }
+
+const cites = ({ body }: Block): boolean => asObject(body['citations'])['enabled'] === true

@@ -11,6 +11,8 @@ export interface Target {
   readonly prefill?: boolean
   /** True for models whose thinking is switched on by budget: the running tool loop must show its thinking. */
   readonly thinking?: boolean
+  /** True for models that take system messages behind others (Claude Opus 4.8 and later). */
+  readonly systemMessages?: boolean
 }
 
 export interface Block {
@@ -101,9 +103,14 @@ const block = byKey('type', {
   ),
 })
 const message = fields({ content: textOr(listOf(block)) })
+const texts = textOr(listOf(byKey('type', { text: leafShapes.text })))
 export const shape = fields(
-  { messages: listOf(byKey('role', { user: message, assistant: message })) },
-  { system: textOr(listOf(byKey('type', { text: leafShapes.text }))) },
+  {
+    messages: listOf(
+      byKey('role', { user: message, assistant: message, system: fields({ content: texts }) }),
+    ),
+  },
+  { system: texts },
 )
 
 /** What the rules look at, read out of whatever the request may be. */

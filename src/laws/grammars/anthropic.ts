@@ -65,10 +65,26 @@ export const anthropicRules: readonly Rule<View>[] = [
   },
   {
     id: 'known-role',
-    rule: 'A role is user or assistant; system text goes into the system field.',
+    rule: 'A role is user or assistant; system text goes into the system field, or with newer models into messages.',
+    source: 'error of models before Claude Opus 4.8: "role \'system\' is not supported on this model"',
+    *check(view) {
+      yield* faults(shape, '', 'unknown-role')(view)
+      if (view.target.systemMessages === true) return
+      for (const { role, path } of view.messages) if (role === 'system') yield { path, message: 'system' }
+    },
+  },
+  {
+    id: 'system-place',
+    rule: 'A system message is the last, or stands before an assistant message; no two touch.',
     source:
-      'error of models before Claude Opus 4.8: "role \'system\' is not supported on this model"; later ones restrict its place',
-    check: faults(shape, '', 'unknown-role'),
+      'Placement rules of mid-conversation system messages: "Must either be the last entry in `messages` or be followed by an assistant turn"; "Consecutive system messages are not allowed"',
+    *check({ messages }) {
+      for (const [at, { role, path }] of messages.entries()) {
+        const next = messages[at + 1]
+        if (role === 'system' && next !== undefined && next.role !== 'assistant')
+          yield { path, message: `before ${String(next.role)}` }
+      }
+    },
   },
   {
     id: 'known-block',

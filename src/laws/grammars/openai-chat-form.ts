@@ -57,8 +57,9 @@ export const shape = listOf(
         refusal: orNull(text),
         name: text,
         tool_calls: listOf(call),
-        // What a reply has and goes back with, by the SDK's own examples; the last two are of other servers.
+        // What a reply has and goes back with, by the SDK's own examples; the last three are of other servers.
         annotations: listOf(object),
+        reasoning_content: text,
         reasoning_details: listOf(object),
         extra_content: object,
       },

@@ -121,6 +121,18 @@ export const openAiChatRules: readonly Rule<View>[] = [
     },
   },
   {
+    id: 'reasoning-with-calls',
+    rule: 'The reasoning_content of compatible servers stands in assistant messages with tool calls only.',
+    source:
+      'DeepSeek, thinking mode with tool calls: reasoning_content "must be passed back"; without them its reasoner refuses it',
+    *check({ messages }) {
+      for (const { path, body } of messages) {
+        if (body['reasoning_content'] !== undefined && body['tool_calls'] === undefined)
+          yield { path: `${path}.reasoning_content`, message: 'reasoning without tool calls' }
+      }
+    },
+  },
+  {
     id: 'tool-calls-nonempty',
     rule: 'A tool_calls array, when there is one, has at least one call.',
     source:

@@ -2,7 +2,7 @@
 
 import type { Kinds } from '../kinds.ts'
 import { absent, id, objects } from '../part-shapes.ts'
-import { anything, boolean, object, string } from '../shape.ts'
+import { anything, boolean, object, oneOf, string } from '../shape.ts'
 
 const CALLER = { caller: absent(object) } as const
 const CALL = { id: id, name: string, input: object } as const
@@ -47,7 +47,8 @@ export const KINDS = {
     needs: {
       content: absent(string),
       encrypted_content: absent(string),
-      signature: absent(string),
+      // One that was asked for stands in front of everything, where a history that goes on keeps none.
+      signature: absent(oneOf()),
       tool_changes: absent(objects),
     },
     signed: 'encrypted_content',

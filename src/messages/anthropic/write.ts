@@ -20,6 +20,7 @@ import { returnable } from '../thinking.ts'
 import { endsInThinking, textsOfPart } from '../thinking-parts.ts'
 import { type AssistantTurn, type Call, isPaused, type Result, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Written } from '../written.ts'
+import { type Cite, citing } from './citations.ts'
 import { LIMITS } from './limits.ts'
 import type { AnthropicPart } from './part-shapes.ts'
 import type {
@@ -50,17 +51,28 @@ export function toAnthropic(
 ): AnthropicRequest {
   const { system, turns } = turnsOf(messages, LIMITS)
   const mark = cacheMarks(options.tools)
+  const cite = citing()
   const callers = new Set<unknown>()
   const proof = startProof(LIMITS.grammar, options)
   const out: { readonly role: AnthropicMessage['role']; readonly content: AnthropicBlock[] }[] = []
+  /** A system message stands before a reply or at the end, and is one: it waits where nothing of a reply is written. */
+  let waiting: AnthropicBlock[] = []
+  const settle = (): void => {
+    if (waiting.length > 0) out.push({ role: 'system', content: waiting })
+    waiting = []
+  }
   const add = (role: AnthropicMessage['role'], blocks: readonly Written<AnthropicBlock>[]): void => {
     if (blocks.length === 0) return
-    let last = out.at(-1)
-    if (last?.role !== role || role === 'system') out.push((last = { role, content: [] }))
-    for (const written of blocks) {
-      last.content.push(written.block)
-      proof.add(role, written)
+    for (const written of blocks) proof.add(role, written)
+    const written = blocks.map(({ block }) => block)
+    if (role === 'system') {
+      waiting.push(...written)
+      return
     }
+    if (role === 'assistant') settle()
+    const last = out.at(-1)
+    if (last?.role === role) last.content.push(...written)
+    else out.push({ role, content: written })
   }
 
   const head = system.map((piece) => textBlock(piece, mark))
@@ -69,7 +81,7 @@ export function toAnthropic(
     if (turn.role === 'user')
       add(
         'user',
-        turn.pieces.map((piece) => pieceBlock(piece, mark)),
+        turn.pieces.map((piece) => pieceBlock(piece, mark, cite)),
       )
     else if (turn.role === 'system')
       add(
@@ -81,14 +93,15 @@ export function toAnthropic(
       const moved = moveParts(turn, () => false, 'words')
       add(
         'user',
-        moved.results.map((result) => resultBlock(result, mark)),
+        moved.results.map((result) => resultBlock(result, mark, cite)),
       )
       add(
         'user',
-        moved.pieces.map((piece) => pieceBlock(piece, mark)),
+        moved.pieces.map((piece) => pieceBlock(piece, mark, cite)),
       )
     }
   }
+  settle()
   const request: AnthropicRequest = {
     ...(head.length === 0 ? {} : { system: head.map(({ block }) => block) }),
     // Only texts were added to system messages.
@@ -199,10 +212,12 @@ function callBlock(call: Call): Written<AnthropicToolUse> {
 type ResultContent = NonNullable<AnthropicToolResult['content']>
 
 /** A result without content has no `content`; a mark inside of it marks the whole. */
-function resultBlock(result: Result, mark: Mark): Written<AnthropicToolResult> {
+function resultBlock(result: Result, mark: Mark, cite: Cite): Written<AnthropicToolResult> {
   const { call, pieces, isError } = result
   // What results do not hold was moved before.
-  const content = pieces.map((piece) => pieceBlock({ ...piece, cache: false }, mark).block) as ResultContent
+  const content = pieces.map(
+    (piece) => pieceBlock({ ...piece, cache: false }, mark, cite).block,
+  ) as ResultContent
   const block: AnthropicToolResult = {
     type: 'tool_result',
     tool_use_id: call.id,
@@ -216,11 +231,15 @@ function resultBlock(result: Result, mark: Mark): Written<AnthropicToolResult> {
   return { block, digest: () => resultDigest(result) }
 }
 
-function pieceBlock(piece: Piece, mark: Mark): Written<AnthropicText | AnthropicImage | AnthropicPart> {
+function pieceBlock(
+  piece: Piece,
+  mark: Mark,
+  cite: Cite,
+): Written<AnthropicText | AnthropicImage | AnthropicPart> {
   if (piece.type === 'text') return textBlock(piece, mark)
   if (piece.type === 'image') return imageBlock(piece, mark)
   // The table of parts has proved its shape.
-  const block = { ...piece.block, ...mark(piece.cache, timeOf(piece)) } as object as AnthropicPart
+  const block = { ...cite(piece.block as object as AnthropicPart), ...mark(piece.cache, timeOf(piece)) }
   return { block, digest: () => pieceDigest(piece) }
 }
 

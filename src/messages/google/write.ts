@@ -161,11 +161,15 @@ function withMore<Part extends GooglePart>(
   }
 }
 
-/** A part of another kind, as the provider made it, or the words for it. */
+/**
+ * A part of another kind, as the provider made it, or the words for it. An image that had a signature is refused
+ * without one, as a call is.
+ */
 function otherPart({ value, placeholder }: OtherRef, keeps: boolean): Written<GooglePart> {
   if (placeholder !== null) return textPart(textPiece(placeholder))
-  const { thoughtSignature: _, ...unsigned } = value
-  const block = keeps ? value : unsigned
+  const { thoughtSignature, ...unsigned } = value
+  const isImage = thoughtSignature !== undefined && 'inlineData' in value
+  const block = keeps ? value : isImage ? { ...unsigned, thoughtSignature: NO_SIGNATURE } : unsigned
   return { block: block as unknown as GooglePart, digest: () => otherDigest(block) }
 }
 

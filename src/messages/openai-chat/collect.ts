@@ -4,7 +4,7 @@ import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { reasoningDelta, type ReplyCollector, textDelta } from '../collector.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../found.ts'
 import type { ReadOptions } from '../reply-events.ts'
-import { fromOpenAIChat } from './read.ts'
+import { fromOpenAIChat, thoughtIn, wordsIn } from './read.ts'
 
 /** A call on its way; servers that repeat its id or its name in each chunk mean the same one. */
 interface StreamedCall {
@@ -15,6 +15,9 @@ interface StreamedCall {
   /** Joined at the end, so that the cost is linear. */
   readonly given: string[]
 }
+
+/** What has come of each field of an object, piece by piece; joined at the end, so that the cost is linear. */
+type Pieces = Map<string, unknown[]>
 
 /**
  * Collects the chunks of a stream, as the `openai` package gives them with `stream: true`. `push` gives what to
@@ -32,11 +35,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let usage: unknown = null
   let failure: string | null = null
   let reason = ''
-  const texts = new Map<string, string[]>()
-  const others: Record<string, unknown> = {}
-  /** What is heard comes in pieces of its bytes and of its words. */
-  const audio = new Map<string, unknown>()
-  const heard = new Map<string, string[]>()
+  const fields: Pieces = new Map()
   const calls = new Map<unknown, StreamedCall>()
   let latest: StreamedCall | undefined
 
@@ -57,17 +56,6 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     latest = call
   }
 
-  const hear = (piece: Found): void => {
-    for (const [field, value] of Object.entries(piece)) {
-      if (typeof value !== 'string' || field === 'id') audio.set(field, value)
-      else {
-        const known = heard.get(field)
-        if (known === undefined) heard.set(field, [value])
-        else known.push(value)
-      }
-    }
-  }
-
   const push = (given: object): readonly StreamingDeltaEvent[] => {
     const chunk = objectOf(given)
     if (chunk['error'] !== undefined && chunk['error'] !== null)
@@ -77,34 +65,30 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     const choice = objectsOf(chunk['choices']).find(({ index }) => (index ?? 0) === 0) ?? {}
     reason = stringOf(choice['finish_reason']) || reason
     const delta = objectOf(choice['delta'])
-    for (const [key, value] of Object.entries(delta)) {
-      if (key === 'tool_calls') objectsOf(value).forEach(addCall)
-      else if (key === 'audio') hear(objectOf(value))
-      else if (key === 'role' || value === null || value === undefined) continue
-      else if (typeof value !== 'string') others[key] = added(others[key], value)
-      else {
-        const known = texts.get(key)
-        if (known === undefined) texts.set(key, [value])
-        else known.push(value)
-      }
-    }
+    const { tool_calls, ...rest } = delta
+    objectsOf(tool_calls).forEach(addCall)
+    gather(fields, rest)
+    const { reasoning_content, reasoning, content, refusal } = rest
     return [
-      ...reasoningDelta(stringOf(delta['reasoning_content']) || stringOf(delta['reasoning'])),
-      ...textDelta(stringOf(delta['content']) + stringOf(delta['refusal'])),
+      ...reasoningDelta(stringOf(reasoning_content) || stringOf(reasoning) || thoughtIn(content)),
+      ...textDelta(wordsIn(content) + stringOf(refusal)),
     ]
   }
 
-  const textOf = (key: string): string => texts.get(key)?.join('') ?? ''
   return {
     push,
     end: () => {
       if (failure !== null) return { events: [], outcome: { type: 'failed', explanation: failure || null } }
       if (reason === '')
-        return { events: [], outcome: { type: 'broken_off', text: textOf('content') + textOf('refusal') } }
+        return {
+          events: [],
+          outcome: {
+            type: 'broken_off',
+            text: wordsIn(fields.get('content')) + wordsIn(fields.get('refusal')),
+          },
+        }
       const message = {
-        ...others,
-        ...(audio.size + heard.size === 0 ? {} : { audio: whole(audio, heard) }),
-        ...Object.fromEntries([...texts.keys()].map((key) => [key, textOf(key)])),
+        ...Object.fromEntries([...fields].map(([field, values]) => [field, wholeField(field, values)])),
         tool_calls: [...calls.values()].map(wholeCall),
       }
       return fromOpenAIChat(
@@ -115,18 +99,50 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   }
 }
 
-/** Lists grow, all else is what came last. */
-function added(before: unknown, value: unknown): unknown {
-  if (!Array.isArray(before) || !Array.isArray(value))
-    return Array.isArray(value) ? [...(value as unknown[])] : value
-  for (const item of value) before.push(item)
-  return before as unknown[]
+/** Adds what a piece says of an object; a null says nothing. */
+function gather(fields: Pieces, piece: Found): void {
+  for (const [field, value] of Object.entries(piece)) {
+    if (value === null || value === undefined) continue
+    const known = fields.get(field)
+    if (known === undefined) fields.set(field, [value])
+    else known.push(value)
+  }
 }
 
-const whole = (fields: ReadonlyMap<string, unknown>, texts: ReadonlyMap<string, string[]>): Found => ({
-  ...Object.fromEntries(fields),
-  ...Object.fromEntries([...texts].map(([field, pieces]) => [field, pieces.join('')])),
-})
+/** A field of a message as it would stand in a whole one. */
+function wholeField(field: string, values: readonly unknown[]): unknown {
+  if (field === 'audio') return wholeObject(objectsOf(values))
+  return field === 'reasoning_details' ? wholeItems(values.flat()) : joined(values)
+}
+
+/** Texts are joined and lists grow; a list that texts stand among holds these too. Of all else the last counts. */
+function joined(values: readonly unknown[]): unknown {
+  if (values.some(Array.isArray)) return values.flat()
+  const last = values.at(-1)
+  return typeof last === 'string' ? values.map(stringOf).join('') : last
+}
+
+/** Items of one type and one index are pieces of the same: a signature is refused without the whole of its text. */
+const wholeItems = (items: readonly unknown[]): unknown[] =>
+  [...Map.groupBy(items, keyOf).values()].map((same) =>
+    same.length === 1 ? same[0] : wholeObject(objectsOf(same)),
+  )
+
+function keyOf(item: unknown): unknown {
+  const { type, index } = objectOf(item)
+  return Number.isInteger(index) ? `${stringOf(type)} ${String(index)}` : item
+}
+
+/** The fields of an object that come in pieces: of what is heard, and of what is reasoned. */
+const CUT: ReadonlySet<string> = new Set(['transcript', 'text', 'summary', 'data'])
+
+/** An object of its pieces: of a field that is not cut into pieces the last value counts. */
+function wholeObject(pieces: readonly Found[]): Found {
+  const fields: Pieces = new Map()
+  for (const piece of pieces) gather(fields, piece)
+  const whole = [...fields].map(([field, values]) => [field, CUT.has(field) ? joined(values) : values.at(-1)])
+  return { ...pieces[0], ...Object.fromEntries(whole) }
+}
 
 function wholeCall({ rest, called, id, name, given }: StreamedCall): Found {
   const text = given.join('')

@@ -13,6 +13,8 @@ export const KINDS = {
   annotations: { in: 'part', side: 'assistant', needs: { annotations: objects } },
   /** The server forgets its audio after a while, and then refuses its id. */
   audio: { in: 'words', side: 'assistant' },
+  /** A mark that reasoning came there with calls: its text is in the field that all events have. */
+  reasoning_content: { in: 'part', side: 'assistant' },
   /** Signed reasoning, as routers give it. */
   reasoning_details: {
     in: 'part',

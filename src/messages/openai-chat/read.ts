@@ -1,5 +1,6 @@
 /** Reads replies of OpenAI Chat Completions, and of the many servers that speak its grammar, as events. */
 
+import type { JsonObject } from '../../event/shapes.ts'
 import {
   asJson,
   type Found,
@@ -28,8 +29,9 @@ export interface ChatReply {
 
 /**
  * The events of a reply's first choice, and what ended it. Reasoning that servers add as text (`reasoning_content`,
- * `reasoning`) is kept and not sent back. The last call of a reply that was cut off by a limit is not executed, nor
- * are those of a refused or filtered one.
+ * `reasoning`, `thinking` parts of the content) is kept; what came with calls as `reasoning_content` goes back with
+ * them, since some servers refuse calls without it, all else of it does not. The last call of a reply that was cut off
+ * by a limit is not executed, nor are those of a refused or filtered one.
  *
  * A refusal is read as the words that it is, with `more: { type: 'refusal' }` in `reply.parts`; a custom call as a
  * call that cannot be executed. What else of content a message holds (annotations, signed reasoning …) stands there as
@@ -47,15 +49,17 @@ export function fromOpenAIChat(reply: ChatReply, options: ReadOptions = {}): Rep
   const message = objectOf(choice['message'])
   const ending = endingOf(choice, message)
   const calls = objectsOf(message['tool_calls'])
-  const { content, refusal } = message
-  const more = moreOf(message, ...KNOWN)
+  const { content, refusal, reasoning_content } = message
+  const reasoning = stringOf(reasoning_content) || stringOf(message['reasoning']) || thoughtIn(content)
+  const fields: JsonObject = {
+    ...moreOf(message, ...KNOWN),
+    // Where it came; its text stands in the field that all events have.
+    ...(calls.length > 0 && reasoning === reasoning_content ? { reasoning_content: true } : {}),
+  }
   const parts: ReplyPart[] = [
-    ...(typeof content === 'string' ? textPart(content) : objectsOf(content).flatMap(contentPart)),
+    ...contentParts(partsIn(content)),
     ...(typeof refusal === 'string' ? refusalPart(refusal) : []),
-    ...Object.entries(more ?? {}).map(([field, value]) => ({
-      is: 'other' as const,
-      value: { [field]: value },
-    })),
+    ...Object.entries(fields).map(([field, value]) => ({ is: 'other' as const, value: { [field]: value } })),
     ...calls.map((call, at) => callPart(call, ending?.type === 'truncated' && at === calls.length - 1)),
   ]
   return replyEvents(
@@ -64,7 +68,7 @@ export function fromOpenAIChat(reply: ChatReply, options: ReadOptions = {}): Rep
       model: stringOf(found['model']),
       stopReason: stringOf(choice['finish_reason']),
       usage: usageOf(found['usage']),
-      reasoning: stringOf(message['reasoning_content']) || stringOf(message['reasoning']),
+      reasoning,
       parts,
       ending,
     },
@@ -82,17 +86,80 @@ function endingOf(choice: Found, { refusal }: Found): ReplyOutcome | null {
   return typeof refusal === 'string' && refusal !== '' ? { type: 'refused', explanation: refusal } : null
 }
 
+/** What stands in content: a text, or a list of parts; a list that was collected has texts among its parts. */
+const partsIn = (content: unknown): readonly unknown[] =>
+  Array.isArray(content) ? content.flat() : typeof content === 'string' ? [content] : []
+
+/** The words in content, or in a piece of it. O(length). */
+export const wordsIn = (content: unknown): string =>
+  typeof content === 'string'
+    ? content
+    : partsIn(content)
+        .flatMap(contentPart)
+        .map((part) => (part.is === 'text' ? part.text : ''))
+        .join('')
+
+/** The reasoning in content, or in a piece of it. O(length). */
+export const thoughtIn = (content: unknown): string =>
+  partsIn(content)
+    .map((part) => thoughtOf(objectOf(part)))
+    .join('')
+
+/** What a part of content thinks: a text, or the texts of a list. */
+function thoughtOf(part: Found): string {
+  const { thinking } = part
+  if (!isThinking(part)) return ''
+  if (typeof thinking === 'string') return thinking
+  return objectsOf(thinking)
+    .map(({ text }) => stringOf(text))
+    .join('')
+}
+
+const isThinking = ({ type, thinking }: Found): boolean =>
+  type === 'thinking' && (typeof thinking === 'string' || Array.isArray(thinking))
+
 /** An empty text is how many servers write that there is none. */
 const textPart = (text: string): ReplyPart[] => (text === '' ? [] : [{ is: 'text', text, more: null }])
 
 const refusalPart = (text: string): ReplyPart[] =>
   text === '' ? [] : [{ is: 'text', text, more: { type: 'refusal' } }]
 
-function contentPart(part: Found): ReplyPart[] {
-  const { type, text, refusal } = part
-  if (type === 'text' && typeof text === 'string')
-    return [{ is: 'text', text, more: moreOf(part, 'type', 'text') }]
-  return typeof refusal === 'string' ? refusalPart(refusal) : [{ is: 'other', value: asJson(part) }]
+function contentPart(part: unknown): ReplyPart[] {
+  if (typeof part === 'string') return textPart(part)
+  const found = objectOf(part)
+  const { type, text, refusal } = found
+  if (type === 'text' && typeof text === 'string') {
+    const more = moreOf(found, 'type', 'text')
+    return more === null ? textPart(text) : [{ is: 'text', text, more }]
+  }
+  if (isThinking(found)) return unthought(moreOf(found, 'type', 'thinking', 'closed'))
+  return typeof refusal === 'string' ? refusalPart(refusal) : [{ is: 'other', value: asJson(found) }]
+}
+
+/** What a thinking part holds beside its text, such as a signature; it is in the record alone. */
+const unthought = (more: JsonObject | null): ReplyPart[] =>
+  more === null ? [] : [{ is: 'other', value: { thinking: more } }]
+
+/** The parts of content but for its thinking. Plain texts that touch are one: a stream cuts them anywhere. */
+function contentParts(content: readonly unknown[]): ReplyPart[] {
+  const out: ReplyPart[] = []
+  let run: string[] = []
+  const close = (): void => {
+    out.push(...textPart(run.join('')))
+    run = []
+  }
+  for (const part of content) {
+    if (isThinking(objectOf(part))) close()
+    for (const found of contentPart(part)) {
+      if (found.is === 'text' && found.more === null) run.push(found.text)
+      else {
+        close()
+        out.push(found)
+      }
+    }
+  }
+  close()
+  return out
 }
 
 function callPart(call: Found, isCutOff: boolean): ReplyPart {

@@ -5,7 +5,8 @@ import { argumentText } from '../arguments.ts'
 import { type Digest, followedBy } from '../digest.ts'
 import { urlOf } from '../images.ts'
 import { isSealed, sentMore } from '../kinds.ts'
-import type { NeutralMessage } from '../message.ts'
+import { keptBeside } from '../kept-beside.ts'
+import type { AssistantMessage, NeutralMessage } from '../message.ts'
 import { moveParts } from '../moved-parts.ts'
 import { isText, joinTexts, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
 import { otherDigest } from '../other-parts.ts'
@@ -16,14 +17,22 @@ import { type AssistantTurn, type Call, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Role } from '../written.ts'
 import { LIMITS } from './limits.ts'
 import type { ChatPart } from './part-shapes.ts'
-import type { ChatImage, ChatMessage, ChatText, ChatToolCall } from './types.ts'
+import type {
+  ChatImage,
+  ChatMessage,
+  ChatSystemMessage,
+  ChatText,
+  ChatToolCall,
+  ChatUserMessage,
+} from './types.ts'
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
 /**
  * The messages of a Chat Completions request; valid whatever the log holds (law M). Thinking and reasoning have no
- * place in this grammar and are left out. Images of tool results follow in a user message behind the last result of
- * their turn. O(content).
+ * place in this grammar and are left out, but for what a server gave in a field of its own and wants back:
+ * `reasoning_details`, and `reasoning_content` with calls. Images of tool results follow in a user message behind the
+ * last result of their turn. O(content).
  *
  * @throws ColloquyError `empty_view` when there are no messages.
  * @example
@@ -33,20 +42,20 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
   const { system, turns } = turnsOf(messages, LIMITS)
   const proof = startProof(LIMITS.grammar, options)
   const out: ChatMessage[] = []
-  const say = (
-    role: 'system' | 'user',
-    pieces: readonly Piece[],
-    as: Role,
-    name: string | null = null,
-  ): void => {
+  const say = (as: Role, pieces: readonly Piece[], name: string | null = null): void => {
     for (const block of pieces) proof.add(as, { block, digest: () => pieceDigest(block) })
-    if (role === 'system') out.push({ role, content: pieces.filter(isText).map(textPart) })
-    else out.push({ role, content: pieces.map(part), ...(name !== null && NAME.test(name) ? { name } : {}) })
+    const role = as === 'user' ? as : 'system'
+    // System prompts have no name, and nothing but texts.
+    out.push({
+      role,
+      content: pieces.map(part),
+      ...(NAME.test(name ?? '') && { name }),
+    } as ChatSystemMessage | ChatUserMessage)
   }
-  if (system.length > 0) say('system', system, 'front')
+  if (system.length > 0) say('front', system)
   for (const turn of turns) {
-    if (turn.role === 'system') say('system', turn.texts, 'system')
-    else if (turn.role === 'user') say('user', turn.pieces, 'user', turn.name)
+    if (turn.role === 'system') say('system', turn.texts)
+    else if (turn.role === 'user') say('user', turn.pieces, turn.name)
     else {
       out.push(reply(turn, proof.keeps(turn), proof))
       const moved = moveParts(turn, () => true, 'any')
@@ -55,7 +64,7 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
         out.push({ role: 'tool', tool_call_id: block.call.id, content })
         proof.add('user', { block, digest: () => resultDigest(block) })
       }
-      if (moved.pieces.length > 0) say('user', moved.pieces, 'user')
+      if (moved.pieces.length > 0) say('user', moved.pieces)
     }
   }
   proof.record(out, out)
@@ -68,42 +77,52 @@ function reply(turn: AssistantTurn, keeps: boolean, proof: Proof): ChatMessage {
   const said: TextPiece[] = []
   const refused: TextPiece[] = []
   const tool_calls: ChatToolCall[] = []
-  const fields: JsonObject[] = []
+  const fields = {}
   const prove = (block: object, digest: () => Digest): void => proof.add('assistant', { block, digest })
+  const say = (pieces: readonly TextPiece[], more: JsonObject | null = null): void => {
+    for (const piece of pieces) prove(piece, () => withMore(pieceDigest(piece), more))
+    ;(more?.['type'] === 'refusal' ? refused : said).push(...pieces)
+  }
   for (const [place, ref] of refs.entries()) {
     if (ref.kind === 'other') {
       const { placeholder, value } = ref
-      if (placeholder !== null) {
-        const piece = textPiece(placeholder)
-        said.push(piece)
-        prove(piece, () => pieceDigest(piece))
-      } else if (keeps || !isSealed(LIMITS, value)) {
-        fields.push(value)
-        prove(value, () => otherDigest(value))
+      if (placeholder !== null) say([textPiece(placeholder)])
+      else if (keeps || !isSealed(LIMITS, value)) {
+        const sent = value['reasoning_content'] === undefined ? value : reasoningOf(message)
+        Object.assign(fields, sent)
+        prove(sent, () => otherDigest(sent))
       }
       continue
     }
     const more = sentMore(ref.more, LIMITS.more[ref.kind])
-    const withMore = (digest: Digest): Digest =>
-      more === null ? digest : followedBy(digest, otherDigest(more))
     const [part, call] = [message.content[ref.at], calls[ref.at]]
-    if (ref.kind === 'text' && part !== undefined) {
-      const pieces = textsOfPart(part, keeps && place < bound).filter(({ text }) => text !== '')
-      for (const piece of pieces) prove(piece, () => withMore(pieceDigest(piece)))
-      ;(more?.['type'] === 'refusal' ? refused : said).push(...pieces)
-    } else if (ref.kind === 'call' && call !== undefined) {
+    if (ref.kind === 'text' && part !== undefined)
+      say(
+        textsOfPart(part, keeps && place < bound).filter(({ text }) => text !== ''),
+        more,
+      )
+    else if (ref.kind === 'call' && call !== undefined) {
       tool_calls.push(toolCall(call, more))
-      prove(call, () => withMore(callDigest(call)))
+      prove(call, () => withMore(callDigest(call), more))
     }
   }
   return {
-    ...Object.assign({}, ...fields),
+    ...fields,
     role: 'assistant',
-    ...(said.length === 0 ? {} : { content: joinTexts(said) }),
-    ...(refused.length === 0 ? {} : { refusal: joinTexts(refused) }),
-    ...(tool_calls.length === 0 ? {} : { tool_calls }),
+    ...(said.length > 0 && { content: joinTexts(said) }),
+    ...(refused.length > 0 && { refusal: joinTexts(refused) }),
+    ...(tool_calls.length > 0 && { tool_calls }),
   }
 }
+
+const withMore = (digest: Digest, more: JsonObject | null): Digest =>
+  more === null ? digest : followedBy(digest, otherDigest(more))
+
+/** What a reply with calls thought, as one field; none of a reply without, which no server takes back. */
+const reasoningOf = /* @__PURE__ */ keptBeside(
+  ({ tool_calls, reasoning_content }: AssistantMessage): JsonObject =>
+    tool_calls.length === 0 ? {} : { reasoning_content: wellFormed(reasoning_content ?? '') },
+)
 
 function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatToolCall {
   const { type, ...fields } = more ?? {}
@@ -112,10 +131,8 @@ function toolCall({ id, name, source }: Call, more: JsonObject | null): ChatTool
     : { ...fields, id, type: 'function', function: { name, arguments: argumentText(source.arguments) } }
 }
 
-const textPart = ({ text }: TextPiece): ChatText => ({ type: 'text', text })
-
 function part(piece: Piece): ChatText | ChatImage | ChatPart {
-  if (piece.type === 'text') return textPart(piece)
+  if (piece.type === 'text') return { type: 'text', text: piece.text }
   // The table of parts has proved its shape.
   if (piece.type === 'block') return { ...piece.block } as object as ChatPart
   return { type: 'image_url', image_url: { url: urlOf(piece.image) } }

@@ -100,7 +100,7 @@ function turnAtEnd(messages: readonly Wire[]): readonly Wire[] {
 export const ANTHROPIC: ProviderGrammar = {
   name: 'anthropic',
   judge: ({ system, messages }) =>
-    validateAnthropic({ ...(system === undefined ? {} : { system }), messages }),
+    validateAnthropic({ ...(system === undefined ? {} : { system }), messages }, { systemMessages: true }),
   arrange(says, { messages }) {
     // What is blank is refused when it comes back, so that no thought stands behind it.
     const lastThought = says.findLastIndex(isThought)
