@@ -2,7 +2,7 @@
  * A whole chat: a server and its page. Replies come word by word, calls of the tool wait for consent, a reload shows
  * everything again and goes on with a reply that is under way, and a stop keeps the words that had come.
  *
- *     npm install colloquy hono @hono/node-server @anthropic-ai/sdk zod
+ *     npm install ./colloquy-0.1.0.tgz hono @hono/node-server @anthropic-ai/sdk zod
  *     ANTHROPIC_API_KEY=... node chat.ts
  *
  * then open the address that it prints. FILE names the database (default chat.db), PORT the port. Conversations belong

@@ -3,7 +3,7 @@
  * this process. Of a server of your own, `start` gives the address, and the model stands at the address that
  * `providerServer(model)` gives.
  *
- *     npm install colloquy fast-check @anthropic-ai/sdk hono
+ *     npm install ./colloquy-0.1.0.tgz fast-check @anthropic-ai/sdk hono
  *     node drive-server.ts
  *
  * RUNS says how many cases it tries (default 20).

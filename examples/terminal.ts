@@ -2,7 +2,7 @@
  * An agent in a terminal: it goes on where it was, types its reply as it comes, and asks before it runs a command. Ctrl-C stops a
  * reply, and ends the program when there is none.
  *
- *     npm install colloquy @anthropic-ai/sdk zod
+ *     npm install ./colloquy-0.1.0.tgz @anthropic-ai/sdk zod
  *     ANTHROPIC_API_KEY=... node terminal.ts [name of the conversation]
  *
  * FILE names the database (default terminal.db). Look into it with `npx colloquy inspect --db terminal.db --conversation first`.

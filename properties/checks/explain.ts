@@ -11,9 +11,10 @@ import { loadItem } from '../../src/laws/load.ts'
 import { sentenceOf } from '../../src/laws/sentences.ts'
 import { listDroppedResults, listPendingBatches, viewEvents } from '../../src/state/read.ts'
 import { replay } from '../../src/state/reduce.ts'
-import type { State } from '../../src/state/state.ts'
+import { branchOf, type Checkpoint, type State } from '../../src/state/state.ts'
 import { hold, same, total } from '../../src/testing/law.ts'
 import { unitEvents } from '../../src/view/unit.ts'
+import { viewEventsIn } from '../../src/view/view.ts'
 
 const MISTAKES: ReadonlySet<FindingKind> = new Set([
   'quarantined',
@@ -28,6 +29,8 @@ const MISTAKES: ReadonlySet<FindingKind> = new Set([
 
 const all = (state: State): Explanation[] =>
   Array.from(state.log.entries, ({ seq }) => total('O4', `explain at ${seq}`, () => explain(state, seq)))
+
+const REGROUPED: ReadonlySet<VerdictCode> = new Set(['condensed_with_stretch', 'duplicate_result', 'pending'])
 
 const seqsOf = (items: Iterable<object>): Set<unknown> =>
   new Set([...items].flatMap((item) => ('seq' in item ? [item.seq] : [])))
@@ -49,6 +52,12 @@ function checkView(state: State, found: readonly Explanation[]): void {
       const isPaired = inView || verdict.code === 'pending'
       if (isPaired) same('P1', `the call ${at}`, pairedWith.length, 1)
     }
+    if (verdict.code !== 'other_branch')
+      for (const pair of pairedWith)
+        hold('P1', explain(state, pair).pairedWith.includes(id ?? ''), () => `${pair} is not paired, ${at}`)
+    const taken = notes.find(({ code }) => code === 'took_out')
+    if (taken !== undefined)
+      same('O4', `taken out, ${at}`, Number.parseInt(taken.text.slice(8), 10), gone(state, seq))
     for (const { rule, ids } of [verdict, ...notes]) {
       hold('O4', ruleOf(rule) !== null, `no sentence of ${rule}`)
       for (const one of ids) total('O4', `what is named ${at}`, () => explain(state, one))
@@ -56,6 +65,13 @@ function checkView(state: State, found: readonly Explanation[]): void {
   }
   for (const { id } of viewEvents(state))
     hold('O4', explain(state, id).inView || state.log.entries.get(explain(state, id).seq)?.id === id, id)
+}
+
+/** How many events the view had before an event of the log, and no more behind it. */
+function gone(state: State, seq: number): number {
+  const entry = state.log.entries.get(seq) as Checkpoint
+  const [before, after] = [branchOf(entry.parent), entry.branch].map(({ view }) => [...viewEventsIn(view)])
+  return (before ?? []).filter((item) => !(after ?? []).includes(item)).length
 }
 
 /** The log with an event that says nothing in place of another, under the same id. */
@@ -88,6 +104,12 @@ export function checkExplained(facts: readonly Fact[]): VerdictCode[] {
   for (const one of new Map(removed.map((each) => [each.verdict.code, each])).values()) {
     const after = explain(replay(without(facts, state, one.removedBy ?? '')), one.seq)
     hold('O4', verdictIn(after) !== verdictIn(one), () => `still: ${one.verdict.text}`)
+    // What goes together, and which result is the first, may be something else without it.
+    hold(
+      'O4',
+      after.inView || REGROUPED.has(after.verdict.code),
+      () => `not in the view without ${one.removedBy}: ${after.verdict.text}, was ${one.verdict.code}`,
+    )
   }
   return found.map(({ verdict }) => verdict.code)
 }

@@ -5,59 +5,94 @@ import { quote } from '../event/quote.ts'
 import type { ToolResultEvent } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import { callIdOf, type Entry, type EventEntry } from '../log/entry.ts'
-import { findEventIn, logPrefix } from '../log/log.ts'
-import { openCallOf } from '../log/open-calls.ts'
+import { findEventIn, type Log, logPrefix } from '../log/log.ts'
 import { matchResult } from '../log/pairing.ts'
 import { whyDropped } from '../state/dropped.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
+import { isPending } from '../view/unit.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
-import { firstWhere, pathBetween } from './path.ts'
-import { takenOut } from './taken-out.ts'
+import { pathBetween } from './path.ts'
+import { resultOf } from './results.ts'
+import { findUnit } from './subject.ts'
+import { isListed, takenOut, wouldBeShown } from './taken-out.ts'
 
 /** A verdict, and the event without which it would be another. */
 export interface Judged {
   readonly verdict: Reason<VerdictCode>
   readonly removedBy: string | null
+  /** The call that a late result ended; null for a result that ended none. */
+  readonly call: string | null
 }
 
-/** What the fold said of a result when it came; null for what ended a call of the view, or is none. O(path). */
-export function judgeResult(state: State, entry: Checkpoint): Judged | null {
+/**
+ * What the fold said of a result when it came; null for what ended a call of the view, or is none. O(path).
+ * @param below the end of its branch, from which it is looked at
+ */
+export function judgeResult(state: State, entry: Checkpoint, below: Entry = entry): Judged | null {
   const dropped = entry.branch.dropped.last()
   if (!isResult(entry) || dropped?.entry.seq !== entry.seq) return null
   const before = branchOf(entry.parent)
-  const match = matchResult(logPrefix(state.log, entry.seq, null), before.pendingCalls, entry)
+  const match = matchResult(logBefore(state, entry), before.pendingCalls, entry)
   if (match !== null && typeof match === 'object') {
     const out = takenOut(
       { entry: match.entry as EventEntry & Checkpoint, id: match.entry.id, derived: false },
-      entry,
+      below,
     )
     const by = out?.by.id ?? null
     const text = `its call ${quote(match.entry.id)} was taken out of the view by the condensation ${quote(by)} before this result came`
     return {
       verdict: { code: 'late_result', rule: 'U6', law: null, text, ids: idsOf(match.entry.id, by) },
-      removedBy: by,
+      removedBy: out !== null && wouldBeShown(out, below) ? by : null,
+      call: match.entry.id,
     }
   }
   return whyDropped(state.log, dropped) === 'duplicate_result'
-    ? secondResult(state, entry)
+    ? secondResult(state, entry, below)
     : strayResult(state, entry)
 }
 
-function secondResult(state: State, entry: ResultEntry): Judged {
+/** Whether no other result came for a call between its first one and this one. O(dropped results · path). */
+function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
+  for (const { entry } of branchOf(parent).dropped)
+    if (entry.seq > first.seq && isResult(entry) && callOf(state, entry)?.seq === call.seq) return false
+  return true
+}
+
+/** Whether the view at an entry has the batch of a call, and would have it with another result. O(path + view). */
+function isShown(call: Entry, result: Entry, below: Entry): boolean {
+  if (isListed([result], pathBetween(result, below))) return false
+  const subject = { entry: call as Checkpoint, id: call.id, derived: false }
+  const unit = findUnit(branchOf(below).view, subject)
+  return unit !== undefined && !isPending(unit)
+}
+
+/** The log as the fold had it when an entry came: what stands behind it was not known. */
+const logBefore = ({ log }: State, { seq }: Entry): Log => logPrefix(log, seq, null)
+
+function secondResult(state: State, entry: ResultEntry, below: Entry): Judged {
   const call = callOf(state, entry)
   const first = call === null ? null : resultOf(call, entry)
   const which = call === null ? 'its call' : `the call ${quote(call.id)}`
   const text = `${which} has the result ${quote(first?.id ?? null)} already`
   return {
     verdict: { code: 'duplicate_result', rule: 'U3', law: 'P4', text, ids: idsOf(call?.id, first?.id) },
-    removedBy: first?.id ?? null,
+    removedBy:
+      call !== null && first !== null && isNext(state, entry, call, first) && isShown(call, entry, below)
+        ? first.id
+        : null,
+    call: null,
   }
 }
 
-function strayResult({ log }: State, { event, parent }: ResultEntry): Judged {
-  const named = event.kind === 'AgentErrorEvent' ? undefined : findEventIn(log, event.action_id)
-  if (named === undefined || named.id === null)
-    return stray(`no call with the id ${quote(event.tool_call_id)} stands before it on its branch`)
+function strayResult(state: State, entry: ResultEntry): Judged {
+  const { event, parent } = entry
+  const named = namedBy(logBefore(state, entry), entry)
+  if (named === undefined || named.id === null) {
+    const later = namedBy(state.log, entry)
+    return later === undefined || later.id === null || callIdOf(later) === null
+      ? stray(`no call with the id ${quote(event.tool_call_id)} stands before it on its branch`)
+      : stray(`its call ${quote(later.id)} comes later in the log`, later.id)
+  }
   if (callIdOf(named) === null) return stray(`it names ${quote(named.id)}, which is no call`, named.id)
   const where = isOnPathIn(named, parent) ? 'above it' : 'on another branch'
   return stray(`its call ${quote(named.id)} is ${where}`, named.id)
@@ -66,29 +101,25 @@ function strayResult({ log }: State, { event, parent }: ResultEntry): Judged {
 const stray = (text: string, ...ids: readonly string[]): Judged => ({
   verdict: { code: 'orphan_result', rule: 'U3', law: 'P4', text, ids },
   removedBy: null,
+  call: null,
 })
 
-/** The call that a second result is about: the one that it names, else the latest above it with its tool call id. */
-function callOf({ log }: State, { event, parent }: ResultEntry): Checkpoint | null {
-  const named = event.kind === 'AgentErrorEvent' ? undefined : findEventIn(log, event.action_id)
-  if (named !== undefined) return named
-  for (let at: Entry | null = parent; at !== null; at = at.parent)
-    if (callIdOf(at) === event.tool_call_id) return at as Checkpoint
-  return null
-}
+/** The event that a result names as its call. */
+const namedBy = (log: Log, { event }: ResultEntry): Entry | undefined =>
+  event.kind === 'AgentErrorEvent' ? undefined : findEventIn(log, event.action_id)
 
-/** The result that ended a call on the path down to an entry; null while it is pending there. O(path). */
-export function resultOf(call: Entry, below: Entry): Checkpoint | null {
-  const toolCallId = callIdOf(call)
-  if (toolCallId === null) return null
-  const isEnded = ({ branch }: Checkpoint): boolean =>
-    openCallOf(branch.pendingCalls, toolCallId, call.seq) === undefined
-  return firstWhere(pathBetween(call, below), isEnded) ?? null
+/** The call that a second result is about: the one that it names, else the latest above it with its tool call id. */
+function callOf(state: State, entry: ResultEntry): Entry | null {
+  const named = namedBy(logBefore(state, entry), entry)
+  if (named !== undefined) return named
+  for (let at: Entry | null = entry.parent; at !== null; at = at.parent)
+    if (callIdOf(at) === entry.event.tool_call_id) return at
+  return null
 }
 
 type ResultEntry = EventEntry<ToolResultEvent>
 
-const isResult = (entry: Entry): entry is Checkpoint & ResultEntry =>
+const isResult = <E extends Entry>(entry: E): entry is E & ResultEntry =>
   entry.event !== null && isToolResult(entry.event)
 
 const idsOf = (...ids: readonly (string | null | undefined)[]): string[] =>

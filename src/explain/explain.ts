@@ -36,7 +36,7 @@ export function explain(state: State, event: string | number, options: SentOptio
   const verdict = judge(state, subject)
   const { code } = verdict.reason
   const inView = code === 'unit' || code === 'batch'
-  const notes = notesOn(state, subject, verdict)
+  const notes = notesOn(subject, verdict)
   return {
     id,
     seq: entry.seq,

@@ -3,35 +3,45 @@
 import { quote } from '../event/quote.ts'
 import { askedAfter } from '../event/reply.ts'
 import type { LogWarning } from '../log/entry.ts'
-import type { State } from '../state/state.ts'
+import type { Branch } from '../state/branch.ts'
 import { renderMessage } from '../messages/render-message.ts'
 import { summaryId } from '../view/condense.ts'
-import { type BatchUnit, isDerived, type MessageUnit, type Unit, unitEvents } from '../view/unit.ts'
-import { branchOf } from '../state/state.ts'
+import {
+  type BatchUnit,
+  isDerived,
+  isPending,
+  type MessageUnit,
+  type Unit,
+  unitEvents,
+} from '../view/unit.ts'
 import type { NoteCode, Reason } from './explanation.ts'
 import type { Subject } from './subject.ts'
-import { stretchOf } from './taken-out.ts'
+import { resultOf } from './results.ts'
+import { eventsIn, stretchOf, unitsGone } from './taken-out.ts'
 import type { Held, Verdict } from './verdict.ts'
 
 type Note = Reason<NoteCode>
 
-/** The results of a call, or the call of a result, as the fold paired them. O(batch). */
-export function pairsOf({ entry }: Subject, { held, reason }: Verdict): readonly string[] {
-  if (reason.code === 'late_result') return reason.ids.slice(0, 1)
+/** The results of a call, or the call of a result, as the fold paired them. O(batch + path). */
+export function pairsOf({ entry }: Subject, { held, lateFor }: Verdict): readonly string[] {
+  if (lateFor !== null) return [lateFor]
   if (held?.unit.type !== 'batch') return []
   const pairs = [...held.unit.results]
-  return pairs.flatMap((pair) =>
+  const own = pairs.flatMap((pair) =>
     pair.call.seq === entry.seq ? [pair.entry.id] : pair.entry.seq === entry.seq ? [pair.call.id] : [],
   )
+  if (own.length > 0) return own
+  const late = resultOf(entry, held.end)?.id ?? null
+  return late === null ? [] : [late]
 }
 
 /** The notes on an event. O(view). */
-export function notesOn(state: State, subject: Subject, verdict: Verdict): Note[] {
+export function notesOn(subject: Subject, verdict: Verdict): Note[] {
   const { entry } = subject
   return [
     ...entry.warnings.map(repaired),
     ...(subject.derived ? [] : condensationNotes(subject)),
-    ...(verdict.held === null ? [] : unitNotes(state, subject, verdict.held, pairsOf(subject, verdict))),
+    ...(verdict.held === null ? [] : unitNotes(subject, verdict.held, pairsOf(subject, verdict))),
   ]
 }
 
@@ -40,15 +50,15 @@ const repaired = ({ code, message }: LogWarning): Note =>
   note('repaired', code === 'quarantined' ? 'D16' : 'D8', message, [], code === 'quarantined' ? 'E2' : 'T6')
 
 function condensationNotes({ entry }: Subject): Note[] {
-  const { event, branch, parent, id } = entry
+  const { event, branch, id } = entry
   if (event?.kind !== 'Condensation' || id === null) return []
-  const left = new Set<Unit>(branch.view.units)
-  const units = [...branchOf(parent).view.units]
-  const gone = units
-    .filter((unit) => !left.has(unit))
-    .flatMap((unit) => Array.from(unitEvents(unit), (item) => item.id))
-  const found = [note('took_out', 'U6', `it took ${count(gone.length, 'event')} out of the view`, gone)]
-  const summary = [...left].find(
+  const gone = unitsGone(entry)
+  const waiting = gone.filter(isPending).flatMap(idsIn).length
+  const text = `it took ${count(eventsIn(gone), 'event')} out of the view`
+  const more =
+    waiting === 0 ? '' : `, and forgot ${count(waiting, 'event')} of a batch that waited for a result`
+  const found = [note('took_out', 'U6', `${text}${more}`, gone.flatMap(idsIn))]
+  const summary = [...branch.view.units].find(
     (unit) => unit.type === 'message' && isDerived(unit) && unit.item.id === summaryId(id),
   )
   if (summary !== undefined)
@@ -56,13 +66,13 @@ function condensationNotes({ entry }: Subject): Note[] {
   return found
 }
 
-function unitNotes(state: State, subject: Subject, held: Held, pairs: readonly string[]): Note[] {
+function unitNotes(subject: Subject, held: Held, pairs: readonly string[]): Note[] {
   const units = [...held.branch.view.units]
   const { unit } = held
   const own = idsIn(unit)
   const stretch = stretchOf(units, unit).flatMap((one) => (one === unit ? [] : idsIn(one)))
   return [
-    ...(unit.type === 'batch' ? batchNotes(subject, unit, units, pairs) : messageNotes(state, unit)),
+    ...(unit.type === 'batch' ? batchNotes(subject, unit, units, pairs) : messageNotes(held.branch, unit)),
     ...(stretch.length === 0
       ? []
       : [
@@ -86,8 +96,9 @@ function batchNotes(
   const found: Note[] = []
   const isCall = [...unit.calls].some(({ seq }) => seq === entry.seq)
   if (pairs.length > 0) {
+    const isLate = unit.results.length < unit.calls.length && !idsIn(unit).includes(pairs[0] ?? '')
     const text = isCall
-      ? `its result is ${quote(pairs[0] ?? null)}`
+      ? `its result is ${quote(pairs[0] ?? null)}${isLate ? ', which came after the call was forgotten' : ''}`
       : `it is the result of the call ${quote(pairs[0] ?? null)}`
     found.push(note('paired', 'U3', text, pairs))
   } else if (isCall) found.push(note('unanswered', 'U4', 'no result has ended it', []))
@@ -112,10 +123,9 @@ function batchNotes(
   return found
 }
 
-function messageNotes({ branch }: State, unit: MessageUnit): Note[] {
+function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note[] {
   const { event } = unit.item
   if (event.kind === 'SystemPromptEvent') {
-    const latest = branch.systemPrompt
     if (latest === null || latest.id === unit.item.id) return []
     return [
       note('replaced_prompt', 'D24', `the later system prompt ${quote(latest.id)} is sent in its place`, [

@@ -1,9 +1,11 @@
 /** Looks along the path from an event to HEAD, by what the fold kept at each step. */
 
+import { ROOT } from '../event/ids.ts'
+import { quote } from '../event/quote.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import type { Entry } from '../log/entry.ts'
 import { headAfter } from '../log/head.ts'
-import { logPrefix } from '../log/log.ts'
+import { findEventIn, logPrefix } from '../log/log.ts'
 import type { Checkpoint, State } from '../state/state.ts'
 
 /** The entries from one above, or the root, to one below on the same path, both included. O(distance). */
@@ -32,23 +34,64 @@ export function firstWhere(
   return path[low]
 }
 
+/** How HEAD left a branch. */
+export interface Leaving {
+  readonly by: Entry
+  /** Where HEAD was before. */
+  readonly from: Checkpoint
+}
+
 /**
  * The entry with which HEAD left the branch of an event for good; null where no entry did so, as where the state is
  * looked at from elsewhere. O(entries since · log n).
  */
-export function whereHeadLeft({ log }: State, event: Entry): Entry | null {
+export function whereHeadLeft({ log }: State, event: Entry): Leaving | null {
   let head: Entry | null = null
   let isOn = false
-  let left: Entry | null = null
+  let left: Leaving | null = null
   for (let seq = event.seq; seq < log.entries.length; seq += 1) {
     const entry = log.entries.get(seq) as Checkpoint
+    const from: Entry | null = head
     head =
       seq === event.seq || entry.canBeHead
         ? entry
         : headAfter(logPrefix(log, seq, head as Checkpoint), entry).head
-    const was = isOn
+    const was: Entry | null = isOn ? from : null
     isOn = head !== null && isOnPathIn(event, head)
-    if (was && !isOn) left = entry
+    if (was !== null && !isOn) left = { by: entry, from: was as Checkpoint }
   }
-  return isOn ? null : left
+  return isOn || head !== log.head ? null : left
+}
+
+/** What an event of the tree hangs on, in words. */
+export const hangsOn = ({ parent }: Entry): string =>
+  parent === null ? 'begins a new root' : `hangs on ${quote(parent.id)}`
+
+/**
+ * The entries that would be on the branch of an event, with HEAD on it, but for the entry with which HEAD left it; null
+ * where a later one leaves it, too. O(entries since · log n).
+ */
+export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly Entry[] | null {
+  /** The entries behind that would be on the branch. */
+  const over = new Set<Entry>()
+  const isOn = (one: Entry): boolean => (one.seq > by.seq ? over.has(one) : isOnPathIn(event, one))
+  let isHeadOn = true
+  for (let seq = by.seq + 1; seq < log.entries.length; seq += 1) {
+    const entry = log.entries.get(seq) as Checkpoint
+    if (!entry.inTree) continue
+    const before = logPrefix(log, seq, null)
+    /** Whether what an id means is on the branch; null for an id that means nothing. */
+    const isNamedOn = (id: unknown): boolean | null => {
+      const named = typeof id === 'string' && id !== by.id ? findEventIn(before, id) : undefined
+      return named === undefined ? null : isOn(named)
+    }
+    const { event: fact, quarantined } = entry
+    const asked = fact?.parent_id ?? quarantined?.parent_id
+    const isHere: boolean = asked === ROOT ? false : (isNamedOn(asked) ?? isHeadOn)
+    if (isHere) over.add(entry)
+    if (entry.canBeHead) isHeadOn = isHere
+    else if (fact?.kind === 'ConversationStateUpdateEvent' && fact.key === 'leaf_event_id')
+      isHeadOn = fact.value === null ? false : (isNamedOn(fact.value) ?? isHeadOn)
+  }
+  return isHeadOn ? [...over] : null
 }

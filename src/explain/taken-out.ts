@@ -5,9 +5,10 @@ import type { Entry } from '../log/entry.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint } from '../state/state.ts'
 import { stretchStarts } from '../view/stretches.ts'
-import { type Unit, unitEvents } from '../view/unit.ts'
+import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
 import { firstWhere, pathBetween } from './path.ts'
+import { resultOf } from './results.ts'
 import { findUnit, type Subject } from './subject.ts'
 
 /** What took something out of the view. */
@@ -54,6 +55,44 @@ function verdictFor({ id }: Subject, by: Checkpoint, { view }: Branch, unit: Uni
   const mates = stretchOf([...view.units], unit).flatMap(listedIn)
   const text = `${who} lists ${quote(mates[0] ?? null)}, without which a provider does not take it back`
   return said('condensed_with_stretch', 'U5', text, mates)
+}
+
+/** The units that an event took out of those under it, in their order. O(units). */
+export function unitsGone({ branch, parent }: Checkpoint): Unit[] {
+  const left = new Set<Unit>(branch.view.units)
+  return [...branchOf(parent).view.units].filter((unit) => !left.has(unit))
+}
+
+/** What a condensation took out of the view: whole units, without those that waited outside of it. O(view). */
+export const unitsTakenOut = (entry: Checkpoint): Unit[] =>
+  unitsGone(entry).filter((unit) => !isPending(unit))
+
+/** How many events of the view some units bring. O(units). */
+export const eventsIn = (units: readonly Unit[]): number =>
+  units.reduce((sum, unit) => sum + eventCount(unit), 0)
+
+/**
+ * Whether the view at an entry would have what was taken out, but for the condensation that did so: no later one takes
+ * it, and all its calls have their results. O(path + view).
+ */
+export function wouldBeShown({ by, unit, branch }: TakenOut, below: Entry): boolean {
+  const calls = unit.type === 'batch' ? [...unit.calls] : []
+  const results = calls.map((call) => resultOf(call, below))
+  if (results.includes(null)) return false
+  const own = stretchOf([...branch.view.units], unit).flatMap((one) => [...unitEvents(one)])
+  return !isListed([...own, ...results], pathBetween(by, below).slice(1))
+}
+
+/** Whether a condensation of a path lists one of some events. O(path + size of its condensations). */
+export function isListed(
+  events: readonly ({ readonly id: string | null } | null)[],
+  path: readonly Entry[],
+): boolean {
+  const ids = new Set(events.map((one) => one?.id))
+  return path.some(
+    ({ event }) =>
+      event?.kind === 'Condensation' && (event.forgotten_event_ids ?? []).some((id) => ids.has(id)),
+  )
 }
 
 /** The units that are forgotten with a unit, itself included. O(units). */

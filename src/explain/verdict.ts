@@ -3,29 +3,33 @@
 import { type EventKind, KINDS } from '../event/kinds.ts'
 import { quote } from '../event/quote.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
-import { kindOf } from '../log/entry.ts'
+import { type Entry, kindOf } from '../log/entry.ts'
 import { loadedEvent } from '../log/loaded-event.ts'
 import { findEventIn } from '../log/log.ts'
 import type { Branch } from '../state/branch.ts'
 import type { Checkpoint, State } from '../state/state.ts'
-import { isPending, type Unit } from '../view/unit.ts'
+import { isPending, type Unit, unitEvents } from '../view/unit.ts'
 import { judgeResult } from './dropped.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
-import { whereHeadLeft } from './path.ts'
+import { hangsOn, type Leaving, whereHeadLeft, wouldFollow } from './path.ts'
 import { findUnit, type Subject } from './subject.ts'
-import { takenOut } from './taken-out.ts'
+import { isListed, stretchOf, takenOut, wouldBeShown } from './taken-out.ts'
 
 /** A verdict, with the unit that holds the event or last held it. */
 export interface Verdict {
   readonly reason: Reason<VerdictCode>
   readonly removedBy: string | null
   readonly held: Held | null
+  /** The call of a result that came when the view had the call no more; else null. */
+  readonly lateFor: string | null
 }
 
 /** A unit, and a branch whose view has it. */
 export interface Held {
   readonly unit: Unit
   readonly branch: Branch
+  /** The end of the path on which it is looked at. */
+  readonly end: Checkpoint
 }
 
 /** The verdict on a subject, seen from HEAD. O(entries since it · log n + view · log n). */
@@ -35,8 +39,16 @@ export function judge(state: State, subject: Subject): Verdict {
   if (event === null) return out('quarantined', 'D16', 'E2', 'the line is no event')
   if (!entry.inTree) {
     const first = findEventIn(state.log, entry.id ?? '')
+    const mayBeShown = KINDS[event.kind].unit !== null
     const text = `the event at position ${first?.seq ?? 0} has its id already`
-    return out('repeated_id', 'D8', 'T6', text, entry.id === null ? [] : [entry.id], entry.id)
+    return out(
+      'repeated_id',
+      'D8',
+      'T6',
+      text,
+      entry.id === null ? [] : [entry.id],
+      mayBeShown ? entry.id : null,
+    )
   }
   const unit = derived ? 'message' : KINDS[event.kind].unit
   if (unit !== 'message' && unit !== 'call' && unit !== 'result')
@@ -50,53 +62,82 @@ export function judge(state: State, subject: Subject): Verdict {
 function onPath(state: State, subject: Subject, head: Checkpoint): Verdict {
   const { branch } = head
   const unit = findUnit(branch.view, subject)
-  if (unit !== undefined) return held(unit, branch)
-  const dropped = judgeResult(state, subject.entry)
-  if (dropped !== null) return { reason: dropped.verdict, removedBy: dropped.removedBy, held: null }
+  if (unit !== undefined) return shown(unit, { unit, branch, end: head })
+  const dropped = judgeResult(state, subject.entry, head)
+  if (dropped !== null)
+    return { reason: dropped.verdict, removedBy: dropped.removedBy, held: null, lateFor: dropped.call }
   const gone = takenOut(subject, head)
   if (gone === null) return out('no_unit', 'U1', null, 'it never was in the view')
-  return { reason: gone.verdict, removedBy: gone.by.id, held: { unit: gone.unit, branch: gone.branch } }
+  const removedBy = wouldBeShown(gone, head) ? gone.by.id : null
+  const place = { unit: gone.unit, branch: gone.branch, end: head }
+  return { reason: gone.verdict, removedBy, held: place, lateFor: null }
 }
 
-function held(unit: Unit, branch: Branch): Verdict {
-  const place = { unit, branch }
+function shown(unit: Unit, place: Held): Verdict {
+  const told = (reason: Reason<VerdictCode>): Verdict => {
+    return { reason, removedBy: null, held: place, lateFor: null }
+  }
   if (unit.type === 'message') {
     const text = 'the view has it as a unit of its own'
-    return { reason: { code: 'unit', rule: 'U1', law: null, text, ids: [] }, removedBy: null, held: place }
+    return told({ code: 'unit', rule: 'U1', law: null, text, ids: [] })
   }
   const calls = [...unit.calls]
   if (!isPending(unit)) {
     const whose =
       calls.length === 1 ? 'its call has its result' : `all ${calls.length} calls have their results`
     const text = `the view has it in the batch of its reply: ${whose}`
-    return { reason: { code: 'batch', rule: 'U2', law: null, text, ids: [] }, removedBy: null, held: place }
+    return told({ code: 'batch', rule: 'U2', law: null, text, ids: [] })
   }
   const ended = new Set(Array.from(unit.results, ({ call }) => call.seq))
   const waiting = calls.flatMap(({ seq, id }) => (ended.has(seq) ? [] : [id]))
   const more = waiting.length > 1 ? ` and ${waiting.length - 1} more` : ''
   const text = `its batch waits for the result of the call ${quote(waiting[0] ?? null)}${more}`
-  return {
-    reason: { code: 'pending', rule: 'U4', law: null, text, ids: waiting },
-    removedBy: null,
-    held: place,
-  }
+  return told({ code: 'pending', rule: 'U4', law: null, text, ids: waiting })
 }
 
 /** The verdict on what is on another branch, with its unit as that branch has it at its end. */
 function elsewhere(state: State, subject: Subject): Verdict {
   const { entry } = subject
-  const by = whereHeadLeft(state, entry)
-  const moved = by?.event?.kind === 'ConversationStateUpdateEvent'
-  const text =
-    by === null
-      ? 'HEAD is on another branch'
-      : moved
-        ? `HEAD was moved to another branch by ${quote(by.id)}`
-        : `HEAD went to another branch with ${quote(by.id)}, which hangs on ${quote(by.parent?.id ?? null)}`
+  const left = whereHeadLeft(state, entry)
+  const by = left?.by ?? null
   const id = by?.id ?? null
-  const verdict = out('other_branch', 'D7', null, text, id === null ? [] : [id], id)
   const end = lastBelow(state, entry)
-  return { ...verdict, held: end === null ? null : onPath(state, subject, end).held }
+  const there = end === null ? null : onPath(state, subject, end)
+  const removedBy = left !== null && wouldStay(state, subject, left) ? id : null
+  const verdict = out(
+    'other_branch',
+    'D7',
+    null,
+    whereHeadIs(state, entry, by),
+    id === null ? [] : [id],
+    removedBy,
+  )
+  return { ...verdict, held: there?.held ?? null, lateFor: there?.lateFor ?? null }
+}
+
+/** Whether the view would have what the branch that HEAD left shows, had HEAD stayed. O(entries since · log n). */
+function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boolean {
+  const { reason, held } = onPath(state, subject, from)
+  if (held === null || (reason.code !== 'unit' && reason.code !== 'batch')) return false
+  const behind = wouldFollow(state, subject.entry, by)
+  if (behind === null) return false
+  const stretch = stretchOf([...held.branch.view.units], held.unit)
+  return !isListed(
+    stretch.flatMap((unit) => [...unitEvents(unit)]),
+    behind,
+  )
+}
+
+/** Where HEAD is, seen from an event that it is not behind, and how it came there. */
+function whereHeadIs({ log: { head } }: State, entry: Entry, by: Entry | null): string {
+  const move = by?.event?.kind === 'ConversationStateUpdateEvent' ? by.event : null
+  if (head === null || isOnPathIn(head, entry))
+    return move !== null && move.value === (head?.id ?? null)
+      ? `HEAD was moved before it by ${quote(by?.id ?? null)}`
+      : 'HEAD stands before it'
+  if (by === null) return 'HEAD is on another branch'
+  if (move !== null) return `HEAD was moved to another branch by ${quote(by.id)}`
+  return `HEAD went to another branch with ${quote(by.id)}, which ${hangsOn(by)}`
 }
 
 /** The last entry that can be HEAD with an event above it, or that event. O(entries since · log n). */
@@ -116,5 +157,5 @@ function out(
   ids: readonly string[] = [],
   removedBy: string | null = null,
 ): Verdict {
-  return { reason: { code, rule, law, text, ids }, removedBy, held: null }
+  return { reason: { code, rule, law, text, ids }, removedBy, held: null, lateFor: null }
 }

@@ -14,6 +14,9 @@ const UUID = '6f1c9f0e-1a2b-4c3d-8e4f-5a6b7c8d9e0f'
 const inC = (given: Readonly<Record<string, string>>) =>
   folder(Object.fromEntries(Object.entries(given).map(([name, text]) => [`c/${name}`, text])))
 
+/** More tags than a record takes. */
+const MANY = Object.fromEntries(Array.from({ length: 120 }, (_, nth) => [`t${nth}`, 'x']))
+
 describe('a directory', () => {
   const meta = {
     id: HEX,
@@ -22,7 +25,7 @@ describe('a directory', () => {
     created_at: '2026-01-02T03:04:05.678901Z',
     updated_at: '2026-01-03T00:00:00Z',
     parent_conversation_id: 'aaaaaaaaaaaa4aaa8aaaaaaaaaaaaaaa',
-    tags: { team: 'core', 'Not a tag': 'x' },
+    tags: { team: 'core', 'Not a tag': 'x', ['long'.repeat(26)]: 'x', ...MANY },
     workspace: { working_dir: '/w' },
   }
   const base = { id: UUID, agent: { llm: { model: 'm', api_key: 'sk-secret' } }, execution_status: 'idle' }
@@ -52,7 +55,7 @@ describe('a directory', () => {
       public: false,
       sandboxId: null,
       status: null,
-      tags: { team: 'core' },
+      tags: { team: 'core', ...Object.fromEntries(Object.entries(MANY).slice(0, 99)) },
       metadata: { persisted: { meta, base_state: base } },
       timeZone: null,
       parentConversationId: 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa',

@@ -121,7 +121,7 @@ describe('check --laws', () => {
     expect(run.results[1]).toMatchObject({
       ruleId: 'T6',
       ruleIndex: 1,
-      message: { text: expect.stringContaining('position 1') },
+      message: { text: expect.stringContaining('on line 2') },
       locations: [
         {
           physicalLocation: {

@@ -223,7 +223,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     more: [
       'Serves a page to this machine alone and prints its address; PORT is any that is free unless one is given. With --open, it is shown in the browser. Ends on SIGINT and SIGTERM.',
       'With --html, one file is written in its place, with the logs in it, that opens without a server; it holds all that the page shows, so give it to those who may read the conversation. With --force, a file that PATH names is replaced.',
-      'Without --conversation, any conversation of the database can be chosen; with it, that one and those that it has started.',
+      'Without --conversation, any of the newest 2,000 conversations of the database can be chosen; with it, that one and those that it has started.',
       'Encrypted reasoning is left out. With --redact, API keys, tokens, passwords and private keys are masked, too.',
     ],
   },

@@ -21,7 +21,8 @@ export interface Documents {
 /** The key of a record's metadata under which the documents are kept, so that an export writes them back. */
 const KEPT = 'persisted'
 
-const TAG = /^[a-z0-9]+$/
+const TAG = /^[a-z0-9]{1,100}$/
+const MOST_TAGS = 100
 
 /** What the documents say, as far as a record has a place for it; all of them is kept in its metadata. */
 export function describeDocuments({ meta, baseState }: Documents): Description {
@@ -108,12 +109,13 @@ export function titleIn(value: JsonValue | undefined): string | null {
   return typeof value === 'string' && value !== '' && isKeepable(value, 200) ? value : null
 }
 
-/** Those tags that a record can have. */
+/** Those tags that a record can have, the first of them where there are too many. */
 export function tagsIn(value: JsonValue | undefined): Readonly<Record<string, string>> {
-  const tags: Record<string, string> = {}
-  for (const [key, text] of Object.entries(asObject(value) ?? {}))
-    if (TAG.test(key) && typeof text === 'string' && isKeepable(text, 256)) tags[key] = text
-  return tags
+  const fit = Object.entries(asObject(value) ?? {}).filter(
+    (entry): entry is [string, string] =>
+      TAG.test(entry[0]) && typeof entry[1] === 'string' && isKeepable(entry[1], 256),
+  )
+  return Object.fromEntries(fit.slice(0, MOST_TAGS))
 }
 
 /** What a store keeps as it is; the rest stays in the documents. */

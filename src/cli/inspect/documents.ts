@@ -2,7 +2,7 @@
 
 import { basename } from 'node:path'
 import type { ConversationRecord, Fact, State } from '../../index.ts'
-import { redactLog, redactionRules } from '../../context/redaction/index.ts'
+import { redactLog, redactionRules, redactRecord } from '../../context/redaction/index.ts'
 import { isQuarantined } from '../../event/index.ts'
 import { findings } from '../../explain/index.ts'
 import { type LogDocument, type LogTitle, lookOf, shownFact } from '../../inspector/index.ts'
@@ -13,7 +13,7 @@ import { counted, plain } from '../print/text.ts'
 /** The logs of a file: its own, then those of the sessions that it holds. */
 export function documentsOf(recording: Recording, redact: boolean): LogDocument[] {
   const { session, file } = recording
-  const title = session?.title ?? basename(file)
+  const title = shownText(session?.title ?? basename(file), redact)
   const name = session?.id ?? file
   const own = documentOf(
     recording,
@@ -28,15 +28,13 @@ export const storedDocument = (
   recording: Recording,
   record: ConversationRecord,
   redact: boolean,
-): LogDocument => documentOf(recording, titleOfRecord(record), redact)
+): LogDocument => documentOf(recording, titleOfRecord(record, redact), redact)
 
 /** What a list says of a stored conversation. */
-export const titleOfRecord = ({ id, title, parentConversationId: parent }: ConversationRecord): LogTitle => ({
-  title: plain(title ?? id),
-  conversation: id,
-  name: id,
-  parent,
-})
+export function titleOfRecord(record: ConversationRecord, redact: boolean): LogTitle {
+  const { id, title, parentConversationId: parent } = redact ? redactRecord(record, redactionRules()) : record
+  return { title: plain(title ?? id), conversation: id, name: id, parent }
+}
 
 function documentOf(
   recording: Recording,
@@ -52,7 +50,7 @@ function documentOf(
     parent,
     lines: lines.every((line, at) => line === at + 1) ? null : lines,
     issues: loaded.flatMap(({ warnings }, seq) => warnings.map((issue) => ({ seq, issue }))),
-    notes: notesOf(session),
+    notes: notesOf(session, redact),
     findings: findings(state, { loaded, ...lookOf(loaded.length) }),
     facts: shownFacts(facts, conversation, state, redact),
   }
@@ -61,7 +59,7 @@ function documentOf(
 /** Sessions that stand in the file of another, each behind the one that it is of. */
 function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): LogDocument[] {
   return children.flatMap((child, at) => {
-    const title = plain(child.title ?? child.id ?? `${parent.title}, child ${at + 1}`)
+    const title = plain(shownText(child.title ?? child.id ?? `${parent.title}, child ${at + 1}`, redact))
     const { facts } = child
     const own: LogDocument = {
       title,
@@ -70,7 +68,7 @@ function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): L
       parent: parent.name,
       lines: facts.map(({ line }: SessionFact) => line),
       issues: [],
-      notes: notesOf(child),
+      notes: notesOf(child, redact),
       findings: null,
       facts: shownFacts(
         facts.map(({ fact }) => fact),
@@ -83,8 +81,14 @@ function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): L
   })
 }
 
-const notesOf = (session: Session | null): string[] =>
-  (session?.notes ?? []).map(({ what, count, line }) => `line ${line}: ${what}, ${counted(count, 'time')}`)
+const notesOf = (session: Session | null, redact: boolean): string[] =>
+  (session?.notes ?? []).map(
+    ({ what, count, line }) => `line ${line}: ${shownText(what, redact)}, ${counted(count, 'time')}`,
+  )
+
+/** A text of the session beside its facts, without what is secret. */
+const shownText = (text: string, redact: boolean): string =>
+  redact ? redactRecord({ title: text }, redactionRules()).title : text
 
 /** Facts without what is secret; one that came without an id keeps the one that its log derived from all of it. */
 function shownFacts(

@@ -93,14 +93,20 @@ async function storedLogs(store: Store, { stored, redact }: InspectRequest, io: 
       if (wanted === null || (record.parentConversationId !== null && record.id !== id)) records.push(record)
     cursor = page.next_page_id
     if (cursor === null) break
+    if (seen >= most)
+      // oxlint-disable-next-line no-await-in-loop
+      await complain(io, `shows the newest ${most.toLocaleString('en')}; --conversation ID for another`)
   }
   if (wanted !== null) {
-    const started = startedBy(0, records.map(titleOfRecord))
+    const started = startedBy(
+      0,
+      records.map((record) => titleOfRecord(record, redact)),
+    )
     const its = started.map((at) => records[at] as ConversationRecord)
     records.splice(1, Infinity, ...its)
   }
   return {
-    titles: records.map(titleOfRecord),
+    titles: records.map((record) => titleOfRecord(record, redact)),
     read: async (index) => {
       const { id: at } = records[index] as ConversationRecord
       const record = await getConversation(store, at)

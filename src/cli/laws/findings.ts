@@ -3,6 +3,7 @@
 import { checkLog, type LawViolation } from '../../laws/index.ts'
 import type { LawRequest } from '../args/request.ts'
 import { type Recording, titleOf } from '../input/recording.ts'
+import { inLines } from '../print/lines.ts'
 import { hideSecrets } from '../print/text.ts'
 
 /** A violation at its line. */
@@ -27,7 +28,7 @@ export function judge(recording: Recording, { ended, grammars }: LawRequest): Ju
     law,
     line: lines[seq] ?? 0,
     id,
-    message: hideSecrets(message),
+    message: hideSecrets(inLines(message, lines)),
   }))
   return {
     recording: { file, conversation, form },

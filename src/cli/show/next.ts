@@ -11,7 +11,7 @@ export function instant(micros: bigint): string {
 }
 
 /** How colloquy is called here: in its own repository it is no command of the shell. */
-export const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'colloquy'
+export const CALLED = import.meta.url.endsWith('.ts') ? 'npm run -s colloquy --' : 'npx colloquy'
 
 /** A command with its options as a shell takes them; what is undefined is left out. */
 export function commandLine(

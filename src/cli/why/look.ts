@@ -12,6 +12,7 @@ import {
 } from '../../explain/index.ts'
 import type { FileRequest } from '../args/request.ts'
 import type { Recording } from '../input/recording.ts'
+import { inLines } from '../print/lines.ts'
 import { quoted } from '../print/text.ts'
 
 /** What is said of one event, and the findings of a conversation where none is named. */
@@ -22,9 +23,15 @@ export type Why =
 /** Looks into it. @throws ColloquyError `unknown_event` for an id that is not there, or not told apart. */
 export function lookInto(recording: Recording, state: State, request: FileRequest): Why {
   const { subject = null, budget } = request
-  if (subject === null) return { type: 'findings', findings: findings(state, { loaded: recording.loaded }) }
+  const { loaded, lines } = recording
+  const told = <Told extends { readonly text: string }>(one: Told): Told => {
+    return { ...one, text: inLines(one.text, lines) }
+  }
+  if (subject === null) return { type: 'findings', findings: findings(state, { loaded }).map(told) }
   const event = named(recording, subject)
-  return { type: 'event', explanation: explain(state, event, budget === undefined ? {} : { budget }) }
+  const found = explain(state, event, budget === undefined ? {} : { budget })
+  const explanation = { ...found, verdict: told(found.verdict), notes: found.notes.map(told) }
+  return { type: 'event', explanation }
 }
 
 /** Its JSON. */

@@ -5,7 +5,7 @@ import { quote } from '../../event/quote.ts'
 import { isOnPathIn } from '../../log/ancestry.ts'
 import type { Entry } from '../../log/entry.ts'
 import { listLeavesIn } from '../../state/at.ts'
-import { whereHeadLeft } from '../path.ts'
+import { hangsOn, whereHeadLeft } from '../path.ts'
 import { counted, type Found, found, type Scene } from './scene.ts'
 
 /**
@@ -29,18 +29,19 @@ export function* branchFindings({ state }: Scene): IterableIterator<Found> {
     ).length
     const first = own.at(-1)
     if (first === undefined || results + replies === 0) continue
-    const by = whereHeadLeft(state, first)
+    const by = whereHeadLeft(state, first)?.by ?? null
     const moved = by?.event?.kind === 'ConversationStateUpdateEvent'
     const work = [
       ...(results === 0 ? [] : [counted(results, 'result')]),
       ...(replies === 0 ? [] : [counted(replies, 'message')]),
     ].join(' and ')
+    const isBefore = head === null || isOnPathIn(head, first)
     const how =
-      by === null
-        ? 'HEAD is on another one'
+      by === null || (isBefore && !moved)
+        ? `HEAD ${isBefore ? 'stands before it' : 'is on another one'}`
         : moved
           ? `HEAD was moved off it by ${quote(by.id)}`
-          : `${quote(by.id)} hangs on ${quote(by.parent?.id ?? null)}, before it`
+          : `${quote(by.id)} ${hangsOn(by)}${by.parent === null ? '' : ', before it'}`
     const text = `a branch with ${work} of the agent is out of the model's sight: ${how}`
     yield found('lost_branch', moved ? 'note' : 'warning', leaf, text, {
       ids: [by?.id, first.id],

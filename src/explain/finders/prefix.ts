@@ -12,6 +12,7 @@ import { branchOf, type Checkpoint, type State } from '../../state/state.ts'
 import type { FindingKind, Severity } from '../finding.ts'
 import { pathBetween } from '../path.ts'
 import { holdsEntry } from '../subject.ts'
+import { eventsIn, unitsGone } from '../taken-out.ts'
 import { counted, type Found, found, type Scene } from './scene.ts'
 import { requestOn } from './wires.ts'
 
@@ -126,7 +127,8 @@ function causeOf(change: PrefixChange, suspects: readonly Checkpoint[]): Checkpo
   return change.in === 'message' ? (others[0] ?? prompts.at(-1)) : (prompts.at(-1) ?? others[0])
 }
 
-function whatChanged({ id, event, parent, branch }: Checkpoint): string {
+function whatChanged(entry: Checkpoint): string {
+  const { id, event, parent } = entry
   const above = branchOf(parent)
   switch (event?.kind) {
     case 'SystemPromptEvent': {
@@ -138,8 +140,9 @@ function whatChanged({ id, event, parent, branch }: Checkpoint): string {
       return `the system prompt ${quote(id)} ${how}`
     }
     case 'Condensation': {
-      const gone = above.view.length - branch.view.length
-      return `the condensation ${quote(id)} took ${gone > 0 ? `${counted(gone, 'event')} ` : 'events '}out of what had been sent`
+      const gone = eventsIn(unitsGone(entry))
+      const what = gone > 0 ? `took ${counted(gone, 'event')} out of` : 'put its summary into'
+      return `the condensation ${quote(id)} ${what} what had been sent`
     }
     case 'ActionEvent':
     case 'MessageEvent':

@@ -1,7 +1,6 @@
 /** Findings about what a grammar has to write otherwise than the log says, so that its provider takes it. */
 
 import { readArguments } from '../../messages/arguments.ts'
-import type { Grammar } from '../../event/reply.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
 import { counted, type Found, found, type Scene } from './scene.ts'
 import { requestOn } from './wires.ts'
@@ -12,7 +11,7 @@ export function* repairFindings({ state, grammars }: Scene): IterableIterator<Fo
   if (head === null) return
   for (const grammar of grammars) {
     const { messages, leftOut } = requestOn(state, state.branch, grammar)
-    for (const what of repairsOf(messages, grammar))
+    for (const what of repairsOf(messages))
       yield found('repaired', 'note', head, `in the request for ${grammar}, ${what}`)
     if (leftOut.length > 0) {
       const text = `in the request for ${grammar}, the signed parts of ${counted(leftOut.length, 'reply', 'replies')} are left out (${[...new Set(leftOut.map(({ reason }) => reason))].join(', ')})`
@@ -21,7 +20,7 @@ export function* repairFindings({ state, grammars }: Scene): IterableIterator<Fo
   }
 }
 
-function* repairsOf(messages: readonly NeutralMessage[], grammar: Grammar): IterableIterator<string> {
+function* repairsOf(messages: readonly NeutralMessage[]): IterableIterator<string> {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.tool_calls : []))
   const repeated = calls.length - new Set(calls.map(({ id }) => id)).size
   if (repeated > 0)
@@ -32,6 +31,6 @@ function* repairsOf(messages: readonly NeutralMessage[], grammar: Grammar): Iter
   if (garbled > 0)
     yield `the arguments of ${counted(garbled, 'call')} are no JSON object, and are sent as text in one`
   const first = messages.find(({ role }) => role !== 'system')
-  if (first?.role === 'assistant' && grammar !== 'openai-chat' && grammar !== 'openai-responses')
+  if (first?.role === 'assistant')
     yield 'a message of the user is put in front, since it would begin with a reply'
 }

@@ -1,7 +1,7 @@
 /** What a conversation took: tokens and cost by model and by use, with those that it started. */
 
 import { type Usage, usageOfEvents } from '../../context/usage.ts'
-import { isQuarantined } from '../../event/quarantine.ts'
+import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import type { Event } from '../../event/types.ts'
 import type { LogDocument } from '../log-document.ts'
 import type { Replayed } from './replayed.ts'
@@ -12,9 +12,18 @@ export function usageAt({ states }: Replayed, place: number): Usage {
   return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))
 }
 
-/** What a whole log says was spent. O(facts). */
-export const usageIn = ({ facts }: LogDocument): Usage =>
-  usageOfEvents(facts.filter((fact): fact is Event => !isQuarantined(fact)))
+/** What a whole log says was spent; of an id that stands twice the first event counts, as in the tree. O(facts). */
+export function usageIn({ facts }: LogDocument): Usage {
+  const seen = new Set<string>()
+  return usageOfEvents(facts.filter((fact): fact is Event => isFirst(fact, seen) && !isQuarantined(fact)))
+}
+
+/** Whether no fact before has the id of this one. */
+function isFirst({ id }: Fact, seen: Set<string>): boolean {
+  if (id === undefined || id === null) return true
+  const { size } = seen
+  return seen.add(id).size > size
+}
 
 /** The indices of the logs that one of a list has started, and of those that these have. O(logs · depth). */
 export function startedBy(

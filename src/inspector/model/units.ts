@@ -1,7 +1,5 @@
 /** The view as rows: units with their cut points, the last of them at first, so that no view is too long. */
 
-import type { Entry } from '../../log/entry.ts'
-import { branchOf } from '../../state/state.ts'
 import { eventCount, isDerived, isPending, type Unit } from '../../view/unit.ts'
 import type { View } from '../../view/view.ts'
 
@@ -46,10 +44,4 @@ const SUMMARY = '-summary'
 function summaryOf(unit: Unit): string | null {
   if (unit.type === 'batch' || !isDerived(unit) || !unit.item.id.endsWith(SUMMARY)) return null
   return unit.item.id.slice(0, -SUMMARY.length)
-}
-
-/** What a Condensation took out of the view: units that were there before it and are not behind it. O(view). */
-export function takenOut(entry: Entry): Unit[] {
-  const after = new Set(branchOf(entry).view.units)
-  return [...branchOf(entry.parent).view.units].filter((unit) => !after.has(unit))
 }

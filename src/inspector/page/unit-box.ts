@@ -1,13 +1,13 @@
 /** A unit of the view: its calls and results, with the mark before it where the view may be cut. */
 
 import { Component, type ComponentChild, h } from 'preact'
-import { useState } from 'preact/hooks'
-import type { Event } from '../../event/types.ts'
-import { findEvent } from '../../state/read.ts'
+import { useMemo, useState } from 'preact/hooks'
+import { eventsIn, unitsTakenOut } from '../../explain/taken-out.ts'
+import { findEventIn } from '../../log/log.ts'
 import { unitEvents } from '../../view/unit.ts'
 import { counted } from '../glimpse.ts'
 import { tokensOfUnit, totalOf } from '../model/tokens.ts'
-import { takenOut, type UnitRow } from '../model/units.ts'
+import type { UnitRow } from '../model/units.ts'
 import { EventLink, inWords, roleOf, saidOf, shown } from './parts.ts'
 import type { Reader } from './session.ts'
 
@@ -79,11 +79,10 @@ export class UnitBox extends Component<UnitProps> {
 function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChild {
   const [open, setOpen] = useState(false)
   const last = reader.session.replayed.states.at(-1)
-  const entry = last === undefined ? undefined : findEvent(last, id)
+  const entry = last === undefined ? undefined : findEventIn(last.log, id)
+  const taken = useMemo(() => (entry === undefined ? [] : unitsTakenOut(entry)), [entry])
   if (entry === undefined) return null
-  const taken = open ? takenOut(entry) : []
-  const items = taken.flatMap((unit) => [...unitEvents(unit)])
-  const event = entry.event as Extract<Event, { kind: 'Condensation' }> | null
+  const items = open ? taken.flatMap((unit) => [...unitEvents(unit)]) : []
   return h(
     'details',
     {
@@ -93,7 +92,7 @@ function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChi
     h(
       'summary',
       { class: 'quiet' },
-      `stands for ${counted(event?.forgotten_event_ids?.length ?? 0, 'event')} that were condensed`,
+      `stands for ${counted(eventsIn(taken), 'event')} of the view that ${eventsIn(taken) === 1 ? 'was' : 'were'} condensed`,
     ),
     items.slice(0, 200).map((item) => {
       const words = inWords(item.event)

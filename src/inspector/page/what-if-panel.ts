@@ -99,7 +99,11 @@ export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): Comp
       h('legend', null, 'Cut'),
       places(from, setFrom, 'leave out what stands before'),
       h('button', { type: 'button', onClick: cut }, 'Cut there'),
-      h('span', { class: 'quiet' }, 'A number that is no cut point (✂ in the view) goes to the next one.'),
+      h(
+        'span',
+        { class: 'quiet' },
+        'A number that is no cut point (✂ in the view) goes to the one before it.',
+      ),
     ),
     leaves.length > 1 &&
       h(

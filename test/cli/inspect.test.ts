@@ -1,0 +1,116 @@
+/** `colloquy inspect`: what of the names of conversations is masked, and how many can be chosen from. */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { writeInspector } from '../../src/inspector/bundle/bundle.ts'
+import { replayed } from '../../src/inspector/model/replayed.ts'
+import { usageAt, usageIn } from '../../src/inspector/model/cost.ts'
+import type { Fact } from '../../src/index.ts'
+import { agent, user } from '../build.ts'
+import { inFile } from './database.ts'
+import { colloquy, folder, lines, said } from './world.ts'
+
+const KEY = `sk-ant-api03-${'AbCdEfGh1234567890'.repeat(5)}-ABCDEFAA`
+
+/** The page as the build makes it, which a command that runs from its sources reads, too. */
+const PAGE = resolve(import.meta.dirname, '../../dist/inspector/page.html')
+
+beforeAll(async () => {
+  if (!existsSync(PAGE)) await writeInspector(PAGE)
+})
+
+describe('inspect --redact', () => {
+  it('masks what is secret in the title of a stored conversation, and of one that it has started', async () => {
+    const at = folder({})
+    await inFile(at('a.db'), async (store) => {
+      await store.createConversation({ id: 'c', title: `Use ${KEY}` })
+      await store.createConversation({ id: 'd', title: `Go on with ${KEY}`, parentConversationId: 'c' })
+    })
+    const page = async (...more: readonly string[]): Promise<string> => {
+      const to = at(`${more.length}.html`)
+      const argv = ['inspect', '--db', at('a.db'), '--conversation', 'c', '--html', to, ...more]
+      expect(await colloquy(argv)).toMatchObject({ code: 0, err: '' })
+      return readFileSync(to, 'utf8')
+    }
+    expect(await page()).toContain(KEY)
+    const clean = await page('--redact')
+    expect(clean).not.toContain(KEY)
+    expect(clean).toContain('Go on with [redacted')
+  })
+
+  it('masks what is secret in the title of a session of another agent', async () => {
+    const startTime = '2026-01-01T00:00:00Z'
+    const session = {
+      sessionId: 's1',
+      projectHash: 'h',
+      startTime,
+      lastUpdated: startTime,
+      summary: `Debug ${KEY}`,
+      messages: [{ id: '1', timestamp: startTime, type: 'user', content: 'hi' }],
+    }
+    const at = folder({ 'session.json': JSON.stringify(session) })
+    const page = async (to: string, ...more: readonly string[]): Promise<string> => {
+      const done = await colloquy(['inspect', at('session.json'), '--html', at(to), ...more])
+      expect(done).toMatchObject({ code: 0, err: '' })
+      return readFileSync(at(to), 'utf8')
+    }
+    expect(await page('all.html')).toContain(KEY)
+    expect(await page('clean.html', '--redact')).not.toContain(KEY)
+  })
+})
+
+describe('inspect --db', () => {
+  it('says that older conversations are left out', async () => {
+    const at = folder({})
+    await inFile(at('a.db'), async (store) => {
+      const many = Array.from({ length: 2000 }, (_, n) => store.createConversation({ id: `c${n}` }))
+      await Promise.all(many)
+    })
+    expect((await colloquy(['inspect', '--db', at('a.db')])).err).toBe('')
+    await inFile(at('a.db'), (store) => store.createConversation({ id: 'one more' }))
+    const { code, err } = await colloquy(['inspect', '--db', at('a.db')])
+    expect(code).toBe(0)
+    expect(err).toContain('shows the newest 2,000; --conversation ID for another')
+  })
+})
+
+describe('the cost of a conversation', () => {
+  it('counts an id that stands twice once, as the tree does', () => {
+    const reply = {
+      ...agent('g'),
+      llm_message: { role: 'assistant', content: [], reply: { model: 'm', tokens: [1000, 50] } },
+    } as const
+    const facts: Fact[] = [user('m'), reply, reply]
+    const log = {
+      title: '',
+      conversation: '',
+      name: '',
+      parent: null,
+      lines: null,
+      issues: [],
+      notes: [],
+      findings: null,
+      facts,
+    }
+    expect(usageIn(log)).toMatchObject({ prompt_tokens: 1000, completion_tokens: 50 })
+    expect(usageIn(log)).toEqual(usageAt(replayed(log), facts.length))
+  })
+})
+
+describe('the lines of a file', () => {
+  it('are named where the library counts positions', async () => {
+    const at = folder({ 'a.jsonl': `\n${lines(said('a', 'one'), said('b', 'two'), said('a', 'three'))}` })
+    const file = at('a.jsonl')
+    const { out } = await colloquy(['why', file, '4'])
+    expect(out).toContain('the event on line 2 has its id already')
+    expect(out).toContain('id "a" already stands on line 2')
+    expect((await colloquy(['why', file])).out).toContain('is the id of the event on line 2 already')
+    const checked = await colloquy(['check', file, '--laws'])
+    expect(checked.out).toContain('"a" is the id of the event on line 2 already')
+    const orphan = folder({ 'b.jsonl': lines(said('a', 'one', { parent_id: 'b' }), said('b', 'two')) })
+    expect((await colloquy(['check', orphan('b.jsonl'), '--laws'])).out).toContain(
+      'comes later in the log, on line 2',
+    )
+  })
+})

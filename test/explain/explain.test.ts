@@ -1,0 +1,120 @@
+/** What is said of an event that stands elsewhere than expected: behind HEAD, before its call, forgotten too early. */
+
+import { describe, expect, it } from 'vitest'
+import { explain } from '../../src/explain/explain.ts'
+import { findings } from '../../src/explain/findings.ts'
+import type { FindingKind } from '../../src/explain/finding.ts'
+import type { Event } from '../../src/event/types.ts'
+import { switchTo } from '../../src/state/at.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, agent, condensation, moveHead, observe, system, user, users } from '../build.ts'
+
+const call = action('call', { call: 'c1' })
+const later = action('later', { call: 'c9' })
+
+const said = (log: readonly Event[], id: string): string => explain(replay(log), id).verdict.text
+const notes = (log: readonly Event[], id: string): string[] =>
+  explain(replay(log), id).notes.map(({ text }) => text)
+const found = (log: readonly Event[], kind: FindingKind): string[] =>
+  findings(log).flatMap((one) => (one.kind === kind ? [one.text] : []))
+
+const away = (...events: readonly Event[]) => [user('a'), ...events, moveHead('h', 'a')]
+
+describe('a result and its call', () => {
+  it('are told by what stood there when the result came', () => {
+    expect(said([user('m'), observe('early', call), call], 'early')).toBe(
+      'its call "call" comes later in the log',
+    )
+    const log = [
+      user('m'),
+      call,
+      observe('first', call),
+      { ...observe('second', call), action_id: 'later' },
+      later,
+      observe('last', later),
+    ]
+    expect(explain(replay(log), 'second')).toMatchObject({
+      verdict: { text: 'the call "call" has the result "first" already', ids: ['call', 'first'] },
+      removedBy: 'first',
+    })
+  })
+
+  it('are a pair where the result came late, seen from either', () => {
+    const log = [user('m'), call, condensation('sum', ['call']), observe('late', call)]
+    expect(explain(replay(log), 'late').pairedWith).toEqual(['call'])
+    expect(explain(replay(log), 'call').pairedWith).toEqual(['late'])
+    expect(notes(log, 'call')).toEqual(['its result is "late", which came after the call was forgotten'])
+    const left = [...log, user('n', 'n', { parent_id: 'm' })]
+    expect(explain(replay(left), 'late').pairedWith).toEqual(['call'])
+    expect(explain(replay(left), 'call').pairedWith).toEqual(['late'])
+  })
+})
+
+describe('what a condensation took out', () => {
+  it('counts what the view had, without what waited and without the summary', () => {
+    const log = [
+      user('m'),
+      agent('a'),
+      user('n'),
+      call,
+      condensation('sum', ['m', 'a', 'call'], 'the user said m', 0),
+    ]
+    expect(notes(log, 'sum')[0]).toBe(
+      'it took 2 events out of the view, and forgot 1 event of a batch that waited for a result',
+    )
+    expect(found([...log, agent('b'), user('end')], 'cache_broken')).toEqual([
+      expect.stringContaining('the condensation "sum" took 2 events out of what had been sent'),
+    ])
+  })
+})
+
+describe('an event that HEAD is not behind', () => {
+  it('is told where HEAD stands', () => {
+    const state = replay(users('a', 'b', 'c'))
+    expect(explain(switchTo(state, 'b'), 'c').verdict.text).toBe('HEAD stands before it')
+    expect(explain(switchTo(state, null), 'c').verdict.text).toBe('HEAD stands before it')
+    expect(said([...users('a', 'b', 'c'), moveHead('h', 'b')], 'c')).toBe('HEAD was moved before it by "h"')
+    const anew = [user('a'), agent('b'), user('c', 'c', { parent_id: '__root__' })]
+    expect(said(anew, 'b')).toBe('HEAD went to another branch with "c", which begins a new root')
+    expect(found(anew, 'lost_branch')).toEqual([expect.stringMatching(/: "c" begins a new root$/)])
+  })
+
+  it('is removed by what took HEAD away only where it would be in the view else', () => {
+    expect(explain(replay(away(user('b'))), 'b').removedBy).toBe('h')
+    expect(explain(replay(away(observe('stray', call))), 'stray').removedBy).toBe(null)
+    // A second move takes HEAD away, too; so does an event that names its parent.
+    expect(explain(replay([...away(user('b')), moveHead('i', 'a')]), 'b').removedBy).toBe(null)
+    const named = user('c', 'c', { parent_id: 'a' })
+    expect(explain(replay([...away(user('b')), named]), 'b').removedBy).toBe(null)
+  })
+
+  it('has the notes of its own branch', () => {
+    const log = [
+      user('m'),
+      system('one'),
+      user('u'),
+      { ...system('two'), parent_id: 'm' },
+      user('w'),
+      moveHead('h', 'u'),
+    ]
+    expect(notes(log, 'two')).toEqual([])
+  })
+
+  it('is not removed by one of two condensations that list it', () => {
+    const log = [user('m'), user('n'), condensation('k', ['m']), condensation('l', ['m'])]
+    expect(explain(replay(log), 'm').removedBy).toBe(null)
+    expect(explain(replay(log.slice(0, 3)), 'm').removedBy).toBe('k')
+  })
+})
+
+describe('the repairs of a grammar', () => {
+  it.each(['openai-chat', 'openai-responses', 'anthropic', 'google', 'ai-sdk'] as const)(
+    'say of %s that a user has to speak first',
+    (grammar) => {
+      const texts = findings([agent('hello'), user('hi')], { grammars: [grammar] }).map(({ text }) => text)
+      expect(texts).toContain(
+        `in the request for ${grammar}, a message of the user is put in front, since it would begin with a reply`,
+      )
+    },
+  )
+})
