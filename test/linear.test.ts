@@ -11,7 +11,7 @@ import { readImage } from '../src/messages/images.ts'
 import { isWhitespace } from '../src/event/has-text.ts'
 import { trimTrailing } from '../src/messages/text.ts'
 import { methodsAt } from '../src/service/http/routes.ts'
-import { hasSecret, masked, secretsIn, shownText } from '../src/service/settings/secrets.ts'
+import { hasSecret, masked, secretsIn, shownText } from '../src/service/conversations/secrets.ts'
 import { costOf, overgrowth } from './growth.ts'
 import {
   hostileTexts,
@@ -102,7 +102,7 @@ const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, w
   'context/redaction/mask.ts': [redacts, ['[redacted', ':0123456789abcdef', ']', '#1']],
   'context/redaction/json-text.ts': [redacts, ['["sk-ant-AAAAAAAAAAAAAAA1",', '"', '\\', '{', '1']],
   'context/redaction/built-in.ts': [redacts, ['-----BEGIN PRIVATE KEY-----', '-----END ', 'A', '\n']],
-  'service/settings/secrets.ts': [
+  'service/conversations/secrets.ts': [
     (text) => [hasSecret(text), shownText(text), secretsIn(text), masked([text])],
     PARTS,
   ],

@@ -241,7 +241,7 @@ export function createService(options: ServiceOptions): Service {
     ...lifecycleOperations(lifecycle, findLlm),
     ...switchProfile(lifecycle, findLlm, '/api/v1/app-conversations', 'switch_app_conversation_profile'),
     ...streamOperations(live, identify),
-    ...controlPlaneOperations(controlPlane),
+    ...controlPlaneOperations(controlPlane, publicRedaction ?? null),
     ...ownSettings,
     ...cloudSettingsOperations(settings),
     ...cloudProfileOperations(ownSettings),

@@ -177,6 +177,13 @@ describe('what is written', () => {
     const named = redactingStore(memoryStore(), redactionRules({ secrets: ['topsecret1', 'topsecret2'] }))
     const record = await named.createConversation({ id: 'u', tags: { topsecret1: 'x', topsecret2: 'y' } })
     expect(record.tags).toEqual({ redacted: 'x', redacted2: 'y' })
+    const apart = redactingStore(store, redactionRules({ secrets: ['hunter22', 'hunter33'], key: 'k' }))
+    const t = 't'.repeat(92)
+    const long = await apart.createConversation({
+      id: 'w',
+      tags: { [`${t}hunter22`]: 'x', [`${t}hunter33`]: 'y' },
+    })
+    expect(long.tags).toEqual({ [`${t}redacted`]: 'x', [`${t}redacte0`]: 'y' })
     for (const one of [store, keyed, named]) await one.close()
   })
 })

@@ -160,6 +160,17 @@ export const CAUSES: readonly Cause[] = [
     },
   },
   {
+    name: 'a value that an index has no room for',
+    code: 'invalid_argument',
+    says: /index row/,
+    readable: true,
+    facts: [message('b', 20_000)],
+    begin: async ({ rule }) => {
+      await rule('CREATE INDEX bodies ON colloquy.events (body)')
+      return () => rule('DROP INDEX colloquy.bodies')
+    },
+  },
+  {
     name: 'a lock that is not given in time',
     code: 'store_busy',
     says: /lock timeout/,

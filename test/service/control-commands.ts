@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 
-export const IDS = ['0f8fad5bd9cb469fa16570867728950e', '1f8fad5bd9cb469fa16570867728950e', 'plain']
+export const IDS = ['0f8fad5b-d9cb-469f-a165-70867728950e', '1f8fad5b-d9cb-469f-a165-70867728950e', 'plain']
 
 export type Command = { readonly slot: number } & (
   | { readonly do: 'start'; readonly at: number; readonly says: boolean; readonly child: boolean }

@@ -21,7 +21,7 @@ import { CALM, serviceOver, type World, Reader, oldest, watched } from './contro
 const BASE = '/api/v1/app-conversations'
 
 /** The same id, as somebody else would write it. */
-const dashed = (id: string): string => id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+const otherForm = (id: string): string => id.replaceAll('-', '')
 
 /** What was said to be said to one conversation. */
 interface Said {
@@ -93,7 +93,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
           ? (await world.send('POST', '/api/v1/sandboxes?sandbox_spec_id=broken')).body['id']
           : null
         const { status, body } = await world.send('POST', BASE, {
-          ...(id !== null && { conversation_id: texts % 2 === 0 ? id : dashed(id) }),
+          ...(id !== null && { conversation_id: texts % 2 === 0 ? id : otherForm(id) }),
           ...(order.do === 'start' && order.says && { initial_message: { content: [{ text }] } }),
           ...(order.do === 'start' && order.child && { parent_conversation_id: IDS[0] }),
           ...(order.do === 'start in' && { sandbox_id: broken ?? boxes[order.sandbox]?.id ?? null }),
@@ -133,10 +133,13 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
       const known = started[(order.at + started.length) % Math.max(1, started.length)]
       const id = IDS[order.at] ?? known?.conversation ?? 'none'
       if (order.do === 'patch') {
-        const { status } = await world.send('PATCH', `${BASE}/${dashed(id)}`, { title: 'New', public: true })
+        const { status } = await world.send('PATCH', `${BASE}/${otherForm(id)}`, {
+          title: 'New',
+          public: true,
+        })
         expect([200, 404, 503]).toContain(status)
       } else if (order.do === 'delete') {
-        const { status } = await world.send('DELETE', `${BASE}/${dashed(id)}`)
+        const { status } = await world.send('DELETE', `${BASE}/${otherForm(id)}`)
         expect([200, 404, 503]).toContain(status)
         if (status === 404) return
         seen.deleted += 1
@@ -147,7 +150,7 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
         const text = `then ${(texts += 1)}`
         const { status } = await world.send(
           'POST',
-          `/api/v1/conversations/${task?.task ?? dashed(id)}/pending-messages`,
+          `/api/v1/conversations/${task?.task ?? otherForm(id)}/pending-messages`,
           { content: [{ text }] },
         )
         expect([201, 404, 409, 429, 503]).toContain(status)
@@ -188,11 +191,12 @@ it.each(STORES)('over %s', async (_, make, numRuns) => {
     const up = new Set<string>()
     for (const record of records) {
       const { sandbox_id: box } = appOf(record)
-      if (box === null || (await sandboxes.state(box)).status === 'RUNNING') up.add(record.id)
+      if (box === null || (await sandboxes.state(box)).status === 'RUNNING')
+        up.add(record.id).add(otherForm(record.id))
     }
     await until(async () =>
       [...(await waiting.all()).keys()].every(
-        (id) => !up.has(id) && records.some((record) => record.id === id),
+        (id) => !up.has(id) && records.some((record) => otherForm(record.id) === id),
       ),
     )
 

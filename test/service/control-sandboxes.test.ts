@@ -14,6 +14,7 @@ import {
   endAll,
   ends,
   ID,
+  STORED,
   path,
   type Page,
   said,
@@ -243,6 +244,21 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     expect(await said(ID)).toEqual(['new'])
   })
 
+  it('are never said to the next one, that is there before anybody looks', async () => {
+    await begin(make(), { specs: SPECS })
+    const { id: old, sandbox_id: box } = await start({ conversation_id: ID })
+    await client.post(`${SANDBOXES}/${box}/pause`)
+    expect((await client.post(path(ID), say('old'))).status).toBe(201)
+    await send('DELETE', `/api/conversations/${ID}`)
+    await start({ conversation_id: ID })
+    // The task that made the first one does not stand for the second.
+    expect((await client.post(path(old), say('old'))).status).toBe(404)
+    const { status, body } = await client.post<{ position: number }>(path(ID), say('new'))
+    expect([status, body.position]).toEqual([201, 1])
+    await until(async () => (await said(ID)).length > 0)
+    expect(await said(ID)).toEqual(['new'])
+  })
+
   it('are run once, also when that run has failed and nobody has heard that they were said', async () => {
     const store = make()
     let asked = 0
@@ -258,7 +274,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     const kept = { messages: [{ id: body.id, ...say('Hello'), created_at: '2020-01-01' }], sandbox_id: null }
     const waiting = keptIn<object>(store, 'pending-messages')
     await until(async () => (await app(ID))?.execution_status === 'error' && (await waiting.all()).size === 0)
-    const conversation = await client.engine.open(ID)
+    const conversation = await client.engine.open(STORED)
     const isHeld = async (): Promise<boolean> =>
       [...(await conversation.state()).log.entries].every(({ event }) => event !== null)
     for (const held of [true, false]) {

@@ -1,5 +1,6 @@
 /** The control plane: conversations are started in the background, found, counted, changed and deleted. */
 
+import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/store/contract/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
@@ -17,6 +18,7 @@ import {
   said,
   type Sandbox,
   SANDBOXES,
+  STORED,
   say,
   send,
   start,
@@ -59,6 +61,23 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     expect((await client.post(BASE, { conversation_id: ID })).status).toBe(409)
   })
 
+  it('makes one under whatever id it has taken', async () => {
+    await begin(make())
+    // So short that what a title takes of it ends anywhere.
+    const id = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 })
+    const property = fc.asyncProperty(id, async (conversation_id) => {
+      const { status, body } = await client.post<Task>(BASE, { conversation_id })
+      expect([200, 409, 422]).toContain(status)
+      if (status !== 200) return
+      const { detail, ...made } = await until(async () => {
+        const now = await task(body.id)
+        return ['READY', 'ERROR'].includes(now.status) ? now : null
+      })
+      expect([made.app_conversation_id, detail]).toEqual([conversation_id, null])
+    })
+    await fc.assert(property, { numRuns: 30, examples: [['abcd\u{1F600}xyz']] })
+  })
+
   it('can be followed as a list that grows', async () => {
     await begin(make())
     const response = await client.service.fetch(
@@ -91,7 +110,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     const real = make()
     let made = 0
     const createConversation: Store['createConversation'] = async (given) => {
-      if (given?.id !== ID) return real.createConversation(given)
+      if (given?.id !== STORED) return real.createConversation(given)
       // As if another service had made it, and deleted it again, while this one was held.
       await client.service.controlPlane.tasks.forget(ID)
       const record = await real.createConversation(given)
@@ -100,7 +119,7 @@ describe.each(Object.entries(STORES))('starting, over %s', (_, make) => {
     }
     await begin(wrapStore(real, { createConversation }))
     expect((await client.post(BASE, { conversation_id: ID })).status).toBe(200)
-    await until(async () => made === 1 && (await real.getConversation(ID)) === null)
+    await until(async () => made === 1 && (await real.getConversation(STORED)) === null)
     expect((await keptIn<object>(real, 'start-tasks').all()).size).toBe(0)
   })
 
@@ -298,6 +317,7 @@ describe('refused', () => {
     ],
     ['an empty message', { initial_message: { content: [] } }, ['body', 'initial_message', 'content']],
     ['a tag that cannot be', { tags: { 'A b': 'x' } }, ['body', 'tags', 'A b']],
+    ['a tag too long', { tags: { ['x'.repeat(6_000)]: '' } }, ['body', 'tags', expect.stringMatching(/^x/)]],
   ])('%s', async (_, body, loc) => {
     await begin()
     const { status, body: problem } = await client.post<{ detail: { loc: string[] }[] }>(BASE, body)

@@ -16,17 +16,11 @@ import { Runs } from '../../src/service/conversations/runs.ts'
 import { Starts } from '../../src/service/conversations/starts.ts'
 import { changeConversation } from '../../src/service/control-plane/conversations/change.ts'
 import { appOf } from '../../src/service/control-plane/conversations/metadata.ts'
-import type { SecretBox } from '../../src/service/settings/secret-box.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { BOX, inTurn } from './in-turn.ts'
 import { mortal } from './mortal-store.ts'
 
-/** Seals at once: the scheduler alone says who comes first. */
-const BOX: SecretBox = {
-  isOpen: false,
-  seal: async (_, value) => ({ sealed: JSON.stringify(value) }),
-  open: async (_, kept) => ('sealed' in kept ? (JSON.parse(kept.sealed) as JsonObject) : kept.open),
-}
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
 /** What one client creates it with, and the form in which it writes the id. */
@@ -43,20 +37,6 @@ const wanted: fc.Arbitrary<Wanted> = fc.record({
   policy: fc.constantFrom(null, 'AlwaysConfirm', 'NeverConfirm'),
   text: fc.constantFrom(null, 'One', 'One', 'Two'),
 })
-
-/** Each call of the store begins when the scheduler says. */
-const inTurn = (store: Store, scheduler: fc.Scheduler): Store =>
-  new Proxy(store, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
-      if (name === 'watch') return value.bind(target)
-      return async (...given: unknown[]): Promise<unknown> => {
-        await scheduler.schedule(Promise.resolve(), String(name))
-        return value.apply(target, given)
-      }
-    },
-  })
 
 /** A process: the part of a service that creates, over a store whose calls begin in turn, until it dies. */
 function processOver(real: Store, scheduler: fc.Scheduler) {

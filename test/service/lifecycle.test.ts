@@ -64,12 +64,18 @@ describe('creating', () => {
   })
 })
 
+/** One more tag than there may be. */
+const MANY = Object.fromEntries(Array.from({ length: 101 }, (_, nth) => [`t${nth}`, 'x']))
+
 const BAD: readonly (readonly [string, unknown, number, readonly unknown[] | null])[] = [
   ['', { title: '' }, 422, ['body', 'title']],
   ['', { title: 'x'.repeat(201) }, 422, ['body', 'title']],
   ['', { title: 'a\u0000' }, 422, ['body', 'title']],
   ['', { tags: { Team: 'a' } }, 422, ['body', 'tags', 'Team']],
   ['', { tags: { team: 'x'.repeat(257) } }, 422, ['body', 'tags', 'team']],
+  ['', { tags: { [`${'long'.repeat(25)}r`]: 'x' } }, 422, ['body', 'tags', expect.stringMatching(/^long/)]],
+  ['', { tags: MANY }, 422, ['body', 'tags']],
+  ['/c/fork', { tags: MANY }, 422, ['body', 'tags']],
   ['', { conversation_id: '__root__' }, 422, ['body', 'conversation_id']],
   ['', { parent_conversation_id: 'nobody' }, 422, ['body', 'parent_conversation_id']],
   ['', { max_iterations: 0 }, 422, ['body', 'max_iterations']],

@@ -1,5 +1,6 @@
 /** Lists and counts of a service: by the status that the log has, by any writer, and no further than is said. */
 
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { statusUpdate } from '../../src/conversation/state-updates.ts'
@@ -7,7 +8,9 @@ import type { Status } from '../../src/state/status.ts'
 import { MOST_COUNTED, MOST_LOOKED_AT } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { createService, type Service } from '../../src/service/index.ts'
+import { folder } from './sandbox-commands.ts'
 
 let store: Store
 let engine: Engine
@@ -83,6 +86,31 @@ describe('a search by status', () => {
   })
 })
 
+describe('a count of what cannot be written to', () => {
+  it('looks at each once, and says that it counts at least', async () => {
+    const place = folder()
+    const file = join(place.path, 'c.db')
+    const writer = sqliteStore({ file })
+    for (let nth = 0; nth < 120; nth += 1) {
+      await writer.createConversation({ id: `c${nth}`, ...(nth < 2 && { status: 'idle' }) })
+      await writer.append(`c${nth}`, [{ ...statusUpdate('stuck'), id: 'u' }], { mode: 'import' })
+    }
+    for (const id of ['c0', 'c1']) {
+      const { version = 0 } = (await writer.getConversation(id)) ?? {}
+      expect(await writer.setStatus(id, 'stuck', version)).toBe(true)
+    }
+    await writer.close()
+    const reader = sqliteStore({ file, readOnly: true })
+    const over = createEngine({ store: reader })
+    service = createService({ engine: over })
+    expect(await count('/api/conversations/count?status=stuck&exact=true')).toEqual([2, 'at-least'])
+    expect(await count('/api/conversations/count?status=stuck')).toEqual([2, 'at-least'])
+    await over.close()
+    await reader.close()
+    place.remove()
+  })
+})
+
 describe('a count', () => {
   it('stops, and says so, unless it is to be exact', async () => {
     const many = MOST_COUNTED + 1
@@ -105,4 +133,14 @@ describe('a count', () => {
     expect(await count('/api/v1/app-conversations/count?title__contains=x')).toEqual([0, 'at-least'])
     expect(await count('/api/v1/app-conversations/count?sandbox_id__eq=x')).toEqual([0, 'exact'])
   })
+})
+
+it('a search by tags takes each key with one value', async () => {
+  await engine.create({ id: 'c', tags: { a: '1', b: '2' } })
+  const path = '/api/conversations/search?tag=a%3A1&tag='
+  expect((await idsOf(`${path}b%3A2`)).ids).toEqual(['c'])
+  expect((await idsOf(`${path}a%3A1`)).ids).toEqual(['c'])
+  expect((await idsOf(`${path}b%3A1`)).ids).toEqual([])
+  const { status } = await service.fetch(new Request(`http://localhost${path}a%3A2`))
+  expect(status).toBe(422)
 })

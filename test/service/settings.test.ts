@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { merge } from '../../src/service/settings/merge.ts'
-import { MASK } from '../../src/service/settings/secrets.ts'
+import { MASK } from '../../src/service/conversations/secrets.ts'
 import { STORES } from './client.ts'
 import { KEY, LLM, overheard, profile, settingsWorld, type Json } from './settings-world.ts'
 

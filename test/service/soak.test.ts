@@ -148,7 +148,7 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
   /** Starts conversations in sandboxes of their own, and deletes each third as soon as it is there. */
   const begin = async (starter: number): Promise<void> => {
     for (let n = 0; isOn(); n += 1) {
-      const id = `${starter}f8fad5bd9cb469fa165${String(n).padStart(12, '0')}`
+      const id = `${starter}f8fad5b-d9cb-469f-a165-${String(n).padStart(12, '0')}`
       const text = `${id} begins`
       const { status } = await fleet.ask('POST', APP, {
         conversation_id: id,

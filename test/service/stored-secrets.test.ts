@@ -1,7 +1,7 @@
 /** What is stored as a secret goes only where it was stored for, and is told as a secret to nobody. */
 
 import { describe, expect, it } from 'vitest'
-import { MASK } from '../../src/service/settings/secrets.ts'
+import { MASK } from '../../src/service/conversations/secrets.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { KEY, profile, SECRET, settingsWorld, type Json } from './settings-world.ts'
 

@@ -7,9 +7,10 @@ import { redactJson } from './redact.ts'
 import type { RedactionRules } from './rules.ts'
 import { redactText } from './redact-text.ts'
 
-/** How many characters a record takes of a title, and of a tag's value. */
+/** How many characters a record takes of a title, and of a tag's value and key. */
 const MAX_TITLE = 200
 const MAX_TAG = 256
+const MAX_TAG_KEY = 100
 
 /**
  * A new record or a patch with title, tags and metadata redacted; the very same object when they hold no secret. A mask
@@ -54,8 +55,10 @@ function redactTags(tags: Tags, rules: RedactionRules): Tags {
     let own = key
     if (!Object.hasOwn(tags, key)) {
       // The key of a tag has no room for a mask's brackets.
-      own = key.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
-      while (Object.hasOwn(tags, own) || Object.hasOwn(out, own)) own += '0'
+      const bare = key.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+      own = bare.slice(0, MAX_TAG_KEY)
+      for (let nth = 0; Object.hasOwn(tags, own) || Object.hasOwn(out, own); nth += 1)
+        own = `${bare.slice(0, MAX_TAG_KEY - String(nth).length)}${nth}`
     }
     out[own] = fits ? cut(value, MAX_TAG) : value
   }

@@ -38,10 +38,16 @@ const tag: Parameter<Readonly<Record<string, string>>> = {
   schema: { type: 'array', items: { type: 'string', pattern: '^[a-z0-9]+:' }, default: [] },
   required: false,
   read(given) {
-    const pairs = given.map((text) => /^([a-z0-9]+):([^]*)$/.exec(text))
-    if (pairs.every((pair) => pair !== null))
-      return { value: Object.fromEntries(pairs.map(([, key = '', value = '']) => [key, value])) }
-    return { wrong: { type: 'string_pattern_mismatch', msg: 'Must be a key, a colon and a value' } }
+    const tags = new Map<string, string>()
+    for (const text of given) {
+      const [, key, value = ''] = /^([a-z0-9]+):([^]*)$/.exec(text) ?? []
+      if (key === undefined)
+        return { wrong: { type: 'string_pattern_mismatch', msg: 'Must be a key, a colon and a value' } }
+      if ((tags.get(key) ?? value) !== value)
+        return { wrong: { type: 'value_error', msg: `No conversation has two values of the tag ${key}` } }
+      tags.set(key, value)
+    }
+    return { value: Object.fromEntries(tags) }
   },
 }
 

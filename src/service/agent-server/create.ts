@@ -15,6 +15,7 @@ import { changeRecord } from '../conversations/change-record.ts'
 import { withMasks } from '../conversations/starts.ts'
 import { newConversationId } from '../conversations/new-id.ts'
 import { dashedId, findConversation, refuseReserved } from '../conversations/find.ts'
+import { orForget } from '../conversations/forget-unless-made.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
 import { type Lifecycle, open, userMessageOf } from '../conversations/conversations.ts'
 import { beyond, type ForkBody, type StartBody } from './request-schema.ts'
@@ -43,13 +44,12 @@ export async function create(lifecycle: Lifecycle, body: StartBody): Promise<Cre
 }
 
 async function make(lifecycle: Lifecycle, id: string, body: StartBody): Promise<Created> {
-  const { engine, starts } = lifecycle
   const given = { id, ...(await recordOf(lifecycle, body)) }
   try {
-    return await begin(await engine.create(given), body, true)
+    const made = await orForget(lifecycle, given, () => lifecycle.engine.create(given))
+    return await begin(made, body, true)
   } catch (error) {
     if (!hasCode(error, 'conversation_exists')) throw error
-    await starts.forget(given)
     return again(lifecycle, id, body)
   }
 }
@@ -187,17 +187,18 @@ async function recordOf(
  * @throws HttpProblem 409 when the id is taken; ColloquyError `unknown_event`.
  */
 export async function fork(
-  { engine, starts }: Lifecycle,
+  lifecycle: Lifecycle,
   source: Conversation,
   body: ForkBody,
 ): Promise<Conversation> {
-  const id = body.id ?? null
+  const { engine, starts } = lifecycle
+  const wanted = body.id ?? null
   const title = body.title ?? null
   const from = body.from_event_id ?? null
-  refuseReserved(id, 'id')
+  refuseReserved(wanted, 'id')
   // A UUID may be taken in its other form.
-  if (id !== null && (await findConversation(engine.store, id)) !== null) {
-    throw new HttpProblem(409, `Conversation ${JSON.stringify(id)} exists already.`)
+  if (wanted !== null && (await findConversation(engine.store, wanted)) !== null) {
+    throw new HttpProblem(409, `Conversation ${JSON.stringify(wanted)} exists already.`)
   }
   const record = await source.record()
   const { workspace, max_iterations } = record.metadata
@@ -208,13 +209,15 @@ export async function fork(
     forked_from_conversation_id: source.id,
     forked_from_event_id: from,
   }
-  const forked = await source.fork({
-    id: id === null ? newConversationId() : dashedId(id),
-    ...(title !== null && { title }),
-    ...(from !== null && { from }),
-    tags: body.tags ?? {},
-    metadata,
-  })
+  const planned = { id: wanted === null ? newConversationId() : dashedId(wanted), metadata }
+  const forked = await orForget(lifecycle, planned, () =>
+    source.fork({
+      ...planned,
+      ...(title !== null && { title }),
+      ...(from !== null && { from }),
+      tags: body.tags ?? {},
+    }),
+  )
   if (body.reset_metrics === false) return forked
   await changeRecord(engine.store, forked.id, (made) => ({
     metadata: { ...made.metadata, counted_from: made.version },

@@ -6,6 +6,7 @@ import type { Status } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { infoOf } from '../conversations/info.ts'
 import { listPage } from '../conversations/listing.ts'
+import { walkConversations } from '../conversations/walk.ts'
 import { find, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
 
 /** Which conversations. */
@@ -53,7 +54,7 @@ export async function search(
   return { items, next_page_id: next }
 }
 
-/** How many there are; to be exact, with a status, each of which none is known is looked at. */
+/** How many there are; to be exact, with a status, each of which none is known is looked at, once. */
 export async function count(
   lifecycle: Lifecycle,
   { status, tags = {} }: Filter,
@@ -68,17 +69,19 @@ export async function count(
 
 /**
  * Looks at conversations of which no status is known, as those that an earlier version or an import has left, and so
- * has it said (`Replica`); so many at most. Gives whether it is known of all.
+ * has it said (`Replica`); each of them once, and so many at most. Gives whether it is known of all: where it cannot be
+ * written, it never is.
  */
 async function settle(lifecycle: Lifecycle, most: number): Promise<boolean> {
   const { store } = lifecycle.engine
-  for (let looked = 0; ;) {
-    const { items } = await store.listConversations({ status: '', order: 'created_at' })
-    if (items.length === 0) return true
+  const unknown = { status: '', order: 'created_at' } as const
+  let looked = 0
+  for await (const record of walkConversations(store, unknown)) {
     if (looked >= most) return false
-    await mapSequential(items, (record) => describeIfThere(lifecycle, record))
-    looked += items.length
+    await describeIfThere(lifecycle, record)
+    looked += 1
   }
+  return looked === 0 || (await store.listConversations({ ...unknown, limit: 1 })).items.length === 0
 }
 
 const fits = (info: JsonObject, status: Status | null): boolean =>

@@ -1,5 +1,6 @@
 /** All operations of the control plane, under `/api/v1`. */
 
+import type { RedactionRules } from '../../context/redaction/rules.ts'
 import type { Operation } from '../http/operation.ts'
 import { conversationOperations } from './conversations/operations.ts'
 import { conversationFileOperations } from './conversations/file-operations.ts'
@@ -10,10 +11,13 @@ import { sandboxOperations } from './sandboxes/operations.ts'
 import { specOperations } from './sandboxes/spec-operations.ts'
 import { startOperations } from './starts/operations.ts'
 
-/** All operations of the control plane but those that read events. */
-export const controlPlaneOperations = (plane: ControlPlane): Operation[] => [
+/**
+ * All operations of the control plane but those that read events.
+ * @param rules what is masked in what anybody may read of public conversations
+ */
+export const controlPlaneOperations = (plane: ControlPlane, rules: RedactionRules | null): Operation[] => [
   ...conversationOperations(plane),
-  ...moreConversationOperations(plane),
+  ...moreConversationOperations(plane, rules),
   ...conversationFileOperations(plane),
   ...startOperations(plane),
   ...messageOperations(plane),

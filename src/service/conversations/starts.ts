@@ -11,7 +11,7 @@ import { Latest } from '../async/latest.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { changeRecord } from './change-record.ts'
 import { type Records, recordsOf } from '../records/records.ts'
-import { hasSecret, MASK, masked, withoutSecrets } from '../settings/secrets.ts'
+import { hasSecret, MASK, masked, withoutSecrets } from './secrets.ts'
 import type { Kept, SecretBox } from '../settings/secret-box.ts'
 
 /** Characters that one start may hold, written as JSON. */

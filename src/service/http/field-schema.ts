@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { LEGAL_ID } from '../../event/ids.ts'
 import { openPart, textContent } from '../../event/shape-schema.ts'
+import { MOST_TAG_KEY, MOST_TAGS } from '../../store/kit/record.ts'
 
 /** An id that every store keeps. */
 export const id = z
@@ -22,10 +23,19 @@ export const text = (least: number, most: number) =>
 
 export const title = text(1, 200)
 
-export const tags = z.record(
-  z.string().regex(/^[a-z0-9]+$/, 'Must be lower-case letters and digits.'),
-  text(0, 256),
-)
+export const tags = z
+  .record(
+    z
+      .string()
+      .max(MOST_TAG_KEY)
+      .regex(/^[a-z0-9]+$/, 'Must be lower-case letters and digits.'),
+    text(0, 256),
+  )
+  .refine((given) => Object.keys(given).length <= MOST_TAGS, {
+    error: `Must be at most ${MOST_TAGS} tags.`,
+    params: { type: 'value_error' },
+  })
+  .meta({ maxProperties: MOST_TAGS })
 
 const content = z.union([
   textContent,

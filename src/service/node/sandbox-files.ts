@@ -1,17 +1,24 @@
 /** The files of process sandboxes: of each the folder that it works in, and nothing else of the machine. */
 
 import { execFile, spawn } from 'node:child_process'
-import { realpathSync } from 'node:fs'
-import { lstat, mkdir, open, readdir, realpath, stat, writeFile } from 'node:fs/promises'
+import { constants, realpathSync } from 'node:fs'
+import { type FileHandle, lstat, mkdir, open, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { CommandOutput, FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
+import { killMarked, MARKER } from './sandbox/watchdog.ts'
 
 /** Characters that are kept of what a command prints. */
 const MOST_OUTPUT = 2 ** 20
 /** The same of git. */
 const MOST_GIT = 2 ** 26
 const LONGEST = 4_000
+/** Milliseconds after the end of a command in which what it has printed is still read. */
+const LAST_WORDS = 100
+/** Milliseconds that what is killed may take to end before it is not waited for. */
+const MOST_DYING = 2_000
+
+const { O_CREAT, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants
 
 const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
   ENOENT: [404, 'There is no such file or folder.'],
@@ -20,6 +27,7 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
   EEXIST: [400, 'A file is in the way.'],
   ENAMETOOLONG: [400, 'The path is too long.'],
   EINVAL: [400, 'The path is none.'],
+  ENXIO: [400, 'This is no file.'],
   ELOOP: [403, 'The path goes round in circles.'],
   EACCES: [403, 'The file may not be used.'],
   EPERM: [403, 'The file may not be used.'],
@@ -77,23 +85,20 @@ export function sandboxFiles(root: string): SandboxFiles {
     read: async (path, most) => {
       const file = await within(path)
       return guarded(async () => {
-        const handle = await open(file, 'r')
-        try {
-          const facts = await handle.stat()
-          if (!facts.isFile()) throw new HttpProblem(400, 'This is no file.')
-          if (facts.size > most) throw new HttpProblem(413, `The file is larger than ${most} bytes.`)
+        return withFile(file, O_RDONLY, async (handle, size) => {
+          if (size > most) throw new HttpProblem(413, `The file is larger than ${most} bytes.`)
           return new Uint8Array(await handle.readFile())
-        } finally {
-          await handle.close()
-        }
+        })
       })
     },
     write: async (path, bytes) => {
       const file = await within(path)
       return guarded(async () => {
         await mkdir(dirname(file), { recursive: true })
-        await writeFile(file, bytes)
-        return bytes.length
+        return withFile(file, O_WRONLY | O_CREAT | O_TRUNC, async (handle) => {
+          await handle.writeFile(bytes)
+          return bytes.length
+        })
       })
     },
     run: async (command, folder, milliseconds) =>
@@ -151,6 +156,25 @@ async function directory(path: string): Promise<string> {
   throw new HttpProblem(400, 'This is no folder.')
 }
 
+/**
+ * Uses a file, and nothing else: a pipe without a process at its other end would hold a thread of the pool that all
+ * requests share, until there is one.
+ */
+async function withFile<T>(
+  path: string,
+  flags: number,
+  use: (handle: FileHandle, size: number) => Promise<T>,
+): Promise<T> {
+  const handle = await open(path, flags | O_NONBLOCK)
+  try {
+    const facts = await handle.stat()
+    if (!facts.isFile()) throw new HttpProblem(400, 'This is no file.')
+    return await use(handle, facts.size)
+  } finally {
+    await handle.close()
+  }
+}
+
 async function guarded<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -164,10 +188,14 @@ function problemOf(error: unknown): unknown {
   return problem === undefined ? error : new HttpProblem(...problem)
 }
 
-/** With nothing of the service's own environment. */
+/**
+ * With nothing of the service's own environment. Resolves soon after its end, or the end of its time, whatever it has
+ * left behind: that is ended as well where the system shows it, and nothing more is read of it.
+ */
 function run(command: string, cwd: string, milliseconds: number): Promise<CommandOutput> {
   return new Promise((resolve, reject) => {
-    const env = { PATH: process.env['PATH'] ?? '', HOME: cwd, LANG: 'C.UTF-8' }
+    const mark = `colloquy-${crypto.randomUUID()}`
+    const env = { PATH: process.env['PATH'] ?? '', HOME: cwd, LANG: 'C.UTF-8', [MARKER]: mark }
     const child = spawn('/bin/sh', ['-c', command], {
       cwd,
       env,
@@ -181,26 +209,36 @@ function run(command: string, cwd: string, milliseconds: number): Promise<Comman
       })
     }
     let late = false
-    const end = (): void => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-      } catch {
-        // Nothing of it is left.
-      }
-    }
-    const timer = setTimeout(() => {
+    let timer = setTimeout(() => {
       late = true
-      end()
+      end(MOST_DYING)
     }, milliseconds)
+    /** Ends all of it; what holds its output open then is read no more. */
+    const end = (wait: number): void => {
+      clearTimeout(timer)
+      timer = setTimeout(() => setImmediate(finish), wait)
+      killGroup(child.pid)
+      void killMarked(mark).catch(() => undefined)
+    }
+    const finish = (): void => {
+      clearTimeout(timer)
+      child.stdout.destroy()
+      child.stderr.destroy()
+      resolve({ exit_code: late ? -1 : (child.exitCode ?? -1), ...kept })
+    }
     child.once('error', (error) => {
       clearTimeout(timer)
       reject(problemOf(error))
     })
-    // What it left running holds its output open.
-    child.once('exit', end)
-    child.once('close', (code) => {
-      clearTimeout(timer)
-      resolve({ exit_code: late ? -1 : (code ?? -1), ...kept })
-    })
+    child.once('exit', () => end(LAST_WORDS))
+    child.once('close', finish)
   })
+}
+
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Nothing of it is left.
+  }
 }

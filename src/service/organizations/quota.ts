@@ -1,6 +1,8 @@
 /** How many conversations may be started in a day, by organization. */
 
+import type { StartBody } from '../agent-server/request-schema.ts'
 import { sha256 } from '../auth/hash.ts'
+import { findConversation } from '../conversations/find.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'
 import type { Operation } from '../http/operation.ts'
@@ -8,11 +10,14 @@ import { type Records, recordsOf } from '../records/records.ts'
 
 /** A daily quota. */
 export interface Quota {
-  /** Most conversations that are started in a day, UTC, for each organization, and for those who name none. */
+  /** Most conversations that are started or forked in a day, UTC, by each organization, and by those who name none. */
   readonly perDay: number
   /** Ids of organizations that may start as many as they like. Default: none. */
   readonly exempt?: readonly string[]
 }
+
+/** The operation that gives a conversation that is there, with 200, where it has the id that was asked for. */
+const CREATION = 'start_conversation'
 
 interface Day {
   readonly count: number
@@ -42,6 +47,11 @@ export function withQuota(
   const sweep = async (today: string): Promise<void> => {
     for await (const { id } of records.walk()) if (id < today) await records.remove(id)
   }
+  /** Who repeats a creation starts nothing: it is told of what is there, however many there were today. */
+  const isThere = async ({ operationId }: Operation, body: unknown): Promise<boolean> => {
+    const id = operationId === CREATION ? (body as StartBody | undefined)?.conversation_id : null
+    return typeof id === 'string' && (await findConversation(store, id)) !== null
+  }
   /** The day that was begun last: those before it are of no use. */
   let swept = ''
   return operations.map((one) => ({
@@ -50,6 +60,7 @@ export function withQuota(
     async handle(input) {
       const org = await orgOf(input.request)
       if (org !== null && exempt.has(org)) return one.handle(input)
+      if (await isThere(one, input.body)) return one.handle(input)
       const today = new Date().toISOString().slice(0, 10)
       if (swept !== today) {
         swept = today
@@ -60,8 +71,7 @@ export function withQuota(
       try {
         const reply = await one.handle(input)
         // One that was there already was not started.
-        if (one.operationId === 'start_conversation' && 'body' in reply && reply.status === 200)
-          await add(id, -1)
+        if (one.operationId === CREATION && 'body' in reply && reply.status === 200) await add(id, -1)
         return reply
       } catch (error) {
         await add(id, -1)
@@ -74,7 +84,8 @@ export function withQuota(
 /** Whether an operation starts conversations. */
 export const startsConversations = ({ operationId }: Operation): boolean =>
   [
-    'start_conversation',
+    CREATION,
+    'fork_conversation',
     'start_app_conversation_api_v1_app_conversations_post',
     'stream_app_conversation_start_api_v1_app_conversations_stream_start_post',
   ].includes(operationId)

@@ -1,5 +1,6 @@
 /** Commands in the folders of sandboxes, as an agent server runs them. */
 
+import { ColloquyError } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
 import { listOf, maybe, objectOf } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
@@ -91,7 +92,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
         replies: {
           200: {
             description:
-              'The latest 1,000 of this process; `page_id` is the id of the last of the page before',
+              'The latest 1,000 of this process; `page_id` is the id of the last of the page before, and must be kept still',
             schema: objectOf({ items: listOf(EVENT), next_page_id: maybe({ type: 'string' }) }),
           },
           422: { description: 'The query is wrong' },
@@ -99,8 +100,7 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       },
       ({ query: { sort_order, page_id: after, limit, ...filter } }) => {
         const sorted = sort_order === 'TIMESTAMP' ? commands.all : commands.all.toReversed()
-        const from = after === null ? 0 : sorted.findIndex(({ id }) => id === after) + 1
-        const all = sorted.slice(from).filter((event) => fits(event, filter))
+        const all = sorted.slice(placeAfter(sorted, after)).filter((event) => fits(event, filter))
         const items = all.slice(0, limit)
         return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.id ?? null) : null } }
       },
@@ -138,6 +138,16 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       () => ({ body: { cleared_count: commands.clear() } }),
     ),
   ]
+}
+
+/** Where the page after an event begins. @throws ColloquyError `invalid_cursor` for one that is not there any more. */
+function placeAfter(events: readonly CommandEvent[], id: string | null): number {
+  if (id === null) return 0
+  const at = events.findIndex((event) => event.id === id)
+  if (at >= 0) return at + 1
+  throw new ColloquyError('invalid_cursor', 'The cursor cannot be used: its event is not kept.', {
+    reason: 'altered',
+  })
 }
 
 interface Filter {

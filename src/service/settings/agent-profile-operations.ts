@@ -8,7 +8,7 @@ import { text } from '../http/parameters.ts'
 import { type AgentProfiles, diagnosed, summaryOf } from './agent-profiles.ts'
 import { profileName, SEALED } from './operations.ts'
 import type { Profiles } from './profiles.ts'
-import { masked } from './secrets.ts'
+import { masked } from '../conversations/secrets.ts'
 import type { Settings } from './settings.ts'
 import { agentProfileBody, renameBody } from './settings-schema.ts'
 

@@ -6,7 +6,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { merge } from './merge.ts'
 import { SealedMap } from './sealed-map.ts'
-import { hasSecret } from './secrets.ts'
+import { hasSecret } from '../conversations/secrets.ts'
 import type { SecretBox } from './secret-box.ts'
 
 /** A profile; what clients keep in it beside these stays as they gave it. */

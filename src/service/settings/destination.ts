@@ -7,7 +7,7 @@ import { canonicalJson } from '../../event/encode.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { invalid } from '../http/problem.ts'
-import { isSecret, textsIn } from './secrets.ts'
+import { isSecret, textsIn } from '../conversations/secrets.ts'
 
 /** Fields that say where something goes, or what is run with it. */
 const NAMES = /(?:url|uri|host|endpoint|proxy|api_?base|headers|command|args)$/i

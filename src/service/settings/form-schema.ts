@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { isSecret } from './secrets.ts'
+import { isSecret } from '../conversations/secrets.ts'
 import { llm } from './settings-schema.ts'
 
 const labelOf = (name: string): string => {

@@ -4,7 +4,7 @@ import { canonicalJson } from '../../event/encode.ts'
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { MASK, masked, maskedField } from './secrets.ts'
+import { MASK, masked, maskedField } from '../conversations/secrets.ts'
 
 /**
  * Maps are merged at any depth, lists and all else are replaced, null takes a field away; what is given as it was

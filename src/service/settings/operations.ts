@@ -8,7 +8,7 @@ import type { Parameter } from '../http/parameters.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { isKeySet, type Profiles, withoutKeys } from './profiles.ts'
 import { PROFILE_NAME, renameBody, saveProfileBody, settingsBody, validateBody } from './settings-schema.ts'
-import { masked, shownText, withoutSecrets } from './secrets.ts'
+import { masked, shownText, withoutSecrets } from '../conversations/secrets.ts'
 import type { Settings, SettingsValues } from './settings.ts'
 import { type AskLlm, validateLlm } from './validate.ts'
 

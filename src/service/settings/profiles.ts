@@ -7,7 +7,7 @@ import { HttpProblem } from '../http/problem.ts'
 import { type Records, recordsOf } from '../records/records.ts'
 import { checkDestination } from './destination.ts'
 import { merge } from './merge.ts'
-import { hasSecret, shownText } from './secrets.ts'
+import { hasSecret, shownText } from '../conversations/secrets.ts'
 import type { Kept, SecretBox } from './secret-box.ts'
 
 interface KeptProfile {

@@ -5,7 +5,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { hasSecret } from './secrets.ts'
+import { hasSecret } from '../conversations/secrets.ts'
 
 /** What is kept of a value: in the clear, or sealed. */
 export type Kept = { readonly open: JsonObject } | { readonly sealed: string }

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../event/shapes.ts'
 import { harmless } from './harmless.ts'
-import { secretsIn } from './secrets.ts'
+import { secretsIn } from '../conversations/secrets.ts'
 
 /**
  * Asks a model for next to nothing; rejects when it cannot be asked. The configuration is what a client gave: where its

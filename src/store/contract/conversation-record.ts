@@ -10,7 +10,10 @@ export interface ConversationRecord {
   readonly title: string | null
   /** Whether everybody may read it (interface section 4.1). */
   readonly public: boolean
-  /** Keys of lower-case letters and digits, values of at most 256 characters of well-formed Unicode without NUL. */
+  /**
+   * At most 100: keys of 1 to 100 lower-case letters and digits, values of at most 256 characters of well-formed
+   * Unicode without NUL.
+   */
   readonly tags: Readonly<Record<string, string>>
   /** Whatever JSON the caller keeps with a conversation; the store never looks into it. */
   readonly metadata: JsonObject

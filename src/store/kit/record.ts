@@ -18,6 +18,9 @@ import { isTimeZone } from './query/time-zone.ts'
 export const STATUS = /^[a-z_]{1,40}$/
 export const TAG_KEY = /^[a-z0-9]+$/
 export const MOST_TAG = 256
+/** Most characters of a tag's key: with its value it has to fit into an index of every database. Most tags of one. */
+export const MOST_TAG_KEY = 100
+export const MOST_TAGS = 100
 
 /** Gives the time in microseconds since 1970-01-01T00:00:00Z; a store takes one, so that tests can set it. */
 export type Clock = () => bigint
@@ -149,8 +152,11 @@ function checkTitle(title: Given): string | null {
 
 function checkTags(tags: Given): Readonly<Record<string, string>> {
   const copy = checkMetadata(tags, 'tags')
-  for (const [key, value] of Object.entries(copy)) {
-    if (!TAG_KEY.test(key)) invalidArgument('tags', 'must have keys of lower-case letters and digits')
+  const entries = Object.entries(copy)
+  if (entries.length > MOST_TAGS) invalidArgument('tags', `must be at most ${MOST_TAGS}`)
+  for (const [key, value] of entries) {
+    if (!TAG_KEY.test(key) || key.length > MOST_TAG_KEY)
+      invalidArgument('tags', `must have keys of 1 to ${MOST_TAG_KEY} lower-case letters and digits`)
     if (typeof value !== 'string' || !isKeepable(value, MOST_TAG)) {
       invalidArgument(`tags.${key}`, 'must be at most 256 characters of well-formed Unicode without NUL')
     }

@@ -12,12 +12,14 @@ const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
   ['53400', 'store_full'],
   ['25006', 'store_read_only'],
   ['42501', 'store_read_only'],
+  ['54', 'invalid_argument'],
 ]
 
 const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
   store_busy: 'PostgreSQL gave way to another transaction or to a time limit; make the call again',
   store_full:
     'PostgreSQL has no room left, on its disk or within its limits; make room, then make the call again',
+  invalid_argument: 'PostgreSQL has no place for so much in one value, whenever it is given; give less',
   store_read_only: 'PostgreSQL does not let this user write here; connect as one who may, to a primary',
   store_unavailable: 'PostgreSQL cannot be reached or refused the call; make it again once the cause is gone',
 }

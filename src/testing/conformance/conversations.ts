@@ -7,6 +7,19 @@ import { begin, leaf, pause, pauses } from './facts.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
+/** So many characters of four bytes, which no database can press into less. */
+function noise(length: number, seed: number): string {
+  let at = seed
+  const next = (): number => (at = (at * 48_271) % 2_147_483_647)
+  return Array.from({ length }, () => String.fromCodePoint(0x1_00_00 + (next() % 0xe_ff_ff))).join('')
+}
+
+/** So many tags, with keys and values as long as they may be. */
+const longestTags = (count: number): Record<string, string> =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, nth) => [`k${nth}x`.padEnd(100, '0z'), noise(256, nth + 1)]),
+  )
+
 export const CONVERSATIONS: readonly Check[] = [
   {
     name: 'record: a new conversation has an empty log, and defaults for what was left out',
@@ -36,10 +49,10 @@ export const CONVERSATIONS: readonly Check[] = [
     name: 'record: all that is given is kept, in whatever script',
     async run({ store }) {
       const given: Required<NewConversation> = {
-        id: 'é 😀',
+        id: `é 😀${noise(197, 1)}`,
         title: '😀 «Ünï»\n\'"%_\\',
         public: true,
-        tags: { a: '', b2: 'x'.repeat(256), ['constructor']: "' or 1=1 --" },
+        tags: { a: '', b2: 'x'.repeat(256), ['constructor']: "' or 1=1 --", ...longestTags(97) },
         metadata: { '': null, ['__proto__']: 1, deep: [{ a: 0.1 }, '\u0000\ud800', true, -1e21] },
         timeZone: 'Europe/Berlin',
         parentConversationId: 'elsewhere',
@@ -105,6 +118,8 @@ export const CONVERSATIONS: readonly Check[] = [
         ['tags', { Upper: 'x' }],
         ['tags', { 'a-b': 'x' }],
         ['tags', { '': 'x' }],
+        ['tags', { ['x'.repeat(101)]: 'x' }],
+        ['tags', longestTags(101)],
         ['tags.a', { a: 'x'.repeat(257) }],
         ['tags.a', { a: 7 }],
         ['metadata', ['a']],

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
+import { plainId } from '../../conversations/find.ts'
 import { walkConversations } from '../../conversations/walk.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { isUnknown, type Lifecycle, find } from '../../conversations/conversations.ts'
@@ -74,16 +75,17 @@ async function describe(
   const execution = runs ? await statusOf(lifecycle, record) : null
   if (execution === undefined) return null
   const { start_task_id: _task, pr_number, observability_tags, ...rest } = appOf(record)
+  const id = plainId(record.id)
   return {
     ...rest,
-    id: record.id,
+    id,
     created_by_user_id: null,
     title: record.title,
     pr_number: [...pr_number],
     observability_tags: [...observability_tags],
     agent_kind: 'openhands',
     metrics: null,
-    parent_conversation_id: record.parentConversationId,
+    parent_conversation_id: record.parentConversationId && plainId(record.parentConversationId),
     sub_conversation_ids: await childrenOf(lifecycle, record.id),
     public: record.public,
     tags: record.tags,
@@ -91,7 +93,7 @@ async function describe(
     updated_at: record.updatedAt,
     sandbox_status: sandboxStatus,
     execution_status: execution,
-    conversation_url: runs ? `${origin}/api/conversations/${encodeURIComponent(record.id)}` : null,
+    conversation_url: runs ? `${origin}/api/conversations/${encodeURIComponent(id)}` : null,
     session_api_key: null,
     acp_server: record.tags['acpserver'] ?? null,
     launched_agent_profile: null,
@@ -111,6 +113,6 @@ async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promi
 async function childrenOf({ engine }: Lifecycle, id: string): Promise<string[]> {
   const ids: string[] = []
   const query = { parentConversationId: id, order: 'created_at' } as const
-  for await (const child of walkConversations(engine.store, query)) ids.push(child.id)
+  for await (const child of walkConversations(engine.store, query)) ids.push(plainId(child.id))
   return ids
 }

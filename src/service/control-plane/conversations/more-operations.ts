@@ -5,6 +5,8 @@
 
 import { finalResponse } from '../../../context/final-response.ts'
 import { ellipsize } from '../../../context/ellipsize.ts'
+import { redactText } from '../../../context/redaction/redact-text.ts'
+import type { RedactionRules } from '../../../context/redaction/rules.ts'
 import type { JsonObject } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
 import { mapConcurrent } from '../../../conversation/async/serial.ts'
@@ -14,6 +16,7 @@ import { FLAT, trajectory } from '../../conversations/trajectory.ts'
 import { batchGet } from '../../http/batch-get.ts'
 import { type Operation, operation } from '../../http/operation.ts'
 import { text } from '../../http/parameters.ts'
+import { shownText } from '../../conversations/secrets.ts'
 import type { ControlPlane } from '../control-plane.ts'
 import { PAGING } from '../page.ts'
 import { listOf, maybe, objectOf, pageOfSchema } from '../replies.ts'
@@ -40,20 +43,23 @@ const SHARED = objectOf({
   updated_at: string,
 })
 
-/** What anybody may know of a conversation that is shared. */
-function sharedOf(record: ConversationRecord): JsonObject {
+/** What anybody may know of a conversation that is shared: of its texts what is no secret. O(size). */
+function sharedOf(record: ConversationRecord, rules: RedactionRules | null): JsonObject {
   const { sandbox_id, selected_repository, selected_branch, git_provider, pr_number, llm_model } =
     appOf(record)
+  // Masked first: without its user, a URL may not hold the whole of a secret any more.
+  const open = (text: string | null): string | null =>
+    text === null ? null : shownText(rules === null ? text : redactText(text, rules))
   return {
     id: record.id,
     created_by_user_id: null,
     sandbox_id: sandbox_id ?? '',
-    selected_repository,
-    selected_branch,
+    selected_repository: open(selected_repository),
+    selected_branch: open(selected_branch),
     git_provider,
-    title: record.title,
+    title: open(record.title),
     pr_number: [...pr_number],
-    llm_model,
+    llm_model: open(llm_model),
     metrics: null,
     parent_conversation_id: record.parentConversationId,
     sub_conversation_ids: [],
@@ -65,7 +71,11 @@ function sharedOf(record: ConversationRecord): JsonObject {
 /** Characters of a summary. */
 const MOST = 500
 
-export const moreConversationOperations = (plane: ControlPlane): Operation[] => [
+/** @param rules what is masked in what anybody may read; null: nothing but the secrets of URLs */
+export const moreConversationOperations = (
+  plane: ControlPlane,
+  rules: RedactionRules | null,
+): Operation[] => [
   {
     ...batchGet(
       {
@@ -80,7 +90,7 @@ export const moreConversationOperations = (plane: ControlPlane): Operation[] => 
       (ids) =>
         mapConcurrent(ids, AT_ONCE, async (id) => {
           const record = await findConversation(plane.store, id)
-          return record?.public === true ? sharedOf(record) : null
+          return record?.public === true ? sharedOf(record, rules) : null
         }),
     ),
     open: true,

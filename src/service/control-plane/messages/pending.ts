@@ -1,10 +1,11 @@
 /** Messages to conversations that are not ready: each is sent once, in order, also after a restart. */
 
 import { hasCode } from '../../../event/errors.ts'
+import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
 import type { ItemChange } from '../../../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../../../store/contract/query.ts'
 import type { Store } from '../../../store/contract/store.ts'
-import { findConversation } from '../../conversations/find.ts'
+import { findConversation, formsOf, plainId } from '../../conversations/find.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { type Index, type Kept, type Records, recordsOf } from '../../records/records.ts'
 import { isUnknown, open } from '../../conversations/conversations.ts'
@@ -24,11 +25,22 @@ interface Waiting {
   readonly created_at: string
 }
 
-/** What waits for one conversation, in order; the id of the record is that of the conversation. */
+/**
+ * What waits for one conversation, in order. The id of the record is that of the conversation without dashes: two
+ * forms of one UUID are one, whichever the conversation was made under.
+ */
 interface Queue {
   readonly messages: readonly Waiting[]
   /** The sandbox that it waits for; null when it is not known to wait for one. */
   readonly sandbox_id: string | null
+  /** Which of all that have the id one after the other it waits for; what an earlier version kept does not say. */
+  readonly incarnation?: string
+}
+
+/** What a message is kept for. */
+interface Addressee {
+  readonly id: string
+  readonly incarnation: string
 }
 
 /** What earlier versions of the library kept: a record for each message. */
@@ -90,10 +102,14 @@ export class Pending {
    * @throws HttpProblem 404 for neither, 409 for a task that failed, 429 when too many wait.
    */
   async add(target: string, content: readonly object[]): Promise<Queued> {
-    const conversationId = await this.#resolve(target)
+    const { id: conversationId } = await this.#resolve(target)
+    const key = plainId(conversationId)
     const id = newId()
     const created_at = new Date().toISOString()
-    const queue = await this.#records.update(conversationId, (before) => {
+    const queue = await this.#records.update(key, async (kept) => {
+      // Asked again after the queue was read: what that is for, where it is for another one, is gone.
+      const { incarnation } = await this.#resolve(target)
+      const before = kept !== null && isFor(kept, incarnation) ? kept : null
       const messages = before?.messages ?? []
       if (messages.length >= MOST_PENDING) {
         throw new HttpProblem(
@@ -101,23 +117,20 @@ export class Pending {
           `${MOST_PENDING} messages wait for the conversation already; try again later.`,
         )
       }
-      return { sandbox_id: null, ...before, messages: [...messages, { id, content, created_at }] }
+      return {
+        sandbox_id: null,
+        ...before,
+        incarnation,
+        messages: [...messages, { id, content, created_at }],
+      }
     })
-    this.deliver(conversationId)
+    this.#begin(key)
     return { id, queued: true, position: queue?.messages.length ?? 1 }
   }
 
   /** Says, in the background, what waits for a conversation, if that is ready now. O(messages that wait for it). */
   deliver(conversationId: string): void {
-    const isBusy = this.#saying.has(conversationId)
-    this.#saying.set(conversationId, true)
-    if (isBusy) return
-    const work = this.#deliver(conversationId)
-      .catch((error: unknown) => {
-        if (!this.#closing.signal.aborted) this.#onFailure(error)
-      })
-      .finally(() => this.#work.delete(work))
-    this.#work.add(work)
+    this.#begin(plainId(conversationId))
   }
 
   /** The same for those that it was not tried for a while. O(those that are due). */
@@ -125,18 +138,19 @@ export class Pending {
     let due: readonly Kept<Queue>[]
     do {
       due = await this.#records.claim(this.#retryAfter)
-      for (const { id } of due) this.deliver(id)
+      for (const { id } of due) this.#begin(id)
     } while (due.length === MAX_PAGE_SIZE)
   }
 
   /** The same for those that wait for a sandbox. O(those). */
   async deliverIn(sandboxId: string): Promise<void> {
-    for await (const { id } of this.#records.walk({ by: 'sandbox', value: sandboxId })) this.deliver(id)
+    for await (const { id } of this.#records.walk({ by: 'sandbox', value: sandboxId })) this.#begin(id)
   }
 
   /** Takes out what waits for a conversation. */
   async forget(conversationId: string): Promise<void> {
-    await this.#records.remove(conversationId)
+    // What an earlier version kept has the form of the conversation's own id.
+    for (const form of formsOf(conversationId)) await this.#records.remove(form)
   }
 
   /** Stops what is being sent; what was not sent stays, to be sent later. */
@@ -145,69 +159,84 @@ export class Pending {
     await Promise.allSettled(this.#work)
   }
 
-  async #resolve(target: string): Promise<string> {
+  async #resolve(target: string): Promise<Addressee> {
     const task = (await this.#tasks.find(target)) ?? (await this.#tasks.starting(target))
     if (task !== null && task.status !== 'READY') {
       if (task.status === 'ERROR') throw new HttpProblem(409, 'The conversation could not be started.')
-      return task.planned_id
+      return { id: task.planned_id, incarnation: task.id }
     }
     const found = await findConversation(this.#store, task?.planned_id ?? target)
-    if (found !== null) return found.id
+    // What a task has made may be deleted, and its id be another one's.
+    if (found !== null && (task === null || appOf(found).start_task_id === task.id))
+      return { id: found.id, incarnation: incarnationOf(found) }
     throw new HttpProblem(404, `Conversation ${JSON.stringify(target)} is not known.`)
   }
 
+  #begin(key: string): void {
+    const isBusy = this.#saying.has(key)
+    this.#saying.set(key, true)
+    if (isBusy) return
+    const work = this.#deliver(key)
+      .catch((error: unknown) => {
+        if (!this.#closing.signal.aborted) this.#onFailure(error)
+      })
+      .finally(() => this.#work.delete(work))
+    this.#work.add(work)
+  }
+
   /** Again and again, until nothing has come since it looked. */
-  async #deliver(conversationId: string): Promise<void> {
+  async #deliver(key: string): Promise<void> {
     try {
-      while (this.#saying.get(conversationId) === true && !this.#closing.signal.aborted) {
-        this.#saying.set(conversationId, false)
-        await this.#say(conversationId)
+      while (this.#saying.get(key) === true && !this.#closing.signal.aborted) {
+        this.#saying.set(key, false)
+        await this.#say(key)
       }
     } finally {
-      this.#saying.delete(conversationId)
+      this.#saying.delete(key)
     }
   }
 
-  async #say(conversationId: string): Promise<void> {
+  async #say(key: string): Promise<void> {
     const { lifecycle, sandboxes } = this.#telling
-    const record = await this.#store.getConversation(conversationId)
-    if (record !== null && (await sandboxOf(sandboxes, record)).status !== 'RUNNING')
-      return this.#waitFor(conversationId, appOf(record).sandbox_id)
-    const kept = await this.#records.find(conversationId)
-    if (kept === null || (await this.#tasks.starting(conversationId)) !== null) return
-    if (record === null) {
-      // It was made since, or was deleted, or could not be started: then there is no conversation to send it to.
-      if ((await this.#store.getConversation(conversationId)) !== null) return this.deliver(conversationId)
-      await this.#records.remove(conversationId)
-      return
-    }
+    const kept = await this.#records.find(key)
+    if (kept === null || (await this.#tasks.starting(key)) !== null) return
+    // Read after them: one that is not there, or is another one, was deleted, or could not be started.
+    const record = await findConversation(this.#store, key)
+    if (record === null || !isFor(kept.record, incarnationOf(record))) return this.#drop(key, kept.record)
+    if ((await sandboxOf(sandboxes, record)).status !== 'RUNNING')
+      return this.#waitFor(key, appOf(record).sandbox_id)
     const { signal } = this.#closing
     for (const { id, content } of kept.record.messages) {
       try {
-        const conversation = await open(lifecycle, conversationId)
+        const conversation = await open(lifecycle, record.id)
         await sendOnce(lifecycle, conversation, { content, key: `pending-${id}`, run: true, signal })
       } catch (error) {
         // It was deleted meanwhile: the next look takes out what waits for it.
-        if (isUnknown(error)) return this.deliver(conversationId)
+        if (isUnknown(error)) return this.#begin(key)
         // What cannot be said at all must not keep back what comes after it.
         if (!hasCode(error, 'invalid_event')) throw error
         this.#onFailure(error)
       }
-      await this.#took(conversationId, id)
+      await this.#took(key, id)
     }
   }
 
+  /** Takes out what waits for one that is gone; what waits for the next one with its id stays. */
+  async #drop(key: string, { incarnation }: Queue): Promise<void> {
+    await this.#records.update(key, (before) => (before?.incarnation === incarnation ? null : undefined))
+  }
+
   /** Takes out one that was said. */
-  async #took(conversationId: string, id: string): Promise<void> {
-    await this.#records.update(conversationId, (before) => {
+  async #took(key: string, id: string): Promise<void> {
+    await this.#records.update(key, (before) => {
       const messages = before?.messages.filter((one) => one.id !== id) ?? []
       return before === null || messages.length === 0 ? null : { ...before, messages }
     })
   }
 
   /** What waits for a sandbox is found by it when that is up, and else looked at less often the longer it waits. */
-  async #waitFor(conversationId: string, sandboxId: string | null): Promise<void> {
-    await this.#records.update(conversationId, (before) => before && { ...before, sandbox_id: sandboxId })
+  async #waitFor(key: string, sandboxId: string | null): Promise<void> {
+    await this.#records.update(key, (before) => before && { ...before, sandbox_id: sandboxId })
   }
 
   #indexOf({ messages, sandbox_id }: Queue): Index {
@@ -220,6 +249,12 @@ export class Pending {
   }
 }
 
+/** One that a task makes is told from others by the task: messages may be kept for it before it is there. */
+const incarnationOf = (record: ConversationRecord): string => appOf(record).start_task_id ?? record.createdAt
+
+const isFor = ({ incarnation }: Queue, wanted: string): boolean =>
+  incarnation === undefined || incarnation === wanted
+
 /** What waits for each conversation, from a record for each message. */
 function queuesOf(
   records: ReadonlyMap<string, Queue>,
@@ -228,7 +263,9 @@ function queuesOf(
   const queues = new Map<string, Waiting[]>()
   for (const { conversation_id, ...message } of (
     records as ReadonlyMap<string, object>
-  ).values() as Iterable<OldMessage>)
-    queues.set(conversation_id, [...(queues.get(conversation_id) ?? []), message])
-  return Array.from(queues, ([id, messages]) => changeOf(id, { messages, sandbox_id: null }))
+  ).values() as Iterable<OldMessage>) {
+    const key = plainId(conversation_id)
+    queues.set(key, [...(queues.get(key) ?? []), message])
+  }
+  return Array.from(queues, ([key, messages]) => changeOf(key, { messages, sandbox_id: null }))
 }

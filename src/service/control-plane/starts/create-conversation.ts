@@ -5,7 +5,7 @@ import { hasCode } from '../../../event/errors.ts'
 import type { JsonObject } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
 import type { Store } from '../../../store/contract/store.ts'
-import { findConversation } from '../../conversations/find.ts'
+import { findConversation, plainId } from '../../conversations/find.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import type { Lifecycle } from '../../conversations/conversations.ts'
 import { type AppMetadata, appOf, withApp } from '../conversations/metadata.ts'
@@ -49,7 +49,7 @@ export async function isMade(store: Store, task: KeptTask): Promise<boolean> {
   const found = await findConversation(store, task.planned_id)
   if (found === null) return false
   if (appOf(found).start_task_id === task.id) return true
-  throw taken(task.planned_id)
+  throw taken(plainId(task.planned_id))
 }
 
 /** That an id has been given. */
@@ -65,7 +65,7 @@ async function make({ engine }: Lifecycle, task: KeptTask, workingDir: string | 
   try {
     return await engine.create({
       id,
-      title: title ?? `Conversation ${id.slice(0, 5)}`,
+      title: title ?? `Conversation ${Array.from(id).slice(0, 5).join('')}`,
       public: open ?? false,
       tags: tags ?? {},
       metadata: withApp(
@@ -85,7 +85,7 @@ async function make({ engine }: Lifecycle, task: KeptTask, workingDir: string | 
     if (!hasCode(error, 'conversation_exists')) throw error
     // Another service works on the same task, or another process was faster.
     if (await isMade(engine.store, task)) return engine.open(id)
-    throw taken(id)
+    throw taken(plainId(id))
   }
 }
 

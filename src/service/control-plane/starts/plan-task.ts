@@ -1,7 +1,7 @@
 /** Plans a start task with all the ids that it will use, so that done again after a crash it makes nothing twice. */
 
 import type { JsonObject } from '../../../event/shapes.ts'
-import { findConversation, plainId, refuseReserved } from '../../conversations/find.ts'
+import { dashedId, findConversation, refuseReserved } from '../../conversations/find.ts'
 import { type HttpProblem, invalid } from '../../http/problem.ts'
 import type { ControlPlaneContext } from '../conversations/describe.ts'
 import { appOf } from '../conversations/metadata.ts'
@@ -52,7 +52,8 @@ export async function planTask(
     start_ref,
     created_at: at,
     updated_at: at,
-    planned_id: wanted === null ? newId() : plainId(wanted),
+    // As the agent server writes it, so that of two who make it at once, one at each, the store lets one.
+    planned_id: wanted === null ? newId() : dashedId(wanted),
     makes_sandbox: known === null && sandboxes.possible,
   }
 }

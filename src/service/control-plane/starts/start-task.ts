@@ -1,6 +1,8 @@
 /** A start task: what was asked for, how far it has come, and what clients see of it. */
 
 import type { JsonObject } from '../../../event/shapes.ts'
+import { plainId } from '../../conversations/find.ts'
+import type { Index } from '../../records/records.ts'
 
 /** In order; the last two are ends. */
 export const TASK_STATUSES = [
@@ -53,4 +55,19 @@ export const shown = ({
   makes_sandbox: _makes,
   start_ref: _ref,
   ...task
-}: KeptTask): StartTask => task
+}: KeptTask): StartTask => {
+  const { app_conversation_id: made } = task
+  return { ...task, app_conversation_id: made === null ? null : plainId(made) }
+}
+
+/** By what one is found. One that is not over is due when it was not written for too long. */
+export const indexOf = (task: KeptTask, staleAfter: number): Index => ({
+  keys: {
+    created_at: task.created_at,
+    updated_at: task.updated_at,
+    planned: plainId(task.planned_id),
+    ...(task.app_conversation_id !== null && { conversation: task.app_conversation_id }),
+    ...(task.sandbox_id !== null && { sandbox: task.sandbox_id }),
+  },
+  dueIn: isOver(task) ? null : staleAfter,
+})

@@ -1,11 +1,12 @@
 /** Works on start tasks in the background; a task of a process that died is taken over. */
 
 import { hasCode } from '../../../event/errors.ts'
-import type { ItemChange, ItemFilter, ItemQuery } from '../../../store/contract/items.ts'
+import type { ItemFilter, ItemQuery } from '../../../store/contract/items.ts'
 import { type Count, type CountOptions, MAX_PAGE_SIZE, type Page } from '../../../store/contract/query.ts'
-import { formsOf } from '../../conversations/find.ts'
+import { formsOf, plainId } from '../../conversations/find.ts'
+import { forgetUnlessMade } from '../../conversations/forget-unless-made.ts'
 import { HttpProblem } from '../../http/problem.ts'
-import { type Index, type Kept, type Records, recordsOf, tryMake } from '../../records/records.ts'
+import { type Kept, type Records, recordsOf, tryMake } from '../../records/records.ts'
 import { isUnknown } from '../../conversations/conversations.ts'
 import { isPassing } from '../../conversations/transient.ts'
 import { describeFailure } from '../../http/failure-text.ts'
@@ -14,9 +15,10 @@ import type { ControlPlaneContext } from '../conversations/describe.ts'
 import { appOf } from '../conversations/metadata.ts'
 import { bringUp } from '../sandboxes/bring-up.ts'
 import { planTask } from './plan-task.ts'
+import { PlannedIds } from './planned-ids.ts'
 import type { StartRequest } from '../request-schema.ts'
 import { isMade, makeConversation, taken } from './create-conversation.ts'
-import { isOver, type KeptTask, shown, type StartTask } from './start-task.ts'
+import { indexOf, isOver, type KeptTask, shown, type StartTask } from './start-task.ts'
 
 /** How tasks are worked on. */
 export interface StartTasksOptions {
@@ -61,8 +63,7 @@ export class StartTasks {
   readonly #telling: ControlPlaneContext
   readonly #options: StartTasksOptions
   readonly #records: Records<KeptTask>
-  /** By the ids that conversations will have: no two tasks that are not over plan one. */
-  readonly #planned: Records<{ readonly task: string }>
+  readonly #planned: PlannedIds
   readonly #working = new Map<string, Work>()
   readonly #followers = new Map<string, Follower>()
   readonly #closing = new AbortController()
@@ -73,13 +74,13 @@ export class StartTasks {
     this.#telling = telling
     this.#options = options
     const { store } = telling.lifecycle.engine
-    this.#planned = recordsOf(store, 'planned-conversations')
+    this.#planned = new PlannedIds(store)
     this.#records = recordsOf<KeptTask>(store, 'start-tasks', (task) => indexOf(task, options.staleAfter), {
       name: 'start-tasks',
       convert: (tasks, changeOf) =>
         Array.from(tasks.values()).flatMap((task) => [
           changeOf(task.id, task),
-          ...(isOver(task) ? [] : [this.#planned.changeOf(task.planned_id, { task: task.id })]),
+          ...(isOver(task) ? [] : [this.#planned.given(task)]),
         ]),
     })
   }
@@ -119,12 +120,9 @@ export class StartTasks {
 
   /** The one that has yet to make a conversation, by the id that this will have. */
   async starting(conversationId: string): Promise<KeptTask | null> {
-    for (const form of formsOf(conversationId)) {
-      const planned = await this.#planned.find(form)
-      const task = planned === null ? null : await this.find(planned.record.task)
-      if (task !== null && !isOver(task)) return task
-    }
-    return null
+    const id = await this.#planned.taskOf(conversationId)
+    const task = id === null ? null : await this.find(id)
+    return task === null || isOver(task) ? null : task
   }
 
   /**
@@ -187,11 +185,11 @@ export class StartTasks {
   /** Takes out those of a conversation, and gives whether there were any; who works on one stops. O(tasks of it). */
   async forget(conversationId: string): Promise<boolean> {
     let found = false
-    for await (const { id } of this.#records.walk({ by: 'planned', value: conversationId })) {
+    for await (const { id } of this.#records.walk({ by: 'planned', value: plainId(conversationId) })) {
       for (;;) {
         const kept = await this.#records.find(id)
         if (kept === null) break
-        const changes = [this.#records.changeOf(id, null, kept.version), ...this.#ends(kept.record)]
+        const changes = [this.#records.changeOf(id, null, kept.version), ...this.#planned.freed(kept.record)]
         if (!(await tryMake(this.#records.make, changes))) continue
         found = true
         break
@@ -225,24 +223,16 @@ export class StartTasks {
 
   async #keep(request: StartRequest, origin: string): Promise<Kept<KeptTask>> {
     const task = await planTask(this.#telling, request, origin)
-    const changes = [
-      this.#records.changeOf(task.id, task, null),
-      this.#planned.changeOf(task.planned_id, { task: task.id }, null),
-    ]
+    const changes = [this.#records.changeOf(task.id, task, null), this.#planned.given(task, null)]
     try {
       const [version = null] = await this.#records.make(changes)
       return { id: task.id, record: task, version: version ?? 0 }
     } catch (error) {
       await this.#telling.lifecycle.starts.forget({ metadata: { start_ref: task.start_ref ?? null } })
       // Two who ask for one id at the same time both find it free.
-      if (hasCode(error, 'version_conflict')) throw taken(task.planned_id)
+      if (hasCode(error, 'version_conflict')) throw taken(plainId(task.planned_id))
       throw error
     }
-  }
-
-  /** What else is changed when a task is over, or taken out: the id that it planned is free. */
-  #ends({ planned_id, status }: KeptTask): readonly ItemChange[] {
-    return isOver({ status }) ? [] : [this.#planned.changeOf(planned_id, null)]
   }
 
   #begin(task: KeptTask, version: number): void {
@@ -279,6 +269,7 @@ export class StartTasks {
       try {
         await step({ status: 'ERROR', detail })
         this.#options.onFailed(shown(now))
+        await this.#forgetStart(now)
       } catch (ended) {
         if (!(ended instanceof NotOurs)) throw ended
       }
@@ -318,7 +309,10 @@ export class StartTasks {
       const work = this.#working.get(task.id)
       const change = this.#records.changeOf(task.id, task, work?.version ?? 0)
       try {
-        const [version] = await this.#records.make([change, ...(isOver(task) ? this.#ends(before) : [])])
+        const [version] = await this.#records.make([
+          change,
+          ...(isOver(task) ? this.#planned.freed(before) : []),
+        ])
         if (work !== undefined) work.version = version ?? 0
       } catch (error) {
         if (!hasCode(error, 'version_conflict')) throw error
@@ -332,19 +326,12 @@ export class StartTasks {
     const { engine } = this.#telling.lifecycle
     if (await isMade(engine.store, task).catch(() => false)) await engine.delete(task.planned_id)
     if (task.makes_sandbox && task.sandbox_id !== null) await this.release(task.sandbox_id)
+    await this.#forgetStart(task)
+  }
+
+  #forgetStart({ planned_id: id, start_ref = null }: KeptTask): Promise<void> {
+    return forgetUnlessMade(this.#telling.lifecycle, { id, metadata: { start_ref } })
   }
 }
-
-/** One that is not over is due when it was not written for too long. */
-const indexOf = (task: KeptTask, staleAfter: number): Index => ({
-  keys: {
-    created_at: task.created_at,
-    updated_at: task.updated_at,
-    planned: task.planned_id,
-    ...(task.app_conversation_id !== null && { conversation: task.app_conversation_id }),
-    ...(task.sandbox_id !== null && { sandbox: task.sandbox_id }),
-  },
-  dueIn: isOver(task) ? null : staleAfter,
-})
 
 const nobodyWaits = (): void => undefined

@@ -1,0 +1,128 @@
+/**
+ * However many make a conversation under one UUID at once, at the agent server and at the control plane of two services
+ * of a store, each in a form of its own: one is made, and nothing is left of what the others would have made it with.
+ */
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import { create } from '../../src/service/agent-server/create.ts'
+import { createPlane } from '../../src/service/control-plane/control-plane.ts'
+import type { KeptTask, StartTask } from '../../src/service/control-plane/starts/start-task.ts'
+import { Runs } from '../../src/service/conversations/runs.ts'
+import { Starts } from '../../src/service/conversations/starts.ts'
+import { HttpProblem } from '../../src/service/http/problem.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { STORES } from './client.ts'
+import { BOX, inTurn } from './in-turn.ts'
+import { keptIn } from './kept.ts'
+import { until } from './sandbox-commands.ts'
+
+const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
+const PLAIN = ID.replaceAll('-', '')
+
+/** A process: both faces over a store, as far as they make conversations. */
+function processOver(store: Store, failures: unknown[]) {
+  const engine = createEngine({ store })
+  const starts = new Starts(store, BOX)
+  const onFailure = (error: unknown): void => void failures.push(error)
+  const lifecycle = {
+    engine,
+    starts,
+    runs: new Runs({ store, starts, agent: null, options: {}, most: 1, onFailure }),
+  }
+  return { lifecycle, plane: createPlane(lifecycle, onFailure) }
+}
+
+type Process = ReturnType<typeof processOver>
+
+/** Whether an agent server was the one that made it. */
+async function make({ lifecycle }: Process, conversation_id: string): Promise<boolean> {
+  return (await create(lifecycle, { conversation_id, secrets: { TOKEN: 'sk-hush' } })).isNew
+}
+
+/** What became of a start; null where it was refused at once. */
+async function start({ plane }: Process, conversation_id: string): Promise<StartTask | null> {
+  try {
+    const request = { conversation_id, secrets: { TOKEN: 'sk-hush' } }
+    let last: StartTask | null = null
+    for await (const task of await plane.tasks.follow(request, 'http://localhost')) last = task
+    return last
+  } catch (error) {
+    expect(error instanceof HttpProblem && error.status).toBe(409)
+    return null
+  }
+}
+
+const wanted = fc.record({
+  form: fc.constantFrom(ID, PLAIN, ID.toUpperCase()),
+  at: fc.nat(1),
+  face: fc.constantFrom('agent server', 'control plane'),
+})
+
+/** How often each face was first, and how often a start that was taken on came second. */
+const seen = { agents: 0, planes: 0, late: 0 }
+
+describe.each(Object.entries(STORES))('at once, over %s', (_, makeStore) => {
+  it('one is made', async () => {
+    const property = fc.asyncProperty(
+      fc.scheduler(),
+      fc.array(wanted, { minLength: 2, maxLength: 4 }),
+      async (scheduler, all) => {
+        const real = makeStore()
+        const failures: unknown[] = []
+        const processes = [0, 1].map(() => processOver(inTurn(real, scheduler), failures))
+        let agents = 0
+        const tasks: (StartTask | null)[] = []
+        const ask = async ({ form, at, face }: (typeof all)[number]): Promise<void> => {
+          const process = processes[at]
+          if (process === undefined) return
+          if (face === 'control plane') tasks.push(await start(process, form))
+          else if (await make(process, form)) agents += 1
+        }
+        await scheduler.waitFor(Promise.all(all.map(ask)))
+        // What a task that has failed leaves is taken away behind it.
+        await scheduler.waitFor(Promise.all(processes.map(({ plane }) => plane.close())))
+        const ready = tasks.filter((task) => task?.status === 'READY')
+        expect(agents + ready.length).toBe(1)
+        expect((await real.listConversations()).items.map(({ id }) => id)).toEqual([ID])
+        for (const task of ready) expect(task?.app_conversation_id).toBe(PLAIN)
+        expect((await real.countItems('planned-conversations')).count).toBe(0)
+        expect((await real.countItems('conversation-starts')).count).toBe(1)
+        expect(failures).toEqual([])
+        seen.agents += agents
+        seen.planes += ready.length
+        seen.late += tasks.some((task) => task?.status === 'ERROR') ? 1 : 0
+        await real.close()
+      },
+    )
+    await fc.assert(property)
+  })
+})
+
+it('each face is first at times, and comes second to the other', () => {
+  for (const [name, count] of Object.entries(seen)) expect([name, count >= 3]).toEqual([name, true])
+})
+
+it('what an earlier version has planned without dashes is the same id', async () => {
+  const real = STORES['memory']?.() as Store
+  const failures: unknown[] = []
+  const { plane } = processOver(real, failures)
+  const request = { conversation_id: ID }
+  const first = await start(processOver(real, failures), 'other')
+  const tasks = keptIn<KeptTask>(real, 'start-tasks')
+  const kept = (await tasks.all()).get(first?.id ?? '') as KeptTask
+  const old = { ...kept, id: 'old', status: 'WORKING', app_conversation_id: null, planned_id: PLAIN } as const
+  await keptIn<object>(real, 'planned-conversations').put(PLAIN, { task: 'old' })
+  await tasks.put('old', old, { dueIn: 0, keys: { planned: PLAIN } })
+  expect((await plane.tasks.starting(ID))?.id).toBe('old')
+  await expect(plane.tasks.create(request, '')).rejects.toMatchObject({ status: 409 })
+  await plane.tasks.takeOver()
+  await until(async () => (await plane.tasks.find('old'))?.status === 'READY')
+  expect((await real.getConversation(PLAIN))?.id).toBe(PLAIN)
+  expect(await plane.tasks.starting(ID)).toBeNull()
+  await plane.deletions.delete(ID)
+  expect(await plane.tasks.find('old')).toBeNull()
+  await plane.close()
+  expect(failures).toEqual([])
+})

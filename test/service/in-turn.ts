@@ -1,0 +1,27 @@
+/** What lets a scheduler alone say who comes first. */
+
+import type fc from 'fast-check'
+import type { JsonObject } from '../../src/event/shapes.ts'
+import type { SecretBox } from '../../src/service/settings/secret-box.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+
+/** Seals at once. */
+export const BOX: SecretBox = {
+  isOpen: false,
+  seal: async (_, value) => ({ sealed: JSON.stringify(value) }),
+  open: async (_, kept) => ('sealed' in kept ? (JSON.parse(kept.sealed) as JsonObject) : kept.open),
+}
+
+/** Each call of the store begins when the scheduler says. */
+export const inTurn = (store: Store, scheduler: fc.Scheduler): Store =>
+  new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      if (name === 'watch') return value.bind(target)
+      return async (...given: unknown[]): Promise<unknown> => {
+        await scheduler.schedule(Promise.resolve(), String(name))
+        return value.apply(target, given)
+      }
+    },
+  })

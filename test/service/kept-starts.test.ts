@@ -1,0 +1,67 @@
+/** What a conversation would have been started with, sealed, goes where it does not come to be. */
+
+import { afterEach, describe, expect, it } from 'vitest'
+import { create } from '../../src/service/agent-server/create.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
+import { wrapStore } from '../conversation/stores.ts'
+import { STORES } from './client.ts'
+import { begin, client, endAll, ID, send, start } from './control-world.ts'
+import { until } from './sandbox-commands.ts'
+
+afterEach(endAll)
+
+const SECRETS = { secrets: { TOKEN: 'sk-hush' } }
+const SEALED = { secret: 'what it is sealed with' }
+const BROKEN = [{ id: 'broken', command: ['/bin/false'], health: '/alive' }] as const
+
+const fork = (body: object) => client.post(`/api/conversations/${ID}/fork`, body)
+
+const keptIn = async (store: Store): Promise<number> => (await store.countItems('conversation-starts')).count
+
+describe.each(Object.entries(STORES))('over %s', (_, make) => {
+  it('a fork that is refused leaves nothing', async () => {
+    const store = make()
+    await begin(store, undefined, SEALED)
+    await client.post('/api/conversations', { ...SECRETS, conversation_id: ID })
+    expect((await fork({ from_event_id: 'none' })).status).toBe(404)
+    expect((await fork({ id: ID })).status).toBe(409)
+    expect(await keptIn(store)).toBe(1)
+    const twice = await Promise.all([fork({ id: 'b' }), fork({ id: 'b' })])
+    expect(twice.map(({ status }) => status).toSorted()).toEqual([201, 409])
+    expect(await keptIn(store)).toBe(2)
+    for (const id of [ID, 'b']) await send('DELETE', `/api/conversations/${id}`)
+    expect(await keptIn(store)).toBe(0)
+  })
+
+  it('a start that fails leaves nothing', async () => {
+    const store = make()
+    await begin(store, { specs: BROKEN }, SEALED)
+    expect((await start(SECRETS)).status).toBe('ERROR')
+    await until(async () => (await keptIn(store)) === 0)
+  })
+
+  it('a creation that fails leaves nothing, and one that has come out keeps it', async () => {
+    const real = make()
+    const full = new ColloquyError('store_full', 'There is no room.')
+    let made = 0
+    const store = wrapStore(real, {
+      async createConversation(given) {
+        made += 1
+        if (made === 1) throw full
+        const record = await real.createConversation(given)
+        if (made === 2) throw full
+        return record
+      },
+    })
+    await begin(store, undefined, SEALED)
+    const { lifecycle } = client.service.controlPlane
+    const again = () => create(lifecycle, { ...SECRETS, conversation_id: ID })
+    await expect(again()).rejects.toBe(full)
+    expect(await keptIn(real)).toBe(0)
+    await expect(again()).rejects.toBe(full)
+    const { isNew, conversation } = await again()
+    expect([isNew, await keptIn(real)]).toEqual([false, 1])
+    expect(await lifecycle.starts.of(await conversation.record())).toEqual(SECRETS)
+  })
+})

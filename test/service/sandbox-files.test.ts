@@ -1,0 +1,147 @@
+/** The files of sandboxes and commands in them: what is no file is refused, and no command is waited for in vain. */
+
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { processSandboxes } from '../../src/service/node/process-sandboxes.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { type Answer, type Client, clientOver } from './client.ts'
+import { folder, processesIn, until } from './sandbox-commands.ts'
+
+let place: ReturnType<typeof folder>
+let home: string
+let client: Client
+
+beforeEach(async () => {
+  place = folder()
+  home = join(realpathSync(place.path), 'a')
+  mkdirSync(home)
+  const provider = processSandboxes({ directory: place.path, givesFiles: true })
+  client = await clientOver(memoryStore(), { keys: ['k'], controlPlane: { provider }, headers: KEY })
+})
+
+afterEach(async () => {
+  await client.service.controlPlane.close()
+  await client.engine.close()
+  place.remove()
+})
+
+const KEY = { 'x-session-api-key': 'k' } as const
+
+const download = async (name: string): Promise<number> =>
+  (await client.get('/api/file/download', { path: join(home, name) })).status
+
+async function upload(name: string, text: string): Promise<number> {
+  const body = new FormData()
+  body.set('file', new File([text], 'x'))
+  const path = `/api/file/upload?${new URLSearchParams({ path: join(home, name) })}`
+  return (await client.send(path, { method: 'POST', body })).status
+}
+
+describe('what is no file', () => {
+  it('is neither read nor written: a pipe with no process at its other end holds up no other request', async () => {
+    execFileSync('mkfifo', [join(home, 'pipe')])
+    const many = Array.from({ length: 8 }, (_, nth) =>
+      nth % 2 === 0 ? download('pipe') : upload('pipe', 'x'),
+    )
+    const found = await client.get('/api/conversations/search')
+    expect([found.status, ...(await Promise.all(many))]).toEqual([200, ...many.map(() => 400)])
+  })
+
+  it('is not written where another process reads it, nor is a socket', async () => {
+    const pipe = join(home, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    const reader = spawn('cat', [pipe])
+    const writer = spawn('/bin/sh', ['-c', 'exec 3>"$0"; echo here; sleep 1000', pipe])
+    await once(writer.stdout, 'data')
+    expect([await upload('pipe', 'x'), await download('pipe')]).toEqual([400, 400])
+    for (const child of [reader, writer]) child.kill('SIGKILL')
+    const socket = createServer().listen(join(home, 'socket'))
+    await once(socket, 'listening')
+    expect([await upload('socket', 'x'), await download('socket')]).toEqual([400, 400])
+    await new Promise((resolve) => socket.close(resolve))
+  })
+
+  it('is told from a file, which is made, written anew and read', async () => {
+    expect([await upload('deep/er/file', 'a longer text'), await upload('deep/er/file', 'text')]).toEqual([
+      200, 200,
+    ])
+    expect(readFileSync(join(home, 'deep/er/file'), 'utf8')).toBe('text')
+    expect([await download('deep/er/file'), await download('deep'), await download('none')]).toEqual([
+      200, 400, 404,
+    ])
+    writeFileSync(join(home, 'file'), '')
+    expect(await upload('file/x', 'x')).toBe(400)
+  })
+})
+
+interface Output {
+  readonly exit_code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+const run = async (command: string, timeout = 300): Promise<Output> =>
+  (await client.post<Output>('/api/bash/execute_bash_command', { command, cwd: home, timeout })).body
+
+describe('a command', () => {
+  it.runIf(process.platform === 'linux')(
+    'ends with all that it has left running, in whatever group',
+    async () => {
+      expect(await run('echo hi; sleep 1000 & setsid sleep 1000 & echo there >&2; exit 3')).toMatchObject({
+        exit_code: 3,
+        stdout: 'hi\n',
+        stderr: 'there\n',
+      })
+      await until(() => processesIn(home).length === 0)
+    },
+  )
+
+  it('is not waited for longer than its time, whatever holds its output open', async () => {
+    const before = performance.now()
+    // What has no environment is not known for its own.
+    const left = 'echo $$; env -i setsid sleep 100 & sleep 0.2'
+    expect(await run(left)).toMatchObject({ exit_code: 0, stdout: expect.stringMatching(/^\d+\n$/) })
+    expect(await run(`${left}; sleep 1000`, 1)).toMatchObject({ exit_code: -1 })
+    expect(performance.now() - before).toBeLessThan(60_000)
+    for (const { pid } of processesIn(home)) process.kill(pid, 'SIGKILL')
+  })
+
+  it('is heard to its last word', async () => {
+    const { exit_code, stdout } = await run('i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo line $i; done')
+    expect([exit_code, stdout.endsWith('line 19999\nline 20000\n'), stdout.split('\n').length]).toEqual([
+      0,
+      true,
+      20_001,
+    ])
+  })
+})
+
+interface Page {
+  readonly items: readonly { readonly id: string; readonly command?: string; readonly stdout?: string }[]
+  readonly next_page_id: string | null
+}
+
+const page = (query: Record<string, string | number>): Promise<Answer<Page>> =>
+  client.get<Page>('/api/bash/bash_events/search', query)
+
+describe('the commands that were run', () => {
+  it.each(['TIMESTAMP', 'TIMESTAMP_DESC'])(
+    'are paged through by %s, and not from a place that is none',
+    async (sort_order) => {
+      for (const nth of [0, 1, 2]) await run(`echo ${nth}`)
+      const all = (await page({ sort_order })).body.items
+      const first = (await page({ sort_order, limit: 4 })).body
+      const rest = (await page({ sort_order, limit: 4, page_id: first.next_page_id ?? '' })).body
+      expect([[...first.items, ...rest.items], rest.next_page_id]).toEqual([all, null])
+      const refused = { status: 422, body: { detail: [{ loc: ['query', 'page_id'], type: 'value_error' }] } }
+      expect(await page({ sort_order, page_id: 'made-up' })).toMatchObject(refused)
+      await client.send('/api/bash/bash_events', { method: 'DELETE' })
+      await run('echo new')
+      expect(await page({ sort_order, page_id: first.next_page_id ?? '' })).toMatchObject(refused)
+    },
+  )
+})
