@@ -86,7 +86,7 @@ describe('what is sent', () => {
   })
 
   it('goes below the path of the URL, whatever an id looks like, with the headers of the webhook', async () => {
-    for (const id of ['..', 'a?b#c', 'ä/\u{1F600}']) {
+    for (const id of ['..', 'a?b#c', 'ä/\u{1F600}', '0f8fad5b-d9cb-469f-a165-70867728950e']) {
       await world.engine.create({ id })
       await (await world.engine.open(id)).append([user('u')])
     }
@@ -94,13 +94,18 @@ describe('what is sent', () => {
       url: `${world.receiver.url}/?token=t`,
       headers: { 'Content-Type': 'text/plain', 'Webhook-Id': 'mine' },
     })
-    await until(() => world.receiver.all.length >= 6)
+    await until(() => world.receiver.all.length >= 8)
     expect(
       world.receiver.all
         .map(({ path }) => path)
         .filter((path) => path.startsWith('/events'))
         .toSorted(),
-    ).toEqual(['/events/%2E%2E?token=t', '/events/a?b#c?token=t', '/events/ä/\u{1F600}?token=t'])
+    ).toEqual([
+      '/events/%2E%2E?token=t',
+      '/events/0f8fad5bd9cb469fa16570867728950e?token=t',
+      '/events/a?b#c?token=t',
+      '/events/ä/\u{1F600}?token=t',
+    ])
     const { href } = addressOf({ url: 'https://h/a/?t=1#x' }, '/conversations')
     expect(href).toBe('https://h/a/conversations?t=1')
   })

@@ -2,6 +2,7 @@
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { plainId } from '../../src/service/conversations/find.ts'
 import { verifyWebhook } from '../../src/service/webhooks/sign.ts'
 
 export const SECRET = 'the secret of the webhook'
@@ -87,7 +88,7 @@ export class Receiver {
 
   /** What was taken of a conversation, as ids in order, with repetitions. */
   events(conversationId: string): string[] {
-    return this.taken(`/events/${conversationId}`).flatMap(({ body }) =>
+    return this.taken(`/events/${plainId(conversationId)}`).flatMap(({ body }) =>
       (body as { id: string }[]).map(({ id }) => id),
     )
   }

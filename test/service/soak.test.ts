@@ -6,6 +6,7 @@
 import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/index.ts'
+import { plainId } from '../../src/service/conversations/find.ts'
 import type { KeptTask } from '../../src/service/control-plane/starts/start-task.ts'
 import { isOver } from '../../src/service/control-plane/starts/start-task.ts'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -239,9 +240,9 @@ it('lose and double nothing, however they are killed', { timeout: 900_000 + SECO
     for (const id of said.keys()) {
       const log = (await logOf(store, id)).map((event) => event.id)
       const told = (): string[] =>
-        [...new Map(receiver.taken(`/events/${id}`).map((one) => [one.id, one.body])).values()].flatMap(
-          (body) => (body as { id: string }[]).map((event) => event.id),
-        )
+        [
+          ...new Map(receiver.taken(`/events/${plainId(id)}`).map((one) => [one.id, one.body])).values(),
+        ].flatMap((body) => (body as { id: string }[]).map((event) => event.id))
       await until(() => new Set(told()).size >= log.length, PATIENCE).catch(() => undefined)
       expect(told()).toEqual(log)
       const ids = heard.get(id)
