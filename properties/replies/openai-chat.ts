@@ -225,9 +225,9 @@ export const OPENAI_CHAT: ReplyWire<Raw> = {
         ...(refusal === null ? {} : { refusal }),
         ...(tool_calls === undefined ? {} : { tool_calls }),
         // Servers that give it want it back with calls, and with nothing else.
-        ...(tool_calls === undefined || reasoning_content === undefined
+        ...(tool_calls === undefined || (reasoning_content ?? '') === ''
           ? {}
-          : { reasoning_content: isWhitespace(reasoning_content) ? '' : reasoning_content }),
+          : { reasoning_content: isWhitespace(reasoning_content ?? '') ? '' : reasoning_content }),
       },
     ]
   },

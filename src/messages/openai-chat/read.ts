@@ -54,7 +54,9 @@ export function fromOpenAIChat(reply: ChatReply, options: ReadOptions = {}): Rep
   const fields: JsonObject = {
     ...moreOf(message, ...KNOWN),
     // Where it came; its text stands in the field that all events have.
-    ...(calls.length > 0 && reasoning === reasoning_content ? { reasoning_content: true } : {}),
+    ...(calls.length > 0 && reasoning !== '' && reasoning === reasoning_content
+      ? { reasoning_content: true }
+      : {}),
   }
   const parts: ReplyPart[] = [
     ...contentParts(partsIn(content)),

@@ -37,6 +37,9 @@ export const dashedId = (id: string): string => UUID.exec(id)?.slice(1).join('-'
 /** An id as the control plane writes it: a UUID in small letters without dashes, any other as it is. */
 export const plainId = (id: string): string => (UUID.test(id) ? id.replaceAll('-', '').toLowerCase() : id)
 
+/** The same where it is found by that again: what an earlier version has kept in capitals goes as it is. */
+export const shownId = (id: string): string => (id === dashedId(id) ? plainId(id) : id)
+
 /** The record of a conversation, or null; also null for what can be no id. */
 export async function findConversation(
   store: Pick<Store, 'getConversation'>,

@@ -4,7 +4,7 @@ import { hashText } from '../../event/short-hash.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { StoredEvent } from '../../store/contract/stored-event.ts'
-import { plainId } from '../conversations/find.ts'
+import { shownId } from '../conversations/find.ts'
 import { wireEvent } from '../events/pages.ts'
 import type { Message } from './post.ts'
 import type { Webhook } from './webhook.ts'
@@ -52,7 +52,7 @@ export function batchOf(
   return {
     next,
     message: {
-      path: `/events/${segmentOf(plainId(conversationId))}`,
+      path: `/events/${segmentOf(shownId(conversationId))}`,
       id: `events_${hashText(`${conversationId}\n${createdAt}`)}_${first}_${last}`,
       body: `[${texts.join(',')}]`,
       headers: { 'x-colloquy-sequence': `${first}-${last}` },

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
-import { plainId } from '../../conversations/find.ts'
+import { shownId } from '../../conversations/find.ts'
 import { walkConversations } from '../../conversations/walk.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { isUnknown, type Lifecycle, find } from '../../conversations/conversations.ts'
@@ -75,7 +75,7 @@ async function describe(
   const execution = runs ? await statusOf(lifecycle, record) : null
   if (execution === undefined) return null
   const { start_task_id: _task, pr_number, observability_tags, ...rest } = appOf(record)
-  const id = plainId(record.id)
+  const id = shownId(record.id)
   return {
     ...rest,
     id,
@@ -85,7 +85,7 @@ async function describe(
     observability_tags: [...observability_tags],
     agent_kind: 'openhands',
     metrics: null,
-    parent_conversation_id: record.parentConversationId && plainId(record.parentConversationId),
+    parent_conversation_id: record.parentConversationId && shownId(record.parentConversationId),
     sub_conversation_ids: await childrenOf(lifecycle, record.id),
     public: record.public,
     tags: record.tags,
@@ -113,6 +113,6 @@ async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promi
 async function childrenOf({ engine }: Lifecycle, id: string): Promise<string[]> {
   const ids: string[] = []
   const query = { parentConversationId: id, order: 'created_at' } as const
-  for await (const child of walkConversations(engine.store, query)) ids.push(plainId(child.id))
+  for await (const child of walkConversations(engine.store, query)) ids.push(shownId(child.id))
   return ids
 }

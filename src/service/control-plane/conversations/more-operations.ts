@@ -11,7 +11,7 @@ import type { JsonObject } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
 import { mapConcurrent } from '../../../conversation/async/serial.ts'
 import { isUnknown } from '../../conversations/conversations.ts'
-import { findConversation, getConversationOr404, plainId } from '../../conversations/find.ts'
+import { findConversation, getConversationOr404, shownId } from '../../conversations/find.ts'
 import { FLAT, trajectory } from '../../conversations/trajectory.ts'
 import { batchGet } from '../../http/batch-get.ts'
 import { type Operation, operation } from '../../http/operation.ts'
@@ -51,7 +51,7 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
   const open = (text: string | null): string | null =>
     text === null ? null : shownText(rules === null ? text : redactText(text, rules))
   return {
-    id: plainId(record.id),
+    id: shownId(record.id),
     created_by_user_id: null,
     sandbox_id: sandbox_id ?? '',
     selected_repository: open(selected_repository),
@@ -61,7 +61,7 @@ function sharedOf(record: ConversationRecord, rules: RedactionRules | null): Jso
     pr_number: [...pr_number],
     llm_model: open(llm_model),
     metrics: null,
-    parent_conversation_id: record.parentConversationId && plainId(record.parentConversationId),
+    parent_conversation_id: record.parentConversationId && shownId(record.parentConversationId),
     sub_conversation_ids: [],
     created_at: record.createdAt,
     updated_at: record.updatedAt,
@@ -186,7 +186,7 @@ async function summaryOf(
     const { header } = await conversation.state()
     const said = await conversation.read(finalResponse)
     return {
-      id: plainId(record.id),
+      id: shownId(record.id),
       title: record.title,
       created_at: record.createdAt,
       updated_at: record.updatedAt,

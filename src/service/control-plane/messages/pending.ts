@@ -5,7 +5,7 @@ import type { ConversationRecord } from '../../../store/contract/conversation-re
 import type { ItemChange } from '../../../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../../../store/contract/query.ts'
 import type { Store } from '../../../store/contract/store.ts'
-import { findConversation, formsOf, plainId } from '../../conversations/find.ts'
+import { findConversation, formsOf, plainId, shownId } from '../../conversations/find.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { type Index, type Kept, type Records, recordsOf } from '../../records/records.ts'
 import { isUnknown, open } from '../../conversations/conversations.ts'
@@ -103,7 +103,7 @@ export class Pending {
    */
   async add(target: string, content: readonly object[]): Promise<Queued> {
     const { id: conversationId } = await this.#resolve(target)
-    const key = plainId(conversationId)
+    const key = shownId(conversationId)
     const id = newId()
     const created_at = new Date().toISOString()
     const queue = await this.#records.update(key, async (kept) => {
@@ -130,7 +130,7 @@ export class Pending {
 
   /** Says, in the background, what waits for a conversation, if that is ready now. O(messages that wait for it). */
   deliver(conversationId: string): void {
-    this.#begin(plainId(conversationId))
+    this.#begin(shownId(conversationId))
   }
 
   /** The same for those that it was not tried for a while. O(those that are due). */

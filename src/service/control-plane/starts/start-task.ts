@@ -1,7 +1,7 @@
 /** A start task: what was asked for, how far it has come, and what clients see of it. */
 
 import type { JsonObject } from '../../../event/shapes.ts'
-import { plainId } from '../../conversations/find.ts'
+import { plainId, shownId } from '../../conversations/find.ts'
 import type { Index } from '../../records/records.ts'
 
 /** In order; the last two are ends. */
@@ -57,7 +57,7 @@ export const shown = ({
   ...task
 }: KeptTask): StartTask => {
   const { app_conversation_id: made } = task
-  return { ...task, app_conversation_id: made === null ? null : plainId(made) }
+  return { ...task, app_conversation_id: made === null ? null : shownId(made) }
 }
 
 /** By what one is found. One that is not over is due when it was not written for too long. */
