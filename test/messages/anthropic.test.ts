@@ -337,6 +337,14 @@ it('M3 cites all documents or none, as the first one of the request asks', () =>
     [cited],
   ])
   expect(sent(document('x'), { ...found, ...cited })[0]?.content).toEqual([document('x'), found])
+  const tool = { type: 'tool_reference', tool_name: 'x' }
+  const act = action('b', { call: 'c' })
+  const [, , result] = messages(
+    user('u'),
+    act,
+    observe('o', act, [tool, { ...document('x'), ...cited }] as never),
+  )
+  expect(result?.content).toMatchObject([{ content: [tool, cited] }])
 })
 
 const compacted = (more: object) => {

@@ -64,8 +64,17 @@ describe('a chat of Gemini CLI', () => {
 
   it('keeps what is no message as it stands there, in its place', () => {
     const { facts } = read([{ ...ABOUT, messages: [user('u', 'hi'), 'loose', user('v', 'ho')] }])
-    expect(facts[2]).toMatchObject({ line: 2, fact: { raw: '"loose"' } })
-    expect(facts[3]).toMatchObject({ line: 3, fact: { id: 'v' } })
+    expect(facts[1]).toMatchObject({ line: 2, fact: { raw: '"loose"' } })
+    expect(facts[2]).toMatchObject({ line: 3, fact: { id: 'v' } })
+  })
+
+  it('begins with the same facts once it has grown, whatever its head says by then', () => {
+    const [first, second] = [user('u', 'hi'), user('v', 'ho')]
+    const before = read([{ ...ABOUT, messages: [first] }]).facts
+    const after = read([
+      { ...ABOUT, lastUpdated: 'later', summary: 'Greetings', messages: [first, second] },
+    ]).facts
+    expect(after.slice(0, before.length)).toEqual(before)
   })
 
   it('says what its records tell of it', () => {

@@ -11,7 +11,8 @@ export type Cite = (block: AnthropicPart) => AnthropicPart
 export function citing(): Cite {
   let cites: boolean | null = null
   return (block) => {
-    if (block.type === 'container_upload') return block
+    // Inside of results there are other kinds, too.
+    if (block.type !== 'document' && block.type !== 'search_result') return block
     const { citations, ...rest } = block
     const own = citations?.enabled === true
     cites ??= own

@@ -72,7 +72,7 @@ function readTrajectory(
       writer.keep(strayOf(child, line), 'no trajectory')
       continue
     }
-    const own = ownId([one['trajectory_id'], one['session_id']], taken)
+    const own = ownId([one['session_id'], one['trajectory_id']], taken)
     children.push(readTrajectory(one, { line, id: own, parentId: id, taken }))
   }
   return {

@@ -82,7 +82,10 @@ function partsOf(found: Found): {
   const told = listOf(found['content'] ?? found['parts'])
   if (calls.length === 0) return { parts: told, calls, twice: 0 }
   const ids = idsOf(calls)
-  const parts = told.filter((part) => !ids.has(stringOf(objectOf(objectOf(part)['functionCall'])['id'])))
+  const parts = told.filter((part) => {
+    const id = stringOf(objectOf(objectOf(part)['functionCall'])['id'])
+    return id === '' || !ids.has(id)
+  })
   return { parts, calls, twice: told.length - parts.length }
 }
 

@@ -64,9 +64,13 @@ class Chat {
     }
   }
 
-  /** A document of a whole chat: its messages are its lines. */
+  /**
+   * A document of a whole chat: its messages are its lines. Its head is written anew with each of them: told in front,
+   * it would make of a chat that has grown another one.
+   */
   #readWhole(found: Found, messages: readonly unknown[], record: SessionRecord): void {
-    this.#tell('gemini-cli.session', found, record)
+    this.about = { ...this.about, ...found, messages: undefined }
+    this.steps.push({ does: 'note', record, what: 'heads of chats' })
     for (const [at, message] of messages.entries()) {
       const line = at + 1
       this.#sayAny(message, { ...record, line }, `line-${line}`)
