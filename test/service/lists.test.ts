@@ -144,3 +144,18 @@ it('a search by tags takes each key with one value', async () => {
   const { status } = await service.fetch(new Request(`http://localhost${path}a%3A2`))
   expect(status).toBe(422)
 })
+
+it('start tasks of large requests come in pages that fit, and not all at once by their ids', async () => {
+  const request = { title: 'x'.repeat(3_000_000) }
+  const ids = Array.from({ length: 18 }, (_, nth) => `t${String(nth).padStart(2, '0')}`)
+  for (const [nth, id] of ids.entries()) {
+    const keys = { created_at: new Date(nth).toISOString() }
+    const body = { id, request, created_at: keys.created_at, app_conversation_id: null }
+    await store.changeItems([{ collection: 'start-tasks', id, put: { body, keys } }])
+  }
+  const tasks = '/api/v1/app-conversations/start-tasks'
+  expect(await idsOf(`${tasks}/search?sort_order=CREATED_AT`)).toEqual({ ids, pages: 3 })
+  const statusOf = async (some: readonly string[]): Promise<number> =>
+    (await service.fetch(new Request(`http://localhost${tasks}?ids=${some.join('&ids=')}`))).status
+  expect([await statusOf(ids), await statusOf(ids.slice(0, 2))]).toEqual([413, 200])
+})

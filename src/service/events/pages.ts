@@ -1,6 +1,6 @@
 /** Searches of events for all faces: the parameters of a request to a query, its page to the wire, without secrets. */
 
-import { HttpProblem } from '../http/problem.ts'
+import { MAX_PAGE_BYTES, readByIds } from '../http/page-bytes.ts'
 import { withDefaults } from './defaults.ts'
 import { isLegalId } from '../../event/ids.ts'
 import type { EventKind } from '../../event/kinds.ts'
@@ -28,11 +28,6 @@ export interface PageValues extends FilterValues {
   readonly page_id: string | null
   readonly limit: number
 }
-
-/**
- * Bytes of bodies with which a page ends before it is full: a hundred large events are more than one response can hold.
- */
-const MAX_PAGE_BYTES = 8 * 2 ** 20
 
 /** A page of events, as clients get it (interface section 2.1). */
 export interface EventPageBody {
@@ -85,37 +80,18 @@ export function wireEvent({ fact, id }: Pick<StoredEvent, 'fact' | 'id'>): Event
   return event.id === undefined && id !== null ? { ...event, id } : event
 }
 
-/** How many events are read before their size is looked at. */
-const READ_BATCH = 8
-
 /**
  * The events with these ids, in the order asked; null for each that is missing, or can be no id. O(ids).
- * @throws HttpProblem 413 for several events that hold more than a page may: a hundred large ones are more than one
- * response can hold. A single one is given, however large.
+ * @throws HttpProblem 413 for several events that hold more than a page may.
  */
-export async function getEvents(
+export const getEvents = (
   store: Pick<Store, 'getMany'>,
   conversationId: string,
   ids: readonly string[],
-): Promise<(Event | null)[]> {
-  const legal = [...new Set(ids.filter(isLegalId))]
-  const found = new Map<string, Event | null>()
-  const sizes = new Map<string, number>()
-  for (let at = 0; at < legal.length; at += READ_BATCH) {
-    for (const event of await store.getMany(conversationId, legal.slice(at, at + READ_BATCH))) {
-      if (event === null || event.id === null) continue
-      const wire = wireEvent(event)
-      found.set(event.id, wire)
-      sizes.set(event.id, JSON.stringify(wire).length)
-    }
-    const bytes = ids.reduce((sum, id) => sum + (sizes.get(id) ?? 0), 0)
-    if (bytes > MAX_PAGE_BYTES && ids.length > 1) throw tooLarge()
-  }
-  return ids.map((id) => found.get(id) ?? null)
-}
-
-const tooLarge = (): HttpProblem =>
-  new HttpProblem(
-    413,
-    `These events hold more than ${MAX_PAGE_BYTES / 2 ** 20} MiB; ask for fewer at once, or for one alone.`,
-  )
+): Promise<(Event | null)[]> =>
+  readByIds(ids, 'events', async (some) => {
+    const found = new Map<string, Event | null>()
+    for (const event of await store.getMany(conversationId, some.filter(isLegalId)))
+      if (event !== null && event.id !== null) found.set(event.id, wireEvent(event))
+    return some.map((id) => found.get(id) ?? null)
+  })

@@ -23,6 +23,8 @@ export class Outlet {
   #pending = 0
   #taken = 0
   #corked = false
+  /** Until there is room, all who wait for it wait for the same. */
+  #waiting: Promise<void> | null = null
   #resume: (() => void) | null = null
 
   constructor(socket: WebSocket, raw: Duplex, options: OutletOptions) {
@@ -56,7 +58,7 @@ export class Outlet {
       budget.remove(bytes.byteLength)
       if (this.#pending === 0 || (this.#pending <= most / 2 && !budget.isSpent)) this.#resume?.()
     })
-    return this.#pending > most || budget.isSpent ? this.#room() : null
+    return this.#pending > most || budget.isSpent ? (this.#waiting ??= this.#room()) : null
   }
 
   /** Frames of one turn of the event loop go to the system in one call. */
@@ -82,6 +84,7 @@ export class Outlet {
     this.#resume = resolve
     return promise.finally(() => {
       clearInterval(timer)
+      this.#waiting = null
       this.#resume = null
     })
   }

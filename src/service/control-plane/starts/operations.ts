@@ -8,6 +8,7 @@ import { type Count, MOST_LOOKED_AT, type Page } from '../../../store/contract/q
 import { mapConcurrent } from '../../../conversation/async/serial.ts'
 import { COUNTED, countReply, exact } from '../../conversations/listing.ts'
 import { batchGet } from '../../http/batch-get.ts'
+import { bytesOf, MAX_PAGE_BYTES, READ_FIRST, readByIds } from '../../http/page-bytes.ts'
 import { originOf } from '../conversations/operations.ts'
 import { AT_ONCE } from '../conversations/describe.ts'
 import { PAGING } from '../page.ts'
@@ -108,10 +109,12 @@ export const startOperations = (plane: ControlPlane): Operation[] => [
       schema: START_TASK,
     },
     (ids) =>
-      mapConcurrent(ids, AT_ONCE, async (id) => {
-        const task = await plane.tasks.find(id)
-        return task === null ? null : shown(task)
-      }),
+      readByIds(ids, 'start tasks', (some) =>
+        mapConcurrent(some, AT_ONCE, async (id) => {
+          const task = await plane.tasks.find(id)
+          return task === null ? null : shown(task)
+        }),
+      ),
   ),
 ]
 
@@ -126,7 +129,8 @@ const byOf = (order: string): 'created_at' | 'updated_at' =>
 
 /**
  * A page of the tasks that a filter lets through. O(limit) by creation, and by change without a time of creation; else
- * it looks at so many at most, and then it may be short, or empty, and have one after it.
+ * it looks at so many at most, and then it may be short, or empty, and have one after it. It is short, too, where its
+ * requests are large: they are read a few at a time.
  */
 async function find(
   { tasks }: ControlPlane,
@@ -143,18 +147,21 @@ async function find(
   const items: KeptTask[] = []
   let next = cursor
   let looked = 0
+  let bytes = 0
   do {
     const page: Page<{ readonly record: KeptTask }> = await tasks.list({
       by,
       descending,
-      limit: limit - items.length,
+      limit: Math.min(limit - items.length, READ_FIRST),
       ...(by === 'created_at' && from !== null && { from }),
       ...(next !== null && { cursor: next }),
     })
-    items.push(...page.items.map(({ record }) => record).filter(fits))
+    const found = page.items.map(({ record }) => record).filter(fits)
+    for (const task of found) bytes += bytesOf(task)
+    items.push(...found)
     next = page.next_page_id
     looked += page.items.length
-  } while (next !== null && items.length < limit && looked < MOST_LOOKED_AT)
+  } while (next !== null && items.length < limit && looked < MOST_LOOKED_AT && bytes < MAX_PAGE_BYTES)
   return { items, next_page_id: next }
 }
 
