@@ -59,12 +59,15 @@ const said: fc.Arbitrary<Unit> = fc.oneof(
   fc.constantFrom<Unit>(...ANTHROPIC_UNITS),
 )
 
+/** How a reply stops that goes on when it is sent back. */
+const PAUSES: ReadonlySet<string> = new Set(['pause_turn', 'compaction'])
+
 const reply: fc.Arbitrary<Raw> = fc
   .record({
     before: fc.array(said, { maxLength: 5 }),
     waits: fc.boolean(),
     calls: fc.array(fc.tuple(toolNames(), inputs(), fc.array(said, { maxLength: 2 })), { maxLength: 3 }),
-    stop: fc.constantFrom('end_turn', 'end_turn', 'max_tokens', 'stop_sequence', 'refusal', 'pause_turn'),
+    stop: fc.constantFrom('end_turn', 'end_turn', 'max_tokens', 'stop_sequence', 'refusal', 'pause_turn', 'compaction'),
     tokens: fc.nat(5000),
   })
   .map(({ before, waits, calls, stop, tokens }) => ({
@@ -73,7 +76,7 @@ const reply: fc.Arbitrary<Raw> = fc
     role: 'assistant',
     model: 'claude',
     content: withWaiting(
-      waits && (calls.length > 0 || stop === 'pause_turn'),
+      waits && (calls.length > 0 || PAUSES.has(stop)),
       thinkingFirst([
         ...before.map((unit, n) => unit(n)),
         ...calls.flatMap(([name, input, behind], at): (readonly Block[])[] => [
@@ -220,7 +223,7 @@ export const ANTHROPIC: ReplyWire<Raw> = {
     const sent = content.flatMap((block, at) => sentBlock(block, at < bound))
     const last = sent.at(-1)
     // It may be the end of a request, where the provider refuses white space.
-    if (stop_reason !== 'pause_turn' || last === undefined || !('text' in last)) return sent
+    if (!PAUSES.has(stop_reason) || last === undefined || !('text' in last)) return sent
     return [...sent.slice(0, -1), { ...last, text: trimTrailing(String(last.text)) }]
   },
   stream: ({ content, stop_reason, usage, ...message }, cut) => [

@@ -98,7 +98,7 @@ export function checkSent(
     const end = behind.findIndex(({ role }) => !OWN.has(role))
     const sent = (end < 0 ? behind : behind.slice(0, end)).filter(({ token }) => token !== null)
     // Right behind a paused reply stands the one that goes on with it.
-    const isPaused = message.role === 'assistant' && message.reply?.stop_reason === 'pause_turn'
+    const isPaused = message.role === 'assistant' && message.reply?.outcome === 'paused'
     const own = isPaused ? sent.slice(0, reply.signed) : sent
     same('M13', `${grammar}: signed parts sent`, own.length, reply.signed)
     if (reply.signed === 0) continue

@@ -175,7 +175,7 @@ const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece
 
 /** Whether a reply was paused, and goes on when it is sent back as the last message. */
 export const isPaused = ({ message: { reply } }: AssistantTurn, { pauses, grammar }: Limits): boolean =>
-  pauses && reply?.grammar === grammar && reply.stop_reason === 'pause_turn'
+  pauses && reply?.grammar === grammar && (reply.outcome === 'paused' || reply.stop_reason === 'pause_turn')
 
 function assistantTurn(
   message: AssistantMessage,

@@ -144,6 +144,7 @@ describe('fromAnthropic', () => {
     [{ stop_reason: 'end_turn' }, { type: 'done' }],
     [{ stop_reason: null }, { type: 'done' }],
     [{ stop_reason: 'pause_turn' }, { type: 'paused' }],
+    [{ stop_reason: 'compaction' }, { type: 'paused' }],
     [{ stop_reason: 'refusal' }, { type: 'refused', explanation: null }],
     [
       { stop_reason: 'refusal', stop_details: { explanation: 'No.' } },

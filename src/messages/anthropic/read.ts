@@ -70,6 +70,7 @@ function endingOf(reply: Found): ReplyOutcome | null {
     case 'max_tokens':
     case 'model_context_window_exceeded':
       return { type: 'truncated', reason }
+    case 'compaction':
     case 'pause_turn':
       return { type: 'paused' }
     case 'refusal': {
