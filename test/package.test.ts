@@ -82,7 +82,7 @@ describe('the packed package', () => {
     expect(
       paths.filter(
         (path) =>
-          !/^(dist\/|LICENSE|README\.md|docs\/(?!site\/)|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(
+          !/^(dist\/|LICENSE|README\.md|docs\/(?!site\/)|examples\/store-json\/|properties\/laws\.md|package\.json|CHANGELOG\.md)/.test(
             path,
           ),
       ),
