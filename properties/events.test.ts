@@ -2,8 +2,11 @@
 
 import * as fc from 'fast-check'
 import { describe, it } from 'vitest'
+import { MAX_DEPTH } from '../src/event/freeze.ts'
+import { loadLine } from '../src/event/load.ts'
 import { type Fact, isQuarantined } from '../src/event/quarantine.ts'
 import { anyEvent, anyText, hostileLog, jsonValue } from '../src/testing/index.ts'
+import { hold } from '../src/testing/law.ts'
 import { checkBadLines, checkLine, checkRoundTrip, checkTotal } from './checks/events.ts'
 import { always, alwaysOnLegal } from './run.ts'
 import { brokenSecretEvent, secretEvent } from './secret-events.ts'
@@ -38,6 +41,33 @@ const line = () =>
     anyEvent().map((event) => JSON.stringify({ ...event, kind: 'FutureEvent', id: undefined })),
   )
 
+/** Lines up to a field that an upcaster takes out, and what closes them: decoding never sees what stands there. */
+const TAKEN_OUT = [
+  [
+    '{"kind":"MessageEvent","source":"user","llm_message":{"role":"user","content":[{"text":"x","enable_truncation":',
+    '}]}}',
+  ],
+  [
+    '{"kind":"ActionEvent","thought":[],"tool_name":"t","tool_call_id":"c","llm_response_id":"r","tool_call":{"id":"c","type":"function","function":{"name":"t","arguments":"{}"},"index":',
+    '}}',
+  ],
+  ['{"kind":"AgentErrorEvent","tool_name":"t","tool_call_id":"c","error":"e","classification":', '}'],
+  ['{"kind":"SystemPromptEvent","system_prompt":{"text":"x","enable_truncation":', '},"tools":[]}'],
+] as const
+
+/** A line that nests deeper than the stack is, where only what reads the whole line meets it. */
+const deepLine = () =>
+  fc
+    .tuple(
+      fc.constantFrom(...TAKEN_OUT),
+      fc.constantFrom(['[', ']'] as const, ['{"a":', '}'] as const, ['{"a":-0,"a":[', ']}'] as const),
+      fc.constantFrom(600, 9_000, 30_000),
+      fc.constantFrom('1', '12345678901234567890', '1e-99999', '{"a":1,"a":2}'),
+    )
+    .map(([[before, after], [opens, closes], depth, value]) =>
+      [before, opens.repeat(depth), value, closes.repeat(depth), after].join(''),
+    )
+
 /** A line that is certainly no event. */
 const badLine = () =>
   fc.oneof(
@@ -68,6 +98,19 @@ describe('E, events', () => {
 
   it('E2 reading a line never throws, and quarantine keeps it as it is', () => {
     always(line(), checkLine)
+    always(deepLine(), checkLine, 40)
+  })
+
+  it('E2 and E8 what is taken out of a line costs no event, however deep it nests', () => {
+    always(
+      deepLine(),
+      (text) => {
+        const { fact, upcasts, warnings } = loadLine(text)
+        hold('E2', !isQuarantined(fact) && upcasts.length === 1, `not loaded: ${JSON.stringify(fact)}`)
+        for (const { loc } of warnings) hold('E8', loc.length <= MAX_DEPTH, `a path of ${loc.length} steps`)
+      },
+      40,
+    )
   })
 
   it('E1, E4 and E5 hold for every event of a log, and E3: one bad line never costs the conversation', () => {

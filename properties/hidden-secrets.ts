@@ -60,26 +60,37 @@ export interface Hidden {
   readonly ways: readonly string[]
 }
 
-/** A secret written in up to three ways, one around the other; base64 at the innermost. */
+const ALL: Readonly<Record<string, Way>> = { ...WAYS, ...BASE64 }
+
+/** A secret written in up to four ways, one around the other; base64 at any layer, most often at the innermost. */
 export function hiddenSecret(): fc.Arbitrary<Hidden> {
-  const outer = fc.array(fc.constantFrom(...Object.keys(WAYS)), { maxLength: 3 })
+  const outer = fc.array(
+    fc.oneof(
+      { weight: 3, arbitrary: fc.constantFrom(...Object.keys(WAYS)) },
+      { weight: 1, arbitrary: fc.constantFrom(...Object.keys(BASE64)) },
+    ),
+    { maxLength: 3 },
+  )
   const inner = fc.option(fc.constantFrom(...Object.keys(BASE64)), { nil: null, freq: 2 })
-  return fc.tuple(anySecret(), inner, outer).map(([secret, base64, names]) => {
-    const first = base64 === null ? secret : (BASE64[base64] as Way)(secret)
-    const around = names.slice(base64 === null && names[0] !== undefined && !PLAIN.includes(names[0]) ? 1 : 0)
+  return fc.tuple(anySecret(), inner, outer).map(([secret, innermost, names]) => {
+    const ways = [...(innermost === null ? [] : [innermost]), ...names]
+    // All of a base64 text goes, whatever is in it, and so does the innermost encoding of any other kind.
+    const base64 = ways.findLastIndex((name) => Object.hasOwn(BASE64, name))
+    const masked = base64 === -1 ? (PLAIN.includes(ways[0] ?? 'json') ? 0 : 1) : base64 + 1
+    const around = ways.slice(masked)
     return {
       secret,
-      text: written(first, names),
+      text: written(secret, ways),
       left: around.every((name) => PLAIN.includes(name))
-        ? written(base64 === 'basic' ? 'Basic [redacted]' : '[redacted]', around)
+        ? written(ways[base64] === 'basic' ? 'Basic [redacted]' : '[redacted]', around)
         : null,
-      ways: [...(base64 === null ? [] : [base64]), ...names],
+      ways,
     }
   })
 }
 
 const written = (text: string, names: readonly string[]): string =>
-  names.reduce((inner, name) => (WAYS[name] as Way)(inner), text)
+  names.reduce((inner, name) => (ALL[name] as Way)(inner), text)
 
 /** Any event that holds a hidden secret in one of its texts, and decodes. */
 export function eventWith(text: string): fc.Arbitrary<Event> {

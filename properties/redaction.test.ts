@@ -42,7 +42,13 @@ describe('X, redaction', () => {
     )
     always(planted, ([hidden, event, keyed]) => {
       const { ways, left } = hidden
-      tally.count([...ways, `${ways.length} deep`, ...(left === null ? [] : ['left'])])
+      const isAround = ways.slice(1).some((way) => ['base64', 'basic', 'url', 'wrapped'].includes(way))
+      tally.count([
+        ...ways,
+        `${ways.length} deep`,
+        ...(left === null ? [] : ['left']),
+        ...(isAround ? ['base64 around'] : []),
+      ])
       checkHidden(hidden, event, keyed)
     })
     tally.require([
@@ -57,6 +63,7 @@ describe('X, redaction', () => {
       'base64',
       'basic',
       'wrapped',
+      'base64 around',
       '0 deep',
       '2 deep',
       'left',

@@ -7,11 +7,14 @@ import { BODIES } from '../src/testing/bodies.ts'
 import { frozen } from '../src/testing/event.ts'
 import { reasoningItem, secretText } from '../src/testing/thinking.ts'
 
+/** JSON text as a writer makes it that escapes its quotes by their number. */
+const numbered = (value: JsonValue): string => JSON.stringify(value).replaceAll(/\\"/g, String.raw`\u0022`)
+
 /** JSON with a secret somewhere in it: as a value, or in text that is JSON or holds some, quoted once or twice. */
 function secretJson(): fc.Arbitrary<JsonValue> {
   // A secret that has to be escaped in JSON text: half of one is a leak as well.
   const awkward = fc.tuple(secretText(), fc.constantFrom('"', '\\', '\\"', '\n'))
-  return fc.tuple(secretText(), awkward, fc.nat(8)).map(([secret, [half, between], wrap]): JsonValue => {
+  return fc.tuple(secretText(), awkward, fc.nat(10)).map(([secret, [half, between], wrap]): JsonValue => {
     const item = { id: 'rs_1', encrypted_content: secret }
     const escaped = { encrypted_content: `${half}${between}${half}` }
     switch (wrap) {
@@ -30,6 +33,11 @@ function secretJson(): fc.Arbitrary<JsonValue> {
       case 6:
         return { quoted: JSON.stringify(JSON.stringify(escaped)) }
       case 7:
+        return { log: numbered({ body: numbered(escaped) }) }
+      case 8:
+        // Lines and spaces around the colon, inside of text that is quoted.
+        return JSON.stringify(JSON.stringify(item, null, '\t').replace(/":/g, '"\n:\r\n'))
+      case 9:
         return `data: ${JSON.stringify(item)}`
       default:
         return `cut off: ${JSON.stringify(item).slice(0, -6)}`

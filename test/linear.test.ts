@@ -82,7 +82,7 @@ describe('the stack of an engine, in which it keeps each turn that is counted or
 
 const RULES = redactionRules({ secrets: ['the-one-secret'], patterns: [/\binternal-[a-z]{8}\b/], key: 'k' })
 const redacts = (text: string): string => redactText(text, RULES)
-const MASKED = ['encrypted_content', String.raw`\u0065`, '\\', '"', ':', ' ', 'e']
+const MASKED = ['encrypted_content', String.raw`\u0065`, '\\', '"', ':', ' ', 'e', 'n', String.raw`\u0022`]
 const PARTS = ['x://h/', '?', 'key', '=', '&', '#', '@', 'x']
 
 /** What puts a pattern together when it runs, and what else reads a text to its end: what of texts it asks for. */

@@ -106,6 +106,12 @@ export const REDACTION_FAULTS: readonly Fault[] = [
     replace: 'const DECODINGS: readonly Decoding[] = [JSON_ESCAPES, PERCENT]',
   },
   {
+    name: 'base64 hides what is encoded in it',
+    file: 'context/redaction/views.ts',
+    find: 'const WITH_BASE64: readonly Decoding[] = [...DECODINGS, BASE64]',
+    replace: 'const WITH_BASE64: readonly Decoding[] = DECODINGS',
+  },
+  {
     name: 'base64 hides at an offset',
     file: 'context/redaction/literals.ts',
     find: 'return [0, 1, 2].flatMap(',
@@ -144,8 +150,8 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'keys that become one are lost',
     file: 'context/redaction/walk.ts',
-    find: 'for (let n = 2; key !== before[i]?.[0] && isTaken(); n += 1) own = numberedMask(key, n)',
-    replace: 'numberedMask(own, isTaken() ? 2 : before.length - i)',
+    find: 'setOwn(out, key === before[i]?.[0] ? key : numbered(key), value)',
+    replace: 'setOwn(out, key, value)',
   },
   {
     name: 'a published tool’s own words are redacted',
@@ -175,7 +181,8 @@ export const REDACTION_FAULTS: readonly Fault[] = [
   {
     name: 'patterns open what is sealed',
     file: 'context/redaction/redact-text.ts',
-    find: 'const hits = findSecrets(text, literalFinders)',
-    replace: "const hits = findSecrets(text, [...literalFinders])\n  if (text !== '') return `${text}!`",
+    find: 'const hits = findSecrets(text, literalFinders, literalFinders)',
+    replace:
+      "const hits = findSecrets(text, [...literalFinders], literalFinders)\n  if (text !== '') return `${text}!`",
   },
 ]

@@ -19,13 +19,21 @@ const NAMED = new RegExp(NAME)
 /** How every escape of a letter of the name begins. */
 const ESCAPE = String.raw`\u00`
 
+/** White space, also as an escape: more than that, but such letters stand before no value that is a text. */
+const SPACE = String.raw`[\s\\nrt]*`
+
+/**
+ * A quote, also one that some writers escape by its number. Only from where the backslashes begin, as in the name.
+ */
+const QUOTE = String.raw`(?<!\\)(?:\\*["']|\\+u002[27])`
+
 /**
  * The secret inside a text that holds JSON, as a completion's log, a call's arguments or a quarantined line do,
  * quoted once or many times over. A text that was cut off inside the secret is masked to its end, and so is one in
  * which the secret is a list or an object: where that ends, no pattern can tell.
  */
 const SECRET_IN_TEXT = new RegExp(
-  String.raw`(${NAME}\\*["']\s*:\s*)(?:(\\*["'])[^]*?(?:(?<!\\)\2|$)|[[{][^]*$)`,
+  String.raw`(${NAME}${QUOTE}${SPACE}:${SPACE}?)(?:(${QUOTE})[^]*?(?:(?<!\\)\2|$)|[[{][^]*$)`,
   'g',
 )
 

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
+import type { JsonObject } from '../../src/event/shapes.ts'
 import { overgrowth } from '../growth.ts'
 
 const SECRET = 'the-one-secret-value'
@@ -27,6 +28,14 @@ const TEXTS: Readonly<Record<string, (length: number) => string>> = {
   'secrets in one base64 text': (length) => Buffer.from(fill(SECRET)(length * 0.75)).toString('base64'),
   'keys that become one': (length) =>
     JSON.stringify(Object.fromEntries(Array.from({ length: length / 40 }, (_, i) => [`${TOKEN}${i}`, 1]))),
+  'words that may be base64': fill('internationalization/of/paths-and_names '),
+  'bytes in base64': (length) =>
+    Buffer.from(Uint8Array.from({ length: length * 0.75 }, (_, i) => (i * i * 7 + (i >> 3)) & 255)).toString(
+      'base64',
+    ),
+  'base64 of base64': (length) =>
+    Buffer.from(Buffer.from(fill('a%20b')(length / 2)).toString('base64')).toString('base64'),
+  'digits that stand for digits': fill('V'),
   'sealed texts': (length) =>
     `[${Array.from({ length: length / 50 }, () => `{"encrypted_content":"${TOKEN}"}`).join()}]`,
   backslashes: fill('\\'),
@@ -49,6 +58,26 @@ const TEXTS: Readonly<Record<string, (length: number) => string>> = {
 
 const redacted = (error: string) =>
   redact({ kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error }, RULES)
+
+/** Without a key all masks are alike. */
+const ALIKE = redactionRules()
+
+const inText = (error: string) =>
+  redact({ kind: 'AgentErrorEvent', tool_name: 't', tool_call_id: 'c', error }, ALIKE)
+const inObject = (text: string) =>
+  redact({ kind: 'ConversationStateUpdateEvent', key: 'k', value: JSON.parse(text) as JsonObject }, ALIKE)
+
+describe('the time that keys take which become one', () => {
+  it.each<[string, (i: number) => string]>([
+    ['all alike', (i) => `${TOKEN}${i}`],
+    ['with numbers', (i) => `${TOKEN}${i % 2} [redacted#${2 + (i >> 1)}]`],
+  ])('%s', (_, key) => {
+    const make = (length: number): string =>
+      JSON.stringify(Object.fromEntries(Array.from({ length: length / 40 }, (_, i) => [key(i), 1])))
+    expect(overgrowth(inObject, make, { to: 2 ** 18 })).toBe(null)
+    expect(overgrowth(inText, make, { to: 2 ** 18 })).toBe(null)
+  })
+})
 
 describe('the time that a text takes', () => {
   it.each(Object.entries(TEXTS))('%s', (_, make) => {

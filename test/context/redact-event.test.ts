@@ -186,6 +186,17 @@ describe('arguments', () => {
     expect(JSON.parse(after(args))).toEqual({ redacted: MASK })
   })
 
+  it('lose no value where keys become the same', () => {
+    const options: RedactionOptions = { patterns: [/S\d+/] }
+    expect(after('{"S1":1,"a":{"S1":2,"S2":3},"S2":[{"S3":4}],"S3":5}', options)).toBe(
+      `{"${MASK}":1,"a":{"${MASK}":2,"[redacted#2]":3},"[redacted#2]":[{"${MASK}":4}],"[redacted#3]":5}`,
+    )
+    // A key that was a mask before stays what it is.
+    expect(after(`{"S1":1,"S2":2,"${MASK}":3,"a":4,"a":5}`, options)).toBe(
+      `{"[redacted#2]":1,"[redacted#3]":2,"${MASK}":3,"a":4,"a":5}`,
+    )
+  })
+
   it('of any depth', () => {
     expect(after(deep(`"${S}"`))).toBe(deep(`"${MASK}"`))
   })
@@ -208,7 +219,12 @@ describe('state updates', () => {
   it('hold a secret when their key is the name of one', () => {
     expect(update('api_key', 'x')).toBe(MASK)
     expect(update('api_keys', 'x')).toBe('x')
-    expect(update('token', ['x', { kind: 'y' }])).toEqual([MASK, { kind: 'y' }])
+    expect(update('token', ['x', { kind: 'y' }])).toEqual([MASK, { kind: MASK }])
+    expect(update('password', { current: 'x', old: [{ pin: 12 }, true, null, ''] })).toEqual({
+      current: MASK,
+      old: [{ pin: MASK }, true, null, ''],
+    })
+    expect(update('password', 12345678)).toBe(MASK)
   })
 })
 

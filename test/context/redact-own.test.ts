@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { secretFields } from '../../src/context/redaction/field-names.ts'
-import { OVERLAP, PIECE } from '../../src/context/redaction/own-patterns.ts'
+import { CONTEXT, OVERLAP, PIECE } from '../../src/context/redaction/own-patterns.ts'
 import { MAX_ROUNDS } from '../../src/context/redaction/redact-text.ts'
 import { BARE, MASK, said } from './redact-said.ts'
 
@@ -12,6 +12,9 @@ const own = (text: string, ...patterns: RegExp[]): string => said(text, { ...BAR
 const chain = (links: number): RegExp[] =>
   Array.from({ length: links }, (_, i) => new RegExp(i === 0 ? 'x0' : String.raw`(?<=\])x${i}`))
 const links = (count: number): string => Array.from({ length: count }, (_, i) => `x${i}`).join('')
+
+/** A long text that holds this one. */
+const among = (before: number, text: string): string => `${'x'.repeat(before)}${text}${'x'.repeat(PIECE)}`
 
 describe('own patterns', () => {
   it('mask every match, whatever their flags, or their group named secret', () => {
@@ -52,6 +55,30 @@ describe('own patterns', () => {
     const whole = `<${'s'.repeat(8990)}>${'-'.repeat(PIECE - 8992)}`
     expect(whole.length).toBe(PIECE)
     expect(own(whole, short)).toBe(whole.replace(/<.*>/, MASK))
+  })
+
+  it('see no border where a piece ends', () => {
+    const borders = [PIECE, PIECE - OVERLAP, 2 * PIECE - 2 * OVERLAP - CONTEXT]
+    for (const before of borders.flatMap((border) => [-11, -6, -1, 0, 1].map((by) => border + by))) {
+      for (const pattern of [
+        /(?<!\d)\d{6}(?!\d)/,
+        /(?<=[ \d])\d{6}$/m,
+        /\b[01]\d{5}\b/,
+        /^\d{6}/,
+        /\d{6}$/,
+        /(?<=^x{9})\d{6}/,
+      ]) {
+        const text = among(before, ' 1234567890 ')
+        expect(own(text, pattern)).toBe(text)
+      }
+      expect(own(among(before, ' 123456 '), /(?<!\d)\d{6}(?!\d)/)).toBe(among(before, ` ${MASK} `))
+      // Matches do not overlap, wherever pieces do.
+      expect(own(among(before, ' 12345678 '), /\d{6}/)).toBe(among(before, ` ${MASK}78 `))
+    }
+    const end = `${'x'.repeat(2 * PIECE)} 123456`
+    expect(own(end, /\d{6}$/)).toBe(end.replace('123456', MASK))
+    expect(own(end, /^x+/)).toBe(`${MASK} 123456`)
+    expect(own(`- ${'x'.repeat(PIECE - 2)}ITEM${'x'.repeat(PIECE)}`, /^x+ITEM/)).toContain('ITEM')
   })
 
   it('find a match that a piece cuts off, however long it is', () => {

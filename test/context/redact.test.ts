@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { redact } from '../../src/context/redaction/redact.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
-import { MAX_DECODINGS } from '../../src/context/redaction/views.ts'
+import { MAX_DECODINGS, MAX_VIEWS, viewsOf } from '../../src/context/redaction/views.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import { BARE, MASK, said } from './redact-said.ts'
 
@@ -17,6 +17,23 @@ function escaped(times: number): string {
   let text = 'a\n'.repeat(4) + SECRET
   for (let i = 0; i < times; i += 1) text = JSON.stringify(text).slice(1, -1)
   return `x ${text} y`
+}
+
+/** The secret as JSON, in base64 so many times over. */
+function inBase64Times(times: number): string {
+  let text = JSON.stringify(SECRET)
+  for (let i = 0; i < times; i += 1) text = inBase64(text)
+  return text
+}
+
+/** A letter that is escaped and percent-encoded in this order, the innermost first. */
+function encodedIn(order: string): string {
+  let text = 'x'
+  for (const way of order) {
+    const code = text.charCodeAt(0).toString(16)
+    text = `${way === '0' ? '\\u00' : '%'}${code}${text.slice(1)}`
+  }
+  return text
 }
 
 const encoder = new TextEncoder()
@@ -68,6 +85,38 @@ describe('a literal secret', () => {
     ['as base64 without padding', inBase64(`abcd${SECRET}`).replace(/=+$/, ''), MASK],
     ['as base64 in lines', inBase64('long '.repeat(20) + SECRET).replace(/.{76}/g, '$&\r\n'), MASK],
     ['as base64 with escaped slashes', inBase64(`???${SECRET}`).replaceAll('/', '\\/'), MASK],
+    ['as base64 of base64', inBase64(inBase64(SECRET)), MASK],
+    [
+      'as base64 of base64 for URLs, behind a path',
+      `/a/b/${inBase64(Buffer.from(SECRET).toString('base64url'))}`,
+      MASK,
+    ],
+    [
+      'as base64 of what is percent-encoded',
+      `x ${inBase64(`p=${encodeURIComponent(SECRET)}&`)} y`,
+      `x ${MASK} y`,
+    ],
+    ['as base64 of JSON', inBase64(JSON.stringify({ a: SECRET })), MASK],
+    [
+      'as base64 of JSON in bytes',
+      Buffer.from(`\u0000${JSON.stringify(SECRET)}\u0001`).toString('base64'),
+      MASK,
+    ],
+    [
+      'as base64 of JSON with base64 in it',
+      `auths: ${inBase64(JSON.stringify({ auth: inBase64(`bot:${SECRET}`) }))}`,
+      `auths: ${MASK}`,
+    ],
+    [
+      'as base64 of JSON in lines',
+      inBase64(JSON.stringify(['long '.repeat(20), SECRET])).replace(/.{76}/g, '$&\n'),
+      MASK,
+    ],
+    [
+      'in a data URL of JSON',
+      `data:application/json;base64,${inBase64(JSON.stringify([SECRET]))}`,
+      `data:application/json;base64,${MASK}`,
+    ],
     ['in a data URL', `data:text/plain;base64,${inBase64(SECRET)}`, `data:text/plain;base64,${MASK}`],
   ])('%s', (_, text, expected) => expect(find(text)).toBe(expected))
 
@@ -98,6 +147,27 @@ describe('a literal secret', () => {
     for (const times of [MAX_DECODINGS - 1, MAX_DECODINGS])
       expect(find(escaped(times))).toBe(`x ${lines(times)}${MASK} y`)
     expect(find(escaped(MAX_DECODINGS + 1))).toBe(MASK)
+  })
+
+  it('leaves base64 alone that holds none, and looks for nothing else in it', () => {
+    const token = 'sk-ant-api03-0123456789abcdef'
+    for (const text of [inBase64(`{"a":"${inBase64('other words')}"}`), inBase64(JSON.stringify({ token }))])
+      expect(said(text, { secrets: [SECRET] })).toBe(text)
+  })
+
+  it('is found in base64 up to as many times, and what is encoded more often is masked as a whole', () => {
+    for (const count of [1, MAX_DECODINGS - 1, MAX_DECODINGS])
+      expect(find(`x ${inBase64Times(count)} y`)).toMatch(/redacted/)
+    expect(find(`x ${inBase64Times(MAX_DECODINGS - 1)} y`)).toBe(`x ${MASK} y`)
+    expect(find(`x ${inBase64Times(MAX_DECODINGS + 2)} y`)).toBe(MASK)
+  })
+
+  it('is masked with all of a text that can be read in more ways than anybody writes', () => {
+    // Of each order in which two encodings are undone, the text says something else.
+    const orders = Array.from({ length: 256 }, (_, order) => order.toString(2).padStart(8, '0'))
+    const text = `${orders.map(encodedIn).join(' ')} end`
+    expect([...viewsOf(text, true)].length).toBeLessThanOrEqual(MAX_VIEWS + 1)
+    expect(find(text)).toBe(MASK)
   })
 
   it('leaves long runs of backslashes and percent signs alone', () => {

@@ -118,8 +118,27 @@ describe('a secret inside text, however it is written', () => {
     ['an escaped name', String.raw`{"encrypted\u005fcontent":"gAAA"}`],
     ['an escaped name in escaped text', String.raw`{\"\\u0065ncrypted_content\":\"gAAA\"}`],
     ['text cut off', '{"encrypted_content":"gAA'],
+    [
+      'quotes by their number',
+      String.raw`{"a":"{\u0022encrypted_content\u0022:\u0022gAAA\\\u0022gBBB\u0022}"}`,
+    ],
+    ['quotes by their number, twice', String.raw`{\\u0027encrypted_content\\u0027: \\u0027gAAA\\u0027}`],
+    ['an escaped line before it', String.raw`{\"encrypted_content\":\n  \"gAAA\"}`],
+    ['escaped white space around the colon', String.raw`{\\\"encrypted_content\\\"\\t:\\r\\n\\\"gAAA\\\"}`],
+    ['an escaped line before a list', String.raw`{\"encrypted_content\":\n[\"gAAA\"]}`],
   ])('%s', (_, text) => {
     expect(JSON.stringify(maskSecrets({ text }))).not.toMatch(/gAA|gBBB/)
+  })
+
+  it('keeps what stands behind it', () => {
+    const text = String.raw`{\u0022encrypted_content\u0022:\u0022gAAA\u0022,\u0022b\u0022:\u0022x\u0022}`
+    expect(maskSecrets(text)).toBe(
+      String.raw`{\u0022encrypted_content\u0022:null,\u0022b\u0022:\u0022x\u0022}`,
+    )
+    const lines = String.raw`{\"encrypted_content\":\n\"gAAA\",\n\"b\":\"x\"}`
+    expect(maskSecrets(lines)).toBe(String.raw`{\"encrypted_content\":\nnull,\n\"b\":\"x\"}`)
+    const none = String.raw`{\"encrypted_content\":\n null,\n\"b\":\"x\"}`
+    expect(maskSecrets(none)).toBe(none)
   })
 
   it('leaves null, and other text with escapes, alone', () => {

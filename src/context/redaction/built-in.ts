@@ -86,16 +86,21 @@ export function builtInFinder(names: readonly BuiltInPattern[]): Finder | null {
 }
 
 /** Gives every match of a global pattern, or of its group `secret`; but no empty one. */
-export function findAll(pattern: RegExp, text: string, report: OnHit, offset = 0): void {
+function findAll(pattern: RegExp, text: string, report: OnHit): void {
   pattern.lastIndex = 0
   for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
-    const { index, 0: whole, groups, indices } = match
-    if (whole === '') pattern.lastIndex += 1
-    const part = indices?.groups?.['secret']
-    const [start, end] = part ?? [index, index + whole.length]
-    if (end > start)
-      report(offset + start, offset + end, part === undefined ? whole : (groups?.['secret'] ?? ''), 'pattern')
+    if (match[0] === '') pattern.lastIndex += 1
+    reportMatch(match, 0, report)
   }
+}
+
+/** Gives a match, or what its group `secret` matched, unless that is empty; its text begins at an offset. O(1). */
+export function reportMatch(match: RegExpExecArray, offset: number, report: OnHit): void {
+  const { index, 0: whole, groups, indices } = match
+  const part = indices?.groups?.['secret']
+  const [start, end] = part ?? [index, index + whole.length]
+  if (end > start)
+    report(offset + start, offset + end, part === undefined ? whole : (groups?.['secret'] ?? ''), 'pattern')
 }
 
 const HEADER = /-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g

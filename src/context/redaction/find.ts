@@ -6,14 +6,19 @@ import { viewsOf } from './views.ts'
 
 /**
  * The places of secrets in a text, ascending, without overlap and apart from masks; null when the text is encoded more
- * often than is looked into. O(length) for each way to decode it.
+ * often than is looked into. What base64 stands for is looked through for literal secrets alone: patterns would find
+ * things in what is noise. O(length) for each way to decode it.
  */
-export function findSecrets(text: string, finders: readonly Finder[]): Hit[] | null {
+export function findSecrets(
+  text: string,
+  finders: readonly Finder[],
+  literalFinders: readonly Finder[],
+): Hit[] | null {
   if (finders.length === 0) return []
   const hits: Hit[] = []
-  for (const view of viewsOf(text)) {
+  for (const view of viewsOf(text, literalFinders.length > 0)) {
     if (view === null) return null
-    for (const find of finders) {
+    for (const find of view.fromBase64 ? literalFinders : finders) {
       find(view.text, (start, end, secret, rank) => {
         const [from, to] = view.sourceOf(start, end)
         hits.push({ start: from, end: to, secret, rank })

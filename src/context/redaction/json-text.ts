@@ -1,6 +1,7 @@
 /** Edits the strings and numbers of JSON text and leaves every other character as it was. */
 
 import { quoteEnd } from '../../event/json.ts'
+import { keyNumbers } from './mask.ts'
 
 /** A part of a text. */
 export type Range = readonly [start: number, end: number]
@@ -38,6 +39,8 @@ interface Level {
    * The key whose value is there, before and after the edit; none before a key. Of a list the one that it stands under.
    */
   keys: readonly string[]
+  /** Of an object the key to write for one that was masked. */
+  readonly numbered: ((masked: string) => string) | null
 }
 
 const NONE: readonly string[] = []
@@ -48,21 +51,59 @@ const NONE: readonly string[] = []
  */
 const TOKEN = /["{}[\],]|-?\d[\d.eE+-]*/g
 
-/** Edits valid JSON text token by token. O(length). */
-export function editJson(text: string, edits: JsonEdits): EditedJson {
-  const levels: Level[] = []
-  const kept: Range[] = []
-  let out = ''
-  let last = 0
+/** Gives each token of a text but colons and words. O(length). */
+function eachToken(text: string, give: (token: string, index: number) => void): void {
   // One of its own: an edit may edit the JSON inside a text.
   const tokens = new RegExp(TOKEN)
   for (let match = tokens.exec(text); match !== null; match = tokens.exec(text)) {
     const { index } = match
     if (match[0] === '"') tokens.lastIndex = quoteEnd(text, index) + 1
-    const token = text.slice(index, tokens.lastIndex)
+    give(text.slice(index, tokens.lastIndex), index)
+  }
+}
+
+/** The keys of each object of a text, in the order in which the objects begin. O(length). */
+function keysOfObjects(text: string): ReadonlySet<string>[] {
+  const objects: Set<string>[] = []
+  const levels: { readonly keys: Set<string> | null; isAtKey: boolean }[] = []
+  eachToken(text, (token) => {
     const level = levels.at(-1)
-    if (token === '{') levels.push({ isList: false, keys: NONE })
-    else if (token === '[') levels.push({ isList: true, keys: level?.keys ?? NONE })
+    if (token === '{') {
+      const keys = new Set<string>()
+      objects.push(keys)
+      levels.push({ keys, isAtKey: true })
+    } else if (token === '[') levels.push({ keys: null, isAtKey: false })
+    else if (token === '}' || token === ']') levels.pop()
+    else if (level?.keys) {
+      if (level.isAtKey && token !== ',') level.keys.add(JSON.parse(token) as string)
+      level.isAtKey = token === ','
+    }
+  })
+  return objects
+}
+
+/**
+ * Edits valid JSON text token by token; keys of one object that have become the same are numbered, so that no value is
+ * lost. O(length).
+ */
+export function editJson(text: string, edits: JsonEdits): EditedJson {
+  const levels: Level[] = []
+  const kept: Range[] = []
+  let out = ''
+  let last = 0
+  let objects = 0
+  // Read only when a key is masked.
+  let allKeys: ReadonlySet<string>[] | null = null
+  const begin = (keys: readonly string[], isList: boolean): void => {
+    const at = objects
+    if (!isList) objects += 1
+    const wasKey = (key: string): boolean => (allKeys ??= keysOfObjects(text))[at]?.has(key) === true
+    levels.push({ isList, keys, numbered: isList ? null : keyNumbers(wasKey) })
+  }
+  eachToken(text, (token, index) => {
+    const level = levels.at(-1)
+    if (token === '{') begin(NONE, false)
+    else if (token === '[') begin(level?.keys ?? NONE, true)
     else if (token === '}' || token === ']') levels.pop()
     else if (token === ',') {
       if (level?.isList === false) level.keys = NONE
@@ -73,7 +114,7 @@ export function editJson(text: string, edits: JsonEdits): EditedJson {
       out += written ?? token
       last = index + token.length
     }
-  }
+  })
   return { text: out + text.slice(last), kept }
 }
 
@@ -85,8 +126,9 @@ function edit(token: string, level: Level | undefined, edits: JsonEdits): string
   }
   const text = JSON.parse(token) as string
   if (level?.isList === false && level.keys.length === 0) {
-    level.keys = [text, edits.key(text)]
-    return same(token, text, level.keys[1] ?? text)
+    const key = edits.key(text)
+    level.keys = [text, key]
+    return same(token, text, key === text ? text : (level.numbered?.(key) ?? key))
   }
   const keys = level?.keys ?? NONE
   const stays = edits.stays(text, keys)

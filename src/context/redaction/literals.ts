@@ -1,5 +1,6 @@
 /** Finds secrets given as they are, also inside base64. */
 
+import { DIGITS } from './base64.ts'
 import type { Finder } from './hit.ts'
 
 /**
@@ -7,7 +8,6 @@ import type { Finder } from './hit.ts'
  */
 export const MIN_SECRET = 8
 
-const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 const BASE64_CHARACTER = /[A-Za-z0-9+/_-]/
 const BASE64_REST = /[A-Za-z0-9+/_-]*={0,2}/y
 

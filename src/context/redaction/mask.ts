@@ -51,10 +51,33 @@ export const unmasked = (text: string): string => (text.includes(OPENING) ? text
 export const maskObject = (mask: string): string => JSON.stringify({ redacted: mask })
 
 /** The n-th key that would be this one, told apart by its last mask. */
-export function numberedMask(key: string, n: number): string {
+function numberedMask(key: string, n: number): string {
   const [start, end] = masksIn(key).at(-1) ?? [key.length, key.length]
   const mask = key.slice(start, end).replace(/(?:#\d+)?\]$/, '')
   return `${key.slice(0, start)}${mask}#${n}]${key.slice(end)}`
+}
+
+/**
+ * Tells the masked keys of one object apart: each as it is where no key was so before and none has become so, or with a
+ * number. O(length of the key), on average over all keys of the object.
+ * @param wasKey whether the object had such a key before
+ */
+export function keyNumbers(wasKey: (key: string) => boolean): (masked: string) => string {
+  const given = new Set<string>()
+  // Of keys that differ in nothing but their last mask's number: the next one to try, as all before it are taken.
+  const next = new Map<string, number>()
+  const isTaken = (key: string): boolean => given.has(key) || wasKey(key)
+  return (masked) => {
+    let own = masked
+    if (isTaken(own)) {
+      const stem = numberedMask(masked, 0)
+      let n = next.get(stem) ?? 2
+      for (; isTaken(own); n += 1) own = numberedMask(masked, n)
+      next.set(stem, n)
+    }
+    given.add(own)
+    return own
+  }
 }
 
 /** Whether a text is part of every mask, so that it could never be taken out. */

@@ -40,7 +40,7 @@ export function redactText(text: string, rules: RedactionRules, options: TextOpt
   let json: boolean | null = null
   const isJson = (): boolean => (json ??= (options.json === true || /^\s*[[{"]/.test(text)) && parses(text))
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const hits = findSecrets(now, finders)
+    const hits = findSecrets(now, finders, rules.literalFinders)
     if (hits === null) break
     if (hits.length === 0) return now
     const edited = isJson() ? editJson(now, editsOf(rules)) : { text: now, kept: [] }
@@ -70,7 +70,7 @@ function outside(hits: readonly Hit[], ranges: readonly Range[]): readonly Hit[]
 
 /** A text that must stay whole for those who can read it, or go: null when it holds a literal secret. O(length). */
 export function redactSealed(text: string, { literalFinders }: RedactionRules): string | null {
-  const hits = findSecrets(text, literalFinders)
+  const hits = findSecrets(text, literalFinders, literalFinders)
   return hits === null || hits.length === 0 ? text : null
 }
 
@@ -78,13 +78,13 @@ export function redactSealed(text: string, { literalFinders }: RedactionRules): 
 export function redactField(text: string, rules: RedactionRules): string {
   if (!hasText(text) || isMask(text)) return text
   // Where a surer rule knows the secret in it, its mask is the one that stands elsewhere too.
-  const hits = findSecrets(text, rules.finders)
+  const hits = findSecrets(text, rules.finders, rules.literalFinders)
   return rules.mask(hits?.length === 1 && hits[0] !== undefined ? hits[0].secret : text)
 }
 
 /** The mask for a number that holds a secret, or null. O(1). */
 export function redactNumber(digits: string, rules: RedactionRules): string | null {
-  const hits = findSecrets(digits, rules.finders)
+  const hits = findSecrets(digits, rules.finders, rules.literalFinders)
   return hits === null || hits.length === 0 ? null : rules.mask(hits[0]?.secret ?? digits)
 }
 

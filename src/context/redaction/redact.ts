@@ -24,7 +24,8 @@ const NOTHING: ReadonlySet<string> = new Set()
  * event stays an event, arguments that were JSON stay JSON, and view, pairing and status of its log are what they were.
  * What a provider signs is bound to all of its reply: when anything that an event of a reply says holds a secret, its
  * thinking loses its signatures, `encrypted_content` is null, and its record names its `parts` by kind alone; for
- * replies of several events `redactLog` sees to it, and a redacting store. Token ids cannot be read and stay.
+ * replies of several events `redactLog` sees to it, and a redacting store for those of one append. Token ids cannot be
+ * read and stay.
  *
  * Redacting again changes nothing. Pure; never throws on what decodes. O(size).
  *

@@ -17,7 +17,8 @@ export interface RedactionOptions {
   readonly secrets?: readonly string[]
   /**
    * Forms of secrets. The whole match is masked, or what a group named `secret` matched. In texts of more than 16,384
-   * characters a match of more than 4,096 may be found in part only.
+   * characters a match of more than 4,096 may be found in part only, and a pattern sees 1,024 characters around one;
+   * but a pattern with `^` or `$` and without the flag `m` sees the whole text, and costs what it costs there.
    */
   readonly patterns?: readonly RegExp[]
   /** Well-known forms: all (default), none, or some by name. */

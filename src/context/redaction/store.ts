@@ -21,6 +21,9 @@ import type { RedactionRules } from './rules.ts'
  * searched for, ids, and the bytes of snapshots, which an engine makes of what was stored. What an engine publishes
  * without storing it never comes here: redact it before.
  *
+ * What is masked in one event of a reply takes the signatures of all events of it that come in the same append. A reply
+ * that comes in several keeps those of the events that hold no secret themselves, as what is written stays.
+ *
  * @throws what the store throws. An append costs O(size of the facts) more.
  *
  * @example

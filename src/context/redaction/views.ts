@@ -1,14 +1,21 @@
 /**
- * The other readings of a text: JSON escapes, percent signs and wrapped lines decoded, so that no encoding hides a
- * secret.
+ * The other readings of a text: JSON escapes, percent signs, wrapped lines and base64 decoded, so that no encoding
+ * hides a secret.
  */
+
+import { readBase64 } from './base64.ts'
 
 /** How many decodings are undone one after the other. */
 export const MAX_DECODINGS = 8
 
+/** How many readings a text may have: only one that was made to cost much has more. */
+export const MAX_VIEWS = 256
+
 /** A text, and where in the text that it was decoded from each part of it stands. */
 export interface Reading {
   readonly text: string
+  /** Whether any of it stood in base64. */
+  readonly fromBase64: boolean
   /**
    * The range of the original that holds what stands from `start` to `end`, with every escape whole. O(log escapes).
    */
@@ -21,8 +28,8 @@ type Tell = (start: number, length: number, said: string) => void
 interface Decoding {
   /** Gives every part that stands for something else than it is. */
   readonly read: (text: string, tell: Tell) => void
-  /** What a text still holds after the last decoding when it is hidden deeper than anybody writes. */
-  readonly tooDeep: RegExp | null
+  /** Whether a text, after the last decoding, is still hidden deeper than anybody writes. */
+  readonly isTooDeep: (text: string) => boolean
 }
 
 const SHORT: Readonly<Record<string, string>> = {
@@ -49,7 +56,7 @@ const JSON_ESCAPES: Decoding = {
       at = text.indexOf('\\', at + (said === undefined ? 1 : 2 + code.length))
     }
   },
-  tooDeep: /\\(?:u[0-9a-fA-F]{4}|["/bfnrt])/,
+  isTooDeep: (text) => /\\(?:u[0-9a-fA-F]{4}|["/bfnrt])/.test(text),
 }
 
 /** The UTF-8 bytes of one character. */
@@ -68,7 +75,7 @@ const PERCENT: Decoding = {
       if (point <= 0x10ffff) tell(index, found.length, String.fromCodePoint(point))
     }
   },
-  tooDeep: /%(?!25)[0-7][\da-f]/i,
+  isTooDeep: (text) => /%(?!25)[0-7][\da-f]/i.test(text),
 }
 
 const LINE_BREAK = /(?<=[A-Za-z0-9+/_-]{32})[ \t]{0,8}\r?\n[ \t]{0,8}(?=[A-Za-z0-9+/=_-])/g
@@ -79,49 +86,79 @@ const WRAPPED: Decoding = {
     if (!text.includes('\n')) return
     for (const { 0: found, index } of text.matchAll(LINE_BREAK)) tell(index, found.length, '')
   },
-  tooDeep: null,
+  isTooDeep: () => false,
+}
+
+const BASE64: Decoding = {
+  read: readBase64,
+  isTooDeep: (text) => {
+    let isDeeper = false
+    readBase64(text, () => (isDeeper = true))
+    return isDeeper
+  },
 }
 
 const DECODINGS: readonly Decoding[] = [JSON_ESCAPES, PERCENT, WRAPPED]
+const WITH_BASE64: readonly Decoding[] = [...DECODINGS, BASE64]
+
+/** Readings to look at, each text once. */
+interface Queue {
+  readonly views: { readonly view: Reading; readonly depth: number; readonly by: Decoding | null }[]
+  readonly seen: Set<string>
+}
 
 /**
- * The text itself first, then all that it says by up to {@link MAX_DECODINGS} decodings, each once; null in the end
- * when it is encoded more often than that. O(length), for text that is encoded again and again times the number of ways
- * to decode it, at most some dozens.
+ * The text itself first, then all that it says by up to {@link MAX_DECODINGS} decodings, each once, what stood in
+ * base64 last if it is asked for; null in the end when it is encoded more often than that, or in more than
+ * {@link MAX_VIEWS} ways. O(length), for text that is encoded again and again times the number of ways to decode it, at
+ * most some dozens but for texts that are made to have more.
  */
-export function* viewsOf(text: string): Generator<Reading | null> {
-  const seen = new Set([text])
-  const views: { readonly view: Reading; readonly depth: number; readonly by: Decoding | null }[] = [
-    { view: { text, sourceOf: (start, end) => [start, end] }, depth: 0, by: null },
-  ]
-  for (const { view, depth, by } of views) {
-    yield view
-    for (const decoding of DECODINGS) {
-      // Lines that were joined are not joined with what follows them.
-      if (decoding === WRAPPED && by === WRAPPED) continue
-      const decoded = depth < MAX_DECODINGS ? decode(view, decoding) : null
-      if (decoded !== null && !seen.has(decoded.text)) {
+export function* viewsOf(text: string, withBase64 = false): Generator<Reading | null> {
+  const decodings = withBase64 ? WITH_BASE64 : DECODINGS
+  const view = unread(text)
+  const open: Queue = { views: [{ view, depth: 0, by: null }], seen: new Set([text]) }
+  const inBase64: Queue = { views: [], seen: new Set() }
+  for (const queue of [open, inBase64]) {
+    for (const { view, depth, by } of queue.views) {
+      yield view
+      for (const decoding of decodings) {
+        // Lines that were joined are not joined with what follows them.
+        if (decoding === WRAPPED && by === WRAPPED) continue
+        if (depth === MAX_DECODINGS) {
+          if (decoding.isTooDeep(view.text)) return yield null
+          continue
+        }
+        const decoded = decode(view, decoding)
+        const { views, seen } = decoding === BASE64 ? inBase64 : queue
+        if (decoded === null || seen.has(decoded.text)) continue
+        if (open.views.length + inBase64.views.length === MAX_VIEWS) return yield null
         seen.add(decoded.text)
         views.push({ view: decoded, depth: depth + 1, by: decoding })
       }
-      if (depth === MAX_DECODINGS && decoding.tooDeep?.test(view.text) === true) return yield null
     }
   }
 }
 
+/** The text as it is. */
+const unread = (text: string): Reading => ({
+  text,
+  fromBase64: false,
+  sourceOf: (start, end) => [start, end],
+})
+
 /** One JSON string's escapes undone. O(length). */
 export function unescapeJson(text: string): string {
   if (!text.includes('\\')) return text
-  return decode({ text, sourceOf: (start, end) => [start, end] }, JSON_ESCAPES)?.text ?? text
+  return decode(unread(text), JSON_ESCAPES)?.text ?? text
 }
 
-function decode(view: Reading, { read }: Decoding): Reading | null {
+function decode(view: Reading, decoding: Decoding): Reading | null {
   const { text } = view
   // Of each place: where it stands in the decoded text and how long, and the same in the text before.
   const places: number[] = []
   let out = ''
   let last = 0
-  read(text, (start, length, said) => {
+  decoding.read(text, (start, length, said) => {
     out += text.slice(last, start)
     places.push(out.length, said.length, start, length)
     out += said
@@ -130,6 +167,7 @@ function decode(view: Reading, { read }: Decoding): Reading | null {
   if (places.length === 0) return null
   return {
     text: out + text.slice(last),
+    fromBase64: view.fromBase64 || decoding === BASE64,
     sourceOf: (start, end) => {
       const [from] = sourceAt(places, start)
       const [, to] = sourceAt(places, end - 1)

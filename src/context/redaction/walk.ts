@@ -3,7 +3,7 @@
 import { setOwn } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { isInstant } from '../../event/time.ts'
-import { numberedMask } from './mask.ts'
+import { keyNumbers } from './mask.ts'
 import type { RedactionRules } from './rules.ts'
 import { KNOWN_TOOLS, type Shape, type Treatment } from './event-fields.ts'
 import { redactField, redactNumber, redactSealed, redactText, SEALED } from './redact-text.ts'
@@ -36,7 +36,12 @@ export const OPEN: Place = { treatment: undefined, path: '', secret: false }
 export function redactValue(value: JsonValue, walk: Walk, place: Place = OPEN): JsonValue {
   if (place.treatment === 'keep' || (walk.left.size > 0 && walk.left.has(place.path))) return value
   if (typeof value === 'string') return redactString(value, walk.rules, place)
-  if (typeof value === 'number') return redactNumber(String(value), walk.rules) ?? value
+  if (typeof value === 'number') {
+    const digits = String(value)
+    return place.treatment === 'secret'
+      ? redactField(digits, walk.rules)
+      : (redactNumber(digits, walk.rules) ?? value)
+  }
   if (typeof value !== 'object' || value === null) return value
   if (!Array.isArray(value)) return redactObject(value as JsonObject, walk, place)
   const list = value as readonly JsonValue[]
@@ -55,6 +60,8 @@ function redactString(text: string, rules: RedactionRules, { treatment, secret }
       return isInstant(text) ? text : redactText(text, rules)
     case 'bytes':
       return secret ? redactField(text, rules) : redactText(text, rules, { bytes: true })
+    case 'secret':
+      return redactField(text, rules)
     case 'name':
       return KNOWN_TOOLS.has(text) ? text : redactText(text, rules)
     default:
@@ -83,8 +90,7 @@ function redactObject(object: JsonObject, walk: Walk, { treatment, path }: Place
     const inside: Place = {
       treatment: treatmentOf(key, treatment),
       path: walk.left.size > 0 ? `${path}.${key}` : '',
-      secret:
-        (Object.hasOwn(shape, key) && shape[key] === 'secret') || isSecretField(key) || isSecretField(named),
+      secret: isSecretField(key) || isSecretField(named),
     }
     const said = redactValue(value, walk, inside)
     return said === value && named === key ? entry : [named, said]
@@ -95,7 +101,7 @@ function redactObject(object: JsonObject, walk: Walk, { treatment, path }: Place
 function treatmentOf(key: string, above: Treatment | undefined): Treatment | undefined {
   if (key === SEALED) return 'sealed'
   if (typeof above === 'object') return Object.hasOwn(above, key) ? above[key] : undefined
-  return above === 'bytes' ? 'bytes' : undefined
+  return above === 'bytes' || above === 'secret' ? above : undefined
 }
 
 function redactKey(key: string, shape: Shape, walk: Walk, path: string): string {
@@ -108,14 +114,12 @@ function redactKey(key: string, shape: Shape, walk: Walk, path: string): string 
   return redactText(key, walk.rules)
 }
 
-/** An object of these entries; keys that have become the same are numbered. */
+/** An object of these entries; keys that have become the same are numbered. O(entries). */
 function objectOf(entries: readonly Entry[], before: readonly Entry[], original: JsonObject): JsonObject {
   const out: Record<string, JsonValue> = {}
+  const numbered = keyNumbers((key) => Object.hasOwn(original, key))
   for (const [i, [key, value]] of entries.entries()) {
-    let own = key
-    const isTaken = (): boolean => Object.hasOwn(out, own) || Object.hasOwn(original, own)
-    for (let n = 2; key !== before[i]?.[0] && isTaken(); n += 1) own = numberedMask(key, n)
-    setOwn(out, own, value)
+    setOwn(out, key === before[i]?.[0] ? key : numbered(key), value)
   }
   return out
 }
