@@ -67,7 +67,15 @@ const reply: fc.Arbitrary<Raw> = fc
     before: fc.array(said, { maxLength: 5 }),
     waits: fc.boolean(),
     calls: fc.array(fc.tuple(toolNames(), inputs(), fc.array(said, { maxLength: 2 })), { maxLength: 3 }),
-    stop: fc.constantFrom('end_turn', 'end_turn', 'max_tokens', 'stop_sequence', 'refusal', 'pause_turn', 'compaction'),
+    stop: fc.constantFrom(
+      'end_turn',
+      'end_turn',
+      'max_tokens',
+      'stop_sequence',
+      'refusal',
+      'pause_turn',
+      'compaction',
+    ),
     tokens: fc.nat(5000),
   })
   .map(({ before, waits, calls, stop, tokens }) => ({

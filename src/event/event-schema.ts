@@ -1,6 +1,7 @@
 /** The 19 events as zod schemas: the one definition that decoding checks with and JSON Schemas are made from. */
 
-import * as z from 'zod'
+import * as z from 'zod/mini'
+import { _default as withDefault } from 'zod/mini'
 import { LEGAL_ID } from './ids.ts'
 import { KINDS, type EventKind } from './kinds.ts'
 import { HOOK_EVENT_TYPES, type JsonObject } from './shapes.ts'
@@ -33,30 +34,34 @@ const UNIQUE_RULE = 'Must not name an event twice; list each id once.'
 
 /** What every event may carry. */
 const identity = {
-  id: z.string().regex(LEGAL_ID, ID_RULE).exactOptional(),
-  timestamp: z.string().exactOptional(),
-  parent_id: z.string().nullable().exactOptional(),
+  id: z.exactOptional(z.string().check(z.regex(LEGAL_ID, ID_RULE))),
+  timestamp: z.exactOptional(z.string()),
+  parent_id: z.exactOptional(z.nullable(z.string())),
 }
 
 type SourceSchema<K extends EventKind> = K extends 'HookExecutionEvent'
-  ? z.ZodDefault<z.ZodLiteral<'hook'>>
+  ? z.ZodMiniDefault<z.ZodMiniLiteral<'hook'>>
   : (typeof KINDS)[K]['defaultSource'] extends null
     ? typeof source
-    : z.ZodDefault<typeof source>
+    : z.ZodMiniDefault<typeof source>
 
 /** The kinds table says what source an event has when it names none; only a hook may name no other. */
 function sourceOf<K extends EventKind>(kind: K): SourceSchema<K> {
   const given = KINDS[kind].defaultSource
   const schema =
-    given === null ? source : given === 'hook' ? z.literal('hook').default('hook') : source.default(given)
-  return schema as z.ZodType as SourceSchema<K>
+    given === null
+      ? source
+      : given === 'hook'
+        ? withDefault(z.literal('hook'), 'hook')
+        : withDefault(source, given)
+  return schema as z.ZodMiniType as SourceSchema<K>
 }
 
-function event<K extends EventKind, Fields extends z.ZodRawShape>(kind: K, fields: Fields) {
+function event<K extends EventKind, Fields extends z.core.$ZodShape>(kind: K, fields: Fields) {
   return z.strictObject({ kind: z.literal(kind), ...identity, source: sourceOf(kind), ...fields })
 }
 
-const extendedContent = z.array(textContent).default([])
+const extendedContent = withDefault(z.array(textContent), [])
 
 const link = { tool_name: z.string(), tool_call_id: z.string() }
 
@@ -70,30 +75,32 @@ export const eventSchemas = {
     title: z.string(),
     status: maybeText,
     tool_kind: maybeText,
-    raw_input: json.exactOptional(),
-    raw_output: json.exactOptional(),
-    content: z.array(json).nullable().exactOptional(),
-    is_error: z.boolean().default(false),
+    raw_input: z.exactOptional(json),
+    raw_output: z.exactOptional(json),
+    content: z.exactOptional(z.nullable(z.array(json))),
+    is_error: withDefault(z.boolean(), false),
   }),
   Condensation: event('Condensation', {
     llm_response_id: z.string(),
-    forgotten_event_ids: z
-      .array(z.string())
-      .refine((ids) => new Set(ids).size === ids.length, {
-        error: UNIQUE_RULE,
-        params: { type: 'not_unique' },
-      })
-      .meta({ uniqueItems: true })
-      .default([]),
+    forgotten_event_ids: withDefault(
+      z.array(z.string()).check(
+        z.refine((ids) => new Set(ids).size === ids.length, {
+          error: UNIQUE_RULE,
+          params: { type: 'not_unique' },
+        }),
+        z.meta({ uniqueItems: true }),
+      ),
+      [],
+    ),
     summary: maybeText,
-    summary_offset: integer.min(0).nullable().exactOptional(),
+    summary_offset: z.exactOptional(z.nullable(integer.check(z.gte(0)))),
   }),
   CondensationRequest: event('CondensationRequest', {}),
   CondensationSummaryEvent: event('CondensationSummaryEvent', { summary: z.string() }),
   ConversationErrorEvent: event('ConversationErrorEvent', failure),
   ConversationStateUpdateEvent: event('ConversationStateUpdateEvent', {
-    key: z.string().exactOptional(),
-    value: json.exactOptional(),
+    key: z.exactOptional(z.string()),
+    value: z.exactOptional(json),
   }),
   HookExecutionEvent: event('HookExecutionEvent', {
     hook_event_type: z.enum(HOOK_EVENT_TYPES),
@@ -101,42 +108,42 @@ export const eventSchemas = {
     success: z.boolean(),
     exit_code: integer,
     tool_name: maybeText,
-    blocked: z.boolean().default(false),
-    stdout: z.string().default(''),
-    stderr: z.string().default(''),
+    blocked: withDefault(z.boolean(), false),
+    stdout: withDefault(z.string(), ''),
+    stderr: withDefault(z.string(), ''),
     reason: maybeText,
     additional_context: maybeText,
     error: maybeText,
     action_id: maybeText,
     message_id: maybeText,
-    hook_input: jsonObject.nullable().exactOptional(),
+    hook_input: z.exactOptional(z.nullable(jsonObject)),
   }),
   LLMCompletionLogEvent: event('LLMCompletionLogEvent', {
     filename: z.string(),
     log_data: z.string(),
-    model_name: z.string().default('unknown'),
-    usage_id: z.string().default('default'),
+    model_name: withDefault(z.string(), 'unknown'),
+    usage_id: withDefault(z.string(), 'default'),
   }),
   ActionEvent: event('ActionEvent', {
     thought: z.array(textContent),
     reasoning_content: maybeText,
     thinking_blocks: thinkingBlocks,
-    responses_reasoning_item: reasoningItem.nullable().exactOptional(),
-    action: action.nullable().exactOptional(),
+    responses_reasoning_item: z.exactOptional(z.nullable(reasoningItem)),
+    action: z.exactOptional(z.nullable(action)),
     ...link,
     tool_call: messageToolCall,
     llm_response_id: z.string(),
-    security_risk: securityRisk.default('UNKNOWN'),
-    critic_result: criticResult.nullable().exactOptional(),
+    security_risk: withDefault(securityRisk, 'UNKNOWN'),
+    critic_result: z.exactOptional(z.nullable(criticResult)),
     summary: maybeText,
   }),
   MessageEvent: event('MessageEvent', {
     llm_message: message,
     llm_response_id: maybeText,
-    activated_skills: z.array(z.string()).default([]),
+    activated_skills: withDefault(z.array(z.string()), []),
     extended_content: extendedContent,
     sender: maybeText,
-    critic_result: criticResult.nullable().exactOptional(),
+    critic_result: z.exactOptional(z.nullable(criticResult)),
   }),
   AgentErrorEvent: event('AgentErrorEvent', { ...link, error: z.string() }),
   ObservationEvent: event('ObservationEvent', {
@@ -148,13 +155,13 @@ export const eventSchemas = {
   UserRejectObservation: event('UserRejectObservation', {
     ...link,
     action_id: z.string(),
-    rejection_reason: z.string().default('User rejected the action'),
-    rejection_source: z.enum(['user', 'hook']).default('user'),
+    rejection_reason: withDefault(z.string(), 'User rejected the action'),
+    rejection_source: withDefault(z.enum(['user', 'hook']), 'user'),
   }),
   SystemPromptEvent: event('SystemPromptEvent', {
     system_prompt: textContent,
     tools: z.array(toolDefinition),
-    dynamic_context: textContent.nullable().exactOptional(),
+    dynamic_context: z.exactOptional(z.nullable(textContent)),
   }),
   StreamingDeltaEvent: event('StreamingDeltaEvent', { content: maybeText, reasoning_content: maybeText }),
   TokenEvent: event('TokenEvent', {
@@ -163,7 +170,7 @@ export const eventSchemas = {
   }),
   InterruptEvent: event('InterruptEvent', {}),
   PauseEvent: event('PauseEvent', {}),
-} satisfies { readonly [K in EventKind]: z.ZodType }
+} satisfies { readonly [K in EventKind]: z.ZodMiniType }
 
 /** The check of every kind. */
 export const eventChecks = Object.fromEntries(
@@ -188,7 +195,7 @@ const SHAPES = {
   Message: message,
   ToolDefinition: toolDefinition,
   CriticResult: criticResult,
-} as const satisfies Readonly<Record<string, z.ZodType>>
+} as const satisfies Readonly<Record<string, z.ZodMiniType>>
 
 /** The JSON Schemas of the shapes that stand in several kinds of events, by their names, as they stand in those. */
 export function describeShapes(): Readonly<Record<keyof typeof SHAPES, JsonObject>> {

@@ -30,7 +30,7 @@ type Plain<T> = [T, JsonValue] extends [JsonValue, T]
           : T
 
 type InputOf<Schemas> = {
-  [K in keyof Schemas]: Schemas[K] extends z.ZodType ? Plain<z.input<Schemas[K]>> : never
+  [K in keyof Schemas]: Schemas[K] extends z.core.$ZodType ? Plain<z.input<Schemas[K]>> : never
 }
 
 /** `?:` of the types and of the schemas differ by `undefined`, which no JSON holds. */

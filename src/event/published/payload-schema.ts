@@ -1,14 +1,14 @@
 /** The published kinds of action and observation as zod schemas: what each has beyond the open shape. */
 
-import * as z from 'zod'
+import * as z from 'zod/mini'
 import { checker, integer, jsonObject, maybeText, type Check } from '../shape-schema.ts'
 import type { PublishedAction } from './actions.ts'
 import type { PublishedObservation } from './observations.ts'
 
-const maybeFlag = z.boolean().exactOptional()
-const maybeCount = integer.min(0).exactOptional()
-const maybeCountOrNull = integer.min(0).nullable().exactOptional()
-const maybeTexts = z.array(z.string()).nullable().exactOptional()
+const maybeFlag = z.exactOptional(z.boolean())
+const maybeCount = z.exactOptional(integer.check(z.gte(0)))
+const maybeCountOrNull = z.exactOptional(z.nullable(integer.check(z.gte(0))))
+const maybeTexts = z.exactOptional(z.nullable(z.array(z.string())))
 
 const fileEditing = {
   command: z.enum(['view', 'create', 'str_replace', 'insert', 'undo_edit']),
@@ -17,38 +17,38 @@ const fileEditing = {
   old_str: maybeText,
   new_str: maybeText,
   insert_line: maybeCountOrNull,
-  view_range: z.array(integer).nullable().exactOptional(),
+  view_range: z.exactOptional(z.nullable(z.array(integer))),
 }
 
-const taskList = z
-  .array(
+const taskList = z.exactOptional(
+  z.array(
     z.looseObject({
       title: z.string(),
-      notes: z.string().exactOptional(),
-      status: z.enum(['todo', 'in_progress', 'done']).exactOptional(),
+      notes: z.exactOptional(z.string()),
+      status: z.exactOptional(z.enum(['todo', 'in_progress', 'done'])),
     }),
-  )
-  .exactOptional()
+  ),
+)
 
-function published<K extends string, Fields extends z.ZodRawShape>(kind: K, fields: Fields) {
+function published<K extends string, Fields extends z.core.$ZodShape>(kind: K, fields: Fields) {
   return z.looseObject({ kind: z.literal(kind), ...fields })
 }
 
 /** What each published kind of action has beyond its kind. */
 export const actionSchemas = {
-  MCPToolAction: published('MCPToolAction', { data: jsonObject.exactOptional() }),
+  MCPToolAction: published('MCPToolAction', { data: z.exactOptional(jsonObject) }),
   FinishAction: published('FinishAction', { message: z.string() }),
   InvokeSkillAction: published('InvokeSkillAction', { name: z.string() }),
   SwitchLLMAction: published('SwitchLLMAction', { profile_name: z.string(), reason: z.string() }),
   ThinkAction: published('ThinkAction', { thought: z.string() }),
   VisionInspectAction: published('VisionInspectAction', {
-    image_index: integer.min(0),
-    question: z.string().min(1),
+    image_index: integer.check(z.gte(0)),
+    question: z.string().check(z.minLength(1)),
     profile_name: maybeText,
   }),
   ApplyPatchAction: published('ApplyPatchAction', { patch: z.string() }),
   BrowserAction: published('BrowserAction', {}),
-  BrowserClickAction: published('BrowserClickAction', { index: integer.min(0), new_tab: maybeFlag }),
+  BrowserClickAction: published('BrowserClickAction', { index: integer.check(z.gte(0)), new_tab: maybeFlag }),
   BrowserCloseTabAction: published('BrowserCloseTabAction', { tab_id: z.string() }),
   BrowserGetContentAction: published('BrowserGetContentAction', {
     extract_links: maybeFlag,
@@ -60,18 +60,18 @@ export const actionSchemas = {
   BrowserListTabsAction: published('BrowserListTabsAction', {}),
   BrowserNavigateAction: published('BrowserNavigateAction', { url: z.string(), new_tab: maybeFlag }),
   BrowserScrollAction: published('BrowserScrollAction', {
-    direction: z.enum(['up', 'down']).exactOptional(),
+    direction: z.exactOptional(z.enum(['up', 'down'])),
   }),
   BrowserSetStorageAction: published('BrowserSetStorageAction', { storage_state: jsonObject }),
   BrowserStartRecordingAction: published('BrowserStartRecordingAction', {}),
   BrowserStopRecordingAction: published('BrowserStopRecordingAction', {}),
   BrowserSwitchTabAction: published('BrowserSwitchTabAction', { tab_id: z.string() }),
-  BrowserTypeAction: published('BrowserTypeAction', { index: integer.min(0), text: z.string() }),
+  BrowserTypeAction: published('BrowserTypeAction', { index: integer.check(z.gte(0)), text: z.string() }),
   DelegateAction: published('DelegateAction', {
     command: z.enum(['spawn', 'delegate']),
     ids: maybeTexts,
     agent_types: maybeTexts,
-    tasks: z.record(z.string(), z.string()).nullable().exactOptional(),
+    tasks: z.exactOptional(z.nullable(z.record(z.string(), z.string()))),
   }),
   FileEditorAction: published('FileEditorAction', fileEditing),
   EditAction: published('EditAction', {
@@ -81,13 +81,13 @@ export const actionSchemas = {
     expected_replacements: maybeCount,
   }),
   ListDirectoryAction: published('ListDirectoryAction', {
-    dir_path: z.string().exactOptional(),
+    dir_path: z.exactOptional(z.string()),
     recursive: maybeFlag,
   }),
   ReadFileAction: published('ReadFileAction', {
     file_path: z.string(),
     offset: maybeCountOrNull,
-    limit: integer.min(1).nullable().exactOptional(),
+    limit: z.exactOptional(z.nullable(integer.check(z.gte(1)))),
   }),
   WriteFileAction: published('WriteFileAction', { file_path: z.string(), content: z.string() }),
   GlobAction: published('GlobAction', { pattern: z.string(), path: maybeText }),
@@ -96,26 +96,26 @@ export const actionSchemas = {
   TaskAction: published('TaskAction', {
     prompt: z.string(),
     description: maybeText,
-    subagent_type: z.string().exactOptional(),
+    subagent_type: z.exactOptional(z.string()),
     resume: maybeText,
   }),
   TaskTrackerAction: published('TaskTrackerAction', {
-    command: z.enum(['view', 'plan']).exactOptional(),
+    command: z.exactOptional(z.enum(['view', 'plan'])),
     task_list: taskList,
   }),
   TerminalAction: published('TerminalAction', {
     command: z.string(),
     is_input: maybeFlag,
-    timeout: z.number().min(0).nullable().exactOptional(),
+    timeout: z.exactOptional(z.nullable(z.number().check(z.gte(0)))),
     reset: maybeFlag,
   }),
   SleeptimeComputeAction: published('SleeptimeComputeAction', {}),
   WorkflowAction: published('WorkflowAction', {
     name: z.string(),
     script: z.string(),
-    max_concurrency: integer.min(1).max(64).exactOptional(),
+    max_concurrency: z.exactOptional(integer.check(z.gte(1)).check(z.lte(64))),
   }),
-} satisfies { readonly [K in PublishedAction['kind']]: z.ZodType }
+} satisfies { readonly [K in PublishedAction['kind']]: z.ZodMiniType }
 
 const fileEdited = {
   command: z.string(),
@@ -126,14 +126,14 @@ const fileEdited = {
 }
 
 const commandMetadata = z.looseObject({
-  exit_code: integer.exactOptional(),
-  pid: integer.exactOptional(),
+  exit_code: z.exactOptional(integer),
+  pid: z.exactOptional(integer),
   username: maybeText,
   hostname: maybeText,
   working_dir: maybeText,
   py_interpreter_path: maybeText,
-  prefix: z.string().exactOptional(),
-  suffix: z.string().exactOptional(),
+  prefix: z.exactOptional(z.string()),
+  suffix: z.exactOptional(z.string()),
 })
 
 /**
@@ -160,9 +160,9 @@ export const observationSchemas = {
     answer: maybeText,
   }),
   ApplyPatchObservation: published('ApplyPatchObservation', {
-    message: z.string().exactOptional(),
-    fuzz: integer.exactOptional(),
-    commit: jsonObject.nullable().exactOptional(),
+    message: z.exactOptional(z.string()),
+    fuzz: z.exactOptional(integer),
+    commit: z.exactOptional(z.nullable(jsonObject)),
   }),
   BrowserObservation: published('BrowserObservation', {
     screenshot_data: maybeText,
@@ -174,22 +174,22 @@ export const observationSchemas = {
   EditObservation: published('EditObservation', {
     file_path: maybeText,
     is_new_file: maybeFlag,
-    replacements_made: integer.exactOptional(),
+    replacements_made: z.exactOptional(integer),
     old_content: maybeText,
     new_content: maybeText,
   }),
   ListDirectoryObservation: published('ListDirectoryObservation', {
     dir_path: maybeText,
-    entries: z.array(z.looseObject({ name: z.string(), path: z.string() })).exactOptional(),
-    total_count: integer.exactOptional(),
+    entries: z.exactOptional(z.array(z.looseObject({ name: z.string(), path: z.string() }))),
+    total_count: z.exactOptional(integer),
     is_truncated: maybeFlag,
   }),
   ReadFileObservation: published('ReadFileObservation', {
     file_path: z.string(),
-    file_content: z.string().exactOptional(),
+    file_content: z.exactOptional(z.string()),
     is_truncated: maybeFlag,
-    lines_shown: z.array(integer).nullable().exactOptional(),
-    total_lines: integer.nullable().exactOptional(),
+    lines_shown: z.exactOptional(z.nullable(z.array(integer))),
+    total_lines: z.exactOptional(z.nullable(integer)),
   }),
   WriteFileObservation: published('WriteFileObservation', {
     file_path: maybeText,
@@ -218,20 +218,20 @@ export const observationSchemas = {
   TaskTrackerObservation: published('TaskTrackerObservation', { command: z.string(), task_list: taskList }),
   TerminalObservation: published('TerminalObservation', {
     command: maybeText,
-    exit_code: integer.nullable().exactOptional(),
+    exit_code: z.exactOptional(z.nullable(integer)),
     timeout: maybeFlag,
-    metadata: commandMetadata.exactOptional(),
+    metadata: z.exactOptional(commandMetadata),
     full_output_save_dir: maybeText,
   }),
   SleeptimeComputeObservation: published('SleeptimeComputeObservation', {
-    message: z.string().exactOptional(),
-    sessions_processed: integer.exactOptional(),
+    message: z.exactOptional(z.string()),
+    sessions_processed: z.exactOptional(integer),
   }),
   WorkflowObservation: published('WorkflowObservation', {
     name: z.string(),
     status: z.enum(['completed', 'error']),
   }),
-} satisfies { readonly [K in PublishedObservation['kind']]: z.ZodType }
+} satisfies { readonly [K in PublishedObservation['kind']]: z.ZodMiniType }
 
 /** The check of every published kind of action. */
 export const actionChecks: ReadonlyMap<string, Check> = checks(actionSchemas)
@@ -239,6 +239,6 @@ export const actionChecks: ReadonlyMap<string, Check> = checks(actionSchemas)
 /** The check of every published kind of observation. */
 export const observationChecks: ReadonlyMap<string, Check> = checks(observationSchemas)
 
-function checks(schemas: Readonly<Record<string, z.ZodType>>): ReadonlyMap<string, Check> {
+function checks(schemas: Readonly<Record<string, z.ZodMiniType>>): ReadonlyMap<string, Check> {
   return new Map(Object.entries(schemas).map(([kind, schema]) => [kind, checker(schema)]))
 }

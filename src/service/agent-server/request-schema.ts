@@ -1,10 +1,10 @@
 /** The bodies of the agent server's operations, as zod schemas. */
 
 import * as z from 'zod'
-import { integer, json } from '../../event/shape-schema.ts'
+import { json } from '../../event/shape-schema.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import { bodyOf } from '../http/body-schema.ts'
-import { id, sentMessage, tags, text, title } from '../http/field-schema.ts'
+import { integer, id, sentMessage, tags, text, title } from '../http/field-schema.ts'
 
 const policy = z.looseObject({ kind: z.string().min(1) })
 

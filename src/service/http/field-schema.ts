@@ -21,6 +21,9 @@ export const text = (least: number, most: number) =>
       params: { type: 'value_error' },
     })
 
+/** A whole number; the message tells the issues what was really meant. */
+export const integer = z.int({ error: 'int' })
+
 export const title = text(1, 200)
 
 export const tags = z

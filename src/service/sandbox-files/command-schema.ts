@@ -1,9 +1,8 @@
 /** The body of the operations that run a command, as a zod schema. */
 
 import * as z from 'zod'
-import { integer } from '../../event/shape-schema.ts'
 import { bodyOf } from '../http/body-schema.ts'
-import { text } from '../http/field-schema.ts'
+import { integer, text } from '../http/field-schema.ts'
 
 export const commandBody = bodyOf(
   z.strictObject({

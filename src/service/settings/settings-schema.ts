@@ -4,11 +4,11 @@
  */
 
 import * as z from 'zod'
-import { integer, json } from '../../event/shape-schema.ts'
+import { json } from '../../event/shape-schema.ts'
 import { SECRET_NAME } from './named-secrets.ts'
 import { bodyOf } from '../http/body-schema.ts'
 import type { BodySpec } from '../http/operation.ts'
-import { text as storable } from '../http/field-schema.ts'
+import { integer, text as storable } from '../http/field-schema.ts'
 
 /** How a profile may be called. */
 export const PROFILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
