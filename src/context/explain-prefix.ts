@@ -23,7 +23,7 @@ const FRONT: readonly (readonly [string, 'system' | 'tools'])[] = [
 /**
  * The first difference between what was sent and what is sent now, for logs, metrics and people; null when the second
  * request only adds to the first. Cache marks count for nothing. Takes the requests of any grammar as they were sent,
- * `tools` among them where they have any. O(size).
+ * `tools` among them where they have any, Gemini's with its `config`. O(size).
  * @example
  * const [one, two] = ['hi', 'ho'].map((text) => toAnthropic([{ role: 'user', content: [{ text }], name: null }]))
  * explainPrefix(one, two) // { in: 'message', message: 0, path: 'content[0].text' }
@@ -45,8 +45,12 @@ export function explainPrefix(previous: object, next: object): PrefixChange | nu
 
 type Fields = Readonly<Record<string, unknown>>
 
-const fieldsOf = (request: object): Fields =>
-  Array.isArray(request) ? { messages: request } : (request as Fields)
+/** Clients of Gemini take the system prompt and the tools inside of `config`. */
+function fieldsOf(request: object): Fields {
+  if (Array.isArray(request)) return { messages: request }
+  const { config } = request as Fields
+  return { ...(isObject(config) ? config : {}), ...request }
+}
 
 const messagesIn = ({ messages, input, contents }: Fields): readonly unknown[] => {
   const list: unknown = messages ?? input ?? contents
@@ -62,6 +66,12 @@ function grown(was: unknown, is: unknown): string | null {
   return difference(was, { ...is, [key]: now.slice(0, before.length) }, '')
 }
 
+/** The steps of a path to tools, system parts, messages and blocks, also those inside of a result or a document. */
+const STEPS = /\.?\b(content|parts|source)\b|\[\d+\]/g
+
+/** Anywhere else, as in the arguments of a call or in a schema, `cache_control` is a field that the model reads. */
+const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''
+
 /** The path of the first difference of two JSON values; null when there is none. */
 function difference(was: unknown, is: unknown, path: string): string | null {
   if (was === is) return null
@@ -74,7 +84,7 @@ function difference(was: unknown, is: unknown, path: string): string | null {
   }
   if (!isObject(was) || !isObject(is)) return path
   const keys = new Set([...Object.keys(was), ...Object.keys(is)])
-  keys.delete('cache_control')
+  if (mayBeMarked(path)) keys.delete('cache_control')
   for (const key of keys) {
     const found = difference(was[key], is[key], path === '' ? key : `${path}.${key}`)
     if (found !== null) return found

@@ -41,9 +41,9 @@ export interface Usage extends TokenCounts {
 /**
  * The totals that some events give, in log order, from two sources. `ConversationStateUpdateEvent`s with key `stats`:
  * of each usage id the latest update that names it counts, since updates are running totals. And the records of replies
- * (`reply.tokens`, `reply.usage`), each reply once; those that an update comes after are in its totals already. A
- * number that is none, or below 0, counts as 0, and what has another shape is passed over. O(events + size of the
- * updates).
+ * (`reply.tokens`, `reply.usage`), each reply once, also where its calls stand apart; those that an update comes after
+ * are in its totals already. A number that is none, or below 0, counts as 0, and what has another shape is passed over.
+ * O(events + size of the updates).
  *
  * @example
  * const value = { usage_to_metrics: { agent: { accumulated_cost: 0.5,
@@ -57,7 +57,7 @@ export function usageOfEvents(events: Iterable<Event>): Usage {
   return count.usage()
 }
 
-/** A count that goes on: what is added later costs its own size only. */
+/** A count that goes on: what is added later costs its own size only. It keeps the ids of the replies with calls. */
 export interface UsageCount {
   /** In log order. O(size of an update). */
   readonly add: (event: Event) => void
@@ -70,8 +70,8 @@ export function usageCount(): UsageCount {
   const latest = new Map<string, JsonObject>()
   /** Sums by model. */
   const replies = new Map<string | null, ModelUsage>()
-  /** The `llm_response_id` of the calls that are counted already. */
-  let counted: string | null = null
+  /** The `llm_response_id` of all calls that are counted already, since those of one reply may stand apart. */
+  const counted = new Set<string>()
   return {
     add(event) {
       if (event.kind === 'ConversationStateUpdateEvent' && event.key === 'stats') {
@@ -84,9 +84,8 @@ export function usageCount(): UsageCount {
       const tokens = record === null ? null : tokensIn(record)
       // A message is a whole reply; calls of one may each have its record, which then means one reply.
       const response = event.kind === 'ActionEvent' ? event.llm_response_id : ''
-      if (response !== counted) counted = null
-      if (tokens === null || counted !== null) return
-      counted = response || null
+      if (tokens === null || counted.has(response)) return
+      if (response !== '') counted.add(response)
       const reply = usageOfReply(tokens, record?.model)
       const { model_name } = reply
       const sum = replies.get(model_name)

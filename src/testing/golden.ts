@@ -3,6 +3,7 @@
 import { loadLine } from '../event/load.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { ReplaySubject } from './replay.ts'
+import { jsonForm } from './text-of.ts'
 
 /** Where golden recordings are kept: files, or whatever a test has. */
 export interface GoldenFiles {
@@ -34,8 +35,9 @@ interface Line {
 }
 
 /**
- * What each event of a log changed in what a fold says, one JSON line for each event. O(size of what the fold says) for
- * each event.
+ * What each event of a log changed in what a fold says, one JSON line for each event. What JSON has no form for is an
+ * object in it: `{ map: [[key, value]] }`, `{ set: [] }`, `{ bigint: '7' }`, `{ number: 'NaN' }`, `{ bytes: '1 2' }`.
+ * O(size of what the fold says) for each event.
  * @example
  * const subject = { initial: { paused: false }, reduce: (state, fact) => ({ paused: fact.kind === 'PauseEvent' }) }
  * const text = recordReplay([{ kind: 'PauseEvent', id: 'p' }], subject)
@@ -155,10 +157,11 @@ const linesOf = (text: string): readonly Line[] =>
     .filter((line) => line.trim() !== '')
     .map((line) => JSON.parse(line) as Line)
 
-/** The leaves of a JSON value by their paths, as JSON text; an empty object or list is a leaf. */
+/** The leaves of a value by their paths, as JSON text; an empty object or list is a leaf. */
 function leavesOf(value: unknown): ReadonlyMap<string, string> {
   const leaves = new Map<string, string>()
-  const left: [string, unknown][] = [['$', JSON.parse(JSON.stringify(value) ?? 'null')]]
+  const text = JSON.stringify(value, (_, inner: unknown) => jsonForm(inner)) ?? 'null'
+  const left: [string, unknown][] = [['$', JSON.parse(text)]]
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const [path, inner] = next
     const entries = typeof inner === 'object' && inner !== null ? Object.entries(inner) : []

@@ -5,6 +5,7 @@ import { loadLine } from '../event/load.ts'
 import type { Fact } from '../event/quarantine.ts'
 import { throwIfFailed, describeFailure } from './failure.ts'
 import { LawBroken, same, total } from './law.ts'
+import { withOwnMaps } from './own-maps.ts'
 import { shrunk } from './shrunk.ts'
 import { frozenCopy, frozenInPlace as frozen, textOf } from './text-of.ts'
 
@@ -34,9 +35,10 @@ export interface ReplayTestOptions {
  * Holds a fold to the laws of replay: it is a fold (R1), total (R2), changes neither facts nor states (R3), gives the
  * same twice and of facts that were written and read (R5), can go on from old states in several ways at once (R6), and
  * from states that were kept (R7); and its upcaster changes nothing the second time (E1). Takes a recorded log, as
- * facts or lines, or an arbitrary of logs. Facts and states are deep frozen while they are folded.
+ * facts or lines, or an arbitrary of logs. Facts and states are deep frozen while they are folded; of what cannot be
+ * frozen (maps, sets, objects of classes) what is read of the state is compared before and behind each step.
  *
- * O(n) folds of a log of n events, of which a dozen go through all of it.
+ * O(n) folds of a log of n events, of which a dozen go through all of it, and three readings of each state.
  * @throws Error with the law, its sentence, the seed and the log, shrunk to few events, as `describeFailure` writes it.
  * @example
  * const reduce = (state, fact) => ({ said: state.said + (fact.kind === 'MessageEvent' ? 1 : 0) })
@@ -78,16 +80,29 @@ function brokenBy<S, Kept>(facts: readonly Fact[], subject: ReplaySubject<S, Kep
 
 /** @throws LawBroken for the first law that does not hold of this log. */
 function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S, Kept>): void {
-  const { initial, encode, decode } = subject
+  const { encode, decode } = subject
+  const initial = frozen(withOwnMaps(subject.initial))
   const facts = given.map((fact) => frozenCopy(fact))
   const before = JSON.stringify(facts)
   const fold = (from: S, list: readonly Fact[]): S =>
     list.reduce((state, fact) => step(subject, state, fact), from)
   const textOfState = (state: S): string => readingOf(subject, state)
 
-  const states = [frozen(initial)]
-  for (const fact of facts) states.push(step(subject, states.at(-1) as S, fact))
-  const texts = states.map(textOfState)
+  const states = [initial]
+  const texts = [textOfState(initial)]
+  for (const [at, fact] of facts.entries()) {
+    const state = states[at] as S
+    const next = step(subject, state, fact)
+    // Nothing freezes a map or a set: only its text shows that it was changed in place.
+    same(
+      'R3',
+      `the state after ${at} events, behind reduce of ${nameOf(fact)}`,
+      textOfState(state),
+      texts[at],
+    )
+    states.push(next)
+    texts.push(textOfState(next))
+  }
   const last = texts.at(-1) ?? ''
   same('R5', 'a second fold', textOfState(fold(initial, facts)), last)
   const readAgain = JSON.parse(before) as readonly Fact[]
@@ -95,7 +110,7 @@ function checkReplayOf<S, Kept>(given: readonly Fact[], subject: ReplaySubject<S
   for (const at of cuts(facts.length)) {
     const [state, rest] = [states[at] as S, facts.slice(at)]
     same('R1', `the fold of the rest after ${at} events`, textOfState(fold(state, rest)), last)
-    checkWays(subject, facts, state, at)
+    checkWays(subject, facts, initial, state, at)
     if (encode === undefined || decode === undefined) continue
     const kept = total('R7', `a state kept after ${at} events`, () => frozen(decode(encode(state))))
     same('R7', `a state that was kept after ${at} events`, textOfState(kept), texts[at])
@@ -135,6 +150,7 @@ function upcastOnce(upcast: (fact: Fact) => Fact, fact: Fact): Fact {
 function checkWays<S, Kept>(
   subject: ReplaySubject<S, Kept>,
   facts: readonly Fact[],
+  initial: S,
   from: S,
   at: number,
 ): void {
@@ -148,10 +164,7 @@ function checkWays<S, Kept>(
     }
   }
   for (const { list, state } of ways) {
-    const alone = [...facts.slice(0, at), ...list].reduce(
-      (one, fact) => step(subject, one, fact),
-      subject.initial,
-    )
+    const alone = [...facts.slice(0, at), ...list].reduce((one, fact) => step(subject, one, fact), initial)
     same('R6', `one of three ways on from ${at} events`, readingOf(subject, state), readingOf(subject, alone))
   }
 }

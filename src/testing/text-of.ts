@@ -10,15 +10,24 @@ export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : canonicalJson(plain(value))
 
 function plain(value: unknown): unknown {
+  const form = jsonForm(value)
+  if (typeof form !== 'object' || form === null) return form
+  if (Array.isArray(form)) return form.map(plain)
+  return Object.fromEntries(Object.entries(form).map(([key, inner]) => [key, plain(inner)]))
+}
+
+/**
+ * What JSON would lose as an object that says it, one level deep: what stands inside is left as it is. Any other value
+ * is itself. O(entries).
+ */
+export function jsonForm(value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
   if (typeof value === 'number' && !Number.isFinite(value)) return { number: String(value) }
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(plain)
-  if (value instanceof Map) return { map: [...value].map(plain) }
-  if (value instanceof Set) return { set: [...value].map(plain) }
+  if (value instanceof Map) return { map: [...value] }
+  if (value instanceof Set) return { set: [...value] }
   if (value instanceof Date) return { date: value.getTime() }
   if (value instanceof Uint8Array) return { bytes: Array.from(value).join(' ') }
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  return value
 }
 
 /** A copy of a JSON value, deep frozen. O(size). */
@@ -39,7 +48,8 @@ export function frozenInPlace<T>(value: T): T {
   return value
 }
 
-function isPlain(value: object): boolean {
+/** Whether an object is no more than its fields: a literal, a list, or one without a prototype. */
+export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === Array.prototype || prototype === null
 }

@@ -6,6 +6,8 @@ import { explainPrefix } from '../../src/context/explain-prefix.ts'
 const text = (said: string) => ({ type: 'text', text: said })
 const user = (...said: string[]) => ({ role: 'user', content: said.map(text) })
 const request = { system: [text('s')], tools: [{ name: 'ls' }], messages: [user('a'), user('b', 'c')] }
+const mark = (value: unknown) => ({ cache_control: value })
+const saying = (...content: object[]) => ({ messages: [{ role: 'user', content }, user('b')] })
 
 describe('explainPrefix', () => {
   it.each([
@@ -39,5 +41,52 @@ describe('explainPrefix', () => {
     expect(explainPrefix({ instructions: 'a', input: [] }, { instructions: 'b', input: [] })).toMatchObject({
       in: 'system',
     })
+  })
+
+  it('finds the system prompt and the tools of Gemini inside of its config as beside it', () => {
+    const contents = [{ role: 'user', parts: [text('a')] }]
+    const front = { systemInstruction: { parts: [text('s')] }, tools: [{ functionDeclarations: [] }] }
+    const sent = { model: 'm', contents, config: front }
+    expect(explainPrefix(sent, { ...sent, config: { ...front, temperature: 1 } })).toBe(null)
+    expect(explainPrefix(sent, { contents, ...front, config: null })).toBe(null)
+    const other = { ...front, systemInstruction: { parts: [text('t')] } }
+    expect(explainPrefix(sent, { ...sent, config: other })).toEqual({ in: 'system', path: 'parts[0].text' })
+    expect(explainPrefix(sent, { ...sent, config: { ...front, tools: [] } })).toEqual({
+      in: 'tools',
+      path: '[0]',
+    })
+  })
+
+  it.each([
+    ['a tool', (value: unknown) => ({ tools: [{ name: 'ls', ...mark(value) }] })],
+    ['a block', (value: unknown) => saying({ ...text('a'), ...mark(value) })],
+    ['a result', (value: unknown) => saying({ type: 'tool_result', content: [], ...mark(value) })],
+    ['a block of a result', (value: unknown) => saying({ content: [{ ...text('a'), ...mark(value) }] })],
+    ['a block of a document', (value: unknown) => saying({ source: { content: [mark(value)] } })],
+    ['a message', (value: unknown) => ({ messages: [{ role: 'user', content: 'a', ...mark(value) }] })],
+  ])('passes over the cache mark of %s', (_, sent) => {
+    expect(explainPrefix(sent({ type: 'ephemeral' }), sent(undefined))).toBe(null)
+    expect(explainPrefix(sent({ type: 'ephemeral' }), sent({ type: 'ephemeral', ttl: '1h' }))).toBe(null)
+  })
+
+  it.each([
+    [
+      'an argument',
+      'content[0].input.cache_control',
+      (value: string) => saying({ type: 'tool_use', input: mark(value) }),
+    ],
+    [
+      'an argument far inside',
+      'content[0].input.content[0].cache_control',
+      (value: string) => saying({ type: 'tool_use', input: { content: [mark(value)] } }),
+    ],
+    [
+      'a property of a schema',
+      '[0].input_schema.properties.cache_control',
+      (value: string) => ({ tools: [{ input_schema: { properties: mark(value) } }] }),
+    ],
+  ])('names %s that is called like a cache mark', (_, path, sent) => {
+    expect(explainPrefix(sent('no-store'), sent('public'))).toMatchObject({ path })
+    expect(explainPrefix(sent('no-store'), sent('no-store'))).toBe(null)
   })
 })

@@ -236,6 +236,12 @@ function replyEvents(no: number, calls: number, everywhere: boolean, reply: Json
   }))
 }
 
+/** The first event of each reply, then the second of each, and so on: the calls of one reply stand apart. */
+function interleaved(logs: readonly (readonly Event[])[]): Event[] {
+  const most = Math.max(0, ...logs.map(({ length }) => length))
+  return Array.from({ length: most }, (_, at) => logs.flatMap((events) => events.slice(at, at + 1))).flat()
+}
+
 function usageIn(grammar: string, took: Took, short: boolean): RecordedUsage {
   const usage = SAYINGS[grammar]?.(took) ?? {}
   // One without any counts says that it took nothing.
@@ -270,6 +276,7 @@ describe('usage of replies', () => {
         const counted = replies.map(({ grammar, took }) => countsOf(took, grammar))
         const usage = usageTotals(replay(logs.flat()))
         expect(countsIn(usage)).toEqual(sumOf(counted))
+        expect(countsIn(usageOfEvents(interleaved(logs)))).toEqual(sumOf(counted))
         for (const name of ['a', 'b', null]) {
           const own = replies
             .filter(({ model }) => model === name)

@@ -21,6 +21,8 @@ import { makeLines } from '../../bench/workload.ts'
 interface Counts {
   readonly calls: readonly string[]
   readonly said: number
+  /** What cannot be frozen; only states that are tested with it have it. */
+  readonly seen?: Map<unknown, unknown> | Set<unknown> | Int32Array
 }
 
 const initial: Counts = { calls: [], said: 0 }
@@ -41,6 +43,18 @@ const right: ReplaySubject<Counts, string> = {
 
 let seen = 0
 const isAction = (fact: Fact): boolean => 'kind' in fact && fact.kind === 'ActionEvent'
+
+const keptMap = ({ seen }: Counts): string => JSON.stringify([...(seen ?? [])])
+/** The state itself is compared, and none is kept. */
+const unkept: { readonly encode?: never; readonly decode?: never } = {
+  encode: undefined,
+  decode: undefined,
+} as object
+
+const seeing = (state: Counts, fact: Fact, see: (seen: never) => void): Counts => {
+  if (isAction(fact)) see(state.seen as never)
+  return { ...state }
+}
 
 const WRONG: readonly (readonly [law: string, wrong: string, Partial<ReplaySubject<Counts, string>>])[] = [
   [
@@ -74,6 +88,49 @@ const WRONG: readonly (readonly [law: string, wrong: string, Partial<ReplaySubje
     },
   ],
   [
+    'R3',
+    'changes a map of its state, and gives another state around it',
+    {
+      initial: { ...initial, seen: new Map() },
+      reduce: (state, fact) => seeing(state, fact, (seen: Map<unknown, unknown>) => seen.set(fact.id, 1)),
+      encode: keptMap,
+      decode: (text) => ({ ...initial, seen: new Map(JSON.parse(text) as [unknown, unknown][]) }),
+    },
+  ],
+  [
+    'R3',
+    'changes a map of its state, which nothing but the state says',
+    {
+      initial: { ...initial, seen: new Map([['far inside', new Map()]]) },
+      reduce: (state, fact) =>
+        seeing(state, fact, (seen: Map<string, Map<unknown, unknown>>) =>
+          seen.get('far inside')?.set(fact.id, 1),
+        ),
+      ...unkept,
+    },
+  ],
+  [
+    'R3',
+    'changes a set of its state, and gives the same state',
+    {
+      initial: { ...initial, seen: new Set() },
+      reduce: (state, fact) => {
+        if (isAction(fact)) (state.seen as Set<unknown>).add(fact.id)
+        return state
+      },
+      ...unkept,
+    },
+  ],
+  [
+    'R3',
+    'changes a list of numbers, which cannot be frozen either',
+    {
+      initial: { ...initial, seen: new Int32Array(1) },
+      reduce: (state, fact) => seeing(state, fact, (seen: Int32Array) => (seen[0] = (seen[0] ?? 0) + 1)),
+      ...unkept,
+    },
+  ],
+  [
     'R5',
     'counts outside of its state',
     { reduce: (state, fact) => (isAction(fact) ? { ...state, said: (seen += 1) } : state) },
@@ -90,6 +147,31 @@ describe('replayTest', () => {
   it('passes a fold of a user, and the library’s own', () => {
     replayTest(hostileLog(), right, { numRuns: 30 })
     replayTest(legalLog(), { initial: initialState(), reduce, project: encodeState }, { numRuns: 5 })
+  })
+
+  it('passes a fold that copies its maps and sets, and leaves the first state of its user as it was', () => {
+    const first = { kinds: new Map<unknown, number>(), ids: new Set<unknown>() }
+    const counts = {
+      initial: first,
+      reduce: ({ kinds, ids }: typeof first, fact: Fact) => {
+        const kind = 'kind' in fact ? fact.kind : null
+        return { kinds: new Map(kinds).set(kind, (kinds.get(kind) ?? 0) + 1), ids: new Set(ids).add(fact.id) }
+      },
+    }
+    replayTest(hostileLog(), counts, { numRuns: 30 })
+    expect([first.kinds.size, first.ids.size]).toEqual([0, 0])
+    const changing = {
+      initial: first,
+      reduce: (state: typeof first, fact: Fact) => {
+        state.ids.add(fact.id)
+        return state
+      },
+    }
+    // Found again by its path, which a first state that an earlier case had changed would hide.
+    const path = /seed: (-?\d+), path: '([\d:]+)'/.exec(messageOf(() => replayTest(legalLog(), changing)))
+    const again = { seed: Number(path?.[1]), path: path?.[2] ?? '' }
+    expect(messageOf(() => replayTest(legalLog(), changing, again))).toContain('Law R3 ')
+    expect(first.ids.size).toBe(0)
   })
 
   it.each(WRONG)('%s: finds one that %s', (law, _, wrong) => {
@@ -147,6 +229,44 @@ describe('golden', () => {
     await expect(golden('counts', lines.slice(1), right, files)).rejects.toThrow('the event: ')
     await golden('counts', lines, other, files, { update: true })
     expect(kept.get('counts')).toBe(recordReplay(lines, other))
+  })
+})
+
+describe('a recording of what JSON has no form for', () => {
+  const states: readonly (readonly [what: string, values: readonly [unknown, unknown], line: object])[] = [
+    [
+      'a map',
+      [new Map(), new Map([['a', 1]])],
+      { set: { '$.map[0][0]': 'a', '$.map[0][1]': 1 }, gone: ['$.map'] },
+    ],
+    [
+      'a map inside of a map',
+      [new Map([[1, new Map()]]), new Map([[1, new Map([[2n, 3]])]])],
+      {
+        set: { '$.map[0][1].map[0][0].bigint': '2', '$.map[0][1].map[0][1]': 3 },
+        gone: ['$.map[0][1].map'],
+      },
+    ],
+    ['a set', [new Set([1]), new Set([1, 2])], { set: { '$.set[1]': 2 } }],
+    ['a large integer', [1n, 2n ** 64n], { set: { '$.bigint': '18446744073709551616' } }],
+    ['what is no number', [{ n: null }, { n: NaN }], { set: { '$.n.number': 'NaN' }, gone: ['$.n'] }],
+    ['no end of numbers', [{ n: NaN }, { n: -Infinity }], { set: { '$.n.number': '-Infinity' } }],
+    ['bytes', [new Uint8Array([1]), new Uint8Array([1, 2])], { set: { '$.bytes': '1 2' } }],
+    ['a time, which has a form', [new Date(0), new Date(1)], { set: { $: '1970-01-01T00:00:00.001Z' } }],
+  ]
+  const pause = '{"kind":"PauseEvent","id":"p"}'
+
+  it.each(states)('says what changed: %s', async (_, [before, after], changed) => {
+    const subject = { initial: before, reduce: () => after }
+    const event = { seq: 0, id: 'p', kind: 'PauseEvent' }
+    const text = recordReplay([pause], subject)
+    expect(JSON.parse(text)).toEqual({ ...event, ...changed })
+    // One that stays as it was is another recording.
+    const files = { read: () => text, write: () => undefined }
+    await golden('same', [pause], subject, files)
+    await expect(golden('other', [pause], { ...subject, reduce: () => before }, files)).rejects.toThrow(
+      'position 0',
+    )
   })
 })
 

@@ -44,8 +44,8 @@ export function buildSummaryPrompt({ previousSummary, events, maxTokens }: Summa
   return wellFormed([...task, ...earlier, ...texts].join('\n\n'))
 }
 
-/** A text in a tag that it cannot close. */
+/** A text in a tag that it cannot close, not even by an end tag that is written less strictly than this one. */
 const tagged = (name: string, attributes: string, text: string): string =>
-  `<${name}${attributes}>\n${text.replace(/<(?=\/(?:event|summary)>)/gi, '<\\')}\n</${name}>`
+  `<${name}${attributes}>\n${text.replace(/<(?=\s*\/\s*(?:event|summary)\b)/gi, '<\\')}\n</${name}>`
 
 const quoted = (text: string): string => JSON.stringify(text)
