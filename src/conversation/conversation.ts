@@ -36,7 +36,7 @@ import type { Decision, Look } from './replica.ts'
 import { recordOf } from './open-state.ts'
 import { type Recovery, recover } from './recover.ts'
 import { checkRun } from './run/check-options.ts'
-import { endLease } from './run/lease.ts'
+import { checkRest } from './run/lease.ts'
 import { runLoop, type RunOptions, type RunResult } from './run/loop.ts'
 import type { Step } from './run/step.ts'
 import type { Shared } from './shared.ts'
@@ -326,8 +326,9 @@ export class Conversation {
   #decideAtRest(decide: Decision): Promise<readonly LoggedEvent[]> {
     return this.#shared.use(this.id, async (replica) => {
       for (;;) {
-        const { length } = (await replica.refresh()).log.entries
-        await this.#checkRest()
+        const { header, log } = await replica.refresh()
+        const { length } = log.entries
+        await checkRest(this.#shared.store, this.id, this.#shared.newOwner(), header.status)
         try {
           // A run that begins after the look appends something first, so that this version is gone.
           return await commit(replica, decide, { expected: length, depends: true })
@@ -336,12 +337,5 @@ export class Conversation {
         }
       }
     })
-  }
-
-  /** Whether a lease has expired the store says, by its own clock. */
-  async #checkRest(): Promise<void> {
-    const { store } = this.#shared
-    if ((await store.getLease(this.id)) === null) return
-    await endLease(store, this.id, this.#shared.newOwner())
   }
 }

@@ -128,6 +128,8 @@ export function createEngine(options: EngineOptions): Engine {
     cacheBytes = 256 * 2 ** 20,
     shareReplies = false,
   } = options
+  if (typeof cacheBytes !== 'number' || Number.isNaN(cacheBytes) || cacheBytes < 0)
+    invalidArgument('cacheBytes', 'must be a number of bytes from 0')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
   const shared = new Shared(store, { newId, now: () => formatInstant(clock()) }, bytes, shareReplies)

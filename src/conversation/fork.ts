@@ -9,6 +9,7 @@ import { findEventIn } from '../log/log.ts'
 import { pendingCallCount } from '../log/open-calls.ts'
 import { entryOf } from '../state/at.ts'
 import type { Branch, DroppedEntry } from '../state/branch.ts'
+import { GRANT_KEYS } from '../state/call-status.ts'
 import { branchOf, type State } from '../state/state.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
 import type { Store } from '../store/contract/store.ts'
@@ -50,8 +51,11 @@ export interface ForkPlan {
  * planFork(state).appended[0].value // 'idle'
  */
 export function planFork(state: State, from?: string): ForkPlan {
-  if (from === undefined) return { positions: null, appended: [statusOf(state.branch)] }
-  const { confirmationPolicy } = state.header
+  const { confirmationPolicy, callStatuses } = state.header
+  if (from === undefined) {
+    const agrees = callStatuses.some(({ grant }) => grant !== 'started')
+    return { positions: null, appended: statusesOf(state.branch, agrees) }
+  }
   const end = anchorOf(entryOf(state.log, from))
   const branch = branchOf(end)
   const path = pathToEntry(end)
@@ -66,11 +70,13 @@ export function planFork(state: State, from?: string): ForkPlan {
   const isSilent =
     confirmationPolicy === null &&
     path.every((entry) => eventKindOf(entry) !== 'ConversationStateUpdateEvent')
+  const copied: readonly Entry[] = strays ? state.log.entries.slice(0, end.seq + 1) : path
   return {
-    positions: new Set(
-      strays ? state.log.entries.slice(0, end.seq + 1).map(({ seq }) => seq) : path.map(({ seq }) => seq),
-    ),
-    appended: [...(isSilent ? [] : [policyUpdate(confirmationPolicy)]), statusOf(branch)],
+    positions: new Set(copied.map(({ seq }) => seq)),
+    appended: [
+      ...(isSilent ? [] : [policyUpdate(confirmationPolicy)]),
+      ...statusesOf(branch, copied.some(mayAgree)),
+    ],
   }
 }
 
@@ -91,8 +97,23 @@ function isAskedElsewhere({ log }: State, end: Entry, { event, seq }: Entry): bo
   return named !== undefined && named.seq < seq && !isOnPathIn(named, end)
 }
 
-const statusOf = ({ pendingCalls }: Branch): Event =>
-  statusUpdate(pendingCallCount(pendingCalls) > 0 ? 'waiting_for_confirmation' : 'idle')
+/** Whether an entry may say of calls that they may be executed; what was evicted may be anything. */
+function mayAgree(entry: Entry): boolean {
+  const { event } = entry
+  if (event === null) return eventKindOf(entry) === 'ConversationStateUpdateEvent'
+  if (event.kind !== 'ConversationStateUpdateEvent') return false
+  return event.key === GRANT_KEYS.approved || event.key === GRANT_KEYS.held
+}
+
+/**
+ * What a copy begins with. A consent was given to the source alone, also for calls of a branch that HEAD is not on:
+ * waiting ends it.
+ */
+function statusesOf({ pendingCalls }: Branch, agrees: boolean): Event[] {
+  const waits = statusUpdate('waiting_for_confirmation')
+  if (pendingCallCount(pendingCalls) > 0) return [waits]
+  return agrees ? [waits, statusUpdate('idle')] : [statusUpdate('idle')]
+}
 
 /** How many events are read at once. */
 const PAGE = 500

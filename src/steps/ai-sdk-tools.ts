@@ -16,6 +16,9 @@ export interface AiSdkTool {
   readonly execute?: unknown
   readonly toModelOutput?: unknown
   readonly needsApproval?: unknown
+  /** `provider` with `isProviderExecuted`, or the older `provider-defined`, for one that the provider may execute. */
+  readonly type?: unknown
+  readonly isProviderExecuted?: unknown
 }
 
 /** Tools by their names, as `streamText` takes them. */
@@ -74,13 +77,23 @@ function partOf(part: JsonObject): Content {
 
 /**
  * The tool as the SDK is given it: it executes nothing by itself.
- * @throws ColloquyError `invalid_argument` for a tool that wants approval by the SDK, which would never be asked for.
+ * @throws ColloquyError `invalid_argument` for a tool that wants approval by the SDK, which would never be asked for,
+ * or that nothing executes.
  */
 export function sdkAskedWith(name: string, tool: AiSdkTool): object {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
     throw new ColloquyError(
       'invalid_argument',
       `The tool ${name} has needsApproval, which no step asks for. Give the run a policy instead: run(step, { policy }).`,
+      { name },
+    )
+  }
+  const isOfProvider = typeof tool.type === 'string' && tool.type.startsWith('provider')
+  if (typeof tool.execute !== 'function' && !(isOfProvider && tool.isProviderExecuted !== false)) {
+    // The model would call it again and again.
+    throw new ColloquyError(
+      'invalid_argument',
+      `The tool ${name} has no execute, so that nothing would execute its calls. Give it one; a policy lets a user see a call first.`,
       { name },
     )
   }

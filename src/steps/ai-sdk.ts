@@ -22,7 +22,8 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
 /**
  * A step that asks a model through the AI SDK, and executes the calls of its replies: the SDK makes one step, and
  * executes nothing. Consent is the run's: `needsApproval` of a tool is refused, give the run a policy.
- * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, or has `needsApproval`.
+ * @throws ColloquyError `invalid_argument` for a tool that cannot be described to a model, that has `needsApproval`,
+ * or that has no `execute` and is not the provider's.
  * @example
  * const step = aiSdkStep({ streamText, model: 'anthropic/claude-sonnet-5-5' })
  * typeof step // 'function'

@@ -2,10 +2,11 @@
 
 import { decodeEvent } from '../event/decode.ts'
 import { quote } from '../event/quote.ts'
-import type { Content, JsonObject, Observation } from '../event/shapes.ts'
+import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import type { ActionEvent, AgentErrorEvent, ObservationEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import { readArguments } from '../messages/arguments.ts'
+import { readPart } from '../messages/files.ts'
 import { isStandardSchema, type SchemaIssue } from './standard-schema.ts'
 import { type StepTool, TOOL_OBSERVATION, type ToolOutput } from './tool.ts'
 
@@ -45,10 +46,27 @@ async function resultOf(
     const checked = await check(tool, argumentsOf(event))
     if ('issues' in checked) return notExecuted(event, checked.issues)
     const context = { signal, call: { ...event, id } }
-    return kept(id, event, observationOf(await tool.execute(checked.args, context)))
+    return keptOutput(id, event, await tool.execute(checked.args, context))
   } catch (error) {
     return kept(id, event, failure(wordsOf(error)))
   }
+}
+
+/** What a tool gave back; where it only looks like content, as JSON. @throws for what is no JSON. */
+function keptOutput(id: string, event: ActionEvent, output: ToolOutput): Result {
+  const observation = observationOf(output)
+  const fits = decodeEvent(resultWith(id, event, observation)).ok
+  return kept(id, event, fits || !isAllJson(output) ? observation : textObservation(jsonOf(output)))
+}
+
+/** Whether JSON leaves nothing of a value out. O(size). */
+function isAllJson(output: ToolOutput): boolean {
+  let isAll = true
+  JSON.stringify(output, (_, value: unknown) => {
+    if (typeof value === 'function' || typeof value === 'symbol') isAll = false
+    return value
+  })
+  return isAll
 }
 
 /**
@@ -58,7 +76,8 @@ async function resultOf(
 function argumentsOf({ action, tool_call }: ActionEvent): JsonObject {
   const { kind: _, ...args } = (action ?? { kind: '' }) as JsonObject
   const given = readArguments(tool_call.arguments) ?? {}
-  return Object.hasOwn(given, 'kind') ? { ...args, kind: given['kind'] ?? null } : args
+  // The log's own are frozen, and a tool may write into what it is given.
+  return structuredClone(Object.hasOwn(given, 'kind') ? { ...args, kind: given['kind'] ?? null } : args)
 }
 
 /** The arguments as the schema gives them back, or what is wrong with them in words for the model. */
@@ -88,12 +107,7 @@ const notExecuted = (event: ActionEvent, why: string): AgentErrorEvent => ({
 
 /** The result as the log takes it; one that it cannot keep is told of in its place, since the tool was executed. */
 function kept(action_id: string, event: ActionEvent, observation: Observation): Result {
-  const result: ObservationEvent = {
-    kind: 'ObservationEvent',
-    ...endsOf(event),
-    action_id,
-    observation,
-  }
+  const result = resultWith(action_id, event, observation)
   const decoded = decodeEvent(result)
   if (decoded.ok) return result
   const why = decoded.issues.map(({ msg }) => msg).join(' ')
@@ -103,16 +117,30 @@ function kept(action_id: string, event: ActionEvent, observation: Observation): 
   }
 }
 
-const failure = (text: string): Observation => ({ ...observationOf(text), is_error: true })
+const resultWith = (action_id: string, event: ActionEvent, observation: Observation): ObservationEvent => ({
+  kind: 'ObservationEvent',
+  ...endsOf(event),
+  action_id,
+  observation,
+})
+
+const failure = (text: string): Observation => ({ ...textObservation(text), is_error: true })
 
 /** What a tool gave back as an observation. @throws for what is no JSON. */
 function observationOf(output: ToolOutput): Observation {
   if (isObservation(output)) return output
-  if (Array.isArray(output) && output.every(isPart))
+  if (Array.isArray(output) && output.length > 0 && output.every(isPart))
     return { kind: TOOL_OBSERVATION, content: output as readonly Content[] }
-  const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
-  return { kind: TOOL_OBSERVATION, content: text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }] }
+  return textObservation(jsonOf(output))
 }
+
+const jsonOf = (output: ToolOutput): string =>
+  typeof output === 'string' ? output : (JSON.stringify(output) ?? '')
+
+const textObservation = (text: string): Observation => ({
+  kind: TOOL_OBSERVATION,
+  content: text === '' ? [] : [{ type: 'text', text: text.toWellFormed() }],
+})
 
 /** Whether an object is an observation, and not JSON that happens to have a kind. */
 const isObservation = (output: unknown): output is Observation => {
@@ -122,10 +150,17 @@ const isObservation = (output: unknown): output is Observation => {
 }
 
 /** Whether an element of a list is a part of content, and the list not just any JSON. */
-const isPart = (part: unknown): boolean =>
-  typeof part === 'object' &&
-  part !== null &&
-  ('text' in part || 'image_urls' in part || ('type' in part && typeof part.type === 'string'))
+function isPart(part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return false
+  const { type, text, image_urls: urls } = part as Readonly<Record<string, unknown>>
+  if (type !== undefined && typeof type !== 'string') return false
+  const has = (...fields: readonly string[]): boolean =>
+    Object.keys(part).every((key) => key === 'type' || key === 'cache_prompt' || fields.includes(key))
+  if ((type ?? 'text') === 'text' && typeof text === 'string') return has('text')
+  if ((type ?? 'image') === 'image') return Array.isArray(urls) && has('image_urls')
+  // Rows of a table may have a type too.
+  return type !== 'text' && readPart(part as OpenPart) !== null
+}
 
 /** Whatever a tool has thrown, in words. Never throws. */
 function wordsOf(error: unknown): string {

@@ -313,6 +313,19 @@ describe('a fork', () => {
     expect(sizes).toEqual([1_201])
   })
 
+  it('takes along no consent to a call, also not of a branch that HEAD is not on', async () => {
+    const store = memoryStore()
+    const engine = createEngine({ store })
+    const source = await engine.create({ id: 'source' })
+    await source.append([user('u'), action('a'), status('w', 'waiting_for_confirmation')])
+    await source.approve(['a'])
+    await source.navigate('u')
+    const fork = await source.fork()
+    const { header } = await fork.state()
+    expect(header).toMatchObject({ status: 'idle', callStatuses: [] })
+    await engine.close()
+  })
+
   it('is planned without a store', () => {
     const state = replay([user('u'), action('a'), moveHead('m', 'u'), user('v')])
     expect(planFork(state)).toMatchObject({ positions: null, appended: [{ value: 'idle' }] })

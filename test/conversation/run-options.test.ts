@@ -35,6 +35,8 @@ describe('a run', () => {
     ['maxIterations', { maxIterations: Number.NaN }],
     ['maxIterations', { maxIterations: -1 }],
     ['leaseTtl', { leaseTtl: 0 }],
+    ['leaseTtl', { leaseTtl: Infinity }],
+    ['leaseTtl', { leaseTtl: 2 ** 33 }],
   ])('refuses %s', async (field, given) => {
     const conversation = await begin()
     await conversation.sendMessage('Hello')
@@ -53,6 +55,14 @@ it('an engine refuses what is no store', () => {
     const options = { store } as unknown as EngineOptions
     expect(() => createEngine(options)).toThrow(
       expect.objectContaining({ code: 'invalid_argument', data: { field: 'store' } }),
+    )
+  }
+})
+
+it('an engine refuses a bound of memory that is none', () => {
+  for (const cacheBytes of [Number.NaN, -1, '1' as never]) {
+    expect(() => createEngine({ store: memoryStore(), cacheBytes })).toThrow(
+      expect.objectContaining({ code: 'invalid_argument', data: { field: 'cacheBytes' } }),
     )
   }
 })

@@ -47,11 +47,31 @@ describe('what a tool gives', () => {
     [7, [{ type: 'text', text: '7' }]],
     [[{ type: 'text', text: 'a' }, { image_urls: ['data:image/png;base64,AA'] }], undefined],
     [[1, 2], [{ type: 'text', text: '[1,2]' }]],
+    [[], [{ type: 'text', text: '[]' }]],
+    [[{ text: 'Rose', score: 1 }], [{ type: 'text', text: '[{"text":"Rose","score":1}]' }]],
+    [[{ type: 'invoice', total: 5 }], [{ type: 'text', text: '[{"type":"invoice","total":5}]' }]],
+    [[{ text: 5 }], [{ type: 'text', text: '[{"text":5}]' }]],
+    [[{ image_urls: [5] }], [{ type: 'text', text: '[{"image_urls":[5]}]' }]],
+    [{ kind: 'list', content: ['a'] }, [{ type: 'text', text: '{"kind":"list","content":["a"]}' }]],
+    [
+      [{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } }],
+      undefined,
+    ],
     [{ kind: 'file', path: 'a' }, [{ type: 'text', text: '{"kind":"file","path":"a"}' }]],
   ])('%j', async (output, content) => {
     expect(await observed(() => output as ToolOutput)).toEqual({
       kind: 'ToolObservation',
       content: content ?? output,
+    })
+  })
+
+  it('a tool may write into the arguments that it is given', async () => {
+    const sort = made(({ list, more }) => {
+      Object.assign(more as object, { sorted: true })
+      return [...(list as number[]).toSorted(), (list as number[]).pop() ?? 0, more] as never
+    })
+    expect(await resultOf(sort, '{"list":[3,1],"more":{}}')).toMatchObject({
+      observation: { content: [{ text: '[1,3,1,{"sorted":true}]' }] },
     })
   })
 

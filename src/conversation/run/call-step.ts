@@ -23,7 +23,10 @@ export async function callStep(
   const streamed: TextSoFar = { text: '' }
   const events: Event[] = []
   let outcome: ReplyOutcome | null = null
+  let isOver = false
   const publish = (delta: Event): void => {
+    // A step that was left behind may be at work still, beside the next one.
+    if (isOver || signal.aborted) return
     run.publish(delta)
     hear(streamed, delta)
   }
@@ -47,6 +50,7 @@ export async function callStep(
       outcome = said.outcome ?? outcome
     }
   } finally {
+    isOver = true
     // A step that is stopped often throws; what it had streamed was read all the same.
     if (signal.aborted) await keepTextSoFar(run, streamed, { after, since: state.log.entries.length })
   }

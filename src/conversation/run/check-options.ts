@@ -3,6 +3,9 @@
 import { invalidArgument } from '../../store/kit/query/check-value.ts'
 import { HOOK_MOMENTS } from './hooks.ts'
 
+/** The longest that a timer can wait, which a lease is renewed within. */
+const MOST_TTL = 2 ** 31 - 1
+
 /** Looked at before the lease is taken, so that a mistake of the caller is no error of the conversation. */
 export function checkRun(step: unknown, options: object): void {
   const { hooks, policy, stuck, maxIterations, leaseTtl, wait, onPrefix, condenser, from } =
@@ -18,8 +21,8 @@ export function checkRun(step: unknown, options: object): void {
   if (maxIterations !== undefined && !(typeof maxIterations === 'number' && maxIterations >= 0)) {
     invalidArgument('maxIterations', 'must be a number from 0')
   }
-  if (leaseTtl !== undefined && !(typeof leaseTtl === 'number' && leaseTtl > 0)) {
-    invalidArgument('leaseTtl', 'must be a number of milliseconds above 0')
+  if (leaseTtl !== undefined && !(typeof leaseTtl === 'number' && leaseTtl > 0 && leaseTtl <= MOST_TTL)) {
+    invalidArgument('leaseTtl', `must be a number of milliseconds above 0, at most ${MOST_TTL}`)
   }
   if (wait !== undefined && typeof wait !== 'boolean') invalidArgument('wait', 'must be true or false')
   if (from !== undefined && !(Number.isSafeInteger(from) && Number(from) >= 0))

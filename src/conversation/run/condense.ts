@@ -60,13 +60,16 @@ export async function condense(run: RunContext, state: State): Promise<Condensin
   }
   const isRequested = branch.view.unhandledCondensationRequest
   if (decision.type === 'keep' && !isRequested) return { next: 'ask' }
-  if (decision.type === 'refuse' && !decision.reason.required) return { next: 'ask' }
+  const goOn: Condensing = isReplied(branch)
+    ? { next: 'end', with: [statusUpdate('finished')] }
+    : { next: 'ask' }
+  if (decision.type === 'refuse' && !decision.reason.required) return goOn
   const { message, triggers } =
     decision.type === 'refuse'
       ? decision.reason
       : { message: 'The condenser takes no requests.', triggers: ['request'] }
   if (!triggers.every((trigger) => trigger === 'request') || !wasRefused(state)) return refused(message)
-  return isReplied(branch) ? { next: 'end', with: [statusUpdate('finished')] } : { next: 'ask' }
+  return goOn
 }
 
 /**

@@ -36,6 +36,8 @@ export interface RunContext {
   iterations: number
   /** How often in a row it has said nothing. */
   silences: number
+  /** What the run's own reads and appends have thrown: a step that works with other conversations may throw alike. */
+  readonly ofReplica: Set<unknown>
 }
 
 /**
@@ -50,10 +52,39 @@ export function add(
 ): Promise<readonly StoredEvent[]> {
   const { replica, held, signal } = run
   const { owner, generation } = held.lease
-  return replica.commit((state) => (signal.aborted && !whenAborted ? [] : decide(state)), {
-    depends: true,
-    lease: { owner, generation },
-  })
+  // What the caller's policy throws, comes through here too.
+  const thrown = new Set<unknown>()
+  const decideOrNote: Decision = (state) => {
+    if (signal.aborted && !whenAborted) return []
+    try {
+      return decide(state)
+    } catch (error) {
+      thrown.add(error)
+      throw error
+    }
+  }
+  return noting(
+    run,
+    replica.commit(decideOrNote, { depends: true, lease: { owner, generation } }),
+    (error) => !thrown.has(error),
+  )
+}
+
+/** The latest state of the conversation. @throws what the store throws. */
+export const latest = (run: RunContext): Promise<State> => noting(run, run.replica.refresh())
+
+/** What a work of the replica gives; what it throws of its own is known for that afterwards. */
+async function noting<T>(
+  { ofReplica }: RunContext,
+  work: Promise<T>,
+  isOwn: (error: unknown) => boolean = () => true,
+): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (isOwn(error)) ofReplica.add(error)
+    throw error
+  }
 }
 
 /** Whether the run has to stop where it is. */

@@ -184,8 +184,8 @@ function cut(value: unknown): string {
   return `${text.slice(0, end).toWellFormed()}… (${text.length - end} more characters)`
 }
 
-/** Whatever a hook has given or thrown, as text. */
-function textOf(value: unknown): string {
+/** Whatever a caller's function has given or thrown, as text. Never throws. */
+export function textOf(value: unknown): string {
   try {
     return String(value instanceof Error ? value.message : value)
   } catch {

@@ -4,6 +4,7 @@
  */
 
 import { ColloquyError } from '../../event/errors.ts'
+import type { Status } from '../../state/status.ts'
 import type { Lease } from '../../store/contract/lease.ts'
 import type { Store } from '../../store/contract/store.ts'
 
@@ -17,6 +18,8 @@ export interface HeldLease {
    * died then finds what this one has left undone.
    */
   release(): Promise<void>
+  /** Ends the renewal and lets the lease expire at once, for a run that is left as one that died. Never throws. */
+  abandon(): Promise<void>
 }
 
 /**
@@ -62,15 +65,23 @@ export async function holdLease(
   const timer = setInterval(() => {
     renewing = Promise.all([renewing, renew()]).then(() => undefined)
   }, ttl / 3)
+  const endRenewal = async (): Promise<void> => {
+    released = true
+    clearInterval(timer)
+    // A renewal that reached the store after the release would take the lease again.
+    await renewing
+  }
   return {
     lease,
     lost: lost.signal,
     async release() {
-      released = true
-      clearInterval(timer)
-      // A renewal that reached the store after the release would take the lease again.
-      await renewing
+      await endRenewal()
       if (!lost.signal.aborted) await store.releaseLease(lease)
+    },
+    async abandon() {
+      await endRenewal()
+      // Where the store cannot be reached, it expires a little later.
+      if (!lost.signal.aborted) await store.acquireLease(conversationId, owner, 1).catch(() => undefined)
     },
   }
 }
@@ -83,6 +94,22 @@ async function take(store: Store, conversationId: string, owner: string, ttl: nu
     // Given back meanwhile.
     if (other !== null) throw alreadyRunning(other)
   }
+}
+
+/**
+ * Makes sure that no run is live. The lease of one that died is ended; where that left the conversation `running`, it
+ * stays expired, for the process that looks for such runs. @throws ColloquyError `already_running` while it holds.
+ */
+export async function checkRest(
+  store: Store,
+  conversationId: string,
+  owner: string,
+  status: Status,
+): Promise<void> {
+  // Whether a lease has expired the store says, by its own clock.
+  if ((await store.getLease(conversationId)) === null) return
+  if (status !== 'running') return endLease(store, conversationId, owner)
+  await take(store, conversationId, owner, 1)
 }
 
 /**

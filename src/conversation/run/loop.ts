@@ -1,6 +1,6 @@
 /** The run loop: calls the step until the conversation waits for its user, rests, or ends. */
 
-import { hasCode } from '../../event/errors.ts'
+import { ColloquyError, hasCode } from '../../event/errors.ts'
 import type { Event } from '../../event/types.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import { granted } from '../../state/call-status.ts'
@@ -13,7 +13,7 @@ import type { Replica } from '../replica.ts'
 import { hasNoPrompt, isTurnOver } from '../turn.ts'
 import { statusUpdate } from '../state-updates.ts'
 import { ask } from './call-model.ts'
-import { add, mustStop, type RunContext, unstarted } from './context.ts'
+import { add, latest, mustStop, type RunContext, unstarted } from './context.ts'
 import {
   startRun,
   endingOf,
@@ -101,31 +101,47 @@ export async function runLoop(parts: RunParts, options: RunOptions = {}): Promis
   const { from = log.entries.length } = options
   // A status that stays running once the lease is ours is what a run that died has left.
   let isLeft = header.status === 'running' && (await store.getLease(replica.id)) !== null
+  // So is what a run has left that died while it was waited for.
   const first = wait
-    ? await awaitLease(store, replica, owner, leaseTtl, signal)
+    ? await awaitLease(store, replica, owner, leaseTtl, signal, () => void (isLeft = true))
     : await holdLease(store, replica.id, owner, leaseTtl)
   let iterations = 0
   if (first === null) return { status: replica.state.header.status, iterations }
   let held = first
   for (;;) {
+    const { length } = replica.state.log.entries
     let result: RunResult
     try {
       result = await runUnderLease(parts, held, options, { from, iterations, isLeft })
-    } finally {
-      await held.release()
+    } catch (error) {
+      await giveUp(replica, held)
+      throw error
     }
+    await held.release()
     iterations = result.iterations
     isLeft = false
     // A caller that wanted to run it while the lease was still held got `already_running`; so that must not come to
     // nothing.
     const state = await replica.refresh()
+    // Where nothing was appended, nothing would be the next time.
+    const isSpent = state.log.entries.length === length
     const next =
-      signal?.aborted !== true && wantsToGoOn(state)
+      signal?.aborted !== true && !isSpent && wantsToGoOn(state)
         ? await holdAgain(store, replica.id, owner, leaseTtl)
         : null
     if (next === null) return result
     held = next
   }
+}
+
+/** Ends the lease of a run that has failed; where the log says that it runs still, so that a recovery finds it. */
+async function giveUp(replica: Replica, held: HeldLease): Promise<void> {
+  const status = await replica.refresh().then(
+    ({ header }) => header.status,
+    (error: unknown) => (hasCode(error, 'unknown_conversation') ? null : 'running'),
+  )
+  if (status === 'running') await held.abandon()
+  else await held.release()
 }
 
 /** Null when another run has begun meanwhile: then what is left is its to do. */
@@ -181,14 +197,17 @@ async function runUnderLease(
     promptedTo: 0,
     iterations,
     silences: 0,
+    ofReplica: new Set(),
   }
+  const { epoch } = replica
   let seen = Infinity
   // An interrupt counts as soon as it is in the log, whichever process appended it.
   const look = ({ header, log }: State): void => {
     for (; seen < log.entries.length; seen += 1) {
       if (log.entries.get(seen)?.event?.kind === 'InterruptEvent') interrupted.abort()
     }
-    if (header.status === 'deleting') interrupted.abort()
+    // Nothing of this run may come into a log that it did not begin with.
+    if (header.status === 'deleting' || replica.epoch !== epoch) interrupted.abort()
   }
   let interrupting: Promise<unknown> = Promise.resolve()
   const quit = (): void => interrupted.abort()
@@ -218,7 +237,18 @@ async function runUnderLease(
     await interrupting
     held.lost.throwIfAborted()
     replica.gone.throwIfAborted()
+    checkLog(replica, epoch, held.lease.owner)
   }
+}
+
+/** @throws ColloquyError `lease_lost` when the log is another than at that epoch. */
+function checkLog({ id: conversationId, epoch: now }: Replica, epoch: number, owner: string): void {
+  if (now === epoch) return
+  throw new ColloquyError(
+    'lease_lost',
+    'The log is no longer the one that the run began with: the conversation was made anew, or restored.',
+    { conversationId, owner },
+  )
 }
 
 /** Calls when a signal is aborted, if it is not yet; returns what ends it. */
@@ -239,7 +269,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<RunResult> {
     begun = await startRun(run)
     for (let goesOn = begun; goesOn; goesOn = await takeTurn(run, options));
   } catch (error) {
-    if (isOfStore(error)) throw error
+    if (isOfStore(run, error)) throw error
     // An interrupt has ended the step, whatever it throws then.
     if (run.signal.aborted) return ended(run)
     await add(run, (state) => failureOf(run, state, error))
@@ -255,7 +285,7 @@ async function loop(run: RunContext, options: RunOptions): Promise<RunResult> {
  * throw.
  */
 async function takeTurn(run: RunContext, { maxIterations = 500, stuck }: RunOptions): Promise<boolean> {
-  const state = await run.replica.refresh()
+  const state = await latest(run)
   const { status } = state.header
   if (mustStop(run, state) || status === 'error' || status === 'stuck') {
     await settlePendingCalls(run)

@@ -13,7 +13,7 @@ import { lostAnswers } from '../lost-calls.ts'
 import { hasNoPrompt, isTurnOver } from '../turn.ts'
 import { grantUpdate, statusUpdate, stuckUpdate } from '../state-updates.ts'
 import { add, mustStop, type RunContext, unstarted } from './context.ts'
-import { contextMessage, runHooks } from './hooks.ts'
+import { contextMessage, runHooks, textOf } from './hooks.ts'
 import { planOf } from './plan-calls.ts'
 import { findPrompts } from './prompts.ts'
 
@@ -112,12 +112,22 @@ export function endingOf(
  * error.
  */
 export function failureOf(run: RunContext, state: State, error: unknown): Event[] {
-  const [name, detail] = error instanceof Error ? [error.name, error.message] : ['Error', String(error)]
-  const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : name
+  const code = hasCode(error, 'context_too_long') ? 'ContextTooLong' : nameOf(error)
+  const detail = textOf(error).toWellFormed()
   return [
     ...lostAnswers(state, unsettled(run, state), unstarted(run)),
     { kind: 'ConversationErrorEvent', source: 'environment', code: code || 'Error', detail },
   ]
+}
+
+/** The name of an error, which may be anything at all. Never throws. */
+function nameOf(error: unknown): string {
+  try {
+    const name: unknown = error instanceof Error ? error.name : 'Error'
+    return typeof name === 'string' ? name.toWellFormed() : 'Error'
+  } catch {
+    return 'Error'
+  }
 }
 
 /** The pending calls that no user is to be asked about; where the policy itself fails, those that were begun. */
@@ -148,8 +158,11 @@ export async function runSessionHooks(
   await add(run, () => [...events, ...(moment === 'SessionStart' ? context.map(contextMessage) : [])])
 }
 
-/** Whether an error is the store's and not the step's: then nothing can be appended about it. */
-export const isOfStore = (error: unknown): boolean => STORE_CODES.some((code) => hasCode(error, code))
+/**
+ * Whether an error is the store's, of this conversation, and not the step's: then nothing can be appended about it.
+ */
+export const isOfStore = ({ ofReplica }: RunContext, error: unknown): boolean =>
+  ofReplica.has(error) && STORE_CODES.some((code) => hasCode(error, code))
 
 const STORE_CODES = [
   'store_busy',

@@ -18,6 +18,7 @@ const LATEST = 15_000
 /**
  * Takes the lease once no other run holds it: when the other run says that it has ended, and when its lease has
  * expired. One timer, however long it takes. Null when `signal` is aborted first.
+ * @param onWait called when another run was found to hold it
  * @throws ColloquyError `unknown_conversation` when the conversation is deleted, and what the store throws.
  */
 export async function awaitLease(
@@ -26,6 +27,7 @@ export async function awaitLease(
   owner: string,
   ttl: number,
   signal: AbortSignal | undefined,
+  onWait: () => void,
 ): Promise<HeldLease | null> {
   let known: unknown = null
   let least = SOON
@@ -35,6 +37,7 @@ export async function awaitLease(
       return await holdLease(store, replica.id, owner, ttl)
     } catch (error) {
       if (!hasCode(error, 'already_running')) throw error
+      onWait()
       const { expiresAt } = error.data
       // The store's clock may be another than this one: then the lease lives on, and is asked for more and more seldom.
       least = expiresAt === known ? Math.min(2 * least, SELDOM) : SOON

@@ -1,0 +1,213 @@
+/** Runs that fail, in whatever way: what they leave is found, told truly, and never gone on with for ever. */
+
+import { describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { RunCondenser } from '../../src/conversation/run/condense.ts'
+import { decodeEvent } from '../../src/event/decode.ts'
+import { ColloquyError } from '../../src/event/errors.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
+import { wrapStore } from './stores.ts'
+import { timed, TTL } from './timed-store.ts'
+
+const running: Event = {
+  kind: 'ConversationStateUpdateEvent',
+  source: 'environment',
+  key: 'execution_status',
+  value: 'running',
+}
+
+/** A conversation whose run has died with a call that it had not begun. */
+async function died() {
+  const { store, expire } = timed()
+  const { conversation, engine } = await begun('hello', store)
+  await conversation.append([running, call('a')])
+  await store.acquireLease('c', 'dead', TTL)
+  expire()
+  return { conversation, engine, store }
+}
+
+const lastEvent = async (conversation: Conversation) =>
+  (await conversation.state()).log.entries.last()?.event ?? null
+
+describe('a store that fails once', () => {
+  it('leaves the run where a recovery finds it', async () => {
+    const inner = memoryStore()
+    let fails = false
+    const store = wrapStore(inner, {
+      async append(id, facts, options) {
+        if (fails) {
+          fails = false
+          throw new ColloquyError('store_busy', 'Busy for once.')
+        }
+        return inner.append(id, facts, options)
+      },
+    })
+    const { conversation, engine } = await begun('hello', store)
+    const { step } = script([[call('a')]], async function* ({ approved }) {
+      fails = true
+      yield approved.map(result)
+    })
+    await expect(conversation.run(step)).rejects.toMatchObject({ code: 'store_busy' })
+    expect(await status(conversation)).toBe('running')
+    await expect
+      .poll(async () => (await engine.recoverAll()).map(({ outcome }) => outcome))
+      .toEqual(['recovered'])
+    expect(await status(conversation)).toBe('error')
+    await engine.close()
+  })
+})
+
+describe('a step that throws', () => {
+  it.each(['unknown_conversation', 'lease_lost', 'store_busy'] as const)(
+    '%s of another conversation, has failed like any other',
+    async (code) => {
+      const { conversation, store } = await begun()
+      const error = new ColloquyError(code, 'Of another one.')
+      const step = () => {
+        throw error
+      }
+      expect(await conversation.run(step)).toMatchObject({ status: 'error', error })
+      expect(await store.getLease('c')).toBe(null)
+    },
+  )
+
+  it.each<readonly [string, unknown]>([
+    ['nothing with a text', Object.create(null)],
+    ['a symbol', Symbol('s')],
+    ['a message that is none', Object.assign(new Error('x'), { message: { a: 1 } })],
+    ['a message without a text', Object.assign(new Error('x'), { message: Object.create(null) })],
+    ['a name that is none', Object.assign(new Error('x'), { name: 404 })],
+    ['half a character', new Error('bad \ud800 end')],
+  ])('%s, leaves an error that can be read', async (_, error) => {
+    const { conversation } = await begun()
+    const ran = await conversation.run(() => {
+      throw error
+    })
+    expect(ran.status).toBe('error')
+    const last = await lastEvent(conversation)
+    expect(last?.kind).toBe('ConversationErrorEvent')
+    expect(decodeEvent(last).ok).toBe(true)
+  })
+})
+
+describe('a run ends', () => {
+  it('where what was approved came after a finish, and nothing can be done', async () => {
+    const { conversation } = await begun()
+    await conversation.append([call('f', 'finish'), call('l')])
+    const fork = await conversation.fork()
+    await fork.approve(['l'])
+    const { step, asked } = script([])
+    expect(await fork.run(step)).toEqual({ status: 'waiting_for_confirmation', iterations: 0 })
+    expect(asked).toEqual([])
+  })
+
+  it('where a condenser refuses what only the log asks for, and all is said', async () => {
+    const { conversation } = await begun()
+    await conversation.run(script([]).step)
+    await conversation.append({ kind: 'CondensationRequest', source: 'environment' })
+    let times = 0
+    const condenser: RunCondenser = {
+      async condense() {
+        times += 1
+        if (times > 9) throw new Error('Asked for ever.')
+        return { type: 'refuse', reason: { message: 'No.', triggers: ['request'], required: false } }
+      },
+    }
+    const { step, asked } = script([])
+    expect((await conversation.run(step, { condenser })).status).toBe('finished')
+    expect([asked.length, times]).toEqual([0, 1])
+  })
+
+  it('where the conversation is another one under the same id', async () => {
+    const { conversation, store } = await begun('question of the first')
+    const other = createEngine({ store })
+    const thinking = gate()
+    const ran = conversation.run(
+      async function* () {
+        await thinking.pass()
+        yield says('reply to the first')
+      },
+      { leaseTtl: 300 },
+    )
+    let isEnded = false
+    const rejects = expect(ran)
+      .rejects.toMatchObject({ code: expect.stringMatching(/lease_lost|unknown_conversation/) })
+      .finally(() => void (isEnded = true))
+    await thinking.reached
+    await other.delete('c')
+    const anew = await other.create({ id: 'c' })
+    await anew.sendMessage('question of the second')
+    // The renewal may take the lease of the new one.
+    await expect.poll(async () => isEnded || (await store.getLease('c')) !== null).toBe(true)
+    thinking.open()
+    await rejects
+    expect(await logOf(anew)).toEqual(['user: question of the second'])
+    await other.close()
+  })
+})
+
+describe('what a run that died has left', () => {
+  it.each<readonly [string, (conversation: Conversation, id: string) => Promise<unknown>]>([
+    ['HEAD was moved', (conversation, id) => conversation.navigate(id)],
+    ['it was started anew', (conversation) => conversation.restart()],
+    ['its message was edited', (conversation, id) => conversation.editAndResend(id, 'go on')],
+  ])('is found after %s', async (_, command) => {
+    const { conversation, store } = await died()
+    const first = (await conversation.state()).log.entries.get(0)?.id ?? ''
+    await command(conversation, first)
+    expect(await status(conversation)).toBe('running')
+    expect(await store.getLease('c')).not.toBe(null)
+  })
+
+  it('is told of by a run that waited for it', async () => {
+    const { store, expire } = timed()
+    const { conversation, engine } = await begun('hello', store)
+    await store.acquireLease('c', 'dead', TTL)
+    const waiting = conversation.run(script([]).step, { wait: true })
+    const other = await createEngine({ store }).open('c')
+    await new Promise((resolve) => void setTimeout(resolve, 20))
+    await other.append([running, call('a')])
+    expire()
+    expect((await waiting).status).toBe('finished')
+    expect(await logOf(conversation)).toContain('failed RunLost')
+    await engine.close()
+  })
+})
+
+it('a step that was left behind says nothing into the next reply', async () => {
+  const { conversation, engine } = await begun()
+  const heard: unknown[] = []
+  const listening = (async () => {
+    for await (const item of conversation.subscribe())
+      if (item.type === 'delta' && item.event.kind === 'StreamingDeltaEvent') heard.push(item.event.content)
+  })()
+  const [deaf, next] = [gate(), gate()]
+  const heardOf = Promise.withResolvers<(content: string) => void>()
+  const first = conversation.run(async function* ({ publish }) {
+    heardOf.resolve((content) => publish({ kind: 'StreamingDeltaEvent', source: 'agent', content }))
+    await deaf.pass()
+    yield says('old')
+  })
+  await deaf.reached
+  await conversation.interrupt()
+  await first
+  await conversation.sendMessage('other')
+  const second = conversation.run(async function* ({ publish }) {
+    publish({ kind: 'StreamingDeltaEvent', source: 'agent', content: 'new' })
+    await next.pass()
+    yield says('new')
+  })
+  await next.reached
+  const speak = await heardOf.promise
+  speak('OLD')
+  await expect.poll(() => heard.length).toBeGreaterThan(0)
+  next.open()
+  await second
+  expect(heard.join('')).toBe('new')
+  deaf.open()
+  await engine.close()
+  await listening.catch(() => undefined)
+})
