@@ -1,45 +1,14 @@
 /** B5: readers of a reply that is streamed, in the process that makes it and in others. Deeds go in; a LawBroken comes out when one lacks or repeats a character. */
 
-import * as fc from 'fast-check'
 import { SharedReplies } from '../../src/conversation/shared-replies.ts'
 import { Replies, ReplyReader, type ReplyPlace } from '../../src/conversation/streamed.ts'
+import { statusUpdate } from '../../src/conversation/state-updates.ts'
+import { hasText } from '../../src/event/has-text.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { State } from '../../src/state/state.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { same } from '../../src/testing/law.ts'
-
-/** What may happen. Numbers choose among what there is. */
-export type Deed =
-  | { readonly type: 'say'; readonly content: string; readonly reasoning: string }
-  | { readonly type: 'end' | 'note' | 'crash' | 'stall' }
-  | { readonly type: 'tick' | 'learn' | 'join' | 'leave' | 'read'; readonly pick: number }
-
-const words = fc.oneof(
-  fc.constant(''),
-  fc.string({ minLength: 1, maxLength: 6, unit: fc.constantFrom('a', 'b', ' ', 'é', '😀', '\ud800') }),
-)
-const picked = (type: 'tick' | 'learn' | 'join' | 'leave' | 'read') =>
-  fc.record({ type: fc.constant(type), pick: fc.nat(99) })
-/** Any of them. */
-const deed = (): fc.Arbitrary<Deed> =>
-  fc.oneof(
-    {
-      weight: 6,
-      arbitrary: fc.record({ type: fc.constant('say' as const), content: words, reasoning: words }),
-    },
-    { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('end' as const, 'note' as const) }) },
-    {
-      weight: 1,
-      arbitrary: fc.record({
-        type: fc.constantFrom('crash' as const, 'crash' as const, 'crash' as const, 'stall' as const),
-      }),
-    },
-    { weight: 14, arbitrary: picked('tick') },
-    { weight: 3, arbitrary: picked('learn') },
-    { weight: 3, arbitrary: picked('join') },
-    { weight: 1, arbitrary: picked('leave') },
-    { weight: 9, arbitrary: picked('read') },
-  )
+import type { Deed } from './stream-deeds.ts'
 
 const PROCESSES = 2
 const LINGER = 10_000
@@ -54,10 +23,12 @@ interface Work {
 interface Truth {
   content: string
   reasoning: string
-  end: 'ended' | 'lost' | null
+  end: 'ended' | 'stopped' | 'lost' | null
   /** Whether it was taken out of the store. */
   isGone: boolean
 }
+
+const INTERRUPT: Event = { kind: 'InterruptEvent', source: 'user' }
 
 /** Turns of the event loop, in which all that a memory store does is done. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -85,6 +56,7 @@ class Process {
       id: 'c',
       replies: this.replies,
       isElsewhere: () => world.maker !== this,
+      isClosing: () => false,
       schedule: (call, after) => {
         world.works.push({ of: this, call, after })
         return () => {
@@ -132,6 +104,8 @@ export const streamsSeen = {
   resumed: 0,
   lost: 0,
   behindTheEnd: 0,
+  stopped: 0,
+  heldOn: 0,
 }
 
 class World {
@@ -142,6 +116,8 @@ class World {
   readonly truths = new Map<string, Truth>()
   readonly processes: Process[]
   maker: Process
+  /** The reply under way, and whether it was paused since something was said of it. */
+  underWay: { readonly id: string; isHeld: boolean } | null = null
   readers: Reader[] = []
   left: Reader[] = []
 
@@ -162,6 +138,12 @@ class World {
         return this.say(deed.content, deed.reasoning)
       case 'note':
         return this.append({ kind: 'PauseEvent', id: `p${this.log.length}` })
+      case 'resume':
+        this.append(statusUpdate('idle'))
+        if (this.underWay !== null) this.underWay.isHeld = true
+        return
+      case 'interrupt':
+        return this.interrupt()
       case 'end':
         return this.end()
       case 'crash': {
@@ -212,6 +194,10 @@ class World {
     replies.publish({ kind: 'StreamingDeltaEvent', content, reasoning_content: reasoning })
     shared.said()
     const id = replies.latest?.id ?? ''
+    // Until it has ended, all that is said is said of one reply, and then of another one.
+    same('B5', 'reply', id, this.underWay?.id ?? (this.truths.has(id) ? 'another' : id))
+    if (this.underWay?.isHeld === true) streamsSeen.heldOn += 1
+    this.underWay = { id, isHeld: false }
     const truth = this.truths.get(id) ?? { content: '', reasoning: '', end: null, isGone: false }
     this.truths.set(id, truth)
     truth.content += content
@@ -229,11 +215,27 @@ class World {
     })
     const truth = this.truths.get(current?.id ?? '')
     if (truth !== undefined) truth.end ??= 'ended'
+    this.underWay = null
+  }
+
+  /** What was thought is over then; words go on, as they are kept in a message behind it. */
+  async interrupt(): Promise<void> {
+    const { replies } = this.maker
+    const id = replies.current?.id ?? ''
+    await replies.finish([INTERRUPT])
+    this.append({ ...INTERRUPT, id: `i${this.log.length}` })
+    const truth = this.truths.get(id)
+    if (truth === undefined || hasText(truth.content)) return
+    truth.end ??= 'stopped'
+    this.underWay = null
+    streamsSeen.stopped += 1
+    same('B5', 'reply under way', replies.current, null)
   }
 
   /** The process that makes the reply is gone, with those who read there; another takes over. */
   crash(): Process {
     const dead = this.maker
+    this.underWay = null
     const truth = this.truths.get(dead.replies.current?.id ?? '')
     if (truth !== undefined) truth.end ??= 'lost'
     const at = this.processes.indexOf(dead)
@@ -299,13 +301,6 @@ class World {
     if (reader.process !== this.maker) streamsSeen.wholeElsewhere += 1
   }
 }
-
-/** Many of them. */
-export const streamDeeds: fc.Arbitrary<readonly Deed[]> = fc.array(deed(), {
-  minLength: 20,
-  maxLength: 120,
-  size: 'max',
-})
 
 /** B5: plays what may happen, to its end. */
 export async function checkStreams(deeds: readonly Deed[]): Promise<void> {

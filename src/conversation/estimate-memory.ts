@@ -1,5 +1,6 @@
 /** Estimates the bytes that a state takes in memory, from a sample of bodies. */
 
+import { columnarLength } from '../log/log.ts'
 import type { State } from '../state/state.ts'
 
 /** How many entries are looked at. */
@@ -11,8 +12,23 @@ const PER_NODE = 32
 /** What an entry takes of which only the columnar log is known. */
 const PER_SKELETON = 150
 
+/** What a state takes, reckoned anew when its log has grown by a tenth, or other bodies were evicted. */
+export class MemoryEstimate {
+  #last = { bytes: 0, length: -1, letGo: 0 }
+
+  /** Bytes. O(1) mostly. */
+  of(state: State): number {
+    const { length } = state.log.entries
+    const letGo = columnarLength(state.log)
+    const before = this.#last
+    if (letGo !== before.letGo || length < before.length || length > before.length * 1.1)
+      this.#last = { bytes: estimateMemory(state), length, letGo }
+    return this.#last.bytes
+  }
+}
+
 /** Bytes, reckoned from the bodies of a few entries evenly spread over the log. O(1). */
-export function estimateMemory({ log: { entries } }: State): number {
+function estimateMemory({ log: { entries } }: State): number {
   const { length } = entries
   const step = Math.max(1, Math.floor(length / SAMPLE))
   let sum = 0

@@ -2,7 +2,7 @@
 
 import { hasCode } from '../event/errors.ts'
 import type { Event } from '../event/types.ts'
-import { findEventIn, columnarLength } from '../log/log.ts'
+import { findEventIn } from '../log/log.ts'
 import { evict, encodeWithoutBodies } from '../state/snapshot.ts'
 import type { State } from '../state/state.ts'
 import type { AppendOptions, ExpectedVersion } from '../store/contract/append.ts'
@@ -18,7 +18,7 @@ import { Listeners } from './listeners.ts'
 import { foldFacts, openState, PAGE, replayWhole } from './open-state.ts'
 import { stampUnknown } from './retry-stamp.ts'
 import { Replies } from './streamed.ts'
-import { estimateMemory } from './estimate-memory.ts'
+import { MemoryEstimate } from './estimate-memory.ts'
 
 /** Given a state, the events that are to be appended to it. */
 export type Decision = (state: State) => readonly Event[]
@@ -66,8 +66,8 @@ export class Replica {
   /** Lengths of the log: what the store's snapshot covers, and when bodies were evicted last. */
   #savedAt: number
   #restedAt: number
-  /** What the state was reckoned to take in memory, the length of its log then, and how much of it had been evicted. */
-  #weighed = { bytes: 0, length: -1, letGo: 0 }
+  readonly #memory = new MemoryEstimate()
+  #writer: string | null = null
   #last: Promise<unknown> = Promise.resolve()
   #unwatch: (() => void) | null = null
   #followed = 0
@@ -94,6 +94,11 @@ export class Replica {
   /** The state after the last event that this process knows of. */
   get state(): State {
     return this.#state
+  }
+
+  /** Owner of the lease under which this process has appended last; null where it has under none. */
+  get writer(): string | null {
+    return this.#writer
   }
 
   /** Raised when the log is no longer the one that was read, as a restored database has it. */
@@ -173,13 +178,7 @@ export class Replica {
 
   /** Bytes that the state takes in memory, reckoned from a few of its events. O(1) mostly. */
   get bytes(): number {
-    const { length } = this.#state.log.entries
-    const letGo = columnarLength(this.#state.log)
-    const before = this.#weighed
-    if (letGo !== before.letGo || length < before.length || length > before.length * 1.1) {
-      this.#weighed = { bytes: estimateMemory(this.#state), length, letGo }
-    }
-    return this.#weighed.bytes
+    return this.#memory.of(this.#state)
   }
 
   /** Waits until nothing is under way, nor due. */
@@ -200,6 +199,7 @@ export class Replica {
       if (again === null) throw error
       appended = await this.#store.append(this.id, again, options)
     }
+    this.#writer = options.lease?.owner ?? this.#writer
     const { length } = this.#state.log.entries
     const fresh = appended.events.filter(({ seq }) => seq >= length)
     const isNext =

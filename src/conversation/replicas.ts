@@ -99,10 +99,24 @@ export class Replicas {
 
   #open(id: string): Busy {
     const idle = this.#take(id)
-    const replica = idle === undefined ? Replica.open(this.#store, this.#stamp, id) : Promise.resolve(idle)
+    const replica = idle === undefined ? this.#read(id) : Promise.resolve(idle)
     const busy: Busy = { replica, open: idle ?? null, users: 0 }
     this.#busy.set(id, busy)
     return busy
+  }
+
+  async #read(id: string): Promise<Replica> {
+    const replica = await Replica.open(this.#store, this.#stamp, id)
+    // Found deleted it stays so, and another conversation may be made under its id.
+    replica.gone.addEventListener('abort', () => this.#drop(replica), { once: true })
+    return replica
+  }
+
+  #drop(replica: Replica): void {
+    const { id } = replica
+    if (this.#busy.get(id)?.open === replica) this.#busy.delete(id)
+    if (this.#idle.peek(id) === replica) this.#idle.delete(id)
+    if (this.#oversized?.replica === replica) this.#oversized = null
   }
 
   #leave(id: string, busy: Busy): void {

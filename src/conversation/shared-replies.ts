@@ -55,6 +55,8 @@ interface Made {
   version: number | null
   /** Whether another process has written since. */
   isLost: boolean
+  /** Whether it is taken out in a while. */
+  isLeaving: boolean
 }
 
 const pieceId = (reply: string, no: number): string => `${reply} ${String(no).padStart(9, '0')}`
@@ -67,6 +69,8 @@ export interface SharedRepliesParts {
   readonly replies: Replies
   /** Whether another process may be making a reply. */
   readonly isElsewhere: () => boolean
+  /** Whether nothing more is to be written but the ends of replies. */
+  readonly isClosing: () => boolean
   readonly schedule: Schedule
   /** Those that have something in the store, to be closed. */
   readonly open: Set<SharedReplies>
@@ -95,7 +99,7 @@ export class SharedReplies {
 
   /** Something was said here: it is written a little later, if another process listens. */
   said(): void {
-    if (this.#willWrite) return
+    if (this.#willWrite || this.#parts.isClosing()) return
     this.#willWrite = true
     this.#parts.schedule(() => {
       this.#willWrite = false
@@ -128,7 +132,7 @@ export class SharedReplies {
   write(): Promise<void> {
     return this.#alone(async () => {
       const { current } = this.#parts.replies
-      if (current?.isOwn !== true) return
+      if (current?.isOwn !== true) return this.#removeLater()
       if (await this.#isRead()) await this.#write(current)
       // Nothing may be said for a while, and a reader may come meanwhile.
       else this.said()
@@ -200,7 +204,14 @@ export class SharedReplies {
     const { items, id, open } = this.#parts
     await sweep(items)
     const version = (await items.getItem(HEADS, id))?.version ?? null
-    this.#made = { reply, said: { content: 0, reasoning: 0 }, pieces: 0, version, isLost: false }
+    this.#made = {
+      reply,
+      said: { content: 0, reasoning: 0 },
+      pieces: 0,
+      version,
+      isLost: false,
+      isLeaving: false,
+    }
     this.#written.add(this.#made)
     open.add(this)
     return this.#made
@@ -208,11 +219,21 @@ export class SharedReplies {
 
   /** All that was said is written before the reply stands in the log, and taken out some time after. */
   async #finish(): Promise<void> {
-    const { replies, schedule } = this.#parts
+    const { replies } = this.#parts
     const made = this.#made
     if (made === null || made.pieces === 0 || made.isLost || made.reply !== replies.current) return
     await this.#alone(() => this.#write(made.reply))
+    this.#removeLater()
+  }
+
+  /** What ends a reply may be another process's to append, as an interrupt is. */
+  #removeLater(): void {
+    const { replies, schedule } = this.#parts
+    const made = this.#made
+    if (made === null || made.isLeaving) return
+    made.isLeaving = true
     schedule(() => {
+      made.isLeaving = false
       if (replies.current !== made.reply) void this.#alone(() => this.#remove(made))
     }, LINGER)
   }

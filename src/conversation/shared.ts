@@ -16,7 +16,8 @@ export class Shared {
   readonly #shares: boolean
   readonly #replies = new WeakMap<Replica, SharedReplies>()
   readonly #openReplies = new Set<SharedReplies>()
-  readonly #running = new Map<string, number>()
+  /** By conversation: the owners of its runs here, of which all but one wait for the lease. */
+  readonly #running = new Map<string, Set<string>>()
   readonly #work = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
   #closed: Promise<void> | null = null
@@ -76,27 +77,39 @@ export class Shared {
     const known = this.#replies.get(replica)
     if (known !== undefined) return known
     const { id, replies } = replica
-    const isElsewhere = (): boolean => replica.state.header.status === 'running' && !this.isRunning(id)
-    const parts = { items: this.store, id, replies, isElsewhere, schedule: realTime, open: this.#openReplies }
-    const shared = new SharedReplies(parts)
+    const shared = new SharedReplies({
+      items: this.store,
+      id,
+      replies,
+      isElsewhere: () => replica.state.header.status === 'running' && !this.#isAtWork(replica),
+      isClosing: () => this.closing.aborted,
+      schedule: realTime,
+      open: this.#openReplies,
+    })
     this.#replies.set(replica, shared)
     return shared
   }
 
-  /** Whether a run of this engine is live. */
+  /** Whether a run of this engine is live, or waits for its lease. */
   isRunning(id: string): boolean {
-    return (this.#running.get(id) ?? 0) > 0
+    return this.#running.has(id)
+  }
+
+  /** Whether a run of this engine has begun: one that waits for its lease has appended nothing. */
+  #isAtWork({ id, writer }: Replica): boolean {
+    return writer !== null && this.#running.get(id)?.has(writer) === true
   }
 
   async whileRunning<T>(id: string, work: (replica: Replica, owner: string) => Promise<T>): Promise<T> {
     return this.use(id, async (replica) => {
-      this.#running.set(id, (this.#running.get(id) ?? 0) + 1)
+      const owner = this.newOwner()
+      const owners = this.#running.get(id) ?? new Set<string>()
+      this.#running.set(id, owners.add(owner))
       try {
-        return await work(replica, this.newOwner())
+        return await work(replica, owner)
       } finally {
-        const left = (this.#running.get(id) ?? 1) - 1
-        if (left > 0) this.#running.set(id, left)
-        else this.#running.delete(id)
+        owners.delete(owner)
+        if (owners.size === 0) this.#running.delete(id)
       }
     })
   }

@@ -1,9 +1,12 @@
 /** What is being said: the words of a reply that stand in no event yet, for readers who come and go at any time. */
 
+import { hasText } from '../event/has-text.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
 import { Listeners } from './listeners.ts'
+import { lowerBound } from './lower-bound.ts'
+import { Words } from './words.ts'
 
 /** How many characters (UTF-16 code units, as `length` counts) were said. */
 export interface Said {
@@ -44,8 +47,8 @@ export class StreamedReply {
   readonly id: string
   /** Whether it is made in this process. */
   readonly isOwn: boolean
-  #content = ''
-  #reasoning = ''
+  readonly #content = new Words()
+  readonly #reasoning = new Words()
   /** How much had been said each time that the log had grown, or that it was no longer the same sort of words. */
   readonly #marks: (Said & { readonly at: number; readonly sort: string })[] = []
   #lastDelta: { readonly name: string; readonly event: StreamingDeltaEvent } | null = null
@@ -66,8 +69,8 @@ export class StreamedReply {
 
   /** Takes in what was said. */
   add({ content, reasoning, at }: SaidPart): void {
-    this.#content += content
-    this.#reasoning += reasoning
+    this.#content.add(content)
+    this.#reasoning.add(reasoning)
     const sort = `${content !== ''} ${reasoning !== ''}`
     const last = this.#marks.at(-1)
     if (last?.at === at && last.sort === sort && sort !== 'true true') this.#marks.pop()
@@ -79,9 +82,19 @@ export class StreamedReply {
     return (this.#marks[0]?.at ?? Infinity) <= seq
   }
 
-  /** The next place behind one at which other words begin, if it was said before the event at a position. O(parts). */
+  /** Whether an event says that nothing more will come of it, or holds what came. O(1) mostly. */
+  isEndedBy(event: Event | null): boolean {
+    // Words that an interrupt cut off are kept in a message behind it; reasoning alone is not.
+    if (event?.kind === 'InterruptEvent') return !this.#content.some(hasText)
+    return endsReply(event)
+  }
+
+  /**
+   * The next place behind one at which other words begin, if it was said before the event at a position.
+   * O(log parts).
+   */
   next(said: Said, seq: number): Said | null {
-    const mark = this.#marks.find((each) => isBehind(said, each))
+    const mark = this.#marks[lowerBound(this.#marks, (each) => isBehind(said, each))]
     return mark !== undefined && mark.at <= seq ? mark : null
   }
 
@@ -142,11 +155,12 @@ export class Replies {
 
   /** The reply that is under way; null where none is. O(events since it was last heard of). */
   get current(): StreamedReply | null {
-    if (this.#latest === null || this.#isOver) return null
+    const latest = this.#latest
+    if (latest === null || this.#isOver) return null
     this.#isOver = this.#state()
-      .log.entries.slice(this.#latest.at)
-      .some(({ event }) => endsReply(event))
-    return this.#isOver ? null : this.#latest
+      .log.entries.slice(latest.at)
+      .some(({ event }) => latest.isEndedBy(event))
+    return this.#isOver ? null : latest
   }
 
   /** Says more of the reply that is made here, or begins one. */
@@ -238,15 +252,16 @@ export class ReplyReader {
   }
 }
 
-/** Whether an event holds what was streamed before it, or says that nothing will. */
+/** Whether an event holds what was streamed before it, or says that nothing will, as an interrupt may. */
 export function endsReply(event: Event | null): boolean {
   switch (event?.kind) {
     case 'ActionEvent':
     case 'ConversationErrorEvent':
+    case 'InterruptEvent':
       return true
     case 'ConversationStateUpdateEvent':
-      // What was asked for before a pause still comes.
-      return event.key === 'execution_status' && event.value !== 'paused'
+      // What was asked for before a pause still comes, also when that has ended.
+      return event.key === 'execution_status' && event.value !== 'paused' && event.value !== 'idle'
     case 'MessageEvent':
       return event.source === 'agent'
     default:

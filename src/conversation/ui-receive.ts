@@ -1,18 +1,28 @@
 /** Takes in what `useChat` of the AI SDK posts to a server. */
 
+import { canonicalJson } from '../event/encode.ts'
+import { hasCode } from '../event/errors.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import type { MessageEvent } from '../event/types.ts'
+import { isOnPathIn } from '../log/ancestry.ts'
+import { anchorOf, type Entry } from '../log/entry.ts'
+import { loadedEvent } from '../log/loaded-event.ts'
+import { findEventIn } from '../log/log.ts'
 import { fromUIMessage } from '../messages/ai-sdk/ui-read.ts'
 import type { UIPart } from '../messages/ai-sdk/ui-types.ts'
+import type { State } from '../state/state.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import type { Conversation } from './conversation.ts'
-import { openCallsOf } from './decide.ts'
+import { decideEdit, openCallsOf } from './decide.ts'
+import { keyedId } from './keyed-id.ts'
 import type { UIStreamOptions } from './ui-stream.ts'
 
 /**
  * Takes in what `useChat` has posted, and tells which reply to stream: a new message is appended, under its own id and
- * once however often it is posted; one that was edited is said anew beside the old one; `regenerate` goes back to the
- * message; and what the user has decided about calls is approved or rejected. Run the conversation then.
+ * once however often it is posted; one that was edited is said anew beside the old one, once too; `regenerate` goes
+ * back to the message as it was said last; and what the user has decided about calls is approved or rejected. Run the
+ * conversation then. O(depth) for `regenerate` behind an edit.
  *
  * @throws ColloquyError `invalid_argument` for what cannot be read, `already_running` while a run is live and the past
  * would be changed, and what appending throws.
@@ -37,14 +47,62 @@ export async function receiveUIMessages(
   }
   const event = fromUIMessage(last)
   if (trigger === 'regenerate-message' && event.id !== undefined) {
-    await conversation.navigate(event.id)
-    return { to: event.id }
+    const { id } = event
+    const to = await conversation.read((state) => latestVersion(state, id))
+    await conversation.navigate(to)
+    return { to }
   }
-  const [appended] =
-    typeof messageId === 'string' && messageId === event.id
-      ? (await conversation.editAndResend(messageId, event.llm_message)).slice(-1)
-      : await conversation.append(event)
+  if (typeof messageId === 'string' && messageId === event.id)
+    return { to: await edit(conversation, messageId, event) }
+  const [appended] = await conversation.append(event)
   return appended?.id ? { to: appended.id } : {}
+}
+
+/**
+ * A client keeps the id of a message that it edits, which the log has for the old words: what stands in its place on
+ * HEAD's branch was said last. O(depth) where that is another one.
+ * @throws ColloquyError `evicted`.
+ */
+function latestVersion({ log }: State, messageId: string): string {
+  const message = findEventIn(log, messageId)
+  if (message === undefined || isOnPathIn(message, log.head)) return messageId
+  const before = anchorOf(message.parent)
+  let at: Entry | null = log.head
+  // What HEAD's branch has directly behind the same event; state updates between them are no message.
+  for (; at !== null && at !== before; at = at.parent)
+    if (anchorOf(at.parent) === before && isOfUser(at)) return at.id ?? messageId
+  return messageId
+}
+
+/** Whether a user has said it. @throws ColloquyError `evicted` where that is no longer known. */
+function isOfUser(entry: Entry): boolean {
+  const event = loadedEvent(entry, ['MessageEvent'])
+  return event?.kind === 'MessageEvent' && event.source === 'user'
+}
+
+/** Says a message in other words, under an id that the same words have again; gives that id. */
+async function edit(conversation: Conversation, messageId: string, said: MessageEvent): Promise<string> {
+  const id = keyedId('edit', conversation.id, `${messageId}\n${canonicalJson(said.llm_message)}`)
+  for (;;) {
+    const { state, events } = await conversation.read((state) => ({
+      state,
+      events: findEventIn(state.log, id) === undefined ? decideEdit(state, messageId, { ...said, id }) : null,
+    }))
+    if (events === null) {
+      // Where something was said since it is gone back to; else it was posted twice.
+      if (state.branch.lastUserMessage?.id !== id) await conversation.navigate(id)
+      return id
+    }
+    // To where HEAD is: nothing is appended, and it is refused while a run is live.
+    await conversation.navigate(state.log.head?.id ?? null)
+    try {
+      // A run that has begun since has appended something, so that this version is gone.
+      await conversation.append(events, { expected: state.log.entries.length })
+      return id
+    } catch (error) {
+      if (!hasCode(error, 'version_conflict') && !hasCode(error, 'id_conflict')) throw error
+    }
+  }
 }
 
 /** Approves and rejects what the user has decided of the calls that still wait. */

@@ -3,6 +3,7 @@
  * compared with what the log says at each event, so that it ends with what `toUIMessages` gives, whatever it missed.
  */
 
+import { hasCode } from '../event/errors.ts'
 import type { Event } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import { findEventIn } from '../log/log.ts'
@@ -22,12 +23,16 @@ export interface UIStreamOptions {
   readonly from?: readonly UIPart[]
   /**
    * Begins the run that makes it, once the stream hears every word, and also where the client has gone before: the
-   * stream ends when it has settled, and nothing runs. Default: none, and the stream ends when nothing runs.
+   * stream ends when it has settled, and nothing runs. Where it rejects, the stream breaks off with an error, unless
+   * another run makes the reply. Default: none, and the stream ends when nothing runs.
    */
   readonly run?: () => Promise<unknown>
   /** Ends the stream, and nothing else: the run goes on. */
   readonly signal?: AbortSignal
-  /** Told why a stream broke off; its client reads only that it did. Default: nothing is told. */
+  /**
+   * Told why a stream broke off, of which its client reads only that it did, and what `run` rejects with, also behind
+   * the end of the stream. Default: nothing is told.
+   */
   readonly onError?: (error: unknown) => void
 }
 
@@ -65,8 +70,8 @@ export async function* uiMessageStream(
 ): AsyncGenerator<UIChunk, void, undefined> {
   const left = new AbortController()
   const signal = options.signal === undefined ? left.signal : AbortSignal.any([left.signal, options.signal])
-  let run: Promise<unknown> | null = null
-  const begin = (): Promise<unknown> => (run ??= (async () => options.run?.())())
+  let run: Promise<Failure | null> | null = null
+  const begin = (): Promise<Failure | null> => (run ??= outcomeOf(options))
   const items = follow(conversation, begin, signal)
   try {
     let state = await conversation.state()
@@ -97,20 +102,46 @@ export async function* uiMessageStream(
       if (item.type === 'settled') {
         const { status, error } = state.header
         if (error !== null) yield { type: 'error', errorText: error.detail }
+        // Nothing has run.
+        else if (item.failure !== null && status === 'idle') yield { type: 'error', errorText: BROKEN }
         yield { type: 'finish', finishReason: FINISH[status] ?? 'other' }
         return
       }
     }
     if (!signal.aborted) yield { type: 'error', errorText: CHANGED }
   } catch (error) {
-    options.onError?.(error)
+    // Of the run it was told already.
+    if (!(error instanceof RunFailed)) options.onError?.(error)
     yield { type: 'error', errorText: BROKEN }
   } finally {
     left.abort()
     await items.return()
-    begin().catch(() => undefined)
+    void begin()
   }
 }
+
+/** What a run has rejected with. */
+interface Failure {
+  readonly error: unknown
+}
+
+class RunFailed extends Error {}
+
+/** Runs it; null where that does not reject. */
+async function outcomeOf({ run, onError }: UIStreamOptions): Promise<Failure | null> {
+  try {
+    await run?.()
+    return null
+  } catch (error) {
+    // What it throws becomes a rejection that nothing handles.
+    void (async () => onError?.(error))()
+    return { error }
+  }
+}
+
+/** Whether another run is at work instead. */
+const isElsewhere = ({ error }: Failure): boolean =>
+  hasCode(error, 'already_running') || hasCode(error, 'lease_lost')
 
 const STEP: UIPart = { type: 'step-start' }
 const CHANGED = 'The conversation has changed; load it again.'
@@ -119,21 +150,28 @@ const BROKEN = 'The stream broke off; load the conversation again.'
 /** News of a conversation until nothing runs, and then that it has settled. */
 async function* follow(
   conversation: Conversation,
-  run: () => Promise<unknown>,
+  run: () => Promise<Failure | null>,
   signal: AbortSignal,
-): AsyncGenerator<SubscriptionItem | { readonly type: 'settled' }, void, undefined> {
+): AsyncGenerator<
+  SubscriptionItem | { readonly type: 'settled'; readonly failure: Failure | null },
+  void,
+  undefined
+> {
   const { log } = await conversation.state()
   const items = conversation.subscribe({ after: log.entries.length - 1, signal })
   let wake: ((result: null) => void) | null = null
   let isSettled = false
-  const settle = (): void => {
+  let failure: Failure | null = null
+  const settle = (found: Failure | null): void => {
     isSettled = true
+    failure = found
     wake?.(null)
   }
   let next = items.next()
   let isNews = true
   try {
     for (;;) {
+      if (failure !== null && !isElsewhere(failure)) throw new RunFailed()
       if (isSettled && isNews && (await conversation.state()).header.status !== 'running') break
       const wasSettled = isSettled
       const result = await new Promise<Awaited<typeof next> | null>((resolve, reject) => {
@@ -145,10 +183,10 @@ async function* follow(
       if (result === null) continue
       if (result.done === true) return
       yield result.value
-      if (result.value.type === 'caught_up') run().then(settle, settle)
+      if (result.value.type === 'caught_up') void run().then(settle)
       next = items.next()
     }
-    yield { type: 'settled' }
+    yield { type: 'settled', failure }
   } finally {
     next.catch(() => undefined)
     void items.return().catch(() => undefined)

@@ -96,3 +96,21 @@ it.each<[string, () => readonly [Store, Store]]>([
   await time.ended(follower.close())
   await time.ended(Promise.all([writing.close(), watching.close()]))
 })
+
+it('ends when its handler closes it, and waits for the handler', async () => {
+  const engine = createEngine({ store: memoryStore({ clock }) })
+  await time.ended(engine.create({ id: 'c' }))
+  const closer = Promise.withResolvers<() => Promise<void>>()
+  let isDone = false
+  const follower = await time.ended(
+    engine.follow({ name: 'f' }, async () => {
+      void (await closer.promise)()
+      await Promise.resolve()
+      isDone = true
+    }),
+  )
+  closer.resolve(() => follower.close())
+  await time.ended(follower.closed)
+  expect(isDone).toBe(true)
+  await time.ended(engine.close())
+})

@@ -5,7 +5,8 @@
 
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { checkStreams, streamDeeds, streamsSeen } from '../../properties/checks/streamed.ts'
+import { streamDeeds } from '../../properties/checks/stream-deeds.ts'
+import { checkStreams, streamsSeen } from '../../properties/checks/streamed.ts'
 import { RUNS } from '../../properties/run.ts'
 
 it('give each character once and in order, and all of them before the reply stands in the log (law B5)', async () => {

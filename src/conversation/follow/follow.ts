@@ -46,7 +46,10 @@ export interface Follower {
   readonly shards: number
   /** Resolves when it has ended: what was under way is done, and its leases are given back. */
   readonly closed: Promise<void>
-  /** Ends it. */
+  /**
+   * Ends it; resolves as `closed` does. It waits for handlers that are at work: one that closes its own follower must
+   * not wait for that, or neither would end.
+   */
   close(): Promise<void>
 }
 

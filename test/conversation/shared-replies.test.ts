@@ -1,0 +1,117 @@
+/** Replies that go through the store: which reader hears them, and when the store is asked for them no more. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import type { Event } from '../../src/event/types.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { gate, says } from './script.ts'
+import { heardStore } from './stores.ts'
+
+const thinks = (reasoning_content: string): Event => ({ kind: 'StreamingDeltaEvent', reasoning_content })
+const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', content })
+
+/** Looks at the store, for so long that there would be some where it is looked at again and again. */
+const LOOKS = 1_200
+
+/** Resolves when so much was heard; what was heard after ten seconds. */
+async function hears(conversation: Conversation, words: string): Promise<string> {
+  let heard = ''
+  try {
+    for await (const item of conversation.subscribe({ signal: AbortSignal.timeout(10_000) })) {
+      if (item.type === 'delta') heard += item.event.content ?? ''
+      if (heard === words) break
+    }
+  } catch {
+    // It is told by what was heard.
+  }
+  return heard
+}
+
+it.each([
+  ['no run of its own', false],
+  ['a run of its own that waits for the lease', true],
+])('are heard by a reader of a process with %s', async (_, waits) => {
+  const store = memoryStore()
+  const [one, two] = [
+    createEngine({ store, shareReplies: true }),
+    createEngine({ store, shareReplies: true }),
+  ]
+  const made = await one.create({ id: 'c' })
+  await made.sendMessage('Hi')
+  const end = gate()
+  const running = made.run(async function* ({ publish }) {
+    publish(delta('Hello'))
+    await end.pass()
+    yield says('Hello')
+  })
+  await end.reached
+  const read = await two.open('c')
+  let waiting: Promise<unknown> = Promise.resolve()
+  if (waits) {
+    await read.sendMessage('And?')
+    waiting = read.run(() => [says('Later')], { wait: true })
+  }
+  expect(await hears(read, 'Hello')).toBe('Hello')
+  end.open()
+  await Promise.all([running, waiting])
+  await Promise.all([one.close(), two.close()])
+})
+
+/** Says nothing but what it thinks, until it is stopped. */
+const thinksOn: Step = async function* ({ publish, signal }) {
+  publish(thinks('hm'))
+  await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  yield []
+}
+
+/** An engine, a conversation, and how often the store is asked for what is shared, in a while. */
+async function counted() {
+  let asked = 0
+  const store = heardStore(memoryStore(), (method) => {
+    if (method === 'getItem') asked += 1
+  })
+  const engine = createEngine({ store, shareReplies: true })
+  const conversation = await engine.create({ id: 'c' })
+  await conversation.sendMessage('Hi')
+  const looks = async (): Promise<number> => {
+    asked = 0
+    await sleep(LOOKS)
+    return asked
+  }
+  return { store, engine, conversation, looks }
+}
+
+it.each(['its own process', 'another'])(
+  'are over when %s interrupts one of which nothing but reasoning came',
+  async (who) => {
+    const { store, engine, conversation, looks } = await counted()
+    const other = createEngine({ store, shareReplies: true })
+    const running = conversation.run(thinksOn)
+    await conversation.waitFor('running')
+    await sleep(0)
+    expect(await looks()).toBeGreaterThan(0)
+    await (who === 'another' ? await other.open('c') : conversation).interrupt()
+    await running
+    // What was asked for before the end may come yet.
+    await looks()
+    expect(await looks()).toBe(0)
+    await Promise.all([engine.close(), other.close()])
+  },
+  20_000,
+)
+
+it('are not looked after once the engine is closed', async () => {
+  const { engine, conversation, looks } = await counted()
+  for await (const { type } of conversation.subscribe()) {
+    if (type !== 'caught_up') continue
+    conversation.publish(delta('of no run'))
+    break
+  }
+  expect(await looks()).toBeGreaterThan(0)
+  await engine.close()
+  await looks()
+  expect(await looks()).toBe(0)
+})

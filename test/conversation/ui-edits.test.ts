@@ -1,0 +1,105 @@
+/** A message that a client of the AI SDK edits: the client keeps its id, and the log has every version of it. */
+
+import { expect, it } from 'vitest'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { createEngine } from '../../src/conversation/engine.ts'
+import type { Step } from '../../src/conversation/run/step.ts'
+import { receiveUIMessages } from '../../src/conversation/ui-receive.ts'
+import { toUIMessages } from '../../src/messages/ai-sdk/ui-write.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { says } from './script.ts'
+import { PlainChat, server } from './ui-client.ts'
+
+const textsOf = (parts: readonly object[]): string[] =>
+  parts.flatMap((part) => ('text' in part ? [String(part.text)] : []))
+
+/** What the user said on HEAD's branch. */
+const userWords = async (conversation: Conversation): Promise<string[]> =>
+  (await conversation.read(toUIMessages)).flatMap(({ role, parts }) =>
+    role === 'user' ? textsOf(parts) : [],
+  )
+
+/** Says what it was asked, so that a reply shows which words it replies to. */
+const echo: Step = ({ messages }) => {
+  const asked = messages.flatMap((message) => (message.role === 'user' ? textsOf(message.content) : []))
+  return [says(`to ${asked.join(' ')}`)]
+}
+
+const posted = (text: string, more: object = {}) => ({
+  messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text }] }],
+  trigger: 'submit-message',
+  ...more,
+})
+const edited = (text: string) => posted(text, { messageId: 'm1' })
+const regenerated = (text: string) => posted(text, { trigger: 'regenerate-message' })
+
+async function empty(cacheBytes?: number) {
+  const engine = createEngine({ store: memoryStore(), ...(cacheBytes !== undefined && { cacheBytes }) })
+  return { engine, conversation: await engine.create({ id: 'c' }) }
+}
+
+it('is regenerated in the words that the client shows, however often it was edited', async () => {
+  const { engine, conversation } = await empty()
+  const { fetch } = server(conversation, echo)
+  const chat = new PlainChat({ id: conversation.id, fetch })
+  const shown = (): string[] => chat.messages.map(({ parts }) => textsOf(parts).join(''))
+  await chat.sendMessage({ text: 'zero' })
+  await chat.sendMessage({ text: 'one' })
+  const messageId = chat.messages[2]?.id ?? ''
+  for (const text of ['two', 'three', 'two']) {
+    await chat.sendMessage({ text, messageId })
+    expect(shown()).toEqual(['zero', 'to zero', text, `to zero ${text}`])
+    await chat.regenerate()
+    expect(shown()).toEqual(['zero', 'to zero', text, `to zero ${text}`])
+    expect(chat.messages[2]?.id).toBe(messageId)
+    expect(await userWords(conversation)).toEqual(['zero', text])
+  }
+  // What was said before it is still itself.
+  await chat.regenerate({ messageId: chat.messages[1]?.id ?? '' })
+  expect(shown()).toEqual(['zero', 'to zero'])
+  await engine.close()
+})
+
+it.each([
+  ['in memory', undefined],
+  ['read again for each call', 0],
+])('is said once when it is posted twice, %s', async (_, cacheBytes) => {
+  const { engine, conversation } = await empty(cacheBytes)
+  await receiveUIMessages(conversation, posted('old'))
+  const twice = [edited('new'), edited('new')].map((edit) => receiveUIMessages(conversation, edit))
+  const [first, second] = await Promise.all(twice)
+  expect(second).toEqual(first)
+  expect(await receiveUIMessages(conversation, edited('new'))).toEqual(first)
+  expect(await conversation.branches()).toHaveLength(2)
+  expect(await receiveUIMessages(conversation, regenerated('new'))).toEqual(first)
+  expect(await userWords(conversation)).toEqual(['new'])
+  await engine.close()
+})
+
+it('goes back to words that were said before, also behind what came since', async () => {
+  const { engine, conversation } = await empty()
+  await receiveUIMessages(conversation, posted('old'))
+  const first = await receiveUIMessages(conversation, edited('new'))
+  await conversation.append(says('Hi'))
+  await conversation.sendMessage('more')
+  expect(await receiveUIMessages(conversation, edited('new'))).toEqual(first)
+  expect(await userWords(conversation)).toEqual(['new'])
+  expect(await receiveUIMessages(conversation, edited('newer'))).not.toEqual(first)
+  expect(await userWords(conversation)).toEqual(['newer'])
+  await engine.close()
+})
+
+it('is refused while a run is live, and of a message that there is not', async () => {
+  const store = memoryStore()
+  const engine = createEngine({ store })
+  const conversation = await engine.create({ id: 'c' })
+  await receiveUIMessages(conversation, posted('old'))
+  await store.acquireLease('c', 'another', 60_000)
+  await expect(receiveUIMessages(conversation, edited('new'))).rejects.toMatchObject({
+    code: 'already_running',
+  })
+  expect(await userWords(conversation)).toEqual(['old'])
+  const unknown = { messages: [{ ...posted('x').messages[0], id: 'm9' }], messageId: 'm9' }
+  await expect(receiveUIMessages(conversation, unknown)).rejects.toMatchObject({ code: 'unknown_event' })
+  await engine.close()
+})

@@ -1,0 +1,125 @@
+/** The stream to a client of the AI SDK, and what becomes of the run behind it: it rejects, is paused and resumed. */
+
+import { expect, it } from 'vitest'
+import type { Conversation } from '../../src/conversation/conversation.ts'
+import { uiMessageStream, type UIStreamOptions } from '../../src/conversation/ui-stream.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { UIChunk } from '../../src/messages/ai-sdk/ui-types.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { begun, gate, says, script } from './script.ts'
+import { wrapStore } from './stores.ts'
+import { PlainChat, server } from './ui-client.ts'
+
+const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
+
+const textOf = (chat: PlainChat): string =>
+  (chat.messages.at(-1)?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('')
+
+/** What is streamed, and what was told of. */
+async function stream(conversation: Conversation, options: UIStreamOptions) {
+  const errors: unknown[] = []
+  const onError = (error: unknown): number => errors.push(error)
+  const chunks: UIChunk[] = []
+  for await (const chunk of uiMessageStream(conversation, { ...options, onError })) chunks.push(chunk)
+  return {
+    chunks,
+    types: chunks.map(({ type }) => type),
+    codes: errors.map((error) => (error as { code?: string }).code),
+  }
+}
+
+it('tells of a run that rejects before it begins', async () => {
+  const { engine, conversation } = await begun()
+  const run = () => conversation.run(script([]).step, { leaseTtl: -1 })
+  const { types, codes } = await stream(conversation, { run })
+  expect(types).toEqual(['start', 'error'])
+  expect(codes).toEqual(['invalid_argument'])
+  await engine.close()
+})
+
+it('tells of a store that fails under a run, though the log has it running still', async () => {
+  const inner = memoryStore()
+  let fails = false
+  const { engine, conversation } = await begun(
+    'Hi',
+    wrapStore(inner, {
+      append: (...given) =>
+        fails ? Promise.reject(Object.assign(new Error('away'), { code: 'x' })) : inner.append(...given),
+    }),
+  )
+  const { step } = script([
+    async function* ({ publish }) {
+      publish(delta('Hel'))
+      fails = true
+      yield says('Hello')
+    },
+  ])
+  const { types, codes } = await stream(conversation, { run: () => conversation.run(step) })
+  expect(types.at(-1)).toBe('error')
+  expect(codes).toHaveLength(1)
+  fails = false
+  await engine.close()
+})
+
+it('tells of a lease that another holds who never begins, and ends with the reply of one who does', async () => {
+  const { engine, conversation, store } = await begun()
+  const lease = await store.acquireLease('c', 'another', 60_000)
+  const own = () => conversation.run(script([]).step)
+  const { types, codes } = await stream(conversation, { run: own })
+  expect(types).toEqual(['start', 'error', 'finish'])
+  expect(codes).toEqual(['already_running'])
+  if (lease !== null) await store.releaseLease(lease)
+
+  const end = gate()
+  const { step } = script([
+    async function* () {
+      await end.pass()
+      yield says('Hello')
+    },
+  ])
+  const running = conversation.run(step)
+  await end.reached
+  const rejected = own().finally(() => end.open())
+  const other = await stream(conversation, { run: () => rejected })
+  expect(other.types).toEqual(['start', 'start-step', 'text-start', 'text-delta', 'text-end', 'finish'])
+  expect(other.codes).toEqual(['already_running'])
+  await running
+  await engine.close()
+})
+
+it('tells of a run that rejects when its client has gone', async () => {
+  const { engine, conversation } = await begun()
+  const told = Promise.withResolvers<unknown>()
+  const run = () => conversation.run(script([]).step, { leaseTtl: -1 })
+  const chunks = uiMessageStream(conversation, { run, onError: told.resolve })
+  await chunks.next()
+  await chunks.return()
+  expect(await told.promise).toMatchObject({ code: 'invalid_argument' })
+  await engine.close()
+})
+
+it('goes on with a reply that is paused and resumed while it comes', async () => {
+  const { engine, conversation } = await begun()
+  const { step } = script([
+    async function* ({ publish }) {
+      publish(delta('one '))
+      await conversation.pause()
+      publish(delta('two '))
+      await conversation.resume()
+      publish(delta('three'))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      yield says('Otherwise.')
+    },
+  ])
+  const seen: string[] = []
+  const { fetch } = server(conversation, step)
+  const chat: PlainChat = new PlainChat({
+    id: conversation.id,
+    fetch,
+    changed: () => seen.push(textOf(chat)),
+  })
+  await chat.sendMessage({ text: 'Hi' })
+  expect(seen).toContain('one two three')
+  expect(textOf(chat)).toBe('Otherwise.')
+  await engine.close()
+})

@@ -1,0 +1,44 @@
+/** A growing text: what stands in it, and what it costs who keeps up with it. */
+
+import * as fc from 'fast-check'
+import { afterEach, expect, it, vi } from 'vitest'
+import { StreamedReply } from '../../src/conversation/streamed.ts'
+import { Words } from '../../src/conversation/words.ts'
+
+afterEach(() => vi.restoreAllMocks())
+
+it('has every part of the text as a string has it', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ maxLength: 5 })), fc.nat(60), fc.nat(60), (pieces, from, to) => {
+      const words = new Words()
+      for (const piece of pieces) words.add(piece)
+      const text = pieces.join('')
+      expect(words.length).toBe(text.length)
+      expect(words.slice(from, to)).toBe(from < to ? text.slice(from, to) : '')
+      expect(words.some((piece) => piece.includes('a'))).toBe(text.includes('a'))
+    }),
+  )
+})
+
+it('gives a reader that keeps up what has come, and takes no part out of a longer text', () => {
+  let taken = 0
+  const { slice } = String.prototype
+  vi.spyOn(String.prototype, 'slice').mockImplementation(function (this: string, from, to) {
+    // A text that was added up piece by piece is copied, all of it, when a part of it is taken.
+    taken += this.length
+    return slice.call(this, from, to)
+  })
+  const reply = new StreamedReply('r', true)
+  let said = { content: 0, reasoning: 0 }
+  for (let n = 0; n < 2_000; n += 1) {
+    const text = `word ${n} `
+    const isContent = n % 3 > 0
+    reply.add({ content: isContent ? text : '', reasoning: isContent ? '' : text, at: 1 })
+    const next = reply.next(said, 1)
+    if (next === null) throw new Error('nothing is next')
+    const event = reply.between(said, next)
+    expect(isContent ? event.content : event.reasoning_content).toBe(text)
+    said = { ...next }
+  }
+  expect(taken).toBe(0)
+})
