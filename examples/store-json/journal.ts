@@ -29,7 +29,7 @@ export class Journal {
       if (text === null) return this.#state
       const change = changeIn(text)
       const useless = apply(this.#state, change)
-      if (change.type === 'appended') this.#watches.wake(change.id)
+      if (change.type === 'appended' || change.type === 'deleted') this.#watches.wake(change.id)
       for (const no of useless) this.#erase(no)
     }
   }

@@ -12,6 +12,7 @@ import { FEED_FAULTS } from './broken-feed.ts'
 import { LIST_FAULTS } from './broken-lists.ts'
 import { ITEM_FAULTS } from './broken-items.ts'
 import { SNAPSHOT_FAULTS } from './broken-snapshots.ts'
+import { WATCH_FAULTS } from './broken-watches.ts'
 
 /** The cases that a store fails. */
 async function failing(make: () => Store): Promise<string[]> {
@@ -33,6 +34,7 @@ describe('a store broken on purpose', () => {
       'append: of many writers with one expected version exactly one wins',
       'append: writers who expect no version all land, in one line',
       'append: of many at once each one is refused by itself, and all others stand',
+      'append: what lacks what it is placed or found by is invalid_event, and appends beside it are none the worse',
       'record: patches and appends at once lose nothing of each other',
       'watch: an append wakes the watches of the conversation',
       'close: calls that were made before it are carried out',
@@ -66,7 +68,7 @@ describe('a store broken on purpose', () => {
     expect(failed.filter((name) => !/^(time|search|import|cursor|leaf):/.test(name))).toEqual([])
   })
 
-  it.each([...FAULTS, ...SNAPSHOT_FAULTS, ...ITEM_FAULTS, ...FEED_FAULTS, ...LIST_FAULTS])(
+  it.each([...FAULTS, ...SNAPSHOT_FAULTS, ...ITEM_FAULTS, ...FEED_FAULTS, ...LIST_FAULTS, ...WATCH_FAULTS])(
     'that %s fails: %s',
     async (_, finder, make) => {
       const cases = storeConformance({ name: 'broken', open: async () => make(), watchTimeout: 100 })
@@ -95,12 +97,12 @@ describe('the list of cases', () => {
   it('leaves out the cases of opening again for a store that forgets', () => {
     const forgetful = storeConformance({ name: 'any', open })
     const lasting = storeConformance({ name: 'any', open, reopen: async (store) => store })
-    expect(lasting.length - forgetful.length).toBe(12)
+    expect(lasting.length - forgetful.length).toBe(13)
   })
 
   it('is as long as is asked for, and quick without what only tries how much a store holds', () => {
     const [whole, quick, parts] = [named({}), named({ size: 'quick' }), named({ parts: ['leases', 'watch'] })]
-    expect([whole.length, quick.length, named({ parts: [] }).length]).toEqual([146, 142, 0])
+    expect([whole.length, quick.length, named({ parts: [] }).length]).toEqual([152, 148, 0])
     expect(
       whole
         .filter((name) => !quick.includes(name))

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import { parseInstant } from '../../src/event/time.ts'
+import { checkItemQuery, pageOfItems } from '../../src/store/kit/items.ts'
 import { checkLease, nextLease } from '../../src/store/kit/leases.ts'
 import {
   compareIds,
@@ -115,5 +116,13 @@ describe('a lease', () => {
       'invalid_argument',
       'invalid_argument',
     ])
+  })
+})
+
+describe('items in memory', () => {
+  it('are in no list of a key that they lack, though every object has something of its name', () => {
+    const item = { collection: 'k', id: 'a', version: 1, body: {}, keys: { other: 'x' }, dueAt: null }
+    expect(pageOfItems([item], checkItemQuery('k', { by: 'constructor' })).items).toEqual([])
+    expect(pageOfItems([item], checkItemQuery('k', { by: 'other' })).items).toEqual([item])
   })
 })

@@ -47,6 +47,13 @@ function holder(driver: Driver, file: string): SqliteDatabase {
   return database
 }
 
+/** An item that is due. */
+const put = (id: string, keys = { name: id }) => ({
+  collection: 'k',
+  id,
+  put: { body: { id }, keys, dueIn: 0 },
+})
+
 describe.each(DRIVERS)('faults with %s', (driver) => {
   it('a full database is store_full, for a batch as a whole, until there is room', async () => {
     const database = openDatabase(driver, FILES.next())
@@ -151,6 +158,82 @@ describe.each(DRIVERS)('faults with %s', (driver) => {
     await fails(store.get('c', 'a'), 'store_unavailable', /position 0 of "c" is no JSON/)
     expect((await store.get('c', 'b'))?.seq).toBe(1)
     other.close()
+  })
+
+  it('a record or an item that was damaged is store_unavailable and says which, and is replaced or deleted', async () => {
+    const file = FILES.next()
+    const store = await begin(driver, file)
+    for (const id of ['d', 'e']) await store.createConversation({ id, metadata: { a: 1 }, tags: { a: 'x' } })
+    await store.changeItems(['a', 'b', 'c', 'd'].map((id) => put(id)))
+    const other = holder(driver, file)
+    other.exec(`UPDATE colloquy_conversation SET metadata = '{"a":' WHERE conversation_id = 'd'`)
+    other.exec(`UPDATE colloquy_conversation SET metadata = '7' WHERE conversation_id = 'e'`)
+    other.exec(`UPDATE colloquy_item SET body = '{"a":' WHERE id = 'b'`)
+    other.exec(`UPDATE colloquy_item SET keys = '{"a":' WHERE id IN ('c', 'd')`)
+    await fails(store.getConversation('d'), 'store_unavailable', /metadata of conversation "d"/)
+    await fails(store.getConversation('e'), 'store_unavailable', /metadata of conversation "e"/)
+    await fails(store.listConversations(), 'store_unavailable', /metadata of conversation "[de]"/)
+    await fails(store.createConversation({ id: 'd' }), 'conversation_exists')
+    await fails(store.getItem('k', 'b'), 'store_unavailable', /item "b" of k/)
+    await fails(store.getItem('k', 'c'), 'store_unavailable', /item "c" of k/)
+    await fails(store.listItems('k'), 'store_unavailable', /item "b" of k/)
+    const before = await store.getItem('k', 'a')
+    await fails(store.claimItems('k', { ttl: 60_000 }), 'store_unavailable', /item "b" of k/)
+    expect(await store.getItem('k', 'a')).toEqual(before)
+    await store.changeItems([put('b'), put('c', { name: 'new' }), { collection: 'k', id: 'd', put: null }])
+    const byName = await store.listItems('k', { by: 'name' })
+    expect(byName.items.map(({ id, keys }) => [id, keys['name']])).toEqual([
+      ['a', 'a'],
+      ['b', 'b'],
+      ['c', 'new'],
+    ])
+    expect(await store.countItems('k', { by: 'name' })).toMatchObject({ count: 3 })
+    expect(await Promise.all(['d', 'e'].map((id) => store.deleteConversation(id)))).toEqual([true, true])
+    expect((await store.listConversations()).items.map(({ id }) => id)).toEqual(['c'])
+    other.close()
+  })
+
+  it('a database whose text is UTF-16 is refused: ids would stand in another order', async () => {
+    const database = openDatabase(driver, FILES.next())
+    database.exec(`PRAGMA encoding = 'UTF-16le'`)
+    const store = closing(sqliteStore({ database }))
+    await fails(store.createConversation({ id: 'c' }), 'store_unavailable', /UTF-16le.*UTF-8/)
+  })
+
+  it('a large body is of the same state of the database as its page', async () => {
+    const file = FILES.next()
+    const text = 'o'.repeat(70_000)
+    const llm_message = { role: 'user' as const, content: [{ text }] }
+    const writing = await begin(driver, file)
+    await writing.append('c', [{ kind: 'MessageEvent', id: 'old', source: 'user', llm_message }])
+    const other = holder(driver, file)
+    const database = openDatabase(driver, file)
+    // As another process would between two statements of a search.
+    const meanwhile: (() => unknown)[] = []
+    const store = closing(
+      sqliteStore({
+        database: {
+          exec: (sql) => database.exec(sql),
+          prepare(sql) {
+            if (sql.startsWith('SELECT body')) meanwhile.pop()?.()
+            return database.prepare(sql)
+          },
+          close: () => database.close(),
+        },
+      }),
+    )
+    await store.getConversation('c')
+    meanwhile.push(() =>
+      other.exec(`UPDATE colloquy_event SET body = '{"kind":"PauseEvent","id":"new"}' WHERE seq = 1`),
+    )
+    const { items } = await store.search({ conversationId: 'c' })
+    expect(items.map(({ id, fact }) => [id, fact.id])).toEqual([
+      ['a', 'a'],
+      ['old', 'old'],
+    ])
+    expect((await store.get('c', 'old'))?.fact.id).toBe('new')
+    other.close()
+    database.close()
   })
 
   it('a connection that was closed under the store is store_unavailable', async () => {

@@ -110,7 +110,8 @@ export interface Store extends Items, Feed {
    * conversation is empty.
    *
    * A cursor is good for its query, in whatever words and with whatever limit, as long as the conversation is there, in
-   * every process; it fits into a URL: at most 500 letters, digits, `-` and `_`.
+   * every process; it fits into a URL: letters, digits, `-` and `_`, at most 500 of them for a search. That of a list
+   * bears the texts that it is in order by, so it grows with them: to some thousands where they are long, or foreign.
    * @throws `invalid_query` for a limit outside 1..`MAX_PAGE_SIZE`, an unknown kind, source or order, a time that
    * cannot be read, an id that nothing can have; `invalid_cursor` for a cursor that is not one, that was changed or
    * cut, or that was made for another query, order or list, with `foreign` in `data.reason`.
@@ -229,10 +230,11 @@ export interface Store extends Items, Feed {
   deleteSnapshot(conversationId: string): Promise<boolean>
 
   /**
-   * Calls `wake` after appends to a conversation, or to any (null), by whatever process, some time after they are
-   * durable, when a read shows them; several may give one call, and a call may come without an append. It is a hint to
-   * read again, nothing else: who watches all conversations looks at the feed now and then besides. The conversation
-   * need not be there yet. Returns what ends it: after that it is not called. What `wake` throws fails no append.
+   * Calls `wake` after appends to a conversation, or to any (null), and after it was deleted, by whatever process, some
+   * time after that is durable, when a read shows it; several may give one call, and a call may come without an append.
+   * It is a hint to read again, nothing else: who watches all conversations looks at the feed now and then besides. The
+   * conversation need not be there yet. Returns what ends it: after that it is not called. What `wake` throws fails no
+   * append.
    * @throws `store_closed`.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch

@@ -8,7 +8,7 @@ import { SHARDS } from '../contract/feed.ts'
 import { MAX_PAGE_SIZE } from '../contract/query.ts'
 import type { StoredEvent } from '../contract/stored-event.ts'
 import { checkInteger, checkOneOf, checkText } from './query/check-value.ts'
-import { decodeCursor, encodeCursor, scopeOf } from './query/cursor.ts'
+import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from './query/cursor.ts'
 
 /** What a row tells: events of one append, that the record changed, or that the conversation was deleted. */
 export const TOLD = { events: 0, changed: 1, deleted: 2 } as const
@@ -64,8 +64,19 @@ export function checkFeedQuery(query: FeedQuery = {}): CheckedFeedQuery {
   const cursor = checkText('after', query.after)
   if (cursor === null) return { shard, limit, after: null, fromEnd: from === 'end', scope }
   const [place = '', witness = '', until = ''] = decodeCursor(scope, cursor)
-  const after = place === '' ? null : { place, witness, until: Number(until) }
-  return { shard, limit, after, fromEnd: false, scope }
+  if (place === '') return { shard, limit, after: null, fromEnd: false, scope }
+  if (!PLACE.test(place) || !COUNT.test(until)) refuseCursor('altered')
+  return { shard, limit, after: { place, witness, until: Number(until) }, fromEnd: false, scope }
+}
+
+/** Whole numbers that every adapter can count with, as it writes its places: one, or two with a space between. */
+const PLACE = /^\d{1,18}(?: \d{1,18})?$/
+const COUNT = /^\d{1,15}$/
+
+/** The place to go on from, for an adapter whose places are one number; 0 at the start. @throws `invalid_cursor`. */
+export function placeNumber({ after }: Pick<CheckedFeedQuery, 'after'>): number {
+  if (after === null) return 0
+  return COUNT.test(after.place) ? Number(after.place) : refuseCursor('altered')
 }
 
 /** How many rows a page may come from: that of `after`, one for each item, and one to know that there are more. */

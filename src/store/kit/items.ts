@@ -151,7 +151,8 @@ export function pageOfItems(items: Iterable<Item>, query: CheckedItemQuery): Pag
     sign * (compareIds(key, than.key) || compareIds(id, than.id))
   const found = [...items]
     .flatMap((item) => {
-      const key = by === null ? item.id : item.keys[by]
+      // A key may be named as what every object has.
+      const key = by === null ? item.id : Object.hasOwn(item.keys, by) ? item.keys[by] : undefined
       if (key === undefined) return []
       const isIn =
         (value === null || key === value) &&

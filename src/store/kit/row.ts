@@ -19,23 +19,32 @@ export type Bigint = string | number | bigint
  */
 export function readEvent(place: Omit<StoredEvent, 'fact'>, body: string, more?: JsonObject): StoredEvent {
   const { conversationId, seq, id, parentId, inTree, time } = place
-  const given = parsed(conversationId, seq, body)
+  const given = parsed(body, () => ({
+    what: `The body at position ${seq} of ${JSON.stringify(conversationId)}`,
+    data: { conversationId, seq },
+  }))
   const fact = more === undefined ? given : { ...given, ...more }
   freezeJson(fact as JsonValue)
   return Object.freeze({ conversationId, seq, id, fact: fact as object as Fact, parentId, inTree, time })
 }
 
-function parsed(conversationId: string, seq: number, body: string): JsonValue & object {
+/** What a text of the database is, for the error that says that it was damaged. */
+export interface Named {
+  readonly what: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+function parsed(text: string, name: () => Named): JsonValue & object {
+  let cause: unknown
   try {
-    return JSON.parse(body) as JsonValue & object
-  } catch (cause) {
-    throw new ColloquyError(
-      'store_unavailable',
-      `The body at position ${seq} of ${JSON.stringify(conversationId)} is no JSON; restore the database from a backup.`,
-      { conversationId, seq },
-      { cause },
-    )
+    const value = JSON.parse(text) as JsonValue
+    if (typeof value === 'object' && value !== null) return value
+  } catch (error) {
+    cause = error
   }
+  const { what, data } = name()
+  const message = `${what} is no JSON object; restore the database from a backup.`
+  throw new ColloquyError('store_unavailable', message, data, { cause })
 }
 
 /** The columns of a record that all databases keep alike. */
@@ -61,7 +70,7 @@ export function readRecord(
     title: row.title,
     public: isPublic,
     tags,
-    metadata: readObject(row.metadata),
+    metadata: readNamed(row.metadata, () => metadataOf(row)),
     timeZone: row.time_zone,
     parentConversationId: row.parent_conversation_id,
     sandboxId: row.sandbox_id,
@@ -73,6 +82,11 @@ export function readRecord(
   })
 }
 
+const metadataOf = ({ conversation_id: conversationId }: RecordRow): Named => ({
+  what: `The metadata of conversation ${JSON.stringify(conversationId)}`,
+  data: { conversationId },
+})
+
 /** What each database keeps of a record in its own way. */
 interface RecordParts {
   readonly tags: ConversationRecord['tags']
@@ -81,9 +95,21 @@ interface RecordParts {
   readonly updated: Bigint
 }
 
-/** An object from its JSON text. Frozen. O(length). */
+/**
+ * An object from its JSON text. Frozen. O(length).
+ *
+ * @throws `store_unavailable` for a text that was damaged.
+ *
+ * @example
+ * readObject('{"a":1}') // { a: 1 }
+ */
 export function readObject(text: string): JsonObject {
-  const value = JSON.parse(text) as JsonValue
+  return readNamed(text, () => ({ what: 'A record of the database', data: {} }))
+}
+
+/** {@link readObject}, with what it is, and the data that tell which one, for the error. */
+export function readNamed(text: string, name: () => Named): JsonObject {
+  const value = parsed(text, name)
   freezeJson(value)
   return value as JsonObject
 }

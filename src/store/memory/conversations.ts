@@ -15,7 +15,7 @@ export interface Kept {
   readonly log: MemoryLog
   /** The latest lease; null when there is none or it was given back. */
   lease: Lease | null
-  /** How many leases there have been. */
+  /** How many leases there have been, under its id. */
   generation: number
   /** Where the feed tells of its creation. */
   readonly feedStart: number
@@ -26,6 +26,8 @@ export interface Kept {
 /** Conversations by id. */
 export class Conversations {
   readonly #kept = new Map<string, Kept>()
+  /** Of those that were deleted: a lease of theirs is none of what is made anew under the id. */
+  readonly #generations = new Map<string, number>()
   readonly #created = new SortedList(compareRecords('createdAt'))
   readonly #updated = new SortedList(compareRecords('updatedAt'))
   /** Those with a key, by creation. */
@@ -46,7 +48,8 @@ export class Conversations {
   add(record: ConversationRecord, feedStart: number): void {
     if (this.#kept.has(record.id)) throw conversationExists(record.id)
     const snapshot = new Map<number, Uint8Array>()
-    this.#kept.set(record.id, { record, log: newLog(), lease: null, generation: 0, feedStart, snapshot })
+    const generation = this.#generations.get(record.id) ?? 0
+    this.#kept.set(record.id, { record, log: newLog(), lease: null, generation, feedStart, snapshot })
     this.#list(record)
   }
 
@@ -60,6 +63,7 @@ export class Conversations {
   delete(id: string): boolean {
     const kept = this.#kept.get(id)
     if (kept !== undefined) this.#unlist(kept.record)
+    if (kept !== undefined && kept.generation > 0) this.#generations.set(id, kept.generation)
     return this.#kept.delete(id)
   }
 

@@ -1,7 +1,7 @@
 /** The feed of a memory store: a list of what happened, and one for each shard. */
 
 import { SHARDS } from '../contract/feed.ts'
-import { type CheckedFeedQuery, type FeedRow, rowsFor, shardOf, TOLD } from '../kit/feed.ts'
+import { type CheckedFeedQuery, type FeedRow, placeNumber, rowsFor, shardOf, TOLD } from '../kit/feed.ts'
 import { firstFrom } from './sorted.ts'
 
 interface Told extends Pick<FeedRow, 'conversationId' | 'told' | 'from'> {
@@ -38,7 +38,7 @@ export class MemoryFeed {
   /** The rows of a page. O(limit + log n). @param startOf where the row stood that told of a conversation's creation */
   rows(query: CheckedFeedQuery, startOf: (conversationId: string) => number | undefined): FeedRow[] {
     const told = this.#of(query)
-    const from = Number(query.after?.place ?? 0)
+    const from = placeNumber(query)
     const start = firstFrom(told, ({ at }) => at < from)
     return told.slice(start, start + rowsFor(query)).map((row) => this.#rowOf(row, startOf))
   }

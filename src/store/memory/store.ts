@@ -157,7 +157,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
     async deleteConversation(id) {
       const was = open(conversations).delete(id)
-      if (was) feed.deleted(id)
+      if (was) {
+        feed.deleted(id)
+        watches.wake(id)
+      }
       return was
     },
 

@@ -11,7 +11,7 @@ import type {
 } from '../contract/conversation-record.ts'
 import { foldText } from '../kit/query/message-text.ts'
 import { checkStatus, newRecord, patchRecord } from '../kit/record.ts'
-import { readObject, readRecord, type RecordRow } from '../kit/row.ts'
+import { type Named, readNamed, readRecord, type RecordRow } from '../kit/row.ts'
 import type { Connection } from './connection.ts'
 import { micros, type Micros } from './rows.ts'
 
@@ -46,6 +46,8 @@ const SET_STATUS = `UPDATE colloquy_conversation SET status = ? WHERE conversati
   AND (SELECT version FROM colloquy_log AS log WHERE log.conversation_id = colloquy_conversation.conversation_id) = ?
   RETURNING 1`
 
+const EXISTS = 'SELECT 1 FROM colloquy_conversation WHERE conversation_id = ?'
+
 const DELETE = 'DELETE FROM colloquy_conversation WHERE conversation_id = ?'
 
 /** Creates a conversation with an empty log. @throws `conversation_exists`, `invalid_id`, `invalid_argument`. */
@@ -57,9 +59,7 @@ export function createConversation(
   const record = newRecord(conversation, now)
   const { id, title, metadata, timeZone, parentConversationId, sandboxId, status } = record
   return connection.write(() => {
-    if (findConversation(connection, id) !== null) {
-      throw conversationExists(id)
-    }
+    if (isThere(connection, id)) throw conversationExists(id)
     const [text, open, tags] = [title && foldText(title), Number(record.public), JSON.stringify(record.tags)]
     const made = [parentConversationId, sandboxId, status, now]
     connection.run(INSERT, id, title, text, open, tags, JSON.stringify(metadata), timeZone, ...made)
@@ -67,6 +67,10 @@ export function createConversation(
     return record
   })
 }
+
+/** Without reading the record, which may be damaged. */
+const isThere = (connection: Connection, id: string): boolean =>
+  isLegalId(id) && connection.get(EXISTS, id) !== undefined
 
 /** The record of a conversation, or null. O(log conversations). */
 export function findConversation(connection: Connection, id: string): ConversationRecord | null {
@@ -102,16 +106,21 @@ export const setStatus = (connection: Connection, id: string, status: string, ve
 /** Deletes a conversation with all that hangs on it; false when there was none. O(log n) for each of its events. */
 export function deleteConversation(connection: Connection, id: string): boolean {
   return connection.write(() => {
-    if (findConversation(connection, id) === null) return false
+    if (!isThere(connection, id)) return false
     connection.run(DELETE, id)
     return true
   })
 }
 
-/** The record of a row, frozen. O(size). */
+const tagsOf = ({ conversation_id: conversationId }: SqliteRecordRow): Named => ({
+  what: `The tags of conversation ${JSON.stringify(conversationId)}`,
+  data: { conversationId },
+})
+
+/** The record of a row, frozen. O(size). @throws `store_unavailable` for one that was damaged. */
 export const toRecord = (row: SqliteRecordRow): ConversationRecord =>
   readRecord(row, {
-    tags: readObject(row.tags) as ConversationRecord['tags'],
+    tags: readNamed(row.tags, () => tagsOf(row)) as ConversationRecord['tags'],
     isPublic: row.public === 1,
     created: row.created,
     updated: row.updated,

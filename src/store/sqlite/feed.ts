@@ -7,6 +7,7 @@ import {
   type FeedPart,
   type FeedRow,
   fillFeed,
+  placeNumber,
   planFeed,
   rowsFor,
 } from '../kit/feed.ts'
@@ -39,7 +40,8 @@ type Row = Omit<FeedRow, 'place' | 'witness' | 'isThere'> & {
 
 /** A page of the feed, from one state of the database. O(limit + log n). */
 export function readFeed(connection: Connection, query: CheckedFeedQuery): FeedPage {
-  const { shard, after, fromEnd } = query
+  const { shard, fromEnd } = query
+  const from = placeNumber(query)
   const of = shard === null ? [] : [shard]
   return connection.snapshot(() => {
     if (fromEnd) {
@@ -47,7 +49,7 @@ export function readFeed(connection: Connection, query: CheckedFeedQuery): FeedP
       return feedEnd(query, last && toRow(last))
     }
     const sql = FEED_ROWS[shard === null ? 0 : 1]
-    const rows = connection.all<Row>(sql, ...of, Number(after?.place ?? 0), rowsFor(query)).map(toRow)
+    const rows = connection.all<Row>(sql, ...of, from, rowsFor(query)).map(toRow)
     return fillFeed(planFeed(query, rows), (part) => eventsOf(connection, part))
   })
 }

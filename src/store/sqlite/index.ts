@@ -44,8 +44,9 @@ export type SqliteStoreOptions = (
  * at once.
  *
  * An open database belongs to the store until `close`, which leaves it open: it is switched to write-ahead logging, and
- * no other code may hold a transaction on it. Within one process, open a file with one driver only: each brings a
- * SQLite of its own, and the locks that keep processes apart do not keep the two apart.
+ * no other code may hold a transaction on it. Its encoding is UTF-8, as SQLite has it unless it is told otherwise: one
+ * in UTF-16, which orders texts otherwise, is refused as `store_unavailable`. Within one process, open a file with one
+ * driver only: each brings a SQLite of its own, and the locks that keep processes apart do not keep the two apart.
  *
  * Costs: `append` O(log n) for each fact and one sync of the disk in all, which the writes that are asked for in one
  * turn of the event loop share; `get` O(log n); a page of `search` O(log n +

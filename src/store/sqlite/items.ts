@@ -13,7 +13,7 @@ import {
 } from '../kit/items.ts'
 import { lookedCount } from '../kit/query/conversation-query.ts'
 import { pageOf } from '../kit/query/page.ts'
-import { readObject } from '../kit/row.ts'
+import { type Named, readNamed, readObject } from '../kit/row.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './database.ts'
 
@@ -30,6 +30,11 @@ const COLUMNS = `item.collection, item.id, item.version, item.keys, item.due_at 
 
 export const FIND_ITEM = `SELECT ${COLUMNS} FROM colloquy_item AS item WHERE item.collection = ? AND item.id = ?`
 
+/** What a change goes by: what is damaged can be put anew, or taken out. */
+type HeldRow = Pick<ItemRow, 'version' | 'keys'>
+
+const HELD = 'SELECT version, keys FROM colloquy_item WHERE collection = ? AND id = ?'
+
 /** The row's number is the version: those that were given are never given again. */
 const PUT = `REPLACE INTO colloquy_item (collection, id, keys, due_at, body) VALUES (?, ?, ?, ?, ?) RETURNING version`
 
@@ -38,6 +43,8 @@ const PUT_KEY = 'INSERT INTO colloquy_item_key (collection, name, value, id) VAL
 const DELETE = 'DELETE FROM colloquy_item WHERE collection = ? AND id = ?'
 
 const DELETE_KEY = 'DELETE FROM colloquy_item_key WHERE collection = ? AND name = ? AND value = ? AND id = ?'
+
+const DELETE_KEYS = 'DELETE FROM colloquy_item_key WHERE collection = ? AND id = ?'
 
 export const DUE_ITEMS = `SELECT ${COLUMNS} FROM colloquy_item AS item INDEXED BY colloquy_item_due
   WHERE item.collection = ? AND item.due_at <= ? ORDER BY item.due_at, item.id LIMIT ?`
@@ -55,7 +62,7 @@ export function changeItems(
   now: number,
 ): (Item | null)[] {
   return connection.write(() => {
-    const before = changes.map(({ collection, id }) => findItem(connection, collection, id))
+    const before = changes.map(({ collection, id }) => connection.get<HeldRow>(HELD, collection, id) ?? null)
     for (const [at, change] of changes.entries()) {
       const version = before[at]?.version ?? null
       if (change.expected !== undefined && change.expected !== version) throw itemConflict(change, version)
@@ -65,8 +72,8 @@ export function changeItems(
       if (change.put !== undefined && change.put !== null)
         return put(connection, kept, change, change.put, now)
       if (change.put === null && kept !== null) {
-        connection.run(DELETE, kept.collection, kept.id)
-        changeKeys(connection, kept, kept.keys, {})
+        connection.run(DELETE, change.collection, change.id)
+        changeKeys(connection, change, kept.keys, {})
       }
       return null
     })
@@ -83,7 +90,7 @@ export function claimItems(
   return connection.write(() =>
     connection.all<ItemRow>(DUE_ITEMS, collection, now, limit).map((row) => {
       const item = toItem(row)
-      return put(connection, item, item, { body: item.body, keys: item.keys, dueIn: ttl }, now)
+      return put(connection, row, item, { body: item.body, keys: item.keys, dueIn: ttl }, now)
     }),
   )
 }
@@ -166,7 +173,7 @@ function itemWalk(
 
 function put(
   connection: Connection,
-  before: Item | null,
+  before: HeldRow | null,
   named: Pick<Item, 'collection' | 'id'>,
   { body, keys, dueIn }: CheckedItem,
   now: number,
@@ -175,17 +182,24 @@ function put(
   const dueAt = dueIn === null ? null : now + dueIn
   const values = [collection, id, JSON.stringify(keys), dueAt, JSON.stringify(body)] as const
   const row = connection.get<{ readonly version: number }>(PUT, ...values)
-  changeKeys(connection, named, before?.keys ?? {}, keys)
+  changeKeys(connection, named, before?.keys ?? '{}', keys)
   return itemOf(named, { body, keys }, row?.version ?? 0, dueAt)
 }
 
-/** Writes the keys that are others than before. */
+/** Writes the keys that are others than before. @param heldKeys as they stand in the row */
 function changeKeys(
   connection: Connection,
   { collection, id }: Pick<Item, 'collection' | 'id'>,
-  before: Item['keys'],
+  heldKeys: string,
   after: Item['keys'],
 ): void {
+  let before: Readonly<Record<string, string>> = {}
+  try {
+    before = readObject(heldKeys) as Item['keys']
+  } catch {
+    // It is not known what they were: looks at all of the collection.
+    connection.run(DELETE_KEYS, collection, id)
+  }
   for (const [name, value] of Object.entries(before)) {
     if (after[name] !== value) connection.run(DELETE_KEY, collection, name, value, id)
   }
@@ -194,10 +208,13 @@ function changeKeys(
   }
 }
 
-const toItem = (row: ItemRow): Item =>
-  itemOf(
-    row,
-    { body: readObject(row.body), keys: readObject(row.keys) as Item['keys'] },
-    row.version,
-    row.due,
-  )
+/** @throws `store_unavailable` for one that was damaged. */
+function toItem(row: ItemRow): Item {
+  const { collection, id } = row
+  const name = (): Named => ({
+    what: `The item ${JSON.stringify(id)} of ${collection}`,
+    data: { collection, id },
+  })
+  const keys = readNamed(row.keys, name) as Item['keys']
+  return itemOf(row, { body: readNamed(row.body, name), keys }, row.version, row.due)
+}

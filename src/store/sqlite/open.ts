@@ -31,7 +31,7 @@ export async function openFile(file: string, readOnly: boolean): Promise<SqliteD
  * Makes a connection what the store expects: write-ahead log, the durability asked for, foreign keys, the newest
  * schema. May be called again when it failed half way.
  *
- * @throws what {@link migrate} throws; whatever the driver throws.
+ * @throws `store_unavailable` for a database in UTF-16; what {@link migrate} throws; whatever the driver throws.
  */
 export function setUp(database: SqliteDatabase, { synchronous, readOnly }: Setup): Connection {
   const connection = new Connection(database)
@@ -43,7 +43,19 @@ export function setUp(database: SqliteDatabase, { synchronous, readOnly }: Setup
     if (mode !== 'wal' && mode !== 'memory') database.exec('PRAGMA journal_mode = WAL')
     database.exec(`PRAGMA synchronous = ${synchronous === 'full' ? 'FULL' : 'NORMAL'}`)
   }
+  refuseOtherEncodings(connection)
   database.exec('PRAGMA foreign_keys = ON')
   migrate(connection, readOnly)
   return connection
+}
+
+/** Texts are ordered by their bytes, and in UTF-16 that is not the order of code points. */
+function refuseOtherEncodings(connection: Connection): void {
+  const encoding = connection.get<{ readonly encoding: string }>('PRAGMA encoding')?.encoding
+  if (encoding === undefined || encoding === 'UTF-8') return
+  throw new ColloquyError(
+    'store_unavailable',
+    `The database keeps its text in ${encoding}, which orders ids otherwise; give one whose encoding is UTF-8.`,
+    { encoding },
+  )
 }

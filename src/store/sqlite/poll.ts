@@ -5,12 +5,19 @@ import type { Connection } from './connection.ts'
 
 const DATA_VERSION = 'PRAGMA data_version'
 
-const LOG_VERSION = 'SELECT version FROM colloquy_log WHERE conversation_id = ?'
+/** Made anew under its id, a conversation begins elsewhere in the feed, whatever the number of its events. */
+const LOG_STATE = 'SELECT version, feed_start FROM colloquy_log WHERE conversation_id = ?'
+
+interface LogState {
+  readonly version: number
+  readonly feed_start: number
+}
 
 /**
  * Polls `PRAGMA data_version`, which changes when any other connection has written, of this process or another; then
- * the versions of the logs that are watched, so that only those are woken that something was appended to. The timer
- * keeps no process alive.
+ * the versions of the logs that are watched, so that only those are woken that something was appended to, or that are
+ * others. A connection that a fault has dropped is opened anew, as those who only watch make no call that would. The
+ * timer keeps no process alive.
  */
 export class Poll {
   readonly #watches: Watches
@@ -22,11 +29,20 @@ export class Poll {
   #seen: number | null = null
   /** Whom it was asked of: another connection counts anew. */
   #asked: Connection | null = null
-  readonly #versions = new Map<string, number>()
+  readonly #states = new Map<string, string>()
+  readonly #open: () => Promise<unknown>
+  #isOpening = false
 
-  constructor(watches: Watches, connection: () => Connection | null, interval: number) {
+  /** @param open opens the connection; may fail, and is then called again */
+  constructor(
+    watches: Watches,
+    connection: () => Connection | null,
+    open: () => Promise<unknown>,
+    interval: number,
+  ) {
     this.#watches = watches
     this.#connection = connection
+    this.#open = open
     this.#interval = interval
   }
 
@@ -34,6 +50,7 @@ export class Poll {
   start(): void {
     if (this.#timer !== null) return
     this.#seen = this.#ask()
+    this.#openAnew()
     this.#timer = setInterval(() => this.#look(), this.#interval)
     this.#timer.unref?.()
   }
@@ -43,10 +60,21 @@ export class Poll {
     if (!this.#watches.isEmpty) return
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
-    this.#versions.clear()
+    this.#states.clear()
+  }
+
+  /** What is written to the database shows only on an open connection. */
+  #openAnew(): void {
+    if (this.#connection() !== null || this.#isOpening) return
+    this.#isOpening = true
+    const end = (): void => {
+      this.#isOpening = false
+    }
+    this.#open().then(end, end)
   }
 
   #look(): void {
+    this.#openAnew()
     const asked = this.#asked
     const seen = this.#ask()
     if (seen === null || (seen === this.#seen && asked === this.#asked)) return
@@ -61,12 +89,13 @@ export class Poll {
     return row?.data_version ?? null
   }
 
-  /** Whether a log has another version than when it was looked at last; so it does when it never was. */
+  /** Whether a log is another than when it was looked at last; so it is when it never was. */
   #isNews(id: string): boolean {
-    const version = this.#try<{ readonly version: number }>(LOG_VERSION, id)?.version ?? -1
-    const before = this.#versions.get(id)
-    this.#versions.set(id, version)
-    return version !== before
+    const found = this.#try<LogState>(LOG_STATE, id)
+    const state = found === undefined ? 'none' : `${found.version} ${found.feed_start}`
+    const before = this.#states.get(id)
+    this.#states.set(id, state)
+    return state !== before
   }
 
   /** A database that cannot be read now is asked again at the next tick. */

@@ -2,7 +2,7 @@
 
 import { type CheckedEventFilter, type CheckedEventQuery, eventCursor } from '../kit/query/event-query.ts'
 import { countWithin, pageOf } from '../kit/query/page.ts'
-import type { EventPage } from '../contract/query.ts'
+import type { EventPage, Page } from '../contract/query.ts'
 import type { StoredEvent } from '../contract/stored-event.ts'
 import type { Connection } from './connection.ts'
 import {
@@ -30,31 +30,49 @@ const AT_ONCE = 20
  * messages in between cost as well.
  */
 export function searchEvents(connection: Connection, query: CheckedEventQuery): EventPage {
-  const { conversationId, limit, descending } = query
-  // With no filter but times, one statement says it all; what needs several must see one state of the database.
-  const rows = isPlain(query)
-    ? selectRows(connection, query, [{ ...WHOLE, ...instantsLeft(query) }], limit + 1)
-    : connection.snapshot(() => {
-        const log = findLog(connection, conversationId)
-        if (log === undefined) return []
-        return (
-          scanNext(connection, log, query) ??
-          merge(connection, log, query, rangesOf(connection, log, query, instantsLeft(query), descending))
-        )
-      })
-  const count = countWithin(rows, limit, query.maxBytes, ([, , , , , , bytes]) => bytes)
-  const page = pageOf(rows, count, (last) => eventCursor(query, { time: timeOf(last), seq: last[0] }))
-  return { ...page, items: page.items.flatMap((row) => readFound(connection, conversationId, row) ?? []) }
+  // With no filter but times, one statement says it all, unless a body is large; what needs several must see one state
+  // of the database: the conversation may be deleted, and made anew with other events.
+  const plain = isPlain(query) ? pageFound(query, findPlain(connection, query)) : null
+  if (plain?.items.every(isWhole) === true) return readPage(connection, query, plain)
+  return connection.snapshot(() => {
+    const rows = isPlain(query) ? findPlain(connection, query) : findByKind(connection, query)
+    return readPage(connection, query, pageFound(query, rows))
+  })
 }
+
+const findPlain = (connection: Connection, query: CheckedEventQuery): FoundRow[] =>
+  selectRows(connection, query, [{ ...WHOLE, ...instantsLeft(query) }], query.limit + 1)
+
+function findByKind(connection: Connection, query: CheckedEventQuery): FoundRow[] {
+  const log = findLog(connection, query.conversationId)
+  if (log === undefined) return []
+  return (
+    scanNext(connection, log, query) ??
+    merge(connection, log, query, rangesOf(connection, log, query, instantsLeft(query), query.descending))
+  )
+}
+
+/** The rows that a page shows, of those found for it and the next one. */
+function pageFound(query: CheckedEventQuery, rows: readonly FoundRow[]): Page<FoundRow> {
+  const count = countWithin(rows, query.limit, query.maxBytes, ([, , , , , , bytes]) => bytes)
+  return pageOf(rows, count, (last) => eventCursor(query, { time: timeOf(last), seq: last[0] }))
+}
+
+const isWhole = ([, , , , , body]: FoundRow): boolean => body !== null
+
+const readPage = (
+  connection: Connection,
+  { conversationId }: CheckedEventQuery,
+  page: Page<FoundRow>,
+): EventPage => ({ ...page, items: page.items.map((row) => readFound(connection, conversationId, row)) })
 
 const SELECT_BODY = 'SELECT body FROM colloquy_event WHERE conversation_id = ? AND seq = ?'
 
-/** The event of a row, its body read now where that is large; null where the conversation was deleted meanwhile. */
-function readFound(connection: Connection, conversationId: string, row: FoundRow): StoredEvent | null {
+/** The event of a row, its body read now where that is large. */
+function readFound(connection: Connection, conversationId: string, row: FoundRow): StoredEvent {
   const [seq, at, id, parentId, lane] = row
-  const body =
-    row[5] ?? connection.get<{ readonly body: string }>(SELECT_BODY, conversationId, seq)?.body ?? null
-  return body === null ? null : toStored(conversationId, [seq, at, id, parentId, lane, body])
+  const body = row[5] ?? connection.get<{ readonly body: string }>(SELECT_BODY, conversationId, seq)?.body
+  return toStored(conversationId, [seq, at, id, parentId, lane, body as string])
 }
 
 /** How many events a filter lets through. O(log n + matches) for each of its ranges. */

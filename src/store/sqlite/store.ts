@@ -58,7 +58,8 @@ export class SqliteStore implements Store {
   constructor(runner: Runner, clock: Clock, pollInterval: number) {
     this.#runner = runner
     this.#clock = clock
-    this.#poll = new Poll(this.#watches, () => runner.connection, pollInterval)
+    const open = (): Promise<unknown> => runner.read(() => undefined)
+    this.#poll = new Poll(this.#watches, () => runner.connection, open, pollInterval)
   }
 
   async append(id: string, facts: readonly Fact[], options: AppendOptions = {}): Promise<AppendResult> {
@@ -124,7 +125,9 @@ export class SqliteStore implements Store {
   }
 
   async deleteConversation(id: string): Promise<boolean> {
-    return this.#runner.write((connection) => deleteConversation(connection, id))
+    const was = await this.#runner.write((connection) => deleteConversation(connection, id))
+    if (was) this.#watches.wake(id)
+    return was
   }
 
   async acquireLease(conversationId: string, owner: string, ttl: number): Promise<Lease | null> {
@@ -197,8 +200,6 @@ export class SqliteStore implements Store {
     this.#runner.refuseWhenClosed()
     const unwatch = this.#watches.add(conversationId, wake)
     this.#poll.start()
-    // A watch before any other call waits for other processes; their appends show only on an open connection.
-    if (this.#runner.connection === null) this.#runner.read(() => undefined).catch(() => undefined)
     return () => {
       unwatch()
       this.#poll.rest()

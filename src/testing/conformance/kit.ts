@@ -3,6 +3,7 @@
 import type { Store } from '../../store/contract/store.ts'
 import { APPEND_IDS } from './append-ids.ts'
 import { APPEND_IMPORT } from './append-import.ts'
+import { APPEND_SHAPE } from './append-shape.ts'
 import { APPEND_TREE } from './append-tree.ts'
 import { APPEND_VERSION } from './append-version.ts'
 import { BODIES_KEPT } from './bodies.ts'
@@ -24,7 +25,7 @@ import { TIMES } from './times.ts'
 import { WATCHING } from './watching.ts'
 
 const PARTS = {
-  append: [...APPEND_IDS, ...APPEND_VERSION, ...APPEND_TREE],
+  append: [...APPEND_IDS, ...APPEND_VERSION, ...APPEND_TREE, ...APPEND_SHAPE],
   import: APPEND_IMPORT,
   read: READING,
   search: [...SEARCHING, ...TIMES, ...PATHS, ...CURSORS],

@@ -217,6 +217,19 @@ export const LEASES: readonly Check[] = [
     },
   },
   {
+    name: 'lease: one for as long as a number can say is listed, and those of others beside it',
+    async run({ store }) {
+      const id = await begin(store, 'c')
+      const other = await begin(store, 'd')
+      holds((await store.acquireLease(id, 'me', Number.MAX_SAFE_INTEGER)) !== null, 'it should be given')
+      await store.acquireLease(other, 'you', LONG)
+      const idsIn = async (expired: boolean): Promise<string[]> =>
+        (await store.listLeases({ expired })).map(({ conversationId }) => conversationId)
+      equal(await idsIn(false), [id, other], 'those that were not given back')
+      equal(await idsIn(true), [], 'those that have expired')
+    },
+  },
+  {
     name: 'lease: a list that cannot be asked for is invalid_argument',
     async run({ store }) {
       const id = await begin(store, 'c')

@@ -1,4 +1,4 @@
-/** Checks of watch: a watch is woken after an append, some time, wherever it was made. */
+/** Checks of watch: a watch is woken after an append or a deletion, some time, wherever it was made. */
 
 import type { Store, Unwatch } from '../../store/contract/store.ts'
 import { equal } from './assert.ts'
@@ -53,6 +53,48 @@ async function areAllWoken({ store, watchTimeout }: Trial): Promise<void> {
   for (const unwatch of [...ends, ...ends]) unwatch()
 }
 
+/** Waits until a wake leads to a look that shows what is waited for. */
+async function leadsTo(
+  watchTimeout: number,
+  watching: Store,
+  what: string,
+  look: () => Promise<boolean>,
+): Promise<void> {
+  const ends: Unwatch[] = []
+  await wait(watchTimeout, `the watch did not lead to ${what}`, (end) => {
+    const wake = (): void => void look().then((shows) => shows && end(), end)
+    ends.push(watching.watch('c', wake))
+  })
+  for (const unwatch of ends) unwatch()
+}
+
+/** Watches a conversation of some events while another hand deletes it, and makes another of as many under its id. */
+async function followsDeletion(watchTimeout: number, watching: Store, writing: Store): Promise<void> {
+  const id = await begin(writing, 'c')
+  const showsOnly = (own: string) => async (): Promise<boolean> => {
+    const events =
+      (await watching.getConversation(id)) === null ? [] : await watching.read(id).catch(() => [])
+    return events.length === 1 && events[0]?.id === own
+  }
+  const isGone = async (): Promise<boolean> => (await watching.getConversation(id)) === null
+  // A watch of its own, so that the store goes on from one look to the next.
+  const unwatch = watching.watch(id, () => undefined)
+  await Promise.all([
+    leadsTo(watchTimeout, watching, 'the first event', showsOnly('old')),
+    writing.append(id, [pause('old')]),
+  ])
+  const again = async (): Promise<void> => {
+    await writing.deleteConversation(id)
+    await begin(writing, id, [pause('new')])
+  }
+  await Promise.all([leadsTo(watchTimeout, watching, 'the event made anew', showsOnly('new')), again()])
+  await Promise.all([
+    leadsTo(watchTimeout, watching, 'the end of the conversation', isGone),
+    writing.deleteConversation(id),
+  ])
+  unwatch()
+}
+
 export const WATCHING: readonly Check[] = [
   {
     name: 'watch: an append wakes the watches of the conversation',
@@ -62,6 +104,15 @@ export const WATCHING: readonly Check[] = [
     name: 'watch: an append in another process wakes as well',
     reopens: true,
     run: async ({ store, reopen, watchTimeout }) => isWoken(watchTimeout, store, await reopen()),
+  },
+  {
+    name: 'watch: a deletion wakes, and what is made anew under the id',
+    run: ({ store, watchTimeout }) => followsDeletion(watchTimeout, store, store),
+  },
+  {
+    name: 'watch: a deletion in another process wakes as well, and what is made anew under the id',
+    reopens: true,
+    run: async ({ store, reopen, watchTimeout }) => followsDeletion(watchTimeout, store, await reopen()),
   },
   {
     name: 'watch: an append to any conversation wakes who watches all of them',

@@ -5,7 +5,8 @@
 
 import { withDefaults } from '../../../event/defaults.ts'
 import { canonicalJson } from '../../../event/encode.ts'
-import { freezeJson } from '../../../event/freeze.ts'
+import { ColloquyError } from '../../../event/errors.ts'
+import { freezeJson, MAX_DEPTH } from '../../../event/freeze.ts'
 import { ROOT } from '../../../event/ids.ts'
 import { isObject } from '../../../event/json.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
@@ -72,25 +73,41 @@ export function stampedBody(event: Event, headId: string | null, first: boolean)
  * The fact itself when it is frozen JSON to the bottom, as every decoded one is; else what its JSON text says, frozen:
  * so that no caller changes a store by changing what it gave it. O(size).
  *
+ * @throws `invalid_event` for what JSON cannot say, and for more than {@link MAX_DEPTH} levels.
+ *
  * @example
  * const event = ownFact({ kind: 'PauseEvent', id: 'p' })
  * Object.isFrozen(event) // true
  * ownFact(event) === event // true
  */
 export function ownFact(fact: Fact): Fact {
-  if (isFrozenJson(fact)) return fact
-  const copy = JSON.parse(JSON.stringify(fact)) as JsonValue
-  freezeJson(copy)
-  return copy as object as Fact
+  if (isFrozenJson(fact, MAX_DEPTH)) return fact
+  const copy = jsonCopy(fact)
+  if (copy !== undefined && freezeJson(copy).length === 0) return copy as object as Fact
+  throw new ColloquyError(
+    'invalid_event',
+    `What is appended must be plain JSON of at most ${MAX_DEPTH} levels, as decodeEvent gives it.`,
+  )
 }
 
-function isFrozenJson(value: unknown): boolean {
+/** Undefined for a cycle, a bigint, a getter that throws, and what is nested beyond what the engine can write. */
+function jsonCopy(value: object): JsonValue | undefined {
+  try {
+    return JSON.parse(JSON.stringify(value)) as JsonValue
+  } catch {
+    return undefined
+  }
+}
+
+/** `room`: how many levels may be left. */
+function isFrozenJson(value: unknown, room: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0)
   if (typeof value !== 'object' || value === null) {
     return value === null || typeof value === 'string' || typeof value === 'boolean'
   }
-  if (!Object.isFrozen(value)) return false
-  return Array.isArray(value) || isPlain(value) ? Object.values(value).every(isFrozenJson) : false
+  if (room === 0 || !Object.isFrozen(value)) return false
+  if (!Array.isArray(value) && !isPlain(value)) return false
+  return Object.values(value).every((inner) => isFrozenJson(inner, room - 1))
 }
 
 /** Whether an object has no class that would write itself in another way. */

@@ -5,19 +5,17 @@
 
 import { ColloquyError } from '../../../event/errors.ts'
 import { isLegalId } from '../../../event/ids.ts'
-import { isObject } from '../../../event/json.ts'
-import { isEventKind, KINDS } from '../../../event/kinds.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
-import type { JsonValue } from '../../../event/shapes.ts'
-import type { Event } from '../../../event/types.ts'
 import type { AppendOptions, ExpectedVersion } from '../../contract/append.ts'
-import { ownFact } from './body.ts'
+import { checkedFact, isFact } from './check-fact.ts'
 import { invalidArgument } from '../query/check-value.ts'
 import { leftLanes, newAppendDraft, placeNext, type PlacedEvent } from './place.ts'
 import type { LaneEnd, LogTip, AppendContext } from './append-context.ts'
 import type { Lane } from './lanes.ts'
 import { deduplicate, versionConflict, versionOf } from './deduplicate.ts'
 import type { StoredEvent } from '../../contract/stored-event.ts'
+
+export { checkIsFact, isFact } from './check-fact.ts'
 
 /** What an append comes to; nothing is to be written when `added` is empty. */
 export interface AppendDecision {
@@ -60,8 +58,7 @@ export function decideAppend(
   if (expected !== 'any' && expected !== 'none' && !isVersion(expected)) {
     invalidArgument('expected', 'must be any, none or a number of events')
   }
-  for (const fact of given) checkFact(fact, live)
-  const facts = given.map(ownFact)
+  const facts = given.map((fact) => checkedFact(fact, live))
   const known = deduplicate(context, facts, options)
   // A repeated append is not checked again for whether it may be made.
   if (known.includes(null)) checkWriter(context, live ? expected : 'any', options)
@@ -97,36 +94,6 @@ export function idsToLoad(facts: readonly Fact[]): Set<string> {
 
 const isVersion = (value: unknown): boolean =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
-
-/**
- * Whether it is an event of a kind that there is, or a quarantined line, as a caller without types may not know. O(1).
- */
-export const isFact = (given: unknown): given is Fact =>
-  isObject(given as JsonValue) && (isQuarantined(given as Fact) || isEventKind((given as Event).kind))
-
-/** @throws `invalid_event` for what is none. */
-export function checkIsFact(given: unknown): void {
-  if (isFact(given)) return
-  const message = 'What is appended must be an event of one of the 19 kinds, as decodeEvent gives it.'
-  // Not what was given: it may hold secrets (law X3).
-  const { kind } = Object(given) as { readonly kind?: unknown }
-  throw new ColloquyError('invalid_event', message, typeof kind === 'string' ? { kind } : {})
-}
-
-function checkFact(fact: Fact, live: boolean): void {
-  checkIsFact(fact)
-  if (!isQuarantined(fact) && !KINDS[fact.kind].stored) {
-    throw new ColloquyError(
-      'transient_event',
-      `${fact.kind} is for live readers only and is never stored; publish it instead.`,
-      { kind: fact.kind },
-    )
-  }
-  if (fact.id === undefined ? live : !isLegalId(fact.id)) {
-    const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
-    throw new ColloquyError('invalid_id', `An event to append needs an id of ${rule}.`, { id: fact.id })
-  }
-}
 
 function checkWriter(context: AppendContext, expected: ExpectedVersion, { lease }: AppendOptions): void {
   if (expected !== 'any' && versionOf(expected) !== context.tip.version) {

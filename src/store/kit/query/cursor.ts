@@ -43,8 +43,8 @@ export function encodeCursor(scope: string, key: readonly string[]): string {
  */
 export function decodeCursor(scope: string, cursor: string): readonly string[] {
   const [version, owner, ...key] = unseal(cursor)
-  if (version !== VERSION) refuse('outdated')
-  if (owner !== hashText(scope)) refuse('foreign')
+  if (version !== VERSION) refuseCursor('outdated')
+  if (owner !== hashText(scope)) refuseCursor('foreign')
   return key
 }
 
@@ -74,17 +74,23 @@ function unseal(cursor: string): readonly string[] {
   const text = fromBase64Url(cursor)
   const start = text ?? fromBase64Url(cursor.slice(0, cursor.length < 8 ? 4 : 8)) ?? ''
   const said = /^(\d{1,5}) /.exec(start)
-  if (said === null) return refuse('malformed')
+  if (said === null) return refuseCursor('malformed')
   const sealed = (text ?? '').slice(said[0].length)
   // A cut in the middle of a character leaves no legal text, but the length can still be told from how much there is.
-  if (Math.floor((cursor.length * 6) / 8) < said[0].length + Number(said[1])) return refuse('truncated')
+  if (Math.floor((cursor.length * 6) / 8) < said[0].length + Number(said[1])) return refuseCursor('truncated')
   const at = sealed.lastIndexOf(' ')
-  if (text === undefined || at < 0 || sealed.length !== Number(said[1])) return refuse('altered')
-  if (hashText(sealed.slice(0, at)) !== sealed.slice(at + 1)) return refuse('altered')
-  return sealed.slice(0, at).split(' ').map(decodeURIComponent)
+  if (text === undefined || at < 0 || sealed.length !== Number(said[1])) return refuseCursor('altered')
+  if (hashText(sealed.slice(0, at)) !== sealed.slice(at + 1)) return refuseCursor('altered')
+  try {
+    return sealed.slice(0, at).split(' ').map(decodeURIComponent)
+  } catch {
+    // The checksum is no signature: a client that knows it can seal what is no text.
+    return refuseCursor('altered')
+  }
 }
 
-function refuse(reason: CursorFault): never {
+/** @throws `invalid_cursor`. */
+export function refuseCursor(reason: CursorFault): never {
   throw new ColloquyError('invalid_cursor', `The cursor cannot be used: ${FAULTS[reason]}.`, { reason })
 }
 

@@ -1,0 +1,28 @@
+/** Stores broken on purpose in what they wake and list, each a memory store with one fault, which the kit must find. */
+
+import { altered, type Fault } from './altered.ts'
+
+export const WATCH_FAULTS: readonly Fault[] = [
+  [
+    'wakes by appends alone',
+    'watch: a deletion wakes, and what is made anew under the id',
+    () =>
+      altered((inner) => ({
+        watch: (id, wake) =>
+          inner.watch(id, (news) => {
+            const wakeIf = async (): Promise<void> =>
+              (await inner.getConversation(id ?? '')) === null ? undefined : wake(news)
+            void wakeIf()
+          }),
+      })),
+  ],
+  [
+    'counts no later than a number can',
+    'lease: one for as long as a number can say is listed, and those of others beside it',
+    () =>
+      altered((inner) => ({
+        listLeases: async (query) =>
+          (await inner.listLeases(query)).filter(({ expiresAt }) => expiresAt <= Number.MAX_SAFE_INTEGER),
+      })),
+  ],
+]
