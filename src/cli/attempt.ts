@@ -5,7 +5,7 @@
 import { isColloquyError } from '../index.ts'
 import { hideLogins } from './db/address.ts'
 import { FileError, OldRuntime } from './failure.ts'
-import { ClosedPipe, type Io, writeAll } from './print/io.ts'
+import { type Io, isOfOutput, writeAll } from './print/io.ts'
 import { jsonLine } from './print/json.ts'
 import type { Progress } from './print/progress.ts'
 import { hideSecrets, plain, safe } from './print/text.ts'
@@ -22,7 +22,7 @@ export interface About {
 /**
  * Does the work on one thing. An error is one line on standard error, one JSON object where results are JSON, and exit
  * code 1.
- * @throws ClosedPipe when the reader is gone.
+ * @throws ClosedPipe, FailedOutput when what it prints cannot be written.
  */
 export async function attempt(
   about: About,
@@ -34,7 +34,7 @@ export async function attempt(
     return await work()
   } catch (error) {
     progress.done()
-    if (error instanceof ClosedPipe) throw error
+    if (isOfOutput(error)) throw error
     await tell(error, about, io)
     return 1
   }

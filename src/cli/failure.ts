@@ -76,5 +76,11 @@ export function fromWriting(error: unknown): unknown {
   return /^E[A-Z]+$/.test(code) ? new FileError('unwritable', `cannot be written (${code})`) : error
 }
 
+/** The error of a service that could not listen. */
+export function notListening(error: Error): FileError {
+  const inUse = codeOf(error.cause) === 'EADDRINUSE'
+  return new FileError('unexpected', `${error.message}${inUse ? ': give --port PORT, or 0 for any' : ''}`)
+}
+
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

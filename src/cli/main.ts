@@ -2,7 +2,8 @@
 /** The `colloquy` command: the process's arguments, streams and exit code, wired to `run`. */
 
 import type { Writable } from 'node:stream'
-import { ClosedPipe, type Sink } from './print/io.ts'
+import { fromWriting } from './failure.ts'
+import { ClosedPipe, FailedOutput, type Sink } from './print/io.ts'
 import { run } from './run.ts'
 
 interface Terminal extends Writable {
@@ -20,13 +21,17 @@ function sinkOf(stream: Terminal): Sink {
       new Promise((resolve, reject) => {
         stream.write(text, (error) => {
           if (error === null || error === undefined) resolve()
-          else
-            reject(
-              'code' in error && error.code === 'EPIPE' ? new ClosedPipe('closed', { cause: error }) : error,
-            )
+          else reject(outputError(error))
         })
       }),
   }
+}
+
+function outputError(error: Error): Error {
+  if ('code' in error && error.code === 'EPIPE') return new ClosedPipe('closed', { cause: error })
+  const told = fromWriting(error)
+  const why = told instanceof Error ? told.message : error.message
+  return new FailedOutput(`standard output ${why}`, { cause: error })
 }
 
 const stderr = sinkOf(process.stderr)

@@ -3,7 +3,7 @@
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { answer, converted, stateFor } from './answer/answer.ts'
-import { parseRequest } from './args/args.ts'
+import { commandIn, parseRequest } from './args/args.ts'
 import { attempt, complain, complainOf } from './attempt.ts'
 import { condensed } from './answer/condense.ts'
 import { hideLogins } from './db/address.ts'
@@ -15,11 +15,11 @@ import { messagesOf } from './answer/grammar.ts'
 import { helpPage } from './args/help.ts'
 import { importFiles } from './import/import.ts'
 import { inspect } from './inspect/inspect.ts'
-import { ClosedPipe, type Io, writeAll, writeLines } from './print/io.ts'
+import { ClosedPipe, type Io, lasting, writeAll, writeLines } from './print/io.ts'
 import { jsonLine } from './print/json.ts'
 import { readPackage } from './package.ts'
 import { progressOn, type Progress } from './print/progress.ts'
-import { brokenNote, readRecording, type Recording, titleOf } from './input/recording.ts'
+import { asideNote, brokenNote, readRecording, type Recording, titleOf } from './input/recording.ts'
 import type { FileRequest, Request } from './args/request.ts'
 import { serveConversations } from './serve/serve.ts'
 import { showCheck } from './show/check.ts'
@@ -45,7 +45,9 @@ import { showLaws } from './laws/show.ts'
 const COLUMNS = { default: 100, least: 40 }
 
 /** Runs a command. Resolves to 0, 1 for bad data or 2 for bad usage; rejects with nothing but {@link ClosedPipe}. */
-export async function run(argv: readonly string[], io: Io): Promise<number> {
+export async function run(argv: readonly string[], world: Io): Promise<number> {
+  // Without a reader of what is wrong, the exit code still says it.
+  const io = { ...world, stderr: lasting(world.stderr) }
   try {
     return await perform(parseRequest(argv), io)
   } catch (error) {
@@ -54,7 +56,8 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
       await complainOf(error, io)
       return 1
     }
-    await complain(io, `${plain(hideLogins(error.message))} (see: colloquy help)`)
+    const page = ['help', ...commandIn(argv)].join(' ')
+    await complain(io, `${plain(hideLogins(error.message))} (see: colloquy ${page})`)
     return 2
   }
 }
@@ -102,7 +105,7 @@ async function answerFiles(request: FileRequest, io: Io): Promise<number> {
 async function answerEach(request: FileRequest, io: Io, judged: Judged[]): Promise<number> {
   if (request.stored !== null) {
     return answerStored(request, request.stored, io, (recording, progress) =>
-      writeAnswer(recording, request, io, progress, judged),
+      answerOne(recording, request, io, progress, judged),
     )
   }
   let worst = 0
@@ -122,11 +125,24 @@ async function answerFile(file: string, request: FileRequest, io: Io, judged: Ju
     const { command, json, laws, from } = request
     const fold = !(json && command === 'check' && laws === null)
     const recording = await readRecording(file, io, progress, { fold, from })
-    const code = await writeAnswer(recording, request, io, progress, judged)
-    const note = brokenNote(recording)
-    if (note !== null) await complain(io, `${safe(file)}: ${note}`)
-    return note === null ? code : 1
+    return answerOne(recording, request, io, progress, judged)
   })
+}
+
+/** Writes the result, and tells what of the conversation could not be read. */
+async function answerOne(
+  recording: Recording,
+  request: FileRequest,
+  io: Io,
+  progress: Progress,
+  judged: Judged[],
+): Promise<number> {
+  const code = await writeAnswer(recording, request, io, progress, judged)
+  // What is quarantined is all that check shows.
+  const isCheck = request.command === 'check'
+  const note = isCheck ? brokenNote(recording) : asideNote(recording, recording.lines.length)
+  if (note !== null) await complain(io, `${safe(titleOf(recording))}: ${note}`)
+  return note === null ? code : 1
 }
 
 /** Writes the result, or keeps it for the one document of all. Resolves to the exit code. */
@@ -158,7 +174,7 @@ async function writeAnswer(
 function show(io: Io, recording: Recording, request: FileRequest): Iterable<string> {
   const page = pageFor(io)
   const title = titleOf(recording)
-  const state = stateFor(recording.state, request)
+  const state = stateFor(recording, request)
   // What is piped is read by a parser.
   const { isTTY } = io.stdout
   switch (request.command) {

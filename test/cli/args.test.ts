@@ -37,8 +37,21 @@ describe('a command that makes no sense', () => {
     { argv: ['check', '--json=yes', SAMPLE], says: '--json takes no value' },
     {
       argv: ['messages', '--format', 'xml', SAMPLE],
-      says: "unknown format 'xml': use one of neutral, openai-chat",
+      says: "unknown --format 'xml': use one of neutral, openai-chat",
     },
+    {
+      argv: ['check', '--from', 'csv', SAMPLE],
+      says: "unknown --from 'csv': use one of events, claude-code",
+    },
+    {
+      argv: ['view', SAMPLE, '--leaf', 'a', '--leaf=b'],
+      says: '--leaf is given twice, and takes one value (see: colloquy help view)',
+    },
+    {
+      argv: ['--at', 'view', 'replay'],
+      says: 'replay needs a FILE, or - for standard input (see: colloquy help replay)',
+    },
+    { argv: ['search', '--text', 'view'], says: '(see: colloquy help search)' },
     { argv: ['check', '-', '-'], says: 'standard input (-) can be read once only' },
     { argv: ['demo', SAMPLE], says: 'demo takes no file' },
     { argv: ['help', 'frobnicate'], says: "unknown command 'frobnicate'" },
@@ -46,7 +59,7 @@ describe('a command that makes no sense', () => {
   ])('$argv exits with 2 and one line', async ({ argv, says }) => {
     const { code, out, err } = await colloquy(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toMatch(/^colloquy: [^\n]+ \(see: colloquy help\)\n$/)
+    expect(err).toMatch(/^colloquy: [^\n]+ \(see: colloquy help[^\n]*\)\n$/)
     expect(err).toContain(says)
   })
 })
@@ -100,6 +113,12 @@ describe('help', () => {
     const { out } = await colloquy([name, '--help'])
     const options = new Set(out.match(/--[a-z-]+/g))
     for (const flag of flags) expect(options).toContain(`--${flag}`)
+  })
+
+  it('calls what convert takes by one name each, and what may be left out so', async () => {
+    const { out } = await colloquy(['help', 'convert'])
+    expect(out).toContain('[--from FORM] [--to TARGET]')
+    expect(out).toContain('TARGET is atif')
   })
 
   it('wins over a missing file', async () => {

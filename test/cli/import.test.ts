@@ -201,3 +201,11 @@ describe('nothing is begun', () => {
     expect(existsSync(at('x.db'))).toBe(false)
   })
 })
+
+it('a conversation of one event is listed as such', async () => {
+  const at = folder({ 'one.jsonl': lines(PAUSE), 'two.jsonl': lines(said('m', 'hi'), PAUSE) })
+  await colloquy(['import', at('one.jsonl'), at('two.jsonl'), '--db', at('x.db')])
+  const { out } = await colloquy(['conversations', '--db', at('x.db')])
+  expect(out).toMatch(/^ {2}one {2}1 event {3}20/m)
+  expect(out).toMatch(/^ {2}two {2}2 events {2}20/m)
+})

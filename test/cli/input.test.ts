@@ -28,6 +28,9 @@ describe('the form of a file', () => {
     ['sniffed-array.txt', `\n [${A},${B}]`],
     ['sniffed', `\ufeff[${A},${B}]`],
     ['UPPER.JSON', `[${A},${B}]`],
+    ['array.jsonl', `[${A},${B}]`],
+    ['array-end.jsonl', ` \n[${A},${B}]\n\n`],
+    ['pretty-array.jsonl', JSON.stringify([JSON.parse(A), JSON.parse(B)], null, 2)],
   ])('%s', async (name, text) => {
     expect(await ids(folder({ [name]: text })(name))).toEqual(['a', 'b'])
   })
@@ -48,6 +51,38 @@ describe('the form of a file', () => {
       events: 1,
       status: 'paused',
     })
+  })
+
+  const pretty = JSON.stringify(JSON.parse(A), null, 2)
+  const request = JSON.stringify({ messages: [{ role: 'user', content: 'hi' }] }, null, 2)
+
+  it('is one document where the first line of an object is none, however the bytes arrive', async () => {
+    for (const text of [pretty, `\ufeff\n\n${pretty}\r\n`]) {
+      expect(await ids('-', text)).toEqual(['a'])
+      expect(
+        await ids(
+          '-',
+          Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte)),
+        ),
+      ).toEqual(['a'])
+      for (const name of ['a.jsonl', 'a.txt', 'a'])
+        expect(await ids(folder({ [name]: text })(name))).toEqual(['a'])
+    }
+    const odd = await answers(['check', '-'], { stdin: '\n\n{\n "id": "a",\n "kind": "Odd"}' })
+    expect(odd.all[0]).toMatchObject({ issues: [{ line: 3, kind: 'Odd' }] })
+    for (const argv of [[], ['--from', 'anthropic']]) {
+      const { all, code } = await answers(['messages', '-', ...argv], { stdin: request })
+      expect({ code, messages: all[0].messages }).toMatchObject({ code: 0, messages: [{ role: 'user' }] })
+    }
+  })
+
+  it('stays that of lines where the whole is no document either', async () => {
+    const { all, err } = await answers(['check', '-'], { stdin: `{\n${A}\n[1,\n${B}` })
+    expect(all[0]).toMatchObject({ events: 4, valid: 2 })
+    expect(err).toContain('line 1 is not JSON, nor is 1 other')
+    const arrays = await answers(['check', folder({ 'a.jsonl': `[1]\n${A}\n` })('a.jsonl')])
+    expect(arrays.all[0]).toMatchObject({ events: 2, valid: 1, issues: [{ line: 1 }] })
+    expect(await ids('-', `${A}\n${pretty}`)).toEqual(['a'])
   })
 
   it('keeps brackets, quotes and commas inside strings', async () => {
@@ -118,6 +153,10 @@ describe('a directory', () => {
   it('with none is an error', async () => {
     expect(await ids(folder({ 'notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
     expect(await ids(folder({ 'events/notes.txt': 'x' })())).toMatchObject({ code: 'no_events' })
+    expect(await ids(folder({ 'a.jsonl': A, 'b/c.json': '[]' })())).toEqual({
+      code: 'no_events',
+      message: 'the directory holds 2 session files; give the files, or `colloquy import` them',
+    })
   })
 
   it('with a file that is no JSON sets that one aside', async () => {

@@ -60,6 +60,19 @@ describe('inspect --redact', () => {
   })
 })
 
+describe('inspect --html', () => {
+  it('names the file that it cannot write, not what it reads', async () => {
+    const at = folder({ 'a.jsonl': lines(said('m', 'hi')), 'there.html': '' })
+    for (const [name, says] of [
+      ['there.html', 'exists already; give another name, or say --force'],
+      ['none/x.html', 'cannot be written: its folder is not there'],
+    ] as const) {
+      const { code, out, err } = await colloquy(['inspect', at('a.jsonl'), '--html', at(name)])
+      expect([code, out, err]).toEqual([1, '', `colloquy: ${at(name)}: ${says}\n`])
+    }
+  })
+})
+
 describe('inspect --db', () => {
   it('says that older conversations are left out', async () => {
     const at = folder({})

@@ -1,7 +1,7 @@
 /** The real command as a child process: streams, exit codes, pipes that close early. */
 
-import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, inject, it } from 'vitest'
@@ -40,6 +40,32 @@ function start(
     child.on('error', fail)
     child.on('close', (code) => done({ code: code ?? -1, out, err }))
   })
+}
+
+/** Many files of one event each. */
+const many = () =>
+  folder(
+    Object.fromEntries(
+      Array.from({ length: 30 }, (_, i) => [`all/c${i}.jsonl`, lines(said('m', `hello ${i}`))]),
+    ),
+  )
+
+/** How many conversations there are. */
+const listed = async (db: string): Promise<number> =>
+  JSON.parse((await colloquy(['conversations', '--db', db, '--json'])).out).items.length
+
+/** Runs the real command with its output on a full disk. */
+const full = (argv: readonly string[]) => {
+  const sink = openSync('/dev/full', 'w')
+  try {
+    const { status, stderr } = spawnSync(process.execPath, [MAIN, ...argv], {
+      stdio: ['ignore', sink, 'pipe'],
+      encoding: 'utf8',
+    })
+    return { status, stderr }
+  } finally {
+    closeSync(sink)
+  }
 }
 
 describe('the process', () => {
@@ -155,6 +181,28 @@ describe('the process', () => {
     const { code, out, err } = await start(['export', '--db', db, '--conversation', 'c'], { closeAfter: 1 })
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out.length).toBeLessThan(log.length)
+  })
+
+  it('imports all of a folder when nobody reads its reports on', async () => {
+    const at = many()
+    const { code, out, err } = await start(['import', at('all'), '--db', at('x.db')], { closeAfter: 1 })
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out.split('\n').length).toBeLessThan(60)
+    expect(await listed(at('x.db'))).toBe(30)
+  })
+
+  it.skipIf(!existsSync('/dev/full'))('tells a full disk once, as none of its inputs', async () => {
+    const at = many()
+    const told = 'colloquy: standard output cannot be written: the disk is full (ENOSPC)\n'
+    for (const argv of [
+      ['replay', SAMPLE, SAMPLE],
+      ['tree', SAMPLE, SAMPLE, '--json'],
+      ['import', at('all'), '--db', at('x.db')],
+      ['conversations', '--db', at('x.db')],
+      ['export', '--db', at('x.db'), '--conversation', 'c1'],
+    ])
+      expect([argv, full(argv)]).toEqual([argv, { status: 1, stderr: told }])
+    expect(await listed(at('x.db'))).toBe(30)
   })
 
   it('imports the rest after it was killed', async () => {

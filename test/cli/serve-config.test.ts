@@ -72,7 +72,9 @@ describe('colloquy serve, with nothing said', () => {
     const { url } = await served([], { cwd: place() })
     const { port } = new URL(url)
     const second = served(['--db', 'b.db', '--port', port], { cwd: place() })
-    await expect(second).rejects.toThrow(`ended: colloquy: port ${port} of 127.0.0.1 is in use\n`)
+    await expect(second).rejects.toThrow(
+      `ended: colloquy: port ${port} of 127.0.0.1 is in use: give --port PORT, or 0 for any\n`,
+    )
   })
 })
 

@@ -148,7 +148,7 @@ describe('what else is refused', () => {
   >([
     ['a file that is not there', ['--config', 'none.json'], {}, 1, 'none.json: no such file or directory'],
     ['a file that is a folder', ['--config', 'work'], {}, 1, 'work: is a directory, not a file'],
-    ['a file without a name', ['--config'], {}, 2, '--config needs a value (see: colloquy help)'],
+    ['a file without a name', ['--config'], {}, 2, '--config needs a value (see: colloquy help serve)'],
     [
       'a workspace that is not there',
       ['--workspace', 'none'],
@@ -157,20 +157,26 @@ describe('what else is refused', () => {
       '--workspace none: no such file or directory',
     ],
     ['a workspace that is a file', ['--workspace', 'a.txt'], {}, 1, '--workspace a.txt: is no directory'],
-    ['a workspace without a name', ['--workspace='], {}, 2, '--workspace needs a value (see: colloquy help)'],
+    [
+      'a workspace without a name',
+      ['--workspace='],
+      {},
+      2,
+      '--workspace needs a value (see: colloquy help serve)',
+    ],
     [
       'a secret that is short',
       [],
       short,
       2,
-      `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help)`,
+      `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help serve)`,
     ],
     [
       'a secret that is empty',
       [],
       { [SECRET]: '' },
       2,
-      `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help)`,
+      `${SECRET} must have at least 16 characters: unset it, or set a longer one (see: colloquy help serve)`,
     ],
   ])('%s', async (_what, args, env, code, says) => {
     const place = folder({ 'a.txt': '' })

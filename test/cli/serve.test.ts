@@ -88,7 +88,11 @@ describe('colloquy serve', () => {
     const { url } = await served(['--db', place('a.db')])
     const { port } = new URL(url)
     const { code, out, err } = await colloquy(['serve', '--db', place('b.db'), '--port', port])
-    expect([code, out, err]).toEqual([1, '', `colloquy: port ${port} of 127.0.0.1 is in use\n`])
+    expect([code, out, err]).toEqual([
+      1,
+      '',
+      `colloquy: port ${port} of 127.0.0.1 is in use: give --port PORT, or 0 for any\n`,
+    ])
   })
 
   it.each<[string, readonly string[], Readonly<Record<string, string>>, number, RegExp]>([
@@ -134,7 +138,8 @@ describe('colloquy serve', () => {
       /^colloquy: postgres:\/\/u:\*\*\*@127\.0\.0\.1:1\/x: PostgreSQL cannot be reached/,
     ],
   ])('refuses %s in one line', async (_what, args, env, code, message) => {
-    const outcome = await colloquy(['serve', '--port', '0', ...args], { env })
+    const port = args.includes('--port') ? [] : ['--port', '0']
+    const outcome = await colloquy(['serve', ...port, ...args], { env })
     expect([outcome.code, outcome.out]).toEqual([code, ''])
     expect(outcome.err).toMatch(message)
     expect(outcome.err.trim().split('\n')).toHaveLength(1)

@@ -42,7 +42,8 @@ export interface Line {
 
 /** Starts the command, and waits until it says where it serves. */
 export async function served(args: readonly string[], { env = {}, cwd }: Start = {}): Promise<Served> {
-  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', ...args], {
+  const port = args.includes('--port') ? [] : ['--port', '0']
+  const child = spawn(process.execPath, [MAIN, 'serve', ...port, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, [KEYS]: undefined, [SECRET]: undefined, ...env },
     ...(cwd !== undefined && { cwd }),

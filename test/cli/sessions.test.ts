@@ -69,7 +69,7 @@ describe('a session as a FILE', () => {
     const wrong = await colloquy(['check', at('a.json'), '--from', 'cursor'])
     expect(wrong).toMatchObject({
       code: 2,
-      err: expect.stringContaining("unknown from 'cursor': use one of events, claude-code"),
+      err: expect.stringContaining("unknown --from 'cursor': use one of events, claude-code"),
     })
     const stored = await colloquy(['check', '--db', at('x.db'), '--conversation', 'c', '--from', 'pi'])
     expect(stored).toMatchObject({ code: 2, err: expect.stringContaining('--from says what a FILE is') })
@@ -132,7 +132,7 @@ describe('convert', () => {
     expect(wrong).toMatchObject({
       code: 2,
       out: '',
-      err: expect.stringContaining("unknown to 'csv': use one of atif, otel"),
+      err: expect.stringContaining("unknown --to 'csv': use one of atif, otel"),
     })
   })
 })
@@ -165,6 +165,26 @@ describe('importing sessions', () => {
     expect(empty.err).toContain('nor a session (.jsonl or .json) to import')
     const again = await colloquy(['import', '--db', at('x.db'), at('all')])
     expect(again.out.match(/, 0 added/g)).toHaveLength(4)
+  })
+})
+
+describe('importing a folder with empty files', () => {
+  it('makes no conversation of them, and names them', async () => {
+    const at = folder({
+      'all/chat.json': JSON.stringify(openaiChat(TALK)),
+      'all/p/empty.jsonl': '',
+      'all/blank.jsonl': '\ufeff\n \t\n',
+      'all/blank.json': ' \n',
+    })
+    for (const more of [[], ['--json']]) {
+      const { code, err } = await colloquy(['import', '--db', at('x.db'), at('all'), ...more])
+      expect(code).toBe(0)
+      expect(err).toBe(
+        `colloquy: ${at('all')}: left out 3 empty files: blank.json, blank.jsonl, ${join('p', 'empty.jsonl')}\n`,
+      )
+    }
+    const listed = await colloquy(['conversations', '--db', at('x.db'), '--json'])
+    expect(JSON.parse(listed.out).items).toHaveLength(1)
   })
 })
 

@@ -54,6 +54,41 @@ describe('why FILE EVENT_ID', () => {
   })
 })
 
+describe('replay --at and a --leaf', () => {
+  const at = ['replay', SAMPLE, '--at']
+  const view = ['view', SAMPLE, '--leaf']
+
+  it('take an event as why does: by the beginning of its id, or its line', async () => {
+    for (const argv of [at, view]) {
+      const whole = await colloquy([...argv, CALL])
+      expect(whole.code).toBe(0)
+      for (const typed of [CALL.slice(0, 9), '12']) {
+        expect(await colloquy([...argv, typed])).toEqual(whole)
+        expect(await answers([...argv, typed])).toEqual(await answers([...argv, CALL]))
+      }
+    }
+    const stored = folder({})
+    await colloquy(['import', SAMPLE, '--db', stored('x.db')])
+    const argv = ['view', '--db', stored('x.db'), '--conversation', 'sample', '--leaf']
+    expect(await colloquy([...argv, CALL.slice(0, 9)])).toEqual(await colloquy([...argv, CALL]))
+  })
+
+  it('refuse what is not told apart, what is not there, and a line beside the tree', async () => {
+    for (const [typed, says] of [
+      ['01KJW2', 'and 22 more: give more of the id'],
+      ['nope', 'no event "nope" in this conversation'],
+      ['99', 'no event "99" in this conversation'],
+    ] as const)
+      for (const argv of [at, view])
+        expect(await colloquy([...argv, typed])).toMatchObject({
+          code: 1,
+          err: expect.stringContaining(says),
+        })
+    const file = folder({ 'a.jsonl': `${lines({ id: 'p', kind: 'PauseEvent' })}oops\n` })('a.jsonl')
+    expect((await colloquy(['view', file, '--leaf', '2'])).err).toContain('line 2 holds no event of the tree')
+  })
+})
+
 describe('why FILE', () => {
   it('begins with what is worst', async () => {
     const logs = Object.fromEntries(FIELD_BUGS.map(({ log }, at) => [`${at}.jsonl`, lines(...log)]))

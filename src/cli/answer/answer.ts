@@ -15,6 +15,7 @@ import { stuckDetector } from '../../context/index.ts'
 import type { FileCommand } from '../args/commands.ts'
 import { condensed } from './condense.ts'
 import { messagesIn, messagesOf } from './grammar.ts'
+import { namedId } from '../input/named.ts'
 import { whyAsJson } from '../why/look.ts'
 import { type LineIssue, nameOf, type Recording } from '../input/recording.ts'
 import type { FileRequest } from '../args/request.ts'
@@ -36,7 +37,7 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
   }),
 
   replay: (recording, request) => {
-    const state = stateFor(recording.state, request)
+    const state = stateFor(recording, request)
     return {
       events: state.log.entries.length,
       status: state.header.status,
@@ -49,7 +50,7 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
   },
 
   view: (recording, request) => {
-    const state = stateFor(recording.state, request)
+    const state = stateFor(recording, request)
     const { view } = state.branch
     return {
       view: Array.from(viewEvents(state), (item) => item.id),
@@ -61,10 +62,10 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
   },
 
   messages: (recording, { format, budget, ...request }) =>
-    messagesIn(format, messagesOf(stateFor(recording.state, request), budget)),
+    messagesIn(format, messagesOf(stateFor(recording, request), budget)),
 
   condense: (recording, request) => {
-    const state = stateFor(recording.state, request)
+    const state = stateFor(recording, request)
     const { event, reason, after } = condensed(state, request)
     return {
       condensation: event,
@@ -91,10 +92,10 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
 
   convert: (recording, request) => ({ [request.to ?? 'atif']: converted(recording, request) }),
 
-  why: (recording, request) => whyAsJson(recording, stateFor(recording.state, request), request),
+  why: (recording, request) => whyAsJson(recording, stateFor(recording, request), request),
 
   stuck: (recording, request) => {
-    const state = stateFor(recording.state, request)
+    const state = stateFor(recording, request)
     const verdict = LOOPS.verdict(state)
     return {
       stuck: verdict !== null,
@@ -108,7 +109,7 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
 
 /** The document that `convert` writes, with every secret masked. */
 export function converted(recording: Recording, request: FileRequest): unknown {
-  const state = stateFor(recording.state, request)
+  const state = stateFor(recording, request)
   const id = recording.conversation ?? recording.session?.id ?? undefined
   if (request.to !== 'otel') return maskSecrets(toAtif(state, id === undefined ? {} : { sessionId: id }))
   const content = request.content === true
@@ -129,9 +130,14 @@ const sessionOf = ({ session }: Recording): Answer =>
   session === null ? {} : { session: { format: session.format, id: session.id, notes: session.notes } }
 
 /** The state that a request looks at: at an event for `replay --at`, on another branch for `--leaf`, else at HEAD. */
-export function stateFor(state: State, { command, event }: Pick<FileRequest, 'command' | 'event'>): State {
+export function stateFor(
+  recording: Pick<Recording, 'state' | 'lines'>,
+  { command, event }: Pick<FileRequest, 'command' | 'event'>,
+): State {
+  const { state } = recording
   if (event === null) return state
-  return command === 'replay' ? stateAt(state, event) : switchTo(state, event)
+  const id = namedId(recording, event)
+  return command === 'replay' ? stateAt(state, id) : switchTo(state, id)
 }
 
 /** The ids of the branch's pending calls, in log order. */

@@ -22,7 +22,16 @@ import {
 } from './database-args.ts'
 import { UsageError } from '../failure.ts'
 import { nearest } from './nearest.ts'
-import { checkFlags, choiceOf, choicesOf, type Given, readOptions, valueOf, wholeOf } from './options.ts'
+import {
+  checkFlags,
+  choiceOf,
+  choicesOf,
+  firstWord,
+  type Given,
+  readOptions,
+  valueOf,
+  wholeOf,
+} from './options.ts'
 import type { FileRequest, LawRequest, Request } from './request.ts'
 
 /**
@@ -42,6 +51,12 @@ export function parseRequest(argv: readonly string[]): Request {
   if (options.has('help')) return { command: 'help', topic: name === 'help' ? null : name }
   checkFlags(name, options)
   return requestOf(name, rest, options)
+}
+
+/** The command that a command line is about, whatever is wrong with the rest of it; none where it names none. */
+export function commandIn(argv: readonly string[]): readonly CommandName[] {
+  const name = firstWord(argv)
+  return name !== undefined && name !== 'help' && isCommand(name) ? [name] : []
 }
 
 function requestOf(name: CommandName, words: readonly string[], options: Given): Request {

@@ -184,7 +184,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
     reads: ['files', 'database'],
     flags: ['json', 'from', 'db', 'conversation', 'leaf', 'budget'],
     more: [
-      'Of an event: what keeps it out of the view, what took it out, what it was paired with and what goes with it, each with the rule or law that it follows from. The first characters of an id are enough where no other id begins with them; a number that begins no id is a line.',
+      'Of an event: what keeps it out of the view, what took it out, what it was paired with and what goes with it, each with the rule or law that it follows from.',
       'Without EVENT_ID, the findings, the worst first: results that end no call, batches that were split, calls that stand twice, requests that do not begin as the one before, circles, replies that were cut off, branches that were left, condensations that forgot the task, and what looks like a secret.',
       'With --leaf, as seen from the branch that ends at that event. With --budget, also what a request of TOKENS would leave out.',
       'The exit code is 0 whatever is found; --json says it.',
@@ -202,10 +202,10 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
   ),
   convert: fileCommand(
     'write a branch for tools that evaluate and trace agents',
-    '--to FORM [--leaf EVENT_ID] [--content] [--json]',
+    '[--to TARGET] [--leaf EVENT_ID]\n[--content] [--json]',
     ['to', 'leaf', 'content'],
     [
-      'FORM is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector takes at /v1/traces; the default is atif. One JSON document for each FILE.',
+      'TARGET is atif, a trajectory in the Agent Trajectory Interchange Format, or otel, spans by the conventions of OpenTelemetry for generative AI, in the JSON form that a collector takes at /v1/traces; the default is atif. One JSON document for each FILE.',
       'The spans stand at the times of the events, and have the same ids each time. They hold no words unless --content is given; a trajectory always does.',
       'With --leaf, the branch that ends at that event.',
     ],

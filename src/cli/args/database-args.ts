@@ -171,7 +171,7 @@ function filterOf(options: Given): Filter {
   const kinds = (options.get('kind') ?? []).map((kind) => {
     const known = EVENT_KINDS.find((each) => each === kind)
     if (known === undefined)
-      throw new UsageError(`unknown kind '${kind}': use one of ${EVENT_KINDS.join(', ')}`)
+      throw new UsageError(`unknown --kind '${kind}': use one of ${EVENT_KINDS.join(', ')}`)
     return known
   })
   const source = choiceOf(options, 'source', SOURCES)

@@ -35,7 +35,9 @@ function overview(): string[] {
 }
 
 function commandPage(name: CommandName): string[] {
-  const { about, more, reads } = COMMANDS[name]
+  const { about, reads, flags } = COMMANDS[name]
+  const namesEvent = reads.includes('files') && flags.some((flag) => flag === 'at' || flag === 'leaf')
+  const more = [...COMMANDS[name].more, ...(namesEvent ? [EVENT_ID] : [])]
   return [
     `colloquy ${name}: ${about}`,
     '',
@@ -67,6 +69,9 @@ function wrapped(text: string): string[] {
   }
   return lines
 }
+
+const EVENT_ID =
+  'The first characters of an EVENT_ID are enough where no other id begins with them; a number that begins no id is a line.'
 
 const FILES = [
   'FILE is a .jsonl file with one event per line, a .json file with an array of events, a directory',

@@ -48,6 +48,9 @@ const OPTIONS = {
 
 type OptionName = keyof typeof OPTIONS
 
+/** The options that may be given several times; of the others with a value, a second one would go unheard. */
+const REPEATED: readonly OptionName[] = ['kind', 'grammar', 'allow-origin']
+
 /** The options given, each with its values in order; an empty text for one that takes none. */
 export type Given = ReadonlyMap<OptionName, readonly string[]>
 
@@ -56,17 +59,9 @@ export type Given = ReadonlyMap<OptionName, readonly string[]>
  * @throws UsageError for any other.
  */
 export function readOptions(argv: readonly string[]): { options: Given; words: string[] } {
-  // Not strict: the messages of the strict parser run over several sentences, and it takes no `-x` as a value at all.
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options: OPTIONS,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  })
   const options = new Map<OptionName, readonly string[]>()
   const words: string[] = []
-  for (const token of tokens) {
+  for (const token of tokensOf(argv)) {
     if (token.kind === 'positional') words.push(token.value)
     if (token.kind !== 'option') continue
     const { name, rawName, value, inlineValue } = token
@@ -75,11 +70,21 @@ export function readOptions(argv: readonly string[]): { options: Given; words: s
       if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
     } else if (value === undefined || value === '' || (inlineValue === false && isOptionLike(value))) {
       throw new UsageError(`${rawName} needs a value`)
+    } else if (options.has(name) && !REPEATED.includes(name)) {
+      throw new UsageError(`${rawName} is given twice, and takes one value`)
     }
     options.set(name, [...(options.get(name) ?? []), value ?? ''])
   }
   return { options, words }
 }
+
+// Not strict: the messages of the strict parser run over several sentences, and it takes no `-x` as a value at all.
+const tokensOf = (argv: readonly string[]) =>
+  parseArgs({ args: [...argv], options: OPTIONS, strict: false, allowPositionals: true, tokens: true }).tokens
+
+/** The first word that is neither an option nor the value of one. */
+export const firstWord = (argv: readonly string[]): string | undefined =>
+  tokensOf(argv).find((token) => token.kind === 'positional')?.value
 
 /** No option begins with a digit: `-5` is a number, which the command that reads it may refuse in better words. */
 const isOptionLike = (value: string): boolean => /^-(?!\d)/.test(value)
@@ -94,7 +99,7 @@ export function checkFlags(command: CommandName, options: Given): void {
   }
 }
 
-/** The value of an option that counts once: the last one given, or null. */
+/** The value of an option that is given once, or null. */
 export const valueOf = (options: Given, name: OptionName): string | null => options.get(name)?.at(-1) ?? null
 
 /** The value of an option as one of a list of choices, or null. @throws UsageError for any other value. */
@@ -106,7 +111,7 @@ export function choiceOf<T extends string>(
   const value = valueOf(options, name)
   const choice = choices.find((known) => known === value)
   if (value === null || choice !== undefined) return choice ?? null
-  throw new UsageError(`unknown ${name} '${value}': use one of ${choices.join(', ')}`)
+  throw new UsageError(`unknown --${name} '${value}': use one of ${choices.join(', ')}`)
 }
 
 /** Every value of an option, each one of a list of choices. @throws UsageError for any other value. */

@@ -86,7 +86,10 @@ function cleanError(error: unknown, address: Address, { write }: Access): unknow
     return about(address, { code: error.code, message: said(error, withoutPassword) })
   }
   if (error instanceof FileError) return LACKS.includes(error.code) ? about(address, error) : error
-  if (!(error instanceof Error) || ['ClosedPipe', 'UsageError', 'OldRuntime'].includes(error.name))
+  if (
+    !(error instanceof Error) ||
+    ['ClosedPipe', 'FailedOutput', 'UsageError', 'OldRuntime'].includes(error.name)
+  )
     return error
   return new Error(withoutPassword(error.message) || `${label} gives an error`)
 }

@@ -1,6 +1,6 @@
 /** Copies conversations from files into a database, and reports what became of each. */
 
-import { basename, extname, resolve } from 'node:path'
+import { basename, extname, relative, resolve } from 'node:path'
 import { type ConversationRecord, hasCode, type Store } from '../../index.ts'
 import type { NewConversation } from '../../store/kit/index.ts'
 import { parseInstant } from '../../event/index.ts'
@@ -8,24 +8,37 @@ import { attempt, complain } from '../attempt.ts'
 import { findConversation } from '../db/conversation.ts'
 import { withStore } from '../db/open.ts'
 import { FileError } from '../failure.ts'
+import { isBlank } from '../input/open.ts'
+import { type SessionFile, sessionFilesIn } from '../input/session-files.ts'
 import type { Session } from '../../sessions/index.ts'
 import { factsOf, openFacts, type Source } from '../input/facts.ts'
-import { type Io, writeAll, writeLines } from '../print/io.ts'
+import { ClosedPipe, type Io, lasting, writeAll, writeLines } from '../print/io.ts'
 import { jsonLine } from '../print/json.ts'
 import { progressOn, type Progress } from '../print/progress.ts'
-import { brokenNote } from '../input/recording.ts'
+import { asideNote } from '../input/recording.ts'
 import type { ImportRequest } from '../args/request.ts'
 import { importAnswer, showImport } from './show.ts'
 import type { Page } from '../show/page.ts'
-import { counted, quoted, safe } from '../print/text.ts'
+import { counted, plain, quoted, safe } from '../print/text.ts'
 import { batchesOf, copyInto } from './copy.ts'
-import { type SessionFile, sessionFilesIn } from './folder.ts'
 import { moveHead } from './head.ts'
 import { type Plan, planImport, planSession } from './plan.ts'
 import { newReport, type ImportReport } from './report.ts'
 
-/** Imports the files in the order given; the worst of their exit codes counts. */
+/**
+ * Imports the files in the order given; the worst of their exit codes counts. All of them are imported, also when the
+ * reader of the reports is gone.
+ * @throws FailedOutput, in the end, when a report could not be written for another reason than that.
+ */
 export async function importFiles(request: ImportRequest, io: Io, page: Page): Promise<number> {
+  const stdout = lasting(io.stdout)
+  const code = await importEach(request, { ...io, stdout }, page)
+  const failure = stdout.failure()
+  if (failure !== null && !(failure instanceof ClosedPipe)) throw failure
+  return code
+}
+
+async function importEach(request: ImportRequest, io: Io, page: Page): Promise<number> {
   let worst = 0
   for (const file of request.files) {
     const files = file === '-' ? null : await sessionFilesIn(file)
@@ -54,7 +67,12 @@ async function importFolder(
     )
   let worst = 0
   let failed = 0
+  const blank: string[] = []
   for (const { file, name: called } of files) {
+    if (await isBlank(file)) {
+      blank.push(relative(name, file))
+      continue
+    }
     const code = await importFile(file, request, io, page, called)
     worst = Math.max(worst, code)
     if (code !== 0) failed += 1
@@ -62,6 +80,10 @@ async function importFolder(
   const told = failed === 0 ? '' : `, ${counted(failed, 'file')} with something wrong`
   if (!request.json)
     await writeLines(io.stdout, [`${safe(name)}: ${counted(files.length, 'file')} read${told}`])
+  if (blank.length > 0) {
+    const note = `left out ${counted(blank.length, 'empty file')}: ${blank.map(plain).join(', ')}`
+    await complain(io, `${safe(name)}: ${note}`)
+  }
   return worst
 }
 
@@ -84,7 +106,7 @@ async function importFile(
       if (request.json) await writeAll(io.stdout, jsonLine(importAnswer(report)))
       else await writeLines(io.stdout, showImport(page, report, request.db.label))
     }
-    const notes = reports.map(brokenNote).filter((note) => note !== null)
+    const notes = reports.map((report) => asideNote(report, report.events)).filter((note) => note !== null)
     for (const note of notes) await complain(io, `${safe(file)}: ${note}`)
     return notes.length === 0 ? 0 : 1
   })

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { FileError, fromFileSystem } from '../failure.ts'
 import type { Piece } from './piece.ts'
+import { sessionFilesIn } from './session-files.ts'
 import { type DocumentName, DOCUMENTS, eventNumber, isKnown, type SidecarFiles } from './sidecar-files.ts'
 
 /** How many files are read before the work goes on. */
@@ -31,14 +32,20 @@ export async function openDirectory(directory: string): Promise<Directory> {
   const innerNames = inner === null ? [] : await namesIn(inner).catch(noneOfFile)
   const files = inner === null ? own : eventFiles(inner, innerNames)
   const documents = await documentsIn(directory, names)
-  if (files.length === 0 && Object.keys(documents).length === 0) {
-    throw new FileError(
-      'no_events',
-      'the directory holds no event-NNNNN-<id>.json, nor does its subfolder events, nor a session (.jsonl or .json) to import',
-    )
-  }
+  if (files.length === 0 && Object.keys(documents).length === 0) throw await noEvents(directory)
   const ignored = [...names, ...innerNames].filter((name) => !isKnown(name))
   return { pieces: read(files), sidecarFiles: { folder: folderOf(directory), documents, ignored } }
+}
+
+async function noEvents(directory: string): Promise<FileError> {
+  const sessions = (await sessionFilesIn(directory)) ?? []
+  const why =
+    sessions.length === 0
+      ? 'the directory holds no event-NNNNN-<id>.json, nor does its subfolder events, nor a session (.jsonl or .json) to import'
+      : sessions.length === 1
+        ? 'the directory holds a session file; give the file, or `colloquy import` the directory'
+        : `the directory holds ${sessions.length} session files; give the files, or \`colloquy import\` them`
+  return new FileError('no_events', why)
 }
 
 /** The name of the conversation's folder: the one above for a bare `events`. */

@@ -1,7 +1,6 @@
 /** Gives the facts of what the user named, whichever way it is written: events, or the session of another agent. */
 
 import { isQuarantined } from '../../index.ts'
-import type { JsonValue } from '../../event/index.ts'
 import {
   detectSession,
   readSession,
@@ -12,7 +11,7 @@ import {
 import { FileError } from '../failure.ts'
 import { type Decoded, decodePiece } from './decode.ts'
 import { type Form, openInput } from './open.ts'
-import type { Piece } from './piece.ts'
+import { type Piece, valueOf } from './piece.ts'
 import type { Io } from '../print/io.ts'
 import type { SidecarFiles } from './sidecar-files.ts'
 
@@ -94,14 +93,6 @@ async function* joined(
 
 function recordOf({ line, bytes }: Piece): SessionRecord {
   return { line, raw: bytes.toString('utf8'), value: valueOf(bytes) }
-}
-
-function valueOf(bytes: Buffer): JsonValue | undefined {
-  try {
-    return JSON.parse(bytes.toString('utf8')) as JsonValue
-  } catch {
-    return undefined
-  }
 }
 
 /** Says why a `.json` file that is no array has no result. */

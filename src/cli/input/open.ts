@@ -3,13 +3,15 @@
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
-import { fromFileSystem } from '../failure.ts'
+import { FileError, fromFileSystem } from '../failure.ts'
 import type { Io } from '../print/io.ts'
 import { splitArray } from './array.ts'
 import { openDirectory } from './directory.ts'
 import { splitLines } from './lines.ts'
+import { otherForm, TELLING } from './other-form.ts'
 import { asBuffer, type Chunks, isSpace, type Piece } from './piece.ts'
 import type { SidecarFiles } from './sidecar-files.ts'
+import { lookForDocument } from './whole.ts'
 
 /** How a file is divided: known by its extension, else by its first characters. */
 export type Form = 'lines' | 'array' | 'document' | 'directory' | 'zip'
@@ -24,6 +26,7 @@ export interface Opened {
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 const OPEN_BRACKET = 0x5b
+const OPEN_BRACE = 0x7b
 
 /** How a zip begins: with its first file, or when it is empty with its end. */
 const ZIP = [Buffer.from('PK\u0003\u0004'), Buffer.from('PK\u0005\u0006')]
@@ -33,7 +36,7 @@ const CHUNK = 1 << 20
 
 /**
  * Opens a file, a directory, a zip or, for `-`, standard input.
- * @throws FileError when it is not there, cannot be read, or is no array where it should be one.
+ * @throws FileError when it is not there, cannot be read, is of another form, or is no array where it should be one.
  */
 export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Opened> {
   if (name === '-') return openText('', io.stdin)
@@ -47,13 +50,40 @@ export async function openInput(name: string, io: Pick<Io, 'stdin'>): Promise<Op
 }
 
 async function openText(extension: string, source: Chunks): Promise<Opened> {
-  const { chunks, first } = await withoutBom(source)
+  const { iterator, head, first } = await begin(source)
+  const other = otherForm(head)
+  if (other !== null) {
+    await iterator.return?.()
+    throw new FileError('not_json', `is ${other}`)
+  }
   if (extension === '.json' && first !== OPEN_BRACKET)
-    return { form: 'document', pieces: wholeOf(chunks), sidecarFiles: null }
-  const isArray = extension !== '.jsonl' && first === OPEN_BRACKET
-  return isArray
+    return { form: 'document', pieces: wholeOf(follow([head], iterator)), sidecarFiles: null }
+  if (extension !== '.jsonl' && first === OPEN_BRACKET)
+    return { form: 'array', pieces: splitArray(follow([head], iterator)), sidecarFiles: null }
+  const mayBeOne = first === OPEN_BRACKET || first === OPEN_BRACE
+  const { read, document } = mayBeOne
+    ? await lookForDocument(head, iterator)
+    : { read: [head], document: null }
+  const chunks = follow(read, iterator)
+  if (document === null) return { form: 'lines', pieces: splitLines(chunks), sidecarFiles: null }
+  return first === OPEN_BRACKET
     ? { form: 'array', pieces: splitArray(chunks), sidecarFiles: null }
-    : { form: 'lines', pieces: splitLines(chunks), sidecarFiles: null }
+    : { form: 'lines', pieces: only(document), sidecarFiles: null }
+}
+
+async function* only(piece: Piece): AsyncIterableIterator<Piece[]> {
+  yield [piece]
+}
+
+/** Whether a file is all white space; one that cannot be read is not: opening it for its events says why. */
+export async function isBlank(name: string): Promise<boolean> {
+  try {
+    const { iterator, first } = await begin(fileChunks(name))
+    await iterator.return?.()
+    return first === null
+  } catch {
+    return false
+  }
 }
 
 /** All of it as one piece. */
@@ -86,8 +116,16 @@ async function* fileChunks(name: string): AsyncIterableIterator<Uint8Array> {
   }
 }
 
-/** The stream without a byte order mark, and its first byte that is no white space; null when there is none. */
-async function withoutBom(source: Chunks): Promise<{ chunks: Chunks; first: number | null }> {
+/** A stream of which the first bytes were read. */
+interface Begun {
+  readonly iterator: AsyncIterator<Uint8Array>
+  /** What was read, without a byte order mark. */
+  readonly head: Buffer
+  /** The first byte that is no white space; null when there is none. */
+  readonly first: number | null
+}
+
+async function begin(source: Chunks): Promise<Begun> {
   const iterator = source[Symbol.asyncIterator]()
   let head: Buffer = Buffer.alloc(0)
   let first: number | undefined
@@ -96,18 +134,21 @@ async function withoutBom(source: Chunks): Promise<{ chunks: Chunks; first: numb
     done = next.done === true
     if (next.done !== true)
       head = head.length === 0 ? asBuffer(next.value) : Buffer.concat([head, asBuffer(next.value)])
-    // A mark of three bytes may come in pieces.
-    if (!done && head.length < BOM.length) continue
+    // What tells its form may come in pieces.
+    if (!done && head.length < TELLING) continue
     const text = head.subarray(0, BOM.length).equals(BOM) ? head.subarray(BOM.length) : head
     first = text.find((byte) => !isSpace(byte))
     if (done || first !== undefined) head = text
   }
-  return { chunks: follow(head, iterator), first: first ?? null }
+  return { iterator, head, first: first ?? null }
 }
 
-async function* follow(head: Buffer, iterator: AsyncIterator<Uint8Array>): AsyncIterableIterator<Uint8Array> {
+async function* follow(
+  read: readonly Buffer[],
+  iterator: AsyncIterator<Uint8Array>,
+): AsyncIterableIterator<Uint8Array> {
   try {
-    if (head.length > 0) yield head
+    for (const chunk of read) if (chunk.length > 0) yield chunk
     for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
   } finally {
     // A reader that stops early must not leave the source open, or the process would wait for it.

@@ -1,5 +1,7 @@
 /** One event of a file, still as bytes, and the number by which people find it. */
 
+import type { JsonValue } from '../../event/index.ts'
+
 /** Where an event's JSON text stands in its source. */
 export interface Piece {
   /** Line number from 1; in an array the index plus 1; in a directory the number in the file's name. */
@@ -18,6 +20,15 @@ export const isSpace = (byte: number): boolean => SPACES.includes(byte)
 
 /** Whether there is nothing but white space. */
 export const isWhitespace = (bytes: Uint8Array): boolean => bytes.every(isSpace)
+
+/** The value that a text stands for; undefined for what is no JSON. */
+export function valueOf(bytes: Buffer): JsonValue | undefined {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as JsonValue
+  } catch {
+    return undefined
+  }
+}
 
 /** A view of the same memory with Buffer's methods. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>

@@ -183,6 +183,17 @@ export function noneIsJson(broken: Broken, form: Form): string {
     : `none of its ${broken.count} ${what}s is JSON`
 }
 
+/** What a user reads where nothing of a file, or not all of it, could be read; null when all of it could. */
+export function asideNote(
+  read: Pick<Recording, 'broken' | 'form' | 'quarantined'>,
+  records: number,
+): string | null {
+  const { quarantined } = read
+  if (quarantined === 0 || quarantined < records) return brokenNote(read)
+  const all = quarantined === 1 ? 'the only record was' : `all ${quarantined} records were`
+  return `${all} quarantined; see colloquy check`
+}
+
 /** What a user reads of text that is no JSON; null when there is none. */
 export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>): string | null {
   if (broken === null) return null

@@ -49,13 +49,19 @@ export async function openZip(file: string): Promise<Archive> {
     const folder = oneFolder(events, entries)
     const sidecarFiles = await surroundingsIn(zip, folder, entries)
     if (events.length === 0 && Object.keys(sidecarFiles.documents).length === 0)
-      throw new FileError('no_events', 'the zip holds no event-NNNNN-<id>.json')
+      throw new FileError('no_events', `the zip holds no event-NNNNN-<id>.json${sessionsIn(entries)}`)
     const sorted = events.toSorted((a, b) => a.line - b.line || (a.name < b.name ? -1 : 1))
     return { pieces: read(zip, sorted), sidecarFiles }
   } catch (error) {
     zip.close()
     throw error
   }
+}
+
+/** What to say of the files in it that may be sessions. */
+function sessionsIn(entries: readonly Entry[]): string {
+  const some = entries.some(({ fileName }) => /\.jsonl?$/i.test(fileName))
+  return some ? '; zips of sessions are not read: unpack it, and give the files' : ''
 }
 
 /** The entries that are files, each with no more than is needed later: an archive may have very many. */

@@ -16,8 +16,8 @@ import { attempt, complain } from '../attempt.ts'
 import { getConversation } from '../db/conversation.ts'
 import { withStore } from '../db/open.ts'
 import { writeTo } from '../export/target.ts'
-import { FileError } from '../failure.ts'
-import { brokenNote, readRecording, readStored } from '../input/recording.ts'
+import { FileError, notListening } from '../failure.ts'
+import { asideNote, readRecording, readStored } from '../input/recording.ts'
 import { ClosedPipe, type Io, writeAll, writeLines } from '../print/io.ts'
 import { progressOn } from '../print/progress.ts'
 import { safe } from '../print/text.ts'
@@ -60,7 +60,7 @@ async function filesOf(request: InspectRequest, io: Io): Promise<Logs> {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const recording = await readRecording(file, io, progress, { from: request.from })
       logs.push(...documentsOf(recording, request.redact))
-      const note = brokenNote(recording)
+      const note = asideNote(recording, recording.lines.length)
       // oxlint-disable-next-line no-await-in-loop
       if (note !== null) await complain(io, `${safe(file)}: ${note}`)
     } catch (error) {
@@ -128,19 +128,23 @@ async function writePage(
   if (stored !== null && stored.conversation === null)
     throw new FileError('several_conversations', '--html writes one conversation: say --conversation ID')
   const logs = await Promise.all(titles.map((_, index) => read(index)))
-  await writeTo({ output, force }, 'file', async (path) => {
-    const file = await open(path, 'wx')
-    try {
-      const sink = { isTTY: false, write: async (text: string) => void (await file.write(text)) }
-      await writeAll(sink, inspectorPage(template, logs))
-    } finally {
-      await file.close()
-    }
+  // From here on, what goes wrong is about the file that is written.
+  const about = { name: output, fields: { file: output }, json: false }
+  return attempt(about, io, progressOn(output, io), async () => {
+    await writeTo({ output, force }, 'file', async (path) => {
+      const file = await open(path, 'wx')
+      try {
+        const sink = { isTTY: false, write: async (text: string) => void (await file.write(text)) }
+        await writeAll(sink, inspectorPage(template, logs))
+      } finally {
+        await file.close()
+      }
+    })
+    await writeLines(io.stdout, [
+      `Written to ${safe(output)}: it opens in any browser, and asks no server for anything`,
+    ])
+    return 0
   })
-  await writeLines(io.stdout, [
-    `Written to ${safe(output)}: it opens in any browser, and asks no server for anything`,
-  ])
-  return 0
 }
 
 /** What the browser is told of what it is given. */
@@ -176,7 +180,7 @@ async function serveLogs(template: string, logs: Logs, request: InspectRequest, 
     port: request.port,
     onlyLocal: true,
   }).catch((error: unknown) => {
-    throw error instanceof Error ? new FileError('unexpected', error.message) : error
+    throw error instanceof Error ? notListening(error) : error
   })
   const stopped = new Promise<void>((stop) => (io.onStop === undefined ? stop() : io.onStop(stop)))
   try {

@@ -2,7 +2,7 @@
 
 /** Where text goes. */
 export interface Sink {
-  /** Resolves once the text is taken; rejects with {@link ClosedPipe} when the reader is gone. */
+  /** Resolves once the text is taken; rejects with {@link ClosedPipe} or {@link FailedOutput}. */
   write(text: string): Promise<void>
   readonly isTTY: boolean
   /** Width in columns; undefined where there is no terminal. */
@@ -24,6 +24,34 @@ export interface Io {
 /** The reader of a pipe went away, as `head` does: the end of the work, not a failure. */
 export class ClosedPipe extends Error {
   override readonly name = 'ClosedPipe'
+}
+
+/** What a command prints could not be written, as on a full disk: no fault of what it was given. */
+export class FailedOutput extends Error {
+  override readonly name = 'FailedOutput'
+}
+
+/** Whether an error is about where results are printed, and so about none of the things that were named. */
+export const isOfOutput = (error: unknown): boolean =>
+  error instanceof ClosedPipe || error instanceof FailedOutput
+
+/** A sink that takes everything. */
+export interface LastingSink extends Sink {
+  /** Why it first dropped something; null while it has not. */
+  readonly failure: () => unknown
+}
+
+/** The sink for work that must not stop half way: what cannot be written is dropped. */
+export function lasting(sink: Sink): LastingSink {
+  let failed: { readonly error: unknown } | null = null
+  return {
+    isTTY: sink.isTTY,
+    columns: sink.columns,
+    failure: () => failed?.error ?? null,
+    write: async (text) => {
+      await sink.write(text).catch((error: unknown) => void (failed ??= { error }))
+    },
+  }
 }
 
 /** How much text is gathered before it is written. */

@@ -5,7 +5,7 @@ import { isColloquyError } from '../../index.ts'
 import { redactionRules } from '../../context/redaction/index.ts'
 import { complain, failureText } from '../attempt.ts'
 import { withStore } from '../db/open.ts'
-import { FileError, UsageError } from '../failure.ts'
+import { notListening, UsageError } from '../failure.ts'
 import { type Io, writeLines } from '../print/io.ts'
 import type { ServeRequest } from '../args/request.ts'
 import { counted, safe } from '../print/text.ts'
@@ -86,7 +86,7 @@ export async function serveConversations(request: ServeRequest, io: Io, version:
       // The database has causes of its own.
       if (isColloquyError(error) || !(error instanceof Error)) throw error
       const listening = error.cause instanceof Error && 'syscall' in error.cause
-      throw listening ? new FileError('unexpected', error.message) : error
+      throw listening ? notListening(error) : error
     })
     const stopped = new Promise<void>((stop) => io.onStop?.(stop))
     try {

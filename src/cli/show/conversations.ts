@@ -19,7 +19,8 @@ export function* showConversations(
   const ids = Math.min(Math.max(0, ...items.map(({ id }) => width(safe(id)))), Math.floor(page.columns / 2))
   const events = Math.max(0, ...items.map(({ version }) => version.toLocaleString('en').length))
   for (const { id, version, createdAt, title } of items) {
-    const lead = `  ${pad(shownId(id, ids), ids)}  ${padStart(version.toLocaleString('en'), events)} events`
+    const unit = version === 1 ? 'event ' : 'events'
+    const lead = `  ${pad(shownId(id, ids), ids)}  ${padStart(version.toLocaleString('en'), events)} ${unit}`
     const when = createdAt.slice(0, 19).replace('T', ' ')
     const room = page.columns - width(lead) - when.length - 4
     yield `${lead}  ${page.paint('dim', when)}  ${fit(glimpse(title ?? ''), room)}`.trimEnd()

@@ -1,6 +1,6 @@
 /** What `why` says: of one event what made it stand where it does, of a conversation what is wrong in it. */
 
-import { ColloquyError, findEvent, type State } from '../../index.ts'
+import type { State } from '../../index.ts'
 import {
   explain,
   type Explanation,
@@ -11,9 +11,9 @@ import {
   type VerdictCode,
 } from '../../explain/index.ts'
 import type { FileRequest } from '../args/request.ts'
+import { named } from '../input/named.ts'
 import type { Recording } from '../input/recording.ts'
 import { inLines } from '../print/lines.ts'
-import { quoted } from '../print/text.ts'
 
 /** What is said of one event, and the findings of a conversation where none is named. */
 export type Why =
@@ -74,29 +74,3 @@ const plain = ({ code, rule, law, text, ids }: Reason<VerdictCode | NoteCode>) =
   text,
   event_ids: ids,
 })
-
-/** How many ids are named where the beginning of one is not enough. */
-const NAMED = 3
-
-/** The id that was meant, by its beginning, or the position of a line. */
-function named({ state, lines }: Recording, typed: string): string | number {
-  if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
-  const found = new Set(
-    Array.from(state.log.entries, ({ id }) => id).filter((id) => id !== null && id.startsWith(typed)),
-  )
-  const [first] = found
-  if (found.size === 1 && typeof first === 'string') return first
-  if (found.size > 1) {
-    const some = [...found].slice(0, NAMED).map((id) => quoted(id ?? ''))
-    const more = found.size > NAMED ? ` and ${found.size - NAMED} more` : ''
-    throw new ColloquyError(
-      'unknown_event',
-      `${quoted(typed)} begins ${some.join(', ')}${more}: give more of the id`,
-      {
-        event_id: typed,
-      },
-    )
-  }
-  const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
-  return seq < 0 ? typed : seq
-}

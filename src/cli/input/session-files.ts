@@ -2,7 +2,7 @@
 
 import { readdir, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import { eventNumber, isDocument } from '../input/sidecar-files.ts'
+import { eventNumber, isDocument } from './sidecar-files.ts'
 
 /** A file, and what the conversation is called that it becomes where the file itself does not say. */
 export interface SessionFile {

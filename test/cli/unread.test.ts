@@ -1,0 +1,72 @@
+/** Files in which there is nothing to read are told as such: other forms by their names, and what is quarantined whole. */
+
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { answers, colloquy, folder } from './world.ts'
+import { makeZip } from './zip.ts'
+
+const A = '{"id":"a","kind":"PauseEvent"}'
+
+describe('what is quarantined whole', () => {
+  const odd = '{"kind":"X"}\n{"kind":"Y"}\n{"a":1}\n'
+
+  it.each(['messages', 'view', 'replay', 'tree', 'import --db x.db'])(
+    'is told on one line by %s, as what is no JSON',
+    async (command) => {
+      const at = folder({ 'a.jsonl': odd, 'b.jsonl': '{"kind":"X"}' })
+      const argv = command.split(' ').map((word) => (word === 'x.db' ? at(word) : word))
+      for (const more of [[], ['--json']]) {
+        const { code, err } = await colloquy([...argv, at('a.jsonl'), ...more])
+        expect(code).toBe(1)
+        expect(err).toBe(`colloquy: ${at('a.jsonl')}: all 3 records were quarantined; see colloquy check\n`)
+      }
+      expect((await colloquy([...argv, at('b.jsonl')])).err).toContain(
+        'the only record was quarantined; see colloquy check',
+      )
+    },
+  )
+
+  it('is told of a conversation in a database, too', async () => {
+    const at = folder({ 'a.jsonl': odd })
+    const stored = ['--db', at('x.db'), '--conversation', 'a']
+    await colloquy(['import', at('a.jsonl'), ...stored])
+    const { code, err } = await colloquy(['messages', ...stored])
+    expect(code).toBe(1)
+    expect(err).toBe(`colloquy: a in ${at('x.db')}: all 3 records were quarantined; see colloquy check\n`)
+  })
+
+  it('is what check shows anyway, and is not told of a file with one event in it', async () => {
+    const at = folder({ 'a.jsonl': odd, 'b.jsonl': odd + A, 'c.jsonl': '' })
+    expect(await colloquy(['check', at('a.jsonl')])).toMatchObject({ code: 1, err: '' })
+    for (const name of ['b.jsonl', 'c.jsonl'])
+      expect(await colloquy(['replay', at(name)])).toMatchObject({ code: 0, err: '' })
+  })
+})
+
+describe('a file of another form', () => {
+  it.each<[string, Buffer, string]>([
+    ['first.db', Buffer.from('SQLite format 3\0 and more'), 'is a SQLite database: use --db'],
+    ['a.jsonl.gz', gzipSync(`${A}\n`), 'is compressed with gzip: unpack it first'],
+    ['le.jsonl', Buffer.from(`\ufeff${A}\n`, 'utf16le'), 'is UTF-16 text: save it as UTF-8'],
+    ['be.json', Buffer.from(`\ufeff${A}\n`, 'utf16le').swap16(), 'is UTF-16 text: save it as UTF-8'],
+  ])('%s is named', async (name, bytes, says) => {
+    const file = folder({ [name]: bytes })(name)
+    for (const [word, stdin] of [
+      [file, ''],
+      ['-', bytes],
+    ] as const) {
+      const { code, all, err } = await answers(['check', word], { stdin })
+      expect(code).toBe(1)
+      expect(all[0].error).toEqual({ code: 'not_json', message: says })
+      expect(err).toBe(`colloquy: ${word}: ${says}\n`)
+    }
+  })
+
+  it('a zip of sessions is said not to be read', async () => {
+    const bytes = makeZip({ 'x/a.jsonl': `${A}\n` })
+    const { code, err } = await colloquy(['check', folder({ 'a.zip': bytes })('a.zip')])
+    expect(code).toBe(1)
+    expect(err).toContain('zips of sessions are not read')
+    expect((await colloquy(['check', '-'], { stdin: bytes })).err).toContain('a zip: give it as a file')
+  })
+})
