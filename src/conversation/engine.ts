@@ -4,7 +4,7 @@ import { monotonicFactory } from 'ulid'
 import { hasCode } from '../event/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 import type { ConversationRecord, NewConversation } from '../store/contract/conversation-record.ts'
-import { formatInstant, microsNow } from '../store/kit/record.ts'
+import { checkConversationId, formatInstant, microsNow } from '../store/kit/record.ts'
 import { initialHeader } from '../state/header.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
@@ -127,7 +127,7 @@ export function createEngine(options: EngineOptions): Engine {
     newId = ulids(clock),
     cacheBytes = 256 * 2 ** 20,
     shareReplies = false,
-  } = options
+  } = options ?? {}
   if (typeof cacheBytes !== 'number' || Number.isNaN(cacheBytes) || cacheBytes < 0)
     invalidArgument('cacheBytes', 'must be a number of bytes from 0')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
@@ -144,7 +144,9 @@ export function createEngine(options: EngineOptions): Engine {
   }
   const open: Engine['open'] = async (given) => {
     shared.check()
-    return new Conversation(shared, (typeof given === 'string' ? await recordOf(shared, given) : given).id)
+    const { id } = typeof given === 'string' ? await recordOf(shared, given) : { ...given }
+    checkConversationId('id', id)
+    return new Conversation(shared, id)
   }
   return {
     store,
@@ -155,6 +157,8 @@ export function createEngine(options: EngineOptions): Engine {
     open,
     async openOrCreate(id, given = {}) {
       try {
+        // What came as JSON may be anything: a record would be opened without being looked for.
+        checkConversationId('id', id)
         return await open(id)
       } catch (error) {
         if (!hasCode(error, 'unknown_conversation')) throw error
@@ -167,7 +171,10 @@ export function createEngine(options: EngineOptions): Engine {
         throw error
       }
     },
-    delete: (id) => shared.delete(id),
+    async delete(id) {
+      checkConversationId('id', id)
+      return shared.delete(id)
+    },
     async recoverAll() {
       shared.check()
       return recoverAll(shared)

@@ -50,7 +50,34 @@ describe('a run', () => {
   })
 })
 
+it.each<[string, unknown]>([
+  ['an async function', async () => ({})],
+  ['a function that gives nothing', () => undefined],
+  ['a function that gives a number', () => 5],
+])('a step that is %s is told what it must be', async (_, step) => {
+  const conversation = await begin()
+  await conversation.sendMessage('Hello')
+  expect((await conversation.run(step as Step)).status).toBe('error')
+  const { header } = await conversation.state()
+  expect(header.error?.detail).toMatch(/async generator/)
+})
+
+it('an engine opens by an id alone what came from outside', async () => {
+  const { id } = await begin()
+  for (const given of [undefined, null, 5, true, {}, { id }, 'a\u0000']) {
+    const wrong = expect.objectContaining({ code: 'invalid_id' })
+    await expect(engine?.openOrCreate(given as string)).rejects.toEqual(wrong)
+    await expect(engine?.delete(given as string)).rejects.toEqual(wrong)
+  }
+  for (const given of [undefined, null, 5, {}])
+    await expect(engine?.open(given as string)).rejects.toMatchObject({ code: 'invalid_id' })
+  expect((await engine?.open(id))?.id).toBe(id)
+})
+
 it('an engine refuses what is no store', () => {
+  expect(() => createEngine(undefined as never)).toThrow(
+    expect.objectContaining({ code: 'invalid_argument' }),
+  )
   for (const store of [undefined, null, {}, 'file.db']) {
     const options = { store } as unknown as EngineOptions
     expect(() => createEngine(options)).toThrow(

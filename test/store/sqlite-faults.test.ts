@@ -319,6 +319,8 @@ describe('options', () => {
       const make = (): Store => sqliteStore({ file: ':memory:', [name]: value })
       expect(make).toThrow(code('invalid_argument', new RegExp(name)))
     }
+    for (const given of [undefined, {}, 'x.db', { path: 'x.db' }, { file: '' }, { database: {} }])
+      expect(() => sqliteStore(given as never)).toThrow(code('invalid_argument', /file/))
   })
 
   it.each(DRIVERS)('say how durable an append is (%s)', async (driver) => {

@@ -6,6 +6,7 @@ import type { NeutralMessage } from '../../messages/message.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { Reply } from '../../messages/reply-events.ts'
 import type { State } from '../../state/state.ts'
+import { invalidArgument } from '../../store/kit/query/check-value.ts'
 import type { Said } from './reply-end.ts'
 
 /** What a step is handed. */
@@ -70,6 +71,8 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<Sa
     const called = signal.aborted ? null : step(input)
     const given = called instanceof Promise ? await Promise.race([called, aborted.promise]) : called
     if (given === null) return
+    if (!isIterable(given))
+      return invalidArgument('step', 'must be an async generator (async function*), or give a list of events')
     iterator = Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]()
     for (;;) {
       const result = await Promise.race([Promise.resolve(iterator.next()), aborted.promise])
@@ -89,6 +92,10 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<Sa
     if (iterator !== null) void Promise.resolve(iterator.return?.()).catch(() => undefined)
   }
 }
+
+/** A caller without types may have written a function that gives something else, or nothing. */
+const isIterable = (given: unknown): boolean =>
+  typeof given === 'object' && given !== null && (Symbol.asyncIterator in given || Symbol.iterator in given)
 
 /** What is neither events nor a reply, a caller without types may yield too: it is refused as an event. */
 function saidBy(yielded: Yielded): Said {

@@ -116,7 +116,7 @@ export function laterOf(before: string, now: bigint): string {
  * Refuses what can be no conversation's id (design D19). O(length).
  * @throws `invalid_id`.
  */
-function checkConversationId(field: string, id: Given): void {
+export function checkConversationId(field: string, id: Given): void {
   if (typeof id === 'string' && isLegalId(id)) return
   const rule = '1 to 200 characters of well-formed Unicode, without control characters, and not "__root__"'
   throw new ColloquyError('invalid_id', `${field} must be ${rule}.`, { field, id })

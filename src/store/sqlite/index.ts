@@ -64,9 +64,12 @@ export type SqliteStoreOptions = (
  * await store.close()
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, pollInterval = 50 } = options
+  const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, pollInterval = 50 } = options ?? {}
   if (synchronous !== 'full' && synchronous !== 'normal')
     invalidArgument('synchronous', 'must be full or normal')
+  const { file, database } = (options ?? {}) as { file?: unknown; database?: Partial<SqliteDatabase> }
+  if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
+    invalidArgument('file', 'must be the path of a file, or `database` an open database')
   if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be a number of milliseconds')
   if (!(pollInterval > 0)) invalidArgument('pollInterval', 'must be a number of milliseconds above 0')
   const setup = { synchronous, readOnly }
