@@ -4,6 +4,9 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { countSpent } from '../bench/count.ts'
 import { makeLines } from '../bench/workload.ts'
+import { EVENT_KINDS } from '../src/event/kinds.ts'
+import { loadValue } from '../src/event/load.ts'
+import { isQuarantined } from '../src/event/quarantine.ts'
 import type { Grammar } from '../src/event/reply.ts'
 import { checkLog } from '../src/laws/check-log.ts'
 import { LAWS } from '../src/laws/sentences.ts'
@@ -11,7 +14,7 @@ import { pendingCallCount } from '../src/log/open-calls.ts'
 import { toMessages } from '../src/messages/neutral.ts'
 import { listDroppedResultsIn } from '../src/state/dropped.ts'
 import { replay } from '../src/state/reduce.ts'
-import { hostileLog, legalLog } from '../src/testing/index.ts'
+import { anyEvent, hostileLog, legalLog } from '../src/testing/index.ts'
 import { hold, same, total } from '../src/testing/law.ts'
 import { readTree } from '../test/model/tree.ts'
 import { MUTATIONS } from './mutations/all.ts'
@@ -43,6 +46,25 @@ const GRAMMARS: readonly Grammar[] = ['anthropic', 'openai-chat', 'openai-respon
 /** The laws that a log breaks which has come to its end. */
 const brokenAtEnd = (facts: readonly object[]): string[] =>
   checkLog(facts as never, { ended: true }).map(({ law }) => law)
+
+const fieldName = () =>
+  fc.constantFrom(
+    'id',
+    'parent_id',
+    'timestamp',
+    'source',
+    'llm_message',
+    'tool_call',
+    'key',
+    'value',
+    'action_id',
+  )
+
+/** Whether an item is an event, or says that it holds one which is. */
+function isDecoded(item: object): boolean {
+  const fact: unknown = 'fact' in item ? item.fact : item
+  return !isQuarantined(loadValue(fact).fact)
+}
 
 describe('the check of any log', () => {
   it('asks for no result of a call that HEAD was moved back to, before anything runs there', () => {
@@ -168,6 +190,36 @@ describe('the check of any log', () => {
         )
       },
     )
+    const any = fc.oneof(fc.anything({ withBigInt: true, withNullPrototype: true }), anyEvent())
+    // What claims to be decoded, and is not.
+    const claimed = fc
+      .tuple(fc.constantFrom(...EVENT_KINDS, 'foo', 'toString'), fc.dictionary(fieldName(), any))
+      .map(([kind, fields]) => Object.freeze({ source: 'user', ...fields, kind }))
+    const issues = fc.oneof(
+      any,
+      fc.array(fc.record({ loc: fc.oneof(any, fc.array(any)), msg: any, type: any }, { requiredKeys: [] })),
+    )
+    const broken = fc.record({ loc: fc.constant([]), msg: fc.constant('no'), type: fc.constant('missing') })
+    const kept = fc.record({
+      quarantined: fc.constant(true),
+      raw: fc.string(),
+      issues: fc.oneof(issues, fc.array(broken)),
+      id: fc.oneof(any, fc.string()),
+    })
+    const item = fc.record({
+      fact: fc.oneof(claimed, kept, any),
+      upcasts: fc.constant([]),
+      warnings: fc.oneof(fc.constant([]), issues),
+    })
+    let frozen = 0
+    always(fc.array(fc.oneof(item, kept, claimed), { maxLength: 5 }), (values) => {
+      for (const one of values) if (!isDecoded(one)) frozen += 1
+      for (const facts of [values, values.map(Object.freeze)])
+        total('E2', 'checkLog', () => checkLog(facts as never, { ended: true, grammars: GRAMMARS }))
+      const refused = checkLog(values as never).filter(({ law }) => law === 'E2').length
+      hold('E2', refused >= values.filter((one) => !isDecoded(one)).length, 'what is no event passes for one')
+    })
+    expect(frozen).toBeGreaterThan(RUNS / 10)
     const proxy = new Proxy(
       {},
       {

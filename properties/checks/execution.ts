@@ -2,6 +2,7 @@
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { checkLog } from '../../src/laws/check-log.ts'
+import type { State } from '../../src/state/state.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { Plan } from '../execution/plan.ts'
 import type { Story } from '../execution/story.ts'
@@ -45,14 +46,15 @@ export function checkStory(story: Story, plan: Plan): SentOccurrence[] {
   checkReplyEnds(story, now)
   checkTree(story.facts)
   checkPairing(story.facts)
-  checkWritten(story)
+  checkWritten(story, now)
   return checkRequests(story, plan, now)
 }
 
 /** What the engine writes is what the check of any log takes for correct. */
-function checkWritten({ facts }: Story): void {
+function checkWritten({ facts }: Story, { header }: State): void {
   const mayBe = new Set([...MADE_UP, ...RACED])
-  for (const { law, id, message } of checkLog(facts, { conversationId: 'c' }))
+  const ended = header.status === 'finished'
+  for (const { law, id, message } of checkLog(facts, { conversationId: 'c', ended }))
     hold(law, mayBe.has(law), () => [`${id}: ${message}`, ...facts.map(lineOf)].join('\n'))
 }
 

@@ -66,8 +66,8 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   {
     name: 'a snapshot takes a second answer for an orphan',
     file: 'state/dropped.ts',
-    find: "hasCall(log, answeredId(entry), 0, isAbove) ? 'duplicate_result'",
-    replace: "hasCall(log, answeredId(entry), 0, () => false) ? 'duplicate_result'",
+    find: "hasCall(log, answeredId(entry), isAbove) ? 'duplicate_result'",
+    replace: "hasCall(log, answeredId(entry), () => false) ? 'duplicate_result'",
   },
   {
     name: 'calls below a snapshot answer nobody',

@@ -12,7 +12,7 @@ export const VIEW_FAULTS: readonly Fault[] = [
   {
     name: 'a batch takes the same call id twice',
     file: 'view/batch.ts',
-    find: 'return !hasCall(log, tool_call_id, batch.first, (seq) => holds(batch.calls, seq))',
+    find: 'return latestOpenCall(batch.byCallId, tool_call_id) === undefined',
     replace: 'return true',
   },
   {

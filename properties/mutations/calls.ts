@@ -74,6 +74,24 @@ function splitBatch(log: readonly Event[]): Mutant | null {
   return blames(split, 'wrong')
 }
 
+const isStart = (event: Event): boolean =>
+  event.kind === 'ConversationStateUpdateEvent' && event.key === 'started_actions'
+
+/** The log up to its first call, a policy that wants it confirmed, and what is added behind. */
+function withPolicy(
+  log: readonly Event[],
+  add: (call: ActionEvent) => readonly Event[],
+  kind = 'AlwaysConfirm',
+): readonly Event[] | null {
+  const call = log.find(isCall)
+  if (call === undefined || ['finish', 'think'].includes(call.tool_name)) return null
+  return behindCall(log, () => [
+    update('policy', 'confirmation_policy', { kind }),
+    status('runs', 'running'),
+    ...add(call),
+  ])
+}
+
 /** Of calls and their results. */
 export const CALL_MISTAKES: readonly Mutation[] = [
   ['P8', 'a result is lost', withoutResult],
@@ -158,6 +176,41 @@ export const CALL_MISTAKES: readonly Mutation[] = [
         behindCall(log, (call) => [status('s', 'waiting_for_confirmation'), resultOf('wrong', call)]),
         'wrong',
       ),
+  ],
+  [
+    'P7',
+    'a call runs while it waits, and its result names no call',
+    (log) =>
+      blames(
+        behindCall(log, (call) => [
+          status('s', 'waiting_for_confirmation'),
+          { ...resultOf('wrong', call), action_id: 'none' },
+        ]),
+        'wrong',
+      ),
+  ],
+  [
+    'P7',
+    'a call is begun against the policy',
+    (log) =>
+      blames(
+        withPolicy(log, (call) => [update('wrong', 'started_actions', [call.id])]),
+        'wrong',
+      ),
+  ],
+  [
+    'P7',
+    'a risky call is executed against the policy, where nothing says when it began',
+    (log) => {
+      const known = log.filter((event) => !isStart(event))
+      const risky = known.map((event) =>
+        isCall(event) ? { ...event, security_risk: 'HIGH' as const } : event,
+      )
+      return blames(
+        withPolicy(risky, (call) => [resultOf('wrong', call)], 'ConfirmRisky'),
+        'wrong',
+      )
+    },
   ],
   [
     'P8',

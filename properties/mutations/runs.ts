@@ -28,6 +28,24 @@ export const RUN_MISTAKES: readonly Mutation[] = [
     },
   ],
   [
+    'I2',
+    'a log ends with a reply that was asked for before the last message',
+    (log) =>
+      isWaiting(log)
+        ? null
+        : blames(
+            [
+              ...log,
+              status('s', 'running'),
+              said('m', 'user'),
+              said('n', 'user'),
+              said('wrong', 'agent', { reply: { after: 'm' } }),
+            ],
+            'wrong',
+            true,
+          ),
+  ],
+  [
     'I3',
     'replies go on behind a pause',
     (log) =>

@@ -3,6 +3,7 @@
  * twice.
  */
 
+import { MAX_DEPTH } from './freeze.ts'
 import { type Issue, issue } from './issues.ts'
 
 /** A line of the wrong kind may have any number; these many are enough to see what is wrong with it. */
@@ -46,15 +47,22 @@ function keysIn(text: string): number {
   return count
 }
 
-/** How many keys all objects in a value have. It has been decoded, so it is not nested too deep. */
+/**
+ * How many keys all objects in a value have. It is the value as it was parsed: what an upcaster takes out of it, and no
+ * decoding ever sees, may be nested deeper than the stack is.
+ */
 function keysOf(value: object): number {
   let count = 0
-  for (const key in value) {
-    count += 1
-    const inner = (value as Readonly<Record<string, unknown>>)[key]
-    if (typeof inner === 'object' && inner !== null) count += keysOf(inner)
+  const left = [value]
+  for (let at = left.pop(); at !== undefined; at = left.pop()) {
+    for (const key in at) {
+      count += 1
+      const inner = (at as Readonly<Record<string, unknown>>)[key]
+      if (typeof inner === 'object' && inner !== null) left.push(inner)
+    }
+    if (Array.isArray(at)) count -= at.length
   }
-  return Array.isArray(value) ? count - value.length : count
+  return count
 }
 
 const BACKSLASH = 92
@@ -63,7 +71,16 @@ const BACKSLASH = 92
 function scan(text: string): readonly Issue[] {
   const found: Issue[] = []
   const levels: Level[] = []
-  const loc = () => levels.map((level) => level.at)
+  const tell = (type: string, msg: string, input?: string): void => {
+    const told = issue(
+      levels.map((level) => level.at),
+      type,
+      msg,
+      input,
+    )
+    // Only what an upcaster takes out lies deeper; the whole path of it is of no use.
+    found.push(levels.length > MAX_DEPTH ? { ...told, loc: told.loc.slice(0, 16) } : told)
+  }
   for (let at = 0; at < text.length && found.length < MAX_WARNINGS;) {
     const level = levels.at(-1)
     const char = text[at] as string
@@ -76,7 +93,7 @@ function scan(text: string): readonly Issue[] {
       if (level?.keys && isBeforeColon(text, end)) {
         const key = JSON.parse(text.slice(at, end)) as string
         level.at = key
-        if (level.keys.has(key)) found.push(issue(loc(), 'duplicate_key', TWICE))
+        if (level.keys.has(key)) tell('duplicate_key', TWICE)
         level.keys.add(key)
       }
       at = end
@@ -84,7 +101,7 @@ function scan(text: string): readonly Issue[] {
     } else if (char === '-' || (char >= '0' && char <= '9')) {
       NUMBER.lastIndex = at
       const number = NUMBER.exec(text)?.[0] ?? char
-      if (!isExact(number)) found.push(issue(loc(), 'number_changed', CHANGED, number))
+      if (!isExact(number)) tell('number_changed', CHANGED, number)
       at += number.length
       continue
     }
@@ -120,7 +137,8 @@ function isExact(number: string): boolean {
 
 /**
  * A decimal number as its sign, its digits without zeros at either end, and the power of ten of the first: one text for
- * one number.
+ * one number. Of a number that is neither 0 nor infinite when it is read, the power is one that a double holds exactly;
+ * of any other the digits tell enough.
  */
 function digitsOf(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = PARTS.exec(number) ?? []
@@ -129,7 +147,7 @@ function digitsOf(number: string): string {
   if (first < 0) return '0'
   let end = digits.length
   while (digits[end - 1] === '0') end -= 1
-  return `${sign}${digits.slice(first, end)}e${BigInt(exponent) + BigInt(whole.length - first)}`
+  return `${sign}${digits.slice(first, end)}e${Number(exponent) + whole.length - first}`
 }
 
 const PARTS = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]\+?(-?\d+))?$/

@@ -1,22 +1,15 @@
-/** Calls and results: which were dropped, begun twice, run without consent, or waited for while a model was asked. */
+/** Calls and results: which were dropped, split, left without a result, or waited for while a model was asked. */
 
-import { isObject } from '../event/json.ts'
 import { isToolResult } from '../event/kinds.ts'
 import { quote } from '../event/quote.ts'
-import { replyOf } from '../event/reply.ts'
-import type { ActionEvent, ConversationStateUpdateEvent, ToolResultEvent } from '../event/types.ts'
+import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
-import { callIdOf, type Entry } from '../log/entry.ts'
+import { callIdOf, type Entry, type EventEntry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
-import {
-  eachPendingCall,
-  latestOpenCall,
-  openCallOf,
-  type PendingCall,
-  pendingCallCount,
-} from '../log/open-calls.ts'
-import { GRANT_KEYS } from '../state/call-status.ts'
+import { eachPendingCall, openCallOf, type PendingCall } from '../log/open-calls.ts'
+import { matchResult } from '../log/pairing.ts'
 import type { State } from '../state/state.ts'
+import { watchConsent } from './consent.ts'
 import { isCutOff, replyStarts, responseOf } from './replies.ts'
 import type { LawWatch, LogStep, Report } from './violation.ts'
 
@@ -32,7 +25,6 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
   /** Calls that were pending when what ran was interrupted, and calls that were reported. */
   const interrupted = new Set<number>()
   const reported = new Set<number>()
-  const approved = new Set<unknown>()
   /** Calls with a result, on whatever branch; and whether HEAD was moved since a run or a user last said its status. */
   const withResult = new Set<number>()
   let isMoved = false
@@ -65,9 +57,13 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
       }
       if (event.kind === 'ActionEvent') callIds.set(event.tool_call_id, entry)
       if (isToolResult(event)) {
-        const call = latestOpenCall(above.pendingCalls, event.tool_call_id)
-        if (call !== undefined) withResult.add(call.entry.seq)
-        checkResult(step, event, { callIds, approved }, report)
+        // The fold pairs it with this one (U3), whatever it names.
+        const call = matchResult(step.before.log, above.pendingCalls, entry as EventEntry<ToolResultEvent>)
+        if (call === null || typeof call === 'string') checkDropped(step, event, callIds, report)
+        else {
+          withResult.add(call.entry.seq)
+          if (event.kind === 'ObservationEvent') consent.result(step, call.entry)
+        }
       }
       if (event.kind === 'ConversationErrorEvent') isMoved = false
       if (event.kind === 'ConversationStateUpdateEvent') {
@@ -77,9 +73,7 @@ export function watchCalls(report: Report, ended: boolean): LawWatch {
       if (event.kind === 'InterruptEvent' && step.before.header.status === 'running') {
         for (const call of some(above.pendingCalls)) interrupted.add(call.entry.seq)
       }
-      if (event.kind === 'ConversationStateUpdateEvent' && event.key === GRANT_KEYS.approved)
-        for (const id of Array.isArray(event.value) ? event.value : []) approved.add(id)
-      consent(step)
+      consent.update(step)
     },
     end: ({ branch, header, log }) => {
       const last = log.entries.last()
@@ -136,25 +130,14 @@ function checkSplit({ entry, above }: LogStep, last: Entry | undefined, report: 
   report('M7', entry, `this call is ${reply}, ${why}, so that the model is shown two replies; ${should}`)
 }
 
-/** What is known of calls so far: the last one of each tool call id, and those that a user has approved. */
-interface Known {
-  readonly callIds: ReadonlyMap<string, Entry>
-  readonly approved: ReadonlySet<unknown>
-}
-
-/** P4: a result that ends no call; P7 and I7: one of a call that was not to be executed. */
-function checkResult(
-  { before, entry, above }: LogStep,
+/** P4: a result that ends no call. */
+function checkDropped(
+  { before, entry }: LogStep,
   event: ToolResultEvent,
-  { callIds, approved }: Known,
+  callIds: ReadonlyMap<string, Entry>,
   report: Report,
 ): void {
-  const { pendingCalls } = entry.branch
   const named = event.kind === 'AgentErrorEvent' ? undefined : findEventIn(before.log, event.action_id)
-  if (pendingCallCount(pendingCalls) < pendingCallCount(above.pendingCalls)) {
-    if (event.kind === 'ObservationEvent') checkAllowed(before, entry, named, approved, report)
-    return
-  }
   const call = named ?? callIds.get(event.tool_call_id)
   const what = call === undefined || callIdOf(call) === null ? null : call
   const id = quote(event.tool_call_id)
@@ -171,60 +154,3 @@ function checkResult(
     )
   }
 }
-
-function checkAllowed(
-  { header }: State,
-  entry: LogStep['entry'],
-  call: Entry | undefined,
-  approved: ReadonlySet<unknown>,
-  report: Report,
-): void {
-  if (call?.event?.kind !== 'ActionEvent') return
-  const isSettled = (): boolean =>
-    header.callStatuses.some(({ action_id, grant }) => action_id === call.id && grant !== 'held')
-  if (header.status === 'waiting_for_confirmation' && !isSettled()) {
-    const should = 'a correct server waits until a user has approved it'
-    report('P7', entry, `the call ${quote(call.id)} was executed while it waited for confirmation; ${should}`)
-  }
-  const outcome: unknown = replyOf(call.event)?.outcome
-  if ((outcome === 'refused' || outcome === 'filtered') && !approved.has(call.id)) {
-    const should = 'a correct server gives its calls no result of a tool'
-    report('I7', entry, `the call ${quote(call.id)} was executed, though its reply was ${outcome}; ${should}`)
-  }
-}
-
-/** P6 and P8: what the log says of executions that begin. */
-function watchConsent(report: Report): (step: LogStep) => void {
-  /** When each call was begun, in terms of what lets it be begun again: a status, a move of HEAD, an approval. */
-  const begun = new Map<string, number>()
-  let turn = 0
-  return ({ before, entry }) => {
-    const { event } = entry
-    if (event.kind !== 'ConversationStateUpdateEvent') return
-    if (event.key !== GRANT_KEYS.started) {
-      if (allowsAgain(event)) turn += 1
-      return
-    }
-    const ids: unknown = event.value
-    for (const id of Array.isArray(ids) ? new Set<unknown>(ids) : []) {
-      const call = typeof id === 'string' ? findEventIn(before.log, id) : undefined
-      if (call?.event?.kind !== 'ActionEvent' || call.id === null) continue
-      const { pendingCalls } = before.branch
-      const isPending = openCallOf(pendingCalls, call.event.tool_call_id, call.seq) !== undefined
-      if (!isPending && isOnPathIn(call, before.log.head)) {
-        const should = 'a correct server executes pending calls only'
-        report('P8', entry, `the call ${quote(call.id)} is begun, and has its result already; ${should}`)
-      } else if (begun.get(call.id) === turn) {
-        const should = 'a correct server executes a call once, unless it is told to do it again'
-        report('P6', entry, `the call ${quote(call.id)} is begun twice; ${should}`)
-      }
-      begun.set(call.id, turn)
-    }
-  }
-}
-
-const allowsAgain = ({ key, value }: ConversationStateUpdateEvent): boolean =>
-  key === 'execution_status' ||
-  key === 'leaf_event_id' ||
-  key === GRANT_KEYS.approved ||
-  (key === 'full_state' && isObject(value))

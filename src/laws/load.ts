@@ -1,5 +1,6 @@
 /** Takes whatever a log is given as: lines, facts, facts with the warnings of their loading, or no events at all. */
 
+import { copyJson } from '../event/freeze.ts'
 import { isLegalId } from '../event/ids.ts'
 import type { Issue } from '../event/issues.ts'
 import { type Loaded, loadLine, loadValue } from '../event/load.ts'
@@ -9,12 +10,17 @@ import type { Report } from './violation.ts'
 /** One item of a log: a line, a fact, or a fact as `loadLine` gives it. */
 export type LogItem = string | Fact | Loaded
 
-/** The fact of an item, with what there is to say of it. Total on any value. O(size). */
+/**
+ * The fact of an item, with what there is to say of it. It is decoded here whatever it claims, since all that looks at
+ * it later takes it for an event. Total on any value. O(size).
+ */
 export function loadItem(item: unknown): Loaded {
   if (typeof item === 'string') return loadLine(item)
   try {
-    if (isLoaded(item)) return isRead(item.fact) ? item : { ...item, fact: loadItem(item.fact).fact }
-    if (isKept(item)) return { fact: item, upcasts: [], warnings: [] }
+    const kept = keptFrom(item)
+    if (kept !== null) return { fact: kept, upcasts: [], warnings: [] }
+    const loaded = loadedFrom(item)
+    if (loaded !== null) return loaded
   } catch {
     // A value that throws when it is looked at; loading it says so.
   }
@@ -24,31 +30,50 @@ export function loadItem(item: unknown): Loaded {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** What has the shape of a fact with its warnings, whatever the fact is. */
-const isLoaded = (item: unknown): item is Loaded =>
-  isObject(item) &&
-  !Object.hasOwn(item, 'kind') &&
-  Array.isArray(item['upcasts']) &&
-  Array.isArray(item['warnings']) &&
-  item['warnings'].every((issue: unknown) => isObject(issue) && Array.isArray(issue['loc'])) &&
-  Object.hasOwn(item, 'fact')
-
-/** Whether decoding has made a fact: then it is frozen, and need not be decoded again. */
-const isRead = (fact: unknown): boolean =>
-  isKept(fact) || (isObject(fact) && Object.isFrozen(fact) && typeof fact['kind'] === 'string')
-
-function isKept(item: unknown): item is Quarantined {
-  if (!isObject(item) || item['quarantined'] !== true) return false
-  const { raw, issues, id, parent_id: parent, event_kind: kind } = item
-  return (
-    typeof raw === 'string' &&
-    Array.isArray(issues) &&
-    issues.every((issue: unknown) => isObject(issue) && Array.isArray(issue['loc'])) &&
-    (id === undefined || (typeof id === 'string' && isLegalId(id))) &&
-    (parent === undefined || parent === null || typeof parent === 'string') &&
-    (kind === undefined || typeof kind === 'string')
-  )
+/** What has the shape of a fact with its warnings, whatever the fact is; null for anything else. */
+function loadedFrom(item: unknown): Loaded | null {
+  if (!isObject(item) || Object.hasOwn(item, 'kind') || !Object.hasOwn(item, 'fact')) return null
+  const { fact, upcasts } = item
+  const warnings = issuesFrom(item['warnings'])
+  if (warnings === null || !Array.isArray(upcasts)) return null
+  return { fact: keptFrom(fact) ?? loadValue(fact).fact, upcasts, warnings }
 }
+
+/** A line in quarantine, each of its fields read once; null for what is none. */
+function keptFrom(item: unknown): Quarantined | null {
+  if (!isObject(item) || item['quarantined'] !== true) return null
+  const { raw, id, parent_id: parent, event_kind: kind } = item
+  const issues = issuesFrom(item['issues'])
+  if (typeof raw !== 'string' || issues === null) return null
+  if (id !== undefined && !(typeof id === 'string' && isLegalId(id))) return null
+  if (parent !== undefined && parent !== null && typeof parent !== 'string') return null
+  if (kind !== undefined && typeof kind !== 'string') return null
+  return {
+    quarantined: true,
+    raw,
+    issues,
+    ...(id !== undefined && { id }),
+    ...(parent !== undefined && { parent_id: parent }),
+    ...(kind !== undefined && { event_kind: kind }),
+  }
+}
+
+/** A list of issues, each of their fields read once; null where anything in it is none. */
+function issuesFrom(list: unknown): readonly Issue[] | null {
+  if (!Array.isArray(list)) return null
+  const issues: Issue[] = []
+  for (const given of list as readonly unknown[]) {
+    if (!isObject(given)) return null
+    const { loc, msg, type, ...more } = given
+    const path = Array.isArray(loc) ? copyJson(loc).value : null
+    if (!isPath(path) || typeof msg !== 'string' || typeof type !== 'string') return null
+    issues.push({ loc: path, msg, type, ...more })
+  }
+  return issues
+}
+
+const isPath = (value: unknown): value is Issue['loc'] =>
+  Array.isArray(value) && value.every((step) => typeof step === 'string' || typeof step === 'number')
 
 /** What a line's JSON loses; any other warning is that of a payload. */
 const LOSSES: ReadonlySet<string> = new Set(['number_changed', 'duplicate_key'])

@@ -27,12 +27,18 @@ interface Stop {
 
 /**
  * I1 to I4, I7, T5 and P1 of what the log records of its status. Logs that record none say nothing of how they were
- * resumed or have ended, so that nothing is said of them. O(1) for an event, a status of `finished` alike.
+ * resumed or have ended, so that nothing is said of them. An end that is only inferred, from the last reply or the
+ * finish tool, is judged where the log has ended. O(1) for an event, a status of `finished` alike.
  */
 export function watchStops(report: Report, ended: boolean): LawWatch {
   let isRecorded = false
   let stop: Stop | null = null
   let finished: Entry | null = null
+  /**
+   * What made the status finished without a word of it, and the state then: judged at the end alone, as the run may go
+   * on behind it, and what comes behind it need not be read.
+   */
+  let inferred: { readonly entry: Entry; readonly state: State } | null = null
   /** Whether a model has said anything yet: what has no model has no final reply. */
   let hasSpoken = false
   const responses = new Set<string>()
@@ -54,6 +60,10 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
         const stops = before.header.status === 'running' || before.header.status === 'idle'
         if (isRecorded && stops) stop = { entry, replies: new Set() }
       } else if (after.header.status !== 'paused') stop = null
+      if (after.header.status !== 'finished') inferred = null
+      else if (before.header.status !== 'finished') inferred = { entry, state: after }
+      else if (inferred !== null && inferred.state === before && goesWith(event))
+        inferred = { ...inferred, state: after }
       if (event.kind !== 'ConversationStateUpdateEvent') return
       const named = statusIn(event)
       if (named === undefined) return
@@ -67,9 +77,12 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
         )
       }
       finished = named === 'finished' ? entry : null
+      if (finished !== null) inferred = null
     },
     end: (state) => {
       judge(state)
+      if (ended && isRecorded && inferred !== null && hasSpoken)
+        checkFinished(inferred.state, inferred.entry, report)
       const last = state.log.entries.last()
       if (!ended || !isRecorded || last === undefined || state.header.status !== 'running') return
       const should = 'a correct server writes what became of the run'

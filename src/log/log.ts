@@ -59,18 +59,13 @@ export function findEventIn<E extends Entry>(log: Log<E>, id: string): E | undef
   return log.entries.get(seq)
 }
 
-/** Whether a call with this tool call id that `accept` confirms stands at position `from` or later. O(such calls). */
-export function hasCall(
-  log: Log,
-  toolCallId: string,
-  from: number,
-  accept: (seq: number) => boolean,
-): boolean {
+/** Whether there is a call with this tool call id that `accept` confirms. O(such calls). */
+export function hasCall(log: Log, toolCallId: string, accept: (seq: number) => boolean): boolean {
   const confirm = (at: number): boolean => {
     const entry = log.entries.get(at)
     return entry !== undefined && callIdOf(entry) === toolCallId && accept(at)
   }
-  return log.index.calls.find(toolCallId, confirm, from) >= 0
+  return log.index.calls.find(toolCallId, confirm) >= 0
 }
 
 /** Whether an action of this LLM response is in the log at position `from` or later. O(log n). */

@@ -88,7 +88,7 @@ export function foldBranch(
     case 'message':
       return afterMessage(branch, as<EventWith<'unit', 'message'>>(entry), index)
     case 'call':
-      return afterAction(branch, as<EventWith<'unit', 'call'>>(entry), index, log)
+      return afterAction(branch, as<EventWith<'unit', 'call'>>(entry), index)
     case 'result':
       return afterAnswer(branch, as<EventWith<'unit', 'result'>>(entry), log)
     case 'condensation':
@@ -140,10 +140,9 @@ function saidIn(branch: Branch, entry: EventEntry<MessageEvent>): Pick<Branch, '
   }
 }
 
-function afterAction(branch: Branch, entry: EventEntry<ActionEvent>, index: number, log: Log): Branch {
-  const { view, batch } = withCall(branch.view, entry, index, log)
-  const { rank, first } = batch
-  return { ...branch, view, pendingCalls: withOpenCall(branch.pendingCalls, { entry, rank, first }) }
+function afterAction(branch: Branch, entry: EventEntry<ActionEvent>, index: number): Branch {
+  const { view, open } = withCall(branch.view, entry, index)
+  return { ...branch, view, pendingCalls: withOpenCall(branch.pendingCalls, open) }
 }
 
 function afterAnswer(branch: Branch, entry: EventEntry<ToolResultEvent>, log: Log): Branch {

@@ -35,7 +35,7 @@ export function whyDropped(log: Log, { entry, reason }: DroppedEntry): DropReaso
     const call = log.entries.get(seq)
     return call !== undefined && isOnPathIn(call, entry.parent)
   }
-  return reason ?? (hasCall(log, answeredId(entry), 0, isAbove) ? 'duplicate_result' : 'orphan_result')
+  return reason ?? (hasCall(log, answeredId(entry), isAbove) ? 'duplicate_result' : 'orphan_result')
 }
 
 /** The tool call id that a result gives. */

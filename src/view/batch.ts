@@ -3,54 +3,57 @@
 import { hasText } from '../event/has-text.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
-import { hasCall, type Log } from '../log/log.ts'
-import type { PendingCall } from '../log/open-calls.ts'
+import { latestOpenCall, type PendingCall, withOpenCall } from '../log/open-calls.ts'
 import { Vector } from '../log/vector.ts'
-import { type BatchUnit, isPending, orderAt, type UnitOrder } from './unit.ts'
+import { type BatchUnit, isPending, orderAt } from './unit.ts'
 import { findBatch, type View, withUnit, withUnitAt } from './view.ts'
 
-/** A view with a call in it, and the batch that holds the call. */
+/** A view with a call in it, and the call as it waits for its result. */
 export interface WithCall {
   readonly view: View
-  readonly batch: UnitOrder
+  readonly open: PendingCall
 }
 
 /**
  * The view with one more call, whose place is before the unit at an index: in the batch right before that place when it
- * belongs to the same LLM response, else in a new one (U2).
+ * belongs to the same LLM response, else in a new one (U2). O(log n + units behind the place).
  */
-export function withCall(view: View, call: EventEntry<ActionEvent>, index: number, log: Log): WithCall {
+export function withCall(view: View, call: EventEntry<ActionEvent>, index: number): WithCall {
   const before = view.units.get(index - 1)
   const thinking = (call.event.thinking_blocks?.length ?? 0) > 0
-  if (before?.type === 'batch' && takes(before, call, log)) {
+  if (before?.type === 'batch' && takes(before, call)) {
+    const open = { entry: call, rank: before.rank, first: before.first }
     const joined: BatchUnit = {
       ...before,
       calls: before.calls.push(call),
+      byCallId: withOpenCall(before.byCallId, open),
       thinking: before.thinking || thinking,
     }
-    return { view: withUnitAt(view, index - 1, before, joined), batch: joined }
+    return { view: withUnitAt(view, index - 1, before, joined), open }
   }
   const { rank, first } = orderAt(view.units, index, call.seq)
+  const open = { entry: call, rank, first }
   const unit: BatchUnit = {
     type: 'batch',
     rank,
     first,
     responseId: call.event.llm_response_id,
     calls: Vector.of(call),
+    byCallId: withOpenCall(null, open),
     results: Vector.empty(),
     thinking,
     onlyErrors: true,
   }
-  return { view: withUnit(view, unit, index), batch: unit }
+  return { view: withUnit(view, unit, index), open }
 }
 
 /** Whether a batch takes in a call: the same response, not this call already, and the batch is still open (U2). */
-function takes(batch: BatchUnit, call: EventEntry<ActionEvent>, log: Log): boolean {
+function takes(batch: BatchUnit, call: EventEntry<ActionEvent>): boolean {
   const { llm_response_id, tool_call_id } = call.event
   if (llm_response_id === '' || batch.responseId !== llm_response_id) return false
   if (!isPending(batch) && !(batch.onlyErrors && !bringsThought(call.event))) return false
-  // Ids repeat from reply to reply: only the calls since the batch began are of interest.
-  return !hasCall(log, tool_call_id, batch.first, (seq) => holds(batch.calls, seq))
+  // Ids repeat from reply to reply and from branch to branch: only the calls of this batch are of interest.
+  return latestOpenCall(batch.byCallId, tool_call_id) === undefined
 }
 
 /** Whether an action brings words of its own, as only the first action of a response does. */
@@ -61,17 +64,6 @@ function bringsThought(event: ActionEvent): boolean {
     (event.responses_reasoning_item ?? null) !== null ||
     (event.thinking_blocks?.length ?? 0) > 0
   )
-}
-
-/** Whether calls in log order hold the one at a position. O(log n). */
-function holds(calls: BatchUnit['calls'], seq: number): boolean {
-  let low = 0
-  for (let high = calls.length - 1; low < high;) {
-    const middle = (low + high) >>> 1
-    if ((calls.get(middle)?.seq ?? 0) < seq) low = middle + 1
-    else high = middle
-  }
-  return calls.get(low)?.seq === seq
 }
 
 /**

@@ -3,6 +3,7 @@
 import type { EventWith } from '../event/kinds.ts'
 import type { ActionEvent, ToolResultEvent, Event } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
+import type { PendingCallIndex } from '../log/open-calls.ts'
 import type { Vector } from '../log/vector.ts'
 
 /** One event of the view; a derived summary is an item without a place in the log. */
@@ -46,6 +47,8 @@ export interface BatchUnit extends UnitOrder {
   readonly type: 'batch'
   readonly responseId: string
   readonly calls: Vector<EventEntry<ActionEvent>>
+  /** The calls once more, those with a result too, to be found by their tool call ids. */
+  readonly byCallId: PendingCallIndex
   readonly results: Vector<CallResult>
   /** Whether a call carries thinking blocks, so that the batch starts a thinking loop (U5). */
   readonly thinking: boolean

@@ -108,6 +108,12 @@ describe('what the JSON of a line loses', () => {
     expect(loadLine(lineOf(many)).warnings).toHaveLength(100)
   })
 
+  it('E8 is told of numbers with exponents of any length', () => {
+    const [nines, zeros] = ['9'.repeat(100_000), '0'.repeat(100_000)]
+    const { warnings } = loadLine(lineOf(`[1e-${nines},1e-${zeros}5,0e-${nines},-0e${nines},1e+${zeros}21]`))
+    expect(warnings.map(({ loc }) => loc.join('.'))).toEqual(['value.0', 'value.3'])
+  })
+
   it('E8 is nothing for a value, of a line in quarantine, and of a line of today', () => {
     expect(loadValue({ kind: 'PauseEvent' }).warnings).toEqual([])
     expect(loadLine('{"kind":"Later","kind":"Later"}').warnings).toEqual([])

@@ -1,6 +1,6 @@
 /** The part of a snapshot that is not the log, as plain data. */
 
-import type { Event } from '../../event/types.ts'
+import type { ActionEvent, Event } from '../../event/types.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
 import { listPendingCallsIn, type PendingCallIndex, withOpenCall } from '../../log/open-calls.ts'
 import type { Seal } from '../../log/columnar/sealed.ts'
@@ -145,12 +145,18 @@ function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventE
       return { type: 'message', rank: unit[1], first: unit[2], item: unit[3] }
     case 'batch': {
       const [, rank, responseId, thinking, onlyErrors, calls, results] = unit
+      const first = calls[0] ?? -1
+      const entries = calls.map((seq) => at<ActionEvent>(seq))
       return {
         type: 'batch',
         rank,
-        first: calls[0] ?? -1,
+        first,
         responseId,
-        calls: Vector.from(calls.map((seq) => at(seq))),
+        calls: Vector.from(entries),
+        byCallId: entries.reduce<PendingCallIndex>(
+          (index, entry) => withOpenCall(index, { entry, rank, first }),
+          null,
+        ),
         results: Vector.from(results.map(([seq, call]) => ({ entry: at(seq), call: at(call) }))),
         thinking,
         onlyErrors,

@@ -1,0 +1,57 @@
+/** What a call costs does not grow with the calls of its tool_call_id, on whatever branch they stand. */
+
+import { describe, expect, it } from 'vitest'
+import { countSpent } from '../../bench/count.ts'
+import { call, result } from '../../properties/pinned.ts'
+import type { Event } from '../../src/event/types.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
+import { decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'
+import type { State } from '../../src/state/state.ts'
+
+/** A call of the one reply, behind an event. */
+const callBehind = (id: string, callId: string, parent: string): Event =>
+  call(id, callId, 'r', { parent_id: parent })
+
+const BATCH: readonly Event[] = [callBehind('a', 'c', '__root__'), callBehind('b', 'd', 'a')]
+
+/** What is done to a reply that is still open, at one place of many. */
+const LOGS: Readonly<Record<string, (at: number) => Event>> = {
+  'calls of one id, each on a branch of its own': (at) => callBehind(`e${at}`, 'x', 'a'),
+  'calls of own ids, each on a branch of its own': (at) => callBehind(`e${at}`, `x${at}`, 'a'),
+  'a batch that grows, beside calls of one id on branches of their own': (at) =>
+    at % 2 === 0
+      ? callBehind(`e${at}`, `x${at}`, at === 0 ? 'b' : `e${at - 2}`)
+      : callBehind(`e${at}`, 'x', `e${at - 1}`),
+  'calls of one id behind each other': (at) => callBehind(`e${at}`, 'x', at === 0 ? 'b' : `e${at - 1}`),
+  'results of one call, each on a branch of its own': (at) => result(`e${at}`, 'c', 'a', { parent_id: 'b' }),
+}
+
+const perEvent = (length: number, make: (at: number) => Event): number => {
+  const events = Array.from({ length }, (_, at) => make(at))
+  const begun = replay(BATCH)
+  return countSpent(length, () => {
+    let state = begun
+    for (const event of events) state = reduce(state, event)
+  })
+}
+
+describe('the counted work of a call', () => {
+  it.each(Object.entries(LOGS))('%s', (_, make) => {
+    // A tree of 16 times as many calls is some four levels higher.
+    expect(perEvent(8_000, make) / perEvent(500, make)).toBeLessThan(2)
+  })
+
+  it('is the same over a snapshot, which knows the calls of its batches', () => {
+    const calls = Array.from({ length: 2_000 }, (_, at) =>
+      callBehind(`e${at}`, `x${at}`, at === 0 ? 'b' : `e${at - 1}`),
+    )
+    const whole = replay([...BATCH, ...calls])
+    const opened = decodeSnapshot(encodeSnapshot(whole), '')
+    expect(opened).not.toBeNull()
+    const behind = Array.from({ length: 500 }, (_, at) => callBehind(`f${at}`, `x${at}`, 'e1999'))
+    const [live, over] = [whole, opened as State].map((begun) =>
+      countSpent(behind.length, () => behind.reduce((state, event) => reduce(state, event), begun)),
+    )
+    expect((over ?? Infinity) / (live ?? 1)).toBeLessThan(1.5)
+  })
+})
