@@ -34,6 +34,7 @@ const REVISIONS = [
   '840b93e8d53ba43c',
   'e293f76c04e5865b',
   '7cba94424ae5ef25',
+  'dc1057ddc3f2b7ad',
 ]
 
 /** Where a step that is being taken waits, if it is told to. */

@@ -170,6 +170,21 @@ const woken = (store: Store, id: string): { count: number } => {
   return wakes
 }
 
+it('a look wakes for another conversation under the id, of as many events as the one before', async () => {
+  const { pool, other, store } = await start(false)
+  await other.append('c', [{ kind: 'PauseEvent', id: 'a' }])
+  const wakes = woken(store, 'c')
+  await pool.look()
+  await until(() => wakes.count === 1)
+  await other.deleteConversation('c')
+  await other.createConversation({ id: 'c' })
+  await other.append('c', [{ kind: 'PauseEvent', id: 'b' }])
+  // What begins a watch makes a look at all that are watched.
+  woken(store, 'd')
+  await pool.look()
+  await until(() => wakes.count === 2)
+})
+
 describe('a look that is under way', () => {
   it('does not stand for the first one of a watch that began meanwhile', async () => {
     const { pool, store } = await start(false)

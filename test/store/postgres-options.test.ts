@@ -3,8 +3,10 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, inject, it } from 'vitest'
+import pg from 'pg'
+import { expect, inject, it, onTestFinished } from 'vitest'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
+import { run } from '../postgres/bystander.ts'
 import { testDatabase } from '../postgres/database.ts'
 
 it.each([{}, { connectionString: 'postgres://localhost/x' }, { url: 'postgres://localhost/x', client: {} }])(
@@ -15,6 +17,81 @@ it.each([{}, { connectionString: 'postgres://localhost/x' }, { url: 'postgres://
     )
   },
 )
+
+it.each(['', 'x'.repeat(64), 'a\u0000', 'a$body$b', '$migration$'])(
+  'lives in no schema of the name %j',
+  (schema) => {
+    expect(() => postgresStore({ url: 'postgres://localhost/x', schema })).toThrow(
+      expect.objectContaining({ code: 'invalid_id', data: { name: schema } }),
+    )
+  },
+)
+
+it.each(['$', 'a$b', '$body', 'body$', "it's $other$"])(
+  'lives in a schema of the name %j',
+  async (schema) => {
+    const database = await testDatabase()
+    const store = postgresStore({ url: database.url, schema, listen: false })
+    await store.createConversation({ id: 'c' })
+    await store.append('c', [{ kind: 'PauseEvent', id: 'a' }])
+    expect(await store.count({ conversationId: 'c', leafId: 'a' })).toBe(1)
+    await store.close()
+    await database.drop()
+  },
+)
+
+it.each(['repeatable read', 'serializable'])(
+  'works with no connection whose transactions are %s, new or old, and says what to do',
+  async (isolation) => {
+    const database = await testDatabase()
+    onTestFinished(() => database.drop())
+    const name = new URL(database.url).pathname.slice(1)
+    const opened = async <T>(use: (store: ReturnType<typeof postgresStore>) => Promise<T>): Promise<T> => {
+      const store = postgresStore({ url: database.url, listen: false })
+      return use(store).finally(() => store.close())
+    }
+    const refused = {
+      code: 'store_unavailable',
+      message: expect.stringMatching(/read committed.*default_transaction_isolation/),
+      data: { isolation },
+    }
+    const isolate = (how: string) => run(database.url, `ALTER DATABASE ${name} ${how}`)
+    await isolate(`SET default_transaction_isolation = '${isolation}'`)
+    await opened(async (store) => {
+      await expect(store.createConversation({ id: 'c' })).rejects.toMatchObject(refused)
+      expect(await run(database.url, `SELECT to_regnamespace('colloquy') AS made`)).toEqual([{ made: null }])
+    })
+    await isolate('RESET default_transaction_isolation')
+    await opened((store) => store.createConversation({ id: 'c' }))
+    await isolate(`SET default_transaction_isolation = '${isolation}'`)
+    await opened(async (store) => {
+      await expect(store.getConversation('c')).rejects.toMatchObject(refused)
+      await expect(store.deleteConversation('c')).rejects.toMatchObject(refused)
+    })
+  },
+)
+
+it('prepares one statement for pages of however many bytes', async () => {
+  const database = await testDatabase()
+  const pool = new pg.Pool({ connectionString: database.url, max: 1 })
+  const store = postgresStore({ client: pool, prepare: true, listen: false })
+  await store.createConversation({ id: 'c' })
+  await store.append(
+    'c',
+    ['a', 'b', 'd'].map((id) => ({ kind: 'PauseEvent' as const, id })),
+  )
+  const lengths = []
+  for (const maxBytes of [1, 2, 100, 150, Number.MAX_SAFE_INTEGER])
+    lengths.push((await store.search({ conversationId: 'c', maxBytes })).items.length)
+  expect(lengths).toEqual([1, 1, 3, 3, 3])
+  const { rows } = await pool.query(
+    `SELECT count(*)::integer AS count FROM pg_prepared_statements WHERE statement LIKE '%bytes_before%'`,
+  )
+  expect(rows).toEqual([{ count: 1 }])
+  await store.close()
+  await pool.end()
+  await database.drop()
+})
 
 it('lets the process end when nothing is under way', async () => {
   const database = await testDatabase()

@@ -32,6 +32,15 @@ beforeAll(async () => {
     database.url,
     ...tables.map((name) => `ALTER TABLE colloquy.${name} SET (autovacuum_enabled = off)`),
   )
+  // In one line, and looked at from near its beginning.
+  await filling.createConversation({ id: 'line' })
+  await filling.append(
+    'line',
+    Array.from({ length: LENGTH }, (_, n): Event => {
+      const common = { id: `e${n}`, timestamp: timeOf(n) }
+      return { ...common, kind: n % 2 === 0 ? 'PauseEvent' : 'InterruptEvent', source: 'environment' }
+    }),
+  )
   for (const id of ['c', ...Array.from({ length: 20 }, (_, i) => `other ${i}`)]) {
     await filling.createConversation({ id })
     const batches = id === 'c' ? LENGTH / 100 : 3
@@ -84,6 +93,15 @@ const FILTERS: Readonly<Record<string, Partial<EventQuery>>> = {
   },
 }
 
+/** Ways to look at a short path in a long line. */
+const EARLY: Readonly<Record<string, Partial<EventQuery>>> = {
+  'a path that ends early': {},
+  'a kind on a path that ends early': { kinds: ['PauseEvent'] },
+  'a kind that a path lacks which ends early': { kinds: ['MessageEvent'] },
+  'a source on a path that ends early': { source: 'environment' },
+  'a text on a path that ends early': { text: 'none' },
+}
+
 /** Does everything that a store can do. What comes first in a name is the method; a `!` marks what may read a lot. */
 function* everything(): Generator<readonly [name: string, call: () => Promise<unknown>]> {
   const id = `n${(calls += 1)}`
@@ -125,6 +143,13 @@ function* everything(): Generator<readonly [name: string, call: () => Promise<un
       ]
     }
     yield [`count! ${filter}`, () => store.count({ ...more, conversationId: 'c' })]
+  }
+  for (const [filter, more] of Object.entries(EARLY)) {
+    const query = { ...more, conversationId: 'line', leafId: 'e50' }
+    for (const order of ['timestamp', 'timestamp_desc'] as const)
+      for (const limit of [1, 60])
+        yield [`search ${limit} of ${filter}, ${order}`, () => store.search({ ...query, order, limit })]
+    yield [`count ${filter}`, () => store.count(query)]
   }
   yield ['search! text', () => store.search({ conversationId: 'c', text: 'none', limit: 10 })]
   yield ['count! text', () => store.count({ conversationId: 'c', text: 'none' })]

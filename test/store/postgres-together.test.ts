@@ -125,6 +125,23 @@ async function inTurn(
   return order
 }
 
+const lose = (): never => {
+  throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+}
+
+/** Nine batches at once, of which the first goes out alone; the statements that follow it go through `via`. */
+async function nine(via: (statement: number, send: Send) => Promise<pg.QueryResult>) {
+  let statements = 0
+  const store = await opened(`colloquy_${(schemas += 1)}`, (send) => {
+    statements += 1
+    return statements === 1 ? send() : via(statements, send)
+  })
+  await store.createConversation({ id: 'c' })
+  const batches = Array.from({ length: 9 }, (_, i) => [event(`a${i}`), event(`b${i}`)])
+  const outcomes = await Promise.all(batches.map((facts) => outcomeOf(store.append('c', facts))))
+  return { store, batches, outcomes: outcomes.map((outcome) => isDone(outcome) || outcome.code) }
+}
+
 describe('appends at once to one conversation', () => {
   it('end as if one had come after the other', async () => {
     const seen = { shared: 0, parted: 0, refused: 0, id_conflict: 0, unknown_parent: 0, lease_lost: 0 }
@@ -210,28 +227,58 @@ describe('appends at once to one conversation', () => {
   })
 
   it.each(['before', 'after'])(
-    'fail together where the database fails %s they are done, and can be made again',
+    'are made in parts where the database fails %s they are done together',
     async (when) => {
-      let statements = 0
-      const store = await opened(`colloquy_${(schemas += 1)}`, async (send) => {
-        statements += 1
-        if (statements !== 2) return send()
+      const { store, outcomes } = await nine(async (statement, send) => {
+        if (statement !== 2) return send()
         if (when === 'after') await send()
-        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+        return lose()
       })
-      await store.createConversation({ id: 'c' })
-      const batches = Array.from({ length: 9 }, (_, i) => [event(`a${i}`), event(`b${i}`)])
-      const outcomes = await Promise.all(batches.map((facts) => outcomeOf(store.append('c', facts))))
-      expect(outcomes.map((outcome) => isDone(outcome) || outcome.code)).toEqual([
-        true,
-        ...Array.from({ length: 8 }, () => 'store_unavailable'),
-      ])
+      expect(outcomes).toEqual(Array.from({ length: 9 }, () => true))
+      const found = (await store.read('c')).map(({ id }) => id)
+      expect(found).toHaveLength(18)
+      for (let i = 0; i < 9; i += 1) expect(found.indexOf(`b${i}`)).toBe(found.indexOf(`a${i}`) + 1)
+      await store.close()
+    },
+  )
+
+  it.each(['before', 'after'])(
+    'fail where the database goes on to fail %s they are done, and can be made again',
+    async (when) => {
+      let fails = true
+      const { store, batches, outcomes } = await nine(async (_, send) => {
+        if (!fails) return send()
+        if (when === 'after') await send()
+        return lose()
+      })
+      expect(outcomes).toEqual([true, ...Array.from({ length: 8 }, () => 'store_unavailable')])
       expect(await store.read('c')).toHaveLength(when === 'after' ? 18 : 2)
+      fails = false
       await Promise.all(batches.map((facts) => store.append('c', facts)))
       expect((await store.read('c')).map(({ id }) => id)).toEqual(batches.flat().map(({ id }) => id))
       await store.close()
     },
   )
+
+  it('get on where a statement may take long enough for each of them, and not for all', async () => {
+    const schema = `colloquy_${(schemas += 1)}`
+    const store = await opened(schema, async (send) => send())
+    await store.createConversation({ id: 'c' })
+    await store.append('c', [event('first')])
+    await database.pool.query(`
+      CREATE FUNCTION ${schema}.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.01); RETURN NEW; END';
+      CREATE TRIGGER slow BEFORE INSERT ON ${schema}.events FOR EACH ROW EXECUTE FUNCTION ${schema}.slow()`)
+    const url = new URL(database.url)
+    url.searchParams.set('options', '-c statement_timeout=600')
+    const hurried = postgresStore({ url: url.href, schema, listen: false })
+    const told = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => outcomeOf(hurried.append('c', [event(`e${i}`)]))),
+    )
+    expect(told.filter((outcome) => !isDone(outcome))).toEqual([])
+    expect((await hurried.getConversation('c'))?.version).toBe(101)
+    await hurried.close()
+    await store.close()
+  })
 
   it('get on where nothing comes back from the one under way', async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>()

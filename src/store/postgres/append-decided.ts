@@ -12,6 +12,7 @@ import type { PlacedEvent } from '../kit/append/place.ts'
 import type { LogTip } from '../kit/append/append-context.ts'
 import type { Connection } from './connection.ts'
 import { type FoundBy, foundBy } from './event-row.ts'
+import { codeOf, TAKEN, toStoreError } from './to-store-error.ts'
 import { findLog, type FoundLog, isZoneless } from './log-context.ts'
 import { writerValues } from './writer.ts'
 
@@ -37,8 +38,9 @@ export async function appendDecided(
   options: AppendOptions,
   now: bigint | null,
 ): Promise<Decided> {
+  const derived = new Set<string>()
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const found = await findLog(connection, conversationId, facts, options)
+    const found = await findLog(connection, conversationId, facts, options, derived)
     if (found === null) throw unknownConversation(conversationId)
     const decision = decideAppend(found.context, facts, options)
     const { events, added, tip } = decision
@@ -53,17 +55,39 @@ export async function appendDecided(
       ...writerValues({ ...options, expected: found.context.tip.version }, isZoneless(facts), now),
       ...decisionValues(found, decision),
     ]
-    const [row] = await connection.query<{ readonly written: boolean }>(
-      statement(connection.schema, values.length),
-      values,
-    )
-    if (row?.written === true) return done
+    if (await write(connection, values, () => addDerived(derived, added))) return done
   }
   throw new ColloquyError(
     'store_busy',
     'Others kept writing to this conversation at the same time; make the call again.',
     { conversationId },
   )
+}
+
+/** Whether it was written: not where the log has changed, nor where an id is taken that `isNews` did not know of. */
+async function write(connection: Connection, values: unknown[], isNews: () => boolean): Promise<boolean> {
+  try {
+    const [row] = await connection.query<{ readonly written: boolean }>(
+      statement(connection.schema, values.length),
+      values,
+      TAKEN,
+    )
+    return row?.written === true
+  } catch (error) {
+    if (!TAKEN.includes(codeOf(error))) throw error
+    if (isNews()) return false
+    throw toStoreError(error)
+  }
+}
+
+/**
+ * Adds the ids that were made up for facts without one, which the log was not asked about: whether any was not among
+ * them yet. Such an id goes by the position, which is known only once the log was read.
+ */
+function addDerived(derived: Set<string>, added: readonly PlacedEvent[]): boolean {
+  const { size } = derived
+  for (const { event } of added) if (event.fact.id === undefined && event.id !== null) derived.add(event.id)
+  return derived.size > size
 }
 
 const statement = (schema: string, count: number): string =>
@@ -107,7 +131,7 @@ function isInOrder({ version, maxTime }: LogTip, added: readonly PlacedEvent[]):
 }
 
 function entryValues(added: readonly PlacedEvent[]): unknown[] {
-  const found = added.map(({ event, node }) => (node === null ? NOTHING : foundBy(event.fact)))
+  const found = added.map(({ event, node }) => (node === null ? NOTHING : findable(event.fact)))
   return [
     added.map(({ node }) => node?.lane ?? null),
     added.map(({ event }) => event.time),
@@ -124,5 +148,16 @@ function entryValues(added: readonly PlacedEvent[]): unknown[] {
 
 /** What finds an entry that is not in the tree. */
 const NOTHING: FoundBy = { kind: null, source: null, message: null }
+
+/** @throws ColloquyError `invalid_event`. */
+function findable(fact: Fact): FoundBy {
+  const found = foundBy(fact)
+  if (found !== null) return found
+  throw new ColloquyError(
+    'invalid_event',
+    'A message to append must be one as decodeEvent gives it, with an llm_message and lists of content.',
+    { id: fact.id },
+  )
+}
 
 const textOf = (value: bigint | undefined): string | null => (value === undefined ? null : String(value))

@@ -8,13 +8,9 @@ import type { AppendResult, AppendOptions } from '../contract/append.ts'
 import { stampedBody } from '../kit/append/body.ts'
 import type { StoredEvent } from '../contract/stored-event.ts'
 import type { Connection } from './connection.ts'
-import { codeOf } from './to-store-error.ts'
-import { foundBy } from './event-row.ts'
+import { codeOf, TAKEN } from './to-store-error.ts'
 import { type Asked, isPlain, type LiveBatch } from './live-batch.ts'
 import { writerValues } from './writer.ts'
-
-/** An id is taken, and the database's own index said so. */
-const TAKEN = ['23505']
 
 /** Appends in one round trip, or gives null and has changed nothing: for a reason that `decideAppend` is to find. */
 export async function appendLive(
@@ -100,19 +96,18 @@ const storedAs = (
     time,
   })
 
-function valuesOfOne({ event, time, body }: Asked): unknown[] {
-  const { kind, source, message } = foundBy(event)
+function valuesOfOne({ event, time, found, body }: Asked): unknown[] {
+  const { kind, source, message } = found
   return [event.id, time === null ? null : String(time), kind, source, message, body]
 }
 
 function valuesOfMany({ asked, refs }: LiveBatch): unknown[] {
-  const found = asked.map(({ event }) => foundBy(event))
   return [
     asked.map(({ event }) => event.id),
     asked.map(({ time }) => (time === null ? null : String(time))),
-    found.map(({ kind }) => kind),
-    found.map(({ source }) => source),
-    found.map(({ message }) => message),
+    asked.map(({ found }) => found.kind),
+    asked.map(({ found }) => found.source),
+    asked.map(({ found }) => found.message),
     // JSON text has no line feed of its own, and one text is read faster than a list.
     asked.map(({ body }) => body).join('\n'),
     asked.map(({ canBeHead }) => canBeHead),

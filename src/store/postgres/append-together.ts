@@ -75,7 +75,8 @@ export class Appends {
     else if (line.underWay === 0) this.#lines.delete(conversationId)
   }
 
-  async #sendGroup(conversationId: string, group: readonly Waiting[]): Promise<void> {
+  /** Sends these as one statement, and tells each what became of it. False where the database failed. Never rejects. */
+  async #sendGroup(conversationId: string, group: readonly Waiting[]): Promise<boolean> {
     const asked = group.flatMap(({ batch }) => batch.asked)
     const now = group.at(-1)?.now ?? null
     try {
@@ -84,9 +85,29 @@ export class Appends {
       else if (group.length === 1) group[0]?.resolve(null)
       // One of them stands in the way; which, each finds out by itself.
       else for (const one of group) void this.#sendGroup(conversationId, [one])
+      return true
     } catch (error) {
-      for (const { reject } of group) reject(error)
+      if (group.length === 1) group[0]?.reject(error)
+      else await this.#sendParts(conversationId, group)
+      return false
     }
+  }
+
+  /**
+   * Sends in parts what failed together: it may be for what they are together, as when they take longer than a
+   * statement may. Where the first fails alone as well it is for something else, and none waits for another. What was
+   * made all the same is known by its ids. Never rejects.
+   */
+  async #sendParts(conversationId: string, group: readonly Waiting[]): Promise<void> {
+    const works = await this.#sendGroup(conversationId, group.slice(0, 1))
+    const rest = group.slice(1)
+    if (!works) {
+      await Promise.all(rest.map((one) => this.#sendGroup(conversationId, [one])))
+      return
+    }
+    const half = Math.ceil(rest.length / 2)
+    for (const part of [rest.slice(0, half), rest.slice(half)])
+      if (part.length > 0) await this.#sendGroup(conversationId, part)
   }
 }
 

@@ -39,9 +39,16 @@ export interface FoundBy {
   readonly message: string | null
 }
 
-/** The columns that a search of a fact goes by. O(size of a message's text). */
-export function foundBy(fact: Fact): FoundBy {
+/**
+ * The columns that a search of a fact goes by; null for a message that has no text to look into because it is none, as
+ * a caller without types may give it. O(size of a message's text).
+ */
+export function foundBy(fact: Fact): FoundBy | null {
   if (isQuarantined(fact)) return { kind: null, source: null, message: null }
   const { kind, source } = fact
-  return { kind, source: source ?? KINDS[kind].defaultSource, message: messageText(fact) }
+  try {
+    return { kind, source: source ?? KINDS[kind].defaultSource, message: messageText(fact) }
+  } catch {
+    return null
+  }
 }

@@ -71,7 +71,10 @@ export async function readFeed(connection: Connection, query: CheckedFeedQuery):
   return fillFeed(plan, (part) => events.get(part) ?? [])
 }
 
-/** Whatever the planner knows of lengths, each part is a range of the key. */
+/**
+ * Whatever the planner knows of lengths, each part is a range of the key. The conversation is looked at again: it may
+ * have gone since its rows were read, and another be there under its id.
+ */
 async function eventsOf(
   connection: Connection,
   parts: readonly FeedPart[],
@@ -81,7 +84,9 @@ async function eventsOf(
   if (wanted.length === 0) return events
   const rows = await connection.query<EventRow & { readonly nth: number }>(
     `SELECT ${EVENT_COLUMNS}, w.nth::integer AS nth
-    FROM unnest($1::text[], $2::integer[], $3::integer[]) WITH ORDINALITY AS w (id, first, beyond, nth)
+    FROM unnest($1::text[], $2::integer[], $3::integer[], $4::bigint[])
+      WITH ORDINALITY AS w (id, first, beyond, moment, nth)
+    JOIN ${connection.schema}.conversations c ON c.conversation_id = w.id AND c.feed_start <= w.moment
     CROSS JOIN LATERAL (
       SELECT * FROM ${connection.schema}.events e
       WHERE e.conversation_id = w.id AND e.seq >= w.first AND e.seq < w.beyond ORDER BY e.seq LIMIT 100
@@ -90,6 +95,7 @@ async function eventsOf(
       wanted.map(({ row }) => row.conversationId),
       wanted.map(({ from }) => from),
       wanted.map(({ until }) => until),
+      wanted.map(({ row }) => row.place.split(' ')[0]),
     ],
   )
   for (const row of rows) {

@@ -9,12 +9,15 @@ import type { AppendOptions } from '../contract/append.ts'
 import { ownFact } from '../kit/append/body.ts'
 import { isFact } from '../kit/append/decide-append.ts'
 import { hasOwnZone, instantIn } from '../kit/query/time-zone.ts'
+import { type FoundBy, foundBy } from './event-row.ts'
 
 /** A fact of a batch. */
 export interface Asked {
   readonly event: Event & { readonly id: string }
   /** The event as JSON. */
   readonly body: string
+  /** What a search finds it by. */
+  readonly found: FoundBy
   /** Read in UTC where it names no zone; null when there is none to read. */
   readonly time: bigint | null
   /** Whether the time depends on the conversation's zone. */
@@ -72,9 +75,12 @@ function ask(given: Fact): Asked | null {
   if (!isFact(given) || isQuarantined(given) || !KINDS[given.kind].stored) return null
   if (given.id === undefined || !isLegalId(given.id)) return null
   const event = ownFact(given) as Event & { readonly id: string }
+  const found = foundBy(event)
+  if (found === null) return null
   const { timestamp } = event
   const asked = {
     event,
+    found,
     body: JSON.stringify(event),
     time: (timestamp === undefined ? undefined : instantIn(timestamp, null)) ?? null,
     zoneless: timestamp !== undefined && !hasOwnZone(timestamp),

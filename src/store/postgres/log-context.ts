@@ -83,16 +83,17 @@ LEFT JOIN LATERAL (
 ) l ON true
 WHERE r.conversation_id = $1`
 
-/** Finds the log of a conversation, or null. One round trip, O(log n) for each fact. */
+/** Finds a log, with the entries of some `more` ids, or null. One round trip, O(log n) for each fact. */
 export async function findLog(
   connection: Connection,
   conversationId: string,
   facts: readonly Fact[],
   options: AppendOptions,
+  more: ReadonlySet<string> = new Set(),
 ): Promise<FoundLog | null> {
   const rows = await connection.query<Row>(statement(connection.schema), [
     conversationId,
-    [...idsToLoad(facts)],
+    [...new Set([...idsToLoad(facts), ...more])],
     ...positions(facts, options),
   ])
   const [first] = rows

@@ -15,6 +15,12 @@ const OVERTAKEN = ['23505', '42P06', '42P07', '42723', '40001', '40P01', 'XX000'
 
 const ATTEMPTS = 10
 
+/**
+ * Isolation in which a transaction sees what there was when it began, and not what it waited for: items and what is
+ * kept beside a conversation are guarded by locks, behind which their functions look again.
+ */
+const STRICTER: readonly unknown[] = ['repeatable read', 'serializable']
+
 /** A right is missing. */
 export const FORBIDDEN = '42501'
 
@@ -23,7 +29,8 @@ export const FORBIDDEN = '42501'
  * statement and so needs no client held; does nothing but read one row where both are there already. Several processes
  * may do so at once: they queue at the row that holds the version.
  *
- * @throws `store_newer` for a schema that a later version of the library made; what the driver throws.
+ * @throws `store_newer` for a schema that a later version of the library made; `store_unavailable` where transactions
+ * are isolated more strictly than the functions bear; what the driver throws.
  */
 export async function migrate(
   client: PostgresClient,
@@ -33,7 +40,8 @@ export async function migrate(
 ): Promise<void> {
   const latest = migrations.length
   for (let attempt = 1; ; attempt += 1) {
-    const { version, revision } = await versionOf(client, schemaName)
+    const { version, revision, isolation } = await versionOf(client, schemaName)
+    if (STRICTER.includes(isolation)) throw stricter(isolation)
     if (version > latest) throw newer(schemaName, version, latest)
     if (version === latest && revision >= functions.revision) return
     try {
@@ -44,11 +52,17 @@ export async function migrate(
   }
 }
 
-/** How far a schema is: the number of steps done, and the revision of its functions; 0 for none. */
+/**
+ * How far a schema is: the number of steps done, and the revision of its functions, 0 for none; and how transactions of
+ * the connection are isolated.
+ */
 interface Version {
   readonly version: number
   readonly revision: number
+  readonly isolation: unknown
 }
+
+const ISOLATION = `current_setting('transaction_isolation') AS isolation`
 
 /**
  * The version that a schema has.
@@ -57,12 +71,11 @@ interface Version {
 export async function versionOf(client: PostgresClient, schemaName: string): Promise<Version> {
   try {
     const { rows } = await client.query(
-      `SELECT version, functions AS revision FROM ${quoteName(schemaName)}.schema_version`,
+      `SELECT version, functions AS revision, ${ISOLATION} FROM ${quoteName(schemaName)}.schema_version`,
     )
-    const [row] = rows as Partial<Version>[]
-    return { version: Number(row?.version ?? 0), revision: Number(row?.revision ?? 0) }
+    return toVersion(rows)
   } catch (cause) {
-    if (MISSING.includes(codeOf(cause))) return { version: 0, revision: 0 }
+    if (MISSING.includes(codeOf(cause))) return toVersion((await client.query(`SELECT ${ISOLATION}`)).rows)
     if (codeOf(cause) !== FORBIDDEN) throw cause
     throw new ColloquyError(
       'store_unavailable',
@@ -71,6 +84,11 @@ export async function versionOf(client: PostgresClient, schemaName: string): Pro
       { cause },
     )
   }
+}
+
+function toVersion([row]: readonly unknown[]): Version {
+  const { version = 0, revision = 0, isolation } = (row ?? {}) as Partial<Version>
+  return { version: Number(version), revision: Number(revision), isolation }
 }
 
 /** The statement that locks the version, takes every step that is missing, and makes the functions. */
@@ -108,6 +126,15 @@ ${functions.make(schema)}
   END IF;
 END
 $migration$`
+}
+
+function stricter(isolation: unknown): ColloquyError {
+  return new ColloquyError(
+    'store_unavailable',
+    `PostgreSQL runs transactions here as ${String(isolation)} by default, and the store needs read committed: ` +
+      `set default_transaction_isolation back for its user (ALTER ROLE … SET) or its connections.`,
+    { isolation },
+  )
 }
 
 function newer(schemaName: string, version: number, known: number): ColloquyError {

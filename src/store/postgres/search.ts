@@ -29,9 +29,11 @@ export async function searchEvents(connection: Connection, query: CheckedEventQu
   const page = `${connection.schema}.${leafId === null ? 'search' : 'path'}_${descending ? 'down' : 'up'}(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
   )`
+  const asked = [...kindsAndSources(query), text, leafId]
+  const values = [conversationId, ...rangeOf(query), limit + 1, isDense, ...asked]
   const rows = await connection.query<Omit<FoundRow, 'body'> & { readonly body: string | null }>(
-    maxBytes === null ? `SELECT * FROM ${page}` : withinBytes(page, maxBytes),
-    [conversationId, ...rangeOf(query), limit + 1, isDense, ...kindsAndSources(query), text, leafId],
+    maxBytes === null ? `SELECT * FROM ${page}` : withinBytes(page),
+    maxBytes === null ? values : [...values, String(maxBytes)],
   )
   const found = rows.slice(0, limit).filter((row): row is FoundRow => row.body !== null)
   const items = found.map((row) => storedEvent(conversationId, row, true))
@@ -42,37 +44,48 @@ export async function searchEvents(connection: Connection, query: CheckedEventQu
 
 const placeOf = ({ time, seq }: FoundRow): Place => ({ time: BigInt(time), seq })
 
-/** The rows of a page, without the bodies beyond the one with which it comes to so many bytes. */
-const withinBytes = (page: string, maxBytes: number): string => `SELECT seq, id, parent_id, stamped, "time",
-    CASE WHEN bytes_before < ${maxBytes} THEN body END AS body
+/** The rows of a page, without the bodies beyond the one with which it comes to so many bytes (`$12`). */
+const withinBytes = (page: string): string => `SELECT seq, id, parent_id, stamped, "time",
+    CASE WHEN bytes_before < $12::bigint THEN body END AS body
   FROM (
     SELECT *, coalesce(sum(octet_length(body)) OVER (
       ORDER BY ordinality ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ), 0) AS bytes_before FROM ${page} WITH ORDINALITY
   ) AS found ORDER BY ordinality`
 
-/** How many events a filter lets through. O(log n + matches), on a path for each of its lanes. */
+/**
+ * How many events a filter lets through. O(log n + matches); on a path for each kind and source among those asked for
+ * that there are, times the lanes of the path.
+ */
 export async function countEvents(connection: Connection, filter: CheckedEventFilter): Promise<number> {
   const { kinds, leafId, text, conversationId } = filter
   if (kinds?.size === 0) return 0
   const { schema } = connection
   const values = [conversationId, ...rangeOf({ ...filter, after: null, descending: false })]
-  const place = (value: unknown): string => `$${values.push(value)}`
   const [kindList, sources] = kindsAndSources(filter)
+  if (leafId !== null) {
+    values.push(kindList, sources, text, leafId)
+    return countOf(
+      connection,
+      `SELECT ${schema}.count_path($1, $2, $3, $4, $5, $6, $7, $8, $9) AS count`,
+      values,
+    )
+  }
+  const place = (value: unknown): string => `$${values.push(value)}`
   // Only what is asked for stands in the statement: a plan that is made once could not go by a condition that may be
   // none.
   const conditions = [
     ...(kindList === null ? [] : [`o.kind = ANY (${place(kindList)}::text[])`]),
     ...(sources === null ? [] : [`o.source = ANY (${place(sources)}::text[])`]),
     ...(text === null ? [] : [`position(${place(text)}::text IN o.message) > 0`]),
-    ...(leafId === null ? [] : ['o.lane = p.lane', 'o.seq <= p.up_to', 'o.time <= p.until']),
   ]
-  const path = leafId === null ? '' : `${schema}.path_to($1, ${place(leafId)}) p CROSS JOIN `
-  const [row] = await connection.query<{ readonly count: number }>(
-    `SELECT count(*)::integer AS count FROM ${path}${schema}.events o
-    WHERE ${['o.conversation_id = $1', 'o.kind IS NOT NULL', '(o.time, o.seq) > ($2, $3)', '(o.time, o.seq) < ($4, $5)', ...conditions].join(' AND ')}`,
-    values,
-  )
+  const statement = `SELECT count(*)::integer AS count FROM ${schema}.events o
+    WHERE ${['o.conversation_id = $1', 'o.kind IS NOT NULL', '(o.time, o.seq) > ($2, $3)', '(o.time, o.seq) < ($4, $5)', ...conditions].join(' AND ')}`
+  return countOf(connection, statement, values)
+}
+
+async function countOf(connection: Connection, statement: string, values: unknown[]): Promise<number> {
+  const [row] = await connection.query<{ readonly count: number }>(statement, values)
   return row?.count ?? 0
 }
 

@@ -15,6 +15,9 @@ const CODES: readonly (readonly [start: string, code: ErrorCode])[] = [
   ['54', 'invalid_argument'],
 ]
 
+/** The code where an id is taken, and the database's own index said so. */
+export const TAKEN: readonly string[] = ['23505']
+
 const SENTENCES: Readonly<Partial<Record<ErrorCode, string>>> = {
   store_busy: 'PostgreSQL gave way to another transaction or to a time limit; make the call again',
   store_full:

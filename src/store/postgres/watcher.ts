@@ -13,6 +13,9 @@ const POLL_INTERVAL = 1_000
 /** While notifications arrive, only every so many looks are made: for what a writer could not send any more. */
 const RARELY = 10
 
+/** The state of a conversation without events, and of one that is not there. */
+const EMPTY = ''
+
 /** Wakes those who watch: at once for appends of this store, by notification or polling for others'. */
 export class Watcher {
   readonly #connection: Connection
@@ -20,8 +23,8 @@ export class Watcher {
   readonly #watches = new Watches()
   readonly #notifier: Notifier | null
   readonly #listener: Listener | null
-  /** The versions seen last; null is yet to be seen. */
-  readonly #seen = new Map<string, number | null>()
+  /** The states seen last; null is yet to be seen. */
+  readonly #seen = new Map<string, string | null>()
   #timer: ReturnType<typeof setInterval> | null = null
   #looking: Promise<void> | null = null
   /** Whether a look was asked for while one was under way, whose result may be older than what was asked about. */
@@ -104,22 +107,23 @@ export class Watcher {
     this.#looking = null
   }
 
-  /** Wakes those whose conversation has another version than when it was last looked at. Never rejects. */
+  /** Wakes those whose conversation has another version than at the last look, or is another one. Never rejects. */
   async #compare(): Promise<void> {
     const ids = new Set(this.#watches.ids())
     for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)
     if (ids.size === 0) return
     try {
-      const rows = await this.#connection.query<{ readonly id: string; readonly version: number }>(
-        `SELECT conversation_id AS id, version FROM ${this.#connection.schema}.conversations
-        WHERE conversation_id = ANY ($1::text[])`,
+      const rows = await this.#connection.query<{ readonly id: string; readonly state: string }>(
+        `SELECT conversation_id AS id, version || ' ' || feed_start AS state
+        FROM ${this.#connection.schema}.conversations
+        WHERE version > 0 AND conversation_id = ANY ($1::text[])`,
         [[...ids]],
       )
-      const versions = new Map(rows.map(({ id, version }) => [id, version]))
+      const states = new Map(rows.map(({ id, state }) => [id, state]))
       for (const id of ids) {
-        const version = versions.get(id) ?? 0
-        if (this.#seen.get(id) === version) continue
-        this.#seen.set(id, version)
+        const state = states.get(id) ?? EMPTY
+        if (this.#seen.get(id) === state) continue
+        this.#seen.set(id, state)
         this.#watches.wake(id)
       }
     } catch {

@@ -25,6 +25,7 @@ CREATE OR REPLACE FUNCTION ${schema}.append_many(
 DECLARE
   v ${schema}.conversations%ROWTYPE;
   v_count integer := cardinality(p_ids);
+  v_places jsonb;
   v_seq integer;
   v_time bigint;
   v_max_time bigint;
@@ -53,6 +54,10 @@ BEGIN
     RETURN NULL;
   END IF;
   ${BE_DURABLE}
+  -- Where each stands in the batch, for what names one: to look through all ids for each would take the square of them.
+  IF v_count > 1 AND (num_nonnulls(VARIADIC p_parents) > 0 OR num_nonnulls(VARIADIC p_moves) > 0) THEN
+    SELECT jsonb_object_agg(f.id, f.n) INTO v_places FROM unnest(p_ids) WITH ORDINALITY AS f (id, n);
+  END IF;
   v_time := v.last_time;
   v_max_time := v.max_time;
   FOR i IN 1..v_count LOOP
@@ -73,7 +78,7 @@ BEGIN
       v_parent_lane := NULL;
       v_parent_max_time := NULL;
     ELSE
-      v_at := array_position(p_ids, v_parent_id);
+      v_at := (v_places ->> v_parent_id)::integer;
       IF v_at IS NULL THEN
         SELECT seq, lane, max_time INTO v_parent_seq, v_parent_lane, v_parent_max_time
         FROM ${standing(schema, 'p_conversation', 'v_parent_id')} e;
@@ -122,7 +127,7 @@ BEGIN
       -- HEAD means the nearest entry that can be it, from there upwards.
       v_id := p_moves[i];
       LOOP
-        v_at := array_position(p_ids, v_id);
+        v_at := (v_places ->> v_id)::integer;
         IF v_at IS NULL THEN
           SELECT id, seq, lane, max_time, parent_id, can_be_head
           INTO v.head_id, v.head_seq, v.head_lane, v.head_max_time, v.head_parent_id, v_can_be_head

@@ -1,22 +1,34 @@
 /** The feed: what appends and its trigger write, and what a database needs that was restored from a dump. */
 
 /**
- * The statement that writes a row of the feed; it comes behind the one that locked the conversation's row.
+ * The moment of a row of the feed, for who has the conversation's row.
  *
  * Readers take rows below the oldest transaction that runs (`pg_snapshot_xmin`), so a row's moment must be no lower
  * than its own transaction's number: then none comes to stand before what was read. That number alone is not in the
  * order of a conversation: an update takes it before it waits for the row. Who has the row sees all that held it before
  * as ended, and `pg_snapshot_xmax` is beyond whatever has ended.
  */
-const feedRow = (schema: string, id: string, told: string, from: string, until: string): string => `
+const MOMENT = `greatest(
+      pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
+    )`
+
+/** The statement that writes a row of the feed; it comes behind the one that locked the conversation's row. */
+const feedRow = (schema: string, told: FeedRowValues): string => `
   INSERT INTO ${schema}.feed (shard, moment, witness, conversation_id, told, from_seq, until_seq)
   VALUES (
-    ${schema}.feed_shard(${id}),
-    greatest(
-      pg_current_xact_id()::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1
-    ),
-    floor(random() * 4294967296), ${id}, ${told}, ${from}, ${until}
+    ${schema}.feed_shard(${told.id}),
+    ${told.moment ?? MOMENT},
+    floor(random() * 4294967296), ${told.id}, ${told.told}, ${told.from}, ${told.until}
   );`
+
+/** What a row of the feed says, as expressions in SQL; the moment is the latest (`MOMENT`) where none is given. */
+interface FeedRowValues {
+  readonly id: string
+  readonly told: string
+  readonly from: string
+  readonly until: string
+  readonly moment?: string
+}
 
 /**
  * The statements with which a function that appends tells of it, behind the update of the conversation: to the feed,
@@ -27,7 +39,7 @@ export const tellAppend = (
   from: string,
   until: string,
   updatedAt: string,
-): string => `${feedRow(schema, 'p_conversation', '0', from, until)}
+): string => `${feedRow(schema, { id: 'p_conversation', told: '0', from, until })}
   UPDATE ${schema}.conversation_changes SET updated_at = ${updatedAt} WHERE conversation_id = p_conversation;`
 
 /** `tell_feed` tells of whatever else happens to a conversation. */
@@ -36,6 +48,7 @@ CREATE OR REPLACE FUNCTION ${schema}.tell_feed() RETURNS trigger LANGUAGE plpgsq
 DECLARE
   v_id text;
   v_told smallint := 1;
+  v_moment bigint := ${MOMENT};
 BEGIN
   IF TG_OP = 'DELETE' THEN
     v_id := OLD.conversation_id;
@@ -43,7 +56,11 @@ BEGIN
   ELSE
     v_id := NEW.conversation_id;
   END IF;
-  ${feedRow(schema, 'v_id', 'v_told', '0', '1')}
+  IF TG_OP = 'INSERT' THEN
+    -- The number that the column got was drawn before the row waited for an earlier one of this id to go.
+    UPDATE ${schema}.conversations SET feed_start = v_moment WHERE conversation_id = v_id AND feed_start < v_moment;
+  END IF;
+  ${feedRow(schema, { id: 'v_id', told: 'v_told', from: '0', until: '1', moment: 'v_moment' })}
   RETURN NULL;
 END
 $body$;

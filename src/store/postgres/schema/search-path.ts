@@ -31,8 +31,12 @@ ${way(schema, 'up')}
 ${way(schema, 'down')}
 `
 
-const ON_SEGMENT: RangeOptions = { lane: 'p.lane', upTo: 'p.up_to' }
-const ON_LAST: RangeOptions = { lane: 'v_lanes[v_end]', upTo: 'v_up_to[v_end]' }
+const ON_SEGMENT: RangeOptions = { lane: 'p.lane', upTo: 'p.up_to', until: 'p.end_time' }
+const ON_LAST: RangeOptions = {
+  lane: 'v_lanes[v_end]',
+  upTo: 'v_up_to[v_end]',
+  until: 'v_end_times[v_end]',
+}
 
 /** Times that stand for no bound, as the caller writes them. */
 const [FIRST, LAST] = [-(2n ** 62n), 2n ** 62n]
@@ -76,12 +80,13 @@ const way = (schema: string, name: 'up' | 'down'): string => {
   const order = isUp ? 'ASC' : 'DESC'
   const step = isUp ? '+ 1' : '- 1'
   const slice = isUp ? 'v_begin:v_end' : 'v_end:v_begin'
-  const SEGMENTS = `unnest(v_lanes[${slice}], v_up_to[${slice}]) AS p (lane, up_to)`
+  const SEGMENTS = `unnest(v_lanes[${slice}], v_up_to[${slice}], v_end_times[${slice}]) AS p (lane, up_to, end_time)`
   const WITHIN = `o.conversation_id = p_conversation AND o.kind IS NOT NULL`
   return `${beginSearch(schema, `path_${name}`)}
   v_in_order boolean;
   v_lanes integer[];
   v_up_to integer[];
+  v_end_times bigint[];
   v_kinds text[];
   v_sources text[];
   v_is_run boolean;
@@ -100,9 +105,9 @@ const way = (schema: string, name: 'up' | 'down'): string => {
   v_until integer;
   v_count integer;
 BEGIN
-  SELECT array_agg(p.lane), array_agg(p.up_to),
+  SELECT array_agg(p.lane), array_agg(p.up_to), array_agg(p.until),
     (SELECT c.in_order FROM ${schema}.conversations c WHERE c.conversation_id = p_conversation)
-  INTO v_lanes, v_up_to, v_in_order
+  INTO v_lanes, v_up_to, v_end_times, v_in_order
   FROM (SELECT * FROM ${schema}.path_to(p_conversation, p_leaf) ORDER BY up_to) p;
   IF v_lanes IS NULL THEN
     RETURN;

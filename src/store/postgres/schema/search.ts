@@ -19,6 +19,8 @@ import { eachStanding, standing, STEADY } from './phrases.ts'
  *   lanes, of which most lie one after the other in time, they first find a place that a page does not go beyond, so
  *   that no more is read of each.
  *
+ * `count_path` counts what a page of the path would have in all, range by range, each no further than the path goes.
+ *
  * A subquery's own limit is a number, for the planner, which does not see how few rows a parameter asks for.
  */
 export const search = (schema: string): string => `
@@ -44,6 +46,7 @@ END
 $body$;
 ${way(schema, 'search_up', 'ASC')}
 ${way(schema, 'search_down', 'DESC')}
+${countPath(schema)}
 `
 
 /** The most that a page asks for: one beyond it shows whether there are more. */
@@ -173,6 +176,34 @@ $body$;
 `
 }
 
+const countPath = (schema: string): string => `
+CREATE OR REPLACE FUNCTION ${schema}.count_path(
+  p_conversation text, p_low_time bigint, p_low_seq integer, p_high_time bigint, p_high_seq integer,
+  p_kinds text[], p_sources text[], p_text text, p_leaf text
+) RETURNS integer LANGUAGE plpgsql ${STEADY} AS $body$
+DECLARE
+  v_low_time bigint := p_low_time;
+  v_low_seq integer := p_low_seq;
+  v_high_time bigint := p_high_time;
+  v_high_seq integer := p_high_seq;
+  v_lanes integer[];
+  v_up_to integer[];
+  v_until bigint[];
+  v_kinds text[];
+  v_sources text[];
+BEGIN
+  SELECT array_agg(p.lane), array_agg(p.up_to), array_agg(p.until) INTO v_lanes, v_up_to, v_until
+  FROM ${schema}.path_to(p_conversation, p_leaf) p;
+  ${groups(schema, `cardinality(p_kinds) * cardinality(p_sources) * cardinality(v_lanes) <= ${FEW}`)}
+  RETURN (
+    SELECT coalesce(sum(e.count), 0)::integer FROM ${RANGES}
+    CROSS JOIN LATERAL (SELECT count(*) FROM ${laneRange(schema, 'ASC', null)} o) e
+    WHERE p.until >= v_low_time
+  );
+END
+$body$;
+`
+
 /**
  * Finds the kinds and sources to look for: all that are asked for where these are few, else those of them that the log
  * has.
@@ -183,7 +214,7 @@ export const groups = (schema: string, areFew: string): string => `IF ${areFew} 
   ELSE
     SELECT array_agg(k.kind), array_agg(k.source) INTO v_kinds, v_sources
     FROM ${schema}.conversations c CROSS JOIN unnest(c.kinds) AS pair
-    CROSS JOIN LATERAL (SELECT split_part(pair, ' ', 1), split_part(pair, ' ', 2)) AS k (kind, source)
+    CROSS JOIN LATERAL (SELECT split_part(pair, ' ', 1), substr(pair, strpos(pair, ' ') + 1)) AS k (kind, source)
     WHERE c.conversation_id = p_conversation AND ${asked('k.kind', 'k.source')};
   END IF;`
 
@@ -213,16 +244,17 @@ const stretch = (schema: string, order: string, count: number): string => `(
  * is compared outside, which tells the planner that what comes is in the order of times.
  */
 export const range = (schema: string, order: string, options: RangeOptions = {}): string => {
-  const { kind = 'g.kind', source = 'g.source', lane, upTo, until } = options
+  const { kind = 'g.kind', source = 'g.source', lane, upTo, until, most = PAGE } = options
   const bounded = lane === undefined ? { source } : { lane, kind, source }
   const equal = lane === undefined ? `AND o.kind = ${kind}` : `AND o.seq <= ${upTo}`
   const columns = Object.keys(bounded).map((name) => `o.${name}`)
   const key = [...columns, 'o.time', 'o.seq']
   const values = Object.values(bounded).join(', ')
   const high =
-    until === undefined
+    lane === undefined
       ? 'v_high_time, v_high_seq'
-      : `least(${until}, v_high_time), CASE WHEN ${until} < v_high_time THEN ${2 ** 31 - 1} ELSE v_high_seq END`
+      : `least(${until}, v_high_time),
+              CASE WHEN (${until}, ${upTo}) < (v_high_time, v_high_seq) THEN ${upTo} + 1 ELSE v_high_seq END`
   const inOrder = `ORDER BY ${key.map((column) => `${column} ${order}`).join(', ')}`
   return `(
         SELECT * FROM (
@@ -235,14 +267,21 @@ export const range = (schema: string, order: string, options: RangeOptions = {})
         ) o WHERE ${Object.entries(bounded)
           .map(([name, value]) => `o.${name} = ${value}`)
           .join(' AND ')}
-        ${inOrder} LIMIT ${PAGE}
+        ${inOrder}${most === null ? '' : ` LIMIT ${most}`}
       )`
 }
 
-/** What a range is of, as expressions in SQL: of a lane up to a position, and to a time where one is given. */
-export type RangeOptions = { readonly kind?: string; readonly source?: string } & (
+/**
+ * What a range is of, as expressions in SQL: of a lane up to a position and the latest time of any event up to there,
+ * which is as far as it is read. `most` is null for all of it.
+ */
+export type RangeOptions = {
+  readonly kind?: string
+  readonly source?: string
+  readonly most?: number | null
+} & (
   | { readonly lane?: undefined; readonly upTo?: undefined; readonly until?: undefined }
-  | { readonly lane: string; readonly upTo: string; readonly until?: string }
+  | { readonly lane: string; readonly upTo: string; readonly until: string }
 )
 
 /**
@@ -273,5 +312,5 @@ export const mergedPage = (schema: string, order: string, path: RangeOptions = {
 }
 
 /** Those of a segment of the path: what came on its lane before the path left it. */
-const laneRange = (schema: string, order: string): string =>
-  range(schema, order, { lane: 'p.lane', upTo: 'p.up_to', until: 'p.until' })
+const laneRange = (schema: string, order: string, most: number | null = PAGE): string =>
+  range(schema, order, { lane: 'p.lane', upTo: 'p.up_to', until: 'p.until', most })

@@ -1,0 +1,113 @@
+/** Appends to PostgreSQL that need care: ids that are taken, what is no event, batches that name their own events. */
+
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deriveEventId } from '../../src/event/ids.ts'
+import type { Event } from '../../src/event/types.ts'
+import type { Store } from '../../src/store/contract/store.ts'
+import { memoryStore } from '../../src/store/memory/store.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { pooledDatabase, type PooledDatabase } from '../postgres/database.ts'
+
+let database: PooledDatabase
+let pool: pg.Pool
+let store: Store
+
+beforeAll(async () => {
+  database = await pooledDatabase()
+  pool = database.pool
+  store = postgresStore({ client: pool, listen: false })
+  await store.getConversation('c')
+})
+
+afterAll(async () => {
+  await store.close()
+  await database.drop()
+})
+
+/** Milliseconds that a batch takes. */
+async function cost(id: string, facts: readonly Event[]): Promise<number> {
+  await store.createConversation({ id })
+  const began = performance.now()
+  await store.append(id, facts)
+  return performance.now() - began
+}
+
+describe('a batch that names its own events', () => {
+  const ids = Array.from({ length: 12_000 }, (_, i) => `${'x'.repeat(150)}${i}`)
+
+  it.each<readonly [string, (id: string, i: number) => Event]>([
+    ['as parents', (id, i) => ({ kind: 'PauseEvent', id, parent_id: ids[i - 1] ?? '__root__' })],
+    [
+      'to move HEAD there',
+      (id, i) =>
+        i % 2 === 0
+          ? { kind: 'PauseEvent', id }
+          : { kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: ids[i - 1] ?? null },
+    ],
+  ])('%s costs about what one does that names none', async (name, fact) => {
+    const plain = await cost(
+      `plain ${name}`,
+      ids.map((id) => ({ kind: 'PauseEvent', id })),
+    )
+    expect(await cost(`named ${name}`, ids.map(fact))).toBeLessThan(4 * plain)
+  })
+
+  it('is placed as in memory, at whatever length', async () => {
+    const facts: Event[] = ids.slice(0, 40).map((id, i): Event => {
+      if (i % 7 === 3)
+        return { kind: 'ConversationStateUpdateEvent', id, key: 'leaf_event_id', value: ids[i >> 1] ?? null }
+      return { kind: 'PauseEvent', id, ...(i % 3 === 1 && { parent_id: ids[i - 1] ?? null }) }
+    })
+    const memory = memoryStore()
+    const told = await Promise.all(
+      [memory, store].map(async (each) => {
+        await each.createConversation({ id: 'placed' })
+        return [
+          await each.append('placed', facts.slice(0, 10)),
+          await each.append('placed', facts.slice(10)),
+          await each.append('placed', [{ kind: 'PauseEvent', id: 'last', parent_id: ids[20] ?? null }]),
+        ]
+      }),
+    )
+    expect(told[1]).toEqual(told[0])
+  })
+})
+
+it('an import without an id goes out of the tree where the id that it would be given is taken', async () => {
+  await store.createConversation({ id: 'derived' })
+  const bare: Event = { kind: 'PauseEvent' }
+  const taken = [2, 4].map((seq) => deriveEventId('derived', seq, bare))
+  await store.append(
+    'derived',
+    taken.map((id) => ({ kind: 'PauseEvent', id })),
+  )
+  const { events } = await store.append('derived', [bare, bare, bare], { mode: 'import' })
+  expect(events.map(({ seq, id, inTree }) => [seq, id, inTree])).toEqual([
+    [2, taken[0], false],
+    [3, deriveEventId('derived', 3, bare), true],
+    [4, taken[1], false],
+  ])
+  const { events: again } = await store.append('derived', [{ kind: 'PauseEvent', id: 'z' }])
+  expect(again[0]).toMatchObject({ seq: 5, parentId: events[1]?.id })
+})
+
+it('what is no event is refused by itself, and what is asked for at the same time is made', async () => {
+  await store.createConversation({ id: 'mixed' })
+  const wrong = [
+    { kind: 'MessageEvent', id: 'w1', source: 'user' },
+    { kind: 'MessageEvent', id: 'w2', source: 'user', llm_message: { role: 'user', content: 7 } },
+    { kind: 'MessageEvent', id: 'w3', source: 'user', llm_message: null, extended_content: [] },
+  ] as object as Event[]
+  const given = ['a', 'b', 'd'].flatMap((id, i): Event[] => [{ kind: 'PauseEvent', id }, wrong[i] as Event])
+  const told = await Promise.allSettled(given.map((fact) => store.append('mixed', [fact])))
+  expect(told.map((one) => (one.status === 'rejected' ? one.reason.code : one.value.events[0]?.id))).toEqual([
+    'a',
+    'invalid_event',
+    'b',
+    'invalid_event',
+    'd',
+    'invalid_event',
+  ])
+  expect(await store.read('mixed')).toHaveLength(3)
+})
