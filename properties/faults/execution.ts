@@ -24,8 +24,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'what a step yields after an interrupt is appended',
     file: 'conversation/run/context.ts',
-    find: '(signal.aborted && !whenAborted ? [] : decide(state))',
-    replace: 'decide(state)',
+    find: 'if (signal.aborted && !whenAborted) return []',
+    replace: '',
   },
   {
     name: 'an interrupt by another process is not seen',
@@ -199,7 +199,7 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'work that came when a run ended is left lying',
     file: 'conversation/run/loop.ts',
-    find: 'signal?.aborted !== true && wantsToGoOn(state)',
+    find: 'signal?.aborted !== true && !isSpent && wantsToGoOn(state)',
     replace: 'signal?.aborted !== true && state === null && wantsToGoOn(state)',
   },
   {
@@ -217,8 +217,8 @@ export const EXECUTION_FAULTS: readonly Fault[] = [
   {
     name: 'a run that lost its lease goes on writing',
     file: 'conversation/run/context.ts',
-    find: '    lease: { owner, generation },\n',
-    replace: '',
+    find: ', lease: { owner, generation } }',
+    replace: ' }',
   },
   {
     name: 'a lease that was taken by a late heartbeat is kept',

@@ -5,8 +5,12 @@ import { quote } from '../event/quote.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import type { ActionEvent, AgentErrorEvent, ObservationEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
+import { PARTS as AI_SDK } from '../messages/ai-sdk/part-shapes.ts'
+import { PARTS as ANTHROPIC } from '../messages/anthropic/part-shapes.ts'
 import { readArguments } from '../messages/arguments.ts'
 import { readPart } from '../messages/files.ts'
+import { PARTS as OPENAI_CHAT } from '../messages/openai-chat/part-shapes.ts'
+import { PARTS as OPENAI_RESPONSES } from '../messages/openai-responses/part-shapes.ts'
 import { isStandardSchema, type SchemaIssue } from './standard-schema.ts'
 import { type StepTool, TOOL_OBSERVATION, type ToolOutput } from './tool.ts'
 
@@ -55,8 +59,9 @@ async function resultOf(
 /** What a tool gave back; where it only looks like content, as JSON. @throws for what is no JSON. */
 function keptOutput(id: string, event: ActionEvent, output: ToolOutput): Result {
   const observation = observationOf(output)
-  const fits = decodeEvent(resultWith(id, event, observation)).ok
-  return kept(id, event, fits || !isAllJson(output) ? observation : textObservation(jsonOf(output)))
+  const result = resultWith(id, event, observation)
+  if (decodeEvent(result).ok) return result
+  return kept(id, event, isAllJson(output) ? textObservation(jsonOf(output)) : observation)
 }
 
 /** Whether JSON leaves nothing of a value out. O(size). */
@@ -157,10 +162,17 @@ function isPart(part: unknown): boolean {
   const has = (...fields: readonly string[]): boolean =>
     Object.keys(part).every((key) => key === 'type' || key === 'cache_prompt' || fields.includes(key))
   if ((type ?? 'text') === 'text' && typeof text === 'string') return has('text')
-  if ((type ?? 'image') === 'image') return Array.isArray(urls) && has('image_urls')
+  if ((type ?? 'image') === 'image') return Array.isArray(urls)
   // Rows of a table may have a type too.
-  return type !== 'text' && readPart(part as OpenPart) !== null
+  if (type === undefined || type === 'text') return false
+  return readPart(part as OpenPart) !== null || isOfGrammar(type, part)
 }
+
+/** Whether a provider takes a part as it is, which no other may. */
+const isOfGrammar = (type: string, part: object): boolean =>
+  GRAMMARS.some(({ kinds }) => Object.hasOwn(kinds, type) && kinds[type]?.fits(part))
+
+const GRAMMARS = [AI_SDK, ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES]
 
 /** Whatever a tool has thrown, in words. Never throws. */
 function wordsOf(error: unknown): string {

@@ -58,6 +58,28 @@ describe('a store that fails once', () => {
     expect(await status(conversation)).toBe('error')
     await engine.close()
   })
+
+  it('lets its caller run again at once', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const inner = memoryStore()
+      let fails = false
+      const store = wrapStore(inner, {
+        async append(id, facts, options) {
+          if (!fails) return inner.append(id, facts, options)
+          fails = false
+          throw new ColloquyError('store_busy', 'Busy for once.')
+        },
+      })
+      const { conversation, engine } = await begun('hello', store)
+      const { step } = script([[call('a')]], async function* ({ approved }) {
+        fails = true
+        yield approved.map(result)
+      })
+      await expect(conversation.run(step)).rejects.toMatchObject({ code: 'store_busy' })
+      expect((await conversation.run(script([]).step)).status).not.toBe('running')
+      await engine.close()
+    }
+  })
 })
 
 describe('a step that throws', () => {

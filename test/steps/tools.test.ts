@@ -57,6 +57,8 @@ describe('what a tool gives', () => {
       [{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' } }],
       undefined,
     ],
+    [[{ type: 'tool_reference', tool_name: 'weather' }], undefined],
+    [[{ type: 'image', image_urls: ['https://a.b/c.png'], detail: 'high' }], undefined],
     [{ kind: 'file', path: 'a' }, [{ type: 'text', text: '{"kind":"file","path":"a"}' }]],
   ])('%j', async (output, content) => {
     expect(await observed(() => output as ToolOutput)).toEqual({

@@ -73,6 +73,9 @@ export function add(
 /** The latest state of the conversation. @throws what the store throws. */
 export const latest = (run: RunContext): Promise<State> => noting(run, run.replica.refresh())
 
+/** The same with all bodies. @throws the same. */
+export const latestWhole = (run: RunContext): Promise<State> => noting(run, run.replica.whole())
+
 /** What a work of the replica gives; what it throws of its own is known for that afterwards. */
 async function noting<T>(
   { ofReplica }: RunContext,

@@ -81,7 +81,9 @@ export async function holdLease(
     async abandon() {
       await endRenewal()
       // Where the store cannot be reached, it expires a little later.
-      if (!lost.signal.aborted) await store.acquireLease(conversationId, owner, 1).catch(() => undefined)
+      if (lost.signal.aborted) return
+      await store.acquireLease(conversationId, owner, 1).catch(() => undefined)
+      await expired()
     },
   }
 }
@@ -95,6 +97,9 @@ async function take(store: Store, conversationId: string, owner: string, ttl: nu
     if (other !== null) throw alreadyRunning(other)
   }
 }
+
+/** Waits until a lease of a millisecond is over, so that who is told of its end may take one at once. */
+const expired = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2))
 
 /**
  * Makes sure that no run is live. The lease of one that died is ended; where that left the conversation `running`, it
@@ -110,6 +115,7 @@ export async function checkRest(
   if ((await store.getLease(conversationId)) === null) return
   if (status !== 'running') return endLease(store, conversationId, owner)
   await take(store, conversationId, owner, 1)
+  await expired()
 }
 
 /**

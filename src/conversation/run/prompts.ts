@@ -4,7 +4,7 @@
 
 import type { Event, MessageEvent } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
-import { add, type RunContext } from './context.ts'
+import { add, latestWhole, type RunContext } from './context.ts'
 import { contextMessage, runHooks } from './hooks.ts'
 import { textOf } from './append-output.ts'
 
@@ -23,7 +23,7 @@ interface Prompt {
 export async function findPrompts(run: RunContext): Promise<void> {
   if (!listens(run)) return
   const { replica } = run
-  run.promptedTo = startOf(replica.state) ?? startOf(await replica.whole()) ?? 0
+  run.promptedTo = startOf(replica.state) ?? startOf(await latestWhole(run)) ?? 0
 }
 
 /** The next message that hooks must see before a model does; null when there is none. O(events since the last). */

@@ -6,7 +6,6 @@ import type { NeutralMessage } from '../../messages/message.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { Reply } from '../../messages/reply-events.ts'
 import type { State } from '../../state/state.ts'
-import { invalidArgument } from '../../store/kit/query/check-value.ts'
 import type { Said } from './reply-end.ts'
 
 /** What a step is handed. */
@@ -72,7 +71,7 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<Sa
     const given = called instanceof Promise ? await Promise.race([called, aborted.promise]) : called
     if (given === null) return
     if (!isIterable(given))
-      return invalidArgument('step', 'must be an async generator (async function*), or give a list of events')
+      throw new TypeError('A step must be an async generator (async function*), or give a list of events.')
     iterator = Symbol.asyncIterator in given ? given[Symbol.asyncIterator]() : given[Symbol.iterator]()
     for (;;) {
       const result = await Promise.race([Promise.resolve(iterator.next()), aborted.promise])

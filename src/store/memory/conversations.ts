@@ -15,7 +15,10 @@ export interface Kept {
   readonly log: MemoryLog
   /** The latest lease; null when there is none or it was given back. */
   lease: Lease | null
-  /** How many leases there have been, under its id. */
+  /**
+   * That of its latest lease. They begin above where it begins in the feed: under the id of one that was deleted another
+   * may be made, and a lease of the one must be none of the other.
+   */
   generation: number
   /** Where the feed tells of its creation. */
   readonly feedStart: number
@@ -23,11 +26,12 @@ export interface Kept {
   readonly snapshot: Map<number, Uint8Array>
 }
 
+/** How many leases a conversation may have before they could be those of another one. */
+const GENERATIONS = 2 ** 20
+
 /** Conversations by id. */
 export class Conversations {
   readonly #kept = new Map<string, Kept>()
-  /** Of those that were deleted: a lease of theirs is none of what is made anew under the id. */
-  readonly #generations = new Map<string, number>()
   readonly #created = new SortedList(compareRecords('createdAt'))
   readonly #updated = new SortedList(compareRecords('updatedAt'))
   /** Those with a key, by creation. */
@@ -48,7 +52,7 @@ export class Conversations {
   add(record: ConversationRecord, feedStart: number): void {
     if (this.#kept.has(record.id)) throw conversationExists(record.id)
     const snapshot = new Map<number, Uint8Array>()
-    const generation = this.#generations.get(record.id) ?? 0
+    const generation = feedStart * GENERATIONS
     this.#kept.set(record.id, { record, log: newLog(), lease: null, generation, feedStart, snapshot })
     this.#list(record)
   }
@@ -63,7 +67,6 @@ export class Conversations {
   delete(id: string): boolean {
     const kept = this.#kept.get(id)
     if (kept !== undefined) this.#unlist(kept.record)
-    if (kept !== undefined && kept.generation > 0) this.#generations.set(id, kept.generation)
     return this.#kept.delete(id)
   }
 

@@ -148,17 +148,19 @@ async function find(
   let next = cursor
   let looked = 0
   let bytes = 0
+  let step = READ_FIRST
   do {
     const page: Page<{ readonly record: KeptTask }> = await tasks.list({
       by,
       descending,
-      limit: Math.min(limit - items.length, READ_FIRST),
+      limit: Math.min(limit - items.length, step),
       ...(by === 'created_at' && from !== null && { from }),
       ...(next !== null && { cursor: next }),
     })
     const found = page.items.map(({ record }) => record).filter(fits)
     for (const task of found) bytes += bytesOf(task)
     items.push(...found)
+    if (bytes < MAX_PAGE_BYTES / 8) step = Math.min(2 * step, 4 * READ_FIRST)
     next = page.next_page_id
     looked += page.items.length
   } while (next !== null && items.length < limit && looked < MOST_LOOKED_AT && bytes < MAX_PAGE_BYTES)
