@@ -16,8 +16,8 @@ export interface Kept {
   /** The latest lease; null when there is none or it was given back. */
   lease: Lease | null
   /**
-   * That of its latest lease. They begin above where it begins in the feed: under the id of one that was deleted another
-   * may be made, and a lease of the one must be none of the other.
+   * That of its latest lease. They begin above where it begins in the feed: under the id of one that was deleted
+   * another may be made, and a lease of the one must be none of the other.
    */
   generation: number
   /** Where the feed tells of its creation. */
