@@ -89,14 +89,8 @@ const WRAPPED: Decoding = {
   isTooDeep: () => false,
 }
 
-const BASE64: Decoding = {
-  read: readBase64,
-  isTooDeep: (text) => {
-    let isDeeper = false
-    readBase64(text, () => (isDeeper = true))
-    return isDeeper
-  },
-}
+/** Much that is no secret is base64, so that a text is not masked for what may stand in it deeper. */
+const BASE64: Decoding = { read: readBase64, isTooDeep: () => false }
 
 const DECODINGS: readonly Decoding[] = [JSON_ESCAPES, PERCENT, WRAPPED]
 const WITH_BASE64: readonly Decoding[] = [...DECODINGS, BASE64]
@@ -109,7 +103,7 @@ interface Queue {
 
 /**
  * The text itself first, then all that it says by up to {@link MAX_DECODINGS} decodings, each once, what stood in
- * base64 last if it is asked for; null in the end when it is encoded more often than that, or in more than
+ * base64 last if it is asked for; null in the end when it is escaped more often than that, or encoded in more than
  * {@link MAX_VIEWS} ways. O(length), for text that is encoded again and again times the number of ways to decode it, at
  * most some dozens but for texts that are made to have more.
  */
@@ -125,7 +119,7 @@ export function* viewsOf(text: string, withBase64 = false): Generator<Reading | 
         // Lines that were joined are not joined with what follows them.
         if (decoding === WRAPPED && by === WRAPPED) continue
         if (depth === MAX_DECODINGS) {
-          if (decoding.isTooDeep(view.text)) return yield null
+          if (!view.fromBase64 && decoding.isTooDeep(view.text)) return yield null
           continue
         }
         const decoded = decode(view, decoding)

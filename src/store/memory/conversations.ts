@@ -15,19 +15,13 @@ export interface Kept {
   readonly log: MemoryLog
   /** The latest lease; null when there is none or it was given back. */
   lease: Lease | null
-  /**
-   * That of its latest lease. They begin above where it begins in the feed: under the id of one that was deleted
-   * another may be made, and a lease of the one must be none of the other.
-   */
+  /** How many leases there have been. */
   generation: number
   /** Where the feed tells of its creation. */
   readonly feedStart: number
   /** The bytes of the snapshot's parts by their numbers; no other code holds them. */
   readonly snapshot: Map<number, Uint8Array>
 }
-
-/** How many leases a conversation may have before they could be those of another one. */
-const GENERATIONS = 2 ** 20
 
 /** Conversations by id. */
 export class Conversations {
@@ -52,8 +46,7 @@ export class Conversations {
   add(record: ConversationRecord, feedStart: number): void {
     if (this.#kept.has(record.id)) throw conversationExists(record.id)
     const snapshot = new Map<number, Uint8Array>()
-    const generation = feedStart * GENERATIONS
-    this.#kept.set(record.id, { record, log: newLog(), lease: null, generation, feedStart, snapshot })
+    this.#kept.set(record.id, { record, log: newLog(), lease: null, generation: 0, feedStart, snapshot })
     this.#list(record)
   }
 

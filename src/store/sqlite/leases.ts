@@ -22,14 +22,6 @@ const LIST = `SELECT conversation_id AS id, owner, generation, ${micros('expires
   FROM colloquy_lease INDEXED BY colloquy_lease_taken
   WHERE owner IS NOT NULL AND conversation_id > ? AND expires_at <= ? ORDER BY conversation_id LIMIT ?`
 
-const FEED_START = 'SELECT feed_start FROM colloquy_log WHERE conversation_id = ?'
-
-/** How many leases a conversation may have before they could be those of another one. */
-const GENERATIONS = 2 ** 20
-
-/** How many conversations may have begun before the first is forgotten: the product is a safe integer. */
-const BEGINNINGS = 2 ** 32
-
 /** The largest integer of SQLite: a lease may end beyond what a number can count. */
 const LATEST = 2n ** 63n - 1n
 
@@ -69,25 +61,11 @@ export function acquireLease(
     checkLease(owner, ttl)
     const row = connection.get<LeaseRow>(SELECT, conversationId)
     const latest = row === undefined ? null : toLease(conversationId, row)
-    const lease = nextLease(latest, row?.generation ?? firstGeneration(connection, conversationId), {
-      conversationId,
-      owner,
-      ttl,
-      now,
-    })
+    const lease = nextLease(latest, row?.generation ?? 0, { conversationId, owner, ttl, now })
     if (lease === null) return null
     connection.run(UPSERT, conversationId, owner, lease.generation, lease.expiresAt)
     return lease
   })
-}
-
-/**
- * What the generations of a conversation begin above. Under the id of one that was deleted another may be made, and a
- * lease of the one must be none of the other: they begin at different places of the feed.
- */
-function firstGeneration(connection: Connection, conversationId: string): number {
-  const row = connection.get<{ readonly feed_start: number }>(FEED_START, conversationId)
-  return ((row?.feed_start ?? 0) % BEGINNINGS) * GENERATIONS
 }
 
 /** Gives a lease back; false when it is no longer the latest. */

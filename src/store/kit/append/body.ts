@@ -81,9 +81,11 @@ export function stampedBody(event: Event, headId: string | null, first: boolean)
  * ownFact(event) === event // true
  */
 export function ownFact(fact: Fact): Fact {
-  if (isFrozenJson(fact, MAX_DEPTH)) return fact
+  // What a line in quarantine had in the wrong place stands in its issues, some levels further in.
+  const isAside = isQuarantined(fact)
+  if (isFrozenJson(fact, isAside ? 2 * MAX_DEPTH : MAX_DEPTH)) return fact
   const copy = jsonCopy(fact)
-  if (copy !== undefined && freezeJson(copy).length === 0) return copy as object as Fact
+  if (copy !== undefined && (freezeJson(copy).length === 0 || isAside)) return copy as object as Fact
   throw new ColloquyError(
     'invalid_event',
     `What is appended must be plain JSON of at most ${MAX_DEPTH} levels, as decodeEvent gives it.`,
