@@ -5,12 +5,12 @@ import { NEVER_STARTED } from '../../src/conversation/lost-calls.ts'
 import { listPendingCallsIn, pendingCallCount } from '../../src/log/open-calls.ts'
 import { renderMessage } from '../../src/messages/render-message.ts'
 import { isAnswered } from '../../src/state/branch.ts'
-import { isReply } from '../../src/state/final-reply.ts'
+import { isFinalReply } from '../../src/state/final-reply.ts'
 import type { State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { isRepeatable } from '../execution/cast.ts'
 import type { Plan } from '../execution/plan.ts'
-import { isCautious } from '../execution/play.ts'
+import { isCautious } from '../execution/run-options.ts'
 import type { Begin, Story } from '../execution/story.ts'
 import { hold, same } from '../../src/testing/law.ts'
 import { executions, lengthOf, entries, headerBefore, updates, names } from './story-facts.ts'
@@ -137,7 +137,7 @@ export function checkAsks(story: Story): void {
         ({ event }) => event.kind !== 'MessageEvent' || renderMessage(event) !== null,
       )
       const last = said.findLast(({ event }) => event.kind !== 'SystemPromptEvent')
-      const word = last !== undefined && isReply(last.event)
+      const word = last !== undefined && isFinalReply(last.event)
       hold('P8', !word, `step ${no} asked again behind the last word, ${last?.id ?? ''}`)
     } else
       hold(

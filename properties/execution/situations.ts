@@ -3,7 +3,7 @@
 import { askedAfter, earlyEndOf, replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import { isFinishCall } from '../../src/conversation/turn.ts'
-import { isReply } from '../../src/state/final-reply.ts'
+import { isFinalReply } from '../../src/state/final-reply.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Begin, Done, Story } from './story.ts'
 
@@ -106,7 +106,7 @@ export function situationsOf(story: Story): Situation[] {
   const replies = events.flatMap(({ seq, event }) => {
     const after = askedAfter(event)
     if (after === undefined) return []
-    const isLast = isReply(event) || isFinishCall(event)
+    const isLast = isFinalReply(event) || isFinishCall(event)
     const named = events.find(({ event: { id } }) => id === after)?.seq ?? -1
     return [{ seq, after: after === true ? seq - 1 : named, isLast }]
   })

@@ -1,9 +1,9 @@
 /** Tokens and cost of a conversation, for each usage, for each model and in all. */
 
 import { isObject } from '../event/json.ts'
-import { replyOf } from '../event/reply.ts'
+import { isOfReply, replyOf } from '../event/reply.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
+import type { Event } from '../event/types.ts'
 import { amount, finite, type ReplyTokens, tokensIn } from '../messages/reply-usage.ts'
 import type { State } from '../state/state.ts'
 import { loadedEvent } from '../log/loaded-event.ts'
@@ -95,9 +95,6 @@ export function usageCount(): UsageCount {
       combined(new Map(Array.from(latest, ([id, metrics]) => [id, usageOf(metrics)])), [...replies.values()]),
   }
 }
-
-const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
-  event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
 /**
  * `usageOfEvents` of the whole log of a state: what was spent on a branch that was left is spent too. O(n).

@@ -3,7 +3,7 @@
 import type { ActionEvent, Event } from '../event/types.ts'
 import { type Branch, isAnswered } from '../state/branch.ts'
 import { renderMessage } from '../messages/render-message.ts'
-import { isFinish, isReply } from '../state/final-reply.ts'
+import { isFinish, isFinalReply } from '../state/final-reply.ts'
 import type { Unit } from '../view/unit.ts'
 import type { View } from '../view/view.ts'
 
@@ -33,7 +33,7 @@ function lastSaid({ units }: View): Unit | undefined {
 }
 
 function endsTurn(unit: Unit): boolean {
-  if (unit.type === 'message') return isReply(unit.item.event)
+  if (unit.type === 'message') return isFinalReply(unit.item.event)
   return [...unit.results].some(({ entry }) => isFinish(entry.event))
 }
 

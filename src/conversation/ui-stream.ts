@@ -4,6 +4,7 @@
  */
 
 import { hasCode } from '../event/errors.ts'
+import { isOfReply } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import { findEventIn } from '../log/log.ts'
@@ -89,7 +90,8 @@ export async function* uiMessageStream(
         live = withDelta(item.said.reply === reply ? live : [], item.event)
         ;({ reply } = item.said)
       } else {
-        if (item.type === 'event' && endsLive(item.fact)) live = []
+        // An event of the reply holds all that was streamed before it.
+        if (item.type === 'event' && 'kind' in item.fact && isOfReply(item.fact)) live = []
         state = await conversation.state()
         if (!isOnBranch(state, to)) break
         said = await conversation.read((now) => replyParts(now, to))
@@ -191,12 +193,6 @@ async function* follow(
     next.catch(() => undefined)
     void items.return().catch(() => undefined)
   }
-}
-
-/** Whether an event holds all that was streamed before it. */
-const endsLive = (fact: object): boolean => {
-  const event = fact as Event
-  return event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 }
 
 function withDelta(live: Live, delta: Event): Live {

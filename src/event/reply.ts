@@ -5,7 +5,7 @@
 
 import { isObject } from './json.ts'
 import type { JsonObject, JsonValue } from './shapes.ts'
-import type { Event } from './types.ts'
+import type { ActionEvent, Event, MessageEvent } from './types.ts'
 
 /** A provider's grammar that replies are read from and requests are written in. */
 export type Grammar = 'anthropic' | 'openai-chat' | 'openai-responses' | 'ai-sdk' | 'google'
@@ -64,6 +64,10 @@ export interface ReplyRecord {
   /** True when the reply was cut off by its user: it is no final reply. */
   readonly interrupted?: true
 }
+
+/** Whether an event is of a model's reply: a call, or a message of the agent. O(1). */
+export const isOfReply = (event: Event): event is ActionEvent | MessageEvent =>
+  event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
 /**
  * The record of the reply that an event came in, or null where it has none. A record that is no object counts as none;

@@ -3,14 +3,14 @@
 import { isObject } from '../event/json.ts'
 import { isToolResult } from '../event/kinds.ts'
 import { quote } from '../event/quote.ts'
-import { askedAfter, earlyEndOf } from '../event/reply.ts'
+import { askedAfter, earlyEndOf, isOfReply } from '../event/reply.ts'
 import type { ConversationStateUpdateEvent, Event } from '../event/types.ts'
 import type { Entry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import { eachPendingCall } from '../log/open-calls.ts'
 import { renderMessage } from '../messages/render-message.ts'
 import type { Branch } from '../state/branch.ts'
-import { isFinish, isReply } from '../state/final-reply.ts'
+import { isFinish, isFinalReply } from '../state/final-reply.ts'
 import type { State } from '../state/state.ts'
 import { isStatus, STATUSES } from '../state/status.ts'
 import type { Unit } from '../view/unit.ts'
@@ -52,8 +52,7 @@ export function watchStops(report: Report, ended: boolean): LawWatch {
     step: ({ before, after, entry }) => {
       const { event } = entry
       if (finished !== null && !goesWith(event)) judge(before)
-      hasSpoken ||=
-        event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
+      hasSpoken ||= isOfReply(event)
       const isNew = noteResponse(responses, event)
       if (stop !== null) behindStop(stop, before, entry, isNew, report)
       if (event.kind === 'PauseEvent' || event.kind === 'InterruptEvent') {
@@ -174,5 +173,5 @@ function lastSaid({ units }: View): Unit | undefined {
 
 const endsTurn = (unit: Unit): boolean =>
   unit.type === 'message'
-    ? isReply(unit.item.event)
+    ? isFinalReply(unit.item.event)
     : [...unit.results].some(({ entry }) => isFinish(entry.event))

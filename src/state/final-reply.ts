@@ -9,7 +9,7 @@ import type { Event } from '../event/types.ts'
  * Whether an event is the agent's final reply: text for the user, and no call. What a user cut off is none, nor is what
  * something else has ended early.
  */
-export function isReply(event: Event): boolean {
+export function isFinalReply(event: Event): boolean {
   if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
   const { content, tool_calls } = event.llm_message
   const speaks = (content ?? []).some((part) => isTextPart(part) && hasText(part.text))

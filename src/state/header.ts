@@ -8,7 +8,7 @@ import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
 import { unreachable } from '../event/unreachable.ts'
 import { type Branch, isAnswered } from './branch.ts'
 import { type PendingCallStatus, foldCallStatuses, withoutConsent } from './call-status.ts'
-import { isFinish, isReply } from './final-reply.ts'
+import { isFinish, isFinalReply } from './final-reply.ts'
 import { isStatus, type Status } from './status.ts'
 
 /** Why a conversation is in error: the ConversationErrorEvent that brought it there. */
@@ -152,7 +152,7 @@ function afterMessage(status: Status, event: MessageEvent): Status {
   if (event.source === 'user') {
     return status === 'finished' || status === 'stuck' ? 'idle' : status
   }
-  if (!isReply(event)) return status
+  if (!isFinalReply(event)) return status
   const ends = status === 'idle' || status === 'running' || status === 'error' || status === 'stuck'
   return ends ? 'finished' : status
 }

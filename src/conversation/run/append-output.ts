@@ -2,7 +2,7 @@
 
 import { isTextPart } from '../../event/content.ts'
 import { isToolResult } from '../../event/kinds.ts'
-import { stampAfter } from '../../event/reply.ts'
+import { isOfReply, stampAfter } from '../../event/reply.ts'
 import { canKindBeHead } from '../../event/tree-rule.ts'
 import type { Event, MessageEvent } from '../../event/types.ts'
 import { reduce } from '../../state/reduce.ts'
@@ -37,12 +37,9 @@ export async function take(run: RunContext, yielded: readonly Event[], after: st
   return now
 }
 
-const isReply = (event: Event): boolean =>
-  event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
-
 /** What a step put in before its reply, and the reply with all that comes with it, which is one batch. */
 function apart(events: readonly Event[]): readonly (readonly Event[])[] {
-  const start = events.findIndex(isReply)
+  const start = events.findIndex(isOfReply)
   return start <= 0 ? [events] : [events.slice(0, start), events.slice(start)]
 }
 
@@ -63,7 +60,7 @@ async function takePart(run: RunContext, yielded: readonly Event[], after: strin
     if (fact.kind === 'ActionEvent' && id !== null) run.newCallIds.add(id)
     return [fact]
   })
-  const follows = !events.some(isReply) && added[0]?.parentId === after
+  const follows = !events.some(isOfReply) && added[0]?.parentId === after
   const last = added.findLast(({ fact }) => 'kind' in fact && canKindBeHead(fact.kind))
   return { events: appended, after: follows ? (last?.id ?? after) : after }
 }

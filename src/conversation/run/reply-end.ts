@@ -3,11 +3,11 @@
  * that says why, unless it can be gone on with; a model that says nothing is asked again, a few times.
  */
 
-import { earlyEndOf, replyOf } from '../../event/reply.ts'
+import { earlyEndOf, isOfReply, replyOf } from '../../event/reply.ts'
 import type { ConversationErrorEvent, Event } from '../../event/types.ts'
 import { renderMessage } from '../../messages/render-message.ts'
 import type { ReplyOutcome } from '../../messages/reply-events.ts'
-import { isReply } from '../../state/final-reply.ts'
+import { isFinalReply } from '../../state/final-reply.ts'
 
 /** What a step has given when it was called. */
 export interface Said {
@@ -63,13 +63,10 @@ export function isSilence(events: readonly Event[]): boolean {
   return events.every(({ kind }) => kind === 'ConversationStateUpdateEvent')
 }
 
-const isOfReply = (event: Event): boolean =>
-  event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
-
 /** A paused reply of which nothing could be sent back is no better than none. */
 const saysNothing = (event: Event): boolean =>
   event.kind === 'MessageEvent' &&
-  (renderMessage(event) === null || (!isReply(event) && earlyEndOf(event) === null))
+  (renderMessage(event) === null || (!isFinalReply(event) && earlyEndOf(event) === null))
 
 /** What ended a reply, as far as the record of its events tells it. */
 function recordedEnd(events: readonly Event[]): ReplyOutcome | null {

@@ -3,6 +3,7 @@
  * too.
  */
 
+import { isOfReply } from '../../event/reply.ts'
 import type { Event } from '../../event/types.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { hasText } from '../../event/has-text.ts'
@@ -19,8 +20,7 @@ export interface TextSoFar {
  */
 export function hear(so: TextSoFar, event: Event): void {
   if (event.kind === 'StreamingDeltaEvent') so.text += event.content ?? ''
-  else if (event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent'))
-    so.text = ''
+  else if (isOfReply(event)) so.text = ''
 }
 
 /**

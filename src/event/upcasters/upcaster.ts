@@ -4,7 +4,7 @@ import type { EventKind } from '../kinds.ts'
 import type { JsonObject } from '../shapes.ts'
 
 /**
- * One step from a dialect towards today's shape. Pure and total: any JSON object may come in, it is never changed,
+ * One step from a dialect towards today's shape. Pure and total: every JSON object may come in, none is ever changed,
  * and an event that needs no such step comes out as the very same object. A second run changes nothing.
  */
 export interface Upcaster {

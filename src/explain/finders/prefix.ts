@@ -3,7 +3,7 @@
 import { explainPrefix, type PrefixChange } from '../../context/explain-prefix.ts'
 import { estimateTokens } from '../../context/estimate.ts'
 import { quote } from '../../event/quote.ts'
-import { askedAfter, type Grammar } from '../../event/reply.ts'
+import { askedAfter, type Grammar, isOfReply } from '../../event/reply.ts'
 import type { Event, SystemPromptEvent } from '../../event/types.ts'
 import { responseOf } from '../../laws/replies.ts'
 import { findEventIn } from '../../log/log.ts'
@@ -67,10 +67,7 @@ function changedPlaces(state: State): Place[] {
 }
 
 /** The LLM response that an event is of; the empty text for a reply that does not say, null for what is none. */
-function replyIn(event: Event): string | null {
-  const isReply = event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
-  return isReply ? (responseOf(event) ?? '') : null
-}
+const replyIn = (event: Event): string | null => (isOfReply(event) ? (responseOf(event) ?? '') : null)
 
 /** Whether an event did anything but add at the end of the view. O(1). */
 function mayChangeThePast(entry: Checkpoint): boolean {

@@ -1,6 +1,6 @@
 /** Where a model was asked: each reply of a log, and the state that its request was made of. */
 
-import { askedAfter, replyOf } from '../../event/reply.ts'
+import { askedAfter, isOfReply, replyOf } from '../../event/reply.ts'
 import type { Event } from '../../event/types.ts'
 import { type ReplyTokens, tokensIn } from '../../messages/reply-usage.ts'
 import { anchorOf, type Entry } from '../../log/entry.ts'
@@ -26,7 +26,7 @@ export function asksOf({ states }: Replayed): Ask[] {
   const asks: Ask[] = []
   for (const entry of state.log.entries) {
     const { event, seq, inTree } = entry
-    if (event === null || !inTree || !isReply(event)) continue
+    if (event === null || !inTree || !isOfReply(event)) continue
     if (event.kind === 'ActionEvent' && event.llm_response_id !== '') {
       if (seen.has(event.llm_response_id)) continue
       seen.add(event.llm_response_id)
@@ -41,9 +41,6 @@ export function asksOf({ states }: Replayed): Ask[] {
   }
   return asks
 }
-
-const isReply = (event: Event): boolean =>
-  event.kind === 'ActionEvent' || (event.kind === 'MessageEvent' && event.source === 'agent')
 
 function placeOf(state: State, { seq, parent }: Entry, event: Event): number {
   const after = askedAfter(event)
