@@ -9,7 +9,7 @@ import { initialState, type State } from '../src/state/state.ts'
 import { noArguments } from '../test/usage.ts'
 import { machine, measure, type Piece, type Timing } from './measure.ts'
 import { readTail } from './tail.ts'
-import { makeLines, MEASURED_MIX, seeded } from './workload.ts'
+import { decoded, makeLines, MEASURED_MIX, seeded } from './workload.ts'
 
 const LENGTHS = [1_000, 10_000, 100_000]
 /** Random look-ups for each timing: as many as make the clock's grain vanish. */
@@ -69,12 +69,6 @@ function pieces(lines: readonly string[]): Piece[] {
       run: () => updates.map((update) => reduce(state, update)),
     },
   ]
-}
-
-function decoded(line: string): Event {
-  const result = decodeLine(line)
-  if (!result.ok) throw new Error(`the workload has a bad line: ${result.issues[0]?.msg ?? ''}`)
-  return result.event
 }
 
 /** Every state of a log, kept. */

@@ -6,7 +6,7 @@ import { toMessages } from '../src/messages/neutral.ts'
 import { toOpenAIChat } from '../src/messages/openai-chat/write.ts'
 import { replay } from '../src/state/reduce.ts'
 import { noArguments } from '../test/usage.ts'
-import { machine } from './measure.ts'
+import { machine, median } from './measure.ts'
 import { makeLines } from './workload.ts'
 
 const ROUNDS = 9
@@ -19,8 +19,6 @@ const timed = (run: () => unknown): number => {
   run()
   return performance.now() - begun
 }
-
-const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0
 
 noArguments()
 console.log(machine())

@@ -1,5 +1,6 @@
 /** Makes conversations to measure with: logs of a length, with the measured mix of kinds and sizes. */
 
+import { decodeLine } from '../src/event/decode.ts'
 import type { Event } from '../src/event/types.ts'
 
 /**
@@ -45,6 +46,13 @@ export function seeded(seed: number): () => number {
 /** The lines of a log of `length` events, each the JSON text of one event. */
 export const makeLines = (length: number, options: WorkloadOptions = {}): string[] =>
   makeEvents(length, options).map((event) => JSON.stringify(event))
+
+/** An event as the engine reads it from a line of the workload. */
+export function decoded(line: string): Event {
+  const result = decodeLine(line)
+  if (!result.ok) throw new Error(`the workload has a bad line: ${result.issues[0]?.msg ?? ''}`)
+  return result.event
+}
 
 /** A log of `length` events. */
 export function makeEvents(length: number, options: WorkloadOptions = {}): Event[] {

@@ -190,24 +190,29 @@ describe('the check of any log', () => {
         )
       },
     )
-    const any = fc.oneof(fc.anything({ withBigInt: true, withNullPrototype: true }), anyEvent())
+    const whatever = fc.oneof(fc.anything({ withBigInt: true, withNullPrototype: true }), anyEvent())
     // What claims to be decoded, and is not.
     const claimed = fc
-      .tuple(fc.constantFrom(...EVENT_KINDS, 'foo', 'toString'), fc.dictionary(fieldName(), any))
+      .tuple(fc.constantFrom(...EVENT_KINDS, 'foo', 'toString'), fc.dictionary(fieldName(), whatever))
       .map(([kind, fields]) => Object.freeze({ source: 'user', ...fields, kind }))
     const issues = fc.oneof(
-      any,
-      fc.array(fc.record({ loc: fc.oneof(any, fc.array(any)), msg: any, type: any }, { requiredKeys: [] })),
+      whatever,
+      fc.array(
+        fc.record(
+          { loc: fc.oneof(whatever, fc.array(whatever)), msg: whatever, type: whatever },
+          { requiredKeys: [] },
+        ),
+      ),
     )
     const broken = fc.record({ loc: fc.constant([]), msg: fc.constant('no'), type: fc.constant('missing') })
     const kept = fc.record({
       quarantined: fc.constant(true),
       raw: fc.string(),
       issues: fc.oneof(issues, fc.array(broken)),
-      id: fc.oneof(any, fc.string()),
+      id: fc.oneof(whatever, fc.string()),
     })
     const item = fc.record({
-      fact: fc.oneof(claimed, kept, any),
+      fact: fc.oneof(claimed, kept, whatever),
       upcasts: fc.constant([]),
       warnings: fc.oneof(fc.constant([]), issues),
     })

@@ -94,7 +94,7 @@ describe('M14, what users and tools say', () => {
   )
 
   it.for(Object.entries(GRAMMARS))(
-    '%s: any part leaves the request legal and the text around it in its place',
+    '%s: every part leaves the request legal and the text around it in its place',
     ([, { write, validate }]) => {
       const places = fc.constantFrom('user' as const, 'result' as const)
       const property = fc.property(

@@ -60,6 +60,10 @@ export function agent(
 /** Messages of the user, one for each id. */
 export const users = (...ids: string[]): MessageEvent[] => ids.map((id) => user(id))
 
+/** Messages of the agent, `m0` and on. */
+export const agents = (count: number, from = 0): MessageEvent[] =>
+  Array.from({ length: count }, (_, at) => agent(`m${from + at}`))
+
 /** What an action is made from; `thinking` gives it one signed block. */
 export interface ActionOptions extends More<Omit<ActionEvent, 'thought'>> {
   readonly call?: string

@@ -22,7 +22,7 @@ export type Growth = 'constant' | 'logarithmic' | 'linear'
 export interface Operation {
   readonly name: string
   readonly growth: Growth
-  /** The shortest log that it is said of: a snapshot's last chunk, of 4,096 events, is written anew. Default: any. */
+  /** The shortest log that it is said of, as a snapshot's last chunk, of 4,096 events, is written anew. Default: 0. */
   readonly from?: number
   readonly run: (n: number) => unknown
 }

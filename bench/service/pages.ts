@@ -7,14 +7,13 @@ import { join } from 'node:path'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import { Hono } from 'hono'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { decodeLine } from '../../src/event/decode.ts'
 import { createService } from '../../src/service/index.ts'
 import { listen } from '../../src/service/node/server.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { machine, median } from '../measure.ts'
-import { makeLines } from '../workload.ts'
+import { decoded, makeLines } from '../workload.ts'
 
 const EVENTS = 10_000
 const LIMITS = [10, 100]
@@ -138,11 +137,7 @@ async function main(): Promise<void> {
       client.once('message', resolve)
       client.postMessage({ urls, requests: REQUESTS } satisfies Task, [])
     })
-  const events = makeLines(EVENTS).map((line) => {
-    const decoded = decodeLine(line)
-    if (!decoded.ok) throw new Error('the workload has a bad line')
-    return decoded.event
-  })
+  const events = makeLines(EVENTS).map(decoded)
   console.log(
     `${machine()}; ${EVENTS} events, ${AT_ONCE} requests at once, ${ROUNDS} rounds of ${REQUESTS}\n`,
   )

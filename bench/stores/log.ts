@@ -1,9 +1,8 @@
 /** A length goes in, a log of it comes out in batches: the measured mix of kinds, some rare ones, state updates, and branches. */
 
 import { randomUUID } from 'node:crypto'
-import { decodeLine } from '../../src/event/decode.ts'
 import type { Event } from '../../src/event/types.ts'
-import { makeLines, type MEASURED_MIX } from '../workload.ts'
+import { decoded, makeLines, type MEASURED_MIX } from '../workload.ts'
 
 /** Mean sizes of the bodies, by kind, in bytes. */
 export type Sizes = Readonly<Record<keyof typeof MEASURED_MIX, number>>
@@ -81,10 +80,4 @@ function spiced(event: Event, seq: number, target: string | undefined): Event {
     key: 'stats',
     value: 'x'.repeat(500),
   })
-}
-
-function decoded(line: string): Event {
-  const result = decodeLine(line)
-  if (!result.ok) throw new Error(`the workload has a bad line: ${result.issues[0]?.msg ?? ''}`)
-  return result.event
 }

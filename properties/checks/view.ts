@@ -104,7 +104,7 @@ function checkCondensation(before: Branch, after: Branch, event: Condensation): 
 
 const listOf = (branch: Branch): string => JSON.stringify(JSON.parse(describeBranch(branch)).open)
 
-/** V4: any other event puts a unit at the end, a reply before what it did not know, or changes one batch. */
+/** V4: all but a condensation puts a unit at the end, a reply before what it did not know, or changes one batch. */
 function checkGrowth(before: Branch, after: Branch, entry: Entry): void {
   const old = [...before.view.units].map(textOf)
   const now = [...after.view.units].map(textOf)

@@ -3,13 +3,10 @@
 import type * as fc from 'fast-check'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
-import type { RunCondenser } from '../../src/conversation/run/condense.ts'
-import type { Hook } from '../../src/conversation/run/hooks.ts'
 import type { RunOptions } from '../../src/conversation/run/loop.ts'
 import { isColloquyError } from '../../src/event/errors.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import { openCallsOf } from '../../src/conversation/decide.ts'
-import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
 import { redactingStore } from '../../src/context/redaction/store.ts'
 import { redactionRules } from '../../src/context/redaction/rules.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
@@ -21,12 +18,12 @@ import { Cast, FORBIDDEN, SECRET } from './cast.ts'
 import { Cues, Fate, Machine, Timers } from './machine.ts'
 import type { Command } from './commands.ts'
 import type { Plan } from './plan.ts'
+import { optionsOfRuns } from './run-options.ts'
 import { newStory, type RunStory, type Story } from './story.ts'
 
 const ID = 'c'
 
-/** Milliseconds that a lease holds, and that a clock jumps when all of them run out. */
-const TTL = 1_000_000
+/** Microseconds that a clock jumps so that all leases run out. */
 const JUMP = 10n * 1_000_000n * 1_000n
 /** A moment, in microseconds, after which a lease has expired that was to expire at once. */
 const MOMENT = 2_000n
@@ -38,9 +35,6 @@ export const POLICIES: readonly (JsonObject | null)[] = [
   { kind: 'AlwaysConfirm' },
   { kind: 'ConfirmRisky' },
 ]
-
-/** What runs want consent for, when they are cautious. */
-export const isCautious = (tool: string): boolean => tool === 'risky'
 
 /** An engine in its process, with the runs that it has. */
 interface Process {
@@ -73,11 +67,11 @@ class Stage {
   readonly #cues = new Cues()
   readonly #plan: Plan
   readonly #cast: Cast
+  readonly #options: (machine: Machine) => RunOptions
   readonly #processes: Process[] = []
   #clock = 1_000_000n
   readonly #store: Store
   #engines = 0
-  #denials = 0
   #length = 0
 
   constructor(fate: Fate, timers: Timers, plan: Plan) {
@@ -85,7 +79,7 @@ class Stage {
     this.#timers = timers
     this.#plan = plan
     this.#cast = new Cast(fate, this.#cues, this.story, plan)
-    this.#denials = plan.hooks?.denials ?? 0
+    this.#options = optionsOfRuns(this.#cues, this.story, plan)
     const store = memoryStore({ clock: () => this.#clock })
     this.#store = plan.redacts ? redactingStore(store, redactionRules({ secrets: [SECRET] })) : store
   }
@@ -298,76 +292,5 @@ class Stage {
     run.length = this.#length
     process.runs.delete(entry)
     this.#cues.give('ended')
-  }
-
-  #options(machine: Machine): RunOptions {
-    const { cautious, hooks, maxIterations, ready } = this.#plan
-    return {
-      leaseTtl: TTL,
-      maxIterations,
-      ...(cautious && { policy: (_call, reply) => reply.some(({ tool_name }) => isCautious(tool_name)) }),
-      ...(hooks !== null && { hooks: this.#hooks(machine) }),
-      ...(ready && { condenser: this.#condenser(machine) }),
-    }
-  }
-
-  #condenser(machine: Machine): RunCondenser {
-    return rollingCondenser({
-      maxEvents: 12,
-      keepFirst: 1,
-      retries: 0,
-      summarise: async () => {
-        this.#cues.give('asking')
-        await machine.point('summary')
-        return { text: 'what was said before', llmResponseId: 'condenser' }
-      },
-    })
-  }
-
-  #hooks(machine: Machine): Hook[] {
-    const { story } = this
-    const { blocksPrompts, blocksRisky } = this.#plan.hooks ?? { blocksPrompts: false, blocksRisky: false }
-    const slow = async (name: string): Promise<void> => machine.point(`hook ${name}`)
-    return [
-      {
-        on: 'UserPromptSubmit',
-        name: 'prompt',
-        run: async ({ message, message_id = '' }) => {
-          await slow('prompt')
-          story.shown.add(message_id)
-          const blocked = blocksPrompts && message === FORBIDDEN
-          if (blocked) story.blockedPrompts.add(message_id)
-          return { blocked, additionalContext: 'be brief' }
-        },
-      },
-      {
-        on: 'PreToolUse',
-        name: 'before',
-        run: async ({ tool_name, action_id = '' }) => {
-          this.#cues.give('guarding')
-          await slow('before')
-          const blocked = blocksRisky && tool_name === 'risky'
-          if (blocked) story.blockedCalls.add(action_id)
-          return { blocked }
-        },
-      },
-      {
-        on: 'Stop',
-        name: 'stop',
-        run: async () => {
-          await slow('stop')
-          this.#denials -= 1
-          return { blocked: this.#denials >= 0, reason: 'go on' }
-        },
-      },
-      {
-        on: 'SessionEnd',
-        name: 'end',
-        run: async () => {
-          this.#cues.give('ending')
-          for (let n = 0; n < 5; n += 1) await slow('end')
-        },
-      },
-    ]
   }
 }

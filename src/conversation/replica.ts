@@ -31,7 +31,7 @@ export interface Look {
 
 /** How a decision is carried out. */
 export interface CommitOptions {
-  /** What the caller believes the version to be. Default: any. */
+  /** What the caller believes the version to be. Default: `any`, so that every version will do. */
   readonly expected?: ExpectedVersion
   /** Whether the decision holds only for the state it was made on; it is made again when others append meanwhile. */
   readonly depends?: boolean

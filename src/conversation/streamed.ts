@@ -245,7 +245,7 @@ export class ReplyReader {
   }
 
   /** Leaves out what was said so far. */
-  skip(): void {
+  skipSaid(): void {
     this.#reply = this.#replies.latest
     this.#said = this.#reply?.said ?? NOTHING
     this.#upcoming = null

@@ -115,7 +115,7 @@ export async function* subscribe(
         isForeign = false
         next = 0
         told = false
-        reader.skip()
+        reader.skipSaid()
         yield { type: 'reset' }
         end = replica.state.log.entries.length
       }

@@ -6,7 +6,7 @@ import { inflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { type Fact, loadValue } from '../../src/index.ts'
 import { fill, inFile } from './database.ts'
-import { called, colloquy, folder, said } from './world.ts'
+import { called, colloquy, exported, folder, said } from './world.ts'
 
 const KEY = 'sk-ant-api03-0123456789abcdef'
 
@@ -37,9 +37,6 @@ async function filled(): Promise<(name?: string) => string> {
   )
   return at
 }
-
-const exported = (at: (name?: string) => string, ...argv: string[]) =>
-  colloquy(['export', '--db', at('x.db'), '--conversation', 'c 1', ...argv])
 
 /** All that stands in a file or directory, unzipped. */
 function textIn(path: string): string {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { eventFileName } from '../../src/cli/export/file-name.ts'
 import { LAYOUTS } from '../../src/cli/args/commands.ts'
 import { fill, inFile, kept } from './database.ts'
-import { called, colloquy, folder, lines, said } from './world.ts'
+import { called, colloquy, exported, folder, lines, said } from './world.ts'
 import { type Fact, loadValue } from '../../src/index.ts'
 
 const SECRET = 'gAAAAABsecretsecretsecret'
@@ -25,9 +25,6 @@ async function filled(): Promise<(name?: string) => string> {
 
 /** All names in a folder but those of its database, beside which SQLite keeps files of its own. */
 const namesIn = (path: string): string[] => readdirSync(path).filter((name) => !name.startsWith('x.db'))
-
-const exported = (at: (name?: string) => string, ...argv: string[]) =>
-  colloquy(['export', '--db', at('x.db'), '--conversation', 'c 1', ...argv])
 
 describe('standard output', () => {
   it('gets one event on each line, with everything that the store has', async () => {

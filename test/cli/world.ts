@@ -87,6 +87,10 @@ export function folder(files: Readonly<Record<string, string | Uint8Array>>): (n
   return (name = '') => join(root, name)
 }
 
+/** Exports the conversation `c 1` of the database of a folder. */
+export const exported = (at: (name?: string) => string, ...argv: string[]): Promise<Outcome> =>
+  colloquy(['export', '--db', at('x.db'), '--conversation', 'c 1', ...argv])
+
 /** Events as the lines of a file. */
 export const lines = (...events: readonly object[]): string =>
   events.map((event) => `${JSON.stringify(event)}\n`).join('')

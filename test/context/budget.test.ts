@@ -10,9 +10,8 @@ import type { AssistantMessage, NeutralMessage } from '../../src/messages/messag
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
-import { action, agent, batch, image, pair, system, text, user } from '../build.ts'
+import { action, agent, agents, batch, image, pair, system, text, user } from '../build.ts'
 
-const agents = (count: number): Event[] => Array.from({ length: count }, (_, at) => agent(`m${at}`))
 const tens = (messages: readonly NeutralMessage[]): number => messages.length * 10
 
 /** The cut, the tokens and the words that are sent; or the reason. */

@@ -15,13 +15,9 @@ import {
 } from '../../src/context/condenser/condenser.ts'
 import { rollingCondenser, type RollingOptions, type Summarise } from '../../src/context/condenser/rolling.ts'
 import type { SummaryRequest } from '../../src/context/condenser/summary-request.ts'
-import type { Event } from '../../src/event/types.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
-import { agent, batch, condensation, pair, request, system, user } from '../build.ts'
-
-const agents = (count: number, from = 0): Event[] =>
-  Array.from({ length: count }, (_, at) => agent(`m${from + at}`))
+import { agent, agents, batch, condensation, pair, request, system, user } from '../build.ts'
 
 /** A rolling condenser over a summariser that gives these answers in turn, and what it was asked. */
 function rolling(results: readonly (string | Error)[], options: Partial<RollingOptions> = {}) {

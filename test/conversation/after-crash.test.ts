@@ -8,19 +8,10 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import { INTERRUPTED, NEVER_STARTED, NOT_EXECUTABLE } from '../../src/conversation/lost-calls.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'
-import { memoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { mortal } from '../service/mortal-store.ts'
 import { begun, call, gate, logOf, result, says, script, silent, status } from './script.ts'
-
-const TTL = 1_000_000
-
-/** A memory store whose clock can be put forward. */
-function timed(): { store: Store; expire: () => void } {
-  let clock = 1_000_000n
-  const store = memoryStore({ clock: () => clock })
-  return { store, expire: () => void (clock += BigInt(TTL) * 2_000n) }
-}
+import { timed, TTL } from './timed-store.ts'
 
 const factsOf = async (store: Store): Promise<Event[]> =>
   (await store.read('c')).flatMap(({ fact }) => (isQuarantined(fact) ? [] : [fact]))

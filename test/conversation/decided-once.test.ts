@@ -15,13 +15,11 @@ import {
 import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
 import { encodeState } from '../../src/state/encode.ts'
-import { reduce, replay } from '../../src/state/reduce.ts'
+import { reduce } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
-import { initialState, type State } from '../../src/state/state.ts'
+import { initialState } from '../../src/state/state.ts'
 import { action, fail, moveHead, observe, pause, status, system, update, user } from '../build.ts'
-import { carryOut, ids, kinds } from './states.ts'
-
-const folded = (...events: readonly Event[]): State => replay(events, { conversationId: 'c' })
+import { carryOut, folded, ids, kinds } from './states.ts'
 
 describe('found once', () => {
   it('a call that nothing can run does not keep a conversation waiting', () => {

@@ -12,13 +12,10 @@ import { findEventIn } from '../../src/log/log.ts'
 import { openCallOf, pendingCallCount } from '../../src/log/open-calls.ts'
 import { listLeavesIn } from '../../src/state/at.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
-import { replay } from '../../src/state/reduce.ts'
 import { branchOf, type State } from '../../src/state/state.ts'
 import { STATUSES } from '../../src/state/status.ts'
 import { action, fail, moveHead, observe, reject, status, trouble, update, user } from '../build.ts'
-import { carryOut, counter, hostileState } from './states.ts'
-
-const folded = (...events: readonly Event[]): State => replay(events, { conversationId: 'c' })
+import { carryOut, counter, folded, hostileState } from './states.ts'
 
 /** Answers to a call: by its action, by an action that is unknown, and by its call id alone. */
 const answersTo = (call: ActionEvent): ToolResultEvent[] => [

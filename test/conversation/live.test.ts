@@ -9,6 +9,7 @@ import { action, fail, observe, pause, status, system, user } from '../build.ts'
 import { parties, party } from './engines.ts'
 import { places } from './places.ts'
 import { wrapStore } from './stores.ts'
+import { timed, TTL } from './timed-store.ts'
 
 const PLACES = places()
 afterAll(() => PLACES.remove())
@@ -282,12 +283,11 @@ describe.each(PLACES.names)('over %s', (name) => {
 
 describe('moving HEAD', () => {
   it('waits for no run that is dead, and is refused while one lives, by the clock of the store', async () => {
-    let now = 1_000_000n
-    const store = memoryStore({ clock: () => now })
+    const { store, expire } = timed()
     const engine = createEngine({ store })
     const conversation = await engine.create({ id: 'c' })
     await conversation.append([user('u'), user('v')])
-    await store.acquireLease('c', 'another', 1_000)
+    await store.acquireLease('c', 'another', TTL)
     for (const move of [
       () => conversation.navigate('u'),
       () => conversation.restart(),
@@ -296,7 +296,7 @@ describe('moving HEAD', () => {
       await expect(move()).rejects.toMatchObject({ code: 'already_running' })
     }
     expect((await store.read('c')).length).toBe(2)
-    now += 2_000_000n
+    expire()
     expect((await conversation.navigate('u')).length).toBe(1)
     // The run that was thought dead cannot write any more.
     await expect(

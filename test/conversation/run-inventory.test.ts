@@ -1,8 +1,7 @@
 /** Group P of the inventory, as far as it speaks of runs: transitions of status, tried on the run loop under its own name. */
 
 import { describe, expect, it } from 'vitest'
-import type { StepInput } from '../../src/conversation/run/step.ts'
-import { begun, call, gate, logOf, result, says, script, silent, status } from './script.ts'
+import { begun, call, logOf, result, says, script, status } from './script.ts'
 import { ALWAYS, count, waiting } from './run-inventory-calls.ts'
 
 describe('group P: status transitions', () => {
@@ -24,12 +23,6 @@ describe('group P: status transitions', () => {
     ])
     expect(await status(conversation)).toBe('paused')
     expect((await conversation.run(script([]).step)).status).toBe('finished')
-  })
-
-  it('P3 three pauses: one PauseEvent', async () => {
-    const { conversation } = await begun()
-    await Promise.all([conversation.pause(), conversation.pause(), conversation.pause()])
-    expect(await count(conversation, 'PauseEvent')).toBe(1)
   })
 
   it('P4 pause inside a tool call of an agent that goes round and round: the run returns, paused, one PauseEvent', async () => {
@@ -102,11 +95,6 @@ describe('group P: status transitions', () => {
     expect(executed).toEqual([])
   })
 
-  it('P11 rejecting with nothing pending: no event, no error', async () => {
-    const { conversation } = await begun()
-    expect(await conversation.reject()).toEqual([])
-  })
-
   it('P12 finished and a message: idle; run: finished again; run on finished: no request', async () => {
     const { conversation } = await begun()
     const { step, asked } = script([])
@@ -133,31 +121,6 @@ describe('group P: status transitions', () => {
     }
   })
 
-  it('P14 at most two requests and calls without end: error, one ConversationErrorEvent that says so', async () => {
-    const { conversation } = await begun()
-    const replies = Array.from({ length: 9 }, (_, n) => [call(`a${n}`, 'work', { llm_response_id: `r${n}` })])
-    expect((await conversation.run(script(replies).step, { maxIterations: 2 })).status).toBe('error')
-    expect(await count(conversation, 'failed')).toBe(1)
-    expect((await conversation.state()).header.error).toMatchObject({ code: 'MaxIterationsReached' })
-  })
-
-  it('P15 finishing exactly on the last request: finished, no error event', async () => {
-    const { conversation } = await begun()
-    const { step } = script([[call('a')], [says('done')]])
-    expect((await conversation.run(step, { maxIterations: 2 })).status).toBe('finished')
-    expect(await count(conversation, 'failed')).toBe(0)
-  })
-
-  it('P17 interrupt while the model is waited for: paused, one InterruptEvent, nothing thrown; three in a row are fine', async () => {
-    const { conversation } = await begun()
-    const thinking = gate()
-    const running = conversation.run(silent(thinking))
-    await thinking.reached
-    await Promise.all([conversation.interrupt(), conversation.interrupt(), conversation.interrupt()])
-    expect(await running).toEqual({ status: 'paused', iterations: 1 })
-    expect(await count(conversation, 'InterruptEvent')).toBe(1)
-  })
-
   it('P18 interrupt when the status is running and no run is live: paused', async () => {
     const { conversation } = await begun()
     await conversation.append(call('a'))
@@ -171,27 +134,6 @@ describe('group P: status transitions', () => {
     await conversation.run(script([]).step)
     expect(await conversation.interrupt()).toEqual([])
     expect(await status(conversation)).toBe('finished')
-  })
-
-  it('P20 the signal is fresh for each run, and stays aborted after an interrupt', async () => {
-    const { conversation } = await begun()
-    const signals: AbortSignal[] = []
-    const step = async function* ({ signal }: StepInput) {
-      signals.push(signal)
-      if (signals.length === 1) await conversation.interrupt()
-      yield says('done')
-    }
-    await conversation.run(step)
-    await conversation.run(step)
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
-  })
-
-  it('P21 a signal that was aborted before: nothing is executed', async () => {
-    const { conversation, step, executed } = await waiting(call('a'), call('b'), call('c'))
-    await conversation.approve(['a', 'b', 'c'])
-    await conversation.run(step, { signal: AbortSignal.abort() })
-    expect(executed).toEqual([])
-    expect(await count(conversation, 'result')).toBe(0)
   })
 
   it('P22 a message that is sent while the finishing step runs is answered by another request of the same run', async () => {

@@ -6,6 +6,7 @@ import type { Hook } from '../../src/conversation/run/hooks.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { begun, call, gate, logOf, result, says, script, status } from './script.ts'
 import { wrapStore } from './stores.ts'
+import { timed, TTL } from './timed-store.ts'
 
 /** A hook that blocks what is forbidden, and tells what it was shown. */
 function guard(then: () => Promise<unknown> = async () => undefined): { hook: Hook; shown: string[] } {
@@ -119,8 +120,7 @@ describe('the end (I2, I5, I6)', () => {
   })
 
   it('a finish does not end what is not over: a run that dies then is recovered, and the message is answered', async () => {
-    let clock = 1_000_000n
-    const store = memoryStore({ clock: () => clock })
+    const { store, expire } = timed()
     const { conversation } = await begun('first', store)
     const dead = script(
       [
@@ -135,10 +135,10 @@ describe('the end (I2, I5, I6)', () => {
         await new Promise(() => undefined)
       },
     )
-    void conversation.run(dead.step, { leaseTtl: 1_000_000 }).catch(() => undefined)
+    void conversation.run(dead.step, { leaseTtl: TTL }).catch(() => undefined)
     while (!(await logOf(conversation)).includes('result f')) await conversation.state()
     expect(await status(conversation)).toBe('running')
-    clock += 10_000_000_000n
+    expire()
     const other = await createEngine({ store }).open('c')
     expect((await other.recover()).outcome).toBe('recovered')
     const { step, asked } = script([])

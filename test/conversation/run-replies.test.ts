@@ -6,9 +6,7 @@ import type { Conversation } from '../../src/conversation/conversation.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { replyOf } from '../../src/event/reply.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'
-import { begun, call, gate, logOf, says, script } from './script.ts'
-
-const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
+import { begun, call, delta, gate, logOf, says, script } from './script.ts'
 
 const aside = (text: string, source: 'user' | 'environment' = 'environment'): Event => ({
   kind: 'MessageEvent',

@@ -46,6 +46,7 @@ describe('a pause', () => {
       },
     ])
     expect((await conversation.run(step)).status).toBe('paused')
+    expect((await logOf(conversation)).at(-1)).toBe('agent: done')
     await conversation.resume()
     expect(await status(conversation)).toBe('finished')
     expect((await conversation.run(step)).status).toBe('finished')

@@ -275,6 +275,7 @@ describe('a run ends', () => {
     const { step, asked } = script(replies)
     expect(await conversation.run(step, { maxIterations: 2 })).toEqual({ status: 'error', iterations: 2 })
     expect(asked).toHaveLength(2)
+    expect((await logOf(conversation)).filter((line) => line.startsWith('failed'))).toHaveLength(1)
     const { header } = await conversation.state()
     expect(header.error).toMatchObject({ code: 'MaxIterationsReached', detail: expect.stringContaining('2') })
     // The count begins anew with each run.

@@ -15,6 +15,9 @@ export const says = (text: string): Event => ({
   llm_message: { role: 'assistant', content: [{ type: 'text', text }] },
 })
 
+/** A piece of what the agent is about to say. */
+export const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
+
 /** The call of a tool; its id and its action's id are the same. */
 export const call = (id: string, tool = 'work', more: Partial<ActionEvent> = {}): ActionEvent => ({
   kind: 'ActionEvent',

@@ -16,6 +16,9 @@ import { hostileLog } from '../../src/testing/index.ts'
 export const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id)
 export const kinds = (events: readonly Event[]): string[] => events.map(({ kind }) => kind)
 
+/** The state of a log of the conversation `c`. */
+export const folded = (...events: readonly Event[]): State => replay(events, { conversationId: 'c' })
+
 /** Gives ids that no log of a test has. */
 export function counter(prefix = 'new'): () => string {
   let count = 0

@@ -3,14 +3,11 @@
 import { expect, it } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { uiMessageStream, type UIStreamOptions } from '../../src/conversation/ui-stream.ts'
-import type { Event } from '../../src/event/types.ts'
 import type { UIChunk } from '../../src/messages/ai-sdk/ui-types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { begun, gate, says, script } from './script.ts'
+import { begun, delta, gate, says, script } from './script.ts'
 import { wrapStore } from './stores.ts'
 import { PlainChat, server } from './ui-client.ts'
-
-const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
 
 const textOf = (chat: PlainChat): string =>
   (chat.messages.at(-1)?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('')

@@ -9,16 +9,13 @@ import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import { receiveUIMessages } from '../../src/conversation/ui-receive.ts'
 import { uiMessageStream } from '../../src/conversation/ui-stream.ts'
-import type { Event } from '../../src/event/types.ts'
 import { fromUIMessage } from '../../src/messages/ai-sdk/ui-read.ts'
 import type { UIChunk } from '../../src/messages/ai-sdk/ui-types.ts'
 import { toUIMessages } from '../../src/messages/ai-sdk/ui-write.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { call, gate, says, script } from './script.ts'
+import { call, delta, gate, says, script } from './script.ts'
 import { PlainChat, server } from './ui-client.ts'
-
-const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', source: 'agent', content })
 
 /** What a client shows, and what the log says, in one form. */
 const shown = (messages: readonly { id: string; role: string; parts: readonly object[] }[]): object[] =>

@@ -2,12 +2,12 @@
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
+import { decodeEvent } from '../../src/event/decode.ts'
 import { encodeEvent } from '../../src/event/encode.ts'
 import { loadLine, loadValue } from '../../src/event/load.ts'
 import { type Fact, isQuarantined, type Quarantined } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { almostEvent, anyEvent } from './arbitrary.ts'
+import { almostEvent } from './arbitrary.ts'
 
 function quarantined(fact: Fact): Quarantined {
   if (!isQuarantined(fact)) throw new Error('was loaded')
@@ -106,20 +106,6 @@ describe('what can be read of a line in quarantine', () => {
 })
 
 describe('properties', () => {
-  it('today’s events load as they decode', () => {
-    fc.assert(
-      fc.property(anyEvent, (event) => {
-        const line = JSON.stringify(event)
-        const decoded = decodeLine(line)
-        expect(decoded.ok).toBe(true)
-        const { fact, upcasts } = loadLine(line)
-        expect(upcasts).toEqual([])
-        expect(encodeEvent(fact as Event)).toBe(line)
-        expect(encodeEvent(loadValue(event).fact as Event)).toBe(line)
-      }),
-    )
-  })
-
   it('what was loaded decodes strictly, and loads as itself', () => {
     let upcast = 0
     let kept = 0

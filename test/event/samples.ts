@@ -1,6 +1,7 @@
 /** One smallest and one fullest event of every kind, and which fields the contract requires of it. */
 
 import type { EventKind } from '../../src/event/kinds.ts'
+import type { JsonValue } from '../../src/event/shapes.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -194,4 +195,20 @@ export function sampleOf(kind: EventKind): Sample {
   const found = SAMPLES.find((sample) => sample.kind === kind)
   if (found === undefined) throw new Error(`no sample of ${kind}`)
   return found
+}
+
+/** The minimal event of a kind with other fields in it, as an old version may have written it. */
+export const raw = (kind: Parameters<typeof sampleOf>[0], fields: object): JsonValue =>
+  ({ ...sampleOf(kind).minimal, ...fields }) as JsonValue
+
+/** The result of a call, with this observation. */
+export const observation = (observation: object, fields: object = {}): JsonValue =>
+  raw('ObservationEvent', { observation, ...fields })
+
+/** A tool call as the provider's package has it. */
+export const OPENAI_CALL = {
+  index: 0,
+  function: { arguments: '{}', name: 'terminal' },
+  id: 'c1',
+  type: 'function',
 }

@@ -4,18 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
 import { upcast, UPCASTERS } from '../../src/event/upcast.ts'
-import { sampleOf } from './samples.ts'
-
-const raw = (kind: Parameters<typeof sampleOf>[0], fields: object): JsonValue =>
-  ({ ...sampleOf(kind).minimal, ...fields }) as JsonValue
+import { observation, OPENAI_CALL, raw } from './samples.ts'
 
 const CALL = { id: 'c1', name: 'terminal', arguments: '{}', origin: 'completion' }
-const OPENAI_CALL = { index: 0, function: { arguments: '{}', name: 'terminal' }, id: 'c1', type: 'function' }
 const text = (...texts: string[]): object[] => texts.map((each) => ({ type: 'text', text: each }))
 
 const message = (llm_message: object): JsonValue => raw('MessageEvent', { llm_message })
-const observation = (observation: object, fields: object = {}): JsonValue =>
-  raw('ObservationEvent', { observation, ...fields })
 
 describe('each oddity, and what becomes of it', () => {
   it.each<[string, JsonValue, JsonValue]>([

@@ -8,14 +8,7 @@ import { isEventKind } from '../../src/event/kinds.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
 import { upcast, UPCASTERS } from '../../src/event/upcast.ts'
 import { almostEvent, anyEvent } from './arbitrary.ts'
-import { SAMPLES, sampleOf } from './samples.ts'
-
-const raw = (kind: Parameters<typeof sampleOf>[0], fields: object): JsonValue =>
-  ({ ...sampleOf(kind).minimal, ...fields }) as JsonValue
-
-const OPENAI_CALL = { index: 0, function: { arguments: '{}', name: 'terminal' }, id: 'c1', type: 'function' }
-const observation = (observation: object, fields: object = {}): JsonValue =>
-  raw('ObservationEvent', { observation, ...fields })
+import { observation, OPENAI_CALL, raw, SAMPLES } from './samples.ts'
 
 describe('what no upcaster knows stays as it is', () => {
   it.each<[string, JsonValue]>([

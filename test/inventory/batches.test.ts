@@ -1,13 +1,8 @@
 /** Groups F and G of the inventory: a condensation that names a part of a tool batch takes the whole of it. */
 
 import { describe, expect, it } from 'vitest'
-import type { Event } from '../../src/event/types.ts'
 import { action, batch, condensation, observe, pair, user } from '../build.ts'
-import { cuts, fold, ids, open } from './look.ts'
-
-/** Ids left of a log once a condensation has forgotten the listed ones. */
-const left = (log: readonly Event[], ...forgotten: string[]): string[] =>
-  ids(fold(...log, condensation('C', forgotten)))
+import { cuts, fold, ids, left, open } from './look.ts'
 
 describe('group F: batches and condensations', () => {
   it('F1 three of four calls, with thinking', () => {

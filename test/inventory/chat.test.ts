@@ -60,9 +60,10 @@ describe('group M: chat', () => {
     ['image', markedImages],
   ] as const)('M3 a tool result with a marked %s', (_, part) => {
     const call = action('a', { call: 'c' })
-    const log = [user('u'), call, observe('o', call, [part])]
+    const log = [user('u'), call, observe('o', call, [part, text('last')])]
     const [result] = claude(...log).messages[2]?.content ?? []
     expect(result).toMatchObject({ type: 'tool_result', tool_use_id: 'c', cache_control: EPHEMERAL })
+    expect(result).toMatchObject({ content: expect.arrayContaining([text('last')]) })
     expect(JSON.stringify(result).match(/cache_control/g)).toHaveLength(1)
     expect(chat(...log)[2]).toMatchObject({ role: 'tool', tool_call_id: 'c' })
     expect(JSON.stringify(chat(...log))).not.toContain('cache')
@@ -70,11 +71,14 @@ describe('group M: chat', () => {
 
   it('M4 a reply with a call', () => {
     const log = [user('u'), ...pair('1', { call: 'c', tool: 'grep', args: '{"p":1}', thought: 'look' })]
-    expect(chat(...log)[1]).toEqual({
-      role: 'assistant',
-      content: 'look',
-      tool_calls: [{ id: 'c', type: 'function', function: { name: 'grep', arguments: '{"p":1}' } }],
-    })
+    expect(chat(...log).slice(1)).toEqual([
+      {
+        role: 'assistant',
+        content: 'look',
+        tool_calls: [{ id: 'c', type: 'function', function: { name: 'grep', arguments: '{"p":1}' } }],
+      },
+      { role: 'tool', tool_call_id: 'c', content: 'o1' },
+    ])
   })
 
   it.each([{}, { thought: ' \n ' }])('M5 a call without words %j', (options) => {
@@ -128,6 +132,13 @@ describe('group M: chat', () => {
     expect(lengths(over, 50_000)).toEqual([50_001, 50_000])
     const clipped = told(fold(call, observe('o', call, over)), { maxResultLength: 50_000 })[1]
     expect(words(clipped)[0]).toContain('<response clipped>')
+    const long = action('b', { thought: over })
+    const [reply, several] = told(fold(long, observe('p', long, [text(over), text(exact)])), {
+      maxResultLength: 50_000,
+    })
+    expect(words(reply)).toEqual([over])
+    expect(words(several).map(({ length }) => length)).toEqual([50_000, 50_000])
+    expect(words(several)[1]).toBe(exact)
   })
 
   it('M10 reasoning text', () => {
@@ -156,6 +167,10 @@ describe('group M: chat', () => {
 
   it('M12 several texts in one string', () => {
     const call = action('a')
+    expect(chat(user('u', [text('one'), text(''), text('two')]))[0]?.content).toEqual([
+      text('one'),
+      text('two'),
+    ])
     expect(chat(user('u'), agent('a', [text('one'), text('two')]))[1]?.content).toBe('one\ntwo')
     expect(chat(user('u'), call, observe('o', call, [text('one'), text('two')]))[2]?.content).toBe('one\ntwo')
     expect(chat(user('u'), call, observe('o', call, []))[2]?.content).toBe('')

@@ -1,20 +1,23 @@
 /** The cases of groups B and W that speak of decisions over the view: titles and loops. Groups R and V are tested in test/context/. */
 
 import { expect, it } from 'vitest'
-import { stuckDetector } from '../../src/context/stuck/detector.ts'
 import { titleInput } from '../../src/context/title.ts'
-import type { ActionEvent, Event } from '../../src/event/types.ts'
+import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, fail, reject, user } from '../build.ts'
+import { count, pattern } from '../context/stuck-logs.ts'
 
-const verdict = (...log: readonly Event[]) => stuckDetector().verdict(replay([user('u'), ...log]))
+/** The same call, refused for another reason each time. */
+const refused = (times: number): Event[] =>
+  count(times).flatMap((at) => {
+    const call = action(`a${at}`)
+    return [call, reject(`r${at}`, call, { rejection_reason: `no, ${at}` })]
+  })
 
-const four = (each: (at: number) => readonly [ActionEvent, Event]): Event[] =>
-  [0, 1, 2, 3].flatMap((at) => each(at))
-
-const invalid = (args: (at: number) => string) =>
-  four((at) => {
-    const call = action(`a${at}`, { action: null, tool: 'missing', args: args(at) })
+/** Four calls that could never run. */
+const invalid = (args: (at: number) => string, tool: (at: number) => string = () => 'missing'): Event[] =>
+  count(4).flatMap((at) => {
+    const call = action(`a${at}`, { action: null, tool: tool(at), args: args(at) })
     return [call, fail(`e${at}`, call, 'no such tool')]
   })
 
@@ -24,14 +27,24 @@ it('B22 the title is made from the active branch only', () => {
 })
 
 it('W42 four identical rejections are stuck', () => {
-  const rejected = four((at) => {
-    const call = action(`a${at}`)
-    return [call, reject(`r${at}`, call)]
-  })
-  expect(verdict(...rejected)?.pattern).toBe('action_observation')
+  expect(pattern([user('u'), ...refused(3)])).toBe(null)
+  expect(pattern([user('u'), ...refused(4)])).toBe('action_observation')
 })
 
 it('W43 four different calls to a missing tool are not stuck', () => {
-  expect(verdict(...invalid((at) => `{"at":${at}}`))).toBe(null)
-  expect(verdict(...invalid(() => '{}'))?.pattern).toBe('action_error')
+  expect(pattern(invalid((at) => `{"x":${at}}`))).toBe(null)
+  expect(pattern(invalid((at) => (at % 2 === 0 ? '{"x":1,"y":2}' : '{ "y": 2, "x": 1 }')))).toBe(
+    'action_error',
+  )
+  expect(pattern(invalid(() => 'no json'))).toBe('action_error')
+  expect(
+    pattern(
+      invalid(
+        () => '{}',
+        (at) => `none${at}`,
+      ),
+    ),
+  ).toBe(null)
+  // A text that is JSON, and the value that it writes.
+  expect(pattern(invalid((at) => (at % 2 === 0 ? '"{}"' : '{}')))).toBe(null)
 })

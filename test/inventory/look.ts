@@ -12,10 +12,11 @@ import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
-import { replay } from '../../src/state/reduce.ts'
+import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { cutPointsIn } from '../../src/view/cut-points.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
+import { condensation } from '../build.ts'
 
 /** The event as the engine reads it. @throws Error when it is no event, so that a test cannot pass on one. */
 export function read(event: unknown): Event {
@@ -26,6 +27,13 @@ export function read(event: unknown): Event {
 
 /** The state of a log, every event of it decoded first. */
 export const fold = (...events: readonly Event[]): State => replay(events.map(read))
+
+/** A state with events after it, each decoded first. */
+export const further = (state: State, ...events: readonly Event[]): State =>
+  events.map(read).reduce(reduce, state)
+
+/** The status that a log ends in. */
+export const statusAfter = (...events: readonly Event[]): string => fold(...events).header.status
 
 /** The log written line by line, read again, and folded anew. */
 export function reopen(state: State): State {
@@ -40,6 +48,10 @@ export function reopen(state: State): State {
 
 /** Ids of the view's events, in order. */
 export const ids = (state: State): string[] => [...viewEventsIn(state.branch.view)].map((item) => item.id)
+
+/** Ids that a log shows once a condensation forgets some. */
+export const left = (log: readonly Event[], ...forgotten: string[]): string[] =>
+  ids(fold(...log, condensation('C', forgotten)))
 
 /** Where the view may be cut. */
 export const cuts = (state: State): number[] => cutPointsIn(state.branch.view)

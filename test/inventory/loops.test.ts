@@ -3,11 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Event } from '../../src/event/types.ts'
 import { batch, condensation, pair, user } from '../build.ts'
-import { cuts, fold, ids } from './look.ts'
-
-/** Ids left of a log once a condensation has forgotten the listed ones. */
-const left = (log: readonly Event[], ...forgotten: string[]): string[] =>
-  ids(fold(...log, condensation('C', forgotten)))
+import { cuts, fold, left } from './look.ts'
 
 const thinking = (name: string): Event[] => pair(name, { thinking: true })
 

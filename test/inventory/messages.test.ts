@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Message } from '../../src/event/shapes.ts'
 import type { MessageEvent } from '../../src/event/types.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
 import {
   action,
   agent,
@@ -23,6 +24,30 @@ import { entry, fold, reopen, roles, say, told, words } from './look.ts'
 const odd = (id: string, fields: Partial<Message>): MessageEvent =>
   user(id, id, { llm_message: { role: 'user', content: [text(id)], ...fields } })
 
+/** What is said of a plain message between two odd ones: each stands alone, before another and behind it. */
+const around = (fields: Partial<Message>) => say(odd('u1', fields), user('u2'), odd('u3', fields))
+const APART = [['u1'], ['u2'], ['u3']]
+
+const reasoningItem = (id: string) => ({
+  id,
+  summary: ['s'],
+  content: null,
+  encrypted_content: 'sealed',
+  status: 'completed',
+})
+
+/** The reasoning item of each call of a reply. */
+const itemsOf = (reply: NeutralMessage | undefined) =>
+  reply?.role === 'assistant' ? reply.tool_calls.map((call) => call.responses_reasoning_item) : []
+
+/** The calls of a message, or the one that it answers. */
+const callsOf = (message: NeutralMessage): string[] =>
+  message.role === 'assistant'
+    ? message.tool_calls.map(({ id }) => id)
+    : message.role === 'tool'
+      ? [message.tool_call_id]
+      : []
+
 describe('group L: neutral messages', () => {
   it('L1 an empty log', () => {
     expect(say()).toEqual([])
@@ -35,13 +60,12 @@ describe('group L: neutral messages', () => {
   it('L3 two user messages and a reply', () => {
     const messages = say(user('u1'), user('u2'), agent('a'))
     expect(roles(messages)).toEqual(['user', 'assistant'])
-    expect(words(messages[0])).toEqual(['u1', 'u2'])
+    expect(messages.map(words)).toEqual([['u1', 'u2'], ['a']])
   })
 
   it('L4 three user messages', () => {
-    const messages = say(user('u1'), user('u2'), user('u3'))
-    expect(messages).toHaveLength(1)
-    expect(words(messages[0])).toEqual(['u1', 'u2', 'u3'])
+    expect(say(user('u1'), user('u2'), user('u3')).map(words)).toEqual([['u1', 'u2', 'u3']])
+    expect(say(user('u1'), user('u2', [text('1'), text('2')])).map(words)).toEqual([['u1', '1', '2']])
   })
 
   it('L5 a text and an image', () => {
@@ -58,20 +82,20 @@ describe('group L: neutral messages', () => {
   })
 
   it('L7 a user message with a tool_call_id stands alone', () => {
-    const messages = say(odd('u1', { tool_call_id: 't' }), user('u2'))
-    expect(messages.map(words)).toEqual([['u1'], ['u2']])
+    expect(around({ tool_call_id: 't' }).map(words)).toEqual(APART)
   })
 
   it('L8 a user message with tool_calls stands alone', () => {
     const tool_calls = [{ id: 't', name: 'ls', arguments: '{}', origin: 'completion' }] as const
-    const messages = say(odd('u1', { tool_calls }), user('u2'))
-    expect(messages.map(words)).toEqual([['u1'], ['u2']])
+    const messages = around({ tool_calls })
+    expect(messages.map(words)).toEqual(APART)
     expect(JSON.stringify(messages)).not.toContain('"ls"')
+    expect(around({ tool_calls: [] }).map(words)).toEqual(APART)
   })
 
   it('L9 a user message with a name stands alone', () => {
-    const messages = say(odd('u1', { name: 'ann' }), user('u2'))
-    expect(messages.map(words)).toEqual([['u1'], ['u2']])
+    const messages = around({ name: 'ann' })
+    expect(messages.map(words)).toEqual(APART)
     expect(messages[0]).toMatchObject({ name: 'ann' })
   })
 
@@ -84,10 +108,14 @@ describe('group L: neutral messages', () => {
     const [reply, ...others] = say(
       ...pair('1', { call: 'c', tool: 'grep', args: '{"p":1}', thought: 'look' }),
     )
-    expect(words(reply)).toEqual(['look'])
-    expect(reply).toMatchObject({
+    const call = { id: 'c', name: 'grep', arguments: '{"p":1}', origin: 'completion' }
+    expect(reply).toEqual({
       role: 'assistant',
-      tool_calls: [{ id: 'c', name: 'grep', arguments: '{"p":1}' }],
+      content: [text('look')],
+      tool_calls: [{ ...call, responses_item_id: null, responses_reasoning_item: null }],
+      reasoning_content: null,
+      thinking_blocks: [],
+      responses_reasoning_item: null,
     })
     expect(roles(others)).toEqual(['tool'])
   })
@@ -99,8 +127,7 @@ describe('group L: neutral messages', () => {
     const messages = say(...calls, ...calls.map((call) => observe(`o-${call.id}`, call)))
     expect(roles(messages)).toEqual(['assistant', 'tool', 'tool', 'tool'])
     expect(words(messages[0])).toEqual(['all three'])
-    const [reply] = messages
-    expect(reply?.role === 'assistant' && reply.tool_calls.map((call) => call.id)).toEqual(['c1', 'c2', 'c3'])
+    expect(messages.map(callsOf)[0]).toEqual(['c1', 'c2', 'c3'])
   })
 
   it('L13 reasoning and thinking of the first call', () => {
@@ -111,40 +138,43 @@ describe('group L: neutral messages', () => {
       reasoning_content: 'because',
       thinking_blocks: [{ type: 'thinking', thinking: 'thinking of a1', signature: 'signed-a1' }],
     })
+
+    // What later calls bring is kept behind it; reasoning that is blank is none.
+    const more = action('a3', { response: 'r', thinking: true, reasoning_content: 'so' })
+    const blank = action('a4', { response: 'r', reasoning_content: ' ' })
+    const [all] = say(first, more, blank, observe('o1', first), observe('o3', more), observe('o4', blank))
+    expect(all).toMatchObject({
+      reasoning_content: 'because\n\nso',
+      thinking_blocks: [...(first.thinking_blocks ?? []), ...(more.thinking_blocks ?? [])],
+    })
   })
 
   it('L14 the reasoning item of the first call', () => {
-    const item = {
-      id: 'rs_1',
-      summary: ['s'],
-      content: null,
-      encrypted_content: 'sealed',
-      status: 'completed',
-    }
+    const [item, other] = [reasoningItem('rs_1'), reasoningItem('rs_2')]
     const first = action('a1', { response: 'r', responses_reasoning_item: item })
     const second = action('a2', { response: 'r' })
-    const [reply] = say(first, second, observe('o1', first), observe('o2', second))
-    const items =
-      reply?.role === 'assistant' ? reply.tool_calls.map((call) => call.responses_reasoning_item) : []
-    expect(items).toEqual([item, null])
+    expect(itemsOf(say(first, second, observe('o1', first), observe('o2', second))[0])).toEqual([item, null])
+    const third = action('a3', { response: 'r', responses_reasoning_item: other })
+    expect(itemsOf(say(first, third, observe('o1', first), observe('o3', third))[0])).toEqual([item, other])
   })
 
   it('L15 two calls of two responses', () => {
     const [one, two] = [action('a1', { call: 'c1' }), action('a2', { call: 'c2' })]
     const messages = say(one, two, observe('o1', one), observe('o2', two))
     expect(roles(messages)).toEqual(['assistant', 'tool', 'assistant', 'tool'])
-    expect(messages.map((each) => (each.role === 'tool' ? each.tool_call_id : null))).toEqual([
-      null,
-      'c1',
-      null,
-      'c2',
-    ])
+    expect(messages.map(callsOf)).toEqual([['c1'], ['c1'], ['c2'], ['c2']])
   })
 
   it('L16 a system prompt, a question, a call and its result', () => {
     const messages = say(system('s'), user('u'), ...pair('1', { call: 'c', tool: 'grep' }))
     expect(roles(messages)).toEqual(['system', 'user', 'assistant', 'tool'])
-    expect(messages[3]).toMatchObject({ tool_call_id: 'c', name: 'grep', is_error: false })
+    expect(messages[3]).toEqual({
+      role: 'tool',
+      content: [text('o1')],
+      tool_call_id: 'c',
+      name: 'grep',
+      is_error: false,
+    })
   })
 
   it('L17 an error that answers nothing', () => {
@@ -156,10 +186,13 @@ describe('group L: neutral messages', () => {
 
   it('L18 a batch, and a call that waits', () => {
     const state = fold(user('u'), ...batch('r', ['1', '2']), action('a3', { call: 'c3' }))
+    const batched = [[], ['call-a1', 'call-a2'], ['call-a1'], ['call-a2']]
     expect(roles(told(state))).toEqual(['user', 'assistant', 'tool', 'tool'])
+    expect(told(state).map(callsOf)).toEqual(batched)
     const closed = told(state, { pending: { close: 'not run' } })
     expect(roles(closed)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant', 'tool'])
-    expect(closed[5]).toMatchObject({ tool_call_id: 'c3', content: [text('not run')] })
+    expect(closed.map(callsOf)).toEqual([...batched, ['c3'], ['c3']])
+    expect(closed[5]).toMatchObject({ content: [text('not run')], is_error: true })
   })
 
   it('L19 a second call with words of its own', () => {
@@ -176,7 +209,7 @@ describe('group L: neutral messages', () => {
     expect(roles(told(fold(call), { pending: { close: 'never run' } }))).toEqual(['assistant', 'tool'])
     const messages = say(call, fail('e', call))
     expect(roles(messages)).toEqual(['assistant', 'tool'])
-    expect(messages).toMatchObject([{ tool_calls: [{ id: 'c' }] }, { tool_call_id: 'c' }])
+    expect(messages.map(callsOf)).toEqual([['c'], ['c']])
   })
 
   it('L21 a system prompt with what this conversation adds', () => {
@@ -185,7 +218,7 @@ describe('group L: neutral messages', () => {
       'today',
     ])
     expect(words(say(system('s', 'the prompt', { dynamic_context: null }))[0])).toEqual(['the prompt'])
-    expect(words(say(system('s', 'the prompt'))[0])).toEqual(['the prompt'])
+    expect(say(system('s', 'the prompt'))).toEqual([{ role: 'system', content: [text('the prompt')] }])
   })
 
   it('L22 extended content of a message', () => {

@@ -12,6 +12,7 @@ import {
   action,
   agent,
   hook,
+  image,
   moveHead,
   observe,
   pair,
@@ -22,9 +23,21 @@ import {
   update,
   user,
 } from '../build.ts'
-import { fold, head, ids, logEvents, open, parent, path, reopen, roles, say, told, words } from './look.ts'
-
-const after = (...events: readonly Event[]): string => fold(...events).header.status
+import {
+  fold,
+  head,
+  ids,
+  logEvents,
+  open,
+  parent,
+  path,
+  reopen,
+  roles,
+  say,
+  statusAfter,
+  told,
+  words,
+} from './look.ts'
 
 /** The outputs of a log's calls in the Responses grammar. */
 const outputs = (...events: readonly Event[]) =>
@@ -61,6 +74,7 @@ describe('cases W26 to W34: branches and pauses', () => {
     )
     expect(roles(messages)).toEqual(['system', 'user', 'assistant', 'user'])
     expect(words(messages[0])).toEqual(['s2'])
+    expect(say(system('s1'), user('u'), system('s2'), user('v')).map(words)).toEqual([['s2'], ['u', 'v']])
   })
 
   it('W28 a hook before a call', () => {
@@ -71,8 +85,8 @@ describe('cases W26 to W34: branches and pauses', () => {
 
   it('W30 a second message before the reply to the first', () => {
     const log = [user('u'), status('r', 'running'), user('v'), agent('a')]
-    expect(after(...log)).toBe('finished')
-    expect(after(...log, status('r2', 'running'))).toBe('running')
+    expect(statusAfter(...log)).toBe('finished')
+    expect(statusAfter(...log, status('r2', 'running'))).toBe('running')
   })
 
   it('W31 paused while the model wrote words', () => {
@@ -89,9 +103,9 @@ describe('cases W26 to W34: branches and pauses', () => {
 
   it('W33 paused while the model wrote a call that needs confirmation', () => {
     const log = [user('u'), status('r', 'running'), pause('p'), action('a')]
-    expect(after(...log)).toBe('paused')
-    expect(after(...log, status('w', 'waiting_for_confirmation'))).toBe('waiting_for_confirmation')
-    expect(after(...log, status('w', 'waiting_for_confirmation'), pause('p2'))).toBe(
+    expect(statusAfter(...log)).toBe('paused')
+    expect(statusAfter(...log, status('w', 'waiting_for_confirmation'))).toBe('waiting_for_confirmation')
+    expect(statusAfter(...log, status('w', 'waiting_for_confirmation'), pause('p2'))).toBe(
       'waiting_for_confirmation',
     )
   })
@@ -169,7 +183,7 @@ describe('cases W39 to W50: messages', () => {
     const state = fold(user('u'), agent('a'), nudge)
     expect(state.branch.lastUserMessage?.id).toBe('u')
     expect(state.header.status).toBe('finished')
-    expect(after(user('u'), agent('a'), user('v'))).toBe('idle')
+    expect(statusAfter(user('u'), agent('a'), user('v'))).toBe('idle')
     expect(roles(told(state))).toEqual(['user', 'assistant', 'user'])
   })
 
@@ -192,7 +206,11 @@ describe('cases W39 to W50: messages', () => {
     const carried = agent('m', 'so', {
       llm_message: { role: 'assistant', content: [text('so')], tool_calls },
     })
-    const messages = say(user('u'), carried)
+    const result = user('t', '', {
+      llm_message: { role: 'tool', content: [text('result')], tool_call_id: 'c', name: 'ls' },
+    })
+    const messages = say(user('u'), carried, result, user('v'))
+    expect(roles(messages)).toEqual(['user', 'assistant', 'user'])
     expect(messages[1]).toMatchObject({ content: [text('so')], tool_calls: [] })
     expect(toOpenAIChat(messages)[1]).toEqual({ role: 'assistant', content: 'so' })
   })
@@ -201,5 +219,19 @@ describe('cases W39 to W50: messages', () => {
     const messages = say(user('u'), agent('a', ''))
     expect(toOpenAIChat(messages)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'u' }] }])
     expect(toAnthropic(messages).messages).toHaveLength(1)
+
+    // Whatever says nothing is no message, and does not part its neighbours.
+    const silent = [
+      agent('b', ' \n\u0085\u001c'),
+      agent('c', []),
+      user('i', [image()]),
+      agent('d', '', { llm_message: { role: 'assistant' } }),
+      agent('e', [], {
+        llm_message: { role: 'assistant', content: [], reasoning_content: ' ', thinking_blocks: [] },
+      }),
+    ]
+    expect(say(user('u'), ...silent, user('w')).map(words)).toEqual([['u', 'w']])
+    const prompt = system('s', ' ', { dynamic_context: text('\n') })
+    expect(roles(say(prompt, user('u')))).toEqual(['user'])
   })
 })

@@ -2,11 +2,10 @@
 
 import { describe, expect, it } from 'vitest'
 import { loadLine } from '../../src/event/load.ts'
-import type { Event } from '../../src/event/types.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
 import { switchTo } from '../../src/state/at.ts'
 import { encodeState } from '../../src/state/encode.ts'
-import { reduce, replay } from '../../src/state/reduce.ts'
+import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import {
@@ -35,12 +34,11 @@ import {
   reports,
   roles,
   say,
+  further,
   told,
   wanted,
   words,
 } from './look.ts'
-
-const then = (state: State, ...events: Event[]): State => events.map(read).reduce(reduce, state)
 
 /** Whether a state is the one that reading its written log gives. */
 const sameWhenReopened = (state: State): boolean => encodeState(reopen(state)) === encodeState(state)
@@ -54,6 +52,7 @@ describe('cases W1 to W9: what stands in the view', () => {
     const state = fold(...reused)
     expect(ids(state)).toEqual(['u', 'a1', 'o1', 'a2', 'o2', 'end'])
     expect(dropped(state)).toEqual([])
+    expect(roles(told(state))).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant'])
     const results = toOpenAIChat(told(state)).flatMap((message) => (message.role === 'tool' ? [message] : []))
     expect(results.map((message) => message.content)).toEqual(['o1', 'o2'])
     expect(new Set(results.map((message) => message.tool_call_id)).size).toBe(2)
@@ -62,7 +61,7 @@ describe('cases W1 to W9: what stands in the view', () => {
   })
 
   it('W2 the same, event by event', () => {
-    const state = then(fold(), ...reused)
+    const state = further(fold(), ...reused)
     expect(cuts(state)).toEqual([0, 1, 3, 5, 6])
     expect(sameWhenReopened(state)).toBe(true)
   })
@@ -71,6 +70,7 @@ describe('cases W1 to W9: what stands in the view', () => {
     const state = fold(u, observe('o', a1), a1)
     expect(ids(state)).toEqual(['u'])
     expect(dropped(state)).toEqual(['o orphan_result'])
+    expect(roles(told(state))).toEqual(['user'])
     expect(open(state)).toEqual(['a1'])
     expect(cuts(state)).toEqual([0, 1])
   })
@@ -82,21 +82,22 @@ describe('cases W1 to W9: what stands in the view', () => {
   })
 
   it('W5 a result without a call', () => {
-    const state = then(fold(u), observe('o', action('ghost')))
+    const state = further(fold(u), observe('o', action('ghost')))
     expect(ids(state)).toEqual(['u'])
     expect(cuts(state)).toEqual([0, 1])
   })
 
   it('W6 a second result', () => {
-    const state = then(fold(a1), observe('o1', a1), observe('o2', a1))
+    const state = further(fold(a1), observe('o1', a1), observe('o2', a1))
     expect(ids(state)).toEqual(['a1', 'o1'])
     expect(dropped(state)).toEqual(['o2 duplicate_result'])
+    expect(roles(told(state))).toEqual(['assistant', 'tool'])
     expect(cuts(state)).toEqual([0, 2])
   })
 
   it('W7 a condensation between calls under one response id', () => {
     const log = [u, ...pair('1', { response: 'r' }), ...pair('2', { response: 'r' }), user('m')]
-    const state = then(fold(...log), condensation('C', ['a1', 'o1'], 'S', 1))
+    const state = further(fold(...log), condensation('C', ['a1', 'o1'], 'S', 1))
     expect(ids(state)).toEqual(['u', 'C-summary', 'a2', 'o2', 'm'])
     expect(sameWhenReopened(state)).toBe(true)
   })
@@ -104,7 +105,7 @@ describe('cases W1 to W9: what stands in the view', () => {
   it('W8 one response id for a whole conversation', () => {
     const names = ['1', '2', '3', '4', '5', '6']
     const log = [u, ...names.flatMap((name) => pair(name, { response: 'const' }))]
-    const state = then(fold(...log), condensation('C', ['a1', 'o1'], 'S', 1))
+    const state = further(fold(...log), condensation('C', ['a1', 'o1'], 'S', 1))
     expect(ids(state)).toEqual([
       'u',
       'C-summary',
@@ -130,8 +131,13 @@ describe('cases W10 to W17: calls that wait', () => {
     const three = action('a3', { call: 'c3', response: 'r' })
     const messages = say(one, two, fail('e2', two), three, observe('o1', one), observe('o3', three))
     expect(roles(messages)).toEqual(['assistant', 'tool', 'tool', 'tool'])
-    const [reply] = messages
+    const [reply, ...results] = messages
     expect(reply?.role === 'assistant' && reply.tool_calls.map((call) => call.id)).toEqual(['c1', 'c2', 'c3'])
+    expect(results).toMatchObject([
+      { tool_call_id: 'c2', is_error: true },
+      { tool_call_id: 'c1', is_error: false },
+      { tool_call_id: 'c3', is_error: false },
+    ])
     const first = say(two, fail('e2', two), three, observe('o3', three))
     expect(roles(first)).toEqual(['assistant', 'tool', 'tool'])
   })
@@ -140,7 +146,7 @@ describe('cases W10 to W17: calls that wait', () => {
     const call = action('a')
     const asked = reopen(fold(system('s'), user('u'), call, status('w', 'waiting_for_confirmation')))
     expect(open(asked)).toEqual(['a'])
-    const state = then(asked, status('r', 'running'), observe('o', call))
+    const state = further(asked, status('r', 'running'), observe('o', call))
     expect(roles(told(state))).toEqual(['system', 'user', 'assistant', 'tool'])
   })
 
@@ -149,13 +155,14 @@ describe('cases W10 to W17: calls that wait', () => {
     const asked = fold(user('u'), call, status('w', 'waiting_for_confirmation'), user('v'))
     expect(asked.header.status).toBe('waiting_for_confirmation')
     expect(open(asked)).toEqual(['a'])
-    expect(ids(then(asked, observe('o', call)))).toEqual(['u', 'a', 'o', 'v'])
-    expect(ids(then(asked, reject('r', call)))).toEqual(['u', 'a', 'r', 'v'])
+    expect(told(asked).map(words)).toEqual([['u', 'v']])
+    expect(ids(further(asked, observe('o', call)))).toEqual(['u', 'a', 'o', 'v'])
+    expect(ids(further(asked, reject('r', call)))).toEqual(['u', 'a', 'r', 'v'])
   })
 
   it('W15 a condensation while a call waits for confirmation', () => {
     const asked = fold(user('u'), action('a'), status('w', 'waiting_for_confirmation'), request('Q'))
-    const state = then(asked, condensation('C', ['u'], 'S', 0))
+    const state = further(asked, condensation('C', ['u'], 'S', 0))
     expect(wanted(asked)).toBe(true)
     expect(wanted(state)).toBe(false)
     expect(state.header.status).toBe('waiting_for_confirmation')
@@ -168,7 +175,7 @@ describe('cases W10 to W17: calls that wait', () => {
     const found = reopen(fold(user('u'), one, two))
     expect(head(found)).toBe('a2')
     expect(open(found)).toEqual(['a1', 'a2'])
-    const state = then(found, fail('e1', one), fail('e2', two), agent('m'))
+    const state = further(found, fail('e1', one), fail('e2', two), agent('m'))
     expect(open(state)).toEqual([])
     expect(ids(state)).toEqual(['u', 'a1', 'a2', 'e1', 'e2', 'm'])
   })
@@ -178,7 +185,7 @@ describe('cases W10 to W17: calls that wait', () => {
     const state = fold(user('u'), one, two, { ...fail('e1', one), parent_id: 'a1' })
     expect(head(state)).toBe('e1')
     expect(open(switchTo(state, 'a2'))).toEqual(['a1', 'a2'])
-    const whole = then(fold(user('u'), one, two), fail('e1', one), fail('e2', two))
+    const whole = further(fold(user('u'), one, two), fail('e1', one), fail('e2', two))
     expect(open(whole)).toEqual([])
     expect(dropped(whole)).toEqual([])
   })
@@ -236,7 +243,7 @@ describe('cases W18 to W25: condensations and logs out of order', () => {
     expect(wanted(state)).toBe(true)
     expect(ids(state)).toEqual(['u'])
     expect(cuts(state)).toEqual([0, 1])
-    expect(ids(then(state, condensation('C', ['u'], 'S', 0)))).toEqual(['C-summary'])
+    expect(ids(further(state, condensation('C', ['u'], 'S', 0)))).toEqual(['C-summary'])
   })
 
   it('W25c one id at the first two positions', () => {

@@ -8,6 +8,7 @@ import { action, type ActionOptions, agent, image, observe, pair, system, text, 
 import { fold, say, told } from './look.ts'
 
 const IMAGE = 'https://a.example/1.png'
+const DATA = 'data:image/png;base64,iVBORw0KGgo='
 
 const responses = (...events: readonly Event[]) => toOpenAIResponses(say(...events))
 const ofType = (type: string, ...events: readonly Event[]) =>
@@ -37,6 +38,7 @@ describe('group N: responses', () => {
     const { instructions, input } = responses(both, system('s2', 'C'))
     expect(instructions).toBe('C')
     expect(input).toMatchObject([{ type: 'message', role: 'user' }])
+    expect(responses(user('u')).instructions).toBeNull()
   })
 
   it('N3 a text and an image', () => {
@@ -53,14 +55,12 @@ describe('group N: responses', () => {
   })
 
   it('N4 words, then the call', () => {
-    const { input } = responses(user('u'), ...pair('1', { thought: 'look', call: 'c' }))
-    expect(input.map((item) => item.type)).toEqual([
-      'message',
-      'message',
-      'function_call',
-      'function_call_output',
+    const call = { ...action('a', { call: 'c' }), thought: [text('let me'), text('look')] }
+    expect(responses(user('u'), call, observe('o', call)).input.slice(1)).toEqual([
+      { type: 'message', role: 'assistant', content: 'let me\nlook' },
+      { type: 'function_call', call_id: 'c', name: 'ls', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c', output: 'o' },
     ])
-    expect(input[1]).toEqual({ type: 'message', role: 'assistant', content: 'look' })
   })
 
   it('N5 a result of two texts', () => {
@@ -88,6 +88,15 @@ describe('group N: responses', () => {
         type: 'function_call_output',
         call_id: 'c',
         output: [{ type: 'input_image', image_url: IMAGE, detail: 'auto' }],
+      },
+    ])
+    const mixed = observe('o', call, [text('see'), image(DATA)])
+    expect(ofType('function_call_output', user('u'), call, mixed)).toMatchObject([
+      {
+        output: [
+          { type: 'input_text', text: 'see' },
+          { type: 'input_image', image_url: DATA, detail: 'auto' },
+        ],
       },
     ])
   })

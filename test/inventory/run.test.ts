@@ -23,7 +23,7 @@ const kinds = async (made: Conversation): Promise<string[]> =>
 
 /** An agent that first makes these calls, answers those that it may execute, and then has the last word; with what it executed. */
 function worker(
-  calls: readonly ActionEvent[],
+  calls: readonly Event[],
   answer = (call: ActionEvent): Yielded => observe(`o-${call.id}`, call),
 ) {
   const executed: string[][] = []
@@ -76,7 +76,7 @@ describe('group P: runs', () => {
     })
     await asked.promise
     await Promise.all([made.interrupt(), made.interrupt(), made.interrupt()])
-    expect((await run).status).toBe('paused')
+    expect(await run).toEqual({ status: 'paused', iterations: 1 })
     expect((await kinds(made)).filter((kind) => kind === 'InterruptEvent').length).toBe(1)
     expect(await made.interrupt()).toEqual([])
   })
@@ -92,24 +92,28 @@ describe('group P: runs', () => {
     await made.sendMessage('again')
     await made.run(async ({ signal }) => {
       signals.push(signal)
-      void made.interrupt()
-      await new Promise((resolve) => signal.addEventListener('abort', resolve))
-      return []
+      const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
+      await made.interrupt()
+      await aborted
+      return [agent('late')]
     })
     expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
     await made.resume()
     await made.run(step)
     expect(new Set(signals).size).toBe(signals.length)
-    expect(signals.at(-1)?.aborted).toBe(false)
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true, false])
   })
 
   it('P21 a run that was cancelled before it began', async () => {
-    const made = await conversation(action('a'), status('w', 'waiting_for_confirmation'))
-    await made.approve(['a'])
+    const made = await conversation(...reply('a', 'b', 'd'), status('w', 'waiting_for_confirmation'))
+    await made.approve(['a', 'b', 'd'])
     const { step, executed } = worker([])
     await made.run(step, { signal: AbortSignal.abort() })
     expect(executed).toEqual([])
-    expect((await made.state()).header.callStatuses).toEqual([{ action_id: 'a', grant: 'approved' }])
+    expect(await kinds(made)).not.toContain('ObservationEvent')
+    expect((await made.state()).header.callStatuses).toEqual(
+      ['a', 'b', 'd'].map((action_id) => ({ action_id, grant: 'approved' })),
+    )
   })
 })
 
@@ -143,9 +147,15 @@ describe('group Q: batches', () => {
   })
 
   it('Q4 all blocked: nothing is executed', async () => {
-    const { executed, made } = await runOf(reply('a', 'b'), { hooks: [guard(() => true)] })
+    const { executed, state } = await runOf(reply('a', 'b'), { hooks: [guard(() => true)] })
     expect(executed).toEqual([])
-    expect((await kinds(made)).filter((kind) => kind === 'UserRejectObservation').length).toBe(2)
+    const refused = [...state.log.entries].flatMap(({ event }) =>
+      event?.kind === 'UserRejectObservation' ? [event] : [],
+    )
+    expect(refused.map((each) => [each.action_id, each.rejection_reason, each.rejection_source])).toEqual([
+      ['a', 'not a', 'hook'],
+      ['b', 'not b', 'hook'],
+    ])
   })
 
   it('Q5 answers stand as the step gives them, behind those that are blocked', async () => {
@@ -174,6 +184,12 @@ describe('group Q: batches', () => {
     expect((await made.run(step)).status).toBe('finished')
     expect(executed).toEqual([])
     expect(await kinds(made)).toEqual(['MessageEvent', 'ActionEvent', 'AgentErrorEvent', 'MessageEvent'])
+    const other = await conversation()
+    const odd = action('odd', { action: null, tool: 'nope' })
+    const others = worker([odd, fail('e', odd, 'no such tool'), action('a')])
+    expect((await other.run(others.step)).status).toBe('finished')
+    expect(others.executed).toEqual([['a']])
+    expect((await kinds(other)).filter((kind) => kind === 'AgentErrorEvent').length).toBe(1)
   })
 
   it('Q9 a tool that fails', async () => {
@@ -212,9 +228,10 @@ describe('group W: runs', () => {
         return { blocked: true, reason: 'no', additionalContext: 'more' }
       },
     }
-    await made.run(step, { hooks: [hook] })
+    expect((await made.run(step, { hooks: [hook] })).status).toBe('finished')
     expect(asked()).toBe(0)
     expect(told).toEqual(['m'])
+    expect(await kinds(made)).toEqual(['MessageEvent', 'HookExecutionEvent', 'Condensation'])
   })
 
   it('W46 a stuck conversation run again says again why', async () => {
@@ -224,6 +241,10 @@ describe('group W: runs', () => {
       expect((await made.run(step, { stuck: () => 'the same again and again' })).status).toBe('stuck')
     }
     expect(asked()).toBe(0)
+    const reasons = [...(await made.state()).log.entries].filter(
+      ({ event }) => event?.kind === 'ConversationStateUpdateEvent' && event.key === 'stuck_reason',
+    )
+    expect(reasons).toHaveLength(2)
     await made.append(pause('p'))
     expect((await made.state()).header.status).toBe('stuck')
   })

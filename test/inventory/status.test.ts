@@ -19,9 +19,7 @@ import {
   trouble,
   user,
 } from '../build.ts'
-import { fold, open } from './look.ts'
-
-const after = (...events: readonly Event[]): string => fold(...events).header.status
+import { fold, open, statusAfter } from './look.ts'
 
 const finish = (name: string): Event[] => pair(name, { tool: 'finish' })
 
@@ -35,24 +33,24 @@ const reply = (id: string, fields: Partial<Message>): Event =>
 describe('group P: status', () => {
   it('P1 new, at work, done', () => {
     const call = action('a')
-    expect(after()).toBe('idle')
-    expect(after(user('u'))).toBe('idle')
-    expect(after(user('u'), call)).toBe('running')
-    expect(after(user('u'), call, observe('o', call))).toBe('running')
-    expect(after(user('u'), call, observe('o', call), agent('m'))).toBe('finished')
+    expect(statusAfter()).toBe('idle')
+    expect(statusAfter(user('u'))).toBe('idle')
+    expect(statusAfter(user('u'), call)).toBe('running')
+    expect(statusAfter(user('u'), call, observe('o', call))).toBe('running')
+    expect(statusAfter(user('u'), call, observe('o', call), agent('m'))).toBe('finished')
   })
 
   it('P2 paused before the run', () => {
     expect(withDefaults(pause('p')).source).toBe('user')
-    expect(after(pause('p'))).toBe('paused')
-    expect(after(pause('p'), user('u'))).toBe('paused')
-    expect(after(pause('p'), user('u'), running, agent('m'))).toBe('finished')
+    expect(statusAfter(pause('p'))).toBe('paused')
+    expect(statusAfter(pause('p'), user('u'))).toBe('paused')
+    expect(statusAfter(pause('p'), user('u'), running, agent('m'))).toBe('finished')
   })
 
   it('P4 paused in the middle of a call', () => {
     const call = action('a')
-    expect(after(user('u'), call, pause('p'))).toBe('paused')
-    expect(after(user('u'), call, pause('p'), observe('o', call))).toBe('paused')
+    expect(statusAfter(user('u'), call, pause('p'))).toBe('paused')
+    expect(statusAfter(user('u'), call, pause('p'), observe('o', call))).toBe('paused')
   })
 
   it('P5 waiting for confirmation, then run', () => {
@@ -66,50 +64,50 @@ describe('group P: status', () => {
   })
 
   it('P6 paused, and then waiting for confirmation', () => {
-    expect(after(pause('p'), user('u'), running, action('a'), waiting)).toBe('waiting_for_confirmation')
+    expect(statusAfter(pause('p'), user('u'), running, action('a'), waiting)).toBe('waiting_for_confirmation')
   })
 
   it('P7 a call refused', () => {
     const [one, two] = [action('a1', { response: 'r' }), action('a2', { response: 'r' })]
     const asked = [user('u'), one, two, waiting]
-    expect(after(...asked, reject('r1', one))).toBe('waiting_for_confirmation')
+    expect(statusAfter(...asked, reject('r1', one))).toBe('waiting_for_confirmation')
     const refused = fold(...asked, reject('r1', one), reject('r2', two))
     expect(refused.header.status).toBe('idle')
     expect(open(refused)).toEqual([])
-    expect(after(...asked, reject('r1', one), reject('r2', two, { rejection_source: 'hook' }))).toBe(
+    expect(statusAfter(...asked, reject('r1', one), reject('r2', two, { rejection_source: 'hook' }))).toBe(
       'running',
     )
   })
 
   it('P8 what a pause stops', () => {
-    expect(after(user('u'), action('a'), waiting, pause('p'))).toBe('waiting_for_confirmation')
-    expect(after(user('u'), pause('p'))).toBe('paused')
-    expect(after(user('u'), action('a'), pause('p'))).toBe('paused')
+    expect(statusAfter(user('u'), action('a'), waiting, pause('p'))).toBe('waiting_for_confirmation')
+    expect(statusAfter(user('u'), pause('p'))).toBe('paused')
+    expect(statusAfter(user('u'), action('a'), pause('p'))).toBe('paused')
   })
 
   it('P9 a reply in words waits for nobody', () => {
-    expect(after(user('u'), running, agent('m'))).toBe('finished')
+    expect(statusAfter(user('u'), running, agent('m'))).toBe('finished')
   })
 
   it('P10 finishing', () => {
     const state = fold(user('u'), ...finish('1'))
     expect(state.header.status).toBe('finished')
     expect(open(state)).toEqual([])
-    expect(after(user('u'), ...pair('1', { tool: 'think' }))).toBe('running')
-    expect(after(user('u'), ...pair('1', { tool: 'think' }), ...finish('2'))).toBe('finished')
+    expect(statusAfter(user('u'), ...pair('1', { tool: 'think' }))).toBe('running')
+    expect(statusAfter(user('u'), ...pair('1', { tool: 'think' }), ...finish('2'))).toBe('finished')
   })
 
   it('P12 a message to a finished conversation', () => {
-    expect(after(user('u'), agent('m'), user('v'))).toBe('idle')
-    expect(after(user('u'), agent('m'), user('v'), agent('n'))).toBe('finished')
+    expect(statusAfter(user('u'), agent('m'), user('v'))).toBe('idle')
+    expect(statusAfter(user('u'), agent('m'), user('v'), agent('n'))).toBe('finished')
   })
 
   it('P13 out of being stuck', () => {
     const stuck = status('stuck', 'stuck')
-    expect(after(user('u'), stuck)).toBe('stuck')
-    expect(after(user('u'), stuck, user('v'))).toBe('idle')
-    expect(after(user('u'), stuck, action('a'))).toBe('running')
-    expect(after(user('u'), stuck, ...finish('1'))).toBe('finished')
+    expect(statusAfter(user('u'), stuck)).toBe('stuck')
+    expect(statusAfter(user('u'), stuck, user('v'))).toBe('idle')
+    expect(statusAfter(user('u'), stuck, action('a'))).toBe('running')
+    expect(statusAfter(user('u'), stuck, ...finish('1'))).toBe('finished')
   })
 
   it('P14 a run stopped at its cap', () => {
@@ -124,36 +122,36 @@ describe('group P: status', () => {
   })
 
   it('P18 interrupted while running', () => {
-    expect(after(user('u'), running, interrupt('i'))).toBe('paused')
+    expect(statusAfter(user('u'), running, interrupt('i'))).toBe('paused')
   })
 
   it('P19 interrupted when finished', () => {
-    expect(after(user('u'), agent('m'), interrupt('i'))).toBe('finished')
+    expect(statusAfter(user('u'), agent('m'), interrupt('i'))).toBe('finished')
   })
 
   it('P22 a message while the last call runs', () => {
     const call = action('a', { tool: 'finish' })
     const log = [user('u'), call, user('v'), observe('o', call)]
-    expect(after(...log)).toBe('finished')
-    expect(after(...log, running)).toBe('running')
+    expect(statusAfter(...log)).toBe('finished')
+    expect(statusAfter(...log, running)).toBe('running')
   })
 
   it('P23 a reply without words goes on', () => {
     const before = [user('u'), running]
-    expect(after(...before, reply('m', {}))).toBe('running')
-    expect(after(...before, reply('m', { reasoning_content: 'because' }))).toBe('running')
-    expect(after(...before, reply('m', { content: [text('so')] }))).toBe('finished')
+    expect(statusAfter(...before, reply('m', {}))).toBe('running')
+    expect(statusAfter(...before, reply('m', { reasoning_content: 'because' }))).toBe('running')
+    expect(statusAfter(...before, reply('m', { content: [text('so')] }))).toBe('finished')
   })
 
   it('P24 calls, words, reasoning, nothing', () => {
     const before = [user('u'), running]
     const tool_calls = [{ id: 'c', name: 'ls', arguments: '{}', origin: 'completion' }] as const
-    expect(after(...before, reply('m', { content: [text('so')], tool_calls }))).toBe('running')
-    expect(after(...before, reply('m', { content: [text('so')], reasoning_content: 'because' }))).toBe(
+    expect(statusAfter(...before, reply('m', { content: [text('so')], tool_calls }))).toBe('running')
+    expect(statusAfter(...before, reply('m', { content: [text('so')], reasoning_content: 'because' }))).toBe(
       'finished',
     )
-    expect(after(...before, reply('m', { content: [text('so')], tool_calls: [] }))).toBe('finished')
-    expect(after(...before, reply('m', { content: [text(' \n ')] }))).toBe('running')
+    expect(statusAfter(...before, reply('m', { content: [text('so')], tool_calls: [] }))).toBe('finished')
+    expect(statusAfter(...before, reply('m', { content: [text(' \n ')] }))).toBe('running')
   })
 
   it('P27 the eight statuses', () => {
@@ -168,12 +166,12 @@ describe('group P: status', () => {
       'deleting',
     ] as const
     expect(STATUSES).toEqual(eight)
-    for (const value of eight) expect(after(status('s', value))).toBe(value)
+    for (const value of eight) expect(statusAfter(status('s', value))).toBe(value)
     const shouted = decodeEvent({
       kind: 'ConversationStateUpdateEvent',
       key: 'execution_status',
       value: 'RUNNING',
     })
-    expect(shouted.ok && after(shouted.event)).toBe('idle')
+    expect(shouted.ok && statusAfter(shouted.event)).toBe('idle')
   })
 })

@@ -6,7 +6,6 @@ import { encodeEvent } from '../../src/event/encode.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
 import { listLeavesIn, switchTo } from '../../src/state/at.ts'
-import { reduce } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { action, condensation, moveHead, pause, status, trouble, user, users } from '../build.ts'
 import {
@@ -19,15 +18,13 @@ import {
   parent,
   path,
   pathEvents,
-  read,
   reopen,
   reports,
+  further,
 } from './look.ts'
 
 /** A root with two branches: `a1 a2`, left behind, and `b1` under HEAD. */
 const branched = (): State => fold(...users('root', 'a1', 'a2'), moveHead('go', 'root'), user('b1'))
-
-const then = (state: State, ...events: Event[]): State => events.map(read).reduce(reduce, state)
 
 describe('group B: the tree', () => {
   it('B1 events hang on each other', () => {
@@ -45,7 +42,7 @@ describe('group B: the tree', () => {
   it('B3 a second branch', () => {
     const moved = fold(...users('root', 'a1', 'a2'), moveHead('go', 'root'))
     expect(ids(moved)).toEqual(['root'])
-    const state = then(moved, user('b1'))
+    const state = further(moved, user('b1'))
     expect(parent(state, 'b1')).toBe('root')
     expect(ids(state)).toEqual(['root', 'b1'])
     expect(path(state, 'a2')).toEqual(['root', 'a1', 'a2'])
@@ -61,7 +58,7 @@ describe('group B: the tree', () => {
     }
     expect(hasCode(thrown, 'unknown_event')).toBe(true)
     expect(String(thrown)).toContain('nope')
-    const replayed = then(state, moveHead('go', 'nope'))
+    const replayed = further(state, moveHead('go', 'nope'))
     expect(head(replayed)).toBe('m')
     expect(reports(replayed)).toEqual(['go head_ignored'])
   })
@@ -83,7 +80,7 @@ describe('group B: the tree', () => {
     const left = fold(user('m0'), moveHead('go', null))
     expect(head(left)).toBeNull()
     expect(ids(left)).toEqual([])
-    const state = then(left, user('m1'))
+    const state = further(left, user('m1'))
     expect(parent(state, 'm1')).toBeNull()
     expect(listLeavesIn(state.log).map((leaf) => leaf.id)).toEqual(['m0', 'm1'])
   })
@@ -107,7 +104,7 @@ describe('group B: the tree', () => {
     expect(logEvents(copy).map((event) => event.id)).toEqual(['e0', 'e1'])
     expect(head(copy)).toBe('e1')
     expect(ids(copy)).toEqual(['e0', 'e1'])
-    expect(parent(then(copy, user('next')), 'next')).toBe('e1')
+    expect(parent(further(copy, user('next')), 'next')).toBe('e1')
     expect(source.log.entries.length).toBe(3)
   })
 
@@ -136,7 +133,7 @@ describe('group B: the tree', () => {
     const expected = ['m0', 'm0 m1', 'm0 m1 m2', 'm0', 'm0 sibling', 'm0 m1 m2', 'm0 m1 m2 m3', 'm0 sibling']
     let kept = fold()
     for (const [at, event] of log.entries()) {
-      kept = then(kept, event)
+      kept = further(kept, event)
       expect(ids(kept).join(' ')).toBe(expected[at])
       expect(ids(fold(...log.slice(0, at + 1)))).toEqual(ids(kept))
       expect(ids(fold(...pathEvents(kept, head(kept) ?? '')))).toEqual(ids(kept))
@@ -147,7 +144,7 @@ describe('group B: the tree', () => {
     const state = reopen(fold(...users('l1', 'l2', 'l3')))
     expect(head(state)).toBe('l3')
     expect(ids(state)).toEqual(['l1', 'l2', 'l3'])
-    const next = then(state, user('next'))
+    const next = further(state, user('next'))
     expect(parent(next, 'next')).toBe('l3')
     expect(path(next)).toEqual(['l1', 'l2', 'l3', 'next'])
   })
@@ -157,15 +154,15 @@ describe('group B: the tree', () => {
     const withError = fold(...legacy, trouble('error', 'Trouble', { parent_id: 'l3' }))
     const withUpdate = fold(...legacy, { ...status('update', 'idle'), parent_id: 'l3' })
     for (const state of [withError, withUpdate]) expect(ids(state)).toEqual(['l1', 'l2', 'l3'])
-    expect(path(then(withUpdate, user('next')))).toEqual(['l1', 'l2', 'l3', 'next'])
-    expect(path(then(withError, user('next')))).toEqual(['l1', 'l2', 'l3', 'error', 'next'])
+    expect(path(further(withUpdate, user('next')))).toEqual(['l1', 'l2', 'l3', 'next'])
+    expect(path(further(withError, user('next')))).toEqual(['l1', 'l2', 'l3', 'error', 'next'])
   })
 
   it('B16 such a log with several of them', () => {
     const legacy = users('l1', 'l2', 'l3')
     const ends: Event[][] = [[status('s1', 'idle'), trouble('error'), status('s2', 'idle')], [pause('pause')]]
     for (const end of ends) {
-      const state = then(fold(...legacy, ...end), user('next'))
+      const state = further(fold(...legacy, ...end), user('next'))
       expect(path(state).filter((id) => id?.startsWith('l'))).toEqual(['l1', 'l2', 'l3'])
       expect(parent(state, 'next')).toBe(end.length === 3 ? 'error' : 'pause')
     }
@@ -205,7 +202,7 @@ describe('group B: the tree', () => {
 
   it('B23 a session from before the tree goes on from its real end', () => {
     const session = [...users('m0', 'm1'), action('a1'), status('s', 'idle')]
-    const state = then(reopen(fold(...session)), user('new'))
+    const state = further(reopen(fold(...session)), user('new'))
     expect(path(state)).toEqual(['m0', 'm1', 'a1', 'new'])
     expect(parent(state, 'new')).toBe('a1')
   })
@@ -214,7 +211,7 @@ describe('group B: the tree', () => {
     const stamped = users('m0', 'm1', 'm2').map((event, at): Event =>
       at === 0 ? event : { ...event, parent_id: `m${at - 1}` },
     )
-    const state = then(reopen(fold(...stamped)), user('new'))
+    const state = further(reopen(fold(...stamped)), user('new'))
     expect(path(state)).toEqual(['m0', 'm1', 'm2', 'new'])
     expect(ids(state)).toEqual(['m0', 'm1', 'm2', 'new'])
   })

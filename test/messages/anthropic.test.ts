@@ -1,27 +1,17 @@
 /** Anthropic Messages: what the provider refuses, and how each of it is avoided. */
 
 import { describe, expect, it } from 'vitest'
-import { hasCode } from '../../src/event/errors.ts'
 import type { RedactedThinkingBlock, ThinkingBlock } from '../../src/event/shapes.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
-import type { AnthropicRequest } from '../../src/messages/anthropic/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, pair, reject, system, text, user } from '../build.ts'
 import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
+import { messages, write } from './anthropic-written.ts'
+import { PNG } from './part-table.ts'
 
-const PNG = 'data:image/png;base64,iVBORw0KGgo='
 const SOURCE = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }
-
-/** The request of a log; it must be valid. */
-function write(...events: readonly Event[]): AnthropicRequest {
-  const request = toAnthropic(toMessages(replay(events)))
-  expect(validateAnthropic(request)).toEqual([])
-  return request
-}
-
-const messages = (...events: readonly Event[]) => write(...events).messages
 
 const thinks = (
   id: string,
@@ -39,8 +29,6 @@ const signed = (name: string): ThinkingBlock => ({ type: 'thinking', thinking: n
 const error = (words: string) => [
   { type: 'tool_result', tool_use_id: 'c', content: [text(words)], is_error: true },
 ]
-
-const flagged = (words: string) => ({ ...text(words), cache_prompt: true })
 
 describe('Anthropic Messages', () => {
   it('L16 system, user, call, result', () => {
@@ -91,15 +79,6 @@ describe('Anthropic Messages', () => {
     expect(messages(thinks('a', '', { thinking: 'unsigned' }), user('u'))).toEqual([
       { role: 'user', content: [opening, text('u')] },
     ])
-  })
-
-  it('an empty list is an error', () => {
-    try {
-      toAnthropic([])
-      expect.unreachable()
-    } catch (error) {
-      expect(hasCode(error, 'empty_view')).toBe(true)
-    }
   })
 })
 
@@ -206,6 +185,19 @@ describe('results', () => {
     ])
   })
 
+  it('of errors leave a document out, and show it behind', () => {
+    const file = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }
+    const reference = { type: 'tool_reference', tool_name: 'ls' }
+    const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{}' })
+    const observation = { kind: 'X', is_error: true, content: [file, reference] }
+    const [, , behind] = messages(user('u'), call, { ...result, observation } as Event)
+    expect(behind?.content).toMatchObject([
+      { type: 'tool_result', content: [{}, text('[File 1 follows in the next user message.]'), {}] },
+      text('[File 1 of the tool results above:]'),
+      file,
+    ])
+  })
+
   it('and messages say so of images that the provider cannot take', () => {
     expect(messages(user('u', [image('http://x.org/a.png', 'a.png')]), agent('a', [image(PNG)]))).toEqual([
       {
@@ -238,113 +230,6 @@ describe('calls', () => {
       'c',
     ])
   })
-})
-
-describe('cached prefixes', () => {
-  const marked = { cache_control: { type: 'ephemeral' } }
-
-  it('M1 M2 M3 M17 end at a marked text, at the last of several images, at a result that holds a mark', () => {
-    const call = action('a', { call: 'c' })
-    const request = write(
-      system('s', 's', { system_prompt: flagged('s'), dynamic_context: text('d') }),
-      user('u', [{ type: 'image', image_urls: [PNG, PNG], cache_prompt: true }]),
-      call,
-      observe('o', call, [flagged('o'), text('p')]),
-    )
-    expect(request.system).toEqual([{ ...text('s'), ...marked }, text('d')])
-    expect(request.messages[0]?.content).toEqual([
-      { type: 'image', source: SOURCE },
-      { type: 'image', source: SOURCE, ...marked },
-    ])
-    expect(request.messages[2]?.content).toEqual([
-      { type: 'tool_result', tool_use_id: 'c', content: [text('o'), text('p')], ...marked },
-    ])
-  })
-
-  it('are four at most, the first that ask', () => {
-    const request = write(
-      user(
-        'u',
-        Array.from({ length: 6 }, (_, n) => flagged(`${n}`)),
-      ),
-    )
-    expect(request.messages[0]?.content.map((block) => 'cache_control' in block)).toEqual([
-      true,
-      true,
-      true,
-      true,
-      false,
-      false,
-    ])
-  })
-
-  it('are four with those of the tools', () => {
-    const tools = [{ name: 'ls', ...marked }, { name: 'rm', ...marked }, { name: 'cp' }]
-    const log = [user('u', ['a', 'b', 'c'].map(flagged))]
-    const [message] = toAnthropic(toMessages(replay(log)), { tools }).messages
-    expect(message?.content.map((block) => 'cache_control' in block)).toEqual([true, true, false])
-  })
-
-  it('gives documents their marks of the cache from the same four', () => {
-    const file = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }
-    const asked = { cache_control: { type: 'ephemeral', ttl: '1h' } }
-    const content = [
-      { ...file, ...asked },
-      { ...file, cache_prompt: true },
-      { ...file, ...asked },
-      flagged('b'),
-      { ...file, ...asked },
-    ]
-    const [message] = messages({ ...user('u'), llm_message: { role: 'user', content } } as MessageEvent)
-    const mark = { cache_control: { type: 'ephemeral' } }
-    expect(message?.content).toEqual([
-      { ...file, ...asked },
-      { ...file, ...mark },
-      // The provider refuses an hour behind five minutes.
-      { ...file, ...mark },
-      { ...text('b'), ...mark },
-      file,
-    ])
-  })
-
-  it('leaves a document out of the result of an error, and shows it behind', () => {
-    const file = { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } }
-    const reference = { type: 'tool_reference', tool_name: 'ls' }
-    const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{}' })
-    const observation = { kind: 'X', is_error: true, content: [file, reference] }
-    const [, , behind] = messages(user('u'), call, { ...result, observation } as Event)
-    expect(behind?.content).toMatchObject([
-      { type: 'tool_result', content: [{}, text('[File 1 follows in the next user message.]'), {}] },
-      text('[File 1 of the tool results above:]'),
-      file,
-    ])
-  })
-})
-
-const document = (name: string) => ({
-  type: 'document',
-  source: { type: 'text', media_type: 'text/plain', data: name },
-})
-
-it('M3 cites all documents or none, as the first one of the request asks', () => {
-  const cited = { citations: { enabled: true } }
-  const found = { type: 'search_result', source: 'a', title: 'A', content: [text('b')] }
-  const sent = (...parts: object[]) =>
-    messages(user('u', parts as never), agent('a'), user('v', [document('z')] as never))
-  expect(sent({ ...document('x'), ...cited }, found).map(({ content }) => content)).toMatchObject([
-    [cited, cited],
-    [text('a')],
-    [cited],
-  ])
-  expect(sent(document('x'), { ...found, ...cited })[0]?.content).toEqual([document('x'), found])
-  const tool = { type: 'tool_reference', tool_name: 'x' }
-  const act = action('b', { call: 'c' })
-  const [, , result] = messages(
-    user('u'),
-    act,
-    observe('o', act, [tool, { ...document('x'), ...cited }] as never),
-  )
-  expect(result?.content).toMatchObject([{ content: [tool, cited] }])
 })
 
 const compacted = (more: object) => {

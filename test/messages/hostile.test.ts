@@ -1,4 +1,4 @@
-/** The grammars over arbitrary logs: total, valid, deterministic, thinking kept, and a longer history adds at the end only (laws M, V). */
+/** The grammars over arbitrary logs: total, valid, deterministic, and a longer history adds at the end only (laws M, V). */
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -6,7 +6,6 @@ import { isImagePart, isTextPart } from '../../src/event/content.ts'
 import type { Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
-import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import type { ChatToolCall } from '../../src/messages/openai-chat/types.ts'
@@ -18,17 +17,13 @@ import { initialState, type State } from '../../src/state/state.ts'
 import { isPending } from '../../src/view/unit.ts'
 import { hostileLog, legalLog } from '../../src/testing/index.ts'
 import { GRAMMARS } from './grammars.ts'
+import { PNG } from './part-table.ts'
 
 const OPTIONS: readonly MessageOptions[] = [{}, { pending: { close: 'closed' } }, { maxResultLength: 20 }]
 
 type Results = readonly Content[] | null
 
-const IMAGES: readonly string[] = [
-  'data:image/png;base64,iVBORw0KGgo=',
-  'https://x.org/a.png',
-  'http://x.org/a.png',
-  'a.png',
-]
+const IMAGES: readonly string[] = [PNG, 'https://x.org/a.png', 'http://x.org/a.png', 'a.png']
 
 /** The log with another call id for c1, and with other results, where they are given: what few logs hold of themselves. */
 function roughened(log: readonly Fact[], id: string | null, content: Results): readonly Fact[] {
@@ -207,36 +202,6 @@ function expectPrefix(shorter: readonly unknown[][], longer: readonly unknown[][
   const last = shorter[end] ?? []
   expect((longer[end] ?? []).slice(0, last.length)).toEqual(last)
 }
-
-describe('thinking', () => {
-  it('M that is signed or redacted reaches Anthropic byte for byte, in order, and no other does', () => {
-    fc.assert(
-      fc.property(anyLog(), (log) => {
-        const messages = toMessages(replay(log))
-        if (messages.length === 0) return
-        const given = messages.flatMap((message) =>
-          message.role === 'assistant' ? message.thinking_blocks : [],
-        )
-        const sendable = given.flatMap((block): unknown[] => {
-          if (!('thinking' in block)) {
-            return block.data !== '' && isWellFormed(block.data)
-              ? [{ type: 'redacted_thinking', data: block.data }]
-              : []
-          }
-          const { thinking, signature } = block
-          return signature && isWellFormed(thinking + signature)
-            ? [{ type: 'thinking', thinking, signature }]
-            : []
-        })
-        const sent = toAnthropic(messages).messages.flatMap(({ content }) =>
-          content.filter(({ type }) => type === 'thinking' || type === 'redacted_thinking'),
-        )
-        expect(sent).toEqual(sendable)
-      }),
-      { numRuns: 120 },
-    )
-  })
-})
 
 const argumentsOf = (call: ChatToolCall): string =>
   call.type === 'custom' ? call.custom.input : call.function.arguments

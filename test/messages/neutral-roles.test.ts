@@ -1,4 +1,4 @@
-/** Neutral messages: roles and senders, pending calls, the limit on results, and that writing them changes nothing. */
+/** Neutral messages: roles and senders, and pending calls. */
 
 import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
@@ -6,8 +6,8 @@ import type { Message } from '../../src/event/shapes.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
-import { reduce, replay } from '../../src/state/reduce.ts'
-import { action, condensation, observe, pair, reject, system, text, user } from '../build.ts'
+import { replay } from '../../src/state/reduce.ts'
+import { action, condensation, observe, reject, system, text, user } from '../build.ts'
 
 const write = (events: readonly Event[], options?: MessageOptions): NeutralMessage[] =>
   toMessages(replay(events), options)
@@ -128,38 +128,5 @@ describe('pending calls', () => {
     const gone = [...log, condensation('C', ['a1'])]
     expect(brief(gone, { pending: 'refuse' })).toEqual(['user: u|v'])
     expect(brief(gone, { pending: { close: 'no' } })).toEqual(['user: u|v'])
-  })
-})
-
-describe('the limit on results', () => {
-  const long = 'x'.repeat(60_000)
-
-  it('M9 is not there unless asked for', () => {
-    const call = action('a', { call: 'c' })
-    expect(brief([call, observe('o', call, long)])[1]).toHaveLength('tool c: '.length + 60_000)
-  })
-
-  it('M9 N6 cuts texts of results to exactly so many characters, and nothing else', () => {
-    const call = action('a', { call: 'c', thought: long })
-    const log = [user('u', long), call, observe('o', call, [text(long), text(long.slice(0, 50_000))])]
-    const [first, reply, result] = write(log, { maxResultLength: 50_000 })
-    expect(first).toMatchObject({ content: [text(long)] })
-    expect(reply).toMatchObject({ content: [text(long)] })
-    const [cut, kept] = result?.content ?? []
-    expect(kept).toEqual(text(long.slice(0, 50_000)))
-    expect(cut && 'text' in cut && cut.text).toHaveLength(50_000)
-    expect(cut && 'text' in cut && cut.text).toContain('<response clipped>')
-  })
-})
-
-describe('neutral messages are a projection', () => {
-  it('that leaves the state as it is and gives the same twice', () => {
-    const [call, result] = pair('1')
-    const state = replay([system('s'), user('u'), user('v'), call, result])
-    const once = JSON.stringify(toMessages(state))
-    expect(JSON.stringify(toMessages(state))).toBe(once)
-    const longer = reduce(state, user('w'))
-    expect(JSON.stringify(toMessages(state))).toBe(once)
-    expect(toMessages(longer).slice(0, -1)).toEqual(toMessages(state))
   })
 })

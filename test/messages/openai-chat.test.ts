@@ -1,7 +1,6 @@
-/** Chat Completions: group M of the inventory, and what hostile logs turn into. */
+/** Chat Completions: what hostile logs turn into. */
 
 import { describe, expect, it } from 'vitest'
-import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIChat } from '../../src/messages/openai-chat/write.ts'
@@ -9,8 +8,7 @@ import type { ChatMessage } from '../../src/messages/openai-chat/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, pair, system, text, user } from '../build.ts'
 import { validateOpenAiChat } from '../../src/laws/grammars/openai-chat.ts'
-
-const PNG = 'data:image/png;base64,iVBORw0KGgo='
+import { PNG } from './part-table.ts'
 
 /** The messages of a log; every one of them must be valid. */
 function write(...events: readonly Event[]): ChatMessage[] {
@@ -36,46 +34,6 @@ const tool = (id: string, words: string) =>
 /** What stands behind a reply that another one follows, or nothing. */
 const goOn = { role: 'user', content: [text('[Go on.]')] }
 
-describe('group M: Chat Completions', () => {
-  it('M4 M5 a call with and without words', () => {
-    const [call, result] = pair('1', { call: 'c', tool: 'ls', args: '{"path": "."}', thought: 'look' })
-    const tool_calls = [{ id: 'c', type: 'function', function: { name: 'ls', arguments: '{"path": "."}' } }]
-    expect(write(user('u'), call, result).slice(1)).toEqual([
-      { role: 'assistant', content: 'look', tool_calls },
-      { role: 'tool', tool_call_id: 'c', content: 'o1' },
-    ])
-    for (const thought of [[], [text(' ')]]) {
-      expect(write(user('u'), { ...call, thought }, result)[1]).toEqual({ role: 'assistant', tool_calls })
-    }
-  })
-
-  it('M6 W50 an assistant message that says nothing is not sent (upstream: empty content)', () => {
-    expect(write(user('u'), agent('a', '')).map(({ role }) => role)).toEqual(['user'])
-  })
-
-  it('M12 several texts of a reply are lines, those of the user parts', () => {
-    expect(write(user('u', [text('a'), text(''), text('b')]), agent('v', [text('c'), text('d')]))).toEqual([
-      { role: 'user', content: [text('a'), text('b')] },
-      { role: 'assistant', content: 'c\nd' },
-      goOn,
-    ])
-  })
-
-  it('M10 M13 reasoning and thinking have no place in it', () => {
-    const [call, result] = pair('1', { thinking: true, reasoning_content: 'hm', call: 'c' })
-    expect(JSON.stringify(write(user('u'), call, result))).not.toMatch(/thinking|reasoning|hm/)
-  })
-
-  it('an empty list is an error', () => {
-    try {
-      toOpenAIChat([])
-      expect.unreachable()
-    } catch (error) {
-      expect(hasCode(error, 'empty_view')).toBe(true)
-    }
-  })
-})
-
 describe('a history that does not begin with the user', () => {
   const opening = { role: 'user', content: [text('[The conversation begins here.]')] }
 
@@ -99,7 +57,7 @@ describe('a history that does not begin with the user', () => {
 })
 
 describe('results', () => {
-  it('W39 W40 that are empty or an error are one message each', () => {
+  it('that are empty or an error are one message each', () => {
     const [one, two, three] = ['1', '2', '3'].map((n) =>
       action(`a${n}`, { response: 'r', call: `c${n}` }),
     ) as [ReturnType<typeof action>, ReturnType<typeof action>, ReturnType<typeof action>]

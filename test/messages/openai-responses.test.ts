@@ -1,17 +1,14 @@
-/** Responses: group N of the inventory, and what hostile logs turn into. */
+/** Responses: what hostile logs turn into. */
 
 import { describe, expect, it } from 'vitest'
-import { hasCode } from '../../src/event/errors.ts'
 import type { ReasoningItemModel } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { toOpenAIResponses } from '../../src/messages/openai-responses/write.ts'
 import type { ResponsesRequest } from '../../src/messages/openai-responses/types.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { action, type ActionOptions, agent, image, observe, pair, system, text, user } from '../build.ts'
+import { action, type ActionOptions, agent, observe, pair, system, text, user } from '../build.ts'
 import { validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
-
-const PNG = 'data:image/png;base64,iVBORw0KGgo='
 
 /** The request of a log; it must be valid. */
 function write(...events: readonly Event[]): ResponsesRequest {
@@ -46,8 +43,6 @@ const says = (words: string, reasoning: ReasoningItemModel | null = null) =>
     llm_message: { role: 'assistant', content: [text(words)], responses_reasoning_item: reasoning },
   })
 
-const one = (said: string) => [{ type: 'function_call_output', call_id: 'call-a', output: said }]
-
 const rs = (id: string | null): ReasoningItemModel => ({ id, encrypted_content: `secret of ${id}` })
 
 /** Ids of reasoning items and types of the others, in order; the user's messages left out. */
@@ -57,87 +52,8 @@ const order = (...events: readonly Event[]) =>
     return [item.type === 'reasoning' ? item.id : item.type]
   })
 
-describe('group N: Responses', () => {
-  it('N1 a call with both ids, and its result', () => {
-    const made = call('a', 'fc_abc')
-    expect(input(made, observe('o', made))).toEqual([
-      { type: 'function_call', id: 'fc_abc', call_id: 'call-a', name: 'ls', arguments: '{}' },
-      { type: 'function_call_output', call_id: 'call-a', output: 'o' },
-    ])
-  })
-
-  it('N2 instructions are the lines of the one system prompt (upstream joins several)', () => {
-    const [older, latest] = [system('s', 'A'), system('t', 'B', { dynamic_context: text('C') })]
-    expect(write(older, latest, user('u'))).toEqual({
-      instructions: 'B\nC',
-      input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'u' }] }],
-    })
-    expect(write(user('u')).instructions).toBeNull()
-  })
-
-  it('N3 a text and an image', () => {
-    expect(write(user('u', [text('see'), image(PNG)])).input).toEqual([
-      {
-        type: 'message',
-        role: 'user',
-        content: [
-          { type: 'input_text', text: 'see' },
-          { type: 'input_image', image_url: PNG, detail: 'auto' },
-        ],
-      },
-    ])
-  })
-
-  it('N4 words before the call (upstream: as output_text, whose official form needs an id)', () => {
-    const made = { ...call('a', null), thought: [text('let me'), text('look')] }
-    expect(input(made, observe('o', made))).toEqual([
-      { type: 'message', role: 'assistant', content: 'let me\nlook' },
-      { type: 'function_call', call_id: 'call-a', name: 'ls', arguments: '{}' },
-      { type: 'function_call_output', call_id: 'call-a', output: 'o' },
-    ])
-  })
-
-  it('N5 W39 W40 one output per call, be it of two texts, empty or an error (upstream: two, none, two)', () => {
-    const made = call('a', null)
-    const output = (content: ReturnType<typeof text>[], is_error = false) =>
-      input(made, observe('o', made, '', { observation: { kind: 'X', content, is_error } })).slice(1)
-    expect(output([text('a'), text('b')])).toEqual(one('a\nb'))
-    expect(output([])).toEqual(one(''))
-    expect(output([text('why')], true)).toEqual(one('[An error occurred during execution.]\nwhy'))
-  })
-
-  it('N7 a result with an image', () => {
-    const made = call('a', null)
-    expect(input(made, observe('o', made, [text('see'), image(PNG)])).at(-1)).toEqual({
-      type: 'function_call_output',
-      call_id: 'call-a',
-      output: [
-        { type: 'input_text', text: 'see' },
-        { type: 'input_image', image_url: PNG, detail: 'auto' },
-      ],
-    })
-  })
-
-  it('N8 a reasoning item goes back with its encrypted content; status and plain content are refused by the provider', () => {
-    const made = call('a', 'fc_1', {
-      id: 'rs_1',
-      summary: ['first', 'then'],
-      content: ['long'],
-      encrypted_content: 'gAAA',
-      status: 'completed',
-    })
-    expect(input(made, observe('o', made))[0]).toEqual({
-      type: 'reasoning',
-      id: 'rs_1',
-      summary: [
-        { type: 'summary_text', text: 'first' },
-        { type: 'summary_text', text: 'then' },
-      ],
-      encrypted_content: 'gAAA',
-    })
-  })
-
-  it('N10 an item id is sent only where the provider gave one (upstream makes one up)', () => {
+describe('item ids', () => {
+  it('are sent only where the provider gave one that it takes back, and once', () => {
     const ids = [null, '', '123', 'call_x', 'fc_é', `fc_${'x'.repeat(80)}`, 'fc_ok', 'fc_ok', 'fcok']
     const events = ids.flatMap((id, n) => {
       const made = call(`a${n}`, id)
@@ -146,15 +62,6 @@ describe('group N: Responses', () => {
     const items = input(...events).flatMap((item) => (item.type === 'function_call' ? [item] : []))
     expect(items.map((item) => item.id)).toEqual([...Array(6).fill(undefined), 'fc_ok', undefined, 'fcok'])
     expect(items.map((item) => item.call_id)).toEqual(ids.map((_, n) => `call-a${n}`))
-  })
-
-  it('an empty list is an error', () => {
-    try {
-      toOpenAIResponses([])
-      expect.unreachable()
-    } catch (error) {
-      expect(hasCode(error, 'empty_view')).toBe(true)
-    }
   })
 })
 

@@ -25,3 +25,6 @@ type KindOf<Union> = Union extends { readonly type?: infer Kind } ? Extract<Kind
 export const pdf = (mark: string): string => `JVBERi0x${mark}`
 export const png = (mark: string): string => `iVBORw0KGgoA${mark}`
 export const url = (mark: string): string => `https://example.com/${mark}`
+
+/** A small image. */
+export const PNG = 'data:image/png;base64,iVBORw0KGgo='

@@ -1,6 +1,8 @@
 /** Schemas that are used again: most of what a small test over PostgreSQL costs is to make the tables of its own. */
 
 import type pg from 'pg'
+import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
+import type { Store } from '../../src/store/contract/store.ts'
 
 /** The schemas of one test file. */
 export interface Schemas {
@@ -27,6 +29,26 @@ export function schemas(prefix: string, admin: () => Pick<pg.Pool, 'query'>): Sc
       return name
     },
     giveBack: () => void free.push(...taken.splice(0)),
+  }
+}
+
+/** Opens stores for the kit, each on a schema of its own, and knows which schema each has. */
+export function opener(
+  from: Schemas,
+  to: () => PostgresStoreOptions,
+): {
+  open(): Promise<Store>
+  reopen(store: Store): Promise<Store>
+} {
+  const schemaOf = new Map<Store, string>()
+  const on = (schema: string): Store => {
+    const store = postgresStore({ ...to(), schema })
+    schemaOf.set(store, schema)
+    return store
+  }
+  return {
+    open: async () => on(await from.take()),
+    reopen: async (store) => on(schemaOf.get(store) as string),
   }
 }
 

@@ -13,6 +13,7 @@ import { replay } from '../../src/state/reduce.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { timed, TTL } from '../conversation/timed-store.ts'
 import { clientOver } from './client.ts'
 import { gate } from './gate.ts'
 
@@ -116,13 +117,12 @@ describe('a service beside another one', () => {
   })
 
   it('gives back the leases of runs that had nothing left to do, and of those that cannot be run', async () => {
-    let clock = 1_000_000n
-    const store = memoryStore({ clock: () => clock })
+    const { store, expire } = timed()
     const engine = createEngine({ store })
     for (const id of ['running', 'idle']) {
       const conversation = await engine.create({ id })
       await conversation.sendMessage('Hi')
-      await store.acquireLease(id, 'dead', 1_000)
+      await store.acquireLease(id, 'dead', TTL)
       if (id === 'running')
         await conversation.append({
           kind: 'ConversationStateUpdateEvent',
@@ -130,7 +130,7 @@ describe('a service beside another one', () => {
           value: id,
         })
     }
-    clock += 2_000_000_000n
+    expire()
     const service = createService({ engine })
     await service.lostRuns.look()
     expect(await store.listLeases()).toEqual([])

@@ -61,6 +61,13 @@ export interface Client {
   readonly count: (frames: number) => Promise<void>
 }
 
+/** The query of a client that reads envelopes. */
+export const ENVELOPE = { format: 'envelope' } as const
+
+/** Resolves when a client was told that it has all there was. */
+export const caughtUp = (client: Client): Promise<unknown> =>
+  client.find<Envelope>(({ type }) => type === 'caught_up')
+
 /** Starts a service. */
 export async function world(options: WorldOptions = {}): Promise<World> {
   const { store = memoryStore(), sockets: socketOptions = {}, ...rest } = options

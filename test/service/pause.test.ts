@@ -9,8 +9,8 @@ import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Step, StepInput } from '../../src/conversation/run/step.ts'
 import type { Event } from '../../src/event/types.ts'
 import { createService, type Service } from '../../src/service/service.ts'
-import type { Store } from '../../src/store/contract/store.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
+import { inTurn } from './in-turn.ts'
 import { mortal } from './mortal-store.ts'
 
 /** A process of the service. */
@@ -36,20 +36,6 @@ function gate<T>() {
     },
   }
 }
-
-/** Each call of the store begins when the scheduler says. */
-const inTurn = (store: Store, scheduler: fc.Scheduler): Store =>
-  new Proxy(store, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
-      if (name === 'watch') return value.bind(target)
-      return async (...given: unknown[]): Promise<unknown> => {
-        await scheduler.schedule(Promise.resolve(), String(name))
-        return value.apply(target, given)
-      }
-    },
-  })
 
 const replyOf = (kind: Reply, no: string): Event =>
   kind === 'reply'

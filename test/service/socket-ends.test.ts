@@ -9,23 +9,19 @@ import { CLOSE } from '../../src/service/live/close-codes.ts'
 import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { gate } from './gate.ts'
 import {
-  type Client,
-  type Envelope,
+  caughtUp,
+  ENVELOPE,
   envelopes,
   note,
   notes,
   type World,
-  type WorldOptions,
   worldOfTest,
+  type WorldOptions,
 } from './live-world.ts'
 
 let here: World
 
 const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
-
-const ENVELOPE = { format: 'envelope' } as const
-const caughtUp = (client: Client): Promise<unknown> =>
-  client.find<Envelope>(({ type }) => type === 'caught_up')
 
 const KEYS = { keys: ['right'] }
 const AUTH = { type: 'auth', session_api_key: 'right' }

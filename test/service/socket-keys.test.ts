@@ -5,20 +5,26 @@ import { WebSocket } from 'ws'
 import { CLOSE } from '../../src/service/live/close-codes.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
-import { type Client, type Envelope, note, type World, type WorldOptions, worldOfTest } from './live-world.ts'
+import {
+  caughtUp,
+  type Client,
+  type Envelope,
+  ENVELOPE,
+  note,
+  type World,
+  worldOfTest,
+  type WorldOptions,
+} from './live-world.ts'
 
 let here: World
 
 const begin = async (options: WorldOptions = {}): Promise<World> =>
   (here = await worldOfTest({ keys: ['right'], ...options }))
 
-const ENVELOPE = { format: 'envelope' } as const
 const RIGHT = { 'x-session-api-key': 'right' }
 const AUTH = { type: 'auth', session_api_key: 'right' }
 
 const opened = (client: Client): Promise<unknown> => client.raw
-const caughtUp = (client: Client): Promise<unknown> =>
-  client.find<Envelope>(({ type }) => type === 'caught_up')
 
 /** The head of a frame of text, of so many bytes, of which none come. */
 function frameHead(bytes: number): Buffer {

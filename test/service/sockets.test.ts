@@ -7,8 +7,10 @@ import { scriptedAgent } from '../../src/service/scripted-agent.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import {
+  caughtUp,
   type Client,
   type Envelope,
+  ENVELOPE,
   envelopes,
   eventIds,
   failingStore,
@@ -16,18 +18,15 @@ import {
   notes,
   SECRET,
   type World,
-  type WorldOptions,
   worldOfTest,
+  type WorldOptions,
 } from './live-world.ts'
 
 let here: World
 
 const begin = async (options: WorldOptions = {}): Promise<World> => (here = await worldOfTest(options))
 
-const ENVELOPE = { format: 'envelope' } as const
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
-const caughtUp = (client: Client): Promise<unknown> =>
-  client.find<Envelope>(({ type }) => type === 'caught_up')
 const has = (client: Client, id: string): Promise<unknown> =>
   client.find<Envelope>(({ event }) => event.id === id)
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isQuarantined, type Fact } from '../../src/event/quarantine.ts'
+import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { LogTip, AppendContext } from '../../src/store/kit/append/append-context.ts'
 import { EMPTY_TIP } from '../../src/store/kit/append/append-context.ts'
@@ -14,6 +14,7 @@ import {
   type AppendDecision,
 } from '../../src/store/kit/append/decide-append.ts'
 import type { StoredEvent } from '../../src/store/contract/stored-event.ts'
+import { storable } from '../../src/testing/conformance/facts.ts'
 import { hostileLog } from '../../src/testing/index.ts'
 
 /** A log kept in the plainest way. */
@@ -50,9 +51,6 @@ class Plain {
     this.tip = tip
   }
 }
-
-const storable = (facts: readonly Fact[]): readonly Fact[] =>
-  facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
 
 const batches = () => fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 9 })
 

@@ -12,6 +12,7 @@ import { cut, run, session, until, urlOf, waiting } from '../postgres/bystander.
 import { otherProcess } from '../postgres/process.ts'
 import { startServer, type TestServer } from '../postgres/server.ts'
 import { expectFrozen, expectRevision, oldDatabase, versionsOf } from './frozen.ts'
+import { looks } from './schema-looks.ts'
 
 const LATEST = MIGRATIONS.length
 
@@ -37,9 +38,6 @@ const REVISIONS = [
   'dc1057ddc3f2b7ad',
 ]
 
-/** Where a step that is being taken waits, if it is told to. */
-const GATE = 7
-
 let server: TestServer
 let databases = 0
 /** The superuser's session in the database of the test. */
@@ -47,6 +45,7 @@ let looker: pg.Client
 let name: string
 /** The store's user's address of it. */
 let url: string
+const { tellAll, hold, letGo, made, versionOf, things } = looks(() => looker)
 
 beforeAll(async () => {
   server = await startServer()
@@ -60,24 +59,7 @@ beforeEach(async () => {
   await run(server.url, `CREATE DATABASE ${name} TEMPLATE template0 OWNER app`)
   looker = await session(urlOf(server.url, name))
   url = urlOf(server.url, name, { name: 'app', password: 'x' })
-  // Tells of each thing that is made, and waits where it is told to.
-  await looker.query(`
-    CREATE TABLE made (what text);
-    CREATE TABLE gates (what text);
-    GRANT ALL ON made, gates TO app;
-    CREATE FUNCTION tell() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-    DECLARE
-      v_command record;
-    BEGIN
-      FOR v_command IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP
-        IF EXISTS (SELECT FROM public.gates g WHERE v_command.object_identity LIKE g.what) THEN
-          PERFORM pg_advisory_xact_lock_shared(${GATE});
-        END IF;
-        INSERT INTO public.made VALUES (v_command.object_identity);
-      END LOOP;
-    END $$;
-    CREATE EVENT TRIGGER tell ON ddl_command_end EXECUTE FUNCTION tell();
-  `)
+  await tellAll()
 })
 
 afterEach(() => looker.end())
@@ -86,34 +68,6 @@ function opened(schema = 'colloquy'): Store {
   const store = postgresStore({ url, schema })
   onTestFinished(() => store.close())
   return store
-}
-
-/** How often things were made, and that what made them was kept. */
-async function made(pattern: string): Promise<number> {
-  const { rows } = await looker.query<{ readonly count: number }>(
-    'SELECT count(*)::integer AS count FROM made WHERE what LIKE $1',
-    [pattern],
-  )
-  return rows[0]?.count ?? 0
-}
-
-async function versionOf(schema = 'colloquy'): Promise<number | undefined> {
-  const { rows } = await looker.query<{ readonly version: number }>(
-    `SELECT version FROM ${schema}.schema_version`,
-  )
-  expect(rows.length).toBe(1)
-  return rows[0]?.version
-}
-
-/** Everything in a schema, but for what is in its tables. */
-async function things(schema: string): Promise<unknown[]> {
-  const { rows } = await looker.query(
-    `SELECT c.relname AS name, c.relkind::text AS kind FROM pg_class c WHERE c.relnamespace = to_regnamespace($1)
-    UNION ALL SELECT p.oid::regprocedure::text, p.prosrc FROM pg_proc p WHERE p.pronamespace = to_regnamespace($1)
-    UNION ALL SELECT n.nspname, 'schema' FROM pg_namespace n WHERE n.oid = to_regnamespace($1) ORDER BY 1, 2`,
-    [schema],
-  )
-  return rows
 }
 
 describe('migrations', () => {
@@ -133,13 +87,12 @@ describe('migrations', () => {
   })
 
   it('are waited for by a store that comes in the middle of them, and not done again', async () => {
-    await looker.query(`INSERT INTO gates VALUES ('colloquy.lanes')`)
-    await looker.query('SELECT pg_advisory_lock($1)', [GATE])
+    await hold('colloquy.lanes')
     const first = opened().createConversation({ id: 'a' })
     await until(async () => (await waiting(looker, name)) === 1)
     const second = opened().createConversation({ id: 'b' })
     await until(async () => (await waiting(looker, name)) === 2)
-    await looker.query('SELECT pg_advisory_unlock($1)', [GATE])
+    await letGo()
     await Promise.all([first, second])
     expect(await made('colloquy.lanes')).toBe(1)
     expect((await opened().countConversations()).count).toBe(2)
@@ -148,8 +101,7 @@ describe('migrations', () => {
   it.each(['colloquy', 'colloquy.schema_version', 'colloquy.events_by_kind', 'colloquy.search_up(%'])(
     'leave nothing half done when the connection is lost at %s',
     async (what) => {
-      await looker.query('INSERT INTO gates VALUES ($1)', [what])
-      await looker.query('SELECT pg_advisory_lock($1)', [GATE])
+      await hold(what)
       const store = opened()
       const call = store.createConversation({ id: 'c' })
       await until(async () => (await waiting(looker, name)) === 1)
@@ -158,7 +110,7 @@ describe('migrations', () => {
         cut(looker, 'app'),
       ])
       expect(await things('colloquy')).toEqual([])
-      await looker.query('SELECT pg_advisory_unlock($1)', [GATE])
+      await letGo()
       await store.createConversation({ id: 'c' })
       expect(await versionOf()).toBe(LATEST)
       expect(await things('colloquy')).toEqual(await thingsOfNew())
@@ -167,12 +119,11 @@ describe('migrations', () => {
 
   it('that wait for a lock longer than they may are store_busy, and done by the next call', async () => {
     await looker.query(`ALTER ROLE app IN DATABASE ${name} SET lock_timeout = '60ms'`)
-    await looker.query(`INSERT INTO gates VALUES ('colloquy.lanes')`)
-    await looker.query('SELECT pg_advisory_lock($1)', [GATE])
+    await hold('colloquy.lanes')
     const store = opened()
     await expect(store.read('c')).rejects.toMatchObject({ code: 'store_busy' })
     expect(await things('colloquy')).toEqual([])
-    await looker.query('SELECT pg_advisory_unlock($1)', [GATE])
+    await letGo()
     await store.createConversation({ id: 'c' })
   })
 
@@ -324,8 +275,7 @@ describe('a schema of a newer version', () => {
   })
 
   it('is noticed also by who waited while a newer library made it', async () => {
-    await looker.query(`INSERT INTO gates VALUES ('colloquy.lanes')`)
-    await looker.query('SELECT pg_advisory_lock($1)', [GATE])
+    await hold('colloquy.lanes')
     const client = await session(url)
     onTestFinished(() => client.end())
     const newer = migrate(client, 'colloquy', [
@@ -335,7 +285,7 @@ describe('a schema of a newer version', () => {
     await until(async () => (await waiting(looker, name)) === 1)
     const call = opened().createConversation({ id: 'c' })
     await until(async () => (await waiting(looker, name)) === 2)
-    await looker.query('SELECT pg_advisory_unlock($1)', [GATE])
+    await letGo()
     await newer
     await expect(call).rejects.toMatchObject({ code: 'store_newer' })
     expect(await versionOf()).toBe(LATEST + 1)

@@ -2,16 +2,11 @@
 
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import {
-  type PostgresClient,
-  type PostgresStoreOptions,
-  postgresStore,
-} from '../../src/store/postgres/index.ts'
-import type { Store } from '../../src/store/contract/store.ts'
+import type { PostgresClient, PostgresStoreOptions } from '../../src/store/postgres/index.ts'
 import { storeConformance } from '../../src/testing/index.ts'
 import { type TestDatabase, testDatabase } from '../postgres/database.ts'
 import { type Pooler, startPooler } from '../postgres/pooler.ts'
-import { schemas } from '../postgres/schemas.ts'
+import { opener, schemas } from '../postgres/schemas.ts'
 
 const BACKENDS = 4
 
@@ -64,20 +59,6 @@ function turning(backends: readonly pg.Client[]): PostgresClient {
   }
 }
 
-/** Opens stores, each on a schema of its own, and knows which schema each has. */
-function opener(to: () => PostgresStoreOptions): {
-  open(): Promise<Store>
-  reopen(store: Store): Promise<Store>
-} {
-  const schemaOf = new Map<Store, string>()
-  const on = async (schema: string): Promise<Store> => {
-    const store = postgresStore({ ...to(), schema, pollInterval: 20 })
-    schemaOf.set(store, schema)
-    return store
-  }
-  return { open: async () => on(await SCHEMAS.take()), reopen: (store) => on(schemaOf.get(store) as string) }
-}
-
 /** Two ways over many connections, none of them its own, then two over one alone. */
 const WAYS: Readonly<Record<string, () => PostgresStoreOptions>> = {
   'by the URL of a pooler in transaction mode': () => ({ url: pooler.url }),
@@ -96,7 +77,11 @@ const goes = (name: string, at: number, way: number): boolean =>
 
 describe.each(Object.entries(WAYS))('the PostgreSQL store, %s', (name, to) => {
   // How much it holds is tried where connections are its own.
-  const cases = storeConformance({ name, ...opener(to), size: 'quick' })
+  const cases = storeConformance({
+    name,
+    ...opener(SCHEMAS, () => ({ ...to(), pollInterval: 20 })),
+    size: 'quick',
+  })
   const way = Object.keys(WAYS).indexOf(name)
   const own = cases.filter((one, at) => goes(one.name, at, way))
   for (const one of own) it(one.name, one.run)

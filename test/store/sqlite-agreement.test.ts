@@ -3,37 +3,21 @@
 import type { Event } from '../../src/event/types.ts'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { EVENT_KINDS } from '../../src/event/kinds.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import type { EventQuery } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'
+import { storable } from '../../src/testing/conformance/facts.ts'
 import { hostileLog } from '../../src/testing/hostile-log.ts'
 import { DRIVERS, folder, openStore } from './sqlite-drivers.ts'
 import { pages } from './pages.ts'
+import { only, query, timestamp } from './steps.ts'
 
 const FILES = folder()
 afterAll(FILES.remove)
 
 /** All conversations are made and changed at one moment. */
 const clock = (): bigint => 1n
-
-const storable = (facts: readonly Fact[]): readonly Fact[] =>
-  facts.filter((fact) => isQuarantined(fact) || fact.kind !== 'StreamingDeltaEvent')
-
-/** Times of a few hours, often equal, sometimes beyond what a double can tell. */
-const timestamp = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.integer({ min: 0, max: 40 }).map((hour) => new Date(hour * 3_600_000).toISOString()),
-  },
-  fc.constantFrom(
-    '9999-12-31T23:59:59.999999Z',
-    '0001-01-01T00:00:00Z',
-    '2300-01-01T00:00:00.000001Z',
-    'soon',
-  ),
-)
 
 /** A hostile log, its times in order or not. */
 const facts = fc
@@ -44,29 +28,6 @@ const facts = fc
       return Object.freeze({ ...fact, timestamp: times.next().value as string })
     }),
   )
-
-/** Mostly left out, so that pages are not all empty. */
-const sometimes = <T>(arbitrary: fc.Arbitrary<T>) =>
-  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
-
-const hour = sometimes(fc.integer({ min: -1, max: 41 }).map((at) => new Date(at * 3_600_000).toISOString()))
-
-/** A query; its leaf is the number of an event. */
-const query = fc.record({
-  kinds: sometimes(fc.subarray([...EVENT_KINDS], { minLength: 9 })),
-  excludeKinds: sometimes(fc.subarray([...EVENT_KINDS], { maxLength: 5 })),
-  source: sometimes(fc.constantFrom('agent' as const, 'user' as const, 'environment' as const)),
-  text: sometimes(fc.constantFrom('', 'e', 'a', '\u{1f600}')),
-  timestampGte: hour,
-  timestampLt: hour,
-  leaf: sometimes(fc.nat()),
-  order: fc.constantFrom('timestamp' as const, 'timestamp_desc' as const),
-  limit: fc.integer({ min: 1, max: 4 }),
-})
-
-/** A query without what is left out. */
-const only = (given: object): EventQuery =>
-  Object.fromEntries(Object.entries(given).filter(([, one]) => one !== undefined)) as object as EventQuery
 
 describe.each(DRIVERS)('SQLite with %s', (driver) => {
   it('agrees with memory', async () => {
@@ -93,7 +54,7 @@ describe.each(DRIVERS)('SQLite with %s', (driver) => {
         )
         for (const { leaf, ...rest } of queries) {
           const leafId = leaf === undefined ? undefined : (stored[leaf % stored.length]?.id ?? undefined)
-          const asked = only({ ...rest, conversationId: 'c', leafId })
+          const asked = only<EventQuery>({ ...rest, conversationId: 'c', leafId })
           const found = await both((store) => pages(store, asked))
           await both((store) => store.count(asked))
           if (found.length > 2) seen.deep += 1

@@ -32,7 +32,7 @@ export const timestamp = fc.oneof(
 )
 
 /** A query; its leaf is the number of an event. */
-const query = fc.record({
+export const query = fc.record({
   kinds: sometimes(
     fc.oneof(
       fc.subarray([...EVENT_KINDS], { minLength: 9 }),

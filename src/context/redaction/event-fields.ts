@@ -8,9 +8,9 @@ import type { EventOf } from '../../event/types.ts'
 /**
  * How a field is treated. `keep`: as it is. `time`: as it is when it can be read. `name`: as text, but for the tools
  * that the engine knows by name. `arguments`: JSON text that stays JSON. `sealed`: whole or gone. `secret`: every text
- * and number in it is masked as a whole. `bytes`: any JSON, in which what encodes a file is noise. `thinking`: blocks
- * that are signed. A shape: an object, or each in a list. `open`: any JSON, and so is what no shape lists; the keys
- * that a shape lists are never secrets.
+ * and number in it is masked as a whole. `bytes`: JSON of whatever shape, in which what encodes a file is noise.
+ * `thinking`: blocks that are signed. A shape: an object, or each in a list. `open`: JSON of whatever shape, and so is
+ * what no shape lists; the keys that a shape lists are never secrets.
  */
 export type Treatment =
   | 'open'

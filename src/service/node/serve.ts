@@ -57,7 +57,7 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   }
   if (keyless && (rest.allowOrigins ?? []).includes('*')) {
     throw new Error(
-      'without keys not all origins may be allowed: any page that is opened here could use the service',
+      'without keys not all origins may be allowed: every page that is opened here could use the service',
     )
   }
   const store = rules === undefined ? given : redactingStore(given, rules)

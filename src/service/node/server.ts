@@ -23,8 +23,8 @@ export interface ListenOptions {
   /** Default: 8000; 0 for any that is free. */
   readonly port?: number
   /**
-   * Is given what asks for a WebSocket; without it, and where another protocol is offered, the request is served as any
-   * other.
+   * Is given what asks for a WebSocket; without it, and where another protocol is offered, the request is served like
+   * all others.
    */
   readonly upgrade?: Upgrade
   /**

@@ -23,7 +23,7 @@ import { compareIds, isKeepable } from './record.ts'
 export interface CheckedChange {
   readonly collection: string
   readonly id: string
-  /** Undefined: any, or none. */
+  /** Undefined: whether there is one, and which, does not matter. */
   readonly expected: number | null | undefined
   /** Undefined: it stays. */
   readonly put: CheckedItem | null | undefined

@@ -1,0 +1,18 @@
+/** Writes logs for Anthropic, and holds what is written against its rules. */
+
+import { expect } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
+import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
+import type { AnthropicRequest } from '../../src/messages/anthropic/types.ts'
+import { toAnthropic } from '../../src/messages/anthropic/write.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
+import { replay } from '../../src/state/reduce.ts'
+
+/** The request of a log; it must be valid. */
+export function write(...events: readonly Event[]): AnthropicRequest {
+  const request = toAnthropic(toMessages(replay(events)))
+  expect(validateAnthropic(request)).toEqual([])
+  return request
+}
+
+export const messages = (...events: readonly Event[]) => write(...events).messages

@@ -1,0 +1,164 @@
+/** Deliberate bugs in what the server gives to those who read: pages, counts, single events, and sockets. */
+
+import type { SeededBug } from './seeded-bugs.ts'
+
+export const READING_BUGS: readonly SeededBug[] = [
+  {
+    name: 'an instant is left out of what is from it on',
+    file: 'search.ts',
+    find: 'time >= from &&',
+    replace: 'time > from &&',
+    law: 'W1',
+  },
+  {
+    name: 'an instant belongs to what is before it',
+    file: 'search.ts',
+    find: 'time < until)',
+    replace: 'time <= until)',
+    law: 'W1',
+  },
+  {
+    name: 'a count leaves out what the search finds',
+    file: 'search.ts',
+    find: 'found(events, search, null).length',
+    replace: "found(events, search, 'ConversationStateUpdateEvent').length",
+    law: 'W1',
+  },
+  {
+    name: 'a page id skips events of the same instant',
+    file: 'search.ts',
+    find: 'item.time - after[0] || item.position - after[1]',
+    replace: 'item.time - after[0]',
+    law: 'C1',
+  },
+  {
+    name: 'a page repeats the last event of the one before',
+    file: 'search.ts',
+    find: 'down ? distance < 0 : distance > 0',
+    replace: 'down ? distance <= 0 : distance >= 0',
+    law: 'C1',
+  },
+  {
+    name: 'the last page that is full has a next one',
+    file: 'search.ts',
+    find: 'start + limit >= order.length',
+    replace: 'start + limit > order.length',
+    law: 'C1',
+  },
+  {
+    name: 'a page id is a number of events, and more have come before since',
+    file: 'search.ts',
+    find: `order.findIndex((item) => isBehind(item, after, isDescending))
+  const page = start < 0 ? [] : order.slice(start, start + limit)
+  const last = page.at(-1)`,
+    replace: `after[1]
+  const page = order.slice(start, start + limit)
+  const last = page.length === 0 ? undefined : { time: 0, position: start + limit }`,
+    law: 'C2',
+  },
+  {
+    name: 'downwards, events of one instant stay in their order',
+    file: 'search.ts',
+    find: 'all.toReversed()',
+    replace: 'all.toSorted((a, b) => b.time - a.time)',
+    law: 'C3',
+  },
+  {
+    name: 'a page id of another search is taken',
+    file: 'search.ts',
+    find: 'if (digest !== digestOf(`${time}.${position}`, query))',
+    replace: "if (digest === '')",
+    law: 'C4',
+  },
+  {
+    name: 'a limit beyond the highest is taken',
+    file: 'search.ts',
+    find: 'Number(limit) > 100',
+    replace: 'Number(limit) > 1_000',
+    law: 'W1',
+  },
+  {
+    name: 'a refusal has another shape',
+    file: 'server.ts',
+    find: '{ detail: error.detail }',
+    replace: '{ error: error.detail }',
+    law: 'W1',
+  },
+  {
+    name: 'a key that begins like the right one is let in',
+    file: 'server.ts',
+    find: "request.headers['x-session-api-key'] !== API_KEY",
+    replace: "!String(request.headers['x-session-api-key']).startsWith(API_KEY)",
+    law: 'W6',
+  },
+  {
+    name: 'an event that is got alone shows what a provider has sealed',
+    file: 'server.ts',
+    find: '    return wire(event)',
+    replace: '    return event',
+    law: 'X1',
+  },
+  {
+    name: 'a socket shows what a provider has sealed',
+    file: 'server.ts',
+    find: "send('event', wire(event))",
+    replace: "send('event', event)",
+    law: 'X1',
+  },
+  {
+    name: 'a shared conversation shows what is not for viewers',
+    file: 'server.ts',
+    find: "readSearch(query), id, 'ConversationStateUpdateEvent')",
+    replace: 'readSearch(query), id)',
+    law: 'W2',
+  },
+  {
+    name: 'a conversation is shared that no user has shared',
+    file: 'server.ts',
+    find: 'log?.isPublic === true ? log.events : []',
+    replace: 'log?.events ?? []',
+    law: 'W2',
+  },
+  {
+    name: 'live readers get the first event of a batch alone',
+    file: 'log.ts',
+    find: 'events.forEach((event, at) => reader.event(event, from + at))',
+    replace: 'events.slice(0, 1).forEach((event, at) => reader.event(event, from + at))',
+    law: 'B1',
+  },
+  {
+    name: 'a reader that comes back gets the last event again',
+    file: 'server.ts',
+    find: 'for (let at = from + 1;',
+    replace: 'for (let at = Math.max(from, 0);',
+    law: 'B1',
+  },
+  {
+    name: 'a reader with a place that the log has not is not told',
+    file: 'server.ts',
+    find: 'if (last >= log.events.length)',
+    replace: 'if (last >= Infinity)',
+    law: 'B3',
+  },
+  {
+    name: 'the first piece of a reply is lost',
+    file: 'model.ts',
+    find: '      onText(delta.content)',
+    replace: '      if (text !== delta.content) onText(delta.content)',
+    law: 'W3',
+  },
+  {
+    name: 'a change of the status is told to no reader',
+    file: 'log.ts',
+    find: "if (status !== this.status) this.update('execution_status', status)",
+    replace: 'this.status = status',
+    law: 'W3',
+  },
+  {
+    name: 'a socket of a conversation that was deleted stays open',
+    file: 'conversations.ts',
+    find: '    for (const reader of log.readers) reader.end()',
+    replace: '',
+    law: 'W3',
+  },
+]

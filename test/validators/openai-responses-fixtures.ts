@@ -1,0 +1,25 @@
+/** Pieces of Responses requests, for the tests to put together. */
+
+export const user = {
+  type: 'message',
+  role: 'user',
+  content: [{ type: 'input_text', text: 'List the files.' }],
+}
+export const said = (text: string) => ({
+  type: 'message',
+  role: 'assistant',
+  content: [{ type: 'output_text', text }],
+})
+export const done = said('Done.')
+export const call = (call_id: string, args = '{"path":"."}', name = 'ls') => ({
+  type: 'function_call',
+  call_id,
+  name,
+  arguments: args,
+})
+export const out = (call_id: string, output: unknown = 'a.txt') => ({
+  type: 'function_call_output',
+  call_id,
+  output,
+})
+export const ask = (...input: unknown[]) => ({ instructions: 'Be brief.', input })
