@@ -15,7 +15,6 @@ const MANY = [
   SELECT 't' || i, 0, 0, i, i, true, true, 'e0', 'PauseEvent', 'user', '{"kind":"PauseEvent"}'
   FROM generate_series(1, ${OTHERS}) i`,
   `INSERT INTO colloquy.lanes (conversation_id, lane, last_seq) SELECT 't' || i, 0, 0 FROM generate_series(1, ${OTHERS}) i`,
-  `INSERT INTO colloquy.snapshots SELECT 't' || i, 1 FROM generate_series(1, ${OTHERS}) i`,
   `INSERT INTO colloquy.snapshot_parts SELECT 't' || i, 0, '' FROM generate_series(1, ${OTHERS}) i`,
   `INSERT INTO colloquy.items (collection, id, due_at, keys, body)
   SELECT 'plans', 't' || i, 9e15, '{"k":"v"}', '{}' FROM generate_series(1, ${OTHERS}) i`,

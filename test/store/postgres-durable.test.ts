@@ -76,7 +76,7 @@ async function withoutStandby(at: Place): Promise<{
   }
 }
 
-const TABLES = ['conversations', 'events', 'lanes', 'snapshots', 'snapshot_parts']
+const TABLES = ['conversations', 'events', 'lanes', 'snapshot_parts']
 
 /** Every call that writes, in an order in which each has something to write. */
 const WRITES: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {

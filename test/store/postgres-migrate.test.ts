@@ -24,6 +24,7 @@ const PUBLISHED = [
   '7ade180ee23161eb',
   'ce8f7d0b405b7ab1',
   '25bcef20f958c0e9',
+  '4ebb05e47889755e',
 ]
 const REVISIONS = [
   '32adee79369099b6',
@@ -36,6 +37,7 @@ const REVISIONS = [
   'e293f76c04e5865b',
   '7cba94424ae5ef25',
   'dc1057ddc3f2b7ad',
+  '4c90673c0a397dab',
 ]
 
 let server: TestServer

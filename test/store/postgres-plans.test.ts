@@ -27,7 +27,7 @@ beforeAll(async () => {
   const filling = postgresStore({ url: database.url })
   await filling.getConversation('c')
   // It is for the test to say when the planner may count.
-  const tables = ['conversations', 'events', 'lanes', 'snapshots', 'snapshot_parts']
+  const tables = ['conversations', 'events', 'lanes', 'snapshot_parts']
   await run(
     database.url,
     ...tables.map((name) => `ALTER TABLE colloquy.${name} SET (autovacuum_enabled = off)`),

@@ -25,7 +25,7 @@ export interface Functions {
  * is a new one, or comes with a step, which drops the old one and shuts the older library out.
  */
 export const FUNCTIONS: Functions = {
-  revision: 10,
+  revision: 11,
   make: (schema) =>
     [
       appendMany,

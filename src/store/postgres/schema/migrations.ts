@@ -4,6 +4,7 @@ import { appendTriggers } from './append-triggers.ts'
 import { feedTables } from './feed-tables.ts'
 import { itemTables } from './item-tables.ts'
 import { listTables } from './list-tables.ts'
+import { packedSnapshots } from './packed-snapshots.ts'
 import { snapshotTables } from './snapshot-tables.ts'
 import { tables } from './tables.ts'
 
@@ -21,7 +22,5 @@ export const MIGRATIONS: readonly Migration[] = [
   feedTables,
   listTables,
   appendTriggers,
+  packedSnapshots,
 ]
-
-/** The version that this code works with. */
-export const LATEST = MIGRATIONS.length

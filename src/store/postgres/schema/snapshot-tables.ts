@@ -1,12 +1,8 @@
 /** The tables for snapshots, which came with the second step. */
 
 /**
- * `snapshot_parts` holds the bytes, kept as they are: the code that makes a snapshot knows best whether it can be
- * packed.
- *
- * `snapshots` holds a row for each conversation that was given a snapshot. Who writes parts locks it first, so that
- * what a statement after that finds is all that others wrote. The conversation's own row would serve as well, but
- * appends would then wait for a big save.
+ * `snapshot_parts` holds the bytes, which this step kept as they are. `snapshots` held a row for each conversation that
+ * was given a snapshot, to lock. The seventh step changed both.
  */
 export const snapshotTables = (schema: string): string => `
 CREATE TABLE ${schema}.snapshots (

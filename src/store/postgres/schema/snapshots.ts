@@ -2,6 +2,9 @@
 
 import { BE_DURABLE } from './phrases.ts'
 
+/** What a statement after it finds is all that others wrote. A lock on the conversation's row would hold up appends. */
+const ALONE = `PERFORM pg_advisory_xact_lock(hashtextextended(E'snapshot\\n' || p_conversation, 0));`
+
 /**
  * `save_snapshot` gives whether the conversation is there. Its lock on that row is one that appends pass and a deletion
  * waits for. All bytes come as one value, `p_starts` says where each part begins in it, from 1 on.
@@ -18,8 +21,7 @@ BEGIN
     RETURN false;
   END IF;
   ${BE_DURABLE}
-  INSERT INTO ${schema}.snapshots AS s (conversation_id, saves) VALUES (p_conversation, 1)
-  ON CONFLICT (conversation_id) DO UPDATE SET saves = s.saves + 1;
+  ${ALONE}
   DELETE FROM ${schema}.snapshot_parts
   WHERE conversation_id = p_conversation AND (p_complete OR part = ANY (p_parts));
   INSERT INTO ${schema}.snapshot_parts (conversation_id, part, bytes)
@@ -32,7 +34,7 @@ $body$;
 CREATE OR REPLACE FUNCTION ${schema}.delete_snapshot(p_conversation text) RETURNS boolean LANGUAGE plpgsql AS $body$
 BEGIN
   ${BE_DURABLE}
-  DELETE FROM ${schema}.snapshots WHERE conversation_id = p_conversation;
+  ${ALONE}
   DELETE FROM ${schema}.snapshot_parts WHERE conversation_id = p_conversation;
   RETURN FOUND;
 END
