@@ -63,15 +63,8 @@ export function parseLine(text: string): Parsed {
   }
 }
 
-/**
- * Decodes a JSON value that the caller hands over, and freezes it in place. Never throws. O(size).
- *
- * @param options `payload`: whether published actions and observations are held to their shapes too, which is a warning
- */
-export function decodeOwn(
-  value: JsonValue,
-  { payload = true }: { readonly payload?: boolean } = {},
-): Decoded {
+/** Decodes a JSON value that the caller hands over, and freezes it in place. Never throws. O(size). */
+export function decodeOwn(value: JsonValue): Decoded {
   const unfit = freezeJson(value)
   if (unfit.length > 0) return fail(unfit)
   if (!isObject(value)) {
@@ -82,11 +75,7 @@ export function decodeOwn(
   const problems = eventChecks[kind](value)
   if (problems.length > 0) return fail(toIssues(problems, value))
   // The schema has proved the type, and the type says nothing that it does not.
-  return {
-    ok: true,
-    event: value as object as Event,
-    warnings: payload ? payloadWarnings(kind, value) : NO_ISSUES,
-  }
+  return { ok: true, event: value as object as Event, warnings: payloadWarnings(kind, value) }
 }
 
 const NO_ISSUES: readonly Issue[] = Object.freeze([])

@@ -188,6 +188,10 @@ describe('sandboxes', () => {
     expect([...first.items, ...second.items].map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
     const specs = await client.get<Page<{ id: string; initial_env: object }>>('/api/v1/sandbox-specs/search')
     expect(specs.body.items.map(({ id }) => id)).toEqual(['server', 'idle', 'broken'])
+    const list = '/api/v1/sandbox-specs/search'
+    const { items, next_page_id } = (await client.get<Page<object>>(list, { limit: 2 })).body
+    const rest = (await client.get<Page<object>>(list, { limit: 1, page_id: next_page_id ?? '' })).body
+    expect([...items, ...rest.items, rest.next_page_id]).toEqual([...specs.body.items, null])
     expect(specs.body.items[0]?.initial_env).toEqual({ MODE: 'test', API_TOKEN: '**********' })
     expect(
       (await client.get<({ id: string } | null)[]>('/api/v1/sandbox-specs', { id: ['idle', 'x'] })).body.map(

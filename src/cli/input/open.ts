@@ -11,7 +11,7 @@ import { splitLines } from './lines.ts'
 import { otherForm, TELLING } from './other-form.ts'
 import { asBuffer, type Chunks, isSpace, type Piece } from './piece.ts'
 import type { SidecarFiles } from './sidecar-files.ts'
-import { lookForDocument } from './whole.ts'
+import { lookForDocument, OPEN_BRACE } from './whole.ts'
 
 /** How a file is divided: known by its extension, else by its first characters. */
 export type Form = 'lines' | 'array' | 'document' | 'directory' | 'zip'
@@ -26,7 +26,6 @@ export interface Opened {
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 const OPEN_BRACKET = 0x5b
-const OPEN_BRACE = 0x7b
 
 /** How a zip begins: with its first file, or when it is empty with its end. */
 const ZIP = [Buffer.from('PK\u0003\u0004'), Buffer.from('PK\u0005\u0006')]

@@ -2,6 +2,9 @@
 
 import { asBuffer, isSpace, type Piece, valueOf } from './piece.ts'
 
+/** An object begins with it, as a byte. */
+export const OPEN_BRACE = 0x7b
+
 /** What is longer is taken for lines: a document stands in memory as one text, of which the engine allows no longer. */
 const MOST_BYTES = 1 << 28
 
@@ -43,5 +46,3 @@ export async function lookForDocument(head: Buffer, iterator: AsyncIterator<Uint
   if (valueOf(bytes) === undefined) return none
   return { read, document: { line: head.subarray(0, from).toString('latin1').split('\n').length, bytes } }
 }
-
-const OPEN_BRACE = 0x7b

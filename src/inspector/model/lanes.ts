@@ -1,6 +1,5 @@
 /** The tree as columns beside the log: which one each entry stands in, and where one leaves another. */
 
-import type { Entry } from '../../log/entry.ts'
 import { anchorOf } from '../../log/entry.ts'
 import type { State } from '../../state/state.ts'
 
@@ -103,11 +102,4 @@ function drawn(
     through[seq] = bits
   }
   return { column, through, forks, width }
-}
-
-/** The line that an entry stands on, seen from HEAD: whether HEAD's path goes through it. */
-export function onPath(head: Entry | null, count: number): Uint8Array {
-  const marks = new Uint8Array(count)
-  for (let at = head; at !== null; at = at.parent) marks[at.seq] = 1
-  return marks
 }

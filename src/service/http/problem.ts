@@ -13,11 +13,6 @@ export interface ValidationError {
   readonly ctx?: JsonObject
 }
 
-/** The body of a 422. */
-export interface HTTPValidationError {
-  readonly detail: readonly ValidationError[]
-}
-
 /** A request that cannot be served; thrown by operations, and written as its status and `{"detail": …}`. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem'

@@ -4,7 +4,7 @@ import { type Operation, operation } from '../../http/operation.ts'
 import { optional, text } from '../../http/parameters.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../../conversations/info.ts'
 import { batchGet } from '../../http/batch-get.ts'
-import { PAGING } from '../page.ts'
+import { PAGING } from '../paging.ts'
 import type { ControlPlane } from '../control-plane.ts'
 import { pageOfSchema, SANDBOX } from '../replies.ts'
 

@@ -2,11 +2,21 @@
 
 import { type Operation, operation } from '../../http/operation.ts'
 import { batchGet } from '../../http/batch-get.ts'
-import { pageOf, PAGING } from '../page.ts'
+import { decodeCursor, encodeCursor, refuseCursor, scopeOf } from '../../../store/kit/query/cursor.ts'
+import { pageOf } from '../../../store/kit/query/page.ts'
+import { PAGING } from '../paging.ts'
 import type { ControlPlane } from '../control-plane.ts'
 import { pageOfSchema, SPEC } from '../replies.ts'
 
 const tag = 'Sandbox Specs'
+
+const SCOPE = scopeOf('sandbox-specs', 'configured', {})
+
+/** The place in the configuration at which a page begins. @throws ColloquyError `invalid_cursor`. */
+function placeAfter(cursor: string): number {
+  const [place = ''] = decodeCursor(SCOPE, cursor)
+  return /^\d{1,9}$/.test(place) ? Number(place) : refuseCursor('altered')
+}
 
 export const specOperations = ({ sandboxes }: ControlPlane): Operation[] => [
   operation(
@@ -20,17 +30,10 @@ export const specOperations = ({ sandboxes }: ControlPlane): Operation[] => [
       replies: { 200: { description: 'In the order of their configuration', schema: pageOfSchema(SPEC) } },
     },
     async ({ query: { page_id, limit } }) => {
-      const placed = sandboxes.specs.map((spec, at) => ({ spec, at: String(at).padStart(9, '0') }))
-      const { items, next_page_id } = pageOf(placed, {
-        keyOf: ({ at, spec }) => [at, spec.id],
-        descending: false,
-        list: 'sandbox-specs',
-        order: 'configured',
-        filter: {},
-        cursor: page_id,
-        limit,
-      })
-      return { body: { items: items.map(({ spec }) => spec), next_page_id } }
+      const { specs } = sandboxes
+      const start = page_id === null ? 0 : placeAfter(page_id)
+      const found = specs.slice(start, start + limit + 1)
+      return { body: pageOf(found, limit, () => encodeCursor(SCOPE, [String(start + limit)])) }
     },
   ),
   batchGet(
