@@ -66,8 +66,11 @@ function grown(was: unknown, is: unknown): string | null {
   return difference(was, { ...is, [key]: now.slice(0, before.length) }, '')
 }
 
-/** The steps of a path to tools, system parts, messages and blocks, also those inside of a result or a document. */
-const STEPS = /\.?\b(content|parts|source)\b|\[\d+\]/g
+/**
+ * The steps of a path to tools and their functions, system parts, messages and blocks, also those inside of a result or
+ * a document.
+ */
+const STEPS = /\.?\b(content|parts|source|function)\b|\[\d+\]/g
 
 /** Anywhere else, as in the arguments of a call or in a schema, `cache_control` is a field that the model reads. */
 const mayBeMarked = (path: string): boolean => path.replace(STEPS, '') === ''

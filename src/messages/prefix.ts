@@ -88,14 +88,23 @@ export function requestRecord(request: object): RequestRecord | null {
 }
 
 /**
- * The digest of a tool list; cache marks count for nothing. O(size).
+ * The digest of a tool list. Cache marks count for nothing: those of a tool, and of the function that it wraps; deeper
+ * down, as in a schema, such a field is one that the model reads. O(size).
  * @example
  * digestOfTools([{ name: 'ls' }]) === digestOfTools([{ name: 'ls', cache_control: { type: 'ephemeral' } }]) // true
  */
-export const digestOfTools = (tools: readonly object[]): string =>
-  nameOf(
-    digestOf(JSON.stringify(tools, (key, value: unknown) => (key === 'cache_control' ? undefined : value))),
-  )
+export function digestOfTools(tools: readonly object[]): string {
+  const marked = new Set<unknown>(tools.flatMap((tool) => [tool, (tool as ChatTool | null)?.function]))
+  const text = JSON.stringify(tools, function (this: unknown, key, value: unknown) {
+    return key === 'cache_control' && marked.has(this) ? undefined : value
+  })
+  return nameOf(digestOf(text))
+}
+
+/** A tool of OpenAI's Chat Completions, which is an object in another. */
+interface ChatTool {
+  readonly function?: unknown
+}
 
 /** The proof of one request, as its blocks are written. */
 export function startProof(grammar: Grammar, { tools, onPrefix, prove = true }: WriteOptions): Proof {

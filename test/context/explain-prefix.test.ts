@@ -2,11 +2,13 @@
 
 import { describe, expect, it } from 'vitest'
 import { explainPrefix } from '../../src/context/explain-prefix.ts'
+import { digestOfTools } from '../../src/messages/index.ts'
 
 const text = (said: string) => ({ type: 'text', text: said })
 const user = (...said: string[]) => ({ role: 'user', content: said.map(text) })
 const request = { system: [text('s')], tools: [{ name: 'ls' }], messages: [user('a'), user('b', 'c')] }
 const mark = (value: unknown) => ({ cache_control: value })
+const toolsDigest = (sent: object): string => digestOfTools('tools' in sent ? (sent.tools as object[]) : [])
 const saying = (...content: object[]) => ({ messages: [{ role: 'user', content }, user('b')] })
 
 describe('explainPrefix', () => {
@@ -59,6 +61,10 @@ describe('explainPrefix', () => {
 
   it.each([
     ['a tool', (value: unknown) => ({ tools: [{ name: 'ls', ...mark(value) }] })],
+    [
+      'a function',
+      (value: unknown) => ({ tools: [{ type: 'function', function: { name: 'ls', ...mark(value) } }] }),
+    ],
     ['a block', (value: unknown) => saying({ ...text('a'), ...mark(value) })],
     ['a result', (value: unknown) => saying({ type: 'tool_result', content: [], ...mark(value) })],
     ['a block of a result', (value: unknown) => saying({ content: [{ ...text('a'), ...mark(value) }] })],
@@ -67,6 +73,7 @@ describe('explainPrefix', () => {
   ])('passes over the cache mark of %s', (_, sent) => {
     expect(explainPrefix(sent({ type: 'ephemeral' }), sent(undefined))).toBe(null)
     expect(explainPrefix(sent({ type: 'ephemeral' }), sent({ type: 'ephemeral', ttl: '1h' }))).toBe(null)
+    expect(toolsDigest(sent({ type: 'ephemeral' }))).toBe(toolsDigest(sent(undefined)))
   })
 
   it.each([
@@ -85,8 +92,14 @@ describe('explainPrefix', () => {
       '[0].input_schema.properties.cache_control',
       (value: string) => ({ tools: [{ input_schema: { properties: mark(value) } }] }),
     ],
+    [
+      'a property of a function',
+      '[0].function.parameters.properties.cache_control',
+      (value: string) => ({ tools: [{ function: { parameters: { properties: mark(value) } } }] }),
+    ],
   ])('names %s that is called like a cache mark', (_, path, sent) => {
     expect(explainPrefix(sent('no-store'), sent('public'))).toMatchObject({ path })
+    if ('tools' in sent('public')) expect(toolsDigest(sent('no-store'))).not.toBe(toolsDigest(sent('public')))
     expect(explainPrefix(sent('no-store'), sent('no-store'))).toBe(null)
   })
 })

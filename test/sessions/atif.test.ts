@@ -1,5 +1,6 @@
 /** A file of trajectories: each is read, whatever stands before it, under a name of its own. */
 
+import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { JsonValue } from '../../src/event/index.ts'
 import { recordsOf } from '../../properties/sessions/lines.ts'
@@ -71,4 +72,31 @@ it('what is no step and no trajectory is kept as it stands', () => {
   expect(session.facts.slice(1)).toMatchObject([{ fact: { raw: '"stray"' } }, { fact: { raw: 'null' } }])
   const [odd] = session.children
   expect(odd?.facts[0]?.fact).toMatchObject({ value: { steps: 'none' } as JsonValue })
+})
+
+it('what a step says beside its message, calls and results is kept beside them', () => {
+  const word = fc.stringMatching(/^[a-z]{1,8}$/).map((letters) => `x_${letters}`)
+  const extra = fc.dictionary(word, fc.uuid(), { minKeys: 1, maxKeys: 3 })
+  const step = fc
+    .tuple(fc.constantFrom('user', 'system', 'agent', 'other'), fc.constantFrom('', 'words'), extra)
+    .chain(([source, message, more]) =>
+      fc.record({
+        source: fc.constant(source),
+        message: fc.constant(message),
+        extra: fc.constant(more),
+        metrics: extra.map((costs) => ({ prompt_tokens: 1, ...costs })),
+        tool_calls: fc.array(
+          extra.map((own) => ({ tool_call_id: 'c', function_name: 'f', arguments: {}, extra: own })),
+          { maxLength: 1 },
+        ),
+        observation: extra.map((own) => ({ results: [{ content: 'out', ...own }] })),
+      }),
+    )
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1, maxLength: 4 }), (steps) => {
+      const kept = userIn(read([trajectory({ steps })]))
+      for (const [id] of JSON.stringify(steps).matchAll(/[0-9a-f]{8}-[-0-9a-f]{27}/g))
+        expect(kept).toContain(id)
+    }),
+  )
 })

@@ -1,7 +1,7 @@
 /** Reads trajectories in the Agent Trajectory Interchange Format (ATIF), versions 1.0 to 1.8. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
@@ -109,7 +109,8 @@ function readStep(step: Found, at: number, agent: Found, writer: SessionWriter):
   const calls = objectsOf(step['tool_calls'])
   const results = objectsOf(objectOf(step['observation'])['results'])
   if (step['is_copied_context'] === true) writer.note('steps copied from an earlier trajectory', line)
-  if (source === 'agent') readReply(step, calls, results, origin, agent, writer)
+  let isReply = false
+  if (source === 'agent') isReply = readReply(step, calls, results, origin, agent, writer)
   else if (source === 'system' && writer.head === null && textIn(message) !== '')
     writer.add(
       {
@@ -128,7 +129,40 @@ function readStep(step: Found, at: number, agent: Found, writer: SessionWriter):
       `a step of the unknown source ${JSON.stringify(source)}`,
     )
   addResults(calls, results, origin, writer)
+  const beside = besideStep(step, calls, results, isReply)
+  if (beside !== null) writer.update('atif.step', beside, { ...origin, id: `${origin.id}-beside` })
 }
+
+/** What a step says that no event of a conversation has a place for, such as costs. Null for nothing. */
+function besideStep(
+  step: Found,
+  calls: readonly Found[],
+  results: readonly Found[],
+  isReply: boolean,
+): JsonObject | null {
+  const metrics = isReply ? moreOf(objectOf(step['metrics']), ...METRICS) : null
+  const moreCalls = calls.flatMap((call) => besideId(call, 'tool_call_id', 'function_name', 'arguments'))
+  const moreResults = results.flatMap((result) => besideId(result, 'source_call_id', 'content'))
+  const observation = moreOf(objectOf(step['observation']), 'results')
+  const beside = {
+    ...moreOf(step, ...READ, ...(isReply ? READ_OF_REPLY : [])),
+    ...(metrics !== null && { metrics }),
+    ...(observation !== null && { observation }),
+    ...(moreCalls.length > 0 && { tool_calls: moreCalls }),
+    ...(moreResults.length > 0 && { results: moreResults }),
+  }
+  return Object.keys(beside).length === 0 ? null : beside
+}
+
+/** What it says beside the fields that are named, under its id. */
+function besideId(found: Found, id: string, ...known: readonly string[]): JsonObject[] {
+  const more = moreOf(found, id, ...known)
+  return more === null ? [] : [{ [id]: stringOf(found[id]), ...more }]
+}
+
+const READ = ['step_id', 'source', 'message', 'timestamp', 'tool_calls', 'observation', 'is_copied_context']
+const READ_OF_REPLY = ['model_name', 'reasoning_content', 'metrics']
+const METRICS = ['prompt_tokens', 'completion_tokens', 'cached_tokens']
 
 function toolsOf(agent: Found): { description: string; action_type: string; title: string }[] {
   return objectsOf(agent['tool_definitions']).map((tool) => {
@@ -137,6 +171,7 @@ function toolsOf(agent: Found): { description: string; action_type: string; titl
   })
 }
 
+/** A reply with its calls. Returns false where it says nothing. */
 function readReply(
   step: Found,
   calls: readonly Found[],
@@ -144,7 +179,7 @@ function readReply(
   origin: Origin,
   agent: Found,
   writer: SessionWriter,
-): void {
+): boolean {
   const { prompt_tokens, completion_tokens, cached_tokens } = objectOf(step['metrics'])
   const tool_calls = calls.map(({ tool_call_id: id, function_name: name, arguments: input }) => ({
     id,
@@ -153,8 +188,10 @@ function readReply(
   }))
   const content = textIn(step['message'])
   const reasoning = stringOf(step['reasoning_content'])
-  if (content === '' && reasoning === '' && calls.length === 0)
-    return writer.note('replies without content', origin.line)
+  if (content === '' && reasoning === '' && calls.length === 0) {
+    writer.note('replies without content', origin.line)
+    return false
+  }
   const message = {
     role: 'assistant',
     content,
@@ -172,6 +209,7 @@ function readReply(
   const origins =
     calls.length < 2 ? [origin] : calls.map((_, at) => ({ ...origin, id: `${origin.id}.${at + 1}` }))
   writer.reply(reply, origins, () => results.length > 0)
+  return true
 }
 
 /**
