@@ -89,29 +89,38 @@ async function perform(request: Request, io: Io): Promise<number> {
   }
 }
 
+/** What is done with each recording of a request. */
+interface Work {
+  readonly request: FileRequest
+  readonly io: Io
+  /** What was found by laws, for one document of all recordings. */
+  readonly judged: Judged[]
+}
+
 /**
  * Carries the command out for the conversation of a database, or the files in the order given; the worst of the exit
  * codes counts.
  */
 async function answerFiles(request: FileRequest, io: Io): Promise<number> {
   const judged: Judged[] = []
-  const code = await answerEach(request, io, judged)
+  const code = await answerEach({ request, io, judged })
   const form = request.laws?.form
   if (form === 'sarif') await writeAll(io.stdout, jsonLine(sarifOf(judged, (await readPackage()).version)))
   if (form === 'junit') await writeLines(io.stdout, junitOf(judged))
   return code
 }
 
-async function answerEach(request: FileRequest, io: Io, judged: Judged[]): Promise<number> {
+async function answerEach(work: Work): Promise<number> {
+  const { request, io } = work
   if (request.stored !== null) {
     return answerStored(request, request.stored, io, (recording, progress) =>
-      answerOne(recording, request, io, progress, judged),
+      answerOne(recording, progress, work),
     )
   }
   let worst = 0
   for (const [index, file] of request.files.entries()) {
     if (index > 0 && !request.json && !isOneDocument(request)) await io.stdout.write('\n')
-    worst = Math.max(worst, await answerFile(file, request, io, judged))
+    worst = Math.max(worst, await answerFile(file, work))
   }
   return worst
 }
@@ -119,40 +128,30 @@ async function answerEach(request: FileRequest, io: Io, judged: Judged[]): Promi
 /** Whether what is found in all files is written as one. */
 const isOneDocument = ({ laws }: FileRequest): boolean => laws?.form === 'sarif' || laws?.form === 'junit'
 
-async function answerFile(file: string, request: FileRequest, io: Io, judged: Judged[]): Promise<number> {
+async function answerFile(file: string, work: Work): Promise<number> {
+  const { io } = work
+  const { command, json, laws, from } = work.request
   const progress = progressOn(file, io)
-  return attempt({ name: file, fields: { file }, json: request.json }, io, progress, async () => {
-    const { command, json, laws, from } = request
+  return attempt({ name: file, fields: { file }, json }, io, progress, async () => {
     const fold = !(json && command === 'check' && laws === null)
     const recording = await readRecording(file, io, progress, { fold, from })
-    return answerOne(recording, request, io, progress, judged)
+    return answerOne(recording, progress, work)
   })
 }
 
 /** Writes the result, and tells what of the conversation could not be read. */
-async function answerOne(
-  recording: Recording,
-  request: FileRequest,
-  io: Io,
-  progress: Progress,
-  judged: Judged[],
-): Promise<number> {
-  const code = await writeAnswer(recording, request, io, progress, judged)
+async function answerOne(recording: Recording, progress: Progress, work: Work): Promise<number> {
+  const code = await writeAnswer(recording, progress, work)
   // What is quarantined is all that check shows.
-  const isCheck = request.command === 'check'
+  const isCheck = work.request.command === 'check'
   const note = isCheck ? brokenNote(recording) : asideNote(recording, recording.lines.length)
-  if (note !== null) await complain(io, `${safe(titleOf(recording))}: ${note}`)
+  if (note !== null) await complain(work.io, `${safe(titleOf(recording))}: ${note}`)
   return note === null ? code : 1
 }
 
 /** Writes the result, or keeps it for the one document of all. Resolves to the exit code. */
-async function writeAnswer(
-  recording: Recording,
-  request: FileRequest,
-  io: Io,
-  progress: Progress,
-  judged: Judged[],
-): Promise<number> {
+async function writeAnswer(recording: Recording, progress: Progress, work: Work): Promise<number> {
+  const { request, io, judged } = work
   progress.step('working')
   const laws = request.laws === null ? null : judge(recording, request.laws)
   const isWrong = request.command === 'check' && (laws?.findings ?? recording.issues).length > 0

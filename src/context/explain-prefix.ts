@@ -3,6 +3,8 @@
  * reasoning.
  */
 
+import { isObject } from '../event/json.ts'
+
 /** Where two requests differ for the first time. */
 export interface PrefixChange {
   readonly in: 'system' | 'tools' | 'message'
@@ -94,6 +96,3 @@ function difference(was: unknown, is: unknown, path: string): string | null {
   }
   return null
 }
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

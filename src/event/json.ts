@@ -7,6 +7,12 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The text under a key; null where there is none. O(1). */
+export function textAt(object: JsonObject, key: string): string | null {
+  const value = object[key]
+  return typeof value === 'string' ? value : null
+}
+
 /** Whether a value is a list. O(1). */
 function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value)

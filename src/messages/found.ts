@@ -1,5 +1,6 @@
 /** Reads what a provider sent without trusting its shape: replies come from many servers, and a reader never throws. */
 
+import { isObject } from '../event/json.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import { type RecordedUsage, shortUsage } from './reply-usage.ts'
 
@@ -8,9 +9,6 @@ export type Found = Readonly<Record<string, unknown>>
 
 /** The value where it is an object, else an empty one. */
 export const objectOf = (value: unknown): Found => (isObject(value) ? value : NOTHING)
-
-const isObject = (value: unknown): value is Found =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const NOTHING: Found = Object.freeze({})
 

@@ -17,7 +17,7 @@ import { condensed } from './condense.ts'
 import { messagesIn, messagesOf } from './grammar.ts'
 import { namedId } from '../input/named.ts'
 import { whyAsJson } from '../why/look.ts'
-import { type LineIssue, nameOf, type Recording } from '../input/recording.ts'
+import { issueAsJson, nameOf, type Recording } from '../input/recording.ts'
 import type { FileRequest } from '../args/request.ts'
 
 type Answer = Readonly<Record<string, unknown>>
@@ -25,15 +25,13 @@ type Answer = Readonly<Record<string, unknown>>
 /** By the published thresholds. */
 export const LOOPS = stuckDetector()
 
-const plainIssue = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => ({ line, kind, loc, msg, type })
-
 /** The result of each command, as the table of the `--json` contract has it. */
 const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: FileRequest) => Answer>> = {
   check: ({ lines, quarantined, issues, warnings }) => ({
     events: lines.length,
     valid: lines.length - quarantined,
-    issues: issues.map(plainIssue),
-    warnings: warnings.map(plainIssue),
+    issues: issues.map(issueAsJson),
+    warnings: warnings.map(issueAsJson),
   }),
 
   replay: (recording, request) => {

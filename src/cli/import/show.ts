@@ -2,7 +2,7 @@
 
 import { maskSecrets } from '../../index.ts'
 import { UPCASTERS } from '../../event/index.ts'
-import type { LineIssue } from '../input/recording.ts'
+import { issueAsJson } from '../input/recording.ts'
 import type { RepairCode, ImportReport } from './report.ts'
 import { glimpseIssue } from '../../inspector/index.ts'
 import { heading, type Page } from '../show/page.ts'
@@ -15,8 +15,6 @@ const REPAIRS: Readonly<Record<RepairCode, { readonly what: string; readonly det
   unknown_parent: { what: 'unknown parent', detail: 'hangs on HEAD as it stood' },
   unreadable_timestamp: { what: 'unreadable time', detail: 'has the time of the event before it' },
 }
-
-const plainIssue = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => ({ line, kind, loc, msg, type })
 
 /** The report as one JSON object, with every secret masked. */
 export function importAnswer(report: ImportReport): Readonly<Record<string, unknown>> {
@@ -31,8 +29,8 @@ export function importAnswer(report: ImportReport): Readonly<Record<string, unkn
     skipped,
     upcasts: Array.from(report.upcasts, ([name, { count, line }]) => ({ name, count, line })),
     quarantined,
-    issues: report.issues.map(plainIssue),
-    warnings: report.warnings.map(plainIssue),
+    issues: report.issues.map(issueAsJson),
+    warnings: report.warnings.map(issueAsJson),
     repairs: Array.from(report.repairs, ([code, { count, line }]) => ({ code, count, line })),
     head: head ?? null,
     notes,

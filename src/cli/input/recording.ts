@@ -25,6 +25,15 @@ export interface LineIssue {
   readonly issue: Issue
 }
 
+/** What `--json` says of it. */
+export const issueAsJson = ({ line, kind, issue: { loc, msg, type } }: LineIssue) => ({
+  line,
+  kind,
+  loc,
+  msg,
+  type,
+})
+
 /** Pieces of text that are no JSON: how many, and the first of them. */
 export interface Broken {
   readonly line: number

@@ -1,9 +1,9 @@
 /** What clients see of a conversation, as JSON without secrets. */
 
 import { openCallsOf } from '../../conversation/decide.ts'
-import { isObject } from '../../event/json.ts'
+import { isObject, textAt } from '../../event/json.ts'
 import { maskSecrets } from '../../event/mask.ts'
-import type { JsonObject, JsonValue } from '../../event/shapes.ts'
+import type { JsonObject } from '../../event/shapes.ts'
 import { activatedSkillsIn } from '../../state/branch.ts'
 import type { State } from '../../state/state.ts'
 import { STATUSES } from '../../state/status.ts'
@@ -69,11 +69,6 @@ export async function wholeInfoOf(
   state: State,
 ): Promise<JsonObject> {
   return { ...infoOf(record, state), ...(await statsOf(store, record, state)) }
-}
-
-const textAt = (metadata: JsonObject, key: string): string | null => {
-  const value: JsonValue | undefined = metadata[key]
-  return typeof value === 'string' ? value : null
 }
 
 const text: JsonObject = { type: 'string' }

@@ -1,6 +1,6 @@
 /** Agent profiles by name: which model an agent asks, with which MCP servers, and what else its clients keep of it. */
 
-import { isObject } from '../../event/json.ts'
+import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -113,11 +113,6 @@ export const summaryOf = (profile: AgentProfile): JsonObject => ({
   llm_profile_ref: textAt(profile, 'llm_profile_ref'),
   mcp_server_refs: refsAt(profile),
 })
-
-const textAt = (profile: JsonObject, name: string): string | null => {
-  const value = profile[name]
-  return typeof value === 'string' ? value : null
-}
 
 function refsAt({ mcp_server_refs: refs }: JsonObject): string[] | null {
   return Array.isArray(refs) ? refs.filter((ref): ref is string => typeof ref === 'string') : null

@@ -1,5 +1,6 @@
 /** Finds what each record of a chat of Gemini CLI does, before any of them is read. */
 
+import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { type Found, objectOf, stringOf } from '../../messages/found.ts'
 import type { SessionRecord } from '../session.ts'
@@ -132,6 +133,3 @@ class Chat {
     this.steps.push(step)
   }
 }
-
-const isObject = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -5,12 +5,10 @@
  * missing at the front only.
  */
 
+import { isObject } from '../../event/json.ts'
 import { hashText } from '../../event/short-hash.ts'
 import type { Grammar } from '../../event/reply.ts'
 import type { Seen, SeenBlock, Wire } from './grammar.ts'
-
-const isObject = (value: unknown): value is Wire =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A value as text: the order of keys, cache marks, and nulls at its top say nothing. */
 export function seenText(value: unknown): string {
