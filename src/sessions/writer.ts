@@ -66,6 +66,9 @@ function isAgain(call: KnownCall, content: readonly Content[]): boolean {
 /** An event without its place. */
 type Unplaced<E = Event> = E extends Event ? Omit<E, 'id' | 'timestamp' | 'parent_id'> : never
 
+/** What a tool says of its result to its program, and to no model. */
+export const DETAILS = 'details of results that no model sees'
+
 /** Writes one log. Methods cost what they are given, where nothing else is said. */
 export class SessionWriter {
   readonly facts: SessionFact[] = []

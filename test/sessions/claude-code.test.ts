@@ -59,6 +59,14 @@ describe('a session of Claude Code', () => {
     expect(notesOf(session)).toEqual({ 'written twice: a block of a reply': 1 })
   })
 
+  it('tells of details that no model sees', () => {
+    const content = [{ type: 'tool_result', tool_use_id: 't', content: 'done' }]
+    const given = { ...user('2', '1', content), toolUseResult: { stdout: 'done' } }
+    const session = read([user('0', null, 'hi'), reply('1', '0', call), given])
+    expect(notesOf(session)).toEqual({ 'details of results that no model sees': 1 })
+    expect(read([user('0', null, 'hi'), { ...given, toolUseResult: 'done' }]).notes).toEqual([])
+  })
+
   it('counts a refusal or an error of a call that is written twice', () => {
     const refused = "The user doesn't want to proceed with this tool use. Stop."
     const given = (uuid: string, content: string) =>

@@ -1,7 +1,7 @@
 /** Sessions of pi: what a compaction keeps, and replies that open a branch. */
 
 import { describe, expect, it } from 'vitest'
-import { read, told } from './world.ts'
+import { notesOf, read, told } from './world.ts'
 
 const HEADER = { type: 'session', version: 3, id: 's' }
 const text = (words: string) => [{ type: 'text', text: words }]
@@ -51,10 +51,18 @@ describe('a reply of pi', () => {
       type: 'message',
       id,
       parentId,
-      message: { role: 'toolResult', toolCallId, toolName: 'sh', content: text('ok'), isError: false },
+      message: {
+        role: 'toolResult',
+        toolCallId,
+        toolName: 'sh',
+        content: text('ok'),
+        isError: false,
+        details: { diff: '+' },
+      },
     })
     const lines = [HEADER, user('u1', null, 'one'), reply('a1', 'u1', text('left')), reply('a2', 'u1', calls)]
     const session = read([...lines, result('r1', 'a2', 'c1'), result('r2', 'r1', 'c2')])
     expect(told(session)).toEqual(['user: one', 'call c1', 'call c2', 'result c1: ok', 'result c2: ok'])
+    expect(notesOf(session)).toEqual({ 'details of results that no model sees': 2 })
   })
 })

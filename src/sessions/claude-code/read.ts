@@ -8,7 +8,7 @@ import type { Content, JsonValue } from '../../event/shapes.ts'
 import { objectOf, stringOf } from '../../messages/found.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { type HasResult, type Origin, SessionWriter } from '../writer.ts'
+import { DETAILS, type HasResult, type Origin, SessionWriter } from '../writer.ts'
 import { addAttachment } from './attachment.ts'
 import { indexLines, type Line } from './lines.ts'
 import { addReply } from './reply.ts'
@@ -148,6 +148,9 @@ function readUser(line: Line, chain: Chain): void {
   const { content } = line.message
   if (found['isCompactSummary'] === true) return writer.condense(new Set(), textIn(content), origin)
   const results = line.isTyped ? NONE : blocks.filter(({ type }) => type === 'tool_result')
+  // A text there says the words of the result again.
+  if (results.length > 0 && objectOf(found['toolUseResult']) === found['toolUseResult'])
+    writer.note(DETAILS, origin.line)
   for (const [at, block] of results.entries()) {
     const place = at === 0 ? origin : { ...origin, id: `${origin.id ?? `line-${origin.line}`}.${at}` }
     const callId = stringOf(block['tool_use_id'])

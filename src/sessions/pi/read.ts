@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { type Found, objectOf, stringOf } from '../../messages/found.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
-import { askedLater, type HasResult, type Origin, type Place, SessionWriter } from '../writer.ts'
+import { askedLater, DETAILS, type HasResult, type Origin, type Place, SessionWriter } from '../writer.ts'
 import { replyOf } from './reply.ts'
 
 /** A session of pi. O(size), and O(branch) for each compaction. */
@@ -154,6 +154,7 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
       return
     }
     case 'toolResult': {
+      if ((message['details'] ?? null) !== null) writer.note(DETAILS, record.line)
       const callId = stringOf(message['toolCallId'])
       const tool = stringOf(message['toolName']) || 'unknown'
       return writer.result(
