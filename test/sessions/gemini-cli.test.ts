@@ -45,7 +45,7 @@ describe('a chat of Gemini CLI', () => {
           result: [{ functionResponse: { id: 'c6', response: { error: 'use npm' } } }],
           resultDisplay: 'use npm',
         },
-        { id: 'c7', name: 'sh', status: 'cancelled' },
+        { id: 'c7', name: 'sh', status: 'cancelled', displayName: 'Shell', description: 'ls' },
       ]),
     )
     expect(told(session).slice(8)).toEqual([
@@ -57,6 +57,7 @@ describe('a chat of Gemini CLI', () => {
       'refused c7: The user cancelled the call.',
     ])
     expect(notesOf(session)).toEqual({
+      'labels of calls that no model sees': 1,
       'results of calls that were not done': 1,
       'written twice: resultDisplay': 1,
     })

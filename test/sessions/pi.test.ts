@@ -45,6 +45,18 @@ describe('a compaction of pi', () => {
 })
 
 describe('a reply of pi', () => {
+  it('that was interrupted tells of what has no place in the log', () => {
+    const call = { type: 'toolCall', id: 'c', name: 'sh', arguments: {}, partialJson: '{"pa' }
+    const { message, ...entry } = reply('a1', 'u1', [call])
+    const aborted = { ...message, stopReason: 'aborted', errorMessage: 'Request was aborted.' }
+    const session = read([HEADER, user('u1', null, 'one'), { ...entry, message: aborted }])
+    expect(told(session)).toEqual(['user: one', 'call c', 'interrupted'])
+    expect(notesOf(session)).toEqual({
+      'arguments of calls as they were streamed': 1,
+      'words of an interruption': 1,
+    })
+  })
+
   it('has all its calls on the branch that it opens', () => {
     const calls = ['c1', 'c2'].map((id) => ({ type: 'toolCall', id, name: 'sh', arguments: {} }))
     const result = (id: string, parentId: string, toolCallId: string) => ({

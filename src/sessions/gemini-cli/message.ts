@@ -114,6 +114,10 @@ const thoughtsOf = (found: Found): object[] =>
     .filter((text) => text !== '')
     .map((text) => ({ text, thought: true }))
 
+const LABELS = 'labels of calls that no model sees'
+
+const isShown = (label: unknown): boolean => stringOf(label) !== ''
+
 function readReply(found: Found, origin: Origin & { readonly id: string }, writer: SessionWriter): void {
   const { parts: said, calls, twice } = partsOf(found)
   const { id, line } = origin
@@ -143,12 +147,14 @@ function readReply(found: Found, origin: Origin & { readonly id: string }, write
   const finished = idsOf(done)
   writer.reply(reply, origins, (callId) => finished.has(callId))
   const ids = idsOf(calls)
-  for (const [at, call] of calls.entries())
+  for (const [at, call] of calls.entries()) {
+    if (isShown(call['displayName']) || isShown(call['description'])) writer.note(LABELS, line)
     if (isDone(call)) {
       const place = { line, id: `${id}.${before + at}-result`, time: call['timestamp'] }
       readResult(call, ids, place, writer)
     } else if (Array.isArray(call['result']) || typeof call['result'] === 'string')
       writer.note('results of calls that were not done', line)
+  }
 }
 
 function readResult(call: Found, ids: ReadonlySet<string>, origin: Origin, writer: SessionWriter): void {

@@ -1,7 +1,7 @@
 /** Reads the sessions of pi: entries in a tree, versions 1 (a list) to 3. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { type Found, objectOf, stringOf } from '../../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, DETAILS, type HasResult, type Origin, type Place, SessionWriter } from '../writer.ts'
@@ -143,7 +143,12 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
       const id = `${origin.id ?? `line-${record.line}`}-end`
       // It follows the reply, where there is one.
       const next = reply === null ? { ...origin, id } : { line: origin.line, id, time: origin.time }
-      if (message['stopReason'] === 'aborted') writer.add({ kind: 'InterruptEvent', source: 'user' }, next)
+      for (const { partialJson } of objectsOf(message['content']))
+        if (stringOf(partialJson) !== '') writer.note('arguments of calls as they were streamed', record.line)
+      if (message['stopReason'] === 'aborted') {
+        writer.add({ kind: 'InterruptEvent', source: 'user' }, next)
+        if (stringOf(message['errorMessage']) !== '') writer.note('words of an interruption', record.line)
+      }
       if (message['stopReason'] === 'error') {
         const detail = stringOf(message['errorMessage'])
         writer.add(
