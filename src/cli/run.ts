@@ -16,7 +16,7 @@ import { helpPage } from './args/help.ts'
 import { importFiles } from './import/import.ts'
 import { inspect } from './inspect/inspect.ts'
 import { ClosedPipe, type Io, lasting, writeAll, writeLines } from './print/io.ts'
-import { jsonLine } from './print/json.ts'
+import { jsonLine, toJson } from './print/json.ts'
 import { readPackage } from './package.ts'
 import { progressOn, type Progress } from './print/progress.ts'
 import { asideNote, brokenNote, readRecording, type Recording, titleOf } from './input/recording.ts'
@@ -190,7 +190,7 @@ function show(io: Io, recording: Recording, request: FileRequest): Iterable<stri
     case 'condense':
       return showCondense(page, title, state, condensed(state, request))
     case 'convert':
-      return JSON.stringify(converted(recording, request), null, 2).split('\n')
+      return toJson(converted(recording, request), 2).split('\n')
     case 'why':
       return showWhy(page, recording, state, request)
     case 'stuck':

@@ -74,6 +74,8 @@ export class SessionWriter {
   readonly facts: SessionFact[] = []
   readonly #notes = new Map<string, { count: number; line: number }>()
   readonly #ids = new Set<string>()
+  /** The number to be tried next behind an id that is taken, so that as many of one id cost no more than others. */
+  readonly #next = new Map<string, number>()
   readonly #calls = new Map<string, KnownCall>()
   #head: Place | null = null
 
@@ -285,11 +287,13 @@ export class SessionWriter {
     const base = isLegalId(id) ? id : 'event'
     const count = this.#ids.size
     if (this.#ids.add(base).size > count) return base
-    let own = base
-    // What is cut may end in half a character.
-    for (let no = 2; this.#ids.has(own) || (own !== base && !isLegalId(own)); no += 1)
-      own = `${base.slice(0, 180)}~${no}`
-    this.#ids.add(own)
-    return own
+    // What is cut may end in half a character, and is then none.
+    const cut = `${base.slice(0, 180)}~`
+    const stem = isLegalId(cut) ? cut : `${base.slice(0, 179)}~`
+    let no = this.#next.get(stem) ?? 2
+    while (this.#ids.has(`${stem}${no}`)) no += 1
+    this.#next.set(stem, no + 1)
+    this.#ids.add(`${stem}${no}`)
+    return `${stem}${no}`
   }
 }

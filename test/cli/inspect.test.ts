@@ -20,6 +20,18 @@ beforeAll(async () => {
   if (!existsSync(PAGE)) await writeInspector(PAGE)
 })
 
+const call = (id: string, tool: string, command: unknown) => ({
+  kind: 'ActionEvent',
+  id,
+  source: 'agent',
+  thought: [],
+  action: { kind: 'TerminalAction', command },
+  tool_name: tool,
+  tool_call_id: id,
+  tool_call: { id, name: tool, arguments: '{}', origin: 'completion' },
+  llm_response_id: id,
+})
+
 describe('inspect --redact', () => {
   it('masks what is secret in the title of a stored conversation, and of one that it has started', async () => {
     const at = folder({})
@@ -37,6 +49,26 @@ describe('inspect --redact', () => {
     const clean = await page('--redact')
     expect(clean).not.toContain(KEY)
     expect(clean).toContain('Go on with [redacted')
+  })
+
+  it('masks what is secret in warnings and in findings', async () => {
+    const log = [
+      call('a', 'terminal', [KEY]),
+      call('b', KEY, 'ls'),
+      { kind: 'PauseEvent', [KEY]: 1 },
+      { [KEY]: 1 },
+    ]
+    const at = folder({ 'log.jsonl': lines(log) })
+    const page = async (to: string, ...more: readonly string[]): Promise<string> => {
+      expect(await colloquy(['inspect', at('log.jsonl'), '--html', at(to), ...more])).toMatchObject({
+        code: 0,
+      })
+      return readFileSync(at(to), 'utf8')
+    }
+    expect((await page('all.html')).split(KEY).length).toBeGreaterThan(4)
+    const clean = await page('clean.html', '--redact')
+    expect(clean).not.toContain(KEY)
+    expect(clean).not.toContain(KEY.slice(0, 30))
   })
 
   it('masks what is secret in the title of a session of another agent', async () => {

@@ -74,6 +74,22 @@ it('what is no step and no trajectory is kept as it stands', () => {
   expect(odd?.facts[0]?.fact).toMatchObject({ value: { steps: 'none' } as JsonValue })
 })
 
+it.each([
+  ['an image of a reply', { source: 'agent', message: [{ type: 'image', source: { path: 'MARK' } }] }],
+  [
+    'a call of a user',
+    { source: 'user', message: 'u', tool_calls: [{ tool_call_id: 'c', function_name: 'MARK' }] },
+  ],
+  ['a call that is none', { source: 'agent', message: 'a', tool_calls: ['MARK'] }],
+  ['calls that are no list', { source: 'agent', message: 'a', tool_calls: { MARK: 1 } }],
+  ['an observation in words', { source: 'agent', message: 'a', observation: 'MARK' }],
+  ['results in words', { source: 'agent', message: 'a', observation: { results: 'MARK', extra: { a: 1 } } }],
+  ['a result in words', { source: 'agent', message: 'a', observation: { results: ['MARK'] } }],
+  ['a message that is an object', { source: 'agent', message: { said: 'MARK' } }],
+])('%s is kept', (_, step) => {
+  expect(userIn(read([trajectory({ steps: [step] })]))).toContain('MARK')
+})
+
 it('what a step says beside its message, calls and results is kept beside them', () => {
   const word = fc.stringMatching(/^[a-z]{1,8}$/).map((letters) => `x_${letters}`)
   const extra = fc.dictionary(word, fc.uuid(), { minKeys: 1, maxKeys: 3 })

@@ -67,6 +67,14 @@ describe('a session of Claude Code', () => {
     expect(read([user('0', null, 'hi'), { ...given, toolUseResult: 'done' }]).notes).toEqual([])
   })
 
+  it('has its own id where many have the same, also one that would be cut inside of a character', () => {
+    const uuid = `${'a'.repeat(179)}😀`
+    const session = read(Array.from({ length: 20_000 }, () => user(uuid, null, 'hi')))
+    const ids = session.facts.map(({ fact }) => ('kind' in fact ? fact.id : null))
+    expect(new Set(ids).size).toBe(20_000)
+    expect(ids.slice(0, 3)).toEqual([uuid, `${'a'.repeat(179)}~2`, `${'a'.repeat(179)}~3`])
+  })
+
   it('counts a refusal or an error of a call that is written twice', () => {
     const refused = "The user doesn't want to proceed with this tool use. Stop."
     const given = (uuid: string, content: string) =>
@@ -82,7 +90,17 @@ describe('a session of Claude Code', () => {
   })
 })
 
+const item = (payload: object) => ({ type: 'response_item', payload })
+
 describe('a call', () => {
+  it('of a custom tool of Codex waits for its result', () => {
+    const asked = item({ type: 'custom_tool_call', name: 'apply_patch', call_id: 'c', input: '*** Begin' })
+    const start = [{ type: 'session_meta', payload: { id: 's' } }, asked]
+    expect(told(read(start))).toEqual(['call c'])
+    const output = item({ type: 'custom_tool_call_output', call_id: 'c', output: 'done' })
+    expect(told(read([...start, output]))).toEqual(['call c', 'result c: done'])
+  })
+
   it('has its result where its id, and what it gave, are those of an earlier one', () => {
     const asked = { role: 'assistant', tool_calls: [{ id: 'c', function: { name: 'sh', arguments: '{}' } }] }
     const given = { role: 'tool', tool_call_id: 'c', content: 'ok' }

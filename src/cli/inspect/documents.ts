@@ -1,9 +1,9 @@
 /** What the user named as logs of the page: each conversation, and those that stand in the same file beside it. */
 
 import { basename } from 'node:path'
-import type { ConversationRecord, Fact, State } from '../../index.ts'
+import { type ConversationRecord, type Fact, replay, type State } from '../../index.ts'
 import { redactLog, redactionRules, redactRecord } from '../../context/redaction/index.ts'
-import { isQuarantined } from '../../event/index.ts'
+import { isQuarantined, type Loaded } from '../../event/index.ts'
 import { findings } from '../../explain/index.ts'
 import { type LogDocument, type LogTitle, lookOf, shownFact } from '../../inspector/index.ts'
 import type { Session, SessionFact } from '../../sessions/index.ts'
@@ -41,8 +41,12 @@ function documentOf(
   { title, conversation, name, parent }: LogTitle,
   redact: boolean,
 ): LogDocument {
-  const { loaded, lines, session, state } = recording
-  const facts = loaded.map(({ fact }) => fact)
+  const { lines, session } = recording
+  const given = recording.loaded.map(({ fact }) => fact)
+  const facts = shownFacts(given, conversation, recording.state, redact)
+  const loaded = redact ? redacted(recording.loaded, facts) : recording.loaded
+  // What is found quotes names and texts: those of the facts that are shown.
+  const state = redact ? replay(facts, { conversationId: conversation }) : recording.state
   return {
     title: plain(title),
     conversation,
@@ -52,9 +56,21 @@ function documentOf(
     issues: loaded.flatMap(({ warnings }, seq) => warnings.map((issue) => ({ seq, issue }))),
     notes: notesOf(session, redact),
     findings: findings(state, { loaded, ...lookOf(loaded.length) }),
-    facts: shownFacts(facts, conversation, state, redact),
+    facts,
   }
 }
+
+/** What was loaded, without what is secret; the texts of issues may quote it, and what stood there is left out. */
+const redacted = (loaded: readonly Loaded[], facts: readonly Fact[]): Loaded[] =>
+  loaded.map(({ fact, upcasts, warnings }, at) => ({
+    fact: facts[at] ?? fact,
+    upcasts,
+    warnings: warnings.map(({ loc, msg, type }) => ({
+      loc: loc.map((step) => (typeof step === 'string' ? shownText(step, true) : step)),
+      msg: shownText(msg, true),
+      type,
+    })),
+  }))
 
 /** Sessions that stand in the file of another, each behind the one that it is of. */
 function childrenOf({ children }: Session, parent: LogTitle, redact: boolean): LogDocument[] {

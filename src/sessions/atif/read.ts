@@ -1,5 +1,6 @@
 /** Reads trajectories in the Agent Trajectory Interchange Format (ATIF), versions 1.0 to 1.8. */
 
+import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
@@ -145,14 +146,29 @@ function besideStep(
   const moreResults = results.flatMap((result) => besideId(result, 'source_call_id', 'content'))
   const observation = moreOf(objectOf(step['observation']), 'results')
   const beside = {
-    ...moreOf(step, ...READ, ...(isReply ? READ_OF_REPLY : [])),
     ...(metrics !== null && { metrics }),
     ...(observation !== null && { observation }),
     ...(moreCalls.length > 0 && { tool_calls: moreCalls }),
     ...(moreResults.length > 0 && { results: moreResults }),
+    // Behind them: a field that was not read whole stands there as it came.
+    ...moreOf(step, ...READ, ...(isReply ? READ_OF_REPLY : []), ...readShapes(step)),
   }
   return Object.keys(beside).length === 0 ? null : beside
 }
+
+/** The fields that have been read whole, since they have the shape in which an event takes them. */
+function readShapes({ source, message, tool_calls: calls, observation }: Found): string[] {
+  const isWords = typeof message === 'string' || (isListOf(message) && objectsOf(message).every(isText))
+  return [
+    ...(isWords || (source === 'user' && isListOf(message)) ? ['message'] : []),
+    ...(isListOf(calls) && source === 'agent' ? ['tool_calls'] : []),
+    ...(isObject(observation) && isListOf(observation['results'] ?? []) ? ['observation'] : []),
+  ]
+}
+
+const isListOf = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
+
+const isText = ({ type, text }: Found): boolean => type === 'text' && typeof text === 'string'
 
 /** What it says beside the fields that are named, under its id. */
 function besideId(found: Found, id: string, ...known: readonly string[]): JsonObject[] {
@@ -160,7 +176,7 @@ function besideId(found: Found, id: string, ...known: readonly string[]): JsonOb
   return more === null ? [] : [{ [id]: stringOf(found[id]), ...more }]
 }
 
-const READ = ['step_id', 'source', 'message', 'timestamp', 'tool_calls', 'observation', 'is_copied_context']
+const READ = ['step_id', 'source', 'timestamp', 'is_copied_context']
 const READ_OF_REPLY = ['model_name', 'reasoning_content', 'metrics']
 const METRICS = ['prompt_tokens', 'completion_tokens', 'cached_tokens']
 

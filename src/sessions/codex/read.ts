@@ -151,8 +151,14 @@ function readReply({ items, usage }: ReplyStep, { writer, model, results }: Roll
   const counted = usage === null ? {} : { usage: usageOf(usage) }
   const reply = { id: `reply-${first.record.line}`, model, status: 'completed', output, ...counted }
   const calls = items.filter((item) => CALLS.has(item.what) || isSearch(item, results))
-  writer.reply(fromOpenAIResponses(reply), (calls.length > 0 ? calls : items).map(originOf), (callId) =>
-    results.has(callId),
+  // The agent executes its custom tools itself: one without a result waits for it.
+  const custom = new Set(
+    items.flatMap(({ what, payload }) => (what === 'custom_tool_call' ? [stringOf(payload['call_id'])] : [])),
+  )
+  writer.reply(
+    fromOpenAIResponses(reply),
+    (calls.length > 0 ? calls : items).map(originOf),
+    (callId) => results.has(callId) || custom.has(callId),
   )
 }
 
