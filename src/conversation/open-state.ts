@@ -7,6 +7,7 @@ import { reduce } from '../state/reduce.ts'
 import { CHUNK_SIZE } from '../state/snapshot/version.ts'
 import { initialState, type State } from '../state/state.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { SnapshotPart } from '../store/contract/snapshot.ts'
 import type { Store } from '../store/contract/store.ts'
 import type { StoredEvent } from '../store/contract/stored-event.ts'
 import { unknownConversation } from '../store/kit/errors.ts'
@@ -15,7 +16,12 @@ import type { Shared } from './shared.ts'
 /** The record of a conversation. @throws ColloquyError `unknown_conversation`, `closed`. */
 export async function recordOf(shared: Shared, id: string): Promise<ConversationRecord> {
   shared.check()
-  const record = await shared.store.getConversation(id)
+  return recordIn(shared.store, id)
+}
+
+/** The same where no engine is. @throws ColloquyError `unknown_conversation`. */
+export async function recordIn(store: Store, id: string): Promise<ConversationRecord> {
+  const record = await store.getConversation(id)
   if (record !== null) return record
   throw unknownConversation(id)
 }
@@ -28,6 +34,8 @@ export interface Opened {
   readonly state: State
   /** Length of the log that the snapshot covers; 0 when there is none that can be used. */
   readonly snapshotAt: number
+  /** When the conversation was created, which tells its log from one that stood under the id before. */
+  readonly createdAt: string
 }
 
 /**
@@ -44,15 +52,18 @@ const HELD_PART = 1 / 32
  * @throws ColloquyError `unknown_conversation`.
  */
 export async function openState(store: Store, id: string): Promise<Opened> {
-  const saved = await openSaved(store, id)
+  // The record is read before the log: a log that takes its place meanwhile is found by the next look at the record.
+  const [record, parts] = await Promise.all([recordIn(store, id), store.loadSnapshot(id)])
+  const { createdAt } = record
+  const saved = await openSaved(store, record, parts)
   if (saved !== null) {
     const state = await foldOn(store, id, saved, true)
-    if (state !== null) return { state, snapshotAt: saved.log.entries.length }
+    if (state !== null) return { state, snapshotAt: saved.log.entries.length, createdAt }
   }
   const empty = initialState({ conversationId: id })
   // A log that goes back to what was evicted is folded once more, and all of it kept.
   const state = (await foldOn(store, id, empty, true)) ?? (await replayWhole(store, id))
-  return { state, snapshotAt: 0 }
+  return { state, snapshotAt: 0, createdAt }
 }
 
 /** The state of the whole log, with everything held. O(n). @throws ColloquyError `unknown_conversation`. */
@@ -62,13 +73,16 @@ export async function replayWhole(store: Store, id: string): Promise<State> {
 }
 
 /**
- * The state of the snapshot, with its bodies from the log; null where there is none, or it is of another log: the last
- * event that it knows tells, and each that it lacks.
+ * The state of the snapshot, with its bodies from the log; null where there is none, or it is of another log: its mark
+ * tells, the last event that it knows, and each that it lacks.
  */
-async function openSaved(store: Store, id: string): Promise<State | null> {
-  const parts = await store.loadSnapshot(id)
+async function openSaved(
+  store: Store,
+  { id, createdAt }: ConversationRecord,
+  parts: readonly SnapshotPart[],
+): Promise<State | null> {
   const saved = parts.length === 0 ? null : readSnapshot(parts, id)
-  if (saved === null || saved.record.length === 0) return null
+  if (saved === null || saved.record.length === 0 || saved.record.mark !== createdAt) return null
   const last = saved.record.length - 1
   const asked = new Set([...saved.lacking, last])
   const found = new Map<number, StoredEvent>()

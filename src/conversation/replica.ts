@@ -15,7 +15,7 @@ import { type Stamp, stampEvents } from './stamp.ts'
 import { ListedStatus } from './listed-status.ts'
 import { backOff } from './back-off.ts'
 import { Listeners } from './listeners.ts'
-import { foldFacts, openState, PAGE, replayWhole } from './open-state.ts'
+import { foldFacts, type Opened, openState, PAGE, recordIn, replayWhole } from './open-state.ts'
 import { stampUnknown } from './retry-stamp.ts'
 import { Replies } from './streamed.ts'
 import { MemoryEstimate } from './estimate-memory.ts'
@@ -63,6 +63,8 @@ export class Replica {
   readonly #store: Store
   readonly #stamp: Stamp
   #state: State
+  /** When it was created: another time is that of another conversation, made under the same id. */
+  #createdAt: string
   /** Lengths of the log: what the store's snapshot covers, and when bodies were evicted last. */
   #savedAt: number
   #restedAt: number
@@ -75,11 +77,12 @@ export class Replica {
   readonly #listed: ListedStatus
   #epoch = 0
 
-  private constructor(store: Store, stamp: Stamp, id: string, state: State, snapshotAt: number) {
+  private constructor(store: Store, stamp: Stamp, id: string, { state, snapshotAt, createdAt }: Opened) {
     this.id = id
     this.#store = store
     this.#stamp = stamp
     this.#state = state
+    this.#createdAt = createdAt
     this.#savedAt = snapshotAt
     this.#restedAt = snapshotAt
     this.#listed = new ListedStatus(store, id)
@@ -87,8 +90,7 @@ export class Replica {
 
   /** Opens a conversation, from its snapshot and what came after it. @throws ColloquyError `unknown_conversation`. */
   static async open(store: Store, stamp: Stamp, id: string): Promise<Replica> {
-    const { state, snapshotAt } = await openState(store, id)
-    return new Replica(store, stamp, id, state, snapshotAt)
+    return new Replica(store, stamp, id, await openState(store, id))
   }
 
   /** The state after the last event that this process knows of. */
@@ -260,26 +262,22 @@ export class Replica {
   /** The same after one small read of the record: nothing may be new, or the conversation may be another. */
   async #look(found?: ConversationRecord): Promise<Look> {
     const { entries, head } = this.#state.log
-    // A record that is older than what is known says nothing of it.
-    const isOlder = found !== undefined && found.version < entries.length
-    const record = found === undefined || isOlder ? await this.#store.getConversation(this.id) : found
-    if (record === null) throw unknownConversation(this.id)
+    // A record that is older than what is known, or of another conversation, says nothing of it.
+    const isOf = found?.createdAt === this.#createdAt && found.version >= entries.length
+    const record = isOf ? found : await recordIn(this.#store, this.id)
     const isSame = record.version === entries.length && record.headId === (head?.id ?? null)
-    if (record.version > entries.length) await this.#catchUp()
-    else if (!isSame) await this.#startAnew()
+    const goesOn = record.createdAt === this.#createdAt
+    if (goesOn && record.version > entries.length) await this.#catchUp()
+    else if (!goesOn || !isSame) await this.#startAnew()
     await this.#listed.say(this.#state, record.status)
     return { state: this.#state, record }
   }
 
   async #fold(events: readonly StoredEvent[]): Promise<void> {
     if (events.length === 0) return
-    const [first] = events
     // It hangs on what never stood here.
-    const isForeign =
-      first !== undefined &&
-      first.parentId !== null &&
-      findEventIn(this.#state.log, first.parentId) === undefined
-    if (isForeign) return this.#startAnew()
+    const parentId = events[0]?.parentId ?? null
+    if (parentId !== null && findEventIn(this.#state.log, parentId) === undefined) return this.#startAnew()
     // The whole log holds these events too.
     this.#take(foldFacts(this.#state, events) ?? (await replayWhole(this.#store, this.id)))
   }
@@ -295,11 +293,15 @@ export class Replica {
   /** Another log, or a shorter one: the database was restored, or the conversation deleted and made anew. */
   async #startAnew(): Promise<void> {
     const known = this.#state.log.entries
+    const { createdAt } = await recordIn(this.#store, this.id)
     const state = await replayWhole(this.#store, this.id)
     this.#savedAt = 0
     this.#restedAt = 0
-    const goesOn = known.length === 0 || state.log.entries.get(known.length - 1)?.id === known.last()?.id
+    const goesOn =
+      createdAt === this.#createdAt &&
+      (known.length === 0 || state.log.entries.get(known.length - 1)?.id === known.last()?.id)
     if (!goesOn) this.#epoch += 1
+    this.#createdAt = createdAt
     this.#take(state)
   }
 
@@ -316,7 +318,8 @@ export class Replica {
     const { length } = state.log.entries
     const since = this.#savedAt
     try {
-      await this.#store.saveSnapshot(this.id, encodeWithoutBodies(state, since), { complete: since === 0 })
+      const parts = encodeWithoutBodies(state, since, this.#createdAt)
+      await this.#store.saveSnapshot(this.id, parts, { complete: since === 0 })
       this.#savedAt = length
     } catch {
       // The log has everything that a snapshot holds.

@@ -45,19 +45,28 @@ export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
   return encodeParts(state, since, sizeOf(state))
 }
 
-/** The same without the bodies: who opens it reads them from the log, where each is kept already. */
-export function encodeWithoutBodies(state: State, since = 0): SnapshotPart[] {
-  return encodeParts(state, since, sizeOf(state), false)
+/**
+ * The same without the bodies: who opens it reads them from the log, where each is kept already.
+ * @param mark tells this log from others under its id; who opens it finds it again in the record
+ */
+export function encodeWithoutBodies(state: State, since = 0, mark = ''): SnapshotPart[] {
+  return encodeParts(state, since, sizeOf(state), false, mark)
 }
 
 const sizeOf = ({ log }: State): number => log.index.columns?.size ?? CHUNK_SIZE
 
 /** The same, with chunks of another size; a size is kept for all of a log. */
-export function encodeParts(state: State, since: number, size: number, holdsBodies = true): SnapshotPart[] {
+export function encodeParts(
+  state: State,
+  since: number,
+  size: number,
+  holdsBodies = true,
+  mark = '',
+): SnapshotPart[] {
   const { log } = state
   const from = since > 0 && since <= log.entries.length ? Math.floor(since) : 0
   const chunks = chunksFrom(log, from, size)
-  const record = recordOf(state, { size, seal: lastSeal(log, size, chunks) })
+  const record = recordOf(state, { size, seal: lastSeal(log, size, chunks), mark })
   const first = Math.floor(from / size) + 1
   return [
     { part: 0, bytes: writeHead(record, bodiesOf(state.branch), holdsBodies) },
@@ -128,7 +137,7 @@ export function evict(state: State): State {
   const chunks = bytes.map((each, index) =>
     kept[index]?.bytes === each ? kept[index] : (Chunk.open(CHUNK_LABEL, each) as Chunk),
   )
-  const record = recordOf(state, { size, seal: lastSeal(log, size, bytes) })
+  const record = recordOf(state, { size, seal: lastSeal(log, size, bytes), mark: '' })
   return stateOver({ record, bodies: bodiesOf(branch), chunks, conversationId })
 }
 

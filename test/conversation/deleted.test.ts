@@ -1,10 +1,18 @@
 /** A conversation that another process deletes and makes anew: a process that was told so works with the new one. */
 
 import { afterAll, describe, expect, it } from 'vitest'
+import type { Event } from '../../src/event/types.ts'
 import { user } from '../build.ts'
-import { parties } from './engines.ts'
+import { parties, party } from './engines.ts'
 import { places } from './places.ts'
 import { says } from './script.ts'
+
+/** As many events with the same ids and times, whoever said them: only their words differ. */
+const saying = (word: string, count: number, from = 0): Event[] =>
+  Array.from({ length: count }, (_, n) => ({
+    ...user(`e${from + n}`, `${word} ${from + n}`),
+    timestamp: '2026-01-01T00:00:00Z',
+  }))
 
 const PLACES = places()
 afterAll(() => PLACES.remove())
@@ -38,6 +46,43 @@ describe.each(PLACES.names)('over %s', (name) => {
     expect(seen).toEqual(['b'])
     expect((await again.run(() => [says('Hi')])).status).toBe('finished')
     await end()
+    await endTwo()
+  })
+
+  it('one that was made anew meanwhile with the same ids is read as it is now', async () => {
+    const [{ conversation: one, end }, { engine, end: endTwo }] = await parties(await PLACES.make(name))
+    await one.append(saying('old', 2))
+    await one.append({ kind: 'ConversationStateUpdateEvent', id: 'u', key: 'max_iterations', value: 7 })
+    expect(JSON.stringify(await one.messages())).toContain('old 0')
+    await engine.delete('c')
+    const other = await engine.create({ id: 'c' })
+    await other.append(saying('new', 2))
+    await other.append({ kind: 'ConversationStateUpdateEvent', id: 'u', key: 'max_iterations', value: 8 })
+    expect(await one.messages()).toEqual(await other.messages())
+    expect((await one.state()).header).toEqual((await other.state()).header)
+    await end()
+    await endTwo()
+  })
+
+  it('no snapshot of the one before is opened for the one that was made anew', async () => {
+    const place = await PLACES.make(name)
+    const [{ conversation: one, store, end }, { engine, end: endTwo }] = await parties(place)
+    await one.append(saying('old', 900))
+    await engine.delete('c')
+    const other = await engine.create({ id: 'c' })
+    await other.append(saying('new', 900))
+    // It is not told, and writes a snapshot of what it holds.
+    await one.append(saying('more', 200, 900))
+    await end()
+    expect(await store.loadSnapshot('c').catch(() => 'closed')).not.toEqual([])
+    const fresh = await party(place)
+    const messages = JSON.stringify(await fresh.conversation.messages())
+    expect([messages.includes('old'), messages.includes('new 0'), messages.includes('more 1099')]).toEqual([
+      false,
+      true,
+      true,
+    ])
+    await fresh.end()
     await endTwo()
   })
 })

@@ -160,7 +160,7 @@ async function conversationMessages(store: Store) {
 
 it('asks for few ranges of the log, however the view is scattered over it', async () => {
   const inner = memoryStore()
-  await inner.createConversation({ id: 'c' })
+  const { createdAt } = await inner.createConversation({ id: 'c' })
   // Every fortieth event is on HEAD's branch, all others beside it.
   const log = Array.from({ length: 2_401 }, (_, n): Event => {
     const isSide = n % 40 > 0
@@ -169,7 +169,7 @@ it('asks for few ranges of the log, however the view is scattered over it', asyn
   })
   await inner.append('c', log, { mode: 'import' })
   const plain = await plainState(inner, 'c')
-  await inner.saveSnapshot('c', encodeWithoutBodies(plain))
+  await inner.saveSnapshot('c', encodeWithoutBodies(plain, 0, createdAt))
   let reads = 0
   const store = wrapStore(inner, {
     async read(id, options) {
@@ -267,7 +267,7 @@ describe('hostile logs', () => {
     await fc.assert(
       fc.asyncProperty(hostileLog(), fc.nat({ max: 100 }), async (log, cut) => {
         const store = memoryStore()
-        await store.createConversation({ id: 'c' })
+        const { createdAt } = await store.createConversation({ id: 'c' })
         const facts = log.filter((fact) => !('kind' in fact && fact.kind === 'StreamingDeltaEvent'))
         const at = Math.floor((facts.length * cut) / 100)
         await store.append('c', facts.slice(0, at), { mode: 'import' })
@@ -276,7 +276,7 @@ describe('hostile logs', () => {
         await conversation.state()
         // Written by hand: these logs are too short to be due.
         const state = await conversation.state()
-        await store.saveSnapshot('c', encodeWithoutBodies(state))
+        await store.saveSnapshot('c', encodeWithoutBodies(state, 0, createdAt))
         if (evict(state).log.entries.length > 0) letGo.count += 1
         await engine.close()
         await store.append('c', facts.slice(at), { mode: 'import' })

@@ -35,6 +35,8 @@ export interface StateRecord {
   /** How many positions a complete chunk has, and the seal of the last chunk, which names them all. */
   readonly size: number
   readonly seal: Seal
+  /** What tells its log from others that had the same id before. */
+  readonly mark: string
   readonly header: Header
   readonly head: number
   readonly headHeader: Header
@@ -47,17 +49,18 @@ export interface StateRecord {
   readonly skills: readonly string[]
 }
 
-/** Where the chunks of a snapshot end. */
-export type ChunkEnd = Pick<StateRecord, 'size' | 'seal'>
+/** Where the chunks of a snapshot end, and of which log they are. */
+export type ChunkEnd = Pick<StateRecord, 'size' | 'seal' | 'mark'>
 
 /** The record of a state. O(view + pending calls + activated skills). */
-export function recordOf(state: State, { size, seal }: ChunkEnd): StateRecord {
+export function recordOf(state: State, { size, seal, mark }: ChunkEnd): StateRecord {
   const { conversationId, header, log, branch } = state
   return {
     conversationId,
     length: log.entries.length,
     size,
     seal,
+    mark,
     header,
     head: log.head?.seq ?? -1,
     headHeader: log.head?.header ?? header,

@@ -6,7 +6,7 @@ import type { Label } from '../../log/columnar/sealed.ts'
  * What a snapshot says depends on how the fold reads the log. Raise this whenever the fold, the header or the form of a
  * part changes: snapshots of another version do not open, and the log is folded again.
  */
-export const FOLD_VERSION = 5
+export const FOLD_VERSION = 6
 
 /** The head part: the state but for its log. */
 export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
