@@ -1,5 +1,6 @@
 /** Reads the content parts of users and of tools, as each provider writes them. */
 
+import { isObject } from '../event/json.ts'
 import type { Content, OpenPart } from '../event/shapes.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../messages/found.ts'
 
@@ -19,6 +20,18 @@ export function contentOf(value: unknown): Content[] {
   }
   if (value === null || value === undefined) return []
   return [text(JSON.stringify(value))]
+}
+
+/** A list of blocks in which texts, and what is no block at all, may stand as they are. O(blocks). */
+export function blocksOf(content: unknown, type: string): readonly Found[] {
+  const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
+  // In most lists there is nothing else, and nothing is made.
+  if (list.every(isObject)) return list
+  return list.flatMap((block) => {
+    if (isObject(block)) return [block]
+    const text = typeof block === 'string' ? block : JSON.stringify(block)
+    return text === '' ? [] : [{ type, text }]
+  })
 }
 
 /** The words of a content, and nothing of its other parts. */

@@ -44,7 +44,30 @@ describe('a compaction of pi', () => {
   })
 })
 
+const APIS = ['anthropic-messages', 'openai-responses', 'openai-completions']
+
+/** Content that no version of pi is known to have written. */
+const STRANGE: readonly (readonly [string, unknown])[] = [
+  ['a bare text', 'MARK'],
+  ['a bare text in its list', ['MARK']],
+  ['an image', [{ type: 'image', data: 'MARK', mimeType: 'image/png' }]],
+  ['a block without a type', [{ words: 'MARK' }]],
+  ['a text that is none', [{ type: 'text', text: { words: 'MARK' } }]],
+  ['thinking that is none', [{ type: 'thinking', thinking: { words: 'MARK' } }]],
+]
+
 describe('a reply of pi', () => {
+  it.each(APIS.flatMap((api) => STRANGE.map(([what, content]) => [what, api, content] as const)))(
+    'keeps %s in %s',
+    (_, api, content) => {
+      const message = { role: 'assistant', api, content, stopReason: 'stop' }
+      const { facts } = read([HEADER, user('u1', null, 'one'), { ...reply('a1', 'u1', []), message }])
+      const said = facts.filter(({ fact }) => 'kind' in fact && fact.kind === 'MessageEvent')
+      expect(said).toHaveLength(2)
+      expect(JSON.stringify(said[1])).toContain('MARK')
+    },
+  )
+
   it('that was interrupted tells of what has no place in the log', () => {
     const call = { type: 'toolCall', id: 'c', name: 'sh', arguments: {}, partialJson: '{"pa' }
     const { message, ...entry } = reply('a1', 'u1', [call])

@@ -160,13 +160,3 @@ function saysNothing({ events }: Reply): boolean {
     [parts, outcome, tokens].every((field) => field === undefined)
   )
 }
-
-/** A list of blocks in which texts, and what is no block at all, may stand as they are. */
-export function blocksOf(content: unknown, type: string): readonly Found[] {
-  const list: readonly unknown[] = Array.isArray(content) ? content : [content ?? '']
-  return list.flatMap((block) => {
-    if (objectOf(block) === block) return [block as Found]
-    const text = typeof block === 'string' ? block : JSON.stringify(block)
-    return text === '' ? [] : [{ type, text }]
-  })
-}

@@ -3,11 +3,11 @@
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
 import { type Found, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
-import { contentOf } from '../content.ts'
+import { blocksOf, contentOf } from '../content.ts'
 import type { Reply } from '../../messages/reply-events.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, addReply, blocksOf, elementsOf, isAside, keepUnknown, sessionOf } from './elements.ts'
+import { addPrompt, addReply, elementsOf, isAside, keepUnknown, sessionOf } from './elements.ts'
 import { withCallIds } from './function-calls.ts'
 
 /** Messages of Anthropic, or a reply of it. O(size). */

@@ -2,10 +2,10 @@
 
 import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
-import { contentOf } from '../content.ts'
+import { blocksOf, contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, addReply, blocksOf, elementsOf, isAside, keepUnknown, sessionOf } from './elements.ts'
+import { addPrompt, addReply, elementsOf, isAside, keepUnknown, sessionOf } from './elements.ts'
 
 /** Items or a reply. Items of the model that follow each other are one reply. O(size). */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {

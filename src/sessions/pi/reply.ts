@@ -1,14 +1,15 @@
 /** Reads a reply in a session of pi, by the grammar of the provider that made it. */
 
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
-import { type Found, frozenInput, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, frozenInput, objectOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import type { Reply } from '../../messages/reply-events.ts'
+import { blocksOf } from '../content.ts'
 
 /** The events of a reply; null for one of which nothing came. O(size). */
 export function replyOf(message: Found, entry: string): Reply | null {
-  const blocks = objectsOf(message['content'])
+  const blocks = blocksOf(message['content'], 'text')
   if (blocks.length === 0) return null
   const id = stringOf(message['responseId']) || `reply-${entry}`
   const model = stringOf(message['model'])
@@ -66,24 +67,32 @@ function stopOf({ stopReason }: Found, calls: string, end: string, limit: string
   return stopReason === 'toolUse' ? calls : stopReason === 'length' ? limit : end
 }
 
+/** A block of a type that pi does not have is kept as it stands there. */
 function anthropicBlock(block: Found): object {
   const { type, thinking, thinkingSignature: signature, redacted, id, name } = block
   if (type === 'thinking' && redacted === true) return { type: 'redacted_thinking', data: signature ?? '' }
   if (type === 'thinking')
     return { type, thinking, ...(typeof signature === 'string' && signature !== '' ? { signature } : {}) }
-  return type === 'toolCall' ? { type: 'tool_use', id, name, input: block['arguments'] } : textOnly(block)
+  return type === 'toolCall'
+    ? { type: 'tool_use', id, name, input: block['arguments'] }
+    : textOnly(block, 'text')
 }
 
-/** A text carries the id of its item too, which this grammar has no place for. */
-const textOnly = ({ type, text }: Found): object => ({ type, text })
+/** A text carries the id of its item too, which no grammar has a place for. */
+const textOnly = (block: Found, type: string): object =>
+  isText(block) ? { type, text: block['text'] } : block
+
+const isText = ({ type, text }: Found): boolean => type === 'text' && typeof text === 'string'
+
+const isThought = ({ type, thinking }: Found): boolean => type === 'thinking' && typeof thinking === 'string'
 
 /** Reasoning is kept as the text of its item; the id of a call as that of the call and of its item. */
 function responsesItem(block: Found): object {
-  const { type, text, thinking, thinkingSignature: signature, id, name } = block
-  if (type === 'thinking')
+  const { type, thinking, thinkingSignature: signature, id, name } = block
+  if (isThought(block))
     return itemIn(signature) ?? { type: 'reasoning', summary: [{ type: 'summary_text', text: thinking }] }
-  if (type !== 'toolCall')
-    return { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: stringOf(text) }] }
+  if (isText(block)) return { type: 'message', role: 'assistant', content: [textOnly(block, 'output_text')] }
+  if (type !== 'toolCall') return block
   const [call_id = '', item] = stringOf(id).split('|')
   const args = JSON.stringify(block['arguments'] ?? {})
   return {
@@ -105,24 +114,26 @@ function itemIn(signature: unknown): object | null {
 }
 
 function chatMessage(blocks: readonly Found[]): object {
-  const calls = blocks.filter(({ type }) => type === 'toolCall')
-  const wordsOf = (type: string, field: string): string =>
-    blocks.reduce((words, block) => (block['type'] === type ? words + stringOf(block[field]) : words), '')
-  const reasoning = wordsOf('thinking', 'thinking')
+  const content: object[] = []
+  const calls: object[] = []
+  let reasoning = ''
+  for (const block of blocks) {
+    const { type, id, name, arguments: input } = block
+    if (isThought(block)) reasoning += stringOf(block['thinking'])
+    else if (type !== 'toolCall') content.push(textOnly(block, 'text'))
+    // An object need not be read again from its text.
+    else
+      calls.push({
+        id,
+        type: 'function',
+        function: { name, arguments: frozenInput(input) ?? JSON.stringify(input ?? {}) },
+      })
+  }
   return {
     role: 'assistant',
-    content: wordsOf('text', 'text'),
+    content,
     // Under this name since the log does not say that its server wants it back.
     ...(reasoning === '' ? {} : { reasoning }),
-    ...(calls.length === 0
-      ? {}
-      : {
-          tool_calls: calls.map(({ id, name, arguments: input }) => ({
-            id,
-            type: 'function',
-            // An object need not be read again from its text.
-            function: { name, arguments: frozenInput(input) ?? JSON.stringify(input ?? {}) },
-          })),
-        }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
   }
 }
