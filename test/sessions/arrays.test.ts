@@ -60,6 +60,29 @@ describe('items of OpenAI Responses', () => {
 
 const call = (path: string) => ({ name: 'f', arguments: JSON.stringify({ path }) })
 
+describe('a reply that was stored', () => {
+  const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'hello' }] }]
+  const stored = { object: 'response', id: 'r', model: 'm', metadata: { run: 1 }, tools: [{ name: 'f' }] }
+
+  it('without its request keeps what it repeats of it, in its own line', () => {
+    const first = { ...stored, instructions: 'brief', output }
+    const session = read([first, { object: 'response', id: 's', input: 'asked in words', output }])
+    expect(events(session)).toMatchObject([
+      { key: 'openai-responses.request', value: { metadata: { run: 1 }, tools: [{ name: 'f' }] } },
+      { kind: 'SystemPromptEvent', system_prompt: { text: 'brief' } },
+      { kind: 'MessageEvent', llm_response_id: 'r' },
+      { key: 'openai-responses.request', value: { input: 'asked in words' } },
+      { kind: 'MessageEvent', llm_response_id: 's' },
+    ])
+    expect(session.facts.map(({ line }) => line)).toEqual([1, 1, 1, 2, 2])
+  })
+
+  it('is no result of a call whose output is a list', () => {
+    const given = { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'ok' }] }
+    expect(events(read([given]))).toMatchObject([{ kind: 'ObservationEvent', tool_call_id: 'c' }])
+  })
+})
+
 describe('messages of OpenAI Chat Completions', () => {
   it('keeps replies that say something in another field than their content', () => {
     const session = read([

@@ -48,29 +48,35 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
   for (const record of records) {
     const { line, value } = record
     const found = objectOf(value)
-    const list = found[field]
-    if (!Array.isArray(list)) {
+    const list = Array.isArray(found[field]) ? (found[field] as readonly JsonValue[]) : null
+    const isReply = field === 'input' && isWhole(found)
+    if (list === null && !isReply) {
       add({ line, found, stray: found === value ? null : record })
       continue
     }
-    const about = aboutOf(found, field)
+    const about = aboutOf(found, field, isReply)
     if (about !== null) {
       abouts += 1
       add({ line, found: about, no: abouts, isAbout: true })
     }
     let at = 0
+    // A reply without its request may be one of many lines, and stands in its own.
+    const next = (): number => (list === null ? line : (at += 1))
     const system = found[promptIn(found)]
-    if (textIn(system) !== '') add({ line: (at += 1), found: { role: 'system', content: system } })
-    for (const element of list as readonly JsonValue[]) {
-      at += 1
+    if (textIn(system) !== '') add({ line: next(), found: { role: 'system', content: system } })
+    for (const element of list ?? []) {
       const inner = objectOf(element)
-      add({ line: at, found: inner, stray: inner === element ? null : strayOf(element, at) })
+      const no = next()
+      add({ line: no, found: inner, stray: inner === element ? null : strayOf(element, no) })
     }
-    // A reply of Responses repeats what it was asked.
-    if (Array.isArray(found['output'])) add({ line: at + 1, found: { ...found, [field]: undefined } })
+    if (isReply) add({ line: next(), found: { ...found, [field]: undefined } })
   }
   return elements
 }
+
+/** Whether an element is a whole reply of Responses, which repeats what it was asked. */
+const isWhole = ({ type, role, output }: Found): boolean =>
+  type === undefined && role === undefined && Array.isArray(output)
 
 /** Which field of a request has the system prompt. */
 const promptIn = (request: Found): string =>
@@ -83,11 +89,12 @@ const strayOf = (value: JsonValue, line: number): SessionRecord => ({
 })
 
 /** The fields of a request that are read nowhere else; null where there are none. */
-function aboutOf(request: Found, field: string): Found | null {
-  const isReply = Array.isArray(request['output'])
+function aboutOf(request: Found, field: string, isReply: boolean): Found | null {
   const prompt = promptIn(request)
   const isRead = (key: string): boolean =>
-    key === field || (key === prompt && textIn(request[prompt]) !== '') || (isReply && OF_REPLY.has(key))
+    (key === field && Array.isArray(request[key])) ||
+    (key === prompt && textIn(request[prompt]) !== '') ||
+    (isReply && OF_REPLY.has(key))
   const rest = Object.entries(request).filter(([key, value]) => !isRead(key) && value !== null)
   return rest.length === 0 ? null : Object.fromEntries(rest)
 }
