@@ -83,6 +83,16 @@ describe('a reply that was stored', () => {
   })
 })
 
+describe('messages of Anthropic', () => {
+  it('keep what is no block beside a result', () => {
+    const result = { type: 'tool_result', tool_use_id: 't', content: 'ok' }
+    const content = ['bare', result, { type: 'text', text: 'a block' }, 7]
+    const session = read([{ role: 'user', content }], 'anthropic')
+    expect(events(session)[0]).toMatchObject({ kind: 'ObservationEvent', tool_call_id: 't' })
+    expect(saidIn(session)).toEqual([[...words('bare'), ...words('a block'), ...words('7')]])
+  })
+})
+
 describe('messages of OpenAI Chat Completions', () => {
   it('keeps replies that say something in another field than their content', () => {
     const session = read([

@@ -50,7 +50,7 @@ function addUser(found: Found, origin: Origin, writer: SessionWriter): void {
   const { content } = found
   const rest: Found[] = []
   let results = 0
-  for (const block of objectsOf(content)) {
+  for (const block of blocksOf(content, 'text')) {
     if (block['type'] !== 'tool_result') {
       rest.push(block)
       continue
