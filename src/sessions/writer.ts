@@ -4,10 +4,12 @@
 
 import { freezeNew } from '../event/freeze.ts'
 import { isLegalId, ROOT } from '../event/ids.ts'
+import { isObject } from '../event/json.ts'
 import { quarantine } from '../event/quarantine.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
 import { isInstant } from '../event/time.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
+import { type Found, objectsOf } from '../messages/found.ts'
 import type { Reply } from '../messages/reply-events.ts'
 import type { SessionFact, SessionNote, SessionRecord } from './session.ts'
 
@@ -122,6 +124,17 @@ export class SessionWriter {
     this.note(what, line)
   }
 
+  /** The objects of a list. What is none, and what stands for a list and is none, is kept as it is. O(list). */
+  objectsIn(list: unknown, what: string, line: number): readonly Found[] {
+    if (list === null || list === undefined) return []
+    const all: readonly unknown[] = Array.isArray(list) ? list : [list]
+    if (all === list && all.every(isObject)) return objectsOf(list)
+    const isStray = (one: unknown): boolean => all !== list || !isObject(one)
+    for (const one of all)
+      if (isStray(one)) this.keep({ line, raw: JSON.stringify(one), value: one as JsonValue }, what)
+    return objectsOf(all.filter((one) => !isStray(one)))
+  }
+
   /**
    * Adds an event, which becomes the log's own. Its type says that it is one (law E9), so that only what JSON can say
    * and no event can hold is looked for: it is kept in quarantine. Returns its id, or null for what is. O(what is new).
@@ -152,12 +165,16 @@ export class SessionWriter {
   }
 
   /** What a user or the environment says. Nothing is added where nothing is said. */
-  say(source: MessageEvent['source'], content: readonly Content[], origin: Origin): string | null {
+  say(source: MessageEvent['source'], content: readonly Content[], origin: Origin, name = ''): string | null {
     if (content.length === 0) {
       this.note('messages without content', origin.line)
       return null
     }
-    return this.add({ kind: 'MessageEvent', source, llm_message: { role: 'user', content } }, origin)
+    const named = name === '' ? {} : { name }
+    return this.add(
+      { kind: 'MessageEvent', source, llm_message: { role: 'user', content, ...named } },
+      origin,
+    )
   }
 
   /**

@@ -118,6 +118,39 @@ describe('messages of OpenAI Chat Completions', () => {
     expect(session.notes).toEqual([{ what: 'replies without content', count: 1, line: 9 }])
   })
 
+  it('has the name of a user, and keeps the further fields of what is no reply', () => {
+    const session = read(
+      [
+        { role: 'system', content: 'brief', cached: true },
+        { role: 'user', name: 'ada', content: 'hi', lang: 'en' },
+        { role: 'tool', tool_call_id: 'c', name: 'sh', content: 'ok', artifact: { rows: 2 } },
+      ],
+      'openai-chat',
+    )
+    expect(events(session)).toMatchObject([
+      { kind: 'SystemPromptEvent' },
+      { key: 'openai-chat.message', value: { id: 'message-1', cached: true } },
+      { llm_message: { name: 'ada', content: words('hi') } },
+      { key: 'openai-chat.message', value: { id: 'message-2', lang: 'en' } },
+      { kind: 'ObservationEvent', tool_name: 'sh' },
+      { key: 'openai-chat.message', value: { id: 'message-3', artifact: { rows: 2 } } },
+    ])
+  })
+
+  it.each([['stray'], [['stray']], [[{ id: 'c', function: call('a') }, 'stray']]])(
+    'keeps what stands among calls and is none: %j',
+    (tool_calls) => {
+      const message = { role: 'assistant', content: 'hm', tool_calls }
+      for (const value of [message, { id: 'r', choices: [{ message }] }]) {
+        const session = read([{ role: 'user', content: 'go' }, value], 'openai-chat')
+        const calls = events(session).filter(({ kind }) => kind === 'ActionEvent')
+        expect(calls).toHaveLength(tool_calls.length === 2 ? 1 : 0)
+        expect(events(session).map(({ raw }) => raw)).toContain('"stray"')
+        expect(session.notes).toEqual([{ what: 'no call', count: 1, line: 2 }])
+      }
+    },
+  )
+
   it('counts the further choices of a reply', () => {
     const choices = ['a', 'b'].map((content) => ({ message: { role: 'assistant', content } }))
     expect(read([{ id: 'r', choices }]).notes).toEqual([

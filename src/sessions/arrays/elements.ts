@@ -2,7 +2,7 @@
 
 import { replyOf } from '../../event/reply.ts'
 import type { JsonValue } from '../../event/shapes.ts'
-import { type Found, objectOf } from '../../messages/found.ts'
+import { type Found, moreOf, objectOf } from '../../messages/found.ts'
 import type { Reply } from '../../messages/reply-events.ts'
 import { textIn } from '../content.ts'
 import type { Session, SessionFormat, SessionRecord } from '../session.ts'
@@ -120,6 +120,20 @@ export function isAside(
     writer.update(`${format}.request`, found as JsonValue, { line, id: `request-${no}`, time: null })
   else if (stray !== null) writer.keep(stray, 'no message')
   return isAbout || stray !== null
+}
+
+/** Keeps what a message says beside the fields that are read of it. O(fields). */
+export function keepMore(
+  found: Found,
+  read: readonly string[],
+  format: SessionFormat,
+  origin: Origin,
+  writer: SessionWriter,
+): void {
+  const more = moreOf(found, ...read)
+  if (more === null) return
+  const { id } = origin
+  writer.update(`${format}.message`, { id, ...more }, { ...origin, id: `${id}-about` })
 }
 
 /** Keeps an object that is no message. */

@@ -1,13 +1,13 @@
 /** Reads arrays of messages as they are sent to Anthropic and to OpenAI, and whole replies of these. */
 
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
-import { type Found, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { blocksOf, contentOf } from '../content.ts'
 import type { Reply } from '../../messages/reply-events.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, addReply, elementsOf, isAside, keepUnknown, sessionOf } from './elements.ts'
+import { addPrompt, addReply, elementsOf, isAside, keepMore, keepUnknown, sessionOf } from './elements.ts'
 import { withCallIds } from './function-calls.ts'
 
 /** Messages of Anthropic, or a reply of it. O(size). */
@@ -87,16 +87,36 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
       addChatReply({ id: `reply-${no}`, choices: [choice] }, origin, hasResult, writer)
     } else if (role === 'tool' || role === 'function') {
       const callId = stringOf(found['tool_call_id'])
-      writer.result({ callId, content: contentOf(content), isError: false }, origin)
-    } else if (role === 'user') writer.say('user', contentOf(content), origin)
-    else keepUnknown(element, writer)
+      const tool = stringOf(found['name']) || 'unknown'
+      writer.result({ callId, tool, content: contentOf(content), isError: false }, origin)
+    } else if (role === 'user') writer.say('user', contentOf(content), origin, stringOf(found['name']))
+    else {
+      keepUnknown(element, writer)
+      continue
+    }
+    // What a reply says beside its words stands in its record.
+    if (role !== 'assistant' && typeof role === 'string') keepMore(found, READ, 'openai-chat', origin, writer)
   }
   return sessionOf('openai-chat', writer)
 }
 
+/** What is read of a message that is no reply. */
+const READ = ['role', 'content', 'name', 'tool_call_id'] as const
+
 function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
-  const given = fromOpenAIChat(reply as unknown as Parameters<typeof fromOpenAIChat>[0])
+  const given = fromOpenAIChat(withCalls(reply, origin, writer) as Parameters<typeof fromOpenAIChat>[0])
   addReply(given, originsOf(given, origin), hasResult, writer)
   const { length } = objectsOf(reply['choices'])
   for (let at = 1; at < length; at += 1) writer.note('further choices of a reply', origin.line)
+}
+
+/** A reply without what stands among its calls and is none: it would be read as a call that was never made. */
+function withCalls(reply: Found, { line }: Origin, writer: SessionWriter): object {
+  const [choice = {}, ...others] = objectsOf(reply['choices'])
+  const message = objectOf(choice['message'])
+  const tool_calls = writer.objectsIn(message['tool_calls'], 'no call', line)
+  const isWhole = (message['tool_calls'] ?? null) === null || message['tool_calls'] === tool_calls
+  return isWhole
+    ? reply
+    : { ...reply, choices: [{ ...choice, message: { ...message, tool_calls } }, ...others] }
 }
