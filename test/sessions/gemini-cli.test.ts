@@ -63,6 +63,22 @@ describe('a chat of Gemini CLI', () => {
     })
   })
 
+  it.each([
+    ['a call that is a text', { ...reply('g', 'hi'), toolCalls: ['MARK'] }],
+    ['calls that are a text', { ...reply('g', 'hi'), toolCalls: 'MARK' }],
+    ['thoughts that are a text', { ...reply('g', 'hi'), thoughts: 'MARK' }],
+    ['a thought that is a text', { ...reply('g', 'hi'), thoughts: ['MARK'] }],
+    ['a thought in other fields', { ...reply('g', 'hi'), thoughts: [{ text: 'MARK' }] }],
+    [
+      'an image of an error',
+      { id: 'e', type: 'error', content: [{ inlineData: { mimeType: 'image/png', data: 'MARK' } }] },
+    ],
+  ])('keeps %s', (_, message) => {
+    const session = chat(user('u', 'go'), message)
+    expect(JSON.stringify(session.facts)).toContain('MARK')
+    expect(told(session).filter((line) => line.startsWith('call'))).toEqual([])
+  })
+
   it('keeps what is no message as it stands there, in its place', () => {
     const { facts } = read([{ ...ABOUT, messages: [user('u', 'hi'), 'loose', user('v', 'ho')] }])
     expect(facts[1]).toMatchObject({ line: 2, fact: { raw: '"loose"' } })

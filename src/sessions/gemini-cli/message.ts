@@ -23,8 +23,13 @@ export function readMessage(
     case 'model':
       return readReply(found, origin, writer)
     case 'error': {
-      const detail = textIn(contentOf(content))
+      const said = contentOf(content)
+      const detail = textIn(said)
       writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'error', detail }, origin)
+      // An error says words alone.
+      const about = { ...origin, id: `${origin.id}-about` }
+      if (said.some((part) => part.type !== 'text'))
+        writer.update('gemini-cli.error', found as JsonValue, about)
       return
     }
     case 'info':
@@ -73,12 +78,14 @@ function readUser(content: unknown, origin: Origin & { readonly id: string }, wr
 const idsOf = (calls: readonly Found[]): ReadonlySet<string> => new Set(calls.map(({ id }) => stringOf(id)))
 
 /** The parts of a message without the calls that stand beside them, and these. */
-function partsOf(found: Found): {
+function partsOf(
+  found: Found,
+  calls = objectsOf(found['toolCalls']),
+): {
   parts: readonly (string | Found)[]
   calls: readonly Found[]
   twice: number
 } {
-  const calls = objectsOf(found['toolCalls'])
   const told = listOf(found['content'] ?? found['parts'])
   if (calls.length === 0) return { parts: told, calls, twice: 0 }
   const ids = idsOf(calls)
@@ -103,24 +110,23 @@ function googlePart(part: string | Found): object {
   return { text: typeof part === 'string' ? part : '{}' }
 }
 
+/** Thoughts, of which each has a subject and a description, or is a text. One without either is told by its JSON. */
 const thoughtsOf = (found: Found): object[] =>
-  objectsOf(found['thoughts'])
-    .map(({ subject, description }) =>
-      [subject, description]
-        .map(stringOf)
-        .filter((text) => text !== '')
-        .join('\n'),
-    )
-    .filter((text) => text !== '')
-    .map((text) => ({ text, thought: true }))
+  listOf(found['thoughts']).map((thought) => {
+    const { subject, description } = objectOf(thought)
+    const words = [subject, description].map(stringOf).filter((text) => text !== '')
+    const text = words.length > 0 ? words.join('\n') : thought
+    return { text: typeof text === 'string' ? text : JSON.stringify(text), thought: true }
+  })
 
 const LABELS = 'labels of calls that no model sees'
 
 const isShown = (label: unknown): boolean => stringOf(label) !== ''
 
 function readReply(found: Found, origin: Origin & { readonly id: string }, writer: SessionWriter): void {
-  const { parts: said, calls, twice } = partsOf(found)
   const { id, line } = origin
+  const all = writer.objectsIn(found['toolCalls'], 'no call', line)
+  const { parts: said, calls, twice } = partsOf(found, all)
   for (let no = 0; no < twice; no += 1) writer.note('written twice: a call', line)
   const own = said.map(googlePart)
   const isThought = own.some((part) => 'thought' in part)
