@@ -59,6 +59,13 @@ describe('a session of Claude Code', () => {
     expect(notesOf(session)).toEqual({ 'written twice: a block of a reply': 1 })
   })
 
+  it('keeps what is no block of a reply, or stands beside a result', () => {
+    const said = line('assistant', '1', '0', { id: 'msg', role: 'assistant', content: ['bare', call, 7] })
+    const result = { type: 'tool_result', tool_use_id: 't', content: 'ok' }
+    const session = read([user('0', null, 'hi'), said, user('2', '1', [result, 'beside'])])
+    expect(told(session)).toEqual(['user: hi', 'agent: bare 7', 'call t', 'result t: ok', 'user: beside'])
+  })
+
   it('tells of details that no model sees', () => {
     const content = [{ type: 'tool_result', tool_use_id: 't', content: 'done' }]
     const given = { ...user('2', '1', content), toolUseResult: { stdout: 'done' } }

@@ -1,7 +1,8 @@
 /** What each line of a session of Claude Code is, found in one pass before any of them is read. */
 
 import type { JsonValue } from '../../event/shapes.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, objectOf, stringOf } from '../../messages/found.ts'
+import { blocksOf } from '../content.ts'
 import type { SessionRecord } from '../session.ts'
 import { askedLater, type HasResult } from '../writer.ts'
 
@@ -86,7 +87,7 @@ function lineOf(record: SessionRecord): Line {
   const found = objectOf(record.value)
   const type = stringOf(found['type']) || null
   const message = objectOf(found['message'])
-  const blocks = objectsOf(message['content'])
+  const blocks = blocksOf(message['content'], 'text')
   const isFailure = found['isApiErrorMessage'] === true
   return {
     record,

@@ -37,9 +37,7 @@ export function addReply(
 /** The blocks in their order, each once: a reply that is written anew has other lines, and the same blocks. */
 function blocksOf(lines: readonly Line[], writer: SessionWriter): Block[] {
   const blocks: Block[] = []
-  for (const { record, uuid, time, message, blocks: own } of lines) {
-    const { content } = message
-    const all = typeof content === 'string' ? [{ type: 'text', text: content }] : own
+  for (const { record, uuid, time, blocks: all } of lines) {
     for (let at = 0; at < all.length; at += 1) {
       const block = all[at] ?? {}
       const id = uuid === null || at === 0 ? uuid : `${uuid}.${at}`
