@@ -1,7 +1,8 @@
 /** Reads where Codex CLI has replaced its history by a shorter one. */
 
-import { type Found, objectsOf, stringOf } from '../../messages/found.ts'
-import { contentOf, textIn } from '../content.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import { type Found, moreOf, stringOf } from '../../messages/found.ts'
+import { blocksOf, contentOf, textIn } from '../content.ts'
 import type { Origin, SessionWriter } from '../writer.ts'
 
 /**
@@ -9,7 +10,7 @@ import type { Origin, SessionWriter } from '../writer.ts'
  * environment; what is sealed in it can be neither read nor sent. O(events in sight + size).
  */
 export function replaceHistory(payload: Found, origin: Origin, writer: SessionWriter): void {
-  const history = objectsOf(payload['replacement_history'])
+  const history = blocksOf(payload['replacement_history'], 'text')
   const messages = history.filter(({ type }) => type === undefined || type === 'message')
   const left = new Map<string, number>()
   for (const { content } of messages) left.set(textIn(content), (left.get(textIn(content)) ?? 0) + 1)
@@ -30,6 +31,17 @@ export function replaceHistory(payload: Found, origin: Origin, writer: SessionWr
     left.set(text, count - 1)
     writer.say('environment', contentOf(content), { ...origin, id: `line-${origin.line}-kept-${at}` })
   }
-  const sealed = history.length - messages.length
-  if (sealed > 0) writer.note('sealed parts of a replaced history', origin.line)
+  const readable: Found[] = []
+  for (const item of history) {
+    if (item['type'] === undefined || item['type'] === 'message') continue
+    if (isSealed(item)) writer.note('sealed parts of a replaced history', origin.line)
+    else readable.push(item)
+  }
+  const place = { ...origin, id: `line-${origin.line}-others` }
+  if (readable.length > 0) writer.update('codex.replacement_history', readable as JsonValue, place)
 }
+
+/** Whether an item holds nothing that can be read. */
+const isSealed = (item: Found): boolean =>
+  typeof item['encrypted_content'] === 'string' &&
+  moreOf(item, 'type', 'id', 'status', 'encrypted_content') === null

@@ -5,7 +5,7 @@
  */
 
 import type { JsonValue } from '../../event/shapes.ts'
-import { type Found, objectOf, stringOf } from '../../messages/found.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
@@ -61,23 +61,41 @@ interface Rollout {
   readonly inItems: ReadonlySet<string>
   /** The calls that have a result. */
   readonly results: ReadonlySet<string>
+  /** What calls are known by: their ids, and what a search has sought or opened. */
+  readonly called: ReadonlySet<string>
+  /** The readable texts of reasoning. */
+  readonly thoughts: ReadonlySet<string>
   model: string
   /** The event under HEAD before each turn of the user. */
   turns: (Place | null)[]
   meta: Found | null
 }
 
-function saidOf(lines: readonly CodexLine[]): Pick<Rollout, 'typed' | 'inItems' | 'results'> {
+function saidOf(
+  lines: readonly CodexLine[],
+): Pick<Rollout, 'typed' | 'inItems' | 'results' | 'called' | 'thoughts'> {
   const typed = new Set<string>()
   const inItems = new Set<string>()
   const results = new Set<string>()
+  const called = new Set<string>()
+  const thoughts = new Set<string>()
   for (const { type, what, payload } of lines) {
     if (type === 'event_msg' && what === 'user_message') typed.add(stringOf(payload['message']))
     if (type !== 'response_item') continue
     if (what === 'message') inItems.add(textIn(payload['content']))
-    if (what.endsWith('_output')) results.add(stringOf(payload['call_id']))
+    else if (what.endsWith('_output')) results.add(stringOf(payload['call_id']))
+    else if (what === 'reasoning')
+      for (const list of [payload['summary'], payload['content']])
+        for (const { text } of objectsOf(list)) thoughts.add(stringOf(text))
+    else if (what.endsWith('_call')) for (const sign of signsOf(payload)) called.add(sign)
   }
-  return { typed, inItems, results }
+  return { typed, inItems, results, called, thoughts }
+}
+
+/** What a call is known by, where its id does not stand in the file too. */
+function signsOf({ id, call_id, query, action }: Found): string[] {
+  const { query: sought, url } = objectOf(action)
+  return [id, call_id, query, sought, url].map(stringOf).filter((sign) => sign !== '')
 }
 
 const originOf = ({ record, time }: CodexLine): Origin => ({ line: record.line, id: null, time })
@@ -131,8 +149,10 @@ function readItem(line: CodexLine, rollout: Rollout): void {
   } else if (what === 'agent_message') {
     // What another agent said: its words, where they are not sealed.
     const words = contentOf(payload['content']).filter(({ type }) => type === 'text')
-    if (words.length > 0) writer.say('environment', words, origin)
-    else beside(line, writer)
+    if (words.length === 0) return beside(line, writer)
+    writer.say('environment', words, origin)
+    if (stringOf(payload['author']) !== '' || stringOf(payload['recipient']) !== '')
+      writer.note('authors and recipients of messages of agents', origin.line)
   } else if (what.endsWith('_output')) {
     const callId = stringOf(payload['call_id'])
     // What a search for tools has found is told in its JSON: a list of tools is no content.
@@ -197,34 +217,40 @@ function usageOf(last: Found): object {
   }
 }
 
-/** Events that say again what items have said. */
-const TWICE: ReadonlyMap<string, string> = new Map(
-  [
-    'agent_reasoning',
-    'agent_reasoning_raw_content',
-    'exec_command_begin',
-    'exec_command_end',
-    'patch_apply_begin',
-    'patch_apply_end',
-    'mcp_tool_call_begin',
-    'mcp_tool_call_end',
-    'web_search_begin',
-    'web_search_end',
-    'image_generation_end',
-    'item_started',
-    'item_completed',
-    'token_count',
-    'context_compacted',
-    'codex/event/raw_item',
-  ].map((what) => [what, `written twice: ${what}`]),
-)
+/** Whether what an event says stands in an item too. */
+type IsTwice = (payload: Found, rollout: Rollout) => boolean
+
+const isThought: IsTwice = ({ text }, { thoughts }) => thoughts.has(stringOf(text))
+const isCalled: IsTwice = (payload, { called }) => signsOf(payload).some((sign) => called.has(sign))
+const hasGiven: IsTwice = ({ call_id }, { results }) => results.has(stringOf(call_id))
+const always: IsTwice = () => true
+
+/** Events that say again what items have said, where these are in the file. */
+const TWICE: ReadonlyMap<string, IsTwice> = new Map([
+  ['agent_reasoning', isThought],
+  ['agent_reasoning_raw_content', isThought],
+  ['exec_command_begin', isCalled],
+  ['exec_command_end', hasGiven],
+  ['patch_apply_begin', isCalled],
+  ['patch_apply_end', hasGiven],
+  ['mcp_tool_call_begin', isCalled],
+  ['mcp_tool_call_end', hasGiven],
+  ['web_search_begin', isCalled],
+  ['web_search_end', isCalled],
+  ['image_generation_end', isCalled],
+  ['item_started', always],
+  ['item_completed', always],
+  ['token_count', always],
+  ['context_compacted', always],
+  ['codex/event/raw_item', always],
+])
 
 function readEvent(line: CodexLine, rollout: Rollout): void {
   const { what, payload, record } = line
   const { writer, inItems, turns } = rollout
   const origin = originOf(line)
-  const twice = TWICE.get(what)
-  if (twice !== undefined) return writer.note(twice, record.line)
+  const isTwice = TWICE.get(what)
+  if (isTwice?.(payload, rollout) === true) return writer.note(`written twice: ${what}`, record.line)
   switch (what) {
     case 'user_message':
     case 'agent_message': {

@@ -1,0 +1,57 @@
+/** Rollouts of Codex CLI: what their events say again, and what they alone say. */
+
+import { describe, expect, it } from 'vitest'
+import { notesOf, read, told } from './world.ts'
+
+const META = { type: 'session_meta', payload: { id: 's' } }
+const event = (type: string, fields: object) => ({ type: 'event_msg', payload: { type, ...fields } })
+const item = (type: string, fields: object) => ({ type: 'response_item', payload: { type, ...fields } })
+const search = { type: 'search', query: 'otters' }
+
+const PAIRS = [
+  [
+    event('agent_reasoning', { text: 'hm' }),
+    item('reasoning', { summary: [{ type: 'summary_text', text: 'hm' }] }),
+  ],
+  [
+    event('exec_command_end', { call_id: 'c', stdout: 'out' }),
+    item('function_call_output', { call_id: 'c', output: 'out' }),
+  ],
+  [
+    event('web_search_end', { call_id: 'w', query: 'otters', action: search }),
+    item('web_search_call', { status: 'completed', action: search }),
+  ],
+] as const
+
+describe('an event of Codex', () => {
+  it.each(PAIRS)('that says %j is kept where no item says it', (said, counterpart) => {
+    const { type, ...fields } = said.payload
+    const alone = read([META, said])
+    expect(alone.facts[1]?.fact).toMatchObject({ key: `codex.${type}`, value: { type, ...fields } })
+    expect(alone.notes).toEqual([])
+    expect(notesOf(read([META, said, counterpart]))).toEqual({ [`written twice: ${type}`]: 1 })
+  })
+})
+
+describe('a message of another agent', () => {
+  it('tells that it was from one agent, to another', () => {
+    const content = [{ type: 'input_text', text: 'found it' }]
+    const session = read([META, item('agent_message', { author: '/root/a', recipient: '/root', content })])
+    expect(told(session)).toEqual(['environment: found it'])
+    expect(notesOf(session)).toEqual({ 'authors and recipients of messages of agents': 1 })
+  })
+})
+
+describe('a history that replaces another', () => {
+  it('keeps what can be read, and counts what is sealed', () => {
+    const call = { type: 'function_call', name: 'sh', call_id: 'c', arguments: '{}' }
+    const sealed = { type: 'compaction', encrypted_content: 'c2VhbGVk' }
+    const replacement_history = [call, sealed, 'bare']
+    const session = read([META, { type: 'compacted', payload: { message: 'short', replacement_history } }])
+    expect(session.facts.at(-1)?.fact).toMatchObject({
+      key: 'codex.replacement_history',
+      value: [call, { text: 'bare' }],
+    })
+    expect(notesOf(session)).toEqual({ 'sealed parts of a replaced history': 1 })
+  })
+})
