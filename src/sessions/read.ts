@@ -7,11 +7,12 @@ import { readUIMessages } from './arrays/ui.ts'
 import { readAtif } from './atif/read.ts'
 import { readClaudeCode } from './claude-code/read.ts'
 import { readCodex } from './codex/read.ts'
-import { freezePart } from '../event/freeze.ts'
+import { copyJson, freezePart, MAX_DEPTH } from '../event/freeze.ts'
 import { detectSession, LOOK } from './detect.ts'
 import { readGeminiCli } from './gemini-cli/read.ts'
 import { readPi } from './pi/read.ts'
-import type { Session, SessionFormat, SessionRecord } from './session.ts'
+import type { JsonValue } from '../event/shapes.ts'
+import type { Session, SessionFormat, SessionRecord, UnfitRecord } from './session.ts'
 
 const READERS: Readonly<Record<SessionFormat, (records: readonly SessionRecord[]) => Session>> = {
   'claude-code': readClaudeCode,
@@ -26,8 +27,18 @@ const READERS: Readonly<Record<SessionFormat, (records: readonly SessionRecord[]
 }
 
 /** What is nested too deep for any writer is kept as its text. */
-const readable = (record: SessionRecord): SessionRecord =>
-  record.value === undefined || freezePart(record.value) ? record : { ...record, value: undefined }
+const readable = (record: SessionRecord): SessionRecord | UnfitRecord =>
+  record.value === undefined || freezePart(record.value)
+    ? record
+    : { ...record, value: undefined, unfit: whyUnfit(record.value) }
+
+/** An event that holds a value is some levels deep itself, so that a little less than its limit has room in it. */
+function whyUnfit(value: JsonValue): string {
+  const isNumber = copyJson(value).issues.some(({ type }) => type !== 'recursion_depth')
+  return isNumber
+    ? 'JSON with a number that is too large to be written back'
+    : `JSON nested too deep for an event, which holds ${MAX_DEPTH} levels with its own`
+}
 
 /**
  * Reads a session as the log of a conversation: replies whole, each call with its result, branches, and condensations

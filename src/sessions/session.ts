@@ -28,6 +28,13 @@ export interface SessionRecord {
   readonly value: JsonValue | undefined
 }
 
+/** A record whose JSON no event can hold: it is kept as its text. */
+export interface UnfitRecord extends SessionRecord {
+  readonly value: undefined
+  /** In words, as "JSON with a number that is too large to be written back". */
+  readonly unfit: string
+}
+
 /** A fact, and the line that it is from; in a document the number of the message. */
 export interface SessionFact {
   readonly line: number

@@ -11,7 +11,7 @@ import { isInstant } from '../event/time.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
 import { type Found, objectsOf } from '../messages/found.ts'
 import type { Reply } from '../messages/reply-events.ts'
-import type { SessionFact, SessionNote, SessionRecord } from './session.ts'
+import type { SessionFact, SessionNote, SessionRecord, UnfitRecord } from './session.ts'
 
 /** Where an event comes from. */
 export interface Origin {
@@ -114,13 +114,12 @@ export class SessionWriter {
   }
 
   /** Keeps a record as it is, since nothing is known of it. */
-  keep({ line, raw, value }: SessionRecord, what: string): void {
-    const issue = {
-      loc: [],
-      msg: `This is ${what}.`,
-      type: value === undefined ? 'json_invalid' : 'unknown_record',
-    }
-    this.facts.push({ line, fact: quarantine(raw, [issue], undefined) })
+  keep(record: SessionRecord | UnfitRecord, unknown: string): void {
+    const { line, raw, value } = record
+    const isUnfit = 'unfit' in record
+    const what = isUnfit ? record.unfit : unknown
+    const type = value === undefined && !isUnfit ? 'json_invalid' : 'unknown_record'
+    this.facts.push({ line, fact: quarantine(raw, [{ loc: [], msg: `This is ${what}.`, type }], undefined) })
     this.note(what, line)
   }
 

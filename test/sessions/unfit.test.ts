@@ -1,0 +1,21 @@
+/** Lines whose JSON no event can hold are kept as their text, and told as what they are. */
+
+import { expect, it } from 'vitest'
+import { readSession, SESSION_FORMATS } from '../../src/sessions/index.ts'
+import type { JsonValue } from '../../src/event/index.ts'
+
+const DEEP = 'JSON nested too deep for an event, which holds 512 levels with its own'
+const LARGE = 'JSON with a number that is too large to be written back'
+const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
+
+it.each([
+  ['deep nesting', nested(5000), DEEP],
+  ['nesting that leaves an event no room', nested(500), DEEP],
+  ['a large number', '{"a":1e999}', LARGE],
+])('%s is told as what it is, in each form', (_, raw, what) => {
+  for (const from of SESSION_FORMATS) {
+    const { facts, notes } = readSession([{ line: 1, raw, value: JSON.parse(raw) as JsonValue }], { from })
+    expect(facts).toMatchObject([{ fact: { raw } }])
+    expect(notes).toEqual([{ what, count: 1, line: 1 }])
+  }
+})
