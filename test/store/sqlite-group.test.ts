@@ -230,6 +230,17 @@ describe.each(DRIVERS)('calls of one turn with %s', (driver) => {
     below.database.close()
   })
 
+  it('get their turn, and timers too, while one read follows the other', async () => {
+    const store = sqliteStore({ database: openDatabase(driver, ':memory:') })
+    await store.createConversation({ id: 'c' })
+    const done: string[] = []
+    void store.append('c', [{ kind: 'PauseEvent', id: 'p' }]).then(() => done.push('append'))
+    setTimeout(() => done.push('timer'), 0)
+    for (let reads = 0; done.length < 2 && reads < 1_000_000; reads += 1) await store.getConversation('c')
+    expect(done.toSorted()).toEqual(['append', 'timer'])
+    await store.close()
+  })
+
   it('leave nothing of a work that throws half way, and all of the others', () => {
     const connection = new Connection(openDatabase(driver, ':memory:'))
     connection.database.exec('CREATE TABLE word (text TEXT)')

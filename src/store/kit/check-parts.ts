@@ -6,9 +6,13 @@ import { invalidArgument } from './query/check-value.ts'
 /** What every database can keep as a number. */
 const MAX_PART = 2 ** 31 - 1
 
+/** What every driver can give back in one value, in bytes: as text of hexadecimal digits it takes twice as much. */
+const MAX_BYTES = 2 ** 27
+
 /**
  * Refuses parts that cannot be kept. O(parts).
- * @throws `invalid_argument` for a number that is none or is named twice, and for bytes that are none.
+ * @throws `invalid_argument` for a number that is none or is named twice, for bytes that are none, and
+ * for more than 128 MiB in one part.
  */
 export function checkParts(parts: readonly SnapshotPart[]): void {
   const seen = new Set<number>()
@@ -18,6 +22,11 @@ export function checkParts(parts: readonly SnapshotPart[]): void {
     if (seen.has(part)) invalidArgument('part', `must be named once, and ${part} is named twice`)
     if (!(bytes instanceof Uint8Array))
       invalidArgument('bytes', `must be a Uint8Array, and those of part ${part} are not`)
+    if (bytes.length > MAX_BYTES)
+      invalidArgument(
+        'bytes',
+        `must be at most ${MAX_BYTES} in one part, and part ${part} has ${bytes.length}`,
+      )
     seen.add(part)
   }
 }

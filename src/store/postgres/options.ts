@@ -3,7 +3,10 @@
 import type { Clock } from '../kit/record.ts'
 import type { PostgresClient } from './driver.ts'
 
-/** Options of `postgresStore`: a URL, or a client that is there already, and never both. */
+/**
+ * Options of `postgresStore`: a URL, or a client that is there already, and never both. No transaction may be open on
+ * the client: what the store has acknowledged would be rolled back with it.
+ */
 export type PostgresStoreOptions = Common &
   (
     | { readonly url: string; readonly client?: undefined }

@@ -32,6 +32,9 @@ interface QueuedWrite {
 /** Works that share one commit at most: for as long as they are done, nothing else is. */
 const LARGEST_GROUP = 256
 
+/** After so many reads the event loop gets a turn: reads that follow one another would let no write and no timer in. */
+const READS = 256
+
 /** Runs work on one connection. */
 export class Runner {
   readonly #source: ConnectionSource
@@ -45,6 +48,7 @@ export class Runner {
   /** Works that write, in the order of their calls. */
   readonly #queue: QueuedWrite[] = []
   #isFlushing = false
+  #reads = 0
 
   constructor(source: ConnectionSource, busyTimeout: number) {
     this.#source = source
@@ -65,6 +69,12 @@ export class Runner {
   async read<T>(work: Work<T>): Promise<T> {
     this.refuseWhenClosed()
     const deadline = this.#deadline()
+    this.#reads += 1
+    if (this.#reads % READS === 0)
+      return this.#later(async () => {
+        await new Promise((resolve) => setImmediate(resolve))
+        return this.#persist(work, deadline)
+      })
     const done = this.#tryNow(work)
     return done === null ? this.#later(() => this.#persist(work, deadline)) : done.value
   }

@@ -202,7 +202,7 @@ export const SNAPSHOTS: readonly Check[] = [
     },
   },
   {
-    name: 'snapshot: part numbers that are none are invalid_argument, and nothing is written',
+    name: 'snapshot: part numbers and bytes that are none, and bytes that are too many, are invalid_argument, and nothing is written',
     async run({ store }) {
       const id = await begin(store, 'c')
       await store.saveSnapshot(id, [part(0, 1)])
@@ -212,6 +212,7 @@ export const SNAPSHOTS: readonly Check[] = [
         ),
         [part(1, 2), part(1, 2)],
         [{ part: 1, bytes: 'text' as unknown as Uint8Array }],
+        [{ part: 1, bytes: new Uint8Array(2 ** 27 + 1) }],
       ]
       for (const parts of wrong) {
         const save = () => store.saveSnapshot(id, [part(0, 2), ...parts], { complete: true })
