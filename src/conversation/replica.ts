@@ -278,7 +278,6 @@ export class Replica {
     // It hangs on what never stood here.
     const parentId = events[0]?.parentId ?? null
     if (parentId !== null && findEventIn(this.#state.log, parentId) === undefined) return this.#startAnew()
-    // The whole log holds these events too.
     this.#take(foldFacts(this.#state, events) ?? (await replayWhole(this.#store, this.id)))
   }
 

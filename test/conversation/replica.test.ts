@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { decideNavigate } from '../../src/conversation/decide.ts'
 import { Replica } from '../../src/conversation/replica.ts'
-import { encodeSnapshot } from '../../src/state/snapshot.ts'
+import { encodeWithoutBodies } from '../../src/state/snapshot.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
@@ -17,7 +17,7 @@ const stamp = { newId: counter(), now: () => '2026-01-01T00:00:00Z' }
 /** A conversation with a snapshot of all of its log but HEAD's bodies. */
 async function stored(length: number) {
   const store = memoryStore()
-  await store.createConversation({ id: 'c' })
+  const { createdAt } = await store.createConversation({ id: 'c' })
   const events = Array.from({ length }, (_, n) => ({ ...pause(`p${n}`), timestamp: '2026-01-01T00:00:00Z' }))
   await store.append('c', events, { mode: 'import' })
   const stored = await store.read('c', { limit: length })
@@ -25,7 +25,7 @@ async function stored(length: number) {
     stored.map(({ fact }) => fact),
     { conversationId: 'c' },
   )
-  await store.saveSnapshot('c', encodeSnapshot(state))
+  await store.saveSnapshot('c', encodeWithoutBodies(state, 0, createdAt))
   return store
 }
 
