@@ -168,6 +168,27 @@ describe('importing sessions', () => {
   })
 })
 
+describe('importing a session that has grown', () => {
+  it('adds what came, and tells of the line where a reply was cut off the time before', async () => {
+    const lines = claudeCode(TALK).map((line) => JSON.stringify(line))
+    const outcomes = new Set<string>()
+    for (let cut = 1; cut < lines.length; cut += 1) {
+      const parts = { 'cut.jsonl': lines.slice(0, cut).join('\n'), 'whole.jsonl': lines.join('\n') }
+      const at = folder(parts)
+      const into = ['import', '--db', at('x.db'), '--conversation', 'c']
+      await colloquy([...into, at('cut.jsonl')])
+      const { code, out, err } = await colloquy([...into, at('whole.jsonl')])
+      if (code === 0) expect(out).toContain('continued')
+      else
+        expect(err).toMatch(
+          /line \d+ is another event .* in the middle of a reply that the file now has whole/,
+        )
+      outcomes.add(code === 0 ? 'added' : 'refused')
+    }
+    expect([...outcomes].toSorted()).toEqual(['added', 'refused'])
+  })
+})
+
 describe('importing a folder with empty files', () => {
   it('makes no conversation of them, and names them', async () => {
     const at = folder({

@@ -102,7 +102,8 @@ async function append(
       if (!hasCode(error, 'version_conflict')) throw error
       throw new FileError(
         'other_log',
-        `line ${lines[i]} is another event than conversation ${quoted(conversation)} has there; ` +
+        `line ${lines[i]} is another event than conversation ${quoted(conversation)} has there, ` +
+          'as where it was imported in the middle of a reply that the file now has whole; ' +
           'import the file under another --conversation, or into another database',
       )
     }
