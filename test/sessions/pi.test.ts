@@ -68,6 +68,23 @@ describe('a reply of pi', () => {
     },
   )
 
+  it('tells of signatures, and a command of the user of its end, since neither has a place in the log', () => {
+    const content = [
+      { type: 'text', text: 'one', textSignature: 'item' },
+      { type: 'toolCall', id: 'c', name: 'sh', arguments: {}, thoughtSignature: 'sealed' },
+    ]
+    const shell = { role: 'bashExecution', command: 'ls', output: 'a', exitCode: 1 }
+    const entries = [
+      user('u1', null, 'one'),
+      reply('a1', 'u1', content),
+      { ...user('b1', 'a1', ''), message: shell },
+    ]
+    expect(notesOf(read([HEADER, ...entries]))).toEqual({
+      'signatures of texts and calls': 2,
+      'how commands of the user ended': 1,
+    })
+  })
+
   it('that was interrupted tells of what has no place in the log', () => {
     const call = { type: 'toolCall', id: 'c', name: 'sh', arguments: {}, partialJson: '{"pa' }
     const { message, ...entry } = reply('a1', 'u1', [call])

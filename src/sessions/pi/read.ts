@@ -1,7 +1,7 @@
 /** Reads the sessions of pi: entries in a tree, versions 1 (a list) to 3. */
 
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, DETAILS, type HasResult, type Origin, type Place, SessionWriter } from '../writer.ts'
@@ -143,8 +143,11 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
       const id = `${origin.id ?? `line-${record.line}`}-end`
       // It follows the reply, where there is one.
       const next = reply === null ? { ...origin, id } : { line: origin.line, id, time: origin.time }
-      for (const { partialJson } of objectsOf(message['content']))
+      for (const { partialJson, textSignature, thoughtSignature } of objectsOf(message['content'])) {
         if (stringOf(partialJson) !== '') writer.note('arguments of calls as they were streamed', record.line)
+        if (stringOf(textSignature) !== '' || stringOf(thoughtSignature) !== '')
+          writer.note('signatures of texts and calls', record.line)
+      }
       if (message['stopReason'] === 'aborted') {
         writer.add({ kind: 'InterruptEvent', source: 'user' }, next)
         if (stringOf(message['errorMessage']) !== '') writer.note('words of an interruption', record.line)
@@ -171,6 +174,8 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
       // A command of the user's own: the model is told of it, and has not called it.
       const text = `$ ${stringOf(message['command'])}\n${stringOf(message['output'])}`
       writer.say('user', contentOf(text), origin)
+      if (moreOf(message, 'role', 'command', 'output', 'timestamp') !== null)
+        writer.note('how commands of the user ended', record.line)
       return
     }
     case 'system':
