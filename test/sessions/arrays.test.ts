@@ -151,6 +151,17 @@ describe('messages of OpenAI Chat Completions', () => {
     },
   )
 
+  it('keeps what a whole reply says of itself beside its message', () => {
+    const choice = { index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }
+    const whole = { id: 'r', object: 'chat.completion', model: 'm', service_tier: 'flex' }
+    const session = read([{ ...whole, choices: [{ ...choice, logprobs: { content: [] } }] }], 'openai-chat')
+    expect(events(session)).toMatchObject([
+      { kind: 'MessageEvent' },
+      { key: 'openai-chat.message', value: { service_tier: 'flex' } },
+    ])
+    expect(session.notes).toEqual([{ what: 'further fields of a choice', count: 1, line: 1 }])
+  })
+
   it('counts the further choices of a reply', () => {
     const choices = ['a', 'b'].map((content) => ({ message: { role: 'assistant', content } }))
     expect(read([{ id: 'r', choices }]).notes).toEqual([

@@ -1,7 +1,7 @@
 /** Reads arrays of messages as they are sent to Anthropic and to OpenAI, and whole replies of these. */
 
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { blocksOf, contentOf } from '../content.ts'
 import type { Reply } from '../../messages/reply-events.ts'
@@ -103,11 +103,17 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
 /** What is read of a message that is no reply. */
 const READ = ['role', 'content', 'name', 'tool_call_id'] as const
 
+/** What is read of a reply, or says nothing of it. */
+const OF_REPLY = ['id', 'object', 'created', 'model', 'choices', 'usage'] as const
+
 function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const given = fromOpenAIChat(withCalls(reply, origin, writer) as Parameters<typeof fromOpenAIChat>[0])
   addReply(given, originsOf(given, origin), hasResult, writer)
   const { length } = objectsOf(reply['choices'])
   for (let at = 1; at < length; at += 1) writer.note('further choices of a reply', origin.line)
+  if (moreOf(objectOf(objectsOf(reply['choices'])[0]), 'index', 'message', 'finish_reason') !== null)
+    writer.note('further fields of a choice', origin.line)
+  keepMore(reply, OF_REPLY, 'openai-chat', origin, writer)
 }
 
 /** A reply without what stands among its calls and is none: it would be read as a call that was never made. */
