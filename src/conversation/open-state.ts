@@ -73,8 +73,8 @@ export async function replayWhole(store: Store, id: string): Promise<State> {
 }
 
 /**
- * The state of the snapshot, with its bodies from the log; null where there is none, or it is of another log: its mark
- * tells, the last event that it knows, and each that it lacks.
+ * The state of the snapshot, with its bodies from the log; null where there is none, or it is of another log: the
+ * time of creation in it tells, the last event that it knows, and each that it lacks.
  */
 async function openSaved(
   store: Store,
@@ -82,7 +82,7 @@ async function openSaved(
   parts: readonly SnapshotPart[],
 ): Promise<State | null> {
   const saved = parts.length === 0 ? null : readSnapshot(parts, id)
-  if (saved === null || saved.record.length === 0 || saved.record.mark !== createdAt) return null
+  if (saved === null || saved.record.length === 0 || saved.record.createdAt !== createdAt) return null
   const last = saved.record.length - 1
   const asked = new Set([...saved.lacking, last])
   const found = new Map<number, StoredEvent>()

@@ -12,7 +12,7 @@ export const objectOf = (value: unknown): Found => (isObject(value) ? value : NO
 
 const NOTHING: Found = Object.freeze({})
 
-/** The objects of a list; none where it is no list. */
+/** The values of a list, an empty object for each that is none; nothing where it is no list. */
 export const objectsOf = (value: unknown): readonly Found[] =>
   !Array.isArray(value) ? NONE : value.every(isObject) ? value : value.map(objectOf)
 

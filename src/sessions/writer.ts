@@ -126,12 +126,11 @@ export class SessionWriter {
   /** The objects of a list. What is none, and what stands for a list and is none, is kept as it is. O(list). */
   objectsIn(list: unknown, what: string, line: number): readonly Found[] {
     if (list === null || list === undefined) return []
-    const all: readonly unknown[] = Array.isArray(list) ? list : [list]
-    if (all === list && all.every(isObject)) return objectsOf(list)
-    const isStray = (one: unknown): boolean => all !== list || !isObject(one)
-    for (const one of all)
-      if (isStray(one)) this.keep({ line, raw: JSON.stringify(one), value: one as JsonValue }, what)
-    return objectsOf(all.filter((one) => !isStray(one)))
+    const all: readonly unknown[] = Array.isArray(list) ? list : []
+    const strays = all === list ? all.filter((one) => !isObject(one)) : [list]
+    for (const stray of strays)
+      this.keep({ line, raw: JSON.stringify(stray), value: stray as JsonValue }, what)
+    return objectsOf(strays.length === 0 ? list : all.filter(isObject))
   }
 
   /**

@@ -47,10 +47,10 @@ export function encodeSnapshot(state: State, since = 0): SnapshotPart[] {
 
 /**
  * The same without the bodies: who opens it reads them from the log, where each is kept already.
- * @param mark tells this log from others under its id; who opens it finds it again in the record
+ * @param createdAt when the conversation was created, which tells its log from an earlier one under its id
  */
-export function encodeWithoutBodies(state: State, since = 0, mark = ''): SnapshotPart[] {
-  return encodeParts(state, since, sizeOf(state), false, mark)
+export function encodeWithoutBodies(state: State, since: number, createdAt: string): SnapshotPart[] {
+  return encodeParts(state, since, sizeOf(state), false, createdAt)
 }
 
 const sizeOf = ({ log }: State): number => log.index.columns?.size ?? CHUNK_SIZE
@@ -61,12 +61,12 @@ export function encodeParts(
   since: number,
   size: number,
   holdsBodies = true,
-  mark = '',
+  createdAt = '',
 ): SnapshotPart[] {
   const { log } = state
   const from = since > 0 && since <= log.entries.length ? Math.floor(since) : 0
   const chunks = chunksFrom(log, from, size)
-  const record = recordOf(state, { size, seal: lastSeal(log, size, chunks), mark })
+  const record = recordOf(state, { size, seal: lastSeal(log, size, chunks), createdAt })
   const first = Math.floor(from / size) + 1
   return [
     { part: 0, bytes: writeHead(record, bodiesOf(state.branch), holdsBodies) },
@@ -137,7 +137,7 @@ export function evict(state: State): State {
   const chunks = bytes.map((each, index) =>
     kept[index]?.bytes === each ? kept[index] : (Chunk.open(CHUNK_LABEL, each) as Chunk),
   )
-  const record = recordOf(state, { size, seal: lastSeal(log, size, bytes), mark: '' })
+  const record = recordOf(state, { size, seal: lastSeal(log, size, bytes), createdAt: '' })
   return stateOver({ record, bodies: bodiesOf(branch), chunks, conversationId })
 }
 

@@ -9,7 +9,6 @@ import { empty, out, type Row, works, worksWhere } from './table.ts'
 const NO_AUTOMATIONS = 'no automations: the service runs conversations'
 const NO_LOGIN = 'no login: there are only keys'
 const PAGE = { items: [], next_page_id: null }
-const any = (kind: unknown) => expect.any(kind as never) as unknown
 
 /** A client with an API key of its own. */
 async function withKey(w: World): Promise<clients.CloudClient> {
@@ -128,7 +127,7 @@ export const CLOUD: readonly Row[] = [
   works(
     'CloudClient.pauseSandbox',
     async (w) => (await w.cloud.pauseSandbox(w.sandboxId)) ?? (await w.cloud.getSandboxes([w.sandboxId])),
-    [expect.objectContaining({ id: any(String) })],
+    [expect.objectContaining({ status: 'PAUSED' })],
   ),
   works(
     'CloudClient.resumeSandbox',
@@ -177,7 +176,7 @@ export const CLOUD: readonly Row[] = [
   ),
   works('CloudClient.getSettings', (w) => w.cloud.getSettings(), {
     llm_model: 'openai/cloudy',
-    llm_api_key_set: any(Boolean),
+    llm_api_key_set: false,
   }),
   works('CloudClient.getSettingsWithDerivedFields', (w) => w.cloud.getSettingsWithDerivedFields(), {
     agent_settings: { llm: { model: 'openai/cloudy' } },

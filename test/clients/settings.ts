@@ -2,10 +2,9 @@
 
 import { expect } from 'vitest'
 import type { World } from './clients.ts'
-import { empty, out, type Row, works } from './table.ts'
+import { any, empty, out, type Row, works } from './table.ts'
 
 const of = (w: World) => w.agentServer
-const any = (kind: unknown) => expect.any(kind as never) as unknown
 const NO_INSTALLING = 'nothing is installed here: skills and plugins are the agent’s own'
 const NO_META = 'no meta profiles'
 const NO_MCP = 'the service speaks to no MCP servers: its agent does'

@@ -74,8 +74,8 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
   return elements
 }
 
-/** Whether an element is a whole reply of Responses, which repeats what it was asked. */
-const isWhole = ({ type, role, output }: Found): boolean =>
+/** Whether an element is a whole reply of Responses, which repeats what it was asked. O(1). */
+export const isWhole = ({ type, role, output }: Found): boolean =>
   type === undefined && role === undefined && Array.isArray(output)
 
 /** Which field of a request has the system prompt. */

@@ -5,7 +5,7 @@ import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import { blocksOf, contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, addReply, elementsOf, isAside, keepUnknown, sessionOf } from './elements.ts'
+import { addPrompt, addReply, elementsOf, isAside, isWhole, keepUnknown, sessionOf } from './elements.ts'
 
 /** Items or a reply. Items of the model that follow each other are one reply. O(size). */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
@@ -34,7 +34,7 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
     }
     close()
     if (isAside(element, 'openai-responses', writer)) continue
-    if (Array.isArray(found['output']) && !isResult(found)) addWhole(found, origin, hasResult, writer)
+    if (isWhole(found)) addWhole(found, origin, hasResult, writer)
     else if (role === 'system' || role === 'developer') addPrompt(content, origin, writer)
     else if (role === 'user') writer.say('user', contentOf(content), origin)
     else if (isResult(found)) {

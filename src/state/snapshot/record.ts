@@ -35,8 +35,8 @@ export interface StateRecord {
   /** How many positions a complete chunk has, and the seal of the last chunk, which names them all. */
   readonly size: number
   readonly seal: Seal
-  /** What tells its log from others that had the same id before. */
-  readonly mark: string
+  /** When the conversation was created, which tells its log from an earlier one under its id; empty where none is. */
+  readonly createdAt: string
   readonly header: Header
   readonly head: number
   readonly headHeader: Header
@@ -50,17 +50,17 @@ export interface StateRecord {
 }
 
 /** Where the chunks of a snapshot end, and of which log they are. */
-export type ChunkEnd = Pick<StateRecord, 'size' | 'seal' | 'mark'>
+export type ChunkEnd = Pick<StateRecord, 'size' | 'seal' | 'createdAt'>
 
 /** The record of a state. O(view + pending calls + activated skills). */
-export function recordOf(state: State, { size, seal, mark }: ChunkEnd): StateRecord {
+export function recordOf(state: State, { size, seal, createdAt }: ChunkEnd): StateRecord {
   const { conversationId, header, log, branch } = state
   return {
     conversationId,
     length: log.entries.length,
     size,
     seal,
-    mark,
+    createdAt,
     header,
     head: log.head?.seq ?? -1,
     headHeader: log.head?.header ?? header,

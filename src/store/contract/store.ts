@@ -211,8 +211,8 @@ export interface Store extends Items, Feed {
    * stays as it is, and no watch is woken. The bytes must stay as they are until the call resolves.
    *
    * O(bytes). @throws `unknown_conversation`, also for no parts; `invalid_argument` for a part number that is none
-   * (0 to 2³¹ - 1) or is named twice, for bytes that are none, and for more than
-   * 128 MiB in one part.
+   * (0 to 2³¹ - 1) or is named twice, for bytes that are none, and for a part of more
+   * than 128 MiB.
    */
   saveSnapshot(
     conversationId: string,

@@ -11,8 +11,8 @@ const MAX_BYTES = 2 ** 27
 
 /**
  * Refuses parts that cannot be kept. O(parts).
- * @throws `invalid_argument` for a number that is none or is named twice, for bytes that are none, and
- * for more than 128 MiB in one part.
+ * @throws `invalid_argument` for a number that is none or is named twice, for bytes that are none, and for
+ * a part of more than 128 MiB.
  */
 export function checkParts(parts: readonly SnapshotPart[]): void {
   const seen = new Set<number>()
