@@ -27,7 +27,7 @@ const CORE = [
 const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
   'start other processes': [
     'properties/faults/*',
-    'test/conversation/{after-crash,hooks-run,hooks-shell,hooks-shell-start,kill,races,subscribe}',
+    'test/conversation/{after-crash,hooks-run,hooks-shell,hooks-shell-start,kill,races,subscribe-processes}',
     'test/store/{json-processes,sqlite-processes}',
     'test/testing/{colloquy-server,drive,example-server,seeded-bugs}',
   ],
@@ -48,7 +48,7 @@ const NOT_HERE: Readonly<Record<string, readonly string[]>> = {
     'test/inventory/live',
     'test/store/{counts,feed,items-agreement,paths,tree-rule}',
     'test/store/{postgres,postgres-*}',
-    'test/store/{sqlite,sqlite-agreement,sqlite-faults,sqlite-group,sqlite-migrate,sqlite-plans}',
+    'test/store/{sqlite,sqlite-agreement,sqlite-faults,sqlite-group,sqlite-migrate,sqlite-plans,sqlite-watch}',
   ],
   'measure the processor time of their process': [
     'test/context/redact-cost',

@@ -64,6 +64,11 @@ describe('the time of a record', () => {
   it('is that of the system', () => {
     expect(Math.abs(Number(microsNow() / 1000n) - Date.now())).toBeLessThan(1000)
   })
+
+  it('is another one each time, so that a conversation made anew at once is told from the one before', () => {
+    const times = Array.from({ length: 100 }, () => microsNow())
+    expect(new Set(times).size).toBe(100)
+  })
 })
 
 /** Ids of characters that UTF-16 and UTF-8 sort in two ways. */
