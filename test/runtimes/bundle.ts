@@ -20,7 +20,7 @@ const SEED = join(ROOT, 'test/seed.ts')
 
 /** Stands in test files for modules of Node. */
 const WITHOUT_NODE = join(HERE, 'without-node.ts')
-const STAND_IN = /^node:(fs|path|util)$/
+const STAND_IN = /^node:(fs|path|timers\/promises|util)$/
 
 /** What stands for what tests find in Node without importing it. */
 const GLOBALS: Readonly<Record<string, string>> = {

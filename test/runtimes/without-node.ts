@@ -1,4 +1,4 @@
-/** What test files import of Node, for runtimes that have none: a comparison, paths, and a file system in which nothing lies. */
+/** What test files import of Node, for runtimes that have none: a comparison, paths, a pause, and a file system in which nothing lies. */
 
 import { Buffer as Bytes } from 'buffer'
 import { chai } from 'vitest'
@@ -17,7 +17,10 @@ export const appendFileSync = refuse
 export const readdirSync = refuse
 export const readFileSync = refuse
 
-export const setImmediate = (then: () => void): unknown => setTimeout(then)
+export const setImmediate = (then: () => void): unknown => globalThis.setTimeout(then)
+
+const sleep = (millis: number): Promise<void> => new Promise((done) => globalThis.setTimeout(done, millis))
+export { sleep as setTimeout }
 
 const write = Bytes.prototype.toString
 

@@ -12,9 +12,6 @@ import {
   toBase64Url,
   type CursorFault,
 } from '../../src/store/kit/query/cursor.ts'
-import { checkFeedQuery } from '../../src/store/kit/feed.ts'
-import { memoryStore } from '../../src/store/memory/store.ts'
-import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import { hashText } from '../../src/event/short-hash.ts'
 import { character } from '../../src/testing/text.ts'
 
@@ -42,25 +39,6 @@ describe('a cursor', () => {
   it('is altered where it was sealed with what cannot be read', () => {
     for (const part of ['%E0%A4', '%', '%zz', 'a%FFb'])
       expect(faultOf('scope', sealed(`1 ${hashText('scope')} ${part} 1`))).toBe('altered')
-  })
-
-  it('of a feed is refused where its place is none that there could be', async () => {
-    const { scope } = checkFeedQuery()
-    const stores = [memoryStore(), sqliteStore({ file: ':memory:' })]
-    for (const store of stores) {
-      await store.createConversation({ id: 'c' })
-      for (const place of ['x', 'x y', '1 x', '-1', '1e3', '0x1', 'NaN', '1 1', '9'.repeat(20), ' 1'])
-        await expect(store.feed({ after: encodeCursor(scope, [place, 'w', '1']) })).rejects.toMatchObject({
-          code: 'invalid_cursor',
-        })
-      for (const until of ['', 'x', '-1', '1.5', 'Infinity'])
-        await expect(store.feed({ after: encodeCursor(scope, ['1', 'w', until]) })).rejects.toMatchObject({
-          code: 'invalid_cursor',
-        })
-      // One that could be, and is not: it was of another database.
-      expect(await store.feed({ after: encodeCursor(scope, ['1', 'w', '1']) })).toMatchObject({ reset: true })
-      await store.close()
-    }
   })
 
   it('gives back the key for its own scope', () => {

@@ -11,7 +11,8 @@ import { isLegalId } from '../../src/event/ids.ts'
 import type { FeedItem, FeedPage, FeedQuery } from '../../src/store/contract/feed.ts'
 import { SHARDS } from '../../src/store/contract/feed.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { shardOf } from '../../src/store/kit/feed.ts'
+import { checkFeedQuery, shardOf } from '../../src/store/kit/feed.ts'
+import { encodeCursor } from '../../src/store/kit/query/cursor.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
@@ -51,6 +52,25 @@ async function settled(store: Store, query: FeedQuery, count: number): Promise<F
 
 const words = (items: readonly FeedItem[]): string[] =>
   items.map((item) => `${item.conversationId} ${item.type === 'event' ? item.event.id : item.type}`)
+
+describe('a cursor of the feed', () => {
+  it('is refused where its place is none that there could be', async () => {
+    const { scope } = checkFeedQuery()
+    for (const store of [memoryStore(), sqliteStore({ file: ':memory:' })].map(closing)) {
+      await store.createConversation({ id: 'c' })
+      for (const place of ['x', 'x y', '1 x', '-1', '1e3', '0x1', 'NaN', '1 1', '9'.repeat(20), ' 1'])
+        await expect(store.feed({ after: encodeCursor(scope, [place, 'w', '1']) })).rejects.toMatchObject({
+          code: 'invalid_cursor',
+        })
+      for (const until of ['', 'x', '-1', '1.5', 'Infinity'])
+        await expect(store.feed({ after: encodeCursor(scope, ['1', 'w', until]) })).rejects.toMatchObject({
+          code: 'invalid_cursor',
+        })
+      // One that could be, and is not: it was of another database.
+      expect(await store.feed({ after: encodeCursor(scope, ['1', 'w', '1']) })).toMatchObject({ reset: true })
+    }
+  })
+})
 
 describe('a shard', () => {
   it('is what shardOf says, in every store', async () => {
