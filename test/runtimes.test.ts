@@ -1,0 +1,67 @@
+/** The tests of the core need nothing of Node that other runtimes lack: `npm run test:runtimes` runs them there. */
+
+import { readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect, it } from 'vitest'
+import { coreFiles, ROOT } from './runtimes/files.ts'
+
+/** What stands there for the modules of Node, by the names that it exports. */
+const STAND_IN = readFileSync(join(ROOT, 'test/runtimes/without-node.ts'), 'utf8')
+const STOOD_FOR = new Set(
+  [...STAND_IN.matchAll(/^export (?:const|function) (\w+)|^export \{ \w+ as (\w+) \}/gm)].map(
+    ([, name, renamed]) => name ?? renamed,
+  ),
+)
+const MODULES = /^node:(fs|path|timers\/promises|util)$/
+
+/** Other databases are put in its place there. */
+const REPLACED = 'test/conversation/places.ts'
+
+/** What of the sources is for Node alone. */
+const FOR_NODE = /^src\/(cli|conversation\/shell|service\/node|store\/(sqlite|postgres)|testing\/node)\//
+
+/** What a file imports when it runs: names, and where from. */
+function importsOf(file: string): { readonly names: string[]; readonly from: string }[] {
+  const found = readFileSync(join(ROOT, file), 'utf8').matchAll(
+    /^(?:import|export)\s+(?!type\s)(\*(?:\s+as\s+\w+)?|\w+|\{[^}]*\})\s+from\s+'([^']+)'/gm,
+  )
+  return [...found].map(([, names = '', from = '']) => ({
+    names: names
+      .replace(/[{}]/g, '')
+      .split(',')
+      .map((name) => name.trim().replace(/ as \w+$/, ''))
+      .filter((name) => name !== '' && !name.startsWith('type ')),
+    from,
+  }))
+}
+
+/** What is missing elsewhere of what the files need, with the file that needs it. */
+function missing(files: readonly string[]): string[] {
+  const seen = new Set(files)
+  const lacks: string[] = []
+  for (const file of seen)
+    for (const { names, from } of importsOf(file)) {
+      if (from.startsWith('node:')) {
+        const all = MODULES.test(from) ? names.filter((name) => !STOOD_FOR.has(name)) : names
+        lacks.push(...all.map((name) => `${file} imports ${name} from ${from}`))
+      }
+      if (!from.startsWith('.')) continue
+      const target = relative(ROOT, resolve(ROOT, dirname(file), from))
+      if (names.length > 0 && FOR_NODE.test(target)) lacks.push(`${file} imports ${target}`)
+      if (target !== REPLACED && !target.startsWith('src/') && target.endsWith('.ts')) seen.add(target)
+    }
+  return lacks
+}
+
+it('finds what is missing', () => {
+  const lacks = missing(['test/store/sqlite-watch.test.ts'])
+  expect(lacks).toContain('test/store/sqlite-watch.test.ts imports copyFileSync from node:fs')
+  expect(lacks).toContain('test/store/sqlite-drivers.ts imports mkdtempSync from node:fs')
+  expect(lacks).toContain('test/store/sqlite-watch.test.ts imports src/store/sqlite/index.ts')
+})
+
+it('nothing is, but where a list in test/runtimes/files.ts says why a file does not run there', () => {
+  const { files } = coreFiles()
+  expect(files.length).toBeGreaterThan(100)
+  expect(missing(files)).toEqual([])
+})
