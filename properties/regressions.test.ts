@@ -12,10 +12,12 @@ import { writeLegalLog } from '../src/testing/legal-writer.ts'
 import { cutPointsIn } from '../src/view/cut-points.ts'
 import { viewEventsIn } from '../src/view/view.ts'
 import { LOG_CHECKS } from './checks/all.ts'
+import { checkExplained } from './checks/explain.ts'
 import {
   call,
   callAskedAt,
   condensation,
+  error,
   pause,
   type Pinned,
   result,
@@ -128,5 +130,51 @@ describe('pinned logs', () => {
     const fresh = replay([user('u'), pause('p'), ...rest])
     expect(encodeState(rest.reduce(reduce, paused))).toBe(encodeState(fresh))
     expect(fresh.header.status).toBe('running')
+  })
+
+  it.each([
+    {
+      title: 'while it waits, a call that is condensed later comes into its batch',
+      facts: [
+        call('a1', 'c', 'r'),
+        call('a2', 'c', 'r'),
+        result('first', 'c', 'none'),
+        call('a3', 'd', 'r'),
+        result('second', 'd', 'a2'),
+        condensation('k', ['a3']),
+      ],
+    },
+    {
+      title: 'while it is in the view, a call that is condensed later comes into its batch',
+      facts: [
+        call('a1', 'b', 'r'),
+        condensation('k1', ['a1']),
+        callAskedAt('a1', 'a2', 'c', 'r'),
+        condensation('k2', ['a2']),
+        error('e', 'b'),
+      ],
+    },
+    {
+      title: 'a result that names no call ends this one',
+      facts: [
+        call('a1', 'c', 'r'),
+        call('a2', 'c', 'r'),
+        error('first', 'c'),
+        result('other', 'c', 'none'),
+        condensation('k', ['a1']),
+        error('second', 'c'),
+      ],
+    },
+    {
+      title: 'an event hangs on the update that moved HEAD',
+      facts: [
+        user('u'),
+        user('left'),
+        { ...update('h', 'leaf_event_id', 'u'), parent_id: 'u' },
+        user('u2', { parent_id: 'h' }),
+      ],
+    },
+  ])('O4 without what took something out: $title', ({ facts }) => {
+    checkExplained(facts)
   })
 })

@@ -4,7 +4,7 @@ import { isToolResult } from '../event/kinds.ts'
 import { quote } from '../event/quote.ts'
 import type { ToolResultEvent } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
-import { callIdOf, type Entry, type EventEntry } from '../log/entry.ts'
+import { callIdOf, type Entry, type EventEntry, responseIdOf } from '../log/entry.ts'
 import { findEventIn, type Log, logPrefix } from '../log/log.ts'
 import { matchResult } from '../log/pairing.ts'
 import { whyDropped } from '../state/dropped.ts'
@@ -12,7 +12,7 @@ import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { isPending } from '../view/unit.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
 import { pathBetween } from './path.ts'
-import { resultOf } from './results.ts'
+import { callsOfReplies, resultOf } from './results.ts'
 import { findUnit } from './subject.ts'
 import { isListed, takenOut, wouldBeShown } from './taken-out.ts'
 
@@ -51,16 +51,28 @@ export function judgeResult(state: State, entry: Checkpoint, below: Entry = entr
     : strayResult(state, entry)
 }
 
-/** Whether no other result came for a call between its first one and this one. O(dropped results · path). */
+/**
+ * Whether no other result came for a call between its first one and this one, nor one that names no call and would have
+ * ended this one. O(path + dropped results · path).
+ */
 function isNext(state: State, { parent }: ResultEntry, call: Entry, first: Entry): boolean {
   for (const { entry } of branchOf(parent).dropped)
     if (entry.seq > first.seq && isResult(entry) && callOf(state, entry)?.seq === call.seq) return false
-  return true
+  return !pathBetween(first, parent).some(
+    (one) =>
+      one !== first &&
+      isResult(one) &&
+      one.event.tool_call_id === callIdOf(call) &&
+      namedBy(logBefore(state, one), one) === undefined,
+  )
 }
 
 /** Whether the view at an entry has the batch of a call, and would have it with another result. O(path + view). */
 function isShown(call: Entry, result: Entry, below: Entry): boolean {
-  if (isListed([result], pathBetween(result, below))) return false
+  const path = pathBetween(call, below)
+  // Until the later result comes, calls that began a batch of their own may join this one.
+  const mates = callsOfReplies([responseIdOf(call)], path, below)
+  if (mates === null || isListed([result, ...mates], path)) return false
   const subject = { entry: call as Checkpoint, id: call.id, derived: false }
   const unit = findUnit(branchOf(below).view, subject)
   return unit !== undefined && !isPending(unit)

@@ -82,7 +82,9 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
     const before = logPrefix(log, seq, null)
     /** Whether what an id means is on the branch; null for an id that means nothing. */
     const isNamedOn = (id: unknown): boolean | null => {
-      const named = typeof id === 'string' && id !== by.id ? findEventIn(before, id) : undefined
+      // An update of the state would stand where it does, and say nothing.
+      const isGone = id === by.id && by.canBeHead
+      const named = typeof id === 'string' && !isGone ? findEventIn(before, id) : undefined
       return named === undefined ? null : isOn(named)
     }
     const { event: fact, quarantined } = entry

@@ -8,7 +8,7 @@ import { stretchStarts } from '../view/stretches.ts'
 import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
 import { firstWhere, pathBetween } from './path.ts'
-import { resultOf } from './results.ts'
+import { callsOfReplies, repliesOf, resultOf } from './results.ts'
 import { findUnit, type Subject } from './subject.ts'
 
 /** What took something out of the view. */
@@ -79,8 +79,12 @@ export function wouldBeShown({ by, unit, branch }: TakenOut, below: Entry): bool
   const calls = unit.type === 'batch' ? [...unit.calls] : []
   const results = calls.map((call) => resultOf(call, below))
   if (results.includes(null)) return false
-  const own = stretchOf([...branch.view.units], unit).flatMap((one) => [...unitEvents(one)])
-  return !isListed([...own, ...results], pathBetween(by, below).slice(1))
+  const stretch = stretchOf([...branch.view.units], unit)
+  const path = pathBetween(by, below).slice(1)
+  // Had it stayed, calls that began a batch of their own may have joined it.
+  const mates = callsOfReplies(repliesOf(stretch), path, below)
+  if (mates === null) return false
+  return !isListed([...stretch.flatMap((one) => [...unitEvents(one)]), ...results, ...mates], path)
 }
 
 /** Whether a condensation of a path lists one of some events. O(path + size of its condensations). */

@@ -12,6 +12,7 @@ import { isPending, type Unit, unitEvents } from '../view/unit.ts'
 import { judgeResult } from './dropped.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
 import { hangsOn, type Leaving, whereHeadLeft, wouldFollow } from './path.ts'
+import { isOfReplies, repliesOf } from './results.ts'
 import { findUnit, type Subject } from './subject.ts'
 import { isListed, stretchOf, takenOut, wouldBeShown } from './taken-out.ts'
 
@@ -122,6 +123,8 @@ function wouldStay(state: State, subject: Subject, { by, from }: Leaving): boole
   const behind = wouldFollow(state, subject.entry, by)
   if (behind === null) return false
   const stretch = stretchOf([...held.branch.view.units], held.unit)
+  // Whether a call of its reply would join it, and be ended, no path tells.
+  if (behind.some((entry) => isOfReplies(repliesOf(stretch), entry))) return false
   return !isListed(
     stretch.flatMap((unit) => [...unitEvents(unit)]),
     behind,
