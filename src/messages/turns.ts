@@ -112,8 +112,8 @@ export interface Turns {
 /**
  * The turns of a list of messages. Whatever the list holds, each call has one result under its own id: a result that
  * belongs to no call is left out, a call without one gets an error. A reply that another one follows, or nothing, has a
- * fixed user turn behind it, but for one that was paused: so what stands before a reply is what stood there when it was
- * asked for. Nothing that is added here depends on what is signed or comes later. O(content).
+ * fixed user turn behind it, but for one that was paused and goes on: so what stands before a reply is what stood there
+ * when it was asked for. Nothing that is added here depends on what is kept or comes later. O(content).
  * @throws ColloquyError `empty_view` when there are no messages.
  */
 export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Turns {
@@ -128,11 +128,11 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
   /**
    * Makes room for a reply, or for the end; for a reply of which nothing is written too, since others came behind it.
    */
-  const close = (writes: boolean): void => {
+  const close = (writes: boolean, next?: AssistantTurn): void => {
     const last = turns.at(-1)
     if (last === undefined) turns.push(userTurn(OPENING))
     else if (last.role === 'assistant' && last.calls.length === 0) {
-      if (isPaused(last, limits)) return
+      if (isPaused(last, limits) && !(next !== undefined && beginsTurn(next, last, limits))) return
       turns.push(userTurn(GO_ON))
     }
     // A system message may stand before a reply and at the end, and nowhere else.
@@ -163,7 +163,7 @@ export function turnsOf(messages: readonly NeutralMessage[], limits: Limits): Tu
       }
       const turn = assistantTurn(message, first, results, giveId, limits)
       const writes = turn.calls.length > 0 || limits.says(turn)
-      close(writes)
+      close(writes, turn)
       if (writes) turns.push(turn)
     }
   }
@@ -176,6 +176,16 @@ const userTurn = (text: string): UserTurn => ({ role: 'user', pieces: [textPiece
 /** Whether a reply was paused, and goes on when it is sent back as the last message. */
 export const isPaused = ({ message: { reply } }: AssistantTurn, { pauses, grammar }: Limits): boolean =>
   pauses && reply?.grammar === grammar && (reply.outcome === 'paused' || reply.stop_reason === 'pause_turn')
+
+/**
+ * Whether a reply begins a turn of its own behind one that was paused, since what stood between them is gone: thinking
+ * stands at the start of a turn only. One that records what stood before it, or brings a result, went on with that.
+ */
+function beginsTurn({ message, refs }: AssistantTurn, paused: AssistantTurn, limits: Limits): boolean {
+  if (typeof message.reply?.prefix === 'string' || paused.refs[0]?.kind === 'thinking') return false
+  const thinks = refs.some((ref) => ref.kind === 'thinking' && limits.isSigned(message, ref))
+  return thinks && !refs.some((ref) => ref.kind === 'other' && limits.pairOf(ref.value)?.half === 'result')
+}
 
 function assistantTurn(
   message: AssistantMessage,

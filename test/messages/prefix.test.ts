@@ -220,6 +220,8 @@ describe('the order of parts', () => {
   })
 })
 
+const roles = (list: readonly NeutralMessage[]) => toAnthropic(list).messages.map(({ role }) => role)
+
 const paused = (grammar: Grammar) => says('so far', { reply: { grammar, stop_reason: 'pause_turn' } })
 
 describe('a paused reply', () => {
@@ -228,13 +230,21 @@ describe('a paused reply', () => {
     expect(toAnthropic([user('u'), paused('anthropic'), says('more')]).messages[1]?.content).toHaveLength(2)
   })
 
+  it('is no beginning of a turn that begins with thinking: what went on with it is gone', () => {
+    const thinks = (reply: object) =>
+      says('more', { reply, thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }] })
+    const list = [user('u'), paused('anthropic'), thinks({})]
+    expect(roles(list)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
+    // One that records what stood before it goes back behind that, or without its thinking.
+    const recorded = [...list.slice(0, 2), thinks({ prefix: 'another' })]
+    expect(toAnthropic(recorded).messages[1]?.content).toHaveLength(2)
+  })
+
   it('is like any other in another grammar', () => {
     expect(toAnthropic([user('u'), paused('openai-chat')]).messages.at(-1)?.role).toBe('user')
     expect(toOpenAIChat([user('u'), paused('openai-chat')]).at(-1)?.role).toBe('user')
   })
 })
-
-const roles = (list: readonly NeutralMessage[]) => toAnthropic(list).messages.map(({ role }) => role)
 
 describe('a system prompt that came later', () => {
   const messages = [system('s'), user('a'), says('b'), system('t')]
