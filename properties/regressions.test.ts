@@ -1,6 +1,7 @@
 /** Pinned logs: cases that an engine of this kind once got wrong, and counterexamples that the laws found in this one. */
 
 import { describe, expect, it } from 'vitest'
+import type { Event } from '../src/event/types.ts'
 import { listPendingCallsIn } from '../src/log/open-calls.ts'
 import { pathToEntry } from '../src/log/ancestry.ts'
 import { toMessages } from '../src/messages/neutral.ts'
@@ -26,6 +27,7 @@ import {
   user,
 } from './pinned.ts'
 import { checkTimeline } from './checks/timeline.ts'
+import { checkUIChunks } from './checks/ui-chunks.ts'
 import { checkUIMessages } from './checks/ui-messages.ts'
 import { CASES } from './pinned-logs.ts'
 
@@ -121,6 +123,24 @@ describe('pinned logs', () => {
     checkUIMessages(facts)
     const [last] = toTimeline(replay(facts), { after: 'a2' })
     expect(last).toMatchObject({ id: 'a3', reply: { after: 'p' } })
+  })
+
+  it('O3 a result on the branch that HEAD moved to takes the place of the one that was shown', async () => {
+    const rejected = (id: string): Event => ({
+      kind: 'UserRejectObservation',
+      id,
+      tool_name: 'ls',
+      tool_call_id: 'c',
+      action_id: 'a',
+      rejection_reason: id,
+      parent_id: 'a',
+    })
+    const others = [error('e2', 'c'), result('o2', 'c', 'a'), rejected('r2')]
+    for (const [at, first] of [error('e1', 'c'), result('o1', 'c', 'a'), rejected('r1')].entries())
+      await checkUIChunks(
+        [user('u'), call('a', 'c', 'r'), first, { ...others[at], parent_id: 'a' } as Event],
+        [],
+      )
   })
 
   it('R6 an action that is a duplicate in one version of the log, and none in another, was no new reply in either', () => {

@@ -79,13 +79,25 @@ function added(part: UIPart, id: string): UIChunk[] {
 const isData = (part: UIPart): part is Extract<UIPart, { data: unknown }> => 'data' in part
 
 function changed(from: UIPart, to: UIPart, id: string): UIChunk[] {
-  if (isTool(from) && isTool(to)) return from.state === to.state ? [] : settled(to)
+  if (isTool(from) && isTool(to)) return isSameOutcome(from, to) ? [] : settled(to)
   if (!('text' in from && 'text' in to) || from.state !== 'streaming') return []
   const delta = to.text.slice(from.text.length)
   return [
     ...(delta === '' ? [] : [{ type: `${to.type}-delta` as const, id, delta }]),
     ...(to.state === 'streaming' ? [] : [{ type: `${to.type}-end` as const, id }]),
   ]
+}
+
+/** Whether nothing else became of a call: HEAD may have moved to where it has another result. */
+function isSameOutcome(from: UIToolPart, to: UIToolPart): boolean {
+  const [had, wanted] = [outcomeOf(from), outcomeOf(to)]
+  return from.state === to.state && (had === wanted || canonicalJson(had) === canonicalJson(wanted))
+}
+
+function outcomeOf(part: UIToolPart): JsonValue {
+  if ('output' in part) return part.output
+  if ('errorText' in part) return part.errorText
+  return part.state === 'output-denied' ? (part.approval.reason ?? null) : null
 }
 
 /** What became of a call that the client knows. That it is asked for again, or begun, is not told. */
