@@ -127,6 +127,14 @@ describe('a literal secret', () => {
     expect(said('abcdefgijkl', { ...BARE, secrets })).toBe('abcdefgijkl')
   })
 
+  it('of 8 characters, as base64 of base64', () => {
+    const secrets = ['hunter22']
+    const found = [inBase64, (text: string) => inBase64(text).replace(/=+$/, '')].map((encode) =>
+      said(`-${encode(encode('hunter22'))}.`, { ...BARE, secrets }),
+    )
+    expect(found.map((text) => text.replace(/^.*\[/, '['))).toEqual([`${MASK}.`, `${MASK}.`])
+  })
+
   it('of 8 characters or more, white space around it left aside', () => {
     for (const short of ['', '1234567', ' 1234567\n']) {
       expect(() => redactionRules({ secrets: ['long enough', short] })).toThrow('Secret 1 is shorter than 8')

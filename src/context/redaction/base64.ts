@@ -11,8 +11,8 @@ for (const [at, digit] of [...DIGITS, '-', '_'].entries()) VALUES[digit.charCode
 const LEAST_BYTES = 9
 const RUN = /[A-Za-z0-9+/_-]{12}[A-Za-z0-9+/_-]*={0,2}/g
 
-/** What a text holds that may be encoded once more. */
-const ENCODED = /[\\%+]|[A-Za-z0-9+/_-]{12}/
+/** What a text holds that may be encoded once more: a secret of eight bytes takes eleven digits. */
+const ENCODED = /[\\%+]|[A-Za-z0-9+/_-]{11}/
 
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
