@@ -15,12 +15,12 @@ const MAX_MARKS = 4
 
 /**
  * A giver of breakpoints for one request: the first that ask get one, so that a longer history changes no block before.
- * Those of tools count too. One for an hour is refused behind one for the usual five minutes, also of a tool, and is
+ * Those of tools count too, and so does one that the request has for all of it. One for an hour is refused behind one for the usual five minutes, also of a tool, and is
  * one of these there.
  */
-export function cacheMarks(tools: readonly object[] = []): Mark {
+export function cacheMarks(tools: readonly object[] = [], marksItself = false): Mark {
   const given = tools.flatMap((tool) => (tool as CacheControl).cache_control ?? [])
-  let left = MAX_MARKS - given.length
+  let left = MAX_MARKS - given.length - Number(marksItself)
   let mayBeLong = given.every(({ ttl }) => ttl === '1h')
   return (asked, time = null) => {
     if (!asked || left < 1) return {}

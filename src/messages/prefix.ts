@@ -16,6 +16,11 @@ export interface WriteOptions {
    * lose their signed parts; where it is not, that is not checked.
    */
   readonly tools?: readonly object[]
+  /**
+   * Whether the request has a `cache_control` of its own, for all of it: Anthropic counts it among the four that it
+   * takes. Default: no.
+   */
+  readonly cached?: boolean
   /** Called with each reply whose signed parts are left out, and why. */
   readonly onPrefix?: (left: LeftOut) => void
   /**

@@ -128,6 +128,10 @@ function addCounts(usage: JsonObject, counts: Counts): void {
   }
   for (let count = 0; count < counts.length; count += 1)
     counts[count] = finite((counts[count] ?? 0) + (first.found[count] ?? 0))
+  // xAI counts reasoning beside the completion, which only the total tells.
+  const [input, output, , , reasoning] = first.found
+  if (reasoning > 0 && usage['total_tokens'] === input + output + reasoning)
+    counts[1] = finite(counts[1] + reasoning)
 }
 
 /** The number of each count whose place is looked at first, and how early that is. */

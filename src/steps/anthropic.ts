@@ -1,6 +1,7 @@
 /** The step that asks Anthropic Messages. */
 
 import type { Step } from '../conversation/run/step.ts'
+import { isObject } from '../event/json.ts'
 import { collectAnthropic } from '../messages/anthropic/collect.ts'
 import { type AnthropicReply, fromAnthropic } from '../messages/anthropic/read.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
@@ -46,7 +47,7 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
       write: (messages, writing) => ({
         ...rest,
         ...(tools.length === 0 ? {} : { tools }),
-        ...toAnthropic(messages, writing),
+        ...toAnthropic(messages, { ...writing, cached: isObject(rest['cache_control']) }),
         stream,
       }),
       send: (request, signal) => client.messages.create(request as never, { signal }),

@@ -164,6 +164,13 @@ const SAYINGS: Readonly<Record<string, (took: Took) => JsonObject>> = {
     completion_tokens_details: { reasoning_tokens: thoughts },
     total_tokens: fresh + read + written + words + thoughts,
   }),
+  xai: ({ fresh, read, written, words, thoughts }) => ({
+    prompt_tokens: fresh + read + written,
+    prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
+    completion_tokens: words,
+    completion_tokens_details: { reasoning_tokens: thoughts },
+    total_tokens: fresh + read + written + words + thoughts,
+  }),
   'openai-responses': ({ fresh, read, written, words, thoughts }) => ({
     input_tokens: fresh + read + written,
     input_tokens_details: { cached_tokens: read, cache_write_tokens: written },

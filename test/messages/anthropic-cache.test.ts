@@ -30,11 +30,13 @@ describe('cached prefixes', () => {
     ])
   })
 
-  it('are four with those of the tools', () => {
+  it('are four with those of the tools and of the request', () => {
     const tools = [{ name: 'ls', ...marked }, { name: 'rm', ...marked }, { name: 'cp' }]
     const log = [user('u', ['a', 'b', 'c'].map(flagged))]
     const [message] = toAnthropic(toMessages(replay(log)), { tools }).messages
     expect(message?.content.map((block) => 'cache_control' in block)).toEqual([true, true, false])
+    const [behind] = toAnthropic(toMessages(replay(log)), { tools, cached: true }).messages
+    expect(behind?.content.map((block) => 'cache_control' in block)).toEqual([true, false, false])
   })
 
   it('gives documents their marks of the cache from the same four', () => {

@@ -110,6 +110,18 @@ describe('collectOpenAIChat', () => {
     ])
   })
 
+  it('keeps calls apart that come with one index and ids of their own, and no call for another id alone', () => {
+    const { push, end } = collectOpenAIChat()
+    for (const id of ['a', 'b']) push(chunk({ tool_calls: [{ ...call(id, '{"p":'), index: 0 }] }))
+    push(chunk({ tool_calls: [{ index: 0, id: 'other', function: { arguments: '2}' } }] }))
+    push(chunk({}, 'tool_calls'))
+    expect(end().events).toMatchObject([
+      { tool_call_id: 'a', tool_call: { arguments: '{"p":' } },
+      { tool_call_id: 'b', action: { p: 2 } },
+      { kind: 'AgentErrorEvent', tool_call_id: 'a' },
+    ])
+  })
+
   it('publishes the words and the thoughts of lists, and keeps words that come beside them', () => {
     const { push, end } = collectOpenAIChat()
     const contents = [[thought('A gre')], [thought('eting.')], [{ type: 'text', text: 'Hel' }], 'lo', '']

@@ -130,10 +130,16 @@ describe('server-sent events', () => {
     await begin()
     const conversation = await here.conversation()
     await conversation.append(notes(0, 100))
-    const reader = await listenTo('c', '?resend_mode=all&format=event', { 'last-event-id': '89' })
-    await reader.find(({ data }) => data.key === 'caught_up')
-    expect(ids(reader)).toEqual(notes(90, 10).map(({ id }) => id))
-    expect(reader.sent[0]?.id).toBe(89)
+    for (const query of [
+      '?resend_mode=all&format=event',
+      '?after_event_id=n3',
+      '?after=3&after_event_id=n3',
+    ]) {
+      const reader = await listenTo('c', query, { 'last-event-id': '89' })
+      await reader.find(({ data }) => data.key === 'caught_up')
+      expect(ids(reader)).toEqual(notes(90, 10).map(({ id }) => id))
+      expect(reader.sent[0]?.id).toBe(89)
+    }
   })
 
   it('a reconnect after each break gives exactly the rest', async () => {

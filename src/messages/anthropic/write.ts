@@ -50,7 +50,7 @@ export function toAnthropic(
   options: WriteOptions = {},
 ): AnthropicRequest {
   const { system, turns } = turnsOf(messages, LIMITS)
-  const mark = cacheMarks(options.tools)
+  const mark = cacheMarks(options.tools, options.cached)
   const cite = citing()
   const callers = new Set<unknown>()
   const proof = startProof(LIMITS.grammar, options)

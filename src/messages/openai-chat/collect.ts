@@ -6,7 +6,7 @@ import { type Found, objectOf, objectsOf, stringOf } from '../found.ts'
 import type { ReadOptions } from '../reply-events.ts'
 import { fromOpenAIChat, thoughtIn, wordsIn } from './read.ts'
 
-/** A call on its way; servers that repeat its id or its name in each chunk mean the same one. */
+/** A call on its way; servers that repeat its id in each chunk, or its name alone, mean the same one. */
 interface StreamedCall {
   readonly rest: Record<string, unknown>
   readonly called: 'function' | 'custom'
@@ -36,24 +36,29 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let failure: string | null = null
   let reason = ''
   const fields: Pieces = new Map()
-  const calls = new Map<unknown, StreamedCall>()
-  let latest: StreamedCall | undefined
+  const calls: StreamedCall[] = []
+  const byIndex = new Map<number, StreamedCall>()
 
   const addCall = (piece: Found): void => {
-    const { index, id } = piece
+    const { index } = piece
+    const id = stringOf(piece['id'])
     const called = objectOf(piece['function'] ?? piece['custom'])
-    // Some servers give no index: then another id is another call.
-    const isNext = typeof id === 'string' && id !== '' && id !== latest?.id
-    let call = typeof index === 'number' ? calls.get(index) : isNext ? undefined : latest
+    const name = stringOf(called['name'])
+    const latest = calls.at(-1)
+    // Some servers give no index, and some the same one to all calls: then another id is another call.
+    const known =
+      typeof index === 'number' ? byIndex.get(index) : id === '' || id === latest?.id ? latest : undefined
+    const isOther = known !== undefined && id !== '' && known.id !== '' && id !== known.id && name !== ''
+    let call = isOther ? undefined : known
     if (call === undefined) {
       const { function: _, custom, ...rest } = piece
       call = { rest, called: custom === undefined ? 'function' : 'custom', id: '', name: '', given: [] }
-      calls.set(typeof index === 'number' ? index : `${calls.size}`, call)
+      calls.push(call)
+      if (typeof index === 'number') byIndex.set(index, call)
     }
-    call.id ||= stringOf(id)
-    call.name ||= stringOf(called['name'])
+    call.id ||= id
+    call.name ||= name
     call.given.push(stringOf(called['arguments']) + stringOf(called['input']))
-    latest = call
   }
 
   const push = (given: object): readonly StreamingDeltaEvent[] => {
@@ -89,7 +94,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
         }
       const message = {
         ...Object.fromEntries([...fields].map(([field, values]) => [field, wholeField(field, values)])),
-        tool_calls: [...calls.values()].map(wholeCall),
+        tool_calls: calls.map(wholeCall),
       }
       return fromOpenAIChat(
         { ...about, usage, choices: [{ message, finish_reason: reason }] } as never,

@@ -76,7 +76,9 @@ function lastEventId({ headers }: Request): Partial<StartValues> {
   if (given === '') return {}
   const [, position, said] = /^(-1|\d+)(?:;(.+))?$/.exec(given) ?? []
   const after = Number(position)
-  if (Number.isSafeInteger(after)) return { after, ...(said !== undefined && { after_delta: said }) }
+  // It is what the reader has now; the address says what it had when it began.
+  if (Number.isSafeInteger(after))
+    return { after, after_event_id: null, ...(said !== undefined && { after_delta: said }) }
   throw invalid({
     type: 'int_parsing',
     loc: ['header', 'last-event-id'],
