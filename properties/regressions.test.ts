@@ -43,6 +43,16 @@ const loops = (count: number) =>
     result(`o${n}`, `c${n}`, `a${n}`),
   ]).flat()
 
+const rejected = (id: string): Event => ({
+  kind: 'UserRejectObservation',
+  id,
+  tool_name: 'ls',
+  tool_call_id: 'c',
+  action_id: 'a',
+  rejection_reason: id,
+  parent_id: 'a',
+})
+
 describe('pinned logs', () => {
   it.each(CASES)('$title', ({ facts, view, cuts, open, dropped, head, status }) => {
     const state = replay(facts)
@@ -126,15 +136,6 @@ describe('pinned logs', () => {
   })
 
   it('O3 a result on the branch that HEAD moved to takes the place of the one that was shown', async () => {
-    const rejected = (id: string): Event => ({
-      kind: 'UserRejectObservation',
-      id,
-      tool_name: 'ls',
-      tool_call_id: 'c',
-      action_id: 'a',
-      rejection_reason: id,
-      parent_id: 'a',
-    })
     const others = [error('e2', 'c'), result('o2', 'c', 'a'), rejected('r2')]
     for (const [at, first] of [error('e1', 'c'), result('o1', 'c', 'a'), rejected('r1')].entries())
       await checkUIChunks(

@@ -15,6 +15,7 @@ import type { ConversationRecord, NewConversation } from '../store/contract/conv
 import type { Store } from '../store/contract/store.ts'
 import type { StoredEvent } from '../store/contract/stored-event.ts'
 import { type Stamp, stampEvents } from './stamp.ts'
+import type { Status } from '../state/status.ts'
 import { policyUpdate, statusUpdate } from './state-updates.ts'
 
 /** How to fork. */
@@ -38,6 +39,8 @@ export interface ForkPlan {
    * wait.
    */
   readonly appended: readonly Event[]
+  /** That status, by which the fork is listed. */
+  readonly status: Status
 }
 
 /**
@@ -54,7 +57,7 @@ export function planFork(state: State, from?: string): ForkPlan {
   const { confirmationPolicy, callStatuses } = state.header
   if (from === undefined) {
     const agrees = callStatuses.some(({ grant }) => grant !== 'started')
-    return { positions: null, appended: statusesOf(state.branch, agrees) }
+    return { positions: null, appended: statusesOf(state.branch, agrees), status: statusOf(state.branch) }
   }
   const end = anchorOf(entryOf(state.log, from))
   const branch = branchOf(end)
@@ -77,6 +80,7 @@ export function planFork(state: State, from?: string): ForkPlan {
       ...(isSilent ? [] : [policyUpdate(confirmationPolicy)]),
       ...statusesOf(branch, copied.some(mayAgree)),
     ],
+    status: statusOf(branch),
   }
 }
 
@@ -109,11 +113,13 @@ function mayAgree(entry: Entry): boolean {
  * What a copy begins with. A consent was given to the source alone, also for calls of a branch that HEAD is not on:
  * waiting ends it.
  */
-function statusesOf({ pendingCalls }: Branch, agrees: boolean): Event[] {
-  const waits = statusUpdate('waiting_for_confirmation')
-  if (pendingCallCount(pendingCalls) > 0) return [waits]
-  return agrees ? [waits, statusUpdate('idle')] : [statusUpdate('idle')]
+function statusesOf(branch: Branch, agrees: boolean): Event[] {
+  const [status, waits] = [statusUpdate(statusOf(branch)), statusUpdate('waiting_for_confirmation')]
+  return agrees && statusOf(branch) === 'idle' ? [waits, status] : [status]
 }
+
+const statusOf = ({ pendingCalls }: Branch): Status =>
+  pendingCallCount(pendingCalls) > 0 ? 'waiting_for_confirmation' : 'idle'
 
 /** How many events are read at once. */
 const PAGE = 500
@@ -147,6 +153,7 @@ export async function writeFork(
     metadata,
     timeZone,
     parentConversationId: source.id,
+    status: plan.status,
   })
   try {
     let copied = 0

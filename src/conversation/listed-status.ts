@@ -14,6 +14,11 @@ export class ListedStatus {
     this.#id = id
   }
 
+  /** Others have appended: they may have had it listed by another status. */
+  forget(): void {
+    this.#known = null
+  }
+
   /**
    * Has the conversation listed by the status of a state, unless its log has gone on: who appended says it then. A
    * process that dies before it does leaves that to the next reader of the conversation.

@@ -255,6 +255,7 @@ export class Replica {
       const events = await this.#store.read(this.id, { from, limit: PAGE })
       if (last !== undefined && events[0]?.id !== last.id) await this.#startAnew()
       else await this.#fold(last === undefined ? events : events.slice(1))
+      if (this.#state !== before) this.#listed.forget()
       if (events.length < PAGE) return this.#state !== before
     }
   }
@@ -294,8 +295,7 @@ export class Replica {
     const known = this.#state.log.entries
     const { createdAt } = await recordIn(this.#store, this.id)
     const state = await replayWhole(this.#store, this.id)
-    this.#savedAt = 0
-    this.#restedAt = 0
+    this.#savedAt = this.#restedAt = 0
     const goesOn =
       createdAt === this.#createdAt &&
       (known.length === 0 || state.log.entries.get(known.length - 1)?.id === known.last()?.id)

@@ -61,6 +61,7 @@ async function check(
   expect(encodeState(live)).toBe(encodeState(state))
   const open = listPendingCallsIn(state.branch.pendingCalls)
   expect(state.header.status).toBe(open.length > 0 ? 'waiting_for_confirmation' : 'idle')
+  expect((await store.getConversation(fork.id))?.status).toBe(state.header.status)
   expect(state.header.confirmationPolicy).toEqual(seen.header.confirmationPolicy)
   expect(state.header.callStatuses.filter(({ grant }) => grant !== 'started')).toEqual([])
   const copied = idsOf(log.filter(({ inTree, id }) => inTree && idsOf(source).includes(id)))

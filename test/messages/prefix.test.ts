@@ -222,6 +222,9 @@ describe('the order of parts', () => {
 
 const roles = (list: readonly NeutralMessage[]) => toAnthropic(list).messages.map(({ role }) => role)
 
+const thinks = (reply: object) =>
+  says('more', { reply, thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }] })
+
 const paused = (grammar: Grammar) => says('so far', { reply: { grammar, stop_reason: 'pause_turn' } })
 
 describe('a paused reply', () => {
@@ -231,8 +234,6 @@ describe('a paused reply', () => {
   })
 
   it('is no beginning of a turn that begins with thinking: what went on with it is gone', () => {
-    const thinks = (reply: object) =>
-      says('more', { reply, thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }] })
     const list = [user('u'), paused('anthropic'), thinks({})]
     expect(roles(list)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
     // One that records what stood before it goes back behind that, or without its thinking.

@@ -17,6 +17,7 @@ const reply = (uuid: string, parent: string, block: object) =>
   line('assistant', uuid, parent, { id: 'msg', role: 'assistant', model: 'm', content: [block] })
 const thinking = (signature: string) => ({ type: 'thinking', thinking: '', signature })
 const call = { type: 'tool_use', id: 't', name: 'Bash', input: {} }
+const answer = (text: string) => ({ type: 'text', text })
 
 describe('a session of Claude Code', () => {
   it('is a helper’s where its last line was cut', () => {
@@ -46,6 +47,54 @@ describe('a session of Claude Code', () => {
       'user: [Request interrupted by user] is what I saw',
       'interrupted',
     ])
+  })
+
+  it.each([
+    {
+      what: 'the caveat of a command',
+      front: [
+        { ...user('c1', 'a1', 'Caveat: …'), isMeta: true },
+        user('c2', 'c1', '<bash-input>ls</bash-input>'),
+      ],
+      said: ['environment: Caveat: …', 'user: <bash-input>ls</bash-input>'],
+    },
+    {
+      what: 'an attachment',
+      front: [{ ...line('attachment', 'c2', 'a1', {}), attachment: { type: 'edited_text_file' } }],
+      said: [],
+    },
+    {
+      what: 'a hook',
+      front: [
+        {
+          ...line('attachment', 'c2', 'a1', {}),
+          attachment: { type: 'hook_success', hookEvent: 'UserPromptSubmit', exitCode: 0 },
+        },
+      ],
+      said: [],
+    },
+  ])('goes back with $what that stands in front of the prompt', ({ front, said }) => {
+    const session = read([
+      user('u1', null, 'hi'),
+      { ...reply('a1', 'u1', answer('yes')) },
+      user('u2', 'a1', 'left'),
+      { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('left, too')] }) },
+      ...front,
+      user('u3', 'c2', 'new'),
+      { ...line('assistant', 'a3', 'u3', { id: 'm3', role: 'assistant', content: [answer('new, too')] }) },
+    ])
+    expect(told(session)).toEqual(['user: hi', 'agent: yes', ...said, 'user: new', 'agent: new, too'])
+  })
+
+  it('has what had to wait where its user had gone back to', () => {
+    const session = read([
+      user('u1', null, 'hi'),
+      reply('a1', 'u1', answer('yes')),
+      user('u2', 'a1', 'left'),
+      { ...line('attachment', 'q', 'a1', {}), attachment: { type: 'queued_command', prompt: 'new' } },
+      { ...line('assistant', 'a3', 'q', { id: 'm3', role: 'assistant', content: [answer('new, too')] }) },
+    ])
+    expect(told(session)).toEqual(['user: hi', 'agent: yes', 'user: new', 'agent: new, too'])
   })
 
   it('has each signature of thinking whose words are withheld', () => {

@@ -6,6 +6,7 @@ import { notesOf, read, told } from './world.ts'
 const META = { type: 'session_meta', payload: { id: 's' } }
 const event = (type: string, fields: object) => ({ type: 'event_msg', payload: { type, ...fields } })
 const item = (type: string, fields: object) => ({ type: 'response_item', payload: { type, ...fields } })
+const text = (words: string) => ({ type: 'input_text', text: words })
 const search = { type: 'search', query: 'otters' }
 
 const PAIRS = [
@@ -30,6 +31,22 @@ describe('an event of Codex', () => {
     expect(alone.facts[1]?.fact).toMatchObject({ key: `codex.${type}`, value: { type, ...fields } })
     expect(alone.notes).toEqual([])
     expect(notesOf(read([META, said, counterpart]))).toEqual({ [`written twice: ${type}`]: 1 })
+  })
+})
+
+describe('a prompt with an image', () => {
+  it('is said once, by its user', () => {
+    const image = { type: 'input_image', image_url: 'data:image/png;base64,QQ==' }
+    const content = [text('<image name=[Image #1]>'), image, text('</image>'), text('What is wrong?')]
+    const session = read([
+      META,
+      item('message', { role: 'user', content }),
+      event('user_message', { message: 'What is wrong?', local_images: ['a.png'] }),
+    ])
+    expect(told(session)).toEqual([
+      'user: <image name=[Image #1]> <data:image/png;base64,QQ==> </image> What is wrong?',
+    ])
+    expect(notesOf(session)).toEqual({ 'written twice: user_message': 1 })
   })
 })
 

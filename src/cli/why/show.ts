@@ -79,8 +79,7 @@ function* findingRows(
       const lead = `  ${page.paint(TONES[finding.severity], pad(finding.severity, 7))}  line ${line}  `
       yield* wrapped(page, lead, 18 + line.length, withIds(finding))
     }
-    if (group.length > SHOWN)
-      yield page.paint('dim', `           and ${counted(group.length - SHOWN, 'more')}`)
+    if (group.length > SHOWN) yield page.paint('dim', `           and ${group.length - SHOWN} more`)
     const [first] = group
     if (first !== undefined) yield* sentenceRows(page, first, said)
   }

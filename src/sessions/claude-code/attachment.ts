@@ -4,14 +4,13 @@ import { HOOK_EVENT_TYPES, type JsonValue } from '../../event/shapes.ts'
 import type { HookEventType } from '../../event/types.ts'
 import { objectOf, stringOf } from '../../messages/found.ts'
 import { contentOf } from '../content.ts'
-import type { SessionWriter } from '../writer.ts'
+import type { Origin, SessionWriter } from '../writer.ts'
 import type { Line } from './lines.ts'
 
 const isHook = (name: string): name is HookEventType => HOOK_EVENT_TYPES.some((type) => type === name)
 
 /** Adds what an attachment says. What says nothing that an event has a place for is kept beside the conversation. */
-export function addAttachment({ record, uuid, time, found }: Line, writer: SessionWriter): void {
-  const origin = { line: record.line, id: uuid, time }
+export function addAttachment({ record, found }: Line, writer: SessionWriter, origin: Origin): void {
   const attachment = objectOf(found['attachment'])
   const type = stringOf(attachment['type'])
   const hook = stringOf(attachment['hookEvent'])

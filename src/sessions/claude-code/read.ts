@@ -24,7 +24,13 @@ export function readClaudeCode(records: readonly SessionRecord[]): Session {
 
 function readLines(lines: readonly Line[], hasResult: HasResult, name: string | null): Session {
   const writer = new SessionWriter()
-  const chain: Chain = { writer, hasResult, turns: new Turns(writer), replies: repliesOf(lines), titles: [] }
+  const chain: Chain = {
+    writer,
+    hasResult,
+    turns: new Turns(writer, lines),
+    replies: repliesOf(lines),
+    titles: [],
+  }
   for (const line of lines) {
     readLine(line, chain)
     chain.turns.pass(line)
@@ -118,7 +124,7 @@ function readLine(line: Line, chain: Chain): void {
         origin,
       )
     case 'attachment':
-      return addAttachment(line, writer)
+      return addAttachment(line, writer, chain.turns.place(line, origin))
     default:
       if (!BESIDE.has(type)) return writer.keep(record, `a record of the unknown type "${type}"`)
       if (type === 'summary') chain.titles.push(stringOf(found['summary']))

@@ -1,8 +1,10 @@
 /**
  * Finds where a user of Claude Code went back: most forks in its files are parallel calls and hooks, which are one
- * conversation; only a typed prompt that follows something behind which another prompt stands already opens a branch.
+ * conversation; only a typed prompt that follows something behind which another prompt stands already opens a branch,
+ * or what the client has put in front of that prompt.
  */
 
+import { objectOf } from '../../messages/found.ts'
 import type { Origin, Place, SessionWriter } from '../writer.ts'
 import type { Line } from './lines.ts'
 
@@ -28,24 +30,34 @@ export class Turns {
   /** The event under HEAD before the first prompt behind a line. */
   readonly #before = new Map<string | null, Place | null>()
   #prompt: string | null = null
+  readonly #lines: readonly Line[]
+  /** The lines that lead to a prompt; null before they are asked for. */
+  #leads: ReadonlySet<Line> | null = null
+  /** Where the branch goes on that a line begins whose event moves no HEAD. */
+  #led: { readonly uuid: string; readonly head: Place | null; readonly to: Place | null } | null = null
 
-  constructor(writer: SessionWriter) {
+  constructor(writer: SessionWriter, lines: readonly Line[]) {
     this.#writer = writer
+    this.#lines = lines
   }
 
-  /** The place of what a user says: behind what it follows in the file, where that is not the end of the log. */
-  place({ uuid, parent, isTyped }: Line, origin: Origin): Origin {
-    if (!isTyped || uuid === null) return origin
+  /** The place of a line's event: behind what it follows in the file, where that is a branch of its own. */
+  place(line: Line, origin: Origin): Origin {
+    const { uuid, parent, isTyped } = line
+    if (uuid === null) return origin
     const above = this.#above(parent)
     const isBranch =
       parent === null ? this.#before.has(null) : above !== undefined && above.prompt !== this.#prompt
-    this.#prompt = uuid
+    if (!isTyped && !(isBranch && this.#isLead(line))) return origin
+    if (isTyped) this.#prompt = uuid
     if (!isBranch) {
       if (!this.#before.has(parent)) this.#before.set(parent, this.#writer.head)
       return origin
     }
     const before = this.#before.get(parent)
-    return { ...origin, after: before === undefined ? (above?.head ?? null) : before }
+    const after = before === undefined ? (above?.head ?? null) : before
+    this.#led = { uuid, head: this.#writer.head, to: after }
+    return { ...origin, after }
   }
 
   /** Called behind each line. */
@@ -53,7 +65,14 @@ export class Turns {
     if (uuid === null) return
     const above = this.#above(parent)
     const prompt = uuid === this.#prompt ? uuid : above === undefined ? this.#prompt : above.prompt
-    this.#passed.push({ uuid, prompt, head: this.#writer.head })
+    const { head } = this.#writer
+    const led = this.#led?.uuid === uuid && this.#led.head === head ? this.#led.to : head
+    this.#passed.push({ uuid, prompt, head: led })
+  }
+
+  #isLead(line: Line): boolean {
+    this.#leads ??= leadsIn(this.#lines)
+    return this.#leads.has(line)
   }
 
   /** The latest line of a name. */
@@ -67,3 +86,23 @@ export class Turns {
     return this.#byName.get(parent)
   }
 }
+
+/** What the client has put in front of prompts, and what had to wait and became one. O(lines). */
+function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
+  const byName = new Map(lines.map((line) => [line.uuid, line]))
+  const leads = new Set<Line>()
+  for (const { parent, isTyped, type } of lines) {
+    let above = parent === null ? undefined : byName.get(parent)
+    if (type === 'assistant' && above !== undefined && isQueued(above)) leads.add(above)
+    if (!isTyped) continue
+    for (; above !== undefined && isPutIn(above) && !leads.has(above); above = byName.get(above.parent ?? ''))
+      leads.add(above)
+  }
+  return leads
+}
+
+const isPutIn = ({ type, found }: Line): boolean =>
+  type === 'attachment' || (type === 'user' && found['isMeta'] === true)
+
+const isQueued = ({ type, found }: Line): boolean =>
+  type === 'attachment' && objectOf(found['attachment'])['type'] === 'queued_command'

@@ -82,7 +82,7 @@ function saidOf(
   for (const { type, what, payload } of lines) {
     if (type === 'event_msg' && what === 'user_message') typed.add(stringOf(payload['message']))
     if (type !== 'response_item') continue
-    if (what === 'message') inItems.add(textIn(payload['content']))
+    if (what === 'message') inItems.add(wordsIn(payload['content']))
     else if (what.endsWith('_output')) results.add(stringOf(payload['call_id']))
     else if (what === 'reasoning')
       for (const list of [payload['summary'], payload['content']])
@@ -90,6 +90,16 @@ function saidOf(
     else if (what.endsWith('_call')) for (const sign of signsOf(payload)) called.add(sign)
   }
   return { typed, inItems, results, called, thoughts }
+}
+
+/** What stands around an image in what a user typed. */
+const AROUND_IMAGE = /^<\/?image\b[^>]*>$/
+
+/** The words of a message, without what the client has written around its images. */
+function wordsIn(content: unknown): string {
+  const parts = objectsOf(content)
+  const hasImage = parts.some(({ type }) => type === 'input_image')
+  return textIn(hasImage ? parts.filter(({ text }) => !AROUND_IMAGE.test(stringOf(text).trim())) : content)
 }
 
 /** What a call is known by, where its id does not stand in the file too. */
@@ -143,7 +153,7 @@ function readItem(line: CodexLine, rollout: Rollout): void {
   const { writer, typed, turns } = rollout
   const origin = originOf(line)
   if (what === 'message') {
-    const isTyped = payload['role'] === 'user' && typed.has(textIn(payload['content']))
+    const isTyped = payload['role'] === 'user' && typed.has(wordsIn(payload['content']))
     if (isTyped) turns.push(writer.head)
     writer.say(isTyped ? 'user' : 'environment', contentOf(payload['content']), origin)
   } else if (what === 'agent_message') {
