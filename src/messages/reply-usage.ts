@@ -115,11 +115,14 @@ function countsIn(usage: JsonObject): Counts {
 
 function addCounts(usage: JsonObject, counts: Counts): void {
   const first: First = { found: [0, 0, 0, 0, 0], ranks: [LAST, LAST, LAST, LAST, LAST] }
+  const isWithin = usage['prompt_tokens'] !== undefined
   for (const name of Object.keys(usage)) {
     const field = FIELDS.get(name)
     if (field === undefined) continue
     const value = usage[name]
-    if (!isObject(value)) see(field.places, value, counts, first)
+    // A proxy that adds Anthropic's counts of the cache has them in the prompt's as well.
+    const places = isWithin && BESIDE_INPUT.includes(name) ? field.places.filter(isRanked) : field.places
+    if (!isObject(value)) see(places, value, counts, first)
     else if (field.inner.size > 0)
       for (const inner of Object.keys(value)) {
         const places = field.inner.get(inner)
@@ -139,6 +142,8 @@ interface First {
   readonly found: Counts
   readonly ranks: Counts
 }
+
+const isRanked = ({ rank }: Place): boolean => rank !== null
 
 /** Behind every place that a count is looked for at. */
 const LAST = 99

@@ -31,6 +31,20 @@ const SENTENCES: readonly RegExp[] = [
   /maximum prompt length is \d+/i,
   // Groq.
   /reduce the length of the messages/i,
+  // Moonshot.
+  /exceeded model token limit/i,
+  // MiniMax.
+  /context window exceeds limit/i,
+  // GitHub Copilot.
+  /prompt token count of \d+ exceeds/i,
+  // LM Studio.
+  /greater than the context length/i,
+  // llama.cpp.
+  /exceeds the available context size/i,
+  // Alibaba.
+  /range of input length should be/i,
+  // Z.ai.
+  /prompt exceeds max length/i,
 ]
 
 /** Where errors and the error events of streams keep what the provider has said. */

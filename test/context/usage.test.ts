@@ -171,6 +171,13 @@ const SAYINGS: Readonly<Record<string, (took: Took) => JsonObject>> = {
     completion_tokens_details: { reasoning_tokens: thoughts },
     total_tokens: fresh + read + written + words + thoughts,
   }),
+  litellm: ({ fresh, read, written, words, thoughts }) => ({
+    prompt_tokens: fresh + read + written,
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: written,
+    completion_tokens: words + thoughts,
+    completion_tokens_details: { reasoning_tokens: thoughts },
+  }),
   'openai-responses': ({ fresh, read, written, words, thoughts }) => ({
     input_tokens: fresh + read + written,
     input_tokens_details: { cached_tokens: read, cache_write_tokens: written },

@@ -122,6 +122,14 @@ describe('collectOpenAIChat', () => {
     ])
   })
 
+  it('has arguments that are given as an object, and a usage that stands in the choice', () => {
+    const { push, end } = collectOpenAIChat()
+    push(chunk({ tool_calls: [{ index: 0, id: 'a', function: { name: 'ls', arguments: { p: 1 } } }] }))
+    const usage = { prompt_tokens: 3, completion_tokens: 2 }
+    push({ id: 'c', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls', usage }] })
+    expect(end().events).toMatchObject([{ action: { p: 1 }, tool_call: { reply: { tokens: [3, 2] } } }])
+  })
+
   it('publishes the words and the thoughts of lists, and keeps words that come beside them', () => {
     const { push, end } = collectOpenAIChat()
     const contents = [[thought('A gre')], [thought('eting.')], [{ type: 'text', text: 'Hel' }], 'lo', '']

@@ -27,6 +27,18 @@ describe('too long', () => {
     ['vLLM', failure("400 This model's maximum context length is 8 tokens.", { status: 400 })],
     ['llama.cpp', failure('400', { status: 400, error: { type: 'exceed_context_size_error' } })],
     ['xAI', failure("400 This model's maximum prompt length is 8", { status: 400 })],
+    ...[
+      ['Moonshot', 'Invalid request: Your request exceeded model token limit: 8 (requested: 9)'],
+      ['MiniMax', 'invalid params, context window exceeds limit (2013)'],
+      ['GitHub Copilot', 'prompt token count of 9 exceeds the limit of 8'],
+      [
+        'LM Studio',
+        'The number of tokens to keep from the initial prompt is greater than the context length.',
+      ],
+      ['llama.cpp, in words', 'the request exceeds the available context size, try increasing it'],
+      ['Alibaba', 'InternalError.Algo.InvalidParameter: Range of input length should be [1, 8]'],
+      ['Z.ai', 'Prompt exceeds max length'],
+    ].map(([who, said]): [string, Error] => [who as string, failure(`400 ${said}`, { status: 400 })]),
     ['Bedrock', failure('Input is too long for requested model.', { statusCode: 400 })],
     [
       'Google',

@@ -2,6 +2,8 @@
 
 import { maskSecrets } from '../../event/mask.ts'
 import { quote } from '../../event/quote.ts'
+import { earlyEndOf } from '../../event/reply.ts'
+import type { MessageEvent } from '../../event/types.ts'
 import { unitEvents } from '../../view/unit.ts'
 import type { StuckPattern, StuckThresholds } from './thresholds.ts'
 import { didSame, isSame, type Turn } from './turn.ts'
@@ -61,13 +63,17 @@ function speech({ units }: Window, count: number): StuckVerdict | null {
   const step = units.findIndex((unit) => unit.type === 'batch')
   const ids = units
     .slice(0, step < 0 ? units.length : step)
-    .flatMap((unit) => (unit.type === 'message' && messageOf(unit)?.source === 'agent' ? [unit.item.id] : []))
+    .flatMap((unit) => (unit.type === 'message' && isSpeech(messageOf(unit)) ? [unit.item.id] : []))
     .slice(0, count)
   if (ids.length < count) return null
   const said = count === 1 ? 'a message' : `${count} messages in a row`
   const reason = `The agent has sent ${said} without a call, and no user has said anything since.`
   return { pattern: 'monologue', eventIds: ids.toReversed(), reason }
 }
+
+/** Whether an agent has said all that it had to: a reply that was paused goes on. */
+const isSpeech = (message: MessageEvent | null): boolean =>
+  message?.source === 'agent' && earlyEndOf(message) !== 'paused'
 
 function alternation({ turns }: Window, count: number): StuckVerdict | null {
   const latest = turns.slice(0, count)

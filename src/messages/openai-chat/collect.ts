@@ -1,5 +1,6 @@
 /** Collects a streamed reply of OpenAI Chat Completions, so that it is read as if it had come whole. */
 
+import { isObject } from '../../event/json.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { reasoningDelta, type ReplyCollector, textDelta } from '../collector.ts'
 import { type Found, objectOf, objectsOf, stringOf } from '../found.ts'
@@ -58,7 +59,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     }
     call.id ||= id
     call.name ||= name
-    call.given.push(stringOf(called['arguments']) + stringOf(called['input']))
+    call.given.push(givenIn(called['arguments']) + givenIn(called['input']))
   }
 
   const push = (given: object): readonly StreamingDeltaEvent[] => {
@@ -66,8 +67,9 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
     if (chunk['error'] !== undefined && chunk['error'] !== null)
       failure = stringOf(objectOf(chunk['error'])['message'])
     about = { id: about['id'] ?? chunk['id'], model: about['model'] ?? chunk['model'] }
-    usage = chunk['usage'] ?? usage
     const choice = objectsOf(chunk['choices']).find(({ index }) => (index ?? 0) === 0) ?? {}
+    // Some servers say it of the choice.
+    usage = chunk['usage'] ?? choice['usage'] ?? usage
     reason = stringOf(choice['finish_reason']) || reason
     const delta = objectOf(choice['delta'])
     const { tool_calls, ...rest } = delta
@@ -148,6 +150,9 @@ function wholeObject(pieces: readonly Found[]): Found {
   const whole = [...fields].map(([field, values]) => [field, CUT.has(field) ? joined(values) : values.at(-1)])
   return { ...pieces[0], ...Object.fromEntries(whole) }
 }
+
+/** A piece of arguments; some servers give them whole, as what they are. */
+const givenIn = (value: unknown): string => (isObject(value) ? JSON.stringify(value) : stringOf(value))
 
 function wholeCall({ rest, called, id, name, given }: StreamedCall): Found {
   const text = given.join('')
