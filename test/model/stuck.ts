@@ -64,7 +64,12 @@ const stuck = (pattern: keyof StuckThresholds, proof: readonly Unit[]): LoopRead
 })
 
 const sourceOf = ({ event }: Item): string | null => (event.kind === 'MessageEvent' ? event.source : null)
-const isAgents = (unit: Unit): boolean => unit.type === 'message' && sourceOf(unit.item) === 'agent'
+const isAgents = (unit: Unit): boolean =>
+  unit.type === 'message' && sourceOf(unit.item) === 'agent' && !isPaused(unit.item)
+const isPaused = ({ event }: Item): boolean =>
+  event.kind === 'MessageEvent' &&
+  (event.llm_message as { readonly reply?: { readonly outcome?: unknown } | null }).reply?.outcome ===
+    'paused'
 const failed = (step: Batch): boolean => step.results.every(({ event }) => event.kind === 'AgentErrorEvent')
 
 function isNudge(unit: Unit): boolean {

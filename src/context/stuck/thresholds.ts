@@ -8,7 +8,10 @@ export interface StuckThresholds {
   readonly action_observation: number
   /** The same call ending in an error: a nudge after so many, stuck after one more. */
   readonly action_error: number
-  /** Messages of the agent in a row, with no call and no word of a user between them. */
+  /**
+   * Messages of the agent in a row, with no call and no word of a user between them. A reply that its provider paused does
+   * not count.
+   */
   readonly monologue: number
   /**
    * Steps that take turns, a, b, a, b, each with the same result every time. Below 3 nothing can alternate: it then

@@ -9,7 +9,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { redactingStore } from '../../context/redaction/store.ts'
 import { createService, type ServiceOptions } from '../service.ts'
 import { isLoopback } from './loopback.ts'
-import { listen, type Listening } from './server.ts'
+import { listen, type Listening, within } from './server.ts'
 import { createSockets } from './sockets.ts'
 
 /** How a service runs. */
@@ -31,8 +31,8 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
 }
 
 /**
- * Runs a service until it is closed. Closing lets requests finish, closes sockets with a code, interrupts runs, and
- * waits for what they write; the store stays open.
+ * Runs a service until it is closed. Closing lets requests finish, and gives runs half of the time to end. Then it closes
+ * sockets with a code, interrupts what still runs, and waits for what that writes; the store stays open.
  * @throws Error with a one-line message when the address cannot be had, or is one that needs keys.
  *
  * @example
@@ -67,6 +67,8 @@ export async function serve(options: ServeOptions): Promise<Listening> {
   const service = createService({ ...rest, engine })
   const sockets = createSockets(service)
   const onShutdown = async (): Promise<void> => {
+    // Half of the time is for runs to end, the other half for what is interrupted to be written.
+    await within(shutdownTimeout / 2, service.runs.settle())
     await sockets.close()
     await service.webhookDispatcher.close()
     await service.controlPlane.close()

@@ -226,7 +226,7 @@ async function bind(server: Server, host: string, port: number): Promise<void> {
 }
 
 /** Whether it came to an end in so many milliseconds. */
-async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
+export async function within(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, milliseconds, false)
