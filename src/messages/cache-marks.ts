@@ -15,8 +15,8 @@ const MAX_MARKS = 4
 
 /**
  * A giver of breakpoints for one request: the first that ask get one, so that a longer history changes no block before.
- * Those of tools count too, and so does one that the request has for all of it. One for an hour is refused behind one for
- * the usual five minutes, also of a tool, and is one of these there.
+ * Those of tools count too, and so does one that the request has for all of it. One for an hour is refused behind one
+ * for the usual five minutes, also of a tool, and is one of these there.
  */
 export function cacheMarks(tools: readonly object[] = [], marksItself = false): Mark {
   const given = tools.flatMap((tool) => (tool as CacheControl).cache_control ?? [])

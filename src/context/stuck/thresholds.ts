@@ -9,8 +9,8 @@ export interface StuckThresholds {
   /** The same call ending in an error: a nudge after so many, stuck after one more. */
   readonly action_error: number
   /**
-   * Messages of the agent in a row, with no call and no word of a user between them. A reply that its provider paused does
-   * not count.
+   * Messages of the agent in a row, with no call and no word of a user between them. A reply that its provider paused
+   * does not count.
    */
   readonly monologue: number
   /**

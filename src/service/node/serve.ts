@@ -31,8 +31,8 @@ export interface ServeOptions extends Omit<ServiceOptions, 'engine'> {
 }
 
 /**
- * Runs a service until it is closed. Closing lets requests finish, and gives runs half of the time to end. Then it closes
- * sockets with a code, interrupts what still runs, and waits for what that writes; the store stays open.
+ * Runs a service until it is closed. Closing lets requests finish, and gives runs half of the time to end. Then it
+ * closes sockets with a code, interrupts what still runs, and waits for what that writes; the store stays open.
  * @throws Error with a one-line message when the address cannot be had, or is one that needs keys.
  *
  * @example
