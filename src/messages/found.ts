@@ -21,6 +21,25 @@ const NONE: readonly Found[] = Object.freeze([])
 /** The value where it is a text, else an empty one. */
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
+/** What a provider or a proxy says in the place of a reply: that there is none, or not all of it. */
+export interface Failure {
+  readonly type: 'failed'
+  readonly explanation: string | null
+}
+
+/** What an `error` beside or in the place of a reply says; null where there is none. O(1). */
+export function failureOf({ error }: Found): Failure | null {
+  return error === null || error === undefined
+    ? null
+    : failedWith(stringOf(objectOf(error)['message']) || stringOf(error))
+}
+
+/** A failure in the words of the provider, where there are any. */
+export const failedWith = (words: unknown): Failure => ({
+  type: 'failed',
+  explanation: stringOf(words) || null,
+})
+
 /**
  * What an object says beside the fields that are named: nulls and empty lists say nothing. Null where it says nothing
  * more. O(fields).

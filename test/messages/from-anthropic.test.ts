@@ -217,8 +217,10 @@ describe('collectAnthropic', () => {
 
   it('tells a stream that failed from one that broke off', () => {
     const failed = collectAnthropic()
-    failed.push({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })
+    const body = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
+    failed.push(body)
     expect(failed.end()).toEqual({ events: [], outcome: { type: 'failed', explanation: 'Overloaded' } })
+    expect(fromAnthropic(body as never)).toEqual(failed.end())
     expect(collectAnthropic().end()).toEqual({ events: [], outcome: { type: 'broken_off', text: '' } })
   })
 })

@@ -34,6 +34,8 @@ describe('what ended a reply', () => {
     expect(outcome).toEqual({ type: 'filtered', reason: 'PROHIBITED_CONTENT' })
     expect(events).toMatchObject([{ kind: 'MessageEvent', llm_message: { content: [] } }])
     expect(fromGoogle({}).outcome).toEqual({ type: 'failed', explanation: null })
+    const error = { code: 503, message: 'Overloaded' }
+    expect(fromGoogle({ error } as never).outcome).toEqual({ type: 'failed', explanation: 'Overloaded' })
     const stream = collectGoogle()
     stream.push(blocked)
     expect(stream.end()).toEqual(fromGoogle(blocked))

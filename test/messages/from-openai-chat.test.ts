@@ -166,6 +166,18 @@ describe('collectOpenAIChat', () => {
     push({ error: { message: 'Overloaded' } })
     expect(end().outcome).toEqual({ type: 'failed', explanation: 'Overloaded' })
   })
+
+  it.each([
+    [{ error: { message: 'Overloaded', code: 502 } }, 'Overloaded'],
+    [{ error: 'Overloaded', choices: [{ message: { content: 'x' }, finish_reason: 'stop' }] }, 'Overloaded'],
+    [
+      { choices: [{ message: { content: 'x' }, finish_reason: 'error', error: { message: 'Cut.' } }] },
+      'Cut.',
+    ],
+    [{ choices: [{ message: { content: 'x' }, finish_reason: 'error' }] }, null],
+  ])('tells a whole one that failed: %j', (given, explanation) => {
+    expect(fromOpenAIChat(given as never)).toEqual({ events: [], outcome: { type: 'failed', explanation } })
+  })
 })
 
 describe('recorded replies of servers that speak Chat Completions', () => {

@@ -76,7 +76,10 @@ describe('fromOpenAIResponses', () => {
       { status: 'failed', error: { message: 'Down.' } },
       { type: 'failed', explanation: 'Down.' },
     ],
+    [{ error: { message: 'Down.' } }, { type: 'failed', explanation: 'Down.' }],
     [{ status: 'cancelled' }, { type: 'broken_off', text: 'x' }],
+    [{ status: 'queued' }, { type: 'broken_off', text: 'x' }],
+    [{ status: 'in_progress' }, { type: 'broken_off', text: 'x' }],
   ])('says what ended a reply: %j', (ending, outcome) => {
     const reply = replied([said('x')], ending)
     expect(reply.outcome).toEqual(outcome)
@@ -108,6 +111,8 @@ describe('collectOpenAIResponses', () => {
     ])
     push({ type: 'error', message: 'Overloaded' })
     expect(end()).toEqual({ events: [], outcome: { type: 'failed', explanation: 'Overloaded' } })
+    push({ type: 'error', error: { type: 'server_error', message: 'Down.' } })
+    expect(end().outcome).toEqual({ type: 'failed', explanation: 'Down.' })
   })
 })
 

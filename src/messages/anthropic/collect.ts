@@ -3,7 +3,7 @@
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { readArguments } from '../arguments.ts'
 import { type ReplyCollector, reasoningDelta, textDelta } from '../collector.ts'
-import { type Found, objectOf, stringOf } from '../found.ts'
+import { type Failure, failedWith, failureOf, type Found, objectOf, stringOf } from '../found.ts'
 import type { ReadOptions } from '../reply-events.ts'
 import { fromAnthropic } from './read.ts'
 
@@ -32,7 +32,7 @@ interface StreamedBlock {
 export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
   let message: Found = {}
   let usage: Found = {}
-  let failure: string | null = null
+  let failure: Failure | null = null
   let isEnded = false
   const blocks = new Map<unknown, StreamedBlock>()
 
@@ -63,7 +63,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
         isEnded = true
         break
       case 'error':
-        failure = stringOf(objectOf(event['error'])['message'])
+        failure = failureOf(event) ?? failedWith(null)
         break
     }
     return []
@@ -72,7 +72,7 @@ export function collectAnthropic(options: ReadOptions = {}): ReplyCollector {
   return {
     push,
     end: () => {
-      if (failure !== null) return { events: [], outcome: { type: 'failed', explanation: failure || null } }
+      if (failure !== null) return { events: [], outcome: failure }
       const content = [...blocks.values()].map(closed)
       if (isEnded) return fromAnthropic({ ...message, usage, content } as { content: Found[] }, options)
       const texts = content.filter(({ type }) => type === 'text').map(({ text }) => stringOf(text))

@@ -3,6 +3,7 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import {
   asJson,
+  failureOf,
   type Found,
   frozenInput,
   moreOf,
@@ -46,7 +47,7 @@ export interface AnthropicReply {
 export function fromAnthropic(reply: AnthropicReply, options: ReadOptions = {}): Reply {
   const found = objectOf(reply)
   const blocks = objectsOf(found['content'])
-  const ending = endingOf(found)
+  const ending = failureOf(found) ?? endingOf(found)
   return replyEvents(
     {
       id: stringOf(found['id']),

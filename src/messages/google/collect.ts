@@ -2,7 +2,7 @@
 
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { type ReplyCollector, reasoningDelta, textDelta } from '../collector.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../found.ts'
+import { type Failure, failureOf, type Found, objectOf, objectsOf, stringOf } from '../found.ts'
 import type { ReadOptions } from '../reply-events.ts'
 import { type ArgumentPieces, argumentPieces } from './argument-pieces.ts'
 import { blockReason, fromGoogle } from './read.ts'
@@ -31,7 +31,7 @@ interface StreamedPart {
 export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   let about: Found = {}
   let candidate: Found = {}
-  let failure: string | null = null
+  let failure: Failure | null = null
   const parts: StreamedPart[] = []
 
   const addPart = (part: Found): void => {
@@ -58,8 +58,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
 
   const push = (given: object): readonly StreamingDeltaEvent[] => {
     const chunk = objectOf(given)
-    if (chunk['error'] !== undefined && chunk['error'] !== null)
-      failure = stringOf(objectOf(chunk['error'])['message'])
+    failure = failureOf(chunk) ?? failure
     about = { ...about, ...said(chunk) }
     const [next = {}] = objectsOf(chunk['candidates'])
     candidate = { ...candidate, ...said(next) }
@@ -74,7 +73,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
   return {
     push,
     end: () => {
-      if (failure !== null) return { events: [], outcome: { type: 'failed', explanation: failure || null } }
+      if (failure !== null) return { events: [], outcome: failure }
       const whole = parts.map(closed)
       if (stringOf(candidate['finishReason']) === '' && blockReason(about) === '') {
         const texts = whole.filter((part) => !isSilent(part)).map(({ text }) => stringOf(text))

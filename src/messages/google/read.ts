@@ -3,6 +3,8 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import {
   asJson,
+  failedWith,
+  failureOf,
   type Found,
   frozenInput,
   moreOf,
@@ -47,7 +49,7 @@ export function fromGoogle(reply: GoogleReply, options: ReadOptions = {}): Reply
   const found = objectOf(reply)
   const [candidate = {}] = objectsOf(found['candidates'])
   const parts = objectsOf(objectOf(candidate['content'])['parts']).filter(saysSomething)
-  const ending = endingOf(found, candidate)
+  const ending = failureOf(found) ?? endingOf(found, candidate)
   return replyEvents(
     {
       id: stringOf(found['responseId']),
@@ -85,7 +87,7 @@ function endingOf(reply: Found, candidate: Found): ReplyOutcome | null {
     case '': {
       const blocked = blockReason(reply)
       if (blocked !== '') return { type: 'filtered', reason: blocked }
-      return objectsOf(reply['candidates']).length === 0 ? { type: 'failed', explanation: null } : null
+      return objectsOf(reply['candidates']).length === 0 ? failedWith(null) : null
     }
     case 'MAX_TOKENS':
     case 'CONTINUATION':

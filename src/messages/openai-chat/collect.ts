@@ -3,7 +3,7 @@
 import { isObject } from '../../event/json.ts'
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { reasoningDelta, type ReplyCollector, textDelta } from '../collector.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../found.ts'
+import { type Failure, failureOf, type Found, objectOf, objectsOf, stringOf } from '../found.ts'
 import type { ReadOptions } from '../reply-events.ts'
 import { fromOpenAIChat, thoughtIn, wordsIn } from './read.ts'
 
@@ -34,7 +34,7 @@ type Pieces = Map<string, unknown[]>
 export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   let about: Found = {}
   let usage: unknown = null
-  let failure: string | null = null
+  let failure: Failure | null = null
   let reason = ''
   const fields: Pieces = new Map()
   const calls: StreamedCall[] = []
@@ -64,8 +64,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
 
   const push = (given: object): readonly StreamingDeltaEvent[] => {
     const chunk = objectOf(given)
-    if (chunk['error'] !== undefined && chunk['error'] !== null)
-      failure = stringOf(objectOf(chunk['error'])['message'])
+    failure = failureOf(chunk) ?? failure
     about = { id: about['id'] ?? chunk['id'], model: about['model'] ?? chunk['model'] }
     const choice = objectsOf(chunk['choices']).find(({ index }) => (index ?? 0) === 0) ?? {}
     // Some servers say it of the choice.
@@ -85,7 +84,7 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   return {
     push,
     end: () => {
-      if (failure !== null) return { events: [], outcome: { type: 'failed', explanation: failure || null } }
+      if (failure !== null) return { events: [], outcome: failure }
       if (reason === '')
         return {
           events: [],

@@ -3,6 +3,8 @@
 import type { JsonObject } from '../../event/shapes.ts'
 import {
   asJson,
+  failedWith,
+  failureOf,
   type Found,
   frozenInput,
   moreOf,
@@ -47,7 +49,7 @@ export function fromOpenAIChat(reply: ChatReply, options: ReadOptions = {}): Rep
   const found = objectOf(reply)
   const choice = objectsOf(found['choices'])[0] ?? {}
   const message = objectOf(choice['message'])
-  const ending = endingOf(choice, message)
+  const ending = failureOf(found) ?? endingOf(choice, message)
   const calls = objectsOf(message['tool_calls'])
   const { content, refusal, reasoning_content } = message
   const reasoning = stringOf(reasoning_content) || stringOf(message['reasoning']) || thoughtIn(content)
@@ -83,6 +85,8 @@ const KNOWN = ['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 
 
 function endingOf(choice: Found, { refusal }: Found): ReplyOutcome | null {
   const reason = stringOf(choice['finish_reason'])
+  // A proxy says so where its server failed in the middle.
+  if (reason === 'error') return failureOf(choice) ?? failedWith(null)
   if (reason === 'length') return { type: 'truncated', reason }
   if (reason === 'content_filter') return { type: 'filtered', reason }
   return typeof refusal === 'string' && refusal !== '' ? { type: 'refused', explanation: refusal } : null

@@ -2,7 +2,7 @@
 
 import type { StreamingDeltaEvent } from '../../event/types.ts'
 import { reasoningDelta, type ReplyCollector, textDelta } from '../collector.ts'
-import { type Found, objectOf, objectsOf, stringOf } from '../found.ts'
+import { type Failure, failedWith, failureOf, type Found, objectOf, objectsOf, stringOf } from '../found.ts'
 import type { ReadOptions } from '../reply-events.ts'
 import { fromOpenAIResponses } from './read.ts'
 
@@ -23,7 +23,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
   const items = new Map<number, Found>()
   const texts: string[] = []
   let response: Found | null = null
-  let failure: string | null = null
+  let failure: Failure | null = null
 
   const push = (given: object): readonly StreamingDeltaEvent[] => {
     const event = objectOf(given)
@@ -46,7 +46,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
         response = objectOf(event['response'])
         break
       case 'error':
-        failure = stringOf(event['message'])
+        failure = failureOf(event) ?? failedWith(event['message'])
         break
     }
     return []
@@ -55,7 +55,7 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
   return {
     push,
     end: () => {
-      if (failure !== null) return { events: [], outcome: { type: 'failed', explanation: failure || null } }
+      if (failure !== null) return { events: [], outcome: failure }
       if (response === null) return { events: [], outcome: { type: 'broken_off', text: texts.join('') } }
       const given = objectsOf(response['output'])
       const inOrder = [...items].toSorted(([a], [b]) => a - b).map(([, item]) => item)

@@ -4,7 +4,18 @@
  */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { asJson, type Found, moreOf, objectOf, objectsOf, stringOf, textOfInput, usageOf } from '../found.ts'
+import {
+  asJson,
+  failedWith,
+  failureOf,
+  type Found,
+  moreOf,
+  objectOf,
+  objectsOf,
+  stringOf,
+  textOfInput,
+  usageOf,
+} from '../found.ts'
 import {
   CUT_OFF,
   type ReadOptions,
@@ -43,7 +54,7 @@ export function fromOpenAIResponses(reply: ResponsesReply, options: ReadOptions 
   const found = objectOf(reply)
   const items = objectsOf(found['output'])
   const reason = stringOf(objectOf(found['incomplete_details'])['reason'])
-  const ending = endingOf(found, reason, items)
+  const ending = failureOf(found) ?? endingOf(found, reason, items)
   if (ending?.type === 'broken_off') return { events: [], outcome: ending }
   const isCutOff = ending?.type === 'truncated'
   const outputs = items.filter(({ type }) => stringOf(type).endsWith('_output'))
@@ -73,7 +84,10 @@ function endingOf(reply: Found, reason: string, items: readonly Found[]): ReplyO
     case 'incomplete':
       return { type: reason === 'content_filter' ? 'filtered' : 'truncated', reason }
     case 'failed':
-      return { type: 'failed', explanation: stringOf(objectOf(reply['error'])['message']) || null }
+      return failedWith(null)
+    // One that is made in the background is not there yet.
+    case 'queued':
+    case 'in_progress':
     case 'cancelled':
       return { type: 'broken_off', text: textOf(items) }
     default: {
