@@ -16,9 +16,10 @@ import {
   update,
   user,
 } from '../build.ts'
+import { toldError } from './stuck-logs.ts'
 
 /** How a call ends, or that it has not. */
-type End = 'one' | 'two' | 'error' | 'other error' | 'rejected' | 'open'
+type End = 'one' | 'two' | 'error' | 'other error' | 'told error' | 'rejected' | 'open'
 
 interface Call {
   readonly tool: string
@@ -46,7 +47,7 @@ type Step =
 const end = fc.oneof(
   { weight: 4, arbitrary: fc.constant<End>('one') },
   { weight: 2, arbitrary: fc.constant<End>('two') },
-  { weight: 4, arbitrary: fc.constantFrom<End>('error', 'other error') },
+  { weight: 4, arbitrary: fc.constantFrom<End>('error', 'other error', 'told error') },
   { weight: 2, arbitrary: fc.constant<End>('rejected') },
   { weight: 1, arbitrary: fc.constant<End>('open') },
 )
@@ -96,7 +97,11 @@ const word: fc.Arbitrary<Step> = fc.oneof(
 /** What is turned round in every second round: the order of parallel calls, which of them ends how, or what errors say. */
 type Turn = 'not' | 'calls' | 'ends' | 'errors'
 
-const OTHER: Partial<Record<End, End>> = { error: 'other error', 'other error': 'error' }
+const OTHER: Partial<Record<End, End>> = {
+  error: 'other error',
+  'other error': 'told error',
+  'told error': 'error',
+}
 
 function turned(step: Step, turn: Turn): Step {
   if (step.do !== 'reply' || turn === 'not') return step
@@ -182,6 +187,7 @@ function writeReply(events: Event[], calls: readonly Call[], thought: boolean): 
     const id = `e${events.length}`
     if (end === 'rejected') events.push(reject(id, event, { rejection_reason: id }))
     else if (end === 'error' || end === 'other error') events.push(fail(id, event, end))
+    else if (end === 'told error') events.push(toldError(id, event))
     else if (end !== 'open') events.push(observe(id, event, end))
   }
 }

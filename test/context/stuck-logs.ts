@@ -2,7 +2,7 @@
 
 import { stuckDetector } from '../../src/context/stuck/detector.ts'
 import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
-import type { Event } from '../../src/event/types.ts'
+import type { ActionEvent, Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, type ActionOptions, agent, fail, observe, user } from '../build.ts'
 
@@ -22,6 +22,23 @@ export function errors(length: number, error = (at: number) => `error ${at}`): E
   return count(length).flatMap((at) => {
     const call = action(`a${at}`)
     return [call, fail(`e${at}`, call, error(at))]
+  })
+}
+
+/** An error as a tool tells it, in other words each time. */
+export const toldError = (id: string, call: ActionEvent): Event =>
+  observe(id, call, [], {
+    observation: {
+      kind: 'AnyObservation',
+      content: [{ type: 'text', text: `told ${id}` }],
+      is_error: true,
+    },
+  })
+
+export function toldErrors(length: number): Event[] {
+  return count(length).flatMap((at) => {
+    const call = action(`a${at}`)
+    return [call, toldError(`t${at}`, call)]
   })
 }
 

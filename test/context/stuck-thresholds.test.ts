@@ -6,7 +6,18 @@ import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, user } from '../build.ts'
-import { count, pairs, errors, said, environment, pattern, nudge, alternating, told } from './stuck-logs.ts'
+import {
+  count,
+  pairs,
+  errors,
+  said,
+  environment,
+  pattern,
+  nudge,
+  alternating,
+  told,
+  toldErrors,
+} from './stuck-logs.ts'
 
 /** Four equal steps, words of the environment before the last. */
 const between = (words: number) => [
@@ -19,6 +30,7 @@ describe('thresholds', () => {
   it.each<[keyof StuckOptions, number, (times: number) => Event[]]>([
     ['action_observation', 4, pairs],
     ['action_error', 4, errors],
+    ['action_error', 4, toldErrors],
     ['monologue', 3, said],
     ['alternating_pattern', 6, alternating],
   ])('%s counts from the published number on', (name, at, log) => {
@@ -139,6 +151,11 @@ describe('a nudge', () => {
       expect(nudge(other)).toBe(null)
     // Stuck already: too late for a word.
     expect(nudge(errors(3), { alternating_pattern: 3, action_error: 1 })).toBe(null)
+  })
+
+  it('is given for errors that a tool tells, in its words', () => {
+    expect(nudge([user('u'), ...toldErrors(3)])).toContain('\ntold t2\n')
+    expect(nudge([user('u'), ...errors(2), ...toldErrors(3).slice(4)])).toContain('\ntold t2\n')
   })
 
   it('quotes a part of a long error, whole characters, and no secret', () => {

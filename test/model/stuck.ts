@@ -70,7 +70,12 @@ const isPaused = ({ event }: Item): boolean =>
   event.kind === 'MessageEvent' &&
   (event.llm_message as { readonly reply?: { readonly outcome?: unknown } | null }).reply?.outcome ===
     'paused'
-const failed = (step: Batch): boolean => step.results.every(({ event }) => event.kind === 'AgentErrorEvent')
+const failed = (step: Batch): boolean =>
+  step.results.every(
+    ({ event }) =>
+      event.kind === 'AgentErrorEvent' ||
+      (event.kind === 'ObservationEvent' && event.observation.is_error === true),
+  )
 
 function isNudge(unit: Unit): boolean {
   if (unit.type !== 'message' || unit.item.event.kind !== 'MessageEvent') return false

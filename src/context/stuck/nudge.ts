@@ -5,7 +5,7 @@ import type { MessageEvent } from '../../event/types.ts'
 import type { Unit } from '../../view/unit.ts'
 import { ellipsize } from '../ellipsize.ts'
 import { textsOf } from '../said-text.ts'
-import type { Turn } from './turn.ts'
+import { errorOf, type Turn } from './turn.ts'
 import { callsOf, errorStreak } from './verdict.ts'
 import { messageOf, type Window } from './window.ts'
 
@@ -33,9 +33,7 @@ function isNudge(unit: Unit): boolean {
 }
 
 function textFor(turn: Turn, count: number): string {
-  const errors = Array.from(turn.unit.results, ({ entry }) => entry.event).flatMap((result) =>
-    result.kind === 'AgentErrorEvent' ? [result.error] : [],
-  )
+  const errors = Array.from(turn.unit.results, ({ entry }) => errorOf(entry.event) ?? '')
   const have = turn.unit.calls.length === 1 ? 'has' : 'have'
   const often = count === 1 ? `${have} failed` : `${have} failed ${count} times in a row`
   const last = ellipsize(maskSecrets(errors.at(-1) ?? ''), MOST).toWellFormed()

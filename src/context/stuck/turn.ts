@@ -5,11 +5,12 @@ import { KINDS } from '../../event/kinds.ts'
 import type { ActionEvent, ToolResultEvent } from '../../event/types.ts'
 import { unreachable } from '../../event/unreachable.ts'
 import type { BatchUnit } from '../../view/unit.ts'
+import { textsOf } from '../said-text.ts'
 
 /** A step. Calls that one reply makes at once are one step, in whatever order and however often it makes them. */
 export interface Turn {
   readonly unit: BatchUnit
-  /** Whether nothing but the scaffold's errors came of it. */
+  /** Whether nothing but errors came of it: of the scaffold, or as a tool told them. */
   readonly failed: boolean
   /** What it did, as a text that equal steps share. */
   readonly calls: () => string
@@ -20,7 +21,7 @@ export interface Turn {
 /** A step; the texts are worked out when they are asked for, once. */
 export const turnOf = (unit: BatchUnit): Turn => ({
   unit,
-  failed: unit.onlyErrors,
+  failed: Array.from(unit.results, ({ entry }) => errorOf(entry.event)).every((error) => error !== null),
   calls: once(() => setOf(Array.from(unit.calls, ({ event }) => callKey(event)))),
   whole: once(() =>
     setOf(Array.from(unit.results, ({ entry, call }) => `${callKey(call.event)} ${resultKey(entry.event)}`)),
@@ -35,6 +36,13 @@ export const didSame = (one: Turn, other: Turn): boolean => one.calls() === othe
  */
 export const isSame = (one: Turn, other: Turn): boolean =>
   didSame(one, other) && one.whole() === other.whole()
+
+/** What a result tells of an error; null where there is none. */
+export function errorOf(result: ToolResultEvent): string | null {
+  if (result.kind === 'AgentErrorEvent') return result.error
+  if (result.kind !== 'ObservationEvent' || result.observation.is_error !== true) return null
+  return textsOf(result.observation.content ?? []).join('\n')
+}
 
 const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
 
