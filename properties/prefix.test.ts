@@ -26,6 +26,7 @@ const harmless: fc.Arbitrary<Deed> = fc.oneof(
       { do: 'environment' },
       { do: 'snapshot' },
       { do: 'reopen' },
+      { do: 'model' },
     ),
   },
   { weight: 1, arbitrary: fc.constant<Deed>({ do: 'append' }) },
@@ -66,7 +67,13 @@ describe('M12, M13 and M15: a reply goes back behind what it saw, whole, or with
     const signs: readonly Occurrence[] =
       grammar === 'openai-chat'
         ? []
-        : ['signed_parts_stood', 'signed_parts_left_out', 'stood_again_after_a_change', 'stood_behind_masks']
+        : [
+            'signed_parts_stood',
+            'signed_parts_left_out',
+            'stood_again_after_a_change',
+            'stood_behind_masks',
+            'another_model',
+          ]
     tally.require([...signs, 'steered', 'another_branch', 'mask_moved'])
   })
 })

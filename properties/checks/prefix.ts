@@ -27,6 +27,8 @@ export type Deed =
   | { readonly do: 'back'; readonly by: number }
   /** These change the past on purpose. */
   | { readonly do: 'system' | 'append' | 'redact' | 'alter' | 'clip' | 'tools' }
+  /** From now on another of two models is asked. */
+  | { readonly do: 'model' }
   /** From now on old results are masked, by strides of so many tokens. */
   | { readonly do: 'mask'; readonly stride: number }
   | { readonly do: 'condense'; readonly events: number }
@@ -39,9 +41,12 @@ export type Occurrence =
   | 'another_branch'
   | 'stood_behind_masks'
   | 'mask_moved'
+  | 'another_model'
 
 /** A reply, and the calls before it whose results were masked in its request. */
 interface Masked extends Given {
+  /** The model that gave it. */
+  readonly by: string
   readonly masked: readonly string[]
 }
 
@@ -53,6 +58,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
   /** The number of the latest reply, which is the one that redaction changes. */
   let latest = 0
   let tools: { name: string }[] = [{ name: 'ls' }]
+  let model = 'one'
   let options: MessageOptions = { system: 'append' }
   let mask = observationMasking({ stride: Infinity })
   let facts: Event[] = []
@@ -72,7 +78,7 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
 
   const ask = (deed: Extract<Deed, { do: 'ask' }>): void => {
     const whole = toMessages(state, options)
-    const sent = send(grammar, mask(whole), tools)
+    const sent = send(grammar, mask(whole), tools, model)
     occurred.push(...checkSent(grammar, sent, standing(whole, sent.messages)))
     latest = facts.length
     const script = { no: latest, word: `word number ${latest}`, tool: () => 'ls' }
@@ -83,11 +89,12 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       signed: reply.signed,
       masked: maskedCalls(whole, sent.messages),
       isIntact: true,
+      by: model,
     })
     for (let n = 0; n < deed.meanwhile; n += 1) say('user', `by the way ${facts.length}`)
     if (deed.meanwhile > 0) occurred.push('steered')
     if (reply.isMixed) occurred.push('thought_between_words')
-    for (const event of reply.events({ ...recordOf(grammar, reply, sent.request), after })) put(event)
+    for (const event of reply.events({ ...recordOf(grammar, reply, sent.request, model), after })) put(event)
     for (let n = 0; n < deed.late; n += 1) say('user', `wait ${facts.length}`)
     for (const { event_id, call, text } of reply.calls)
       put({
@@ -100,18 +107,26 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
       })
   }
 
-  /** The replies that were given; where another result before one is masked than was, its past has changed. */
+  /**
+   * The replies that were given. Where another result before one is masked than was, its past has changed, and to
+   * another model than gave it nothing of it is signed.
+   */
   const standing = (
     whole: readonly NeutralMessage[],
     messages: readonly NeutralMessage[],
   ): ReadonlyMap<string, Given> => {
     const now = new Map<string, Given>(given)
     for (const [at, message] of messages.entries()) {
-      const model = message.role === 'assistant' ? (message.reply?.model ?? '') : ''
-      const reply = given.get(model)
+      const name = message.role === 'assistant' ? (message.reply?.model ?? '') : ''
+      const reply = given.get(name)
       if (reply?.isIntact !== true) continue
+      if (reply.by !== model) {
+        now.set(name, { ...reply, isIntact: false })
+        if (reply.signed > 0) occurred.push('another_model')
+        continue
+      }
       const isMoved = String(maskedCalls(whole.slice(0, at), messages)) !== String(reply.masked)
-      if (isMoved) now.set(model, { ...reply, isIntact: false })
+      if (isMoved) now.set(name, { ...reply, isIntact: false })
       if (isMoved) occurred.push('mask_moved')
       else if (reply.signed > 0 && reply.masked.length > 0) occurred.push('stood_behind_masks')
     }
@@ -182,6 +197,9 @@ export function playWire(grammar: WireGrammar, deeds: readonly Deed[]): Occurren
         options = { ...options, maxResultLength: 3 }
         changed()
         break
+      case 'model':
+        model = model === 'one' ? 'two' : 'one'
+        break
       case 'mask':
         mask = observationMasking({ keepLast: 1, stride: deed.stride, placeholder: '' })
         break
@@ -225,6 +243,7 @@ const SCRIPT: readonly Deed[] = [
   asks('think', 'say', 'think', 'call'),
   asks('think', 'call', 'call'),
   { do: 'append' },
+  { do: 'model' },
   asks('think', 'search', 'blank', 'redacted', 'say'),
   { do: 'back', by: 1 },
   asks('redacted', 'call'),

@@ -162,6 +162,12 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
     replace: '',
   },
   {
+    name: 'what another model has signed is sent',
+    file: 'messages/prefix.ts',
+    find: "if (bound > 0 && isOfAnother(message.reply, model)) return 'model'",
+    replace: '',
+  },
+  {
     name: 'a change within a reply goes unnoticed',
     file: 'messages/prefix.ts',
     find: "if (typeof own === 'string' && own !== nameOf(ownDigestOf(message, refs.slice(0, bound)))) return 'own'",

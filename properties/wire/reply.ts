@@ -28,7 +28,10 @@ export type Part = 'think' | 'redacted' | 'say' | 'blank' | 'call' | 'search'
 
 interface Wire {
   readonly limits: Limits
-  readonly write: (messages: readonly NeutralMessage[], options: { tools: readonly object[] }) => object
+  readonly write: (
+    messages: readonly NeutralMessage[],
+    options: { tools: readonly object[]; model: string },
+  ) => object
 }
 
 /** The grammars, and what a reply of their providers is made of. */
@@ -263,11 +266,16 @@ function legalParts(grammar: string, given: readonly Part[]): Part[] {
 const recorded = <T extends object>(holder: T, reply: ReplyRecord): T => ({ ...holder, reply })
 
 /** The record of a reply as a reader keeps it; null where the request was not proved. */
-export function recordOf(grammar: WireGrammar, made: Made, request: object): ReplyRecord | null {
+export function recordOf(
+  grammar: WireGrammar,
+  made: Made,
+  request: object,
+  asked = 'any',
+): ReplyRecord | null {
   const found = requestRecord(request)
   if (found === null) return null
   const { leftOut: _, ...kept } = found
-  const about: ReplyRecord = { ...kept, model: made.model, parts: made.parts }
+  const about: ReplyRecord = { ...kept, model: made.model, asked, parts: made.parts }
   const [message] = toMessages(replay(made.events(about)), { pending: { close: '' } }).filter(
     ({ role }) => role === 'assistant',
   )

@@ -60,9 +60,12 @@ export function send(
   grammar: WireGrammar,
   messages: readonly NeutralMessage[],
   tools: readonly object[] = toolsOf(grammar),
+  model = 'any',
 ): Sent {
-  const request = WIRES[grammar].write(messages, { tools })
-  return { messages, request, seen: see(grammar, request, tools) }
+  const request = WIRES[grammar].write(messages, { tools, model })
+  const { front, blocks } = see(grammar, request, tools)
+  // A model takes nothing that another one has signed.
+  return { messages, request, seen: { front: `${model} ${front}`, blocks } }
 }
 
 /** What a state of a story gives to send. */

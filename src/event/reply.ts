@@ -35,6 +35,8 @@ export interface ReplyRecord {
   readonly grammar?: Grammar
   /** The model's name, as the provider gave it. */
   readonly model?: string
+  /** The name by which the model was asked, where that is another one and the reply has signed parts. */
+  readonly asked?: string
   /** Digest of the system prompt and the messages that the request held. */
   readonly prefix?: string
   /** Digest of the tool list of the request, where it is known. */

@@ -3,7 +3,7 @@
  * whose prefix has changed; a reply of which that is not so goes back without its signed parts.
  */
 
-import type { Grammar } from '../event/reply.ts'
+import type { Grammar, ReplyRecord } from '../event/reply.ts'
 import { digestOf, digestOfAll, followedBy, nameOf } from './digest.ts'
 import { ownDigestOf } from './own-digest.ts'
 import type { AssistantTurn } from './turns.ts'
@@ -21,6 +21,11 @@ export interface WriteOptions {
    * takes. Default: no.
    */
   readonly cached?: boolean
+  /**
+   * The name of the model that is asked. Where it is known, replies of another model lose their signed parts, which it
+   * might refuse; where it is not, that is not checked.
+   */
+  readonly model?: string
   /** Called with each reply whose signed parts are left out, and why. */
   readonly onPrefix?: (left: LeftOut) => void
   /**
@@ -32,10 +37,11 @@ export interface WriteOptions {
 
 /**
  * Why signed parts are left out. `prefix`: what stands before the reply is not what it saw. `tools`: the tool list is
- * another. `own`: the reply itself was changed, as by redaction. `grammar`: it was made in another grammar. `earlier`:
- * one of these is so of a reply before it, and it has no record of its own that would prove it.
+ * another. `own`: the reply itself was changed, as by redaction. `grammar`: it was made in another grammar. `model`:
+ * another model made it. `earlier`: one of these is so of a reply before it, and it has no record of its own that would
+ * prove it.
  */
-export type LeftOutReason = 'prefix' | 'tools' | 'own' | 'grammar' | 'earlier'
+export type LeftOutReason = 'prefix' | 'tools' | 'own' | 'grammar' | 'model' | 'earlier'
 
 /** A reply whose signed parts are left out. */
 export interface LeftOut {
@@ -111,8 +117,23 @@ interface ChatTool {
   readonly function?: unknown
 }
 
+/** Whether a reply was made by another model than the one that is asked, as far as that is known. */
+function isOfAnother({ asked, model: made }: ReplyRecord = {}, model?: string): boolean {
+  const name = asked ?? made
+  return model !== undefined && typeof name === 'string' && undated(name) !== undated(model)
+}
+
+/** The name of a model as a request has it: a text, or a model of the AI SDK. Null where there is none. O(1). */
+export function modelName(model: unknown): string | null {
+  const name = (model as { readonly modelId?: unknown } | null | undefined)?.modelId ?? model
+  return typeof name === 'string' ? name : null
+}
+
+/** A provider may call `name` also `name-2026-11-25` or `name-20261125` in its reply. */
+export const undated = (model: string): string => model.replace(/[-@]\d{4}-?\d{2}-?\d{2}$/, '')
+
 /** The proof of one request, as its blocks are written. */
-export function startProof(grammar: Grammar, { tools, onPrefix, prove = true }: WriteOptions): Proof {
+export function startProof(grammar: Grammar, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
   if (!prove) return { add: () => undefined, keeps: () => true, record: () => undefined }
   const toolList = tools === undefined ? null : digestOfTools(tools)
   const leftOut: LeftOut[] = []
@@ -125,6 +146,7 @@ export function startProof(grammar: Grammar, { tools, onPrefix, prove = true }: 
     const { grammar: made, prefix, tools: seen, own } = message.reply ?? {}
     const isOther = typeof made === 'string' && made !== grammar
     if (isOther) return bound > 0 ? 'grammar' : null
+    if (bound > 0 && isOfAnother(message.reply, model)) return 'model'
     if (typeof prefix === 'string' && prefix !== nameOf(digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof own === 'string' && own !== nameOf(ownDigestOf(message, refs.slice(0, bound)))) return 'own'

@@ -19,7 +19,7 @@ import { readArguments } from './arguments.ts'
 import { callIds } from './call-ids.ts'
 import type { AssistantMessage, NeutralToolCall } from './message.ts'
 import { ownDigest } from './own-digest.ts'
-import { requestRecord } from './prefix.ts'
+import { modelName, requestRecord, undated } from './prefix.ts'
 import { orderParts, type OrderedPart, type OrderedParts, storeParts } from './reply-order.ts'
 import { sentMore } from './kinds.ts'
 import { type PartsInOrder, partsOf } from './parts-in-order.ts'
@@ -264,6 +264,8 @@ function recordOf(
   if (state !== undefined) record.after = state.log.head?.id ?? null
   if (isOfGrammar) record.grammar = grammar
   if (model !== '') record.model = model
+  const asked = own === null ? null : modelName((request as { readonly model?: unknown } | undefined)?.model)
+  if (asked !== null && undated(asked) !== undated(model)) record.asked = asked
   // Where nothing is signed, nothing has to be proved.
   if (seen !== null && own !== null) record.prefix = seen.prefix
   if (seen?.tools !== undefined && own !== null) record.tools = seen.tools

@@ -29,10 +29,11 @@ export interface AiSdkStepOptions extends Omit<StepOptions, 'tools' | 'stream'> 
  * typeof step // 'function'
  */
 export function aiSdkStep(options: AiSdkStepOptions): Step {
-  const { streamText, tools: given = [], system: _, write: __, ...rest } = options
+  const { streamText, tools: given = [], system: _, write: __, prove: ___, ...rest } = options
   const { sorted, asked } = isList(given) ? ofLibrary(given) : ofSdk(given)
   return stepOf(
     {
+      model: options.model,
       tools: sorted.described.map(({ name, description, parameters }) => ({ name, description, parameters })),
       write: (messages, writing) => ({
         // What goes wrong is in the stream; the SDK would write it to the console too.

@@ -31,7 +31,7 @@ export interface AnthropicStepOptions extends StepOptions {
  * typeof step // 'function'
  */
 export function anthropicStep(options: AnthropicStepOptions): Step {
-  const { client, tools: given, system: _, stream = true, write: __, ...rest } = options
+  const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const sorted = sortTools(given)
   const tools = [
     ...sorted.described.map(({ name, description, parameters }) => ({
@@ -43,6 +43,7 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
   ]
   return stepOf(
     {
+      model: options.model,
       tools,
       write: (messages, writing) => ({
         ...rest,

@@ -32,7 +32,16 @@ export interface GoogleStepOptions extends StepOptions {
  * typeof step // 'function'
  */
 export function googleStep(options: GoogleStepOptions): Step {
-  const { client, tools: given, system: _, stream = true, write: __, config = {}, ...rest } = options
+  const {
+    client,
+    tools: given,
+    system: _,
+    stream = true,
+    write: __,
+    prove: ___,
+    config = {},
+    ...rest
+  } = options
   const { models } = client
   const sorted = sortTools(given)
   const functionDeclarations = sorted.described.map(({ name, description, parameters }) => ({
@@ -43,6 +52,7 @@ export function googleStep(options: GoogleStepOptions): Step {
   const tools = [...(functionDeclarations.length === 0 ? [] : [{ functionDeclarations }]), ...sorted.given]
   return stepOf(
     {
+      model: options.model,
       tools,
       write: (messages, writing) => {
         const { contents, ...front } = toGoogle(messages, writing)

@@ -32,7 +32,7 @@ export interface OpenAIChatStepOptions extends StepOptions {
  * typeof step // 'function'
  */
 export function openaiChatStep(options: OpenAIChatStepOptions): Step {
-  const { client, tools: given, system: _, stream = true, write: __, ...rest } = options
+  const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const sorted = sortTools(given)
   const tools = [
     ...sorted.described.map((described) => ({ type: 'function', function: described })),
@@ -40,6 +40,7 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
   ]
   return stepOf(
     {
+      model: options.model,
       tools,
       write: (messages, writing) => ({
         ...(stream ? { stream_options: { include_usage: true } } : {}),

@@ -31,7 +31,7 @@ export interface OpenAIResponsesStepOptions extends StepOptions {
  * typeof step // 'function'
  */
 export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
-  const { client, tools: given, system: _, stream = true, write: __, ...rest } = options
+  const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
   const sorted = sortTools(given)
   const tools = [
     // Strict schemas are another dialect, in which no argument is optional.
@@ -40,6 +40,7 @@ export function openaiResponsesStep(options: OpenAIResponsesStepOptions): Step {
   ]
   return stepOf(
     {
+      model: options.model,
       tools,
       write: (messages, writing) => ({
         store: false,

@@ -6,7 +6,7 @@ import type { Step, StepInput, Yielded } from '../conversation/run/step.ts'
 import type { ReplyCollector } from '../messages/collector.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { toMessages } from '../messages/neutral.ts'
-import type { WriteOptions } from '../messages/prefix.ts'
+import { modelName, type WriteOptions } from '../messages/prefix.ts'
 import type { ReadOptions, Reply } from '../messages/reply-events.ts'
 import { reduce } from '../state/reduce.ts'
 import type { State } from '../state/state.ts'
@@ -36,10 +36,14 @@ export interface StepOptions {
   readonly stream?: boolean
   /** What is sent of a state. Default: `toMessages`; give one that masks old results, or appends system prompts. */
   readonly write?: (state: State) => readonly NeutralMessage[]
+  /** Whether replies behind a changed past, or of another model, lose what is signed in them. Default: yes. */
+  readonly prove?: boolean
 }
 
 /** How one provider is asked and read. */
 export interface Provider {
+  /** The model of the request: its name, or a model of the AI SDK. */
+  readonly model: unknown
   /** The tool list of the request. */
   readonly tools: readonly object[]
   /** The request, as one of the writers begins it. */
@@ -74,7 +78,7 @@ export function sortTools(tools: readonly (StepTool | ProviderTool)[] = []): Sor
 export function stepOf(
   provider: Provider,
   { known }: SortedTools,
-  { system, write = toMessages }: StepOptions,
+  { system, write = toMessages, prove = true }: StepOptions,
 ): Step {
   const names = [...known.keys()].map((name) => ({ name }))
   const prompt: SystemPromptEvent | null =
@@ -98,7 +102,13 @@ export function stepOf(
       state = reduce(state, prompt)
     }
     const { tools } = provider
-    const request = provider.write(write(state), { onPrefix, ...(tools.length === 0 ? {} : { tools }) })
+    const model = modelName(provider.model)
+    const request = provider.write(write(state), {
+      onPrefix,
+      prove,
+      ...(model === null ? {} : { model }),
+      ...(tools.length === 0 ? {} : { tools }),
+    })
     yield await ask(provider, request, { request, tools: names }, input)
   }
   return Object.assign(step, {

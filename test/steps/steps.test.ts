@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { usageTotals } from '../../src/context/usage.ts'
 import { replyOf } from '../../src/event/reply.ts'
-import { type StepTool, tool } from '../../src/steps/index.ts'
+import { anthropicStep, type StepTool, tool } from '../../src/steps/index.ts'
 import { begin, branch, names } from '../conversation/agent.ts'
 import { scripted, STEP_WIRES, streamed } from './wires.ts'
 
@@ -27,6 +27,52 @@ const CALLS = [
   { id: 'c1', name: 'add', args: '{"a":1,"b":2}' },
   { id: 'c2', name: 'list', args: '{"path":"src"}' },
 ]
+
+/** Which of two models' thinking each request held, when they are asked by turns under names of two kinds. */
+const thoughtsSent = async (names: readonly string[], options: object = {}): Promise<string[]> => {
+  const conversation = await begin('Hello')
+  const sent: string[] = []
+  const stepFor = (model: string) =>
+    anthropicStep({
+      ...options,
+      model,
+      max_tokens: 10,
+      stream: false,
+      client: {
+        messages: {
+          async create(request: object) {
+            sent.push((JSON.stringify(request).match(/(?<=sealed by )\w+/g) ?? []).join(' '))
+            const [name] = model.split('-')
+            const thinking = { type: 'thinking', thinking: '', signature: `sealed by ${name}` }
+            const content = [thinking, { type: 'text', text: 'Hi' }]
+            return {
+              id: `msg_${sent.length}`,
+              model: `${name}-5-20261101`,
+              content,
+              stop_reason: 'end_turn',
+            }
+          },
+        },
+      },
+    })
+  for (const name of names) {
+    await conversation.run(stepFor(name))
+    await conversation.sendMessage('And?')
+  }
+  return sent
+}
+
+describe('another model', () => {
+  it('is sent nothing that the first has signed, and the first its own again, whatever dates and other names they have', async () => {
+    expect(
+      await thoughtsSent(['opus-5', 'opus-5', 'haiku-latest', 'haiku-latest', 'opus-5-20261101']),
+    ).toEqual(['', 'opus', '', 'haiku', 'opus opus'])
+  })
+
+  it('is sent all where nothing is to be proved', async () => {
+    expect(await thoughtsSent(['opus-5', 'haiku-5'], { prove: false })).toEqual(['', 'opus'])
+  })
+})
 
 describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
   it.each(wire === STEP_WIRES.aiSdk ? [true] : [true, false])(

@@ -169,6 +169,7 @@ const REASONS = {
   tools: 'the tool list is another one',
   own: 'the reply itself was changed',
   grammar: 'they were made in another grammar',
+  model: 'another model made them',
   earlier: 'a reply before them lost its own',
 } as const
 
