@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/contract/store.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import { wrapStore } from '../conversation/stores.ts'
 import { STORES } from './client.ts'
-import { begin, client, endAll, ID, send, start } from './control-world.ts'
+import { BASE, begin, client, endAll, ID, send, start } from './control-world.ts'
 import { until } from './sandbox-commands.ts'
 
 afterEach(endAll)
@@ -64,4 +64,19 @@ describe.each(Object.entries(STORES))('over %s', (_, make) => {
     expect([isNew, await keptIn(real)]).toEqual([false, 1])
     expect(await lifecycle.starts.of(await conversation.record())).toEqual(SECRETS)
   })
+})
+
+it.each([
+  ['/api/conversations', (given: string) => ({ workspace: { working_dir: '/x', given } })],
+  ['/api/conversations', (given: string) => ({ confirmation_policy: { kind: 'x', given } })],
+  ['/api/conversations', (given: string) => ({ agent: { given } })],
+  [BASE, (given: string) => ({ observability_metadata: { given } })],
+  [BASE, (given: string) => ({ agent: { given } })],
+])('what is kept of a start is bounded: %s', async (path, bodyOf) => {
+  await begin()
+  const half = 'x'.repeat(2 ** 18)
+  const statuses = [half, half + half].map(async (given) => (await client.post(path, bodyOf(given))).status)
+  expect(await Promise.all(statuses)).toEqual([path === BASE ? 200 : 201, 413])
+  const both = { ...bodyOf(half), plugins: [half] }
+  expect((await client.post(path, both)).status).toBe(413)
 })

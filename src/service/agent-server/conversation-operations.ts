@@ -6,9 +6,10 @@ import type { ConversationStateUpdateEvent } from '../../event/types.ts'
 import { COUNTED, countReply, exact } from '../conversations/listing.ts'
 import { STATUSES, type Status } from '../../state/status.ts'
 import type { ConversationOrder } from '../../store/contract/conversation-record.ts'
-import { checkIds, TOO_MANY_IDS } from '../http/ids.ts'
+import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../http/ids.ts'
 import { listOf, maybe } from '../http/json-schema.ts'
 import { type Operation, operation } from '../http/operation.ts'
+import { readByIds } from '../http/page-bytes.ts'
 import {
   boolean,
   integer,
@@ -146,11 +147,16 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
           schema: listOf(maybe(INFO_SCHEMA)),
         },
         ...TOO_MANY_IDS,
+        ...TOO_LARGE,
       },
     },
     async ({ query: { ids } }) => {
       checkIds(ids, 'conversations')
-      return { body: await mapSequential(ids, (id) => describeIfThere(lifecycle, id)) }
+      return {
+        body: await readByIds(ids, 'conversations', (some) =>
+          mapSequential(some, (id) => describeIfThere(lifecycle, id)),
+        ),
+      }
     },
   ),
   operation(

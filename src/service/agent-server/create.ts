@@ -156,9 +156,9 @@ async function recordOf(
   { engine, starts }: Lifecycle,
   body: StartBody,
 ): Promise<Omit<NewConversation, 'id'> & { readonly metadata: JsonObject }> {
-  const { tags, workspace, max_iterations } = body
+  const { tags, workspace, max_iterations, confirmation_policy } = body
   const runs = (body.initial_message ?? null) !== null
-  const begins = runs || ((body.confirmation_policy ?? null) !== null && 'policy')
+  const begins = runs || ((confirmation_policy ?? null) !== null && 'policy')
   const parent = body.parent_conversation_id ?? null
   const found = parent === null ? null : await findConversation(engine.store, parent)
   if (parent !== null && found === null) {
@@ -169,12 +169,14 @@ async function recordOf(
       input: parent,
     })
   }
+  // Each is shown wherever the conversation is.
+  const beside = { workspace, confirmation_policy }
   return {
     title: body.title ?? null,
     tags: tags ?? {},
     parentConversationId: found?.id ?? null,
     metadata: {
-      ...(await starts.keep(beyond(body))),
+      ...(await starts.keep(beyond(body), beside)),
       ...(workspace !== undefined && { workspace: withMasks(workspace as JsonObject) }),
       ...(max_iterations !== undefined && { max_iterations }),
       ...(begins !== false && { begins }),

@@ -1,12 +1,13 @@
 /** Pages of conversations as the agent server shows them. */
 
-import { type Count, MAX_PAGE_SIZE, MOST_LOOKED_AT } from '../../store/contract/query.ts'
+import { type Count, MAX_PAGE_SIZE, type Page } from '../../store/contract/query.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Status } from '../../state/status.ts'
 import type { ConversationOrder, ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { infoOf } from '../conversations/info.ts'
 import { listPage } from '../conversations/listing.ts'
 import { walkConversations } from '../conversations/walk.ts'
+import { pageInBytes } from '../http/page-bytes.ts'
 import { find, isUnknown, type Lifecycle } from '../conversations/conversations.ts'
 
 /** Which conversations. */
@@ -25,33 +26,26 @@ export interface Search extends Filter {
 
 /**
  * One page. With a status those that are listed by it, for as long as all have one; else each is looked at, so many of
- * them at most. So a page may be short, or empty, and still have one after it.
+ * them at most. So a page may be short, or empty, and still have one after it, as it may where conversations are large.
  */
 export async function search(
   lifecycle: Lifecycle,
   { status, tags = {}, order, cursor, limit }: Search,
-): Promise<{ readonly items: readonly JsonObject[]; readonly next_page_id: string | null }> {
+): Promise<Page<JsonObject>> {
   const { store } = lifecycle.engine
   const isListed = status !== null && (await settle(lifecycle, MAX_PAGE_SIZE))
   const asked = { tags, ...(isListed && { status }) }
-  const items: JsonObject[] = []
-  let next = cursor
-  // What the store has compared by itself is one page of it.
-  let left = status === null || isListed ? 1 : MOST_LOOKED_AT
-  do {
-    const page = await listPage(store, asked, {
-      list: 'agent-conversations',
-      order,
-      filter: { status, tags },
-      cursor: next,
-      limit: limit - items.length,
-    })
-    const infos = await mapSequential(page.items, (record) => describeIfThere(lifecycle, record))
-    items.push(...infos.filter((info) => info !== null).filter((info) => fits(info, status)))
-    next = page.next_page_id
-    left -= Math.max(1, page.items.length)
-  } while (next !== null && items.length < limit && left > 0)
-  return { items, next_page_id: next }
+  const list = { list: 'agent-conversations', order, filter: { status, tags } }
+  return pageInBytes({
+    cursor,
+    limit,
+    isCompared: status === null || isListed,
+    read: (place, most) => listPage(store, asked, { ...list, cursor: place, limit: most }),
+    show: async (records) => {
+      const infos = await mapSequential(records, (record) => describeIfThere(lifecycle, record))
+      return infos.map((info) => (info !== null && fits(info, status) ? info : null))
+    },
+  })
 }
 
 /** How many there are; to be exact, with a status, each of which none is known is looked at, once. */

@@ -49,14 +49,17 @@ export class Starts {
   }
 
   /**
-   * Keeps what was given; a mask that a client was shown stands for nothing. @throws HttpProblem 413 for more than may
-   * be kept.
+   * Keeps what was given; a mask that a client was shown stands for nothing.
+   *
+   * @param beside what else of the request will be kept with the conversation: it counts, and is not kept here
+   * @throws HttpProblem 413 for more than may be kept.
    */
-  async keep(given: JsonObject): Promise<StartMetadata> {
+  async keep(given: JsonObject, beside: object = {}): Promise<StartMetadata> {
     const start = withoutMasks(given)
-    if (!hasSecret(start)) return { start: checked(start), start_ref: null }
+    checkSize({ ...start, ...beside })
+    if (!hasSecret(start)) return { start, start_ref: null }
     const ref = crypto.randomUUID()
-    await this.#put(ref, checked(start))
+    await this.#put(ref, start)
     return { start: withMasks(start), start_ref: ref }
   }
 
@@ -122,8 +125,8 @@ export function startOf(metadata: JsonObject): StartMetadata {
 /** As it is shown: its secrets masked. O(size). */
 export const withMasks = (value: JsonObject): JsonObject => masked(value) as JsonObject
 
-function checked(start: JsonObject): JsonObject {
-  if (JSON.stringify(start).length <= MOST) return start
+function checkSize(start: object): void {
+  if (JSON.stringify(start).length <= MOST) return
   throw new HttpProblem(413, `What a conversation is started with may take ${MOST} characters.`)
 }
 

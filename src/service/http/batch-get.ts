@@ -1,7 +1,7 @@
 /** The operation that looks up many things by their ids at once. */
 
 import type { JsonObject } from '../../event/shapes.ts'
-import { checkIds, TOO_MANY_IDS } from './ids.ts'
+import { checkIds, TOO_LARGE, TOO_MANY_IDS } from './ids.ts'
 import { listOf, maybe } from './json-schema.ts'
 import { type Operation, operation, type OperationSpec } from './operation.ts'
 import { type Parameter, texts } from './parameters.ts'
@@ -35,6 +35,7 @@ export const batchGet = (
           schema: listOf(maybe(schema)),
         },
         ...TOO_MANY_IDS,
+        ...TOO_LARGE,
       },
     },
     async ({ query }) => {

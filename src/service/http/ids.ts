@@ -10,7 +10,7 @@ export const TOO_MANY_IDS = {
   400: { description: `More than ${MOST_IDS} ids` },
 } as const
 
-/** For the table of replies of events, which can be large. */
+/** For the table of replies of what can be large. */
 export const TOO_LARGE = {
   413: { description: 'More bytes than one response holds: ask for fewer' },
 } as const

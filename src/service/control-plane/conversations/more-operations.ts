@@ -15,6 +15,7 @@ import { findConversation, getConversationOr404, shownId } from '../../conversat
 import { FLAT, trajectory } from '../../conversations/trajectory.ts'
 import { batchGet } from '../../http/batch-get.ts'
 import { type Operation, operation } from '../../http/operation.ts'
+import { pageInBytes } from '../../http/page-bytes.ts'
 import { text } from '../../http/parameters.ts'
 import { shownText } from '../../conversations/secrets.ts'
 import type { ControlPlane } from '../control-plane.ts'
@@ -120,15 +121,20 @@ export const moreConversationOperations = (
         },
       },
     },
-    async ({ query: { page_id: cursor, limit } }) => {
-      const { items, next_page_id } = await plane.store.listConversations({
-        order: 'created_at_desc',
+    async ({ query: { page_id, limit } }) => ({
+      body: await pageInBytes({
+        cursor: page_id,
         limit,
-        ...(cursor !== null && { cursor }),
-      })
-      const told = await mapConcurrent(items, AT_ONCE, (record) => summaryOf(plane, record))
-      return { body: { items: told.filter((one) => one !== null), next_page_id } }
-    },
+        isCompared: true,
+        read: (cursor, most) =>
+          plane.store.listConversations({
+            order: 'created_at_desc',
+            limit: most,
+            ...(cursor !== null && { cursor }),
+          }),
+        show: (records) => mapConcurrent(records, AT_ONCE, (record) => summaryOf(plane, record)),
+      }),
+    }),
   ),
   operation(
     {

@@ -1,9 +1,11 @@
 /** The control plane's operations on conversations: list, search, count, update, delete. */
 
 import type { JsonObject } from '../../../event/shapes.ts'
+import type { Page } from '../../../store/contract/query.ts'
 import { findConversation } from '../../conversations/find.ts'
-import { checkIds, TOO_MANY_IDS } from '../../http/ids.ts'
+import { checkIds, TOO_LARGE, TOO_MANY_IDS } from '../../http/ids.ts'
 import { type Operation, operation } from '../../http/operation.ts'
+import { pageInBytes, readByIds } from '../../http/page-bytes.ts'
 import {
   boolean,
   dateTime,
@@ -80,13 +82,17 @@ export const conversationOperations = (plane: ControlPlane): Operation[] => [
           schema: { anyOf: [PAGE, listOf(maybe(APP_CONVERSATION))] },
         },
         ...TOO_MANY_IDS,
+        ...TOO_LARGE,
       },
     },
     async ({ query: { ids, ...query }, request }) => {
       if (ids === null) return { body: await search(plane, query, request) }
       checkIds(ids, 'conversations')
-      const records = await mapConcurrent(ids, AT_ONCE, (id) => findConversation(plane.store, id))
-      return { body: await describeApps(plane, records, originOf(request)) }
+      const read = async (some: readonly string[]) => {
+        const records = await mapConcurrent(some, AT_ONCE, (id) => findConversation(plane.store, id))
+        return describeApps(plane, records, originOf(request))
+      }
+      return { body: await readByIds(ids, 'conversations', read) }
     },
   ),
   operation(
@@ -125,13 +131,16 @@ export const conversationOperations = (plane: ControlPlane): Operation[] => [
 /** Where the service was reached. */
 export const originOf = ({ url }: Pick<Request, 'url'>): string => new URL(url).origin
 
-/** A page may be short of those that were deleted while it was made. */
-async function search(
+/** A page may be short of those that were deleted while it was made, and where conversations are large. */
+const search = (
   plane: ControlPlane,
   { page_id: cursor, limit, ...filter }: ValuesOf<typeof FILTERS & typeof PAGING>,
   request: Request,
-): Promise<JsonObject> {
-  const { items, next_page_id } = await searchConversations(plane.store, filter, { cursor, limit })
-  const told = await describeApps(plane, items, originOf(request))
-  return { items: told.filter((one) => one !== null), next_page_id }
-}
+): Promise<Page<JsonObject>> =>
+  pageInBytes({
+    cursor,
+    limit,
+    isCompared: true,
+    read: (place, most) => searchConversations(plane.store, filter, { cursor: place, limit: most }),
+    show: (records) => describeApps(plane, records, originOf(request)),
+  })

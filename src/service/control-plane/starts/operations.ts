@@ -4,11 +4,11 @@ import { type Operation, operation } from '../../http/operation.ts'
 import { dateTime, oneOf, optional, text, withDefault } from '../../http/parameters.ts'
 import { parseInstant } from '../../../event/time.ts'
 import { decodeCursor, encodeCursor, scopeOf } from '../../../store/kit/query/cursor.ts'
-import { type Count, MOST_LOOKED_AT, type Page } from '../../../store/contract/query.ts'
+import type { Count, Page } from '../../../store/contract/query.ts'
 import { mapConcurrent } from '../../../conversation/async/serial.ts'
 import { COUNTED, countReply, exact } from '../../conversations/listing.ts'
 import { batchGet } from '../../http/batch-get.ts'
-import { bytesOf, MAX_PAGE_BYTES, READ_FIRST, readByIds } from '../../http/page-bytes.ts'
+import { pageInBytes, readByIds } from '../../http/page-bytes.ts'
 import { originOf } from '../conversations/operations.ts'
 import { AT_ONCE } from '../conversations/describe.ts'
 import { PAGING } from '../paging.ts'
@@ -144,27 +144,20 @@ async function find(
     const task = await tasks.maker(id)
     return { items: task !== null && fits(task) ? [task] : [], next_page_id: null }
   }
-  const items: KeptTask[] = []
-  let next = cursor
-  let looked = 0
-  let bytes = 0
-  let step = READ_FIRST
-  do {
-    const page: Page<{ readonly record: KeptTask }> = await tasks.list({
-      by,
-      descending,
-      limit: Math.min(limit - items.length, step),
-      ...(by === 'created_at' && from !== null && { from }),
-      ...(next !== null && { cursor: next }),
-    })
-    const found = page.items.map(({ record }) => record).filter(fits)
-    for (const task of found) bytes += bytesOf(task)
-    items.push(...found)
-    if (bytes < MAX_PAGE_BYTES / 8) step = Math.min(2 * step, 4 * READ_FIRST)
-    next = page.next_page_id
-    looked += page.items.length
-  } while (next !== null && items.length < limit && looked < MOST_LOOKED_AT && bytes < MAX_PAGE_BYTES)
-  return { items, next_page_id: next }
+  return pageInBytes<{ readonly record: KeptTask }, KeptTask>({
+    cursor,
+    limit,
+    isCompared: false,
+    read: (place, most) =>
+      tasks.list({
+        by,
+        descending,
+        limit: most,
+        ...(by === 'created_at' && from !== null && { from }),
+        ...(place !== null && { cursor: place }),
+      }),
+    show: async (some) => some.map(({ record }) => (fits(record) ? record : null)),
+  })
 }
 
 /** How many there are. O(those). */

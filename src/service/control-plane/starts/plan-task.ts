@@ -39,6 +39,7 @@ export async function planTask(
   const fields = Object.entries(request as object as JsonObject)
   const { start, start_ref } = await lifecycle.starts.keep(
     Object.fromEntries(fields.filter(([name]) => !isOwnField(name))),
+    { observability_metadata: request.observability_metadata },
   )
   return {
     id: newId(),
