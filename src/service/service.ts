@@ -238,7 +238,7 @@ export function createService(options: ServiceOptions): Service {
     ...sharedEvents(shared),
     ...ownEvents(engine.store),
     ...agentEvents(engine.store),
-    ...lifecycleOperations(lifecycle, findLlm),
+    ...lifecycleOperations(lifecycle, findLlm, controlPlane.deletions.delete),
     ...switchProfile(lifecycle, findLlm, '/api/v1/app-conversations', 'switch_app_conversation_profile'),
     ...streamOperations(live, identify),
     ...controlPlaneOperations(controlPlane, publicRedaction ?? null),

@@ -54,27 +54,33 @@ const statusesOfAll = async (): Promise<Record<string, string>> => {
 }
 
 describe('sandboxes', () => {
-  it('are started with conversations, shared by children, and go with the last of them', async () => {
-    await begin(memoryStore(), { specs: SPECS })
-    const { sandbox_id: id, app_conversation_id: first } = await start()
-    expect(await sandbox(id ?? '')).toMatchObject({
-      status: 'RUNNING',
-      sandbox_spec_id: 'server',
-      session_api_key: expect.any(String),
-    })
-    const child = await start({ parent_conversation_id: first })
-    expect(child.sandbox_id).toBe(id)
-    expect(
-      (await client.get(`${BASE}/count`, { sandbox_id__eq: id ?? '', include_sub_conversations: 'true' }))
-        .body,
-    ).toBe(2)
-    const info = await client.get<{ workspace: { working_dir: string } }>(`/api/conversations/${first}`)
-    expect(info.body.workspace.working_dir).toContain(id)
-    await send('DELETE', `${BASE}/${first}`)
-    expect((await app(child.app_conversation_id ?? ''))?.sandbox_status).toBe('RUNNING')
-    await send('DELETE', `${BASE}/${child.app_conversation_id}`)
-    await until(async () => (await sandbox(id ?? '')) === null)
-  })
+  it.each([BASE, '/api/conversations'])(
+    'are shared by children, and go with the last of them: %s',
+    async (face) => {
+      const store = memoryStore()
+      await begin(store, { specs: SPECS })
+      const { sandbox_id: id, app_conversation_id: first } = await start()
+      expect(await sandbox(id ?? '')).toMatchObject({
+        status: 'RUNNING',
+        sandbox_spec_id: 'server',
+        session_api_key: expect.any(String),
+      })
+      const child = await start({ parent_conversation_id: first })
+      expect(child.sandbox_id).toBe(id)
+      expect(
+        (await client.get(`${BASE}/count`, { sandbox_id__eq: id ?? '', include_sub_conversations: 'true' }))
+          .body,
+      ).toBe(2)
+      const info = await client.get<{ workspace: { working_dir: string } }>(`/api/conversations/${first}`)
+      expect(info.body.workspace.working_dir).toContain(id)
+      await send('DELETE', `${face}/${first}`)
+      expect((await app(child.app_conversation_id ?? ''))?.sandbox_status).toBe('RUNNING')
+      await send('DELETE', `${face}/${child.app_conversation_id}`)
+      await until(async () => (await sandbox(id ?? '')) === null)
+      for (const kept of ['start-tasks', 'deletions'])
+        await until(async () => (await keptIn<object>(store, kept).all()).size === 0)
+    },
+  )
 
   it('that fail tell why, in the sandbox and in the task', async () => {
     await begin(memoryStore(), { specs: [SPECS[2]] })
@@ -239,7 +245,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     const { sandbox_id: box } = await start({ conversation_id: ID })
     await client.post(`${SANDBOXES}/${box}/pause`)
     expect((await client.post(path(ID), say('old'))).status).toBe(201)
-    await send('DELETE', `/api/conversations/${ID}`)
+    await client.engine.delete(STORED)
     client.service.controlPlane.pending.deliver(ID)
     await until(async () => (await keptIn<object>(store, 'pending-messages').all()).size === 0)
     await start({ conversation_id: ID })
@@ -253,7 +259,7 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     const { id: old, sandbox_id: box } = await start({ conversation_id: ID })
     await client.post(`${SANDBOXES}/${box}/pause`)
     expect((await client.post(path(ID), say('old'))).status).toBe(201)
-    await send('DELETE', `/api/conversations/${ID}`)
+    await client.engine.delete(STORED)
     await start({ conversation_id: ID })
     // The task that made the first one does not stand for the second.
     expect((await client.post(path(old), say('old'))).status).toBe(404)

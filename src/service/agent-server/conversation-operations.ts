@@ -62,8 +62,15 @@ const ORDERS: Readonly<Record<string, ConversationOrder>> = {
   UPDATED_AT_DESC: 'updated_at_desc',
 }
 
-/** The operations on conversations as records. */
-export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
+/**
+ * The operations on conversations as records.
+ *
+ * @param remove deletes one with all that is kept for it, whichever face made it
+ */
+export const conversationOperations = (
+  lifecycle: Lifecycle,
+  remove: (id: string) => Promise<void>,
+): Operation[] => [
   operation(
     {
       method: 'post',
@@ -210,9 +217,7 @@ export const conversationOperations = (lifecycle: Lifecycle): Operation[] => [
       replies: { ...done, ...unknown },
     },
     async ({ path }) => {
-      const { conversation, record } = await find(lifecycle, path.conversation_id)
-      await conversation.delete()
-      await lifecycle.starts.forget(record)
+      await remove(path.conversation_id)
       return { body: SUCCESS }
     },
   ),

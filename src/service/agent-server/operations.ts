@@ -9,11 +9,19 @@ import { conversationOperations } from './conversation-operations.ts'
 import type { Lifecycle } from '../conversations/conversations.ts'
 import { messageOperations } from './message-operations.ts'
 
-/** All operations under `/api/conversations` that are not about reading events. */
-export const lifecycleOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operation[] => [
+/**
+ * All operations under `/api/conversations` that are not about reading events.
+ *
+ * @param remove deletes a conversation with all that is kept for it
+ */
+export const lifecycleOperations = (
+  lifecycle: Lifecycle,
+  findLlm: FindLlm,
+  remove: (id: string) => Promise<void>,
+): Operation[] => [
   ...agentOperations(lifecycle, findLlm),
   ...trajectoryOperations(lifecycle),
-  ...conversationOperations(lifecycle),
+  ...conversationOperations(lifecycle, remove),
   ...controlOperations(lifecycle),
   ...confirmationOperations(lifecycle),
   ...messageOperations(lifecycle),
