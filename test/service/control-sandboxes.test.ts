@@ -23,6 +23,7 @@ import {
   say,
   send,
   start,
+  task,
   type Task,
   update,
 } from './control-world.ts'
@@ -88,6 +89,15 @@ describe('sandboxes', () => {
     expect(status).toBe('ERROR')
     expect(detail).toMatch(/ERROR: The command exited with code 1.*no license/s)
     expect((await sandbox(id ?? ''))?.status_detail).toContain('no license')
+  })
+
+  it('go where their start fails by something else', async () => {
+    const store = memoryStore()
+    await begin(store, { specs: [{ id: 'slow', command: server(200), health: '/alive' }] })
+    const { id, sandbox_id: box } = (await client.post<Task>(BASE, { conversation_id: ID })).body
+    expect((await client.post('/api/conversations', { conversation_id: ID })).status).toBe(201)
+    await until(async () => (await task(id)).status === 'ERROR')
+    await until(async () => (await sandbox(box ?? '')) === null)
   })
 
   it('decide what may be said', async () => {

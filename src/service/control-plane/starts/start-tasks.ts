@@ -270,6 +270,7 @@ export class StartTasks {
         await step({ status: 'ERROR', detail })
         this.#options.onFailed(shown(now))
         await this.#forgetStart(now)
+        await this.#releaseOwn(now)
       } catch (ended) {
         if (!(ended instanceof NotOurs)) throw ended
       }
@@ -327,6 +328,12 @@ export class StartTasks {
     if (await isMade(engine.store, task).catch(() => false)) await engine.delete(task.planned_id)
     if (task.makes_sandbox && task.sandbox_id !== null) await this.release(task.sandbox_id)
     await this.#forgetStart(task)
+  }
+
+  /** The sandbox of a start that has failed goes; one that has failed itself stays, for what it says. */
+  async #releaseOwn({ makes_sandbox: isOwn, sandbox_id: id }: KeptTask): Promise<void> {
+    if (!isOwn || id === null || (await this.#telling.sandboxes.state(id)).status === 'ERROR') return
+    await this.release(id)
   }
 
   #forgetStart({ planned_id: id, start_ref = null }: KeptTask): Promise<void> {
