@@ -12,6 +12,8 @@ const refused = (loc: readonly string[]) => ({
   detail: [{ type: 'value_error', loc: ['body', ...loc], msg: expect.stringContaining('give it anew') }],
 })
 
+const saveAgent = (acp: Json) => send('POST', '/api/agent-profiles/a', { acp })
+
 describe('a stored secret goes only where it was stored for', () => {
   const AT = 'https://api.example/v1'
   const base = { model: 'm', api_key: KEY, base_url: AT, extra_headers: { 'X-Team': 'a' } }
@@ -36,6 +38,16 @@ describe('a stored secret goes only where it was stored for', () => {
     // Given anew, it may go anywhere; and taken away.
     expect((await send('POST', profile('a'), { llm: { ...llm, api_key: 'another' } })).status).toBe(201)
     expect((await send('POST', profile('a'), { llm: { ...llm, api_key: null } })).status).toBe(201)
+  })
+
+  it.each(elsewhere)('in an agent profile: %s', async (_, llm) => {
+    await begin()
+    await saveAgent(base)
+    const moves = llm['base_url'] === undefined ? { ...llm, base_url: null } : llm
+    const { status, body } = await saveAgent(moves)
+    expect([status, body]).toEqual([422, refused(['acp', 'api_key'])])
+    expect((await saveAgent({ ...kept, model: 'n' })).status).toBe(201)
+    expect((await saveAgent({ ...moves, api_key: 'another' })).status).toBe(201)
   })
 
   it.each(elsewhere)('in the settings: %s', async (_, llm) => {

@@ -4,6 +4,7 @@ import { isObject, textAt } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { HttpProblem } from '../http/problem.ts'
+import { checkDestination } from './destination.ts'
 import { merge } from './merge.ts'
 import { SealedMap } from './sealed-map.ts'
 import { hasSecret } from '../conversations/secrets.ts'
@@ -58,8 +59,9 @@ export class AgentProfiles {
   }
 
   /**
-   * Keeps one, in place of one with its name, which keeps its id; a secret that is given masked stays what it was.
-   * @throws HttpProblem 409 beyond the limit, 413 for what is too large.
+   * Keeps one, in place of one with its name, which keeps its id; a secret that is given masked stays what it was, and
+   * goes where it went.
+   * @throws HttpProblem 409 beyond the limit, 413 for what is too large, 422 for a secret that would go elsewhere.
    */
   async save(name: string, given: JsonObject): Promise<void> {
     if (JSON.stringify(given).length > MOST)
@@ -72,7 +74,9 @@ export class AgentProfiles {
         Object.entries(before ?? {}).filter(([field]) => Object.hasOwn(given, field)),
       )
       const revision = typeof before?.['revision'] === 'number' ? before['revision'] + 1 : 0
-      all.set(name, { ...merge(known, given), id: before?.['id'] ?? crypto.randomUUID(), revision })
+      const merged = merge(known, given)
+      checkDestination(before ?? {}, merged, given, [])
+      all.set(name, { ...merged, id: before?.['id'] ?? crypto.randomUUID(), revision })
     })
   }
 
