@@ -109,7 +109,7 @@ export interface ServiceOptions {
   readonly inspector?: string
   /** Version of the application that embeds it, for the server information. Default: that of the library. */
   readonly version?: string
-  /** Most bytes of a request's body. Default: 16 MiB. */
+  /** Most bytes of a request's body, but for a file that is uploaded: that may have 64 MiB. Default: 16 MiB. */
   readonly maxBodyBytes?: number
   /** Called with failures that are the service's own. Default: written to the standard error. */
   readonly onFailure?: (error: unknown, request: Request | null, requestId: string) => void

@@ -144,4 +144,11 @@ describe('the commands that were run', () => {
       expect(await page({ sort_order, page_id: first.next_page_id ?? '' })).toMatchObject(refused)
     },
   )
+
+  it('come in pages that fit, however long they get as JSON', async () => {
+    for (const _ of [0, 1, 2]) await run(`head -c 900000 /dev/zero | tr '\\0' '\\001'`)
+    const { items, next_page_id } = (await page({})).body
+    const rest = (await page({ page_id: next_page_id ?? '' })).body
+    expect([items.length, rest.items.length, rest.next_page_id]).toEqual([4, 2, null])
+  })
 })

@@ -89,5 +89,17 @@ export async function pageInBytes<R, T extends object>(parts: PageParts<R, T>): 
   return { items, next_page_id: next }
 }
 
+/** As many of the first of a list as one page holds. O(their size). */
+export function firstInBytes<T extends object>(list: readonly T[], limit: number): readonly T[] {
+  let bytes = 0
+  let count = 0
+  for (const one of list) {
+    if (count === limit || bytes >= MAX_PAGE_BYTES) break
+    bytes += bytesOf(one)
+    count += 1
+  }
+  return list.slice(0, count)
+}
+
 /** How long one is as JSON, in characters. O(its size). */
 const bytesOf = (value: object): number => JSON.stringify(value).length

@@ -12,6 +12,7 @@ import {
   text as anyText,
   withDefault,
 } from '../http/parameters.ts'
+import { firstInBytes } from '../http/page-bytes.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { commandBody } from './command-schema.ts'
 import { type Command, type CommandEvent, Commands } from './commands.ts'
@@ -101,8 +102,10 @@ export function commandOperations(files: SandboxFiles | null): Operation[] {
       ({ query: { sort_order, page_id: after, limit, ...filter } }) => {
         const sorted = sort_order === 'TIMESTAMP' ? commands.all : commands.all.toReversed()
         const all = sorted.slice(placeAfter(sorted, after)).filter((event) => fits(event, filter))
-        const items = all.slice(0, limit)
-        return { body: { items, next_page_id: all.length > limit ? (items.at(-1)?.id ?? null) : null } }
+        const items = firstInBytes(all, limit)
+        return {
+          body: { items, next_page_id: all.length > items.length ? (items.at(-1)?.id ?? null) : null },
+        }
       },
     ),
     operation(
