@@ -2,7 +2,7 @@
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -117,6 +117,44 @@ describe('a command', () => {
       true,
       20_001,
     ])
+  })
+})
+
+const git = (cwd: string, ...args: string[]) =>
+  execFileSync(
+    'git',
+    ['-c', 'protocol.file.allow=always', '-c', 'user.name=n', '-c', 'user.email=e', ...args],
+    {
+      cwd,
+      stdio: 'ignore',
+    },
+  )
+
+describe('git', () => {
+  it('runs no filter that a folder, or one of its submodules, has set up', async () => {
+    const ran = join(place.path, 'ran')
+    const sub = join(home, 'sub')
+    mkdirSync(sub)
+    for (const folder of [sub, home]) {
+      git(folder, 'init', '-q')
+      for (const [name, key] of [
+        ['a=b.c', 'clean'],
+        ['X', 'process'],
+      ] as const) {
+        git(folder, 'config', `filter.${name}.${key}`, `sh -c 'echo ran >> ${ran}; cat'`)
+        git(folder, 'config', `filter.${name}.required`, 'true')
+      }
+      writeFileSync(join(folder, 'f'), 'one')
+      writeFileSync(join(folder, 'g'), 'one')
+      git(folder, 'add', '.')
+      git(folder, 'commit', '-qm', 'one')
+      writeFileSync(join(folder, '.gitattributes'), 'f filter=a=b.c\ng filter=X\n')
+      writeFileSync(join(folder, 'f'), 'other')
+      writeFileSync(join(folder, 'g'), 'other')
+    }
+    const { status, body } = await client.get<{ path: string }[]>('/api/git/changes', { path: home })
+    expect([status, body.map(({ path }) => path)]).toEqual([200, ['.gitattributes', 'f', 'g']])
+    expect(existsSync(ran)).toBe(false)
   })
 })
 

@@ -1,17 +1,16 @@
 /** The files of process sandboxes: of each the folder that it works in, and nothing else of the machine. */
 
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { constants, realpathSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
 import type { CommandOutput, FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
+import { gitIn } from './sandbox-git.ts'
 import { killMarked, MARKER } from './sandbox/watchdog.ts'
 
 /** Characters that are kept of what a command prints. */
 const MOST_OUTPUT = 2 ** 20
-/** The same of git. */
-const MOST_GIT = 2 ** 26
 const LONGEST = 4_000
 /** Milliseconds after the end of a command in which what it has printed is still read. */
 const LAST_WORDS = 100
@@ -33,14 +32,6 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
   EPERM: [403, 'The file may not be used.'],
   ENOSPC: [507, 'The disk is full.'],
 }
-
-/** What a folder's own settings may make git run, turned off. */
-const HARMLESS = [
-  'core.fsmonitor=false',
-  'core.hooksPath=/dev/null',
-  'core.pager=cat',
-  'protocol.allow=never',
-]
 
 /** @param root the folder that has one of each sandbox's own */
 export function sandboxFiles(root: string): SandboxFiles {
@@ -106,22 +97,7 @@ export function sandboxFiles(root: string): SandboxFiles {
     git: async (path, args) => {
       const real = await within(path)
       const folder = await directory(real).catch(async () => directory(dirname(real)))
-      const options = HARMLESS.flatMap((one) => ['-c', one])
-      return new Promise((resolve) => {
-        const env = { PATH: process.env['PATH'] ?? '', HOME: folder, GIT_CONFIG_NOSYSTEM: '1' }
-        const all = {
-          ...env,
-          GIT_TERMINAL_PROMPT: '0',
-          GIT_OPTIONAL_LOCKS: '0',
-          GIT_CEILING_DIRECTORIES: root,
-        }
-        execFile(
-          'git',
-          [...options, ...args],
-          { cwd: folder, env: all, maxBuffer: MOST_GIT, timeout: 30_000 },
-          (error, out) => resolve(error === null ? out : null),
-        )
-      })
+      return gitIn(root, folder, args)
     },
   }
 }

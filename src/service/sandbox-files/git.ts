@@ -52,7 +52,18 @@ function changesIn(text: string): GitChange[] {
   return changes
 }
 
-const DIFF = ['diff', '--no-ext-diff', '--no-textconv', '--name-status', '-z', '-M'] as const
+/** Not what has changed within a submodule: git would look there by its settings. */
+const WITHOUT_SUBMODULES = '--ignore-submodules=dirty'
+
+const DIFF = [
+  'diff',
+  '--no-ext-diff',
+  '--no-textconv',
+  WITHOUT_SUBMODULES,
+  '--name-status',
+  '-z',
+  '-M',
+] as const
 
 /**
  * What has changed in the working tree since a revision, with files that git does not know; none where there is no
