@@ -8,15 +8,20 @@ export class ListedStatus {
   readonly #store: Store
   readonly #id: string
   #known: string | null = null
+  /** The length of the log for which that is known. */
+  #at = 0
 
   constructor(store: Store, id: string) {
     this.#store = store
     this.#id = id
   }
 
-  /** Others have appended: they may have had it listed by another status. */
-  forget(): void {
-    this.#known = null
+  /**
+   * The same after an append of this process to a log of so many events, null where others have appended besides: they
+   * may have had it listed by another status.
+   */
+  async appended(state: State, to: number | null): Promise<void> {
+    await this.say(state, to === this.#at ? this.#known : null)
   }
 
   /**
@@ -24,12 +29,12 @@ export class ListedStatus {
    * process that dies before it does leaves that to the next reader of the conversation.
    * @param known what a record that was just read has
    */
-  async say({ header, log }: State, known = this.#known): Promise<void> {
+  async say({ header, log }: State, known: string | null): Promise<void> {
     this.#known = known
+    this.#at = log.entries.length
     if (header.status === known) return
     try {
-      if (await this.#store.setStatus(this.#id, header.status, log.entries.length))
-        this.#known = header.status
+      if (await this.#store.setStatus(this.#id, header.status, this.#at)) this.#known = header.status
     } catch {
       // The log says it; a store that cannot be written to says so to the writers.
     }

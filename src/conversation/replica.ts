@@ -209,7 +209,7 @@ export class Replica {
     try {
       if (isNext) await this.#fold(fresh)
       else await this.#catchUp()
-      await this.#listed.say(this.#state)
+      await this.#listed.appended(this.#state, isNext ? length : null)
     } catch {
       // It is appended, and no error may deny that; the next read of the state reads on.
     }
@@ -255,7 +255,6 @@ export class Replica {
       const events = await this.#store.read(this.id, { from, limit: PAGE })
       if (last !== undefined && events[0]?.id !== last.id) await this.#startAnew()
       else await this.#fold(last === undefined ? events : events.slice(1))
-      if (this.#state !== before) this.#listed.forget()
       if (events.length < PAGE) return this.#state !== before
     }
   }

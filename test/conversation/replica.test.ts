@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { decideNavigate } from '../../src/conversation/decide.ts'
 import { Replica } from '../../src/conversation/replica.ts'
+import { statusUpdate } from '../../src/conversation/state-updates.ts'
 import { encodeWithoutBodies } from '../../src/state/snapshot.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
@@ -58,6 +59,18 @@ it('tells of what others have appended while the log was folded again for a deci
   expect(appended).toBe(true)
   expect(replica.state.log.entries.length).toBe(21)
   expect(told).toContain(21)
+})
+
+it('has it listed by its status where others appended what was folded again for a decision', async () => {
+  const store = await stored(20)
+  const replica = await Replica.open(store, stamp, 'c')
+  await replica.commit(() => [pause('mine')])
+  const resumed = { ...statusUpdate('idle'), id: 'theirs', timestamp: '2026-01-01T00:00:00Z' }
+  await store.append('c', [resumed])
+  await store.setStatus('c', 'idle', 22)
+  // It asks for what was evicted, so that what it is made on has more in it than this process has appended.
+  await replica.commit((state) => (void state.log.entries.get(3)?.branch, [pause('again')]))
+  expect((await store.getConversation('c'))?.status).toBe('paused')
 })
 
 it('weighs what the state takes once all of it is held again', async () => {
