@@ -36,7 +36,7 @@ import type { Decision, Look } from './replica.ts'
 import { recordOf } from './open-state.ts'
 import { type Recovery, recover } from './recover.ts'
 import { checkRun } from './run/check-options.ts'
-import { checkRest } from './run/lease.ts'
+import { checkRest, isOfRun } from './run/lease.ts'
 import { runLoop, type RunOptions, type RunResult } from './run/loop.ts'
 import type { Step } from './run/step.ts'
 import type { Shared } from './shared.ts'
@@ -165,7 +165,8 @@ export class Conversation {
   /** Stops a run at once: its signal is aborted, and its pending calls are ended, in one batch. */
   async interrupt(): Promise<readonly LoggedEvent[]> {
     // The run may be another process's: its lease is there until it has ended.
-    const leased = (await this.#shared.store.getLease(this.id)) !== null
+    const lease = await this.#shared.store.getLease(this.id)
+    const leased = lease !== null && isOfRun(lease)
     return this.#decide((state) => decideInterrupt(state, leased || this.#shared.isRunning(this.id)))
   }
 
@@ -262,7 +263,7 @@ export class Conversation {
    */
   async recover(): Promise<Recovery> {
     const { store } = this.#shared
-    return this.#shared.use(this.id, (replica) => recover(store, replica, this.#shared.newOwner()))
+    return this.#shared.use(this.id, (replica) => recover(store, replica, this.#shared.newBriefOwner()))
   }
 
   /** Gives a StreamingDeltaEvent to subscribers, with `shareReplies` of any process. @throws `invalid_event`. */
@@ -328,7 +329,7 @@ export class Conversation {
       for (;;) {
         const { header, log } = await replica.refresh()
         const { length } = log.entries
-        await checkRest(this.#shared.store, this.id, this.#shared.newOwner(), header.status)
+        await checkRest(this.#shared.store, this.id, this.#shared.newBriefOwner(), header.status)
         try {
           // A run that begins after the look appends something first, so that this version is gone.
           return await commit(replica, decide, { expected: length, depends: true })

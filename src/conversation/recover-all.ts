@@ -51,7 +51,7 @@ async function* expiredLeases({ store }: Shared): AsyncGenerator<string> {
 
 async function recoverOne(shared: Shared, id: string): Promise<Recovery> {
   const { store } = shared
-  const owner = shared.newOwner()
+  const owner = shared.newBriefOwner()
   const recovery = await shared.use(id, (replica) => recover(store, replica, owner))
   if (recovery.outcome !== 'not_running') return recovery
   // Nothing was left undone but to give the lease back.

@@ -5,6 +5,7 @@ import type { Store } from '../store/contract/store.ts'
 import type { StreamingDeltaEvent } from '../event/types.ts'
 import type { Stamp } from './stamp.ts'
 import type { Replica } from './replica.ts'
+import { briefOwner } from './run/lease.ts'
 import { type Pinned, Replicas } from './replicas.ts'
 import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
 
@@ -42,6 +43,11 @@ export class Shared {
   /** A name for a run that no other has. */
   newOwner(): string {
     return `run-${this.stamp.newId()}`
+  }
+
+  /** The same for what holds a lease and runs nothing. */
+  newBriefOwner(): string {
+    return briefOwner(this.stamp.newId())
   }
 
   /** Does a work with a conversation. */

@@ -109,6 +109,40 @@ describe('a lease', () => {
     expect(await conversation.run(script([]).step)).toEqual({ status: 'finished', iterations: 1 })
   })
 
+  it.each<[string, boolean, (it: Awaited<ReturnType<typeof begun>>) => Promise<unknown>]>([
+    ['recoverAll', false, ({ engine }) => engine.recoverAll()],
+    [
+      'navigate',
+      false,
+      async ({ conversation }) => conversation.navigate((await conversation.state()).log.head?.id ?? null),
+    ],
+    ['recover', true, ({ conversation }) => conversation.recover()],
+  ])('of %s, which runs nothing, is waited for by a run (I5)', async (_, isRunning, hold) => {
+    const { store: inner, expire } = timed()
+    const refused = gate()
+    const store = wrapStore(inner, {
+      async acquireLease(...asked) {
+        const lease = await inner.acquireLease(...asked)
+        if (lease === null) refused.open()
+        return lease
+      },
+      async releaseLease(lease) {
+        await refused.pass()
+        return inner.releaseLease(lease)
+      },
+    })
+    const it = await begun('hello', store)
+    if (isRunning) await it.conversation.append(call('a'))
+    await inner.acquireLease('c', 'another', TTL)
+    expire()
+    const holding = hold(it)
+    await refused.reached
+    const other = await createEngine({ store }).open('c')
+    expect((await other.run(script([]).step)).status).toBe('finished')
+    await holding
+    expect(await store.getLease('c')).toBe(null)
+  })
+
   it('is not taken again by a heartbeat that comes late', async () => {
     const { store, expire } = timed()
     const held: (() => void)[] = []

@@ -88,13 +88,33 @@ export async function holdLease(
   }
 }
 
+const BRIEF = 'brief-'
+
+/**
+ * A name for who holds a lease for a moment and runs nothing. A run that finds it waits: else no run would do what it was
+ * asked for (law I5).
+ */
+export const briefOwner = (id: string): string => `${BRIEF}${id}`
+
+/** Whether a run may be live under a lease. */
+export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
+
+/** Milliseconds between two tries to take a lease from one who holds it for a moment: at first, and at most. */
+const MOMENT = { first: 4, most: 250 }
+/** So often it is waited for, together some two seconds; by then its process has died. */
+const MOST_WAITS = 14
+
 async function take(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {
-  for (;;) {
+  for (let waits = 0; ;) {
     const lease = await store.acquireLease(conversationId, owner, ttl)
     if (lease !== null) return lease
     const other = await store.getLease(conversationId)
     // Given back meanwhile.
-    if (other !== null) throw alreadyRunning(other)
+    if (other === null) continue
+    if (isOfRun(other) || waits === MOST_WAITS) throw alreadyRunning(other)
+    const wait = Math.min(MOMENT.first * 2 ** waits, MOMENT.most)
+    waits += 1
+    await new Promise((resolve) => setTimeout(resolve, wait))
   }
 }
 

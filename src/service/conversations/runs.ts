@@ -4,11 +4,11 @@
  */
 
 import type { Conversation } from '../../conversation/conversation.ts'
+import { briefOwner, endLease } from '../../conversation/run/lease.ts'
 import type { RunOptions } from '../../conversation/run/loop.ts'
 import type { Step } from '../../conversation/run/step.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import type { Lease } from '../../store/contract/lease.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { hasWork } from './has-work.ts'
 import { isTakenUp, wasPausedSince } from './picked-up.ts'
@@ -215,7 +215,7 @@ export class Runs {
       }
     }
     const { outcome } = await conversation.recover()
-    if (outcome === 'not_running' && lease !== null) await releaseExpired(store, lease)
+    if (outcome === 'not_running' && lease !== null) await endExpired(store, id)
     return true
   }
 
@@ -330,8 +330,11 @@ export class Runs {
   }
 }
 
-/** Gives a lease back that a process which died has left, unless another took it meanwhile. */
-async function releaseExpired(store: Store, { conversationId, owner }: Lease): Promise<void> {
-  const taken = await store.acquireLease(conversationId, owner, 1_000)
-  if (taken !== null) await store.releaseLease(taken)
+/** Ends a lease that a process which died has left, unless another took it meanwhile. */
+async function endExpired(store: Store, id: string): Promise<void> {
+  try {
+    await endLease(store, id, briefOwner(crypto.randomUUID()))
+  } catch (error) {
+    if (!hasCode(error, 'already_running')) throw error
+  }
 }
