@@ -33,7 +33,13 @@ const WHOLE = { back: true, compact: true }
 const NEITHER = { back: false, compact: false }
 
 const FORMS: readonly Form[] = [
-  { name: 'Claude Code', format: 'claude-code', can: WHOLE, write: agents.claudeCode, tellsErrors: true },
+  {
+    name: 'Claude Code',
+    format: 'claude-code',
+    can: { ...WHOLE, keep: true },
+    write: agents.claudeCode,
+    tellsErrors: true,
+  },
   { name: 'Codex CLI', format: 'codex', can: WHOLE, write: agents.codex, tellsErrors: false },
   { name: 'pi 3', format: 'pi', can: WHOLE, write: (all) => agents.pi(all, 3), tellsErrors: true },
   {
@@ -124,7 +130,7 @@ const plain = (said: readonly Said[], { tellsErrors, saysSummary }: Form): Said[
     return one[0] === 'summary' && saysSummary === true ? ['user', one[1]] : one
   })
 
-type Occurrence = 'went_back' | 'compacted' | 'many_calls' | 'failed' | 'thought'
+type Occurrence = 'went_back' | 'compacted' | 'kept' | 'many_calls' | 'failed' | 'thought'
 
 function occurredIn(all: Talk): Occurrence[] {
   const has = (some: (turn: Talk[number]) => boolean, name: Occurrence): Occurrence[] =>
@@ -132,6 +138,7 @@ function occurredIn(all: Talk): Occurrence[] {
   return [
     ...has(({ back }) => back > 0, 'went_back'),
     ...has(({ compacted }) => compacted !== null, 'compacted'),
+    ...has(({ keeps }) => keeps === true, 'kept'),
     ...has((turn) => turn.replies.some((reply) => reply.calls.length > 1), 'many_calls'),
     ...has(({ replies }) => replies.some(({ calls }) => calls.some(({ isError }) => isError)), 'failed'),
     ...has(({ replies }) => replies.some(({ thinking }) => thinking !== null), 'thought'),
@@ -174,6 +181,7 @@ describe('E9, sessions of other agents', () => {
         'thought',
         ...(can.back ? ['went_back' as const] : []),
         ...(can.compact ? ['compacted' as const] : []),
+        ...(can.keep === true ? ['kept' as const] : []),
       ])
     })
   }
@@ -224,6 +232,7 @@ function longTalk(turns: number, can: Can): Talk {
       { thinking: null, text: `answer ${at}`, calls: [] },
     ],
     compacted: can.compact && at % 5 === 2 ? `summary ${at}` : null,
+    keeps: can.keep === true,
     drift: [true, false, true, false, true, false, true, false],
   }))
 }

@@ -28,9 +28,10 @@ export function claudeCode(all: Talk): unknown[] {
   }
   /** What each turn on the branch follows. */
   const before: (string | null)[] = []
-  for (const { back, user, replies, compacted, drift } of all) {
+  for (const { back, user, replies, compacted, keeps, drift } of all) {
     if (back > 0) parent = before.splice(before.length - back, back)[0] ?? null
     before.push(parent)
+    const from = lines.length
     // What a user types after stopping a reply may stand beside the words that say so, or speak of them.
     const stopped = [
       { type: 'text', text: '[Request interrupted by user for tool use]' },
@@ -92,10 +93,19 @@ export function claudeCode(all: Talk): unknown[] {
     }
     if (drift[4] === true) lines.push({ type: 'file-history-snapshot', messageId: 'm', snapshot: {} })
     if (compacted === null) continue
-    const logical = parent
+    const tail: string | null = parent
+    // Newer versions name what they kept, older ones its ends.
+    const uuids = lines.slice(from).flatMap((line) => (line['uuid'] === undefined ? [] : [line['uuid']]))
+    const preserved =
+      drift[2] === true
+        ? { preservedMessages: { uuids } }
+        : { preservedSegment: { headUuid: uuids[0], tailUuid: tail } }
     parent = null
-    add({ type: 'system', subtype: 'compact_boundary', logicalParentUuid: logical, compactMetadata: {} })
+    const compactMetadata = keeps === true ? preserved : {}
+    add({ type: 'system', subtype: 'compact_boundary', logicalParentUuid: tail, compactMetadata })
     add({ type: 'user', isCompactSummary: true, message: { role: 'user', content: compacted } })
+    // What follows hangs on the summary, or on the last message that was kept.
+    if (keeps === true && drift[7] === true) parent = tail
   }
   return lines
 }

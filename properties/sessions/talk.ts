@@ -24,6 +24,8 @@ export interface Turn {
   readonly replies: readonly TalkReply[]
   /** The summary that stands behind it for all before; null where nothing is compacted. */
   readonly compacted: string | null
+  /** Whether the turn itself stays in sight behind that summary. */
+  readonly keeps?: boolean
   /** What the file does at places where its writers have differed: each renderer takes what it needs. */
   readonly drift: readonly boolean[]
 }
@@ -61,6 +63,7 @@ const turn: fc.Arbitrary<Turn> = fc.record({
     .tuple(fc.array(reply(1), { maxLength: 2 }), reply(0))
     .map(([calling, last]) => [...calling, last]),
   compacted: fc.option(words, { freq: 5 }),
+  keeps: fc.boolean(),
   drift: fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
 })
 
@@ -68,6 +71,8 @@ const turn: fc.Arbitrary<Turn> = fc.record({
 export interface Can {
   readonly back: boolean
   readonly compact: boolean
+  /** Whether a summary can leave the turn before it in sight. */
+  readonly keep?: boolean
 }
 
 /** A talk of one to six turns. Nobody goes back further than the branch is long. */
@@ -77,7 +82,8 @@ export const talk = (can: Can): fc.Arbitrary<Talk> =>
     return numbered(turns).map((one) => {
       const back = can.back ? Math.min(one.back, depth) : 0
       depth += 1 - back
-      return { ...one, back, compacted: can.compact ? one.compacted : null }
+      const compacted = can.compact ? one.compacted : null
+      return { ...one, back, compacted, keeps: can.keep === true && compacted !== null && one.keeps === true }
     })
   })
 
@@ -112,22 +118,27 @@ export function branchOf(all: Talk): Turn[] {
   return stack
 }
 
-/** What the branch of the last turn says, in order; calls of a reply before their results. */
-export function saidOf(all: Talk): Said[] {
-  return branchOf(all).flatMap(({ user, replies, compacted }): Said[] => [
-    ['user', user],
-    ...replies.flatMap(({ text, calls }): Said[] => [
-      ['agent', text],
-      ...calls.map(({ name, input }): Said => ['call', name, JSON.stringify(input)]),
-      ...calls.map(({ result, isError }): Said => ['result', result, isError]),
-    ]),
-    ...(compacted === null ? [] : [['summary', compacted] as const]),
-  ])
-}
+/** What a turn says, in order; calls of a reply before their results. */
+const turnOf = ({ user, replies }: Turn): Said[] => [
+  ['user', user],
+  ...replies.flatMap(({ text, calls }): Said[] => [
+    ['agent', text],
+    ...calls.map(({ name, input }): Said => ['call', name, JSON.stringify(input)]),
+    ...calls.map(({ result, isError }): Said => ['result', result, isError]),
+  ]),
+]
 
-/** What of it the model still sees: the last summary, and what came after. */
+const summaryOf = ({ compacted }: Turn): Said[] => (compacted === null ? [] : [['summary', compacted]])
+
+/** What the branch of the last turn says, in order. */
+export const saidOf = (all: Talk): Said[] =>
+  branchOf(all).flatMap((one) => [...turnOf(one), ...summaryOf(one)])
+
+/** What of it the model still sees: the last summary, what it kept, and what came after. */
 export function seenOf(all: Talk): Said[] {
-  const said = saidOf(all)
-  const at = said.findLastIndex(([kind]) => kind === 'summary')
-  return said.slice(Math.max(at, 0))
+  const branch = branchOf(all)
+  const at = branch.findLastIndex(({ compacted }) => compacted !== null)
+  const last = branch[at]
+  const front = last === undefined ? [] : [...summaryOf(last), ...(last.keeps === true ? turnOf(last) : [])]
+  return [...front, ...branch.slice(at + 1).flatMap(turnOf)]
 }

@@ -5,6 +5,7 @@
 import { freezeNew } from '../event/freeze.ts'
 import { isLegalId, ROOT } from '../event/ids.ts'
 import { isObject } from '../event/json.ts'
+import { KINDS } from '../event/kinds.ts'
 import { quarantine } from '../event/quarantine.ts'
 import type { Content, JsonValue } from '../event/shapes.ts'
 import { isInstant } from '../event/time.ts'
@@ -27,6 +28,8 @@ export interface Origin {
 /** A place in the tree: an event, and what it follows. */
 export interface Place {
   readonly id: string
+  /** Where it stands in the file. */
+  readonly line: number
   /** Null for the summary of a condensation, which no line says. */
   readonly event: Event | null
   readonly before: Place | null
@@ -64,6 +67,11 @@ function isAgain(call: KnownCall, content: readonly Content[]): boolean {
   call.result = content
   return false
 }
+
+/** Whether a model sees it: a summary, or an event that the view shows. */
+const isSeen = ({ event }: Place): boolean => event === null || SEEN.has(KINDS[event.kind].unit)
+
+const SEEN: ReadonlySet<unknown> = new Set(['message', 'call', 'result'])
 
 /** An event without its place. */
 type Unplaced<E = Event> = E extends Event ? Omit<E, 'id' | 'timestamp' | 'parent_id'> : never
@@ -153,7 +161,7 @@ export class SessionWriter {
     const fact = placed as Event
     this.facts.push({ line, fact })
     if (fact.kind === 'ConversationStateUpdateEvent') return own
-    this.#head = { id: own, event: fact, before: after === undefined ? this.#head : after, left: null }
+    this.#head = { id: own, line, event: fact, before: after === undefined ? this.#head : after, left: null }
     return own
   }
 
@@ -259,12 +267,19 @@ export class SessionWriter {
   }
 
   /**
-   * Takes events out of the model's sight, all of them but those to be kept; `summary` stands in front of what is left.
-   * What is in sight is what stands behind `origin.after`, where that is given. O(events in sight).
+   * Takes events out of the model's sight, all of them but those to be kept; `summary` stands in front of what is left,
+   * or at its end. What is in sight is what stands behind `origin.after`, where that is given. O(events in sight).
    */
-  condense(kept: ReadonlySet<string>, summary: string, origin: Origin): void {
+  condense(
+    kept: ReadonlySet<string>,
+    summary: string,
+    origin: Origin,
+    where: 'front' | 'end' = 'front',
+  ): void {
     const sight = this.inSight(origin.after)
     const isSaid = summary.trim() !== ''
+    const left = sight.filter((one) => kept.has(one.id))
+    const offset = where === 'front' ? 0 : left.filter(isSeen).length
     // What a file calls as a summary is called counts once.
     const forgotten = new Set<string>()
     for (const one of sight) if (!kept.has(one.id)) forgotten.add(one.id)
@@ -274,13 +289,13 @@ export class SessionWriter {
         source: 'environment',
         llm_response_id: `condensation-${origin.id ?? origin.line}`,
         forgotten_event_ids: [...forgotten],
-        ...(isSaid ? { summary, summary_offset: 0 } : {}),
+        ...(isSaid ? { summary, summary_offset: offset } : {}),
       },
       origin,
     )
-    const left = sight.filter((one) => kept.has(one.id))
-    const said: Place = { id: `${id}-summary`, event: null, before: null, left: null }
-    if (id !== null && this.#head !== null) this.#head.left = isSaid ? [said, ...left] : left
+    const said: Place = { id: `${id}-summary`, line: origin.line, event: null, before: null, left: null }
+    const all = where === 'front' ? [said, ...left] : [...left, said]
+    if (id !== null && this.#head !== null) this.#head.left = isSaid ? all : left
   }
 
   /** Goes back to an event, null for before the first: what comes next follows it. */

@@ -86,6 +86,31 @@ describe('a session of Claude Code', () => {
     expect(told(session)).toEqual(['user: hi', 'agent: yes', ...said, 'user: new', 'agent: new, too'])
   })
 
+  it.each([
+    { what: 'by their names', kept: { preservedMessages: { anchorUuid: 's', uuids: ['u2', 'a2'] } } },
+    {
+      what: 'by their ends',
+      kept: { preservedSegment: { anchorUuid: 's', headUuid: 'u2', tailUuid: 'a2' } },
+    },
+    { what: 'before the summary', kept: { preservedMessages: { anchorUuid: 'b', uuids: ['u1', 'a1'] } } },
+  ])('keeps the messages that a compaction kept, $what', ({ what, kept }) => {
+    const boundary = line('system', 'b', null, {})
+    const session = read([
+      user('u1', null, 'one'),
+      reply('a1', 'u1', answer('first')),
+      user('u2', 'a1', 'two'),
+      { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('second')] }) },
+      { ...boundary, subtype: 'compact_boundary', logicalParentUuid: 'a2', compactMetadata: kept },
+      { ...user('s', 'b', 'the summary'), isCompactSummary: true },
+      user('u3', 's', 'go on'),
+    ])
+    expect(told(session, 'seen')).toEqual(
+      what === 'before the summary'
+        ? ['user: one', 'agent: first', 'summary: the summary', 'user: go on']
+        : ['summary: the summary', 'user: two', 'agent: second', 'user: go on'],
+    )
+  })
+
   it('has what had to wait where its user had gone back to', () => {
     const session = read([
       user('u1', null, 'hi'),

@@ -10,6 +10,7 @@ import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { DETAILS, type HasResult, type Origin, SessionWriter } from '../writer.ts'
 import { addAttachment } from './attachment.ts'
+import { addSummary } from './compaction.ts'
 import { indexLines, type Line } from './lines.ts'
 import { addReply } from './reply.ts'
 import { Turns } from './turns.ts'
@@ -30,6 +31,8 @@ function readLines(lines: readonly Line[], hasResult: HasResult, name: string | 
     turns: new Turns(writer, lines),
     replies: repliesOf(lines),
     titles: [],
+    named: namedLater(lines),
+    boundary: null,
   }
   for (const line of lines) {
     readLine(line, chain)
@@ -67,6 +70,16 @@ interface Chain {
   /** The lines of each reply that is not written yet. */
   readonly replies: Map<string, Line[]>
   readonly titles: string[]
+  /** The lines by their names. */
+  readonly named: () => ReadonlyMap<string, Line>
+  /** Where the client began to sum up, until its summary comes. */
+  boundary: Line | null
+}
+
+/** In most files no line is sought by its name. */
+function namedLater(lines: readonly Line[]): Chain['named'] {
+  let named: Map<string, Line> | null = null
+  return () => (named ??= new Map(lines.map((line) => [line.uuid ?? '', line])))
 }
 
 /** The lines of each reply by its id: the results of its first calls may stand between them. */
@@ -118,6 +131,7 @@ function readLine(line: Line, chain: Chain): void {
     }
     case 'system':
       if (found['subtype'] === 'api_error') return readApiError(line, writer)
+      if (found['subtype'] === 'compact_boundary') chain.boundary = line
       return writer.update(
         `claude-code.${stringOf(found['subtype']) || 'system'}`,
         record.value as JsonValue,
@@ -152,7 +166,11 @@ function readUser(line: Line, chain: Chain): void {
   const { found, blocks } = line
   const origin = originOf(line)
   const { content } = line.message
-  if (found['isCompactSummary'] === true) return writer.condense(new Set(), textIn(content), origin)
+  if (found['isCompactSummary'] === true) {
+    addSummary(line, chain.boundary, chain.named, writer, origin)
+    chain.boundary = null
+    return
+  }
   const results = line.isTyped ? NONE : blocks.filter(({ type }) => type === 'tool_result')
   // A text there says the words of the result again.
   if (results.length > 0 && objectOf(found['toolUseResult']) === found['toolUseResult'])
