@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../properties/sessions/lines.ts'
 import { isQuarantined } from '../../src/event/index.ts'
+import { replay, toMessages } from '../../src/index.ts'
 import { readSession, type Session, type SessionFormat } from '../../src/sessions/index.ts'
 
 const read = (values: readonly unknown[], from?: SessionFormat): Session =>
@@ -55,6 +56,53 @@ describe('items of OpenAI Responses', () => {
     const cancelled = read([{ ...reply, status: 'cancelled' }])
     expect(saidIn(cancelled)).toEqual([words('so far')])
     expect(cancelled.notes).toEqual([{ what: 'replies that were cancelled', count: 1, line: 1 }])
+  })
+})
+
+const part = (text: string) => ({ parts: words(text) })
+
+describe('system prompts', () => {
+  const [user, again] = [
+    { role: 'user', content: 'hi' },
+    { role: 'user', content: 'again' },
+  ]
+  const reply = { role: 'assistant', content: 'hello' }
+  it.each<{ from: SessionFormat; values: unknown[] }>([
+    {
+      from: 'openai-chat',
+      values: [{ role: 'system', content: 'main' }, { role: 'developer', content: 'more' }, user, reply],
+    },
+    {
+      from: 'openai-responses',
+      values: [
+        { model: 'm', instructions: 'main', input: [{ role: 'developer', content: 'more' }, user, reply] },
+      ],
+    },
+    {
+      from: 'anthropic',
+      values: [{ model: 'm', system: 'main', messages: [{ role: 'system', content: 'more' }, user, reply] }],
+    },
+    {
+      from: 'ui-messages',
+      values: [
+        { role: 'system', ...part('main') },
+        { role: 'system', content: 'more' },
+        { ...user, ...part('hi') },
+        { ...reply, ...part('hello') },
+      ],
+    },
+  ])('in front of an array of $from are one, and later ones stay where they are', ({ from, values }) => {
+    const later = [{ role: 'system', content: 'by the way' }, again].map((one) =>
+      from === 'ui-messages' ? { ...one, ...part(one.content) } : one,
+    )
+    const { facts } = read([...values, ...later], from)
+    const seen = toMessages(replay(facts.map(({ fact }) => fact)))
+    expect(seen.map(({ role, content }) => [role, ...content.map((one) => Object(one).text)])).toEqual([
+      ['system', 'main\n\nmore'],
+      ['user', 'hi'],
+      ['assistant', 'hello'],
+      ['user', 'by the way', 'again'],
+    ])
   })
 })
 

@@ -4,7 +4,7 @@ import { replyOf } from '../../event/reply.ts'
 import type { JsonValue } from '../../event/shapes.ts'
 import { type Found, moreOf, objectOf } from '../../messages/found.ts'
 import type { Reply } from '../../messages/reply-events.ts'
-import { textIn } from '../content.ts'
+import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionFormat, SessionRecord } from '../session.ts'
 import type { HasResult, Origin, SessionWriter } from '../writer.ts'
 
@@ -19,6 +19,8 @@ export interface Element {
   readonly stray: SessionRecord | null
   /** Whether it is what a request says beside its messages. */
   readonly isAbout: boolean
+  /** Whether it is the system prompt that a request has in a field of its own. */
+  readonly isOwnPrompt: boolean
 }
 
 /** What a reply of Responses says of itself, where it repeats what it was asked. */
@@ -42,7 +44,13 @@ const OF_REPLY: ReadonlySet<string> = new Set([
 export function elementsOf(records: readonly SessionRecord[], field: 'messages' | 'input'): Element[] {
   const elements: Element[] = []
   const add = (element: Pick<Element, 'line' | 'found'> & Partial<Element>): void => {
-    elements.push({ no: elements.length + 1 - abouts, stray: null, isAbout: false, ...element })
+    elements.push({
+      no: elements.length + 1 - abouts,
+      stray: null,
+      isAbout: false,
+      isOwnPrompt: false,
+      ...element,
+    })
   }
   let abouts = 0
   for (const record of records) {
@@ -63,7 +71,8 @@ export function elementsOf(records: readonly SessionRecord[], field: 'messages' 
     // A reply without its request may be one of many lines, and stands in its own.
     const next = (): number => (list === null ? line : (at += 1))
     const system = found[promptIn(found)]
-    if (textIn(system) !== '') add({ line: next(), found: { role: 'system', content: system } })
+    if (textIn(system) !== '')
+      add({ line: next(), found: { role: 'system', content: system }, isOwnPrompt: true })
     for (const element of list ?? []) {
       const inner = objectOf(element)
       const no = next()
@@ -153,14 +162,45 @@ export const sessionOf = (format: SessionFormat, writer: SessionWriter): Session
   children: [],
 })
 
-export function addPrompt(content: unknown, origin: Origin, writer: SessionWriter): void {
+/** The system prompts that an array begins with: a log has one in front, which says all of it. */
+export interface Prompts {
+  readonly front: ReadonlySet<Element>
+  readonly text: string
+}
+
+/** Finds them; `contentIn` is what a message of a form says. O(prompts in front). */
+export function promptsOf(elements: readonly Element[], contentIn: (found: Found) => unknown): Prompts {
+  const front = new Set<Element>()
+  const texts: string[] = []
+  for (const element of elements) {
+    if (element.isAbout) continue
+    const { role } = element.found
+    if (role !== 'system' && role !== 'developer') break
+    front.add(element)
+    const text = textIn(contentIn(element.found))
+    if (text !== '') texts.push(text)
+  }
+  return { front, text: texts.join('\n\n') }
+}
+
+/** Adds a system prompt. One that stands among the messages stays there, in the words of the environment. */
+export function addPrompt(
+  element: Element,
+  content: unknown,
+  { front, text }: Prompts,
+  origin: Origin,
+  writer: SessionWriter,
+): void {
+  const isFront = front.has(element)
+  const [first] = front
+  if (isFront && element !== first) return
+  if (!isFront && !element.isOwnPrompt) {
+    writer.say('environment', contentOf(content), origin)
+    return
+  }
+  const words = isFront ? text : textIn(content)
   writer.add(
-    {
-      kind: 'SystemPromptEvent',
-      source: 'agent',
-      system_prompt: { type: 'text', text: textIn(content) },
-      tools: [],
-    },
+    { kind: 'SystemPromptEvent', source: 'agent', system_prompt: { type: 'text', text: words }, tools: [] },
     origin,
   )
 }

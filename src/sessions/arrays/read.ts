@@ -7,13 +7,25 @@ import { blocksOf, contentOf } from '../content.ts'
 import type { Reply } from '../../messages/reply-events.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, addReply, elementsOf, isAside, keepMore, keepUnknown, sessionOf } from './elements.ts'
+import {
+  addPrompt,
+  addReply,
+  elementsOf,
+  isAside,
+  keepMore,
+  keepUnknown,
+  promptsOf,
+  sessionOf,
+} from './elements.ts'
 import { withCallIds } from './function-calls.ts'
+
+const contentIn = ({ content }: Found): unknown => content
 
 /** Messages of Anthropic, or a reply of it. O(size). */
 export function readAnthropic(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'messages')
+  const prompts = promptsOf(elements, contentIn)
   const hasResult = askedLater(() =>
     elements.flatMap(({ found }) =>
       objectsOf(found['content']).map((block) => stringOf(block['tool_use_id'])),
@@ -23,7 +35,7 @@ export function readAnthropic(records: readonly SessionRecord[]): Session {
     const { line, no, found } = element
     const origin = { line, id: `message-${no}`, time: null }
     if (isAside(element, 'anthropic', writer)) continue
-    if (found['role'] === 'system') addPrompt(found['content'], origin, writer)
+    if (found['role'] === 'system') addPrompt(element, found['content'], prompts, origin, writer)
     else if (found['role'] === 'assistant') {
       const reply = fromAnthropic({
         ...found,
@@ -73,6 +85,7 @@ function addUser(found: Found, origin: Origin, writer: SessionWriter): void {
 export function readOpenAIChat(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = withCallIds(elementsOf(records, 'messages'))
+  const prompts = promptsOf(elements, contentIn)
   const hasResult = askedLater(() => elements.map(({ found }) => stringOf(found['tool_call_id'])))
   for (const element of elements) {
     const { line, no, found } = element
@@ -80,7 +93,7 @@ export function readOpenAIChat(records: readonly SessionRecord[]): Session {
     const { role, content } = found
     if (isAside(element, 'openai-chat', writer)) continue
     if (Array.isArray(found['choices'])) addChatReply(found, origin, hasResult, writer)
-    else if (role === 'system' || role === 'developer') addPrompt(content, origin, writer)
+    else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
     else if (role === 'assistant') {
       const calls = objectsOf(found['tool_calls'])
       const choice = { message: found, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }

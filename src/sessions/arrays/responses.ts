@@ -5,12 +5,22 @@ import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import { blocksOf, contentOf } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, addReply, elementsOf, isAside, isWhole, keepUnknown, sessionOf } from './elements.ts'
+import {
+  addPrompt,
+  addReply,
+  elementsOf,
+  isAside,
+  isWhole,
+  keepUnknown,
+  promptsOf,
+  sessionOf,
+} from './elements.ts'
 
 /** Items or a reply. Items of the model that follow each other are one reply. O(size). */
 export function readOpenAIResponses(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
   const elements = elementsOf(records, 'input')
+  const prompts = promptsOf(elements, ({ content }) => content)
   const hasResult = askedLater(() =>
     elements.map(({ found }) => (isResult(found) ? stringOf(found['call_id']) : '')),
   )
@@ -35,7 +45,7 @@ export function readOpenAIResponses(records: readonly SessionRecord[]): Session 
     close()
     if (isAside(element, 'openai-responses', writer)) continue
     if (isWhole(found)) addWhole(found, origin, hasResult, writer)
-    else if (role === 'system' || role === 'developer') addPrompt(content, origin, writer)
+    else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
     else if (role === 'user') writer.say('user', contentOf(content), origin)
     else if (isResult(found)) {
       const output = found['output'] ?? ''

@@ -3,16 +3,18 @@
 import type { JsonValue } from '../../event/shapes.ts'
 import { fromAiSdk } from '../../messages/ai-sdk/read.ts'
 import { type Found, objectOf, stringOf } from '../../messages/found.ts'
-import { contentOf } from '../content.ts'
+import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { type Origin, SessionWriter } from '../writer.ts'
-import { addPrompt, elementsOf, isAside, keepUnknown, sessionOf } from './elements.ts'
+import { addPrompt, elementsOf, isAside, keepUnknown, promptsOf, sessionOf } from './elements.ts'
 import { aboutOf, partsOf } from './ui-parts.ts'
 
 /** Messages of `useChat`. A message of the model may hold several replies, one for each step. O(size). */
 export function readUIMessages(records: readonly SessionRecord[]): Session {
   const writer = new SessionWriter()
-  for (const element of elementsOf(records, 'messages')) {
+  const elements = elementsOf(records, 'messages')
+  const prompts = promptsOf(elements, promptIn)
+  for (const element of elements) {
     const { line, no, found } = element
     if (isAside(element, 'ui-messages', writer)) continue
     const id = stringOf(found['id']) || `message-${no}`
@@ -23,7 +25,7 @@ export function readUIMessages(records: readonly SessionRecord[]): Session {
       continue
     }
     const parts = partsOf(found, origin, writer)
-    if (role === 'system') addPrompt(parts, origin, writer)
+    if (role === 'system') addPrompt(element, parts, prompts, origin, writer)
     else if (role === 'user') addUser(parts, origin, writer)
     else addReplies(parts, origin, writer)
     const about = aboutOf(found)
@@ -32,6 +34,9 @@ export function readUIMessages(records: readonly SessionRecord[]): Session {
   }
   return sessionOf('ui-messages', writer)
 }
+
+/** What a system prompt says: in version 4 it has words alone. */
+const promptIn = ({ parts, content }: Found): unknown => textIn(parts) || content
 
 function addUser(parts: readonly Found[], origin: Origin, writer: SessionWriter): void {
   const content = parts.flatMap((part) => {
