@@ -13,6 +13,7 @@ type Call = {
   readonly id: string
   /** As the servers of Gemini sign a call. */
   readonly extra_content?: object
+  readonly provider_specific_fields?: object
 } & (
   | {
       readonly type: 'function'
@@ -121,7 +122,7 @@ const reply: fc.Arbitrary<Raw> = fc
     refusal: fc.option(said(), { freq: 3 }),
     fields,
     reasoning: fc.option(words()),
-    calls: fc.array(fc.tuple(toolNames(), given, fc.constantFrom('plain', 'signed', 'custom')), {
+    calls: fc.array(fc.tuple(toolNames(), given, fc.constantFrom('plain', 'signed', 'proxied', 'custom')), {
       maxLength: 3,
     }),
     stop: fc.constantFrom('stop', 'stop', 'length', 'content_filter'),
@@ -153,6 +154,9 @@ const reply: fc.Arbitrary<Raw> = fc
                         type: 'function',
                         function: { name, arguments: text },
                         ...(as === 'signed' ? { extra_content: SIGNED } : {}),
+                        ...(as === 'proxied'
+                          ? { provider_specific_fields: { thought_signature: 'c2ln' } }
+                          : {}),
                       },
                 ),
               }),

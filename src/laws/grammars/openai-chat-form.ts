@@ -39,8 +39,8 @@ const partShapes = {
 }
 const content = textOr(listOf(byKey('type', partShapes)))
 const reply = textOr(listOf(byKey('type', { ...partShapes, refusal: fields({ refusal: text }) })))
-/** What Gemini's own servers sign a call with, which they take back in this grammar too. */
-const added = { extra_content: object }
+/** What Gemini's own servers sign a call with, and what a proxy does, which they take back in this grammar too. */
+const added = { extra_content: object, provider_specific_fields: object }
 const call = byKey('type', {
   function: fields({ id: text, function: fields({ name: text, arguments: text }) }, added),
   custom: fields({ id: text, custom: fields({ name: text, input: text }) }, added),

@@ -7,7 +7,11 @@ import { object } from '../shape.ts'
 export const KINDS = {
   content: { in: 'standard', side: 'both' },
   refusal: { in: 'standard', side: 'assistant' },
-  tool_calls: { in: 'standard', side: 'assistant', more: { extra_content: object } },
+  tool_calls: {
+    in: 'standard',
+    side: 'assistant',
+    more: { extra_content: object, provider_specific_fields: object },
+  },
   /** The old form of a call, which no server gives any more. */
   function_call: { in: 'words', side: 'assistant' },
   annotations: { in: 'part', side: 'assistant', needs: { annotations: objects } },
