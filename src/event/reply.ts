@@ -63,6 +63,8 @@ export interface ReplyRecord {
    * than 0 where it brings results that were waited for. Left out where it is 0.
    */
   readonly waits?: number
+  /** The id of the provider's container in which they wait: it is to be named when their results are sent. */
+  readonly container?: string
   /** True when the reply was cut off by its user: it is no final reply. */
   readonly interrupted?: true
 }

@@ -16,16 +16,17 @@ const MAX_MARKS = 4
 /**
  * A giver of breakpoints for one request: the first that ask get one, so that a longer history changes no block before.
  * Those of tools count too, and so does one that the request has for all of it. One for an hour is refused behind one
- * for the usual five minutes, also of a tool, and is one of these there.
+ * for the usual five minutes, also of a tool, and is one of these there; where the request's own is for an hour, which
+ * counts as the last, all are.
  */
-export function cacheMarks(tools: readonly object[] = [], marksItself = false): Mark {
+export function cacheMarks(tools: readonly object[] = [], own: CacheTime | null = null): Mark {
   const given = tools.flatMap((tool) => (tool as CacheControl).cache_control ?? [])
-  let left = MAX_MARKS - given.length - Number(marksItself)
+  let left = MAX_MARKS - given.length - Number(own !== null)
   let mayBeLong = given.every(({ ttl }) => ttl === '1h')
   return (asked, time = null) => {
     if (!asked || left < 1) return {}
     left -= 1
-    const ttl = time === '1h' && !mayBeLong ? null : time
+    const ttl = own === '1h' ? own : time === '1h' && !mayBeLong ? null : time
     if (ttl !== '1h') mayBeLong = false
     return { cache_control: { type: 'ephemeral', ...(ttl === null ? {} : { ttl }) } }
   }

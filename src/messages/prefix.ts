@@ -4,6 +4,7 @@
  */
 
 import type { Grammar, ReplyRecord } from '../event/reply.ts'
+import type { CacheTime } from './cache-marks.ts'
 import { digestOf, digestOfAll, followedBy, nameOf } from './digest.ts'
 import { ownDigestOf } from './own-digest.ts'
 import type { AssistantTurn } from './turns.ts'
@@ -17,10 +18,10 @@ export interface WriteOptions {
    */
   readonly tools?: readonly object[]
   /**
-   * Whether the request has a `cache_control` of its own, for all of it: Anthropic counts it among the four that it
-   * takes. Default: no.
+   * For how long the `cache_control` asks that the request has itself, for all of it: Anthropic counts it among the
+   * four that it takes. Default: it has none.
    */
-  readonly cached?: boolean
+  readonly cached?: CacheTime | null
   /**
    * The name of the model that is asked. Where it is known, replies of another model lose their signed parts, which it
    * might refuse; where it is not, that is not checked.

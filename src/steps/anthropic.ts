@@ -4,7 +4,9 @@ import type { Step } from '../conversation/run/step.ts'
 import { isObject } from '../event/json.ts'
 import { collectAnthropic } from '../messages/anthropic/collect.ts'
 import { type AnthropicReply, fromAnthropic } from '../messages/anthropic/read.ts'
+import type { AnthropicRequest } from '../messages/anthropic/types.ts'
 import { toAnthropic } from '../messages/anthropic/write.ts'
+import type { CacheTime } from '../messages/cache-marks.ts'
 import { sortTools, type StepOptions, stepOf } from './step-of.ts'
 
 /** What is asked: a client of the `@anthropic-ai/sdk` package, or anything of that shape. */
@@ -48,7 +50,10 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
       write: (messages, writing) => ({
         ...rest,
         ...(tools.length === 0 ? {} : { tools }),
-        ...toAnthropic(messages, { ...writing, cached: isObject(rest['cache_control']) }),
+        ...withContainer(
+          toAnthropic(messages, { ...writing, cached: timeOf(rest['cache_control']) }),
+          rest['container'],
+        ),
         stream,
       }),
       send: (request, signal) => client.messages.create(request as never, { signal }),
@@ -58,4 +63,16 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
     sorted,
     options,
   )
+}
+
+/** For how long a mark asks, null where there is none. */
+function timeOf(mark: unknown): CacheTime | null {
+  if (!isObject(mark)) return null
+  return mark['ttl'] === '1h' ? '1h' : '5m'
+}
+
+/** A request whose container has the skills that it is given with each request. */
+function withContainer({ container, ...request }: AnthropicRequest, given: unknown): object {
+  if (container === undefined) return request
+  return { ...request, container: isObject(given) ? { ...given, id: container } : container }
 }

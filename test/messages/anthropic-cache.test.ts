@@ -35,8 +35,19 @@ describe('cached prefixes', () => {
     const log = [user('u', ['a', 'b', 'c'].map(flagged))]
     const [message] = toAnthropic(toMessages(replay(log)), { tools }).messages
     expect(message?.content.map((block) => 'cache_control' in block)).toEqual([true, true, false])
-    const [behind] = toAnthropic(toMessages(replay(log)), { tools, cached: true }).messages
+    const [behind] = toAnthropic(toMessages(replay(log)), { tools, cached: '5m' }).messages
     expect(behind?.content.map((block) => 'cache_control' in block)).toEqual([true, false, false])
+  })
+
+  it('are for an hour where the one of the request is, which stands behind them', () => {
+    const [message] = toAnthropic(toMessages(replay([user('u', ['a', 'b'].map(flagged))])), {
+      cached: '1h',
+    }).messages
+    const hour = { cache_control: { type: 'ephemeral', ttl: '1h' } }
+    expect(message?.content).toEqual([
+      { ...text('a'), ...hour },
+      { ...text('b'), ...hour },
+    ])
   })
 
   it('gives documents their marks of the cache from the same four', () => {

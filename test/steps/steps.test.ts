@@ -74,6 +74,45 @@ describe('another model', () => {
   })
 })
 
+it('names the container in which code of the provider waits for results, and the skills that it is given', async () => {
+  const caller = { type: 'code_execution_20260120', tool_id: 'srvtoolu_1' }
+  const code = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'code_execution', input: { code: 'add()' } }
+  const result = { type: 'code_execution_tool_result', tool_use_id: 'srvtoolu_1', content: {} }
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'add', input: { a: 1, b: 2 }, caller }
+  const replies = [
+    { container: { id: 'container_1' }, content: [code, call], stop_reason: 'tool_use' },
+    {
+      container: { id: 'container_1' },
+      content: [result, { type: 'text', text: '3' }],
+      stop_reason: 'end_turn',
+    },
+    { content: [{ type: 'text', text: 'Yes.' }], stop_reason: 'end_turn' },
+  ]
+  const sent: { readonly container?: unknown }[] = []
+  const create = async (request: object) => {
+    sent.push(request)
+    return { id: `msg_${sent.length}`, ...replies[sent.length - 1] }
+  }
+  const skills = [{ type: 'anthropic', skill_id: 'pdf' }]
+  const step = anthropicStep({
+    client: { messages: { create } },
+    model: 'm',
+    max_tokens: 10,
+    stream: false,
+    container: { skills },
+    tools: [add, { type: 'code_execution_20260120', name: 'code_execution' }],
+  })
+  const conversation = await begin('What is 1 + 2?')
+  await conversation.run(step)
+  await conversation.sendMessage('Sure?')
+  await conversation.run(step)
+  expect(sent.map(({ container }) => container)).toEqual([
+    { skills },
+    { skills, id: 'container_1' },
+    { skills },
+  ])
+})
+
 describe.each(Object.values(STEP_WIRES))('$name', (wire) => {
   it.each(wire === STEP_WIRES.aiSdk ? [true] : [true, false])(
     'an agent with two tools (streamed: %s)',

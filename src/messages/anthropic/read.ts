@@ -55,6 +55,7 @@ export function fromAnthropic(reply: AnthropicReply, options: ReadOptions = {}):
       stopReason: stringOf(found['stop_reason']),
       usage: usageOf(found['usage']),
       reasoning: '',
+      container: stringOf(objectOf(found['container'])['id']),
       parts: blocks.map((block, at) =>
         partOf(block, ending?.type === 'truncated' && at === blocks.length - 1),
       ),

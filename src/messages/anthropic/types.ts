@@ -71,4 +71,6 @@ export interface AnthropicRequest {
   /** Left out when there is no system prompt: the provider refuses an empty one. */
   readonly system?: AnthropicText[]
   readonly messages: AnthropicMessage[]
+  /** Where calls of the provider's own tools wait for the results at the end: the container in which they do. */
+  readonly container?: string
 }

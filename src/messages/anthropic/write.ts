@@ -18,7 +18,7 @@ import { startProof, type WriteOptions } from '../prefix.ts'
 import { trimTrailing } from '../text.ts'
 import { returnable } from '../thinking.ts'
 import { endsInThinking, textsOfPart } from '../thinking-parts.ts'
-import { type AssistantTurn, type Call, isPaused, type Result, turnsOf } from '../turns.ts'
+import { type AssistantTurn, type Call, isPaused, type Result, type Turn, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Written } from '../written.ts'
 import { type Cite, citing } from './citations.ts'
 import { LIMITS } from './limits.ts'
@@ -106,9 +106,17 @@ export function toAnthropic(
     ...(head.length === 0 ? {} : { system: head.map(({ block }) => block) }),
     // Only texts were added to system messages.
     messages: out as AnthropicMessage[],
+    ...containerOf(turns),
   }
   proof.record(request, out)
   return request
+}
+
+/** The container in which calls wait that the last reply has made. */
+function containerOf(turns: readonly Turn[]): Pick<AnthropicRequest, 'container'> {
+  const last = turns.findLast((turn) => turn.role === 'assistant')
+  const id: unknown = last?.waits === true ? last.message.reply?.container : undefined
+  return typeof id === 'string' && id !== '' ? { container: id } : {}
 }
 
 /**
