@@ -119,8 +119,9 @@ describe('sandboxes', () => {
     await client.post(`${SANDBOXES}/${box}/resume`)
     await until(async () => (await said(id ?? '')).includes('Later'))
     await send('DELETE', `${SANDBOXES}/${box}?sandbox_id=${box}`)
-    statuses.push(await says(), (await client.post(`${BASE}/x/send-message`, say('Hello'))).status)
-    expect(statuses).toEqual([200, 409, 410, 404])
+    statuses.push(await says(), (await client.post(path(id ?? ''), say('Never'))).status)
+    statuses.push((await client.post(`${BASE}/x/send-message`, say('Hello'))).status)
+    expect(statuses).toEqual([200, 409, 410, 410, 404])
     expect(await app(id ?? '')).toMatchObject({ sandbox_status: 'MISSING' })
   })
 

@@ -86,6 +86,7 @@ export const messageOperations = (plane: ControlPlane): Operation[] => [
         },
         404: { description: 'Neither a conversation nor a start task' },
         409: { description: 'The conversation could not be started' },
+        410: { description: 'The sandbox was deleted' },
         429: { description: `${MOST_PENDING} messages wait already` },
       },
     },

@@ -99,7 +99,8 @@ export class Pending {
 
   /**
    * Keeps a message for a conversation, which may be named by the task that starts it. O(messages that wait for it).
-   * @throws HttpProblem 404 for neither, 409 for a task that failed, 429 when too many wait.
+   * @throws HttpProblem 404 for neither, 409 for a task that failed, 410 where its sandbox was deleted, 429 when too
+   * many wait.
    */
   async add(target: string, content: readonly object[]): Promise<Queued> {
     const { id: conversationId } = await this.#resolve(target)
@@ -167,8 +168,12 @@ export class Pending {
     }
     const found = await findConversation(this.#store, task?.planned_id ?? target)
     // What a task has made may be deleted, and its id be another one's.
-    if (found !== null && (task === null || appOf(found).start_task_id === task.id))
+    if (found !== null && (task === null || appOf(found).start_task_id === task.id)) {
+      const { sandbox_id: sandboxId } = appOf(found)
+      if (sandboxId !== null && (await this.#telling.sandboxes.find(sandboxId)) === null)
+        throw new HttpProblem(410, 'The sandbox was deleted: nothing more is said in the conversation.')
       return { id: found.id, incarnation: incarnationOf(found) }
+    }
     throw new HttpProblem(404, `Conversation ${JSON.stringify(target)} is not known.`)
   }
 
