@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
+import { createService } from '../../src/service/index.ts'
 import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'
 import { waitBefore } from '../../src/service/webhooks/webhook.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
@@ -32,6 +33,9 @@ describe.each(Object.entries(STORES))('delivering, over %s', (_, make) => {
       world.receiver.taken('/conversations').find(({ body }) => (body as { title: string }).title === 'B'),
     )
     expect(told.type).toBe('conversation.updated')
+    const { fetch } = createService({ engine: world.engine })
+    const shown = await fetch(new Request('http://localhost/api/conversations/a'))
+    expect(told.body).toEqual(await shown.json())
     await append('a', 25, 30)
     await (await world.engine.open('a')).pause()
     await until(() =>

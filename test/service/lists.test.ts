@@ -148,6 +148,15 @@ it('a search by tags takes each key with one value', async () => {
   expect(status).toBe(422)
 })
 
+it('a conversation names all of its children, the oldest first, by either face', async () => {
+  const children = Array.from({ length: 101 }, (_, nth) => `c${String(nth).padStart(3, '0')}`)
+  await store.createConversation({ id: 'p' })
+  for (const id of children) await store.createConversation({ id, parentConversationId: 'p' })
+  const one = { sub_conversation_ids: children }
+  expect((await get('/api/conversations/p')).body).toMatchObject(one)
+  expect((await get('/api/v1/app-conversations?ids=p')).body).toMatchObject([one])
+})
+
 it('large conversations come in pages that fit, and not all at once by their ids', async () => {
   const ids = Array.from({ length: 18 }, (_, nth) => `c${String(nth).padStart(2, '0')}`)
   // As an earlier version kept one: now such a start is refused.

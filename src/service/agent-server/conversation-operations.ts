@@ -21,7 +21,7 @@ import {
   withDefault,
 } from '../http/parameters.ts'
 import { create, fork } from './create.ts'
-import { INFO_SCHEMA, wholeInfoOf, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
+import { INFO_SCHEMA, infoWithChildrenOf, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { describe, find, type Lifecycle, open } from '../conversations/conversations.ts'
 import { forkBody, startBody, updateBody } from './request-schema.ts'
 import { count, describeIfThere, mapSequential, search } from './list.ts'
@@ -178,10 +178,7 @@ export const conversationOperations = (
     },
     async ({ path }) => {
       const { record, state } = await find(lifecycle, path.conversation_id)
-      const { store } = lifecycle.engine
-      const children = await store.listConversations({ parentConversationId: record.id })
-      const sub_conversation_ids = children.items.map(({ id }) => id)
-      return { body: { ...(await wholeInfoOf(store, record, state)), sub_conversation_ids } }
+      return { body: await infoWithChildrenOf(lifecycle.engine.store, record, state) }
     },
   ),
   operation(

@@ -12,6 +12,7 @@ import type { Store } from '../../store/contract/store.ts'
 import { maybe } from '../http/json-schema.ts'
 import { startOf } from './starts.ts'
 import { statsOf } from './stats.ts'
+import { childIdsOf } from './walk.ts'
 
 /** The policy of a conversation that was given none. */
 const NEVER = { kind: 'NeverConfirm' } as const
@@ -60,8 +61,8 @@ function agentOf({ agent_settings: settings }: JsonObject): JsonObject {
 }
 
 /**
- * The same with what its models have cost: what a client reads of one conversation alone, and the value of the
- * `full_state` that a live reader is sent. O(events since it was asked before).
+ * The same with what its models have cost, as the value of the `full_state` that a live reader is sent. O(events since
+ * it was asked before).
  */
 export async function wholeInfoOf(
   store: Store,
@@ -69,6 +70,18 @@ export async function wholeInfoOf(
   state: State,
 ): Promise<JsonObject> {
   return { ...infoOf(record, state), ...(await statsOf(store, record, state)) }
+}
+
+/**
+ * The same with its children: what a client reads of one conversation alone, and a webhook is sent. O(children), too.
+ */
+export async function infoWithChildrenOf(
+  store: Store,
+  record: ConversationRecord,
+  state: State,
+): Promise<JsonObject> {
+  const sub_conversation_ids = await childIdsOf(store, record.id)
+  return { ...(await wholeInfoOf(store, record, state)), sub_conversation_ids }
 }
 
 const text: JsonObject = { type: 'string' }

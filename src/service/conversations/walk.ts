@@ -19,3 +19,11 @@ export async function* walkConversations(
     next = page.next_page_id
   } while (next !== null)
 }
+
+/** The ids of the conversations that were made for one, or forked from it, the oldest first. O(those). */
+export async function childIdsOf(store: Pick<Store, 'listConversations'>, id: string): Promise<string[]> {
+  const ids: string[] = []
+  const query = { parentConversationId: id, order: 'created_at' } as const
+  for await (const child of walkConversations(store, query)) ids.push(child.id)
+  return ids
+}

@@ -3,7 +3,7 @@
 import type { Engine } from '../../conversation/engine.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
-import { infoOf } from '../conversations/info.ts'
+import { infoWithChildrenOf } from '../conversations/info.ts'
 import type { Claimed } from './claimed.ts'
 import { type DeliveryCursor, isReplaced, newCursor } from './delivery-cursor.ts'
 import { batchOf, conversationMessage, digestOf } from './payloads.ts'
@@ -69,7 +69,8 @@ async function tellRecord(
   const { engine, claimed } = delivery
   const { cursor: told } = claimed
   const state = await (await engine.open(record.id)).state()
-  await send(delivery, conversationMessage(type, told.born, infoOf(record, state)))
+  const info = await infoWithChildrenOf(engine.store, record, state)
+  await send(delivery, conversationMessage(type, told.born, info))
   claimed.cursor = taken(told, { digest: digestOf(record), status: state.header.status })
 }
 

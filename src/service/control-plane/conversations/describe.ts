@@ -3,7 +3,7 @@
 import type { JsonObject } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
 import { shownId } from '../../conversations/find.ts'
-import { walkConversations } from '../../conversations/walk.ts'
+import { childIdsOf } from '../../conversations/walk.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { isUnknown, type Lifecycle, find } from '../../conversations/conversations.ts'
 import { mapConcurrent } from '../../../conversation/async/serial.ts'
@@ -86,7 +86,7 @@ async function describe(
     agent_kind: 'openhands',
     metrics: null,
     parent_conversation_id: record.parentConversationId && shownId(record.parentConversationId),
-    sub_conversation_ids: await childrenOf(lifecycle, record.id),
+    sub_conversation_ids: (await childIdsOf(lifecycle.engine.store, record.id)).map(shownId),
     public: record.public,
     tags: record.tags,
     created_at: record.createdAt,
@@ -108,11 +108,4 @@ async function statusOf(lifecycle: Lifecycle, record: ConversationRecord): Promi
     if (isUnknown(error)) return undefined
     throw error
   }
-}
-
-async function childrenOf({ engine }: Lifecycle, id: string): Promise<string[]> {
-  const ids: string[] = []
-  const query = { parentConversationId: id, order: 'created_at' } as const
-  for await (const child of walkConversations(engine.store, query)) ids.push(shownId(child.id))
-  return ids
 }
