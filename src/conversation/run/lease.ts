@@ -91,8 +91,8 @@ export async function holdLease(
 const BRIEF = 'brief-'
 
 /**
- * A name for who holds a lease for a moment and runs nothing. A run that finds it waits: else no run would do what it
- * was asked for (law I5).
+ * A name for who holds a lease for a moment and runs nothing. A run that finds it waits: else no run would do what that
+ * one was asked for (law I5).
  */
 export const briefOwner = (id: string): string => `${BRIEF}${id}`
 
