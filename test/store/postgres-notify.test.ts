@@ -119,6 +119,12 @@ describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
     await until(() => last === 'missed')
     await play('second')
     expect(await listeners(looker)).toHaveLength(1)
+
+    await store.createConversation({ id: 'd' })
+    const wakes = woken(store, 'd')
+    await until(() => wakes.count === 1)
+    await opened({ ...to(), schema }).deleteConversation('d')
+    await until(() => wakes.count > 1)
   })
 })
 

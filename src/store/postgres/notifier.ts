@@ -1,4 +1,4 @@
-/** Notifies other processes of appends, some forty times a second at most; a notification holds nothing but ids. */
+/** Notifies other processes of what was written, some forty times a second at most, with nothing but ids. */
 
 import type { Connection } from './connection.ts'
 
@@ -22,7 +22,7 @@ export class Notifier {
     this.#channel = channel
   }
 
-  /** Notifies of an append to a conversation, at once or with the next ones. Never throws. */
+  /** Notifies of an append to a conversation, or of its deletion, at once or with the next ones. Never throws. */
   tell(conversationId: string): void {
     this.#waiting.add(conversationId)
     this.#sending ??= this.#sendAll()

@@ -68,11 +68,11 @@ export function postgresStore(options: PostgresStoreOptions): Store {
         const batch = liveBatch(facts, asked)
         const live = batch && (await appends.append(conversationId, batch, asked, now))
         if (live !== null) {
-          watcher.appended(conversationId)
+          watcher.wrote(conversationId)
           return live
         }
         const { appended, wrote } = await appendDecided(connection, conversationId, facts, asked, now)
-        if (wrote) watcher.appended(conversationId)
+        if (wrote) watcher.wrote(conversationId)
         return appended
       }),
 
@@ -118,7 +118,11 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       }),
 
     deleteConversation: (id) =>
-      call(async () => isLegalId(id) && (await conversations.deleteConversation(connection, id))),
+      call(async () => {
+        const was = isLegalId(id) && (await conversations.deleteConversation(connection, id))
+        if (was) watcher.wrote(id)
+        return was
+      }),
 
     acquireLease: (conversationId, owner, ttl) =>
       call(async () => {

@@ -1,4 +1,4 @@
-/** Wakes watchers: by appends of this process, by notifications, and by polling where both fail. */
+/** Wakes watchers: by writes of this process, by notifications, and by polling where both fail. */
 
 import type { Unwatch, Wake } from '../contract/store.ts'
 import { Watches } from '../kit/watches.ts'
@@ -16,7 +16,7 @@ const RARELY = 10
 /** The state of a conversation without events, and of one that is not there. */
 const EMPTY = ''
 
-/** Wakes those who watch: at once for appends of this store, by notification or polling for others'. */
+/** Wakes those who watch: at once for writes of this store, by notification or polling for others'. */
 export class Watcher {
   readonly #connection: Connection
   readonly #interval: number
@@ -49,15 +49,15 @@ export class Watcher {
       : null
   }
 
-  /** Notifies of an append that this store made. Never throws. */
-  appended(conversationId: string): void {
+  /** Notifies of an append or a deletion that this store made. Never throws. */
+  wrote(conversationId: string): void {
     this.#watches.wake(conversationId)
     this.#notifier?.tell(conversationId)
   }
 
   /**
    * Watches a conversation until the function that it returns is called. The first look wakes in any case. A watch
-   * of all of them is woken by appends of this store and by notifications only.
+   * of all of them is woken by writes of this store and by notifications only.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch {
     const end = this.#watches.add(conversationId, wake)
