@@ -1,7 +1,10 @@
 /** Stores in several processes wake each other by notifications, not by polling, and find what they missed when they could not hear. */
 
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { postgresStore, type PostgresStoreOptions } from '../../src/store/postgres/index.ts'
 import type { HeldClient, PostgresPool } from '../../src/store/postgres/driver.ts'
 import type { Store } from '../../src/store/contract/store.ts'
@@ -126,6 +129,25 @@ describe.each(Object.entries(WAYS))('a store, %s', (_, to) => {
     await opened({ ...to(), schema }).deleteConversation('d')
     await until(() => wakes.count > 1)
   })
+})
+
+it('no process is kept alive by what listened, once the last watch has ended', async () => {
+  const code = `
+    import { postgresStore } from ${JSON.stringify(join(inject('built'), 'store/postgres/index.ts'))}
+    const store = postgresStore({ url: ${JSON.stringify(testerUrl())}, schema: 'notify_ends' })
+    await store.createConversation({ id: 'c' })
+    await new Promise((resolve) => {
+      const unwatch = store.watch('c', () => {
+        unwatch()
+        resolve()
+      })
+    })
+    const unwatch = store.watch('c', () => undefined)
+    setTimeout(() => console.log('it goes on') ?? unwatch(), 100).unref()`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
+    timeout: 10_000,
+  })
+  expect(stdout).toBe('it goes on\n')
 })
 
 /** A pool whose looks at versions, and whose lending of a client to listen, wait for whoever tests to let them on. */

@@ -28,6 +28,9 @@ export interface ListeningClient extends PostgresClient {
     hear: (message: { readonly channel: string; readonly payload?: string | undefined }) => void,
   ): unknown
   on(event: 'error' | 'end', fail: () => void): unknown
+  /** Whether its connection keeps the process alive; not every client has it. */
+  ref?(): void
+  unref?(): void
 }
 
 /** A client that is held for a while: one of a pool's, until it is released. */

@@ -40,6 +40,8 @@ type End = () => Promise<void>
 interface Held {
   /** Null where the driver listens by itself. */
   readonly client: ListeningClient | null
+  /** Whether the connection was made or lent to listen: the caller's own client keeps alive what the caller wants. */
+  readonly isOwn: boolean
   readonly end: End
 }
 
@@ -50,6 +52,7 @@ export class Listener {
   #held: Held | null = null
   readonly #known = new WeakSet<ListeningClient>()
   #wanted = false
+  #keepsAlive = false
   #hears = false
   #delay = BACKOFF.first
   #timer: ReturnType<typeof setTimeout> | null = null
@@ -71,6 +74,19 @@ export class Listener {
     this.#attempt = this.#connect()
   }
 
+  /** Whether the process is to live on for what is heard. Without, it ends as if there were no connection. */
+  keepAlive(on: boolean): void {
+    this.#keepsAlive = on
+    this.#refer()
+  }
+
+  #refer(): void {
+    const { client = null, isOwn = false } = this.#held ?? {}
+    if (!isOwn) return
+    if (this.#keepsAlive) client?.ref?.()
+    else client?.unref?.()
+  }
+
   /** Ends listening and gives the connection back. Never rejects. */
   async stop(): Promise<void> {
     this.#wanted = false
@@ -83,6 +99,7 @@ export class Listener {
     try {
       if (!(await this.#hold())) return
       this.#delay = BACKOFF.first
+      this.#refer()
       if (this.#wanted) this.#options.begin()
     } catch {
       await this.#drop()
@@ -96,7 +113,7 @@ export class Listener {
       this.#timer = null
       this.#attempt = this.#connect()
     }, this.#delay)
-    unref(this.#timer)
+    if (!this.#keepsAlive) unref(this.#timer)
     this.#delay = Math.min(2 * this.#delay, BACKOFF.most)
   }
 
@@ -113,7 +130,7 @@ export class Listener {
     if (url !== null) {
       const { Client } = await loadDriver()
       const own = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT })
-      const held = this.#keep(own, () => own.end())
+      const held = this.#keep(own, () => own.end(), true)
       await own.connect()
       await listen(own, channel)
       return this.#held === held
@@ -121,26 +138,27 @@ export class Listener {
     if (client !== null && isPool(client)) {
       const lent = await lend(client)
       if (lent === null) return false
-      this.#keep(lent.client, lent.end)
+      this.#keep(lent.client, lent.end, true)
       await listen(lent.client, channel)
       return true
     }
     if (client !== null && isSubscribing(client)) {
       this.#held = {
         client: null,
+        isOwn: false,
         end: await client.listen(quoteName(channel), (payload) => this.#hear(payload)),
       }
       return true
     }
     if (client === null || !isListening(client)) return false
-    this.#keep(client, async () => void (await client.query(`UNLISTEN ${quoteName(channel)}`)))
+    this.#keep(client, async () => void (await client.query(`UNLISTEN ${quoteName(channel)}`)), false)
     await listen(client, channel)
     return true
   }
 
   /** Takes what a connection says as long as it is the one that is held. */
-  #keep(client: ListeningClient, end: End): Held {
-    const held = { client, end }
+  #keep(client: ListeningClient, end: End, isOwn: boolean): Held {
+    const held = { client, end, isOwn }
     this.#held = held
     // A client that was given is kept anew after each loss.
     if (this.#known.has(client)) return held

@@ -60,8 +60,13 @@ export class Watcher {
    * of all of them is woken by writes of this store and by notifications only.
    */
   watch(conversationId: string | null, wake: Wake): Unwatch {
-    const end = this.#watches.add(conversationId, wake)
+    const unwatch = this.#watches.add(conversationId, wake)
+    this.#listener?.keepAlive(true)
     this.#listener?.start()
+    const end = (): void => {
+      unwatch()
+      if (this.#watches.isEmpty) this.#listener?.keepAlive(false)
+    }
     if (conversationId === null) return end
     this.#seen.set(conversationId, null)
     if (this.#timer === null) {
