@@ -90,10 +90,32 @@ describe('a reply of pi', () => {
     const { message, ...entry } = reply('a1', 'u1', [call])
     const aborted = { ...message, stopReason: 'aborted', errorMessage: 'Request was aborted.' }
     const session = read([HEADER, user('u1', null, 'one'), { ...entry, message: aborted }])
-    expect(told(session)).toEqual(['user: one', 'call c', 'interrupted'])
+    const error = 'error c: The call was not executed: its reply was interrupted.'
+    expect(told(session)).toEqual(['user: one', 'call c', error, 'interrupted'])
+    expect(
+      session.facts.find(({ fact }) => 'kind' in fact && fact.kind === 'ActionEvent')?.fact,
+    ).toMatchObject({ action: null })
     expect(notesOf(session)).toEqual({
       'arguments of calls as they were streamed': 1,
       'words of an interruption': 1,
+    })
+  })
+
+  it.each(APIS)('of %s has the results of its calls, what the cache took, and its costs', (api) => {
+    const content = [{ type: 'toolCall', id: 'c|item', name: 'sh', arguments: {} }]
+    const usage = { input: 10, output: 5, cacheRead: 100, cacheWrite: 1000, cost: { total: 0.5 } }
+    const asked = { ...reply('a1', 'u1', []), message: { role: 'assistant', api, content, usage } }
+    const given = { role: 'toolResult', toolCallId: 'c|item', toolName: 'sh', content: text('ok') }
+    const session = read([
+      HEADER,
+      user('u1', null, 'one'),
+      asked,
+      { ...user('r1', 'a1', ''), message: given },
+    ])
+    const id = api === 'openai-responses' ? 'c' : 'c|item'
+    expect(told(session, 'seen')).toEqual(['user: one', `call ${id}`, `result ${id}: ok`])
+    expect(session.facts[2]?.fact).toMatchObject({
+      tool_call: { reply: { tokens: [1110, 5, 100, 1000], usage: { cost: { total: 0.5 } } } },
     })
   })
 

@@ -5,7 +5,7 @@ import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../../message
 import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { askedLater, DETAILS, type HasResult, type Origin, type Place, SessionWriter } from '../writer.ts'
-import { replyOf } from './reply.ts'
+import { callIn, replyOf } from './reply.ts'
 
 /** A session of pi. O(size), and O(branch) for each compaction. */
 export function readPi(records: readonly SessionRecord[]): Session {
@@ -46,7 +46,12 @@ interface Tree {
 }
 
 const resultsIn = (records: readonly SessionRecord[]): HasResult =>
-  askedLater(() => records.map(({ value }) => stringOf(objectOf(objectOf(value)['message'])['toolCallId'])))
+  askedLater(() =>
+    records.flatMap(({ value }) => {
+      const id = stringOf(objectOf(objectOf(value)['message'])['toolCallId'])
+      return [id, callIn(id)]
+    }),
+  )
 
 /** The id of a session in the name of its file, which ends with it. */
 const nameIn = (value: unknown): string | null =>
@@ -137,14 +142,16 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
       writer.say('user', contentIn(), origin)
       return
     case 'assistant': {
-      const reply = replyOf(message, origin.id ?? `line-${record.line}`)
+      const reply = replyOf(message, origin.id ?? `line-${record.line}`, hasResult)
       if (reply === null) writer.note('replies without content', record.line)
       else writer.reply(reply, [origin], hasResult)
       const id = `${origin.id ?? `line-${record.line}`}-end`
       // It follows the reply, where there is one.
       const next = reply === null ? { ...origin, id } : { line: origin.line, id, time: origin.time }
-      for (const { partialJson, textSignature, thoughtSignature } of objectsOf(message['content'])) {
-        if (stringOf(partialJson) !== '') writer.note('arguments of calls as they were streamed', record.line)
+      for (const block of objectsOf(message['content'])) {
+        const { partialJson, partialArgs, textSignature, thoughtSignature } = block
+        if (stringOf(partialJson) !== '' || stringOf(partialArgs) !== '')
+          writer.note('arguments of calls as they were streamed', record.line)
         if (stringOf(textSignature) !== '' || stringOf(thoughtSignature) !== '')
           writer.note('signatures of texts and calls', record.line)
       }
@@ -163,7 +170,8 @@ function readMessage(message: Found, record: SessionRecord, origin: Origin, tree
     }
     case 'toolResult': {
       if ((message['details'] ?? null) !== null) writer.note(DETAILS, record.line)
-      const callId = stringOf(message['toolCallId'])
+      const id = stringOf(message['toolCallId'])
+      const callId = writer.hasCall(id) ? id : callIn(id)
       const tool = stringOf(message['toolName']) || 'unknown'
       return writer.result(
         { callId, tool, content: contentIn(), isError: message['isError'] === true },

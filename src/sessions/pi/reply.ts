@@ -1,19 +1,56 @@
 /** Reads a reply in a session of pi, by the grammar of the provider that made it. */
 
+import type { AgentErrorEvent } from '../../event/types.ts'
 import { fromAnthropic } from '../../messages/anthropic/read.ts'
-import { type Found, frozenInput, objectOf, stringOf } from '../../messages/found.ts'
+import { type Found, frozenInput, moreOf, objectOf, stringOf } from '../../messages/found.ts'
 import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
 import { fromOpenAIResponses } from '../../messages/openai-responses/read.ts'
 import type { Reply } from '../../messages/reply-events.ts'
 import { blocksOf } from '../content.ts'
+import type { HasResult } from '../writer.ts'
 
 /** The events of a reply; null for one of which nothing came. O(size). */
-export function replyOf(message: Found, entry: string): Reply | null {
+export function replyOf(message: Found, entry: string, hasResult: HasResult): Reply | null {
   const blocks = blocksOf(message['content'], 'text')
   if (blocks.length === 0) return null
-  const id = stringOf(message['responseId']) || `reply-${entry}`
+  const reply = readReply(message, blocks, stringOf(message['responseId']) || `reply-${entry}`)
+  const why = ENDED_EARLY.get(message['stopReason'])
+  return why === undefined ? reply : unfit(reply, why, hasResult)
+}
+
+/**
+ * Replies whose calls were never executed: pi drops them, and the arguments of the last may be half of what was meant.
+ */
+const ENDED_EARLY: ReadonlyMap<unknown, string> = new Map([
+  ['aborted', 'its reply was interrupted'],
+  ['error', 'its reply failed'],
+])
+
+/** A reply whose calls nothing may execute any more, but for those that have a result all the same. O(events). */
+function unfit(reply: Reply, why: string, hasResult: HasResult): Reply {
+  const told = new Set(
+    reply.events.map((event) => (event.kind === 'AgentErrorEvent' ? event.tool_call_id : '')),
+  )
+  const errors: AgentErrorEvent[] = []
+  const events = reply.events.map((event) => {
+    if (event.kind !== 'ActionEvent' || hasResult(event.tool_call_id)) return event
+    const { tool_name, tool_call_id } = event
+    const error = `The call was not executed: ${why}.`
+    if (!told.has(tool_call_id))
+      errors.push({ kind: 'AgentErrorEvent', source: 'environment', tool_name, tool_call_id, error })
+    return { ...event, action: null }
+  })
+  return { ...reply, events: [...events, ...errors] }
+}
+
+/** By the grammar of the provider that made it. */
+function readReply(message: Found, blocks: readonly Found[], id: string): Reply {
   const model = stringOf(message['model'])
   const api = stringOf(message['api'])
+  const count = (field: string): number => countOf(message, field)
+  const [cached, written] = [count('cacheRead'), count('cacheWrite')]
+  // What it says beyond the counts, such as the costs, stays in its own words.
+  const more = moreOf(objectOf(message['usage']), ...COUNTS)
   if (api.startsWith('anthropic') || (api === '' && message['provider'] === 'anthropic'))
     return fromAnthropic({
       id,
@@ -21,17 +58,15 @@ export function replyOf(message: Found, entry: string): Reply | null {
       content: blocks.map(anthropicBlock),
       stop_reason: stopOf(message, 'tool_use', 'end_turn', 'max_tokens'),
       usage: {
-        input_tokens: countOf(message, 'input'),
-        output_tokens: countOf(message, 'output'),
-        cache_read_input_tokens: countOf(message, 'cacheRead'),
-        cache_creation_input_tokens: countOf(message, 'cacheWrite'),
+        ...more,
+        input_tokens: count('input'),
+        output_tokens: count('output'),
+        cache_read_input_tokens: cached,
+        cache_creation_input_tokens: written,
       },
     } as Parameters<typeof fromAnthropic>[0])
-  const usage = {
-    input: countOf(message, 'input') + countOf(message, 'cacheRead'),
-    cached: countOf(message, 'cacheRead'),
-    output: countOf(message, 'output'),
-  }
+  const input = count('input') + cached + written
+  const details = { cached_tokens: cached, cache_write_tokens: written }
   if (api.startsWith('openai-responses') || api.startsWith('openai-codex'))
     return fromOpenAIResponses({
       id,
@@ -39,9 +74,10 @@ export function replyOf(message: Found, entry: string): Reply | null {
       status: message['stopReason'] === 'length' ? 'incomplete' : 'completed',
       output: blocks.map(responsesItem),
       usage: {
-        input_tokens: usage.input,
-        output_tokens: usage.output,
-        input_tokens_details: { cached_tokens: usage.cached },
+        ...more,
+        input_tokens: input,
+        output_tokens: count('output'),
+        input_tokens_details: details,
       },
     } as Parameters<typeof fromOpenAIResponses>[0])
   return fromOpenAIChat({
@@ -51,12 +87,15 @@ export function replyOf(message: Found, entry: string): Reply | null {
       { message: chatMessage(blocks), finish_reason: stopOf(message, 'tool_calls', 'stop', 'length') },
     ],
     usage: {
-      prompt_tokens: usage.input,
-      completion_tokens: usage.output,
-      prompt_tokens_details: { cached_tokens: usage.cached },
+      ...more,
+      prompt_tokens: input,
+      completion_tokens: count('output'),
+      prompt_tokens_details: details,
     },
   } as Parameters<typeof fromOpenAIChat>[0])
 }
+
+const COUNTS = ['input', 'output', 'cacheRead', 'cacheWrite', 'totalTokens'] as const
 
 const countOf = (message: Found, field: string): number => {
   const count = objectOf(message['usage'])[field]
@@ -86,14 +125,18 @@ const isText = ({ type, text }: Found): boolean => type === 'text' && typeof tex
 
 const isThought = ({ type, thinking }: Found): boolean => type === 'thinking' && typeof thinking === 'string'
 
-/** Reasoning is kept as the text of its item; the id of a call as that of the call and of its item. */
+/** The id of a call, which OpenAI Responses knows apart from that of its item: pi writes both as one. */
+export const callIn = (id: string): string => id.split('|')[0] ?? ''
+
+/** Reasoning is kept as the text of its item. */
 function responsesItem(block: Found): object {
   const { type, thinking, thinkingSignature: signature, id, name } = block
   if (isThought(block))
     return itemIn(signature) ?? { type: 'reasoning', summary: [{ type: 'summary_text', text: thinking }] }
   if (isText(block)) return { type: 'message', role: 'assistant', content: [textOnly(block, 'output_text')] }
   if (type !== 'toolCall') return block
-  const [call_id = '', item] = stringOf(id).split('|')
+  const call_id = callIn(stringOf(id))
+  const item = stringOf(id).split('|')[1]
   const args = JSON.stringify(block['arguments'] ?? {})
   return {
     type: 'function_call',
