@@ -61,9 +61,12 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
       collect: collectAnthropic,
     },
     sorted,
-    options,
+    // Models that take a budget of thinking bind nothing, and refuse calls of the turn under way without their thinking.
+    { ...options, prove: options.prove ?? !hasBudget(rest['thinking']) },
   )
 }
+
+const hasBudget = (thinking: unknown): boolean => isObject(thinking) && thinking['type'] === 'enabled'
 
 /** For how long a mark asks, null where there is none. */
 function timeOf(mark: unknown): CacheTime | null {

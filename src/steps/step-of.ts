@@ -36,7 +36,10 @@ export interface StepOptions {
   readonly stream?: boolean
   /** What is sent of a state. Default: `toMessages`; give one that masks old results, or appends system prompts. */
   readonly write?: (state: State) => readonly NeutralMessage[]
-  /** Whether replies behind a changed past, or of another model, lose what is signed in them. Default: yes. */
+  /**
+   * Whether replies behind a changed past, or of another model, lose what is signed in them. Default: yes, but for
+   * Anthropic's `thinking: { type: 'enabled' }`, which only models take that bind nothing.
+   */
   readonly prove?: boolean
 }
 

@@ -69,9 +69,12 @@ describe('another model', () => {
     ).toEqual(['', 'opus', '', 'haiku', 'opus opus'])
   })
 
-  it('is sent all where nothing is to be proved', async () => {
-    expect(await thoughtsSent(['opus-5', 'haiku-5'], { prove: false })).toEqual(['', 'opus'])
-  })
+  it.each([{ prove: false }, { thinking: { type: 'enabled', budget_tokens: 1024 } }])(
+    'is sent all where nothing is to be proved: %j',
+    async (options) => {
+      expect(await thoughtsSent(['opus-4-5', 'haiku-4-5'], options)).toEqual(['', 'opus'])
+    },
+  )
 })
 
 it('names the container in which code of the provider waits for results, and the skills that it is given', async () => {
