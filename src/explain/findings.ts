@@ -3,6 +3,7 @@
 import type { Loaded } from '../event/load.ts'
 import { type Grammar, replyOf } from '../event/reply.ts'
 import { loadItem, type LogItem } from '../laws/load.ts'
+import type { RequestWriter } from '../laws/requests.ts'
 import { loadedEvent } from '../log/loaded-event.ts'
 import { EVENT_KINDS } from '../event/kinds.ts'
 import { replay } from '../state/reduce.ts'
@@ -16,13 +17,15 @@ import { repairFindings } from './finders/repairs.ts'
 import { cutOffFindings, loopFindings } from './finders/replies.ts'
 import { type Finder, type Found, type Scene } from './finders/scene.ts'
 import { secretFindings } from './finders/secrets.ts'
-import { isGrammar } from './finders/wires.ts'
+import { isGrammar, sentOf } from './finders/wires.ts'
 import { type Finding, FINDING_KINDS, type Severity } from './finding.ts'
 
 /** What is looked for. */
 export interface FindingOptions {
   /** The grammars in which requests are looked at. Default: those that records of replies name, else Anthropic's. */
   readonly grammars?: readonly Grammar[]
+  /** What the server sends of a state, where it masks or cuts that. Default: `toMessages`. */
+  readonly messages?: RequestWriter
   /** Whether the conversation is over: then no call may be pending. Default: no. */
   readonly ended?: boolean
   /** Whether secrets are looked for, which reads every text. Default: yes. */
@@ -70,17 +73,21 @@ export function findings(log: State | Iterable<LogItem>, options: FindingOptions
 }
 
 function sceneOf(log: State | Iterable<LogItem>, options: FindingOptions): Scene {
-  const { ended = false, conversationId } = options
+  const { ended = false, conversationId, messages: given } = options
+  const seen = (state: State, items: readonly Loaded[]): Scene => {
+    const grammars = options.grammars ?? grammarsIn(state)
+    return { state, items, grammars, ended, given, messages: sentOf(state, grammars[0], given) }
+  }
   if ('branch' in log) {
     const items =
       options.loaded ??
       Array.from(log.log.entries, (entry) => loadItem(loadedEvent(entry, EVENT_KINDS) ?? entry.quarantined))
-    return { state: log, items, grammars: options.grammars ?? grammarsIn(log), ended }
+    return seen(log, items)
   }
   const items = Array.from(log, loadItem)
   const facts = items.map(({ fact }) => fact)
   const state = replay(facts, conversationId === undefined ? {} : { conversationId })
-  return { state, items, grammars: options.grammars ?? grammarsIn(state), ended }
+  return seen(state, items)
 }
 
 /** The grammars that the replies of a log were made in. */

@@ -196,7 +196,10 @@ function checkSigned(
     if (stood && changedSince(state, asked)) continue
     const [law, why] = stood
       ? (['M15', 'what stands before it now is not what its model was sent'] as const)
-      : (['M13', 'the log does not give the request that it records'] as const)
+      : ([
+          'M13',
+          'what the log gives is not what its model was sent, so that this was masked or cut, or the log was changed',
+        ] as const)
     const should = 'a correct server appends, and changes the past by a condensation or a system prompt only'
     report(law, entry, `the signed parts of this reply can no longer be sent: ${why}; ${should}`)
   }

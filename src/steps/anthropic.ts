@@ -61,7 +61,7 @@ export function anthropicStep(options: AnthropicStepOptions): Step {
       collect: collectAnthropic,
     },
     sorted,
-    // Models that take a budget of thinking bind nothing, and refuse calls of the turn under way without their thinking.
+    // Models that take a budget of thinking bind nothing, and refuse a turn whose calls have lost theirs.
     { ...options, prove: options.prove ?? !hasBudget(rest['thinking']) },
   )
 }

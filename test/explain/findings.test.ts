@@ -1,8 +1,16 @@
 /** The first finding of a log with one of the field's mistakes names it; a log without it gives no such finding. */
 
 import { describe, expect, it } from 'vitest'
-import { findings } from '../../src/explain/findings.ts'
+import type { Event } from '../../src/event/types.ts'
+import { type FindingOptions, findings } from '../../src/explain/findings.ts'
+import type { RequestWriter } from '../../src/laws/requests.ts'
+import type { NeutralMessage } from '../../src/messages/message.ts'
+import { toMessages } from '../../src/messages/neutral.ts'
 import { replay } from '../../src/state/reduce.ts'
+import type { State } from '../../src/state/state.ts'
+import { anthropicStep, type StepTool } from '../../src/steps/index.ts'
+import { system } from '../build.ts'
+import { begin, branch } from '../conversation/agent.ts'
 import { FIELD_BUGS } from './field-bugs.ts'
 
 describe('the mistakes of the field', () => {
@@ -13,5 +21,57 @@ describe('the mistakes of the field', () => {
     expect(findings(replay(log))).toEqual(findings(log))
     expect(findings(healthy).filter((one) => one.severity !== 'note')).toEqual([])
     expect(findings(healthy).filter((one) => one.kind === kind)).toEqual([])
+  })
+})
+
+/** A run of a model that signs what it thinks, whose system prompt changes; the log of it. */
+async function logOf(write: (state: State) => readonly NeutralMessage[]): Promise<readonly Event[]> {
+  let asked = 0
+  const create = async () => {
+    asked += 1
+    const thinking = { type: 'thinking', thinking: '', signature: `signed ${asked}` }
+    const call = { type: 'tool_use', id: `toolu_${asked}`, name: 'read', input: {} }
+    const [content, stop_reason] =
+      asked % 3 === 0 ? [{ type: 'text', text: 'Done.' }, 'end_turn'] : [call, 'tool_use']
+    return { id: `msg_${asked}`, model: 'm', content: [thinking, content], stop_reason }
+  }
+  const read: StepTool = {
+    name: 'read',
+    description: 'Reads.',
+    parameters: { type: 'object' },
+    execute: () => 'word '.repeat(100),
+  }
+  const step = anthropicStep({
+    client: { messages: { create } },
+    model: 'm',
+    max_tokens: 10,
+    stream: false,
+    tools: [read],
+    system: 'Be brief.',
+    write,
+  })
+  const conversation = await begin('Read it.')
+  await conversation.run(step)
+  await conversation.append(system('s', 'Be kind.'))
+  await conversation.sendMessage('Again.')
+  await conversation.run(step)
+  return branch(conversation)
+}
+const bad = (log: readonly Event[], options: FindingOptions = {}): string[] =>
+  findings(log, options).flatMap(({ kind, severity }) => (severity === 'note' ? [] : [kind]))
+
+const cut: RequestWriter = (state, options) => toMessages(state, { ...options, maxResultLength: 20 })
+
+describe('the ways in which a server sends a state', () => {
+  it('where a later prompt follows, it has changed nothing', async () => {
+    const append = await logOf((state) => toMessages(state, { system: 'append' }))
+    expect(bad(append)).toEqual([])
+    expect(bad(await logOf(toMessages))).toContain('signed_behind_change')
+  })
+
+  it('where results are cut, the server says so', async () => {
+    const log = await logOf((state) => cut(state, { system: 'append' }))
+    expect(bad(log, { messages: cut })).toEqual([])
+    expect(bad(log)).toContain('signed_behind_change')
   })
 })

@@ -31,9 +31,10 @@ const SEVERITY: Readonly<Record<string, Severity>> = {
 }
 
 /** Each breach that `checkLog` finds. As `checkLog`. */
-export function* lawFindings({ state, items, grammars, ended }: Scene): IterableIterator<Found> {
+export function* lawFindings({ state, items, grammars, ended, given }: Scene): IterableIterator<Found> {
   const { conversationId } = state
-  for (const breach of checkLog(items, { ended, grammars, conversationId })) {
+  const asked = { ended, grammars, conversationId, ...(given !== undefined && { messages: given }) }
+  for (const breach of checkLog(items, asked)) {
     const { law, seq } = breach
     if (law === 'P4') yield resultFinding(state.log.entries.get(seq) as Checkpoint, breach, { state })
     else {

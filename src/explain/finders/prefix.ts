@@ -3,11 +3,12 @@
 import { explainPrefix, type PrefixChange } from '../../context/explain-prefix.ts'
 import { estimateTokens } from '../../context/estimate.ts'
 import { quote } from '../../event/quote.ts'
-import { askedAfter, type Grammar, isOfReply } from '../../event/reply.ts'
+import { askedAfter, isOfReply } from '../../event/reply.ts'
 import type { Event, SystemPromptEvent } from '../../event/types.ts'
 import { responseOf } from '../../laws/replies.ts'
 import { findEventIn } from '../../log/log.ts'
 import type { AssistantMessage, NeutralMessage } from '../../messages/message.ts'
+import type { Branch } from '../../state/branch.ts'
 import { branchOf, type Checkpoint, type State } from '../../state/state.ts'
 import type { FindingKind, Severity } from '../finding.ts'
 import { pathBetween } from '../path.ts'
@@ -27,10 +28,10 @@ interface Place {
 }
 
 /** The requests on HEAD's branch that do not go on from the one before. O(path + content of the view for each). */
-export function* prefixFindings({ state, grammars: [grammar] }: Scene): IterableIterator<Found> {
+export function* prefixFindings({ state, grammars: [grammar], messages }: Scene): IterableIterator<Found> {
   if (grammar === undefined) return
   for (const place of changedPlaces(state).slice(-MOST)) {
-    const one = judge(state, place, grammar)
+    const one = judge(place, (branch) => requestOn(state, branch, grammar, messages))
     if (one !== null) yield one
   }
 }
@@ -80,10 +81,12 @@ function mayChangeThePast(entry: Checkpoint): boolean {
   return last === undefined || !holdsEntry(last, entry.seq)
 }
 
-function judge(state: State, { asked, before, suspects }: Place, grammar: Grammar): Found | null {
-  const [was, is] = [before, asked].map((at) => requestOn(state, branchOf(at), grammar)) as [Sent, Sent]
+function judge({ asked, before, suspects }: Place, request: (branch: Branch) => Sent): Found | null {
+  const [was, is] = [request(branchOf(before)), request(branchOf(asked))]
   if (was.written === null || is.written === null) return null
-  const change = explainPrefix(was.written, is.written)
+  // A prompt that names no tools says nothing of them: its server may have a list of its own.
+  const tools = was.written.tools.length === 0 || is.written.tools.length === 0 ? { tools: [] } : {}
+  const change = explainPrefix({ ...was.written, ...tools }, { ...is.written, ...tools })
   if (change === null) return null
   const by = causeOf(change, suspects)
   if (by === undefined) return null

@@ -6,11 +6,11 @@ import { counted, type Found, found, type Scene } from './scene.ts'
 import { requestOn } from './wires.ts'
 
 /** What would be written otherwise of the next request, one finding for each repair and grammar. O(content). */
-export function* repairFindings({ state, grammars }: Scene): IterableIterator<Found> {
+export function* repairFindings({ state, grammars, messages: sent }: Scene): IterableIterator<Found> {
   const { head } = state.log
   if (head === null) return
   for (const grammar of grammars) {
-    const { messages, leftOut } = requestOn(state, state.branch, grammar)
+    const { messages, leftOut } = requestOn(state, state.branch, grammar, sent)
     for (const what of repairsOf(messages))
       yield found('repaired', 'note', head, `in the request for ${grammar}, ${what}`)
     if (leftOut.length > 0) {

@@ -2,6 +2,8 @@
 
 import type { Loaded } from '../../event/load.ts'
 import type { Grammar } from '../../event/reply.ts'
+import type { RequestWriter } from '../../laws/requests.ts'
+import type { NeutralMessage } from '../../messages/message.ts'
 import type { State } from '../../state/state.ts'
 import type { Finding, FindingKind, Severity } from '../finding.ts'
 
@@ -11,6 +13,10 @@ export interface Scene {
   readonly items: readonly Loaded[]
   readonly grammars: readonly Grammar[]
   readonly ended: boolean
+  /** What is sent of a state, as far as the log tells it. */
+  readonly messages: (state: State) => readonly NeutralMessage[]
+  /** What the server says that it sends of one. */
+  readonly given: RequestWriter | undefined
 }
 
 /** A finding whose key is not made yet. */

@@ -9,8 +9,10 @@ import { toMessages } from '../../messages/neutral.ts'
 import { toOpenAIChat } from '../../messages/openai-chat/write.ts'
 import { toOpenAIResponses } from '../../messages/openai-responses/write.ts'
 import type { LeftOut, WriteOptions } from '../../messages/prefix.ts'
+import type { RequestWriter } from '../../laws/requests.ts'
 import type { Branch } from '../../state/branch.ts'
 import type { State } from '../../state/state.ts'
+import type { Scene } from './scene.ts'
 
 const WRITERS: Readonly<
   Record<Grammar, (messages: readonly NeutralMessage[], options: WriteOptions) => object>
@@ -30,13 +32,30 @@ export const isGrammar = (text: unknown): text is Grammar =>
 export interface Request {
   readonly messages: readonly NeutralMessage[]
   /** In the grammar, with the tools that the system prompt names; null where there is nothing to send. */
-  readonly written: object | null
+  readonly written: { readonly tools: readonly unknown[] } | null
   readonly leftOut: readonly LeftOut[]
 }
 
+/** Both ways in which a request may hold system prompts that were replaced; the first where nothing tells. */
+const SYSTEMS = ['replace', 'append'] as const
+
+/**
+ * What a server sends of a state: later system prompts stand where the replies of the log say that they stood, as far
+ * as those are signed. O(content of the view).
+ */
+export function sentOf(
+  state: State,
+  grammar: Grammar = 'anthropic',
+  messages: RequestWriter = toMessages,
+): Scene['messages'] {
+  const ways = SYSTEMS.map((system) => (one: State) => messages(one, { system }))
+  const left = ways.map((way) => requestOn(state, state.branch, grammar, way).leftOut.length)
+  return ways[left.indexOf(Math.min(...left))] ?? ((one) => messages(one, {}))
+}
+
 /** What would be sent on a branch. O(content of the view). */
-export function requestOn(state: State, branch: Branch, grammar: Grammar): Request {
-  const messages = toMessages({ ...state, branch })
+export function requestOn(state: State, branch: Branch, grammar: Grammar, sent: Scene['messages']): Request {
+  const messages = sent({ ...state, branch })
   const leftOut: LeftOut[] = []
   if (messages.length === 0) return { messages, written: null, leftOut }
   const request = WRITERS[grammar](messages, { onPrefix: (left) => leftOut.push(left) })
