@@ -20,7 +20,7 @@ import { policyUpdate, statusUpdate } from './state-updates.ts'
 
 /** How to fork. */
 export interface ForkOptions extends Partial<
-  Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata'>
+  Pick<NewConversation, 'id' | 'title' | 'public' | 'tags' | 'metadata' | 'sandboxId'>
 > {
   /**
    * The event to fork from: the path to it is copied, and HEAD is there; where the path holds a result of a call on
@@ -143,7 +143,7 @@ export async function writeFork(
   options: ForkOptions,
   stamp: Stamp,
 ): Promise<void> {
-  const { title = source.title, public: open = false, tags = {}, metadata = {} } = options
+  const { title = source.title, public: open = false, tags = {}, metadata = {}, sandboxId = null } = options
   const { timeZone } = source
   await store.createConversation({
     id,
@@ -153,6 +153,7 @@ export async function writeFork(
     metadata,
     timeZone,
     parentConversationId: source.id,
+    sandboxId,
     status: plan.status,
   })
   try {

@@ -9,6 +9,7 @@ import { identifier, type Identify, requireCaller } from './auth/caller.ts'
 import { WebhookDispatcher, type WebhookDispatcherOptions } from './webhooks/dispatcher.ts'
 import type { WebhookOptions } from './webhooks/webhook.ts'
 import { controlPlaneOperations } from './control-plane/operations.ts'
+import { inheritedOf } from './control-plane/conversations/inherited.ts'
 import { createPlane, type ControlPlane, type ControlPlaneOptions } from './control-plane/control-plane.ts'
 import { agentEvents, ownEvents } from './agent-server/event-operations.ts'
 import { sharedEvents } from './events/shared.ts'
@@ -238,7 +239,10 @@ export function createService(options: ServiceOptions): Service {
     ...sharedEvents(shared),
     ...ownEvents(engine.store),
     ...agentEvents(engine.store),
-    ...lifecycleOperations(lifecycle, findLlm, controlPlane.deletions.delete),
+    ...lifecycleOperations(lifecycle, findLlm, {
+      delete: controlPlane.deletions.delete,
+      inherit: (source) => inheritedOf(controlPlane.sandboxes, source),
+    }),
     ...switchProfile(lifecycle, findLlm, '/api/v1/app-conversations', 'switch_app_conversation_profile'),
     ...streamOperations(live, identify),
     ...controlPlaneOperations(controlPlane, publicRedaction ?? null),

@@ -74,9 +74,16 @@ describe('sandboxes', () => {
       ).toBe(2)
       const info = await client.get<{ workspace: { working_dir: string } }>(`/api/conversations/${first}`)
       expect(info.body.workspace.working_dir).toContain(id)
-      await send('DELETE', `${face}/${first}`)
-      expect((await app(child.app_conversation_id ?? ''))?.sandbox_status).toBe('RUNNING')
-      await send('DELETE', `${face}/${child.app_conversation_id}`)
+      const fork = (await client.post<{ id: string }>(`/api/conversations/${first}/fork`, {})).body
+      for (const [gone, left] of [
+        [first, child.app_conversation_id],
+        [child.app_conversation_id, fork.id],
+      ]) {
+        await send('DELETE', `${face}/${gone}`)
+        await until(async () => (await keptIn<object>(store, 'deletions').all()).size === 0)
+        expect(await app(left ?? '')).toMatchObject({ sandbox_id: id, sandbox_status: 'RUNNING' })
+      }
+      await send('DELETE', `${face}/${fork.id}`)
       await until(async () => (await sandbox(id ?? '')) === null)
       for (const kept of ['start-tasks', 'deletions'])
         await until(async () => (await keptIn<object>(store, kept).all()).size === 0)

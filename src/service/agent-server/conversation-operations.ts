@@ -20,7 +20,7 @@ import {
   texts,
   withDefault,
 } from '../http/parameters.ts'
-import { create, fork } from './create.ts'
+import { create, fork, type Inherit } from './create.ts'
 import { INFO_SCHEMA, infoWithChildrenOf, SUCCESS, SUCCESS_SCHEMA } from '../conversations/info.ts'
 import { describe, find, type Lifecycle, open } from '../conversations/conversations.ts'
 import { forkBody, startBody, updateBody } from './request-schema.ts'
@@ -62,15 +62,19 @@ const ORDERS: Readonly<Record<string, ConversationOrder>> = {
   UPDATED_AT_DESC: 'updated_at_desc',
 }
 
+/** What is done with conversations for whatever is kept for them beside their own record. */
+export interface Upkeep {
+  /** Deletes one with all that is kept for it. @throws HttpProblem 404. */
+  readonly delete: (id: string) => Promise<void>
+  readonly inherit: Inherit
+}
+
 /**
  * The operations on conversations as records.
  *
- * @param remove deletes one with all that is kept for it, whichever face made it
+ * @param upkeep of those that whichever face has made
  */
-export const conversationOperations = (
-  lifecycle: Lifecycle,
-  remove: (id: string) => Promise<void>,
-): Operation[] => [
+export const conversationOperations = (lifecycle: Lifecycle, upkeep: Upkeep): Operation[] => [
   operation(
     {
       method: 'post',
@@ -214,7 +218,7 @@ export const conversationOperations = (
       replies: { ...done, ...unknown },
     },
     async ({ path }) => {
-      await remove(path.conversation_id)
+      await upkeep.delete(path.conversation_id)
       return { body: SUCCESS }
     },
   ),
@@ -235,7 +239,10 @@ export const conversationOperations = (
     },
     async ({ path, body = {} }) => {
       const source = await open(lifecycle, path.conversation_id)
-      return { status: 201, body: await describe(lifecycle, await fork(lifecycle, source, body)) }
+      return {
+        status: 201,
+        body: await describe(lifecycle, await fork(lifecycle, source, body, upkeep.inherit)),
+      }
     },
   ),
 ]

@@ -184,14 +184,20 @@ async function recordOf(
   }
 }
 
+/** What a fork of a conversation is made with, beside what this face knows of it. */
+export type Inherit = (
+  source: ConversationRecord,
+) => Promise<Required<Pick<NewConversation, 'metadata' | 'sandboxId'>>>
+
 /**
- * Forks a conversation; the workspace and the bound of its runs come along.
+ * Forks a conversation; the workspace, the sandbox and the bound of its runs come along.
  * @throws HttpProblem 409 when the id is taken; ColloquyError `unknown_event`.
  */
 export async function fork(
   lifecycle: Lifecycle,
   source: Conversation,
   body: ForkBody,
+  inherit: Inherit,
 ): Promise<Conversation> {
   const { engine, starts } = lifecycle
   const wanted = body.id ?? null
@@ -204,7 +210,9 @@ export async function fork(
   }
   const record = await source.record()
   const { workspace, max_iterations } = record.metadata
+  const { sandboxId, metadata: inherited } = await inherit(record)
   const metadata: JsonObject = {
+    ...inherited,
     ...(await starts.copy(record)),
     ...(workspace !== undefined && { workspace }),
     ...(max_iterations !== undefined && { max_iterations }),
@@ -215,6 +223,7 @@ export async function fork(
   const forked = await orForget(lifecycle, planned, () =>
     source.fork({
       ...planned,
+      sandboxId,
       ...(title !== null && { title }),
       ...(from !== null && { from }),
       tags: body.tags ?? {},

@@ -5,23 +5,15 @@ import { agentOperations, type FindLlm } from './agent-operations.ts'
 import { trajectoryOperations } from './trajectory-operations.ts'
 import { confirmationOperations } from './confirmation-operations.ts'
 import { controlOperations } from './run-operations.ts'
-import { conversationOperations } from './conversation-operations.ts'
+import { conversationOperations, type Upkeep } from './conversation-operations.ts'
 import type { Lifecycle } from '../conversations/conversations.ts'
 import { messageOperations } from './message-operations.ts'
 
-/**
- * All operations under `/api/conversations` that are not about reading events.
- *
- * @param remove deletes a conversation with all that is kept for it
- */
-export const lifecycleOperations = (
-  lifecycle: Lifecycle,
-  findLlm: FindLlm,
-  remove: (id: string) => Promise<void>,
-): Operation[] => [
+/** All operations under `/api/conversations` that are not about reading events. */
+export const lifecycleOperations = (lifecycle: Lifecycle, findLlm: FindLlm, upkeep: Upkeep): Operation[] => [
   ...agentOperations(lifecycle, findLlm),
   ...trajectoryOperations(lifecycle),
-  ...conversationOperations(lifecycle, remove),
+  ...conversationOperations(lifecycle, upkeep),
   ...controlOperations(lifecycle),
   ...confirmationOperations(lifecycle),
   ...messageOperations(lifecycle),

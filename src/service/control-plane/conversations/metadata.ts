@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../event/shapes.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
 
 /** Where it stands in a conversation's metadata. */
-const APP = 'app'
+export const APP = 'app'
 
 /** What the control plane keeps of a conversation, beside what every conversation has. */
 export interface AppMetadata {

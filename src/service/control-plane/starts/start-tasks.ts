@@ -199,8 +199,8 @@ export class StartTasks {
   }
 
   /**
-   * Deletes a sandbox, unless a conversation lives in it or is about to: every one that does was made by a task.
-   * O(tasks of the sandbox), and a look at each of their conversations.
+   * Deletes a sandbox, unless a conversation lives in it or is about to: every one that does was made by a task, or is
+   * a fork. O(tasks of the sandbox), and a look at each of their conversations.
    */
   async release(sandboxId: string): Promise<void> {
     const { lifecycle, sandboxes } = this.#telling
@@ -209,6 +209,7 @@ export class StartTasks {
       const record = await lifecycle.engine.store.getConversation(task.planned_id)
       if (record !== null && appOf(record).sandbox_id === sandboxId) return
     }
+    if ((await lifecycle.engine.store.listConversations({ sandboxId, limit: 1 })).items.length > 0) return
     await sandboxes.delete(sandboxId).catch((error: unknown) => {
       // Another process was faster.
       if (!isUnknown(error)) throw error
