@@ -96,6 +96,28 @@ describe('a sandbox', () => {
     await until(() => running().length >= 3 && running().every((state) => state === 'S'))
   })
 
+  it('holds and ends with it the commands that were begun in its folder', async () => {
+    begin({ givesFiles: true, specs: [{ id: 's', command: null }] })
+    const at = join(place.path, 'a/workspace')
+    const ticks = join(at, 'ticks')
+    const script = 'sleep 1000 & while :; do sleep 0.01; echo x >> ticks; done'
+    for (const end of [() => sandboxes.delete('a'), () => sandboxes.close()]) {
+      await sandboxes.start('a', 's')
+      const output = sandboxes.files?.run(script, at, 600_000)
+      await until(() => existsSync(ticks))
+      await sandboxes.pause('a')
+      await until(isHeld)
+      const held = statSync(ticks).size
+      await sandboxes.resume('a', 's')
+      await until(() => statSync(ticks).size > held)
+      await sandboxes.pause('a')
+      await end()
+      expect(await output).toMatchObject({ exit_code: -1 })
+      expect(running()).toEqual([])
+    }
+    await expect(sandboxes.files?.run('true', at, 1_000)).rejects.toMatchObject({ status: 503 })
+  })
+
   it('is not held or ended with another one, whose id begins its own', async () => {
     begin({ specs: [{ id: 's', command: sh('while :; do sleep 0.01; echo x >> ticks; done') }] })
     await sandboxes.start('a', 's')
@@ -255,9 +277,11 @@ describe('a sandbox', () => {
 describe('no process is left', () => {
   const script = `
 import { processSandboxes } from '${join(inject('built'), 'service/node/index.ts')}'
-const sandboxes = processSandboxes({ directory: process.argv[1], specs: [{ id: 's', command: ['/bin/sh', '-c', 'setsid sleep 1000 & env -i sleep 1000 & sleep 1000'] }] })
+const sandboxes = processSandboxes({ directory: process.argv[1], givesFiles: true, specs: [{ id: 's', command: ['/bin/sh', '-c', 'setsid sleep 1000 & env -i sleep 1000 & sleep 1000'] }] })
 await sandboxes.start('a', 's')
 await sandboxes.start('b', 's')
+for (const id of ['a', 'b']) void sandboxes.files.run('sleep 1000 & sleep 1000', process.argv[1] + '/' + id + '/workspace', 600_000)
+await new Promise((resolve) => setTimeout(resolve, 50))
 await sandboxes.pause('b')
 console.log('up')
 process.stdin.once('data', () => process.exit(0))
@@ -270,7 +294,7 @@ process.stdin.once('data', () => process.exit(0))
       })
       children.push(child)
       await new Promise((resolve) => child.stdout.once('data', resolve))
-      await until(() => running().length >= 5)
+      await until(() => running().length >= 8)
       if (how === 'exit') child.stdin.write('now')
       else child.kill(how)
       await until(() => child.exitCode !== null || child.signalCode !== null)

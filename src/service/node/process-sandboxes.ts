@@ -9,6 +9,7 @@ import {
   type SandboxSpec,
   type SandboxState,
 } from '../control-plane/sandboxes/provider.ts'
+import { SandboxCommands } from './sandbox/commands.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
 import { sandboxFiles } from './sandbox-files.ts'
 import { Watchdog } from './sandbox/watchdog.ts'
@@ -75,6 +76,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   checkSpecs(specs)
   const created = new Date().toISOString()
   const watchdog = new Watchdog()
+  const commands = new SandboxCommands(watchdog)
   const live = new Map<string, ProcessSandbox>()
   let closed = false
   let listening = false
@@ -93,10 +95,11 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       live.get(id) ?? new ProcessSandbox({ id, spec, directory: join(root, id), watchdog, times, logBytes })
     live.set(id, sandbox)
     await sandbox.begin()
+    await commands.resume(id)
   }
 
   return {
-    ...(options.givesFiles === true && { files: sandboxFiles(root) }),
+    ...(options.givesFiles === true && { files: sandboxFiles(root, commands) }),
     specs: specs.map((spec): SandboxSpec => ({
       id: spec.id,
       command: spec.command,
@@ -118,9 +121,11 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     },
     async pause(id) {
       await live.get(id)?.pause()
+      await commands.pause(id)
     },
     async delete(id) {
       const sandbox = live.get(id)
+      await commands.end(id)
       await sandbox?.delete()
       live.delete(id)
       if (sandbox === undefined && isName(id)) await rm(join(root, id), { recursive: true, force: true })
@@ -130,6 +135,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     },
     async close() {
       closed = true
+      await commands.close()
       await Promise.all([...live.values()].map((sandbox) => sandbox.close('PAUSED', RESTARTED.status_detail)))
       live.clear()
       process.removeListener('exit', killAll)

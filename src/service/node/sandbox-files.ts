@@ -1,21 +1,15 @@
 /** The files of process sandboxes: of each the folder that it works in, and nothing else of the machine. */
 
-import { spawn } from 'node:child_process'
 import { constants, realpathSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { HttpProblem } from '../http/problem.ts'
-import type { CommandOutput, FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
+import type { FileEntry, SandboxFiles } from '../sandbox-files/contract.ts'
 import { gitIn } from './sandbox-git.ts'
-import { killMarked, MARKER } from './sandbox/watchdog.ts'
+import type { SandboxCommands } from './sandbox/commands.ts'
 
-/** Characters that are kept of what a command prints. */
-const MOST_OUTPUT = 2 ** 20
+/** Bytes of a path. */
 const LONGEST = 4_000
-/** Milliseconds after the end of a command in which what it has printed is still read. */
-const LAST_WORDS = 100
-/** Milliseconds that what is killed may take to end before it is not waited for. */
-const MOST_DYING = 2_000
 
 const { O_CREAT, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants
 
@@ -33,8 +27,11 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, detail: string
   ENOSPC: [507, 'The disk is full.'],
 }
 
-/** @param root the folder that has one of each sandbox's own */
-export function sandboxFiles(root: string): SandboxFiles {
+/**
+ * @param root the folder that has one of each sandbox's own
+ * @param commands runs those that are asked for
+ */
+export function sandboxFiles(root: string, commands: SandboxCommands): SandboxFiles {
   const within = async (path: string): Promise<string> => {
     if (path.includes('\u0000') || !isAbsolute(path)) throw new HttpProblem(400, 'The path must be absolute.')
     if (path.split(sep).includes('..')) throw new HttpProblem(403, 'The path must not go up.')
@@ -92,8 +89,11 @@ export function sandboxFiles(root: string): SandboxFiles {
         })
       })
     },
-    run: async (command, folder, milliseconds) =>
-      run(command, await directory(await within(folder)), milliseconds),
+    run: async (command, folder, milliseconds) => {
+      const cwd = await directory(await within(folder))
+      const [id = ''] = relative(realpathSync(root), cwd).split(sep)
+      return guarded(() => commands.run({ command, cwd, id, milliseconds }))
+    },
     git: async (path, args) => {
       const real = await within(path)
       const folder = await directory(real).catch(async () => directory(dirname(real)))
@@ -162,59 +162,4 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
 function problemOf(error: unknown): unknown {
   const problem = PROBLEMS[(error as NodeJS.ErrnoException).code ?? '']
   return problem === undefined ? error : new HttpProblem(...problem)
-}
-
-/**
- * With nothing of the service's own environment. Resolves soon after its end, or the end of its time, whatever it has
- * left behind: that is ended as well where the system shows it, and nothing more is read of it.
- */
-function run(command: string, cwd: string, milliseconds: number): Promise<CommandOutput> {
-  return new Promise((resolve, reject) => {
-    const mark = `colloquy-${crypto.randomUUID()}`
-    const env = { PATH: process.env['PATH'] ?? '', HOME: cwd, LANG: 'C.UTF-8', [MARKER]: mark }
-    const child = spawn('/bin/sh', ['-c', command], {
-      cwd,
-      env,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    const kept = { stdout: '', stderr: '' }
-    for (const name of ['stdout', 'stderr'] as const) {
-      child[name].setEncoding('utf8').on('data', (text: string) => {
-        kept[name] = (kept[name] + text).slice(-MOST_OUTPUT)
-      })
-    }
-    let late = false
-    let timer = setTimeout(() => {
-      late = true
-      end(MOST_DYING)
-    }, milliseconds)
-    /** Ends all of it; what holds its output open then is read no more. */
-    const end = (wait: number): void => {
-      clearTimeout(timer)
-      timer = setTimeout(() => setImmediate(finish), wait)
-      killGroup(child.pid)
-      void killMarked(mark).catch(() => undefined)
-    }
-    const finish = (): void => {
-      clearTimeout(timer)
-      child.stdout.destroy()
-      child.stderr.destroy()
-      resolve({ exit_code: late ? -1 : (child.exitCode ?? -1), ...kept })
-    }
-    child.once('error', (error) => {
-      clearTimeout(timer)
-      reject(problemOf(error))
-    })
-    child.once('exit', () => end(LAST_WORDS))
-    child.once('close', finish)
-  })
-}
-
-function killGroup(pid: number | undefined): void {
-  try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
-  } catch {
-    // Nothing of it is left.
-  }
 }

@@ -24,7 +24,7 @@ export interface Ended {
 /**
  * Waits for the word before it becomes the command, so that nothing runs that is not watched over; without it, it ends.
  */
-const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
+export const GATE = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$@"'
 
 /** Milliseconds that a killed group may take to be gone. */
 const GONE_TIMEOUT = 2_000

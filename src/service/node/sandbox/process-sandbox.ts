@@ -73,7 +73,7 @@ export class ProcessSandbox {
 
   constructor(parts: ProcessSandboxParts) {
     this.#parts = parts
-    this.#mark = `${parts.watchdog.mark}:${parts.id}`
+    this.#mark = parts.watchdog.markOf(parts.id)
     this.workingDir = join(parts.directory, parts.spec.working_dir ?? WORKING_DIR)
     this.log = new LogFile(join(parts.directory, 'sandbox.log'), parts.logBytes)
   }

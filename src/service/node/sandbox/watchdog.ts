@@ -39,6 +39,11 @@ export class Watchdog {
   readonly #groups = new Set<number>()
   #child: ChildProcess | null = null
 
+  /** What all in a sandbox carries. */
+  markOf(id: string): string {
+    return `${this.mark}:${id}`
+  }
+
   /** Resolves when the group would be ended without this process. */
   async add(group: number): Promise<void> {
     this.#groups.add(group)
