@@ -257,6 +257,14 @@ describe.each(Object.entries(STORES))('messages that wait, over %s', (_, make) =
     await until(async () => (await said(ID)).includes('now'))
   })
 
+  it('hold four million characters where there are several', async () => {
+    await begin(make(), { specs: SPECS })
+    const { sandbox_id: box } = await start({ conversation_id: ID })
+    await client.post(`${SANDBOXES}/${box}/pause`)
+    for (const [length, status] of [2 ** 21, 2 ** 21, 9].map((one, at) => [one, [201, 429, 201][at]]))
+      expect((await client.post(path(ID), say('x'.repeat(length ?? 0)))).status).toBe(status)
+  })
+
   it('are dropped with their conversation, whoever deletes it, and never said to another one', async () => {
     const store = make()
     await begin(store, { specs: SPECS })

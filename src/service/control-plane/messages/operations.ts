@@ -6,7 +6,7 @@ import { text } from '../../http/parameters.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { open, sayAndRun } from '../../conversations/conversations.ts'
 import { sandboxOf } from '../conversations/describe.ts'
-import { MOST_PENDING } from './pending.ts'
+import { MOST_PENDING, MOST_PENDING_TEXT } from './pending.ts'
 import type { ControlPlane } from '../control-plane.ts'
 import { SANDBOX_STATUSES, type SandboxStatus } from '../sandboxes/provider.ts'
 import { pendingBody, sendBody } from '../request-schema.ts'
@@ -87,7 +87,9 @@ export const messageOperations = (plane: ControlPlane): Operation[] => [
         404: { description: 'Neither a conversation nor a start task' },
         409: { description: 'The conversation could not be started' },
         410: { description: 'The sandbox was deleted' },
-        429: { description: `${MOST_PENDING} messages wait already` },
+        429: {
+          description: `${MOST_PENDING} messages wait already, or more than ${MOST_PENDING_TEXT} characters would`,
+        },
       },
     },
     async ({ path, body }) => ({

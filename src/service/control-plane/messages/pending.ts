@@ -17,6 +17,8 @@ import type { StartTasks } from '../starts/start-tasks.ts'
 
 /** Most messages that wait for one conversation. */
 export const MOST_PENDING = 10
+/** Characters of them together, as JSON, where there are several: with each that comes or goes all are written anew. */
+export const MOST_PENDING_TEXT = 2 ** 22
 
 /** One message that waits. */
 interface Waiting {
@@ -118,12 +120,14 @@ export class Pending {
           `${MOST_PENDING} messages wait for the conversation already; try again later.`,
         )
       }
-      return {
-        sandbox_id: null,
-        ...before,
-        incarnation,
-        messages: [...messages, { id, content, created_at }],
+      const all = [...messages, { id, content, created_at }]
+      if (messages.length > 0 && JSON.stringify(all).length > MOST_PENDING_TEXT) {
+        throw new HttpProblem(
+          429,
+          `What waits for the conversation already may take ${MOST_PENDING_TEXT} characters with this; try again later.`,
+        )
       }
+      return { sandbox_id: null, ...before, incarnation, messages: all }
     })
     this.#begin(key)
     return { id, queued: true, position: queue?.messages.length ?? 1 }
