@@ -80,11 +80,17 @@ export class Replicas {
     }
   }
 
-  /** Forgets a conversation, which was deleted. */
-  forget(id: string): void {
-    this.inUse(id)?.leave()
-    this.#busy.delete(id)
-    this.#take(id)
+  /** What forgets a conversation as it is now, once it was deleted; not one that was made anew under its id by then. */
+  forgetter(id: string): () => void {
+    const busy = this.#busy.get(id)
+    const idle = this.#oversized?.id === id ? this.#oversized.replica : this.#idle.peek(id)
+    const replica = busy === undefined ? idle : busy.open
+    const epoch = replica?.epoch
+    return () => {
+      if (replica?.epoch === epoch) replica?.leave()
+      // It is being opened, as whatever it will be found to be.
+      if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
+    }
   }
 
   /** Waits for what is under way, and forgets all. */

@@ -122,9 +122,12 @@ export class Shared {
 
   async delete(id: string): Promise<boolean> {
     this.check()
+    const forget = this.#replicas.forgetter(id)
     const existed = await this.await(this.store.deleteConversation(id))
-    if (existed && this.#shares) await this.await(dropShared(this.store, id))
-    this.#replicas.forget(id)
+    // At once: another may be made under the id from now on.
+    forget()
+    // Also where there was none: the call that deleted it may have failed here.
+    if (this.#shares) await this.await(dropShared(this.store, id))
     return existed
   }
 

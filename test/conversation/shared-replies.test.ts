@@ -8,7 +8,7 @@ import type { Step } from '../../src/conversation/run/step.ts'
 import type { Event } from '../../src/event/types.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { gate, says } from './script.ts'
-import { heardStore } from './stores.ts'
+import { heardStore, wrapStore } from './stores.ts'
 
 const thinks = (reasoning_content: string): Event => ({ kind: 'StreamingDeltaEvent', reasoning_content })
 const delta = (content: string): Event => ({ kind: 'StreamingDeltaEvent', content })
@@ -114,4 +114,35 @@ it('are not looked after once the engine is closed', async () => {
   await engine.close()
   await looks()
   expect(await looks()).toBe(0)
+})
+
+it('of a deleted conversation are looked for again where that failed, and end none that was made anew meanwhile', async () => {
+  const inner = memoryStore()
+  const looks = gate()
+  let look = looks.pass
+  const store = wrapStore(inner, {
+    async getItem(collection, id) {
+      await look()
+      return inner.getItem(collection, id)
+    },
+  })
+  const engine = createEngine({ store, shareReplies: true })
+  await (await engine.create({ id: 'c' })).sendMessage('old')
+  const deleting = engine.delete('c')
+  await looks.reached
+  const again = await engine.openOrCreate('c')
+  await again.sendMessage('new')
+  const waiting = again.waitFor('finished')
+  looks.open()
+  expect(await deleting).toBe(true)
+  await again.run(() => [says('Hi')])
+  expect((await waiting).log.entries.length).toBe(3)
+
+  look = () => Promise.reject(new Error('away'))
+  await expect(engine.delete('c')).rejects.toThrow('away')
+  let looked = 0
+  look = async () => void (looked += 1)
+  expect(await engine.delete('c')).toBe(false)
+  expect(looked).toBe(1)
+  await engine.close()
 })
