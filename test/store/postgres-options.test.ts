@@ -18,6 +18,15 @@ it.each([{}, { connectionString: 'postgres://localhost/x' }, { url: 'postgres://
   },
 )
 
+it.each([0, -1, NaN, 2 ** 31, Infinity, '5', null])(
+  'looks at what is watched in no interval of %j',
+  (pollInterval) => {
+    expect(() =>
+      postgresStore({ url: 'postgres://localhost/x', pollInterval: pollInterval as never }),
+    ).toThrow(expect.objectContaining({ code: 'invalid_argument', data: { field: 'pollInterval' } }))
+  },
+)
+
 it.each(['', 'x'.repeat(64), 'a\u0000', 'a$body$b', '$migration$'])(
   'lives in no schema of the name %j',
   (schema) => {

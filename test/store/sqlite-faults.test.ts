@@ -314,9 +314,13 @@ describe('files beside a database that may not be made or used', () => {
 
 describe('options', () => {
   it('that are none are refused at once', () => {
-    const wrong = { synchronous: 'off', busyTimeout: -1, pollInterval: 0 }
-    for (const [name, value] of Object.entries(wrong)) {
-      const make = (): Store => sqliteStore({ file: ':memory:', [name]: value })
+    const wrong = [
+      ['synchronous', 'off'],
+      ['busyTimeout', -1],
+      ...[0, -1, NaN, 2 ** 31, Infinity, '5', null].map((value) => ['pollInterval', value] as const),
+    ] as const
+    for (const [name, value] of wrong) {
+      const make = (): Store => sqliteStore({ file: ':memory:', [name]: value as never })
       expect(make).toThrow(code('invalid_argument', new RegExp(name)))
     }
     for (const given of [undefined, {}, 'x.db', { path: 'x.db' }, { file: '' }, { database: {} }])

@@ -1,6 +1,7 @@
 /** Wakes watchers: by writes of this process, by notifications, and by polling where both fail. */
 
 import type { Unwatch, Wake } from '../contract/store.ts'
+import { checkPollInterval } from '../kit/query/check-value.ts'
 import { Watches } from '../kit/watches.ts'
 import type { Connection } from './connection.ts'
 import { Listener, unref } from './listener.ts'
@@ -34,7 +35,7 @@ export class Watcher {
   constructor(connection: Connection, options: PostgresStoreOptions) {
     const { url = null, client = null, schema: channel = 'colloquy', listen = true } = options
     this.#connection = connection
-    this.#interval = options.pollInterval ?? POLL_INTERVAL
+    this.#interval = checkPollInterval(options.pollInterval, POLL_INTERVAL)
     this.#notifier = listen ? new Notifier(connection, channel) : null
     this.#listener = listen
       ? new Listener({

@@ -1,7 +1,7 @@
 /** The entry `colloquy/sqlite`: a store in a file, or over an open database of any driver. */
 
 import { type Clock, microsNow } from '../kit/record.ts'
-import { invalidArgument } from '../kit/query/check-value.ts'
+import { checkPollInterval, invalidArgument } from '../kit/query/check-value.ts'
 import type { Store } from '../contract/store.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteDatabase } from './database.ts'
@@ -64,14 +64,14 @@ export type SqliteStoreOptions = (
  * await store.close()
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
-  const { synchronous = 'full', readOnly = false, busyTimeout = 5_000, pollInterval = 50 } = options ?? {}
+  const { synchronous = 'full', readOnly = false, busyTimeout = 5_000 } = options ?? {}
+  const pollInterval = checkPollInterval(options?.pollInterval, 50)
   if (synchronous !== 'full' && synchronous !== 'normal')
     invalidArgument('synchronous', 'must be full or normal')
   const { file, database } = (options ?? {}) as { file?: unknown; database?: Partial<SqliteDatabase> }
   if (file === undefined ? typeof database?.prepare !== 'function' : typeof file !== 'string' || file === '')
     invalidArgument('file', 'must be the path of a file, or `database` an open database')
   if (!(busyTimeout >= 0)) invalidArgument('busyTimeout', 'must be a number of milliseconds')
-  if (!(pollInterval > 0)) invalidArgument('pollInterval', 'must be a number of milliseconds above 0')
   const setup = { synchronous, readOnly }
   const source =
     options.file === undefined

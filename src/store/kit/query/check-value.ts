@@ -74,6 +74,16 @@ export function checkInteger<T>(
   )
 }
 
+/** The longest that a timer can wait, in milliseconds. One that is asked to wait longer does not wait at all. */
+const LONGEST = 2 ** 31 - 1
+
+/** Milliseconds between two looks. */
+export function checkPollInterval(value: Given, otherwise: number): number {
+  if (value === undefined) return otherwise
+  if (typeof value === 'number' && value > 0 && value <= LONGEST) return value
+  return invalidArgument('pollInterval', `must be a number of milliseconds above 0, at most ${LONGEST}`)
+}
+
 /** One of some texts, or null when it was left out. */
 export function checkOneOf<T extends string>(
   field: string,
