@@ -25,6 +25,8 @@ const PLAIN_ID = /^[\w.:-]{1,200}$/
  * isLegalId('__root__') // false
  */
 export function isLegalId(text: string): boolean {
+  // A pattern takes anything for a text.
+  if (typeof text !== 'string') return false
   return PLAIN_ID.test(text) ? text !== ROOT : LEGAL_ID.test(text)
 }
 

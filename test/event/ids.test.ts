@@ -32,7 +32,11 @@ describe('isLegalId', () => {
     '\ud800',
     'a\udc00b',
     '\udc00\ud800',
-  ])('refuses %j', (id) => expect(isLegalId(id)).toBe(false))
+    undefined,
+    null,
+    7,
+    ['a'],
+  ])('refuses %j', (id) => expect(isLegalId(id as string)).toBe(false))
 })
 
 describe('deriveEventId', () => {

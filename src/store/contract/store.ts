@@ -40,8 +40,8 @@ import type { StoredEvent } from './stored-event.ts'
  * None waits for ever for another.
  *
  * **Ids** are compared character by character, as they are: letter case, spaces and forms of Unicode make another id.
- * Where one that nothing can have is asked for, as an empty one, there is nothing; where it would be kept, it is
- * `invalid_id`. Their order, as of all texts, is that of their code points.
+ * Where one that nothing can have is asked for, as an empty one or what is no text, there is nothing; where it would be
+ * kept, it is `invalid_id`. Their order, as of all texts, is that of their code points.
  *
  * **Values** that come out are frozen or fresh: the store cannot be changed through them, nor through what it was
  * given, once the call has resolved. They are JSON, but for the bytes of snapshots. Bodies, metadata and items come

@@ -101,6 +101,7 @@ export function updateConversation(
 /** Says by which status a conversation is listed; false when its log has another number of events. O(log n). */
 export const setStatus = (connection: Connection, id: string, status: string, version: number): boolean =>
   isLegalId(id) &&
+  Number.isSafeInteger(version) &&
   connection.write(() => connection.get(SET_STATUS, checkStatus(status), id, version)) !== undefined
 
 /** Deletes a conversation with all that hangs on it; false when there was none. O(log n) for each of its events. */

@@ -3,7 +3,7 @@
 import type { NewConversation } from '../../store/contract/conversation-record.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, leaf, pause, pauses } from './facts.ts'
+import { begin, leaf, pause, pauses, NO_TEXTS } from './facts.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
@@ -150,6 +150,16 @@ export const CONVERSATIONS: readonly Check[] = [
       await begin(store, 'c')
       for (const id of ['nowhere', 'C', 'c ', '', 'c\u0000', '\ud800', 'x'.repeat(1000)]) {
         equal(await store.getConversation(id), null, JSON.stringify(id))
+      }
+      for (const id of NO_TEXTS) {
+        const what = JSON.stringify(id) ?? 'undefined'
+        equal([await store.getConversation(id), await store.getLease(id)], [null, null], what)
+        equal([await store.deleteConversation(id), await store.deleteSnapshot(id)], [false, false], what)
+        equal([await store.loadSnapshot(id), await store.setStatus(id, 'idle', 0)], [[], false], what)
+        await rejects('unknown_conversation', () => store.read(id), what)
+        await rejects('unknown_conversation', () => store.append(id, [pause('a')]), what)
+        await rejects('unknown_conversation', () => store.acquireLease(id, 'a', 1), what)
+        await rejects('unknown_conversation', () => store.updateConversation(id, {}), what)
       }
     },
   },

@@ -49,3 +49,6 @@ export const storable = (facts: readonly Fact[]): readonly Fact[] =>
 
 /** The ids of stored events. */
 export const idsOf = (events: readonly StoredEvent[]): (string | null)[] => events.map(({ id }) => id)
+
+/** What callers without types may give as an id, and nothing can have. */
+export const NO_TEXTS = [undefined, null, 7, {}, ['a']] as unknown as readonly string[]

@@ -2,6 +2,7 @@
 
 import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
+import { NO_TEXTS } from './facts.ts'
 import { equal, holds, rejects } from './assert.ts'
 import type { Check } from './check.ts'
 import { after, LONG, put, SHORT, walk } from './item-facts.ts'
@@ -185,7 +186,8 @@ export const ITEM_LISTS: readonly Check[] = [
           'foreign',
         )
       await rejects('invalid_cursor', () => store.listItems('d', { cursor: cursor ?? '' }), 'of another one')
-      for (const id of ['\u0000', 'a\n', '']) equal(await store.getItem('c', id), null, 'an id that none has')
+      for (const id of ['\u0000', 'a\n', '', ...NO_TEXTS])
+        equal(await store.getItem('c', id), null, 'an id that none has')
     },
   },
   {

@@ -3,7 +3,7 @@
 import { parseInstant } from '../../event/time.ts'
 import { equal, rejects } from './assert.ts'
 import type { Check } from './check.ts'
-import { begin, idsOf, pause, pauses, say } from './facts.ts'
+import { begin, idsOf, pause, pauses, say, NO_TEXTS } from './facts.ts'
 
 export const READING: readonly Check[] = [
   {
@@ -111,8 +111,10 @@ export const READING: readonly Check[] = [
         'a\u0000',
         '\ud800',
         'x'.repeat(1000),
+        ...NO_TEXTS,
       ]) {
         equal(await store.get(id, missing), null, `get ${JSON.stringify(missing)}`)
+        equal(await store.getMany(id, [missing]), [null], `getMany ${JSON.stringify(missing)}`)
       }
       equal(await store.get('nowhere', 'a'), null, 'in an unknown conversation')
     },
