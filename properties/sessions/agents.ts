@@ -31,6 +31,9 @@ export function claudeCode(all: Talk): unknown[] {
   for (const { back, user, replies, compacted, keeps, drift } of all) {
     if (back > 0) parent = before.splice(before.length - back, back)[0] ?? null
     before.push(parent)
+    // What the client puts in front of a prompt hangs where its user has gone back to.
+    if (drift[1] === true) add({ type: 'system', subtype: 'local_command', content: 'ls' })
+    if (drift[7] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
     const from = lines.length
     // What a user types after stopping a reply may stand beside the words that say so, or speak of them.
     const stopped = [

@@ -64,6 +64,16 @@ describe('a session of Claude Code', () => {
       said: [],
     },
     {
+      what: 'a line of the system',
+      front: [{ ...line('system', 'c2', 'a1', {}), subtype: 'local_command' }],
+      said: [],
+    },
+    {
+      what: 'progress and a line of the system',
+      front: [line('progress', 'c1', 'a1', {}), line('system', 'c2', 'c1', {})],
+      said: [],
+    },
+    {
       what: 'a hook',
       front: [
         {
@@ -84,6 +94,16 @@ describe('a session of Claude Code', () => {
       { ...line('assistant', 'a3', 'u3', { id: 'm3', role: 'assistant', content: [answer('new, too')] }) },
     ])
     expect(told(session)).toEqual(['user: hi', 'agent: yes', ...said, 'user: new', 'agent: new, too'])
+  })
+
+  it.each(['attachment', 'system'])('goes back to the start with a line of type %s in front', (type) => {
+    const session = read([
+      user('u1', null, 'left'),
+      reply('a1', 'u1', answer('left, too')),
+      line(type, 'c', null, {}),
+      user('u2', 'c', 'new'),
+    ])
+    expect(told(session)).toEqual(['user: new'])
   })
 
   it.each([

@@ -129,18 +129,21 @@ function readLine(line: Line, chain: Chain): void {
       replies.delete(id)
       return addReply(id, lines, writer, chain.hasResult)
     }
-    case 'system':
-      if (found['subtype'] === 'api_error') return readApiError(line, writer)
+    case 'system': {
+      const place = chain.turns.place(line, origin)
+      if (found['subtype'] === 'api_error') return readApiError(line, writer, place)
       if (found['subtype'] === 'compact_boundary') chain.boundary = line
       return writer.update(
         `claude-code.${stringOf(found['subtype']) || 'system'}`,
         record.value as JsonValue,
         origin,
       )
+    }
     case 'attachment':
       return addAttachment(line, writer, chain.turns.place(line, origin))
     default:
       if (!BESIDE.has(type)) return writer.keep(record, `a record of the unknown type "${type}"`)
+      if (type === 'progress') chain.turns.place(line, origin)
       if (type === 'summary') chain.titles.push(stringOf(found['summary']))
       if (type === 'ai-title') chain.titles.push(stringOf(found['aiTitle']) || stringOf(found['title']))
       if (type === 'custom-title') chain.titles.push(stringOf(found['customTitle']))
@@ -215,11 +218,8 @@ function readFailure({ record, uuid, time, message }: Line, writer: SessionWrite
   )
 }
 
-function readApiError({ record, uuid, time, found }: Line, writer: SessionWriter): void {
+function readApiError({ found }: Line, writer: SessionWriter, place: Origin): void {
   const error = objectOf(found['error'])
   const detail = stringOf(error['message']) || JSON.stringify(found['error'] ?? null)
-  writer.add(
-    { kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail },
-    { line: record.line, id: uuid, time },
-  )
+  writer.add({ kind: 'ConversationErrorEvent', source: 'environment', code: 'api_error', detail }, place)
 }

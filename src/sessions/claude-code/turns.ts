@@ -63,10 +63,15 @@ export class Turns {
   /** Called behind each line. */
   pass({ uuid, parent }: Line): void {
     if (uuid === null) return
+    // Whatever else begins anew goes back to the start.
+    if (parent === null && !this.#before.has(null)) this.#before.set(null, null)
     const above = this.#above(parent)
-    const prompt = uuid === this.#prompt ? uuid : above === undefined ? this.#prompt : above.prompt
     const { head } = this.#writer
-    const led = this.#led?.uuid === uuid && this.#led.head === head ? this.#led.to : head
+    const isLed = this.#led?.uuid === uuid
+    // What begins anew stands behind no prompt.
+    const before = parent === null && isLed ? null : this.#prompt
+    const prompt = uuid === this.#prompt ? uuid : above === undefined ? before : above.prompt
+    const led = isLed && this.#led?.head === head ? this.#led.to : head
     this.#passed.push({ uuid, prompt, head: led })
   }
 
@@ -101,8 +106,12 @@ function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   return leads
 }
 
+/** What is no boundary of a compaction, which begins anew what goes on. */
 const isPutIn = ({ type, found }: Line): boolean =>
-  type === 'attachment' || (type === 'user' && found['isMeta'] === true)
+  type === 'attachment' ||
+  type === 'progress' ||
+  (type === 'system' && found['subtype'] !== 'compact_boundary') ||
+  (type === 'user' && found['isMeta'] === true)
 
 const isQueued = ({ type, found }: Line): boolean =>
   type === 'attachment' && objectOf(found['attachment'])['type'] === 'queued_command'
