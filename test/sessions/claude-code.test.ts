@@ -56,7 +56,7 @@ describe('a session of Claude Code', () => {
         { ...user('c1', 'a1', 'Caveat: …'), isMeta: true },
         user('c2', 'c1', '<bash-input>ls</bash-input>'),
       ],
-      said: ['environment: Caveat: …', 'user: <bash-input>ls</bash-input>'],
+      said: ['environment: Caveat: …', 'environment: <bash-input>ls</bash-input>'],
     },
     {
       what: 'an attachment',
@@ -129,6 +129,25 @@ describe('a session of Claude Code', () => {
         ? ['user: one', 'agent: first', 'summary: the summary', 'user: go on']
         : ['summary: the summary', 'user: two', 'agent: second', 'user: go on'],
     )
+  })
+
+  it('knows commands that the client has executed from what its user asks a model for', () => {
+    const name = '<command-name>/exit</command-name>'
+    const asked = '<command-message>review</command-message>\n<command-name>/review</command-name>'
+    const session = read([
+      user('u1', null, name),
+      user('u2', 'u1', [{ type: 'text', text: '<local-command-stdout>Bye!</local-command-stdout>' }]),
+      user('u3', 'u2', asked),
+      user('u4', 'u3', '<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>'),
+      user('u5', 'u4', `what is ${name}?`),
+    ])
+    expect(told(session).map((one) => one.slice(0, one.indexOf(':')))).toEqual([
+      'environment',
+      'environment',
+      'user',
+      'environment',
+      'user',
+    ])
   })
 
   it('has what had to wait where its user had gone back to', () => {

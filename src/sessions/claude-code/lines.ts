@@ -2,7 +2,7 @@
 
 import type { JsonValue } from '../../event/shapes.ts'
 import { type Found, objectOf, stringOf } from '../../messages/found.ts'
-import { blocksOf } from '../content.ts'
+import { blocksOf, textIn } from '../content.ts'
 import type { SessionRecord } from '../session.ts'
 import { askedLater, type HasResult } from '../writer.ts'
 
@@ -23,7 +23,9 @@ export interface Line {
   readonly blocks: readonly Found[]
   /** Whether it is of a side chain: a conversation of a helper. */
   readonly isSide: boolean
-  /** Whether its user has typed it: it is neither a result nor put in by the client. */
+  /** Whether it tells of a command that its client has executed itself, as `/exit` or `!ls`: no request to a model. */
+  readonly isLocal: boolean
+  /** Whether its user has typed it for a model: it is neither a result nor put in by the client. */
   readonly isTyped: boolean
 }
 
@@ -83,11 +85,15 @@ const resultsIn = (lines: readonly Line[]): HasResult =>
 
 const isResult = ({ type }: Found): boolean => type === 'tool_result'
 
+/** Commands that become a prompt, as those of a project's own, begin with their message. */
+const LOCAL = /^\s*<(?:command-name|local-command-\w+|bash-(?:input|stdout|stderr))>/
+
 function lineOf(record: SessionRecord): Line {
   const found = objectOf(record.value)
   const type = stringOf(found['type']) || null
   const message = objectOf(found['message'])
   const blocks = blocksOf(message['content'], 'text')
+  const isLocal = type === 'user' && LOCAL.test(textIn(message['content']))
   const isFailure = found['isApiErrorMessage'] === true
   return {
     record,
@@ -100,8 +106,10 @@ function lineOf(record: SessionRecord): Line {
     message,
     blocks,
     isSide: found['isSidechain'] === true,
+    isLocal,
     isTyped:
       type === 'user' &&
+      !isLocal &&
       found['isMeta'] !== true &&
       found['isCompactSummary'] !== true &&
       found['isVisibleInTranscriptOnly'] !== true &&

@@ -92,14 +92,16 @@ export class Turns {
   }
 }
 
-/** What the client has put in front of prompts, and what had to wait and became one. O(lines). */
+/** What the client has put in front of prompts, what it has executed itself, and what had to wait. O(lines). */
 function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
   const byName = new Map(lines.map((line) => [line.uuid, line]))
   const leads = new Set<Line>()
-  for (const { parent, isTyped, type } of lines) {
+  for (const line of lines) {
+    const { parent, isTyped, isLocal, type } = line
     let above = parent === null ? undefined : byName.get(parent)
     if (type === 'assistant' && above !== undefined && isQueued(above)) leads.add(above)
-    if (!isTyped) continue
+    if (isLocal) leads.add(line)
+    if (!isTyped && !isLocal) continue
     for (; above !== undefined && isPutIn(above) && !leads.has(above); above = byName.get(above.parent ?? ''))
       leads.add(above)
   }
@@ -107,7 +109,8 @@ function leadsIn(lines: readonly Line[]): ReadonlySet<Line> {
 }
 
 /** What is no boundary of a compaction, which begins anew what goes on. */
-const isPutIn = ({ type, found }: Line): boolean =>
+const isPutIn = ({ type, found, isLocal }: Line): boolean =>
+  isLocal ||
   type === 'attachment' ||
   type === 'progress' ||
   (type === 'system' && found['subtype'] !== 'compact_boundary') ||
