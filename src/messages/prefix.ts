@@ -27,6 +27,11 @@ export interface WriteOptions {
    * might refuse; where it is not, that is not checked.
    */
   readonly model?: string
+  /**
+   * Whether Chat Completions are given what is nothing but texts as one text, in place of a list: for the many servers
+   * that take no lists. Default: no.
+   */
+  readonly plainText?: boolean
   /** Called with each reply whose signed parts are left out, and why. */
   readonly onPrefix?: (left: LeftOut) => void
   /**

@@ -19,6 +19,8 @@ export interface OpenAIChatClient {
 export interface OpenAIChatStepOptions extends StepOptions {
   readonly client: OpenAIChatClient
   readonly model: string
+  /** Whether what is nothing but texts is sent as one text, for servers that take no lists. Default: no. */
+  readonly plainText?: boolean
   readonly [field: string]: unknown
 }
 
@@ -32,7 +34,16 @@ export interface OpenAIChatStepOptions extends StepOptions {
  * typeof step // 'function'
  */
 export function openaiChatStep(options: OpenAIChatStepOptions): Step {
-  const { client, tools: given, system: _, stream = true, write: __, prove: ___, ...rest } = options
+  const {
+    client,
+    tools: given,
+    system: _,
+    stream = true,
+    write: __,
+    prove: ___,
+    plainText = false,
+    ...rest
+  } = options
   const sorted = sortTools(given)
   const tools = [
     ...sorted.described.map((described) => ({ type: 'function', function: described })),
@@ -46,7 +57,7 @@ export function openaiChatStep(options: OpenAIChatStepOptions): Step {
         ...(stream ? { stream_options: { include_usage: true } } : {}),
         ...rest,
         ...(tools.length === 0 ? {} : { tools }),
-        messages: toOpenAIChat(messages, writing),
+        messages: toOpenAIChat(messages, { ...writing, plainText }),
         stream,
       }),
       send: (request, signal) => client.chat.completions.create(request as never, { signal }),

@@ -115,6 +115,21 @@ describe('results', () => {
   })
 })
 
+describe('plainText', () => {
+  it('writes texts as one, and images in a list still', () => {
+    const shown = user('v', [text('c'), image('https://example.com/a.png')])
+    const list = toMessages(replay([system('s'), user('u', [text('a'), text('b')]), agent('x'), shown]))
+    const plain = toOpenAIChat(list, { plainText: true })
+    expect(plain.map(({ content }) => content)).toEqual([
+      's',
+      'a\nb',
+      'x',
+      [text('c'), { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }],
+    ])
+    expect(validateOpenAiChat(plain)).toEqual([])
+  })
+})
+
 describe('what the provider refuses', () => {
   it('ids that repeat or do not fit are rewritten in call and result alike', () => {
     const ids = ['functions.ls:0', 'functions.ls:0', 'x'.repeat(51), 'é', '']

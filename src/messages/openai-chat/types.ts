@@ -27,12 +27,14 @@ export type ChatToolCall =
 
 export interface ChatSystemMessage {
   readonly role: 'system'
-  readonly content: ChatText[]
+  /** A text where that is asked for (`plainText`). */
+  readonly content: ChatText[] | string
 }
 
 export interface ChatUserMessage {
   readonly role: 'user'
-  readonly content: (ChatText | ChatImage | ChatPart)[]
+  /** A text where that is asked for (`plainText`), and nothing but texts is said. */
+  readonly content: (ChatText | ChatImage | ChatPart)[] | string
   readonly name?: string
 }
 

@@ -48,7 +48,7 @@ export function toOpenAIChat(messages: readonly NeutralMessage[], options: Write
     // System prompts have no name, and nothing but texts.
     out.push({
       role,
-      content: pieces.map(part),
+      content: options.plainText === true && pieces.every(isText) ? joinTexts(pieces) : pieces.map(part),
       ...(NAME.test(name ?? '') && { name }),
     } as ChatSystemMessage | ChatUserMessage)
   }
