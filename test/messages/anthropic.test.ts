@@ -198,6 +198,20 @@ describe('results', () => {
     ])
   })
 
+  it('refer to no tool that the request does not have', () => {
+    const [call, result] = pair('1', { call: 'c', tool: 'find', args: '{}' })
+    const [ls, cat] = ['ls', 'cat'].map((tool_name) => ({ type: 'tool_reference', tool_name }))
+    const observation = { kind: 'X', content: [ls, cat] }
+    const list = toMessages(replay([user('u'), call, { ...result, observation } as Event]))
+    const sent = (tools?: readonly object[]) =>
+      toAnthropic(list, tools === undefined ? {} : { tools }).messages[2]?.content
+    const both = [{ content: [ls, cat] }]
+    expect(sent()).toMatchObject(both)
+    expect(sent([{ name: 'ls' }, { type: 'mcp_toolset', mcp_server_name: 'm' }])).toMatchObject(both)
+    const gone = text('[A tool that is not there any more: cat.]')
+    expect(sent([{ name: 'ls' }])).toMatchObject([{ content: [ls, gone] }])
+  })
+
   it('and messages say so of images that the provider cannot take', () => {
     expect(messages(user('u', [image('http://x.org/a.png', 'a.png')]), agent('a', [image(PNG)]))).toEqual([
       {

@@ -23,6 +23,7 @@ import { callDigest, resultDigest, type Written } from '../written.ts'
 import { type Cite, citing } from './citations.ts'
 import { LIMITS } from './limits.ts'
 import type { AnthropicPart } from './part-shapes.ts'
+import { referring } from './tool-references.ts'
 import type {
   AnthropicBlock,
   AnthropicImage,
@@ -52,6 +53,7 @@ export function toAnthropic(
   const { system, turns } = turnsOf(messages, LIMITS)
   const mark = cacheMarks(options.tools, options.cached)
   const cite = citing()
+  const refer = referring(options.tools)
   const callers = new Set<unknown>()
   const proof = startProof(LIMITS.grammar, options)
   const out: { readonly role: AnthropicMessage['role']; readonly content: AnthropicBlock[] }[] = []
@@ -93,7 +95,7 @@ export function toAnthropic(
       const moved = moveParts(turn, () => false, 'words')
       add(
         'user',
-        moved.results.map((result) => resultBlock(result, mark, cite)),
+        moved.results.map((result) => resultBlock(refer(result), mark, cite)),
       )
       add(
         'user',
