@@ -87,6 +87,28 @@ it('what begins no run is not refused for want of room', async () => {
   await world.end()
 })
 
+it.each(['an agent', 'a step'])(
+  'a question aside to %s that hangs is given up, and its place is free',
+  async (what) => {
+    const hangs = new Promise<never>(() => undefined)
+    const agent: ServiceOptions['agent'] = () => (what === 'an agent' ? hangs : () => hangs)
+    const world = serviceOver(memoryStore(), { agent, maxRuns: 1 })
+    await idle(world, 'c')
+    const ask = (signal: AbortSignal | null = null) =>
+      world.post(`${BASE}/c/ask_agent`, { question: 'So?' }, signal)
+    const late = await virtually(ask())
+    expect([late.value, late.took]).toEqual([504, expect.closeTo(120_000, -3)])
+    const leaving = new AbortController()
+    const left = ask(leaving.signal)
+    expect((await virtually(ask())).value).toBe(429)
+    leaving.abort()
+    const { took } = await virtually(left.catch(() => 0))
+    expect(took).toBeLessThan(1_000)
+    expect((await virtually(ask())).value).toBe(504)
+    await world.end()
+  },
+)
+
 it('every operation that is refused for too many runs is among them', async () => {
   const world = serviceOver(memoryStore())
   const { paths } = (await (

@@ -45,8 +45,8 @@ export function serviceOver(given: Store, options: Partial<ServiceOptions> = {})
     changes,
     away,
     failures,
-    async post(path: string, body: object = {}): Promise<number> {
-      const init = { method: 'POST', body: JSON.stringify(body) }
+    async post(path: string, body: object = {}, signal: AbortSignal | null = null): Promise<number> {
+      const init = { method: 'POST', body: JSON.stringify(body), signal }
       const response = await service.fetch(new Request(`http://localhost${path}`, init))
       await response.text()
       return response.status

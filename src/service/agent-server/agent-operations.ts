@@ -53,10 +53,11 @@ export const agentOperations = (lifecycle: Lifecycle, findLlm: FindLlm): Operati
         ...UNKNOWN,
         409: { description: 'There is no agent, or it said nothing' },
         429: { description: 'Too many runs' },
+        504: { description: 'It has said nothing in time' },
       },
     },
-    async ({ path, body: { question } }) => ({
-      body: { response: await askAside(lifecycle, path.conversation_id, question) },
+    async ({ path, body: { question }, request: { signal } }) => ({
+      body: { response: await askAside(lifecycle, path.conversation_id, question, signal) },
     }),
   ),
   changing(

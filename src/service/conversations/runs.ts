@@ -48,7 +48,11 @@ export interface Asked {
 }
 
 /** Runs a copy of a conversation. */
-export type RunCopy = (copy: Conversation, start: JsonObject, maxIterations: number) => Promise<void>
+export type RunCopy = (
+  copy: Conversation,
+  start: JsonObject,
+  options: Pick<RunOptions, 'maxIterations' | 'signal'>,
+) => Promise<void>
 
 const nothing = (): void => undefined
 
@@ -245,16 +249,16 @@ export class Runs {
   }
 
   /**
-   * Works with a copy that its caller alone knows, in a place for a run: `run` runs it without hooks, asking the model
-   * so often at most. @throws HttpProblem 409 without an agent, 429 where there are too many runs.
+   * Works with a copy that its caller alone knows, in a place for a run: `run` runs it without hooks.
+   * @throws HttpProblem 409 without an agent, 429 where there are too many runs.
    */
   async withCopy<T>(work: (run: RunCopy) => Promise<T>): Promise<T> {
     this.checkAgent()
     const leave = this.#places.take(Symbol())
     try {
-      return await work(async (copy, start, maxIterations) => {
+      return await work(async (copy, start, options) => {
         const step = await this.#options.agent?.(copy, start)
-        if (step !== undefined) await copy.run(step, { maxIterations })
+        if (step !== undefined) await copy.run(step, options)
       })
     } finally {
       leave()
