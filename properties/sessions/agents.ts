@@ -31,6 +31,8 @@ export function claudeCode(all: Talk): unknown[] {
   for (const { back, user, replies, compacted, keeps, drift } of all) {
     if (back > 0) parent = before.splice(before.length - back, back)[0] ?? null
     before.push(parent)
+    const ended = { type: 'last-prompt', lastPrompt: 'w', sessionId: 's', leafUuid: parent }
+    if (drift[6] === true && parent !== null) lines.push(ended)
     // What the client puts in front of a prompt hangs where its user has gone back to.
     if (drift[1] === true) add({ type: 'system', subtype: 'local_command', content: 'ls' })
     if (drift[7] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
@@ -42,6 +44,8 @@ export function claudeCode(all: Talk): unknown[] {
     ]
     const content = drift[5] === true ? stopped : user
     add({ type: 'user', userType: 'external', message: { role: 'user', content } })
+    // The end that was known before is written once more.
+    if (drift[3] === true && drift[6] === true) lines.push(ended)
     if (drift[0] === true) add({ type: 'progress', data: { type: 'hook_progress' }, toolUseID: 't' })
     for (const reply of replies) {
       const id = message()

@@ -19,6 +19,8 @@ const thinking = (signature: string) => ({ type: 'thinking', thinking: '', signa
 const call = { type: 'tool_use', id: 't', name: 'Bash', input: {} }
 const answer = (text: string) => ({ type: 'text', text })
 
+const end = (leafUuid: string) => ({ type: 'last-prompt', lastPrompt: 'hi', leafUuid, sessionId: 'main' })
+
 describe('a session of Claude Code', () => {
   it('is a helper’s where its last line was cut', () => {
     const side = { isSidechain: true, agentId: 'abc' }
@@ -129,6 +131,17 @@ describe('a session of Claude Code', () => {
         ? ['user: one', 'agent: first', 'summary: the summary', 'user: go on']
         : ['summary: the summary', 'user: two', 'agent: second', 'user: go on'],
     )
+  })
+
+  it('goes back to where its client says that it ends, and on with what was not left', () => {
+    const second = {
+      ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('so')] }),
+    }
+    const lines = [user('u1', null, 'hi'), reply('a1', 'u1', answer('yes')), user('u2', 'a1', 'then')]
+    expect(told(read([...lines, second, end('a1')]))).toEqual(['user: hi', 'agent: yes'])
+    const all = ['user: hi', 'agent: yes', 'user: then', 'agent: so']
+    expect(told(read([...lines, second, end('a2')]))).toEqual(all)
+    expect(told(read([...lines, end('a1'), second]))).toEqual(all)
   })
 
   it('knows commands that the client has executed from what its user asks a model for', () => {

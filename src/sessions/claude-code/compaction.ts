@@ -11,7 +11,8 @@ import type { Line } from './lines.ts'
 
 /**
  * Adds the summary behind a boundary, null where none stands in front of it. What was kept follows the summary, or
- * stands before it where it hangs on the boundary itself. O(events in sight + messages kept).
+ * stands before it where it hangs on the boundary itself. Returns the last line that was kept, null where none was.
+ * O(events in sight + messages kept).
  */
 export function addSummary(
   line: Line,
@@ -19,7 +20,7 @@ export function addSummary(
   lines: () => ReadonlyMap<string, Line>,
   writer: SessionWriter,
   origin: Origin,
-): void {
+): string | null {
   const { preservedMessages, preservedSegment } = objectOf(boundary?.found['compactMetadata'])
   const named = objectOf(preservedMessages ?? preservedSegment)
   const isKept = keptBy(named, lines)
@@ -27,6 +28,9 @@ export function addSummary(
   const kept = isKept === null ? new Set<string>() : wholeReplies(sight, isKept)
   const isBefore = (boundary?.uuid ?? null) !== null && named['anchorUuid'] === boundary?.uuid
   writer.condense(kept, textIn(line.message['content']), origin, isBefore ? 'end' : 'front')
+  const { uuids, tailUuid } = named
+  const tail: unknown = Array.isArray(uuids) ? uuids.at(-1) : tailUuid
+  return isKept === null ? null : stringOf(tail) || null
 }
 
 /** Which lines were kept, by their numbers; null where none was. */

@@ -35,6 +35,7 @@ function readLines(lines: readonly Line[], hasResult: HasResult, name: string | 
     boundary: null,
   }
   for (const line of lines) {
+    chain.turns.goOn(line, { ...originOf(line), id: null })
     readLine(line, chain)
     chain.turns.pass(line)
   }
@@ -147,7 +148,8 @@ function readLine(line: Line, chain: Chain): void {
       if (type === 'summary') chain.titles.push(stringOf(found['summary']))
       if (type === 'ai-title') chain.titles.push(stringOf(found['aiTitle']) || stringOf(found['title']))
       if (type === 'custom-title') chain.titles.push(stringOf(found['customTitle']))
-      return writer.update(`claude-code.${type}`, record.value as JsonValue, origin)
+      writer.update(`claude-code.${type}`, record.value as JsonValue, origin)
+      if (type === 'last-prompt') chain.turns.end(stringOf(found['leafUuid']), { ...origin, id: null })
   }
 }
 
@@ -170,7 +172,8 @@ function readUser(line: Line, chain: Chain): void {
   const origin = originOf(line)
   const { content } = line.message
   if (found['isCompactSummary'] === true) {
-    addSummary(line, chain.boundary, chain.named, writer, origin)
+    const tail = addSummary(line, chain.boundary, chain.named, writer, origin)
+    if (tail !== null) turns.keep(tail)
     chain.boundary = null
     return
   }

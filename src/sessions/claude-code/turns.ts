@@ -30,6 +30,8 @@ export class Turns {
   /** The event under HEAD before the first prompt behind a line. */
   readonly #before = new Map<string | null, Place | null>()
   #prompt: string | null = null
+  /** Where the end of the session was before its user went back, until another line comes. */
+  #left: { readonly prompt: string | null; readonly head: Place | null } | null = null
   readonly #lines: readonly Line[]
   /** The lines that lead to a prompt; null before they are asked for. */
   #leads: ReadonlySet<Line> | null = null
@@ -54,10 +56,31 @@ export class Turns {
       if (!this.#before.has(parent)) this.#before.set(parent, this.#writer.head)
       return origin
     }
-    const before = this.#before.get(parent)
-    const after = before === undefined ? (above?.head ?? null) : before
+    const after = this.#behind(parent, above)
     this.#led = { uuid, head: this.#writer.head, to: after }
     return { ...origin, after }
+  }
+
+  /**
+   * Goes back to a line that the client names as the end of its session, where that stands behind another prompt than
+   * the last. What goes on with what was left all the same is where the next line of it puts it: see `goOn`.
+   */
+  end(leaf: string, origin: Origin): void {
+    const above = this.#above(leaf)
+    if (above === undefined || above.prompt === this.#prompt) return
+    this.#left = { prompt: this.#prompt, head: this.#writer.head }
+    this.#prompt = above.prompt
+    this.#writer.goBack(this.#behind(leaf, above), origin)
+  }
+
+  /** Called before each line: what was taken for left, and was not, is gone on with. */
+  goOn({ uuid, parent, isTyped }: Line, origin: Origin): void {
+    if (this.#left === null || uuid === null) return
+    const left = this.#left
+    this.#left = null
+    if (isTyped || this.#above(parent)?.prompt !== left.prompt) return
+    this.#prompt = left.prompt
+    this.#writer.goBack(left.head, origin)
   }
 
   /** Called behind each line. */
@@ -73,6 +96,17 @@ export class Turns {
     const prompt = uuid === this.#prompt ? uuid : above === undefined ? before : above.prompt
     const led = isLed && this.#led?.head === head ? this.#led.to : head
     this.#passed.push({ uuid, prompt, head: led })
+  }
+
+  /** Called behind a compaction that kept messages up to a line: what follows that line follows the summary. */
+  keep(tail: string): void {
+    this.#before.set(tail, this.#writer.head)
+  }
+
+  /** The event that what follows a line hangs on. */
+  #behind(uuid: string | null, line: Passed | undefined): Place | null {
+    const before = this.#before.get(uuid)
+    return before === undefined ? (line?.head ?? null) : before
   }
 
   #isLead(line: Line): boolean {
