@@ -72,6 +72,12 @@ export function claudeCode(all: Talk): unknown[] {
           is_error: one?.isError,
         }
         add({ type: 'user', message: { role: 'user', content: [block] }, toolUseResult: { stdout: 'x' } })
+        const hook = {
+          type: 'hook_additional_context',
+          hookName: 'PostToolUse:Bash',
+          content: ['by the way'],
+        }
+        if (drift[0] === true) add({ type: 'attachment', attachment: hook })
       }
       const isBetween = drift[1] === true
       let done = 0

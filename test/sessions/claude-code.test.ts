@@ -21,6 +21,13 @@ const answer = (text: string) => ({ type: 'text', text })
 
 const end = (leafUuid: string) => ({ type: 'last-prompt', lastPrompt: 'hi', leafUuid, sessionId: 'main' })
 
+const put = (uuid: string, parent: string, attachment: object, more: object = {}) => ({
+  ...line('attachment', uuid, parent, {}),
+  attachment,
+  ...more,
+})
+const hook = (hookEvent: string) => ({ type: 'hook_success', hookEvent, exitCode: 0, content: 'ready' })
+
 describe('a session of Claude Code', () => {
   it('is a helper’s where its last line was cut', () => {
     const side = { isSidechain: true, agentId: 'abc' }
@@ -142,6 +149,27 @@ describe('a session of Claude Code', () => {
     const all = ['user: hi', 'agent: yes', 'user: then', 'agent: so']
     expect(told(read([...lines, second, end('a2')]))).toEqual(all)
     expect(told(read([...lines, end('a1'), second]))).toEqual(all)
+  })
+
+  it('says what the client has put beside messages, as far as a model has read it', () => {
+    const rendered = [{ content: '<system-reminder>Skills: one</system-reminder>' }]
+    const added = { type: 'hook_additional_context', content: ['a', 'b'], hookName: 'PostToolUse:Bash' }
+    const session = read([
+      user('u1', null, 'hi'),
+      put('h1', 'u1', hook('SessionStart')),
+      put('h2', 'h1', hook('Stop')),
+      put('h3', 'h2', added),
+      put('h4', 'h3', { type: 'skill_listing', content: '- one' }, { rendered }),
+      put('h5', 'h4', { type: 'task_reminder', content: [] }),
+      reply('a1', 'h5', answer('yes')),
+    ])
+    expect(told(session, 'seen')).toEqual([
+      'user: hi',
+      'environment: SessionStart hook success: ready',
+      'environment: PostToolUse:Bash hook additional context: a\nb',
+      'environment: <system-reminder>Skills: one</system-reminder>',
+      'agent: yes',
+    ])
   })
 
   it('knows commands that the client has executed from what its user asks a model for', () => {

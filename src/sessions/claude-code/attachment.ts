@@ -2,8 +2,8 @@
 
 import { HOOK_EVENT_TYPES, type JsonValue } from '../../event/shapes.ts'
 import type { HookEventType } from '../../event/types.ts'
-import { objectOf, stringOf } from '../../messages/found.ts'
-import { contentOf } from '../content.ts'
+import { type Found, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { contentOf, textIn } from '../content.ts'
 import type { Origin, SessionWriter } from '../writer.ts'
 import type { Line } from './lines.ts'
 
@@ -15,6 +15,7 @@ export function addAttachment({ record, found }: Line, writer: SessionWriter, or
   const type = stringOf(attachment['type'])
   const hook = stringOf(attachment['hookEvent'])
   const { prompt, exitCode } = attachment
+  const before = writer.head
   if (type === 'queued_command' && contentOf(prompt).length > 0) {
     writer.say('user', contentOf(prompt), origin)
   } else if (type === 'hook_success' && isHook(hook) && Number.isSafeInteger(exitCode)) {
@@ -31,5 +32,31 @@ export function addAttachment({ record, found }: Line, writer: SessionWriter, or
       },
       origin,
     )
-  } else writer.update(`claude-code.${type || 'attachment'}`, record.value as JsonValue, origin)
+  } else {
+    const { line, id, time } = origin
+    writer.update(`claude-code.${type || 'attachment'}`, record.value as JsonValue, { line, id, time })
+  }
+  if (type === 'queued_command') return
+  const words = contentOf(wordsOf(found, attachment))
+  if (words.length === 0) return
+  // Behind the execution of a hook, which stands in its place, it follows that.
+  const id = `${origin.id ?? `line-${origin.line}`}.said`
+  const { after: _, ...next } = origin
+  writer.say('environment', words, writer.head === before ? { ...origin, id } : { ...next, id })
+}
+
+/** The events of hooks whose output models read. */
+const READ: ReadonlySet<string> = new Set(['SessionStart', 'UserPromptSubmit', 'UserPromptExpansion'])
+
+/** What was sent to the model for an attachment: newer versions say it, older ones what it was made of. */
+function wordsOf(found: Found, { type, hookEvent, hookName, content }: Found): string[] {
+  const rendered = objectsOf(found['rendered'])
+  if (rendered.length > 0) return rendered.map((one) => textIn(one['content'])).filter((text) => text !== '')
+  const hook = stringOf(hookName) || stringOf(hookEvent)
+  if (type === 'hook_additional_context') {
+    const text = (Array.isArray(content) ? content : [content]).map(stringOf).join('\n')
+    return text.trim() === '' ? [] : [`${hook} hook additional context: ${text}`]
+  }
+  const isRead = type === 'hook_success' && READ.has(stringOf(hookEvent)) && stringOf(content) !== ''
+  return isRead ? [`${hook} hook success: ${stringOf(content)}`] : []
 }
