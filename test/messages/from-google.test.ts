@@ -23,6 +23,13 @@ describe('what ended a reply', () => {
     expect(fromGoogle(reply([{ text: 'Hi' }], reason)).outcome).toEqual(outcome)
   })
 
+  it('is that of the first candidate, also where pieces of others come before', () => {
+    const stream = collectGoogle()
+    stream.push({ candidates: [{ index: 1, content: { parts: [{ text: 'other' }] } }] })
+    stream.push({ candidates: [{ index: 0, content: { parts: [{ text: 'Hi' }] }, finishReason: 'STOP' }] })
+    expect(stream.end().events).toMatchObject([{ llm_message: { content: [{ text: 'Hi' }] } }])
+  })
+
   it('says in the provider’s words why a call was malformed', () => {
     const failed = reply([], 'MALFORMED_FUNCTION_CALL', { finishMessage: 'print(1' })
     expect(fromGoogle(failed)).toEqual({ events: [], outcome: { type: 'failed', explanation: 'print(1' } })

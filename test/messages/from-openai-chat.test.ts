@@ -161,6 +161,12 @@ describe('collectOpenAIChat', () => {
     expect(end()).toEqual(replied({ content: 'x', reasoning_details: items }))
   })
 
+  it('tells replies of Ollama apart, which gives one id to many', () => {
+    const { push, end } = collectOpenAIChat()
+    push({ ...chunk({ content: 'x' }, 'stop'), id: 'chatcmpl-512', created: 1_764_100_000 })
+    expect(end().events).toMatchObject([{ llm_response_id: 'chatcmpl-512-1764100000' }])
+  })
+
   it('tells a stream that failed', () => {
     const { push, end } = collectOpenAIChat()
     push({ error: { message: 'Overloaded' } })

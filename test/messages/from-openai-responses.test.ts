@@ -104,6 +104,13 @@ describe('fromOpenAIResponses', () => {
 })
 
 describe('collectOpenAIResponses', () => {
+  it('keeps the words of a stream that gives no item', () => {
+    const { push, end } = collectOpenAIResponses()
+    push({ type: 'response.output_text.delta', delta: 'Oak' })
+    push({ type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } })
+    expect(end().events).toMatchObject([{ llm_message: { content: [{ text: 'Oak' }] } }])
+  })
+
   it('tells a stream that failed, and publishes reasoning', () => {
     const { push, end } = collectOpenAIResponses()
     expect(push({ type: 'response.reasoning_summary_text.delta', delta: 'hm' })).toEqual([

@@ -60,7 +60,7 @@ export function collectGoogle(options: ReadOptions = {}): ReplyCollector {
     const chunk = objectOf(given)
     failure = failureOf(chunk) ?? failure
     about = { ...about, ...said(chunk) }
-    const [next = {}] = objectsOf(chunk['candidates'])
+    const next = objectsOf(chunk['candidates']).find(({ index }) => (index ?? 0) === 0) ?? {}
     candidate = { ...candidate, ...said(next) }
     const came = objectsOf(objectOf(next['content'])['parts'])
     came.forEach(addPart)

@@ -65,7 +65,11 @@ export function collectOpenAIChat(options: ReadOptions = {}): ReplyCollector {
   const push = (given: object): readonly StreamingDeltaEvent[] => {
     const chunk = objectOf(given)
     failure = failureOf(chunk) ?? failure
-    about = { id: about['id'] ?? chunk['id'], model: about['model'] ?? chunk['model'] }
+    about = {
+      id: about['id'] ?? chunk['id'],
+      created: about['created'] ?? chunk['created'],
+      model: about['model'] ?? chunk['model'],
+    }
     const choice = objectsOf(chunk['choices']).find(({ index }) => (index ?? 0) === 0) ?? {}
     // Some servers say it of the choice.
     usage = chunk['usage'] ?? choice['usage'] ?? usage

@@ -68,7 +68,7 @@ export function fromOpenAIChat(reply: ChatReply, options: ReadOptions = {}): Rep
   ]
   return replyEvents(
     {
-      id: stringOf(found['id']),
+      id: idOf(found),
       model: stringOf(found['model']),
       stopReason: stringOf(choice['finish_reason']),
       usage: usageOf(found['usage']),
@@ -79,6 +79,12 @@ export function fromOpenAIChat(reply: ChatReply, options: ReadOptions = {}): Rep
     LIMITS,
     options,
   )
+}
+
+/** Ollama draws its ids from a thousand numbers, so that two replies of a conversation often have the same. */
+function idOf({ id, created }: Found): string {
+  const given = stringOf(id)
+  return /^chatcmpl-\d{1,3}$/.test(given) && typeof created === 'number' ? `${given}-${created}` : given
 }
 
 const KNOWN = ['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning'] as const

@@ -59,7 +59,12 @@ export function collectOpenAIResponses(options: ReadOptions = {}): ReplyCollecto
       if (response === null) return { events: [], outcome: { type: 'broken_off', text: texts.join('') } }
       const given = objectsOf(response['output'])
       const inOrder = [...items].toSorted(([a], [b]) => a - b).map(([, item]) => item)
-      return fromOpenAIResponses({ ...response, output: given.length > 0 ? given : inOrder }, options)
+      const output = [given, inOrder].find(({ length }) => length > 0) ?? messageOf(texts.join(''))
+      return fromOpenAIResponses({ ...response, output }, options)
     },
   }
 }
+
+/** The words of a stream that gave no item. */
+const messageOf = (text: string): Found[] =>
+  text === '' ? [] : [{ type: 'message', content: [{ type: 'output_text', text }] }]
