@@ -116,10 +116,20 @@ describe('names of fields', () => {
     'myApiKey',
     'API-KEY',
   ])('%s is a secret', (key) => expect(secretFields(['token', 'api_key'])(key)).toBe(true))
-  it.each(['tokens', 'tokenize', 'mytoken', 'api', 'key', 'key_api', 'api_x_key', '', '🔑'])(
-    '%s is none',
-    (key) => expect(secretFields(['token', 'api_key'])(key)).toBe(false),
-  )
+  it.each([
+    'tokens',
+    'tokenize',
+    'mytoken',
+    'api',
+    'key',
+    'key_api',
+    'api_x_key',
+    '',
+    '🔑',
+    'nextPageToken',
+    'NextToken',
+    'page_token',
+  ])('%s is none', (key) => expect(secretFields(['token', 'api_key'])(key)).toBe(false))
 
   it('of up to 100 characters', () => {
     const is = secretFields(['token'])
@@ -130,6 +140,7 @@ describe('names of fields', () => {
   })
 
   it('are those that the caller names, or none', () => {
+    expect(said('{"pageToken":"1"}', { fields: ['page_token'] })).toBe(`{"pageToken":"${MASK}"}`)
     expect(said('{"pin":"1","token":"2"}', { fields: ['PIN'] })).toBe(`{"pin":"${MASK}","token":"2"}`)
     expect(said('{"token":"2"}', { fields: [] })).toBe('{"token":"2"}')
   })

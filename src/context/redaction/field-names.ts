@@ -30,8 +30,8 @@ export type IsSecretField = (key: string) => boolean
 
 /**
  * Whether words of a key, side by side, are one of the names: `api_key` is in `apiKey`, `APIKEY` and `X-Api-Key-2`,
- * `token` is in `access_token`, and neither in `tokens` nor `tokenizer`. Letter case does not matter. O(length), and
- * O(1) for a key that came before.
+ * `token` is in `access_token`, and neither in `tokens` nor `tokenizer`, nor is it the one of `nextPageToken`, which
+ * names a place in a list. Letter case does not matter. O(length), and O(1) for a key that came before.
  *
  * @example
  * secretFields(['token'])('github_token') // true
@@ -58,10 +58,16 @@ const wordsOf = (key: string): string[] =>
     word.toLowerCase(),
   )
 
+/** Of what a token is that tools are given to go on with, and that an agent has to give back. */
+const PLACES: ReadonlySet<string> = new Set(['page', 'next', 'continuation', 'pagination', 'sync'])
+
 function holdsName(words: readonly string[], wanted: ReadonlySet<string>): boolean {
   for (let from = 0; from < words.length; from += 1) {
     let run = ''
-    for (let to = from; to < words.length; to += 1) if (wanted.has((run += words[to]))) return true
+    for (let to = from; to < words.length; to += 1) {
+      run += words[to]
+      if (wanted.has(run) && !(run === 'token' && PLACES.has(words[from - 1] ?? ''))) return true
+    }
   }
   return false
 }
