@@ -34,6 +34,33 @@ describe('an event of Codex', () => {
   })
 })
 
+const usage = (input_tokens: number) => ({ input_tokens, output_tokens: 5, cache_write_input_tokens: 60 })
+const count = (total: number, last: number) =>
+  event('token_count', { info: { total_token_usage: usage(total), last_token_usage: usage(last) } })
+
+describe('a count of tokens', () => {
+  const answer = item('message', { role: 'assistant', content: [text('yes')] })
+
+  it('is of the reply in front of it, with what the cache took', () => {
+    const session = read([META, answer, count(100, 100), count(100, 100)])
+    expect(session.facts[1]?.fact).toMatchObject({ llm_message: { reply: { tokens: [100, 5, 0, 60] } } })
+    expect(session.facts).toHaveLength(2)
+    expect(notesOf(session)).toEqual({ 'written twice: token_count': 2 })
+  })
+
+  it('is kept where it is of no reply: of a shorter history, or of a session whose replies are in another file', () => {
+    const alone = read([META, count(100, 100), count(100, 100), count(300, 200)])
+    const history = { type: 'compacted', payload: { message: 'in short' } }
+    const short = read([META, answer, history, count(100, 100)])
+    for (const [session, counts] of [[alone, 2] as const, [short, 1] as const])
+      expect(
+        session.facts.filter(({ fact }) => 'key' in fact && fact.key === 'codex.token_count'),
+      ).toHaveLength(counts)
+    expect(notesOf(alone)).toEqual({ 'written twice: token_count': 1 })
+    expect(short.notes).toEqual([])
+  })
+})
+
 describe('a prompt with an image', () => {
   it('is said once, by its user', () => {
     const image = { type: 'input_image', image_url: 'data:image/png;base64,QQ==' }

@@ -11,7 +11,7 @@ import { contentOf, textIn } from '../content.ts'
 import type { Session, SessionRecord } from '../session.ts'
 import { type Origin, type Place, SessionWriter } from '../writer.ts'
 import { replaceHistory } from './new-history.ts'
-import { type CodexLine, codexLineOf, type ReplyStep, stepsOf } from './steps.ts'
+import { type CodexLine, codexLineOf, NEW_HISTORY, type ReplyStep, stepsOf } from './steps.ts'
 
 /** A rollout as a session. O(size). */
 export function readCodex(records: readonly SessionRecord[]): Session {
@@ -29,8 +29,10 @@ export function readCodex(records: readonly SessionRecord[]): Session {
     const line = 'line' in step ? step.line : step.items[0]
     for (; at < strange.length && (strange[at]?.line ?? 0) < (line?.record.line ?? 0); at += 1)
       keep(strange[at], writer)
-    if ('line' in step) readLine(step.line, rollout)
-    else readReply(step, rollout)
+    if ('line' in step) {
+      if (step.isTold) writer.note(`written twice: ${step.line.what}`, step.line.record.line)
+      else readLine(step.line, rollout)
+    } else readReply(step, rollout)
   }
   for (; at < strange.length; at += 1) keep(strange[at], writer)
   const meta = rollout.meta ?? {}
@@ -120,7 +122,7 @@ function readLine(line: CodexLine, rollout: Rollout): void {
       return readItem(line, rollout)
     case 'event_msg':
       return readEvent(line, rollout)
-    case 'compacted':
+    case NEW_HISTORY:
       return replaceHistory(payload, originOf(line), writer)
     case 'turn_context':
       rollout.model = stringOf(payload['model']) || rollout.model
@@ -217,13 +219,18 @@ function unsealed(item: Found, { line }: SessionRecord, writer: SessionWriter): 
 }
 
 function usageOf(last: Found): object {
-  const { input_tokens, output_tokens, cached_input_tokens, reasoning_output_tokens, total_tokens } = last
+  const { input_tokens, output_tokens, total_tokens } = last
+  const [cached_tokens, cache_write_tokens, reasoning_tokens] = [
+    last['cached_input_tokens'],
+    last['cache_write_input_tokens'],
+    last['reasoning_output_tokens'],
+  ].map((count) => count ?? 0)
   return {
     input_tokens,
     output_tokens,
     total_tokens,
-    input_tokens_details: { cached_tokens: cached_input_tokens ?? 0 },
-    output_tokens_details: { reasoning_tokens: reasoning_output_tokens ?? 0 },
+    input_tokens_details: { cached_tokens, cache_write_tokens },
+    output_tokens_details: { reasoning_tokens },
   }
 }
 
@@ -250,7 +257,6 @@ const TWICE: ReadonlyMap<string, IsTwice> = new Map([
   ['image_generation_end', isCalled],
   ['item_started', always],
   ['item_completed', always],
-  ['token_count', always],
   ['context_compacted', always],
   ['codex/event/raw_item', always],
 ])

@@ -22,7 +22,8 @@ export interface ReplyStep {
   usage: Found | null
 }
 
-export type Step = ReplyStep | { readonly line: CodexLine }
+/** A line that is no item of a reply; `isTold` where it counts the tokens of one, or counts them again. */
+export type Step = ReplyStep | { readonly line: CodexLine; readonly isTold: boolean }
 
 /** What of a list of items is said by the model; each other kind of item ends its reply. */
 const SAID: ReadonlySet<string> = new Set([
@@ -36,6 +37,9 @@ const SAID: ReadonlySet<string> = new Set([
   'compaction',
   'context_compaction',
 ])
+
+/** The type of a line that replaces all before it by a shorter history. */
+export const NEW_HISTORY = 'compacted'
 
 /** What stands among the items of a reply, and does not end it. */
 const PASSING: ReadonlySet<string> = new Set([
@@ -72,16 +76,22 @@ export function stepsOf(lines: readonly CodexLine[]): Step[] {
       latest = open
       continue
     }
+    let isTold = false
     if (what === 'token_count') {
       const info = objectOf(payload['info'])
       // The same count is written again and again; only a new one is of a new reply.
       const total = JSON.stringify(info['total_token_usage'] ?? null)
-      if (total !== counted && total !== 'null' && latest !== null && latest.usage === null)
+      isTold = total !== 'null' && total === counted
+      if (!isTold && total !== 'null' && latest !== null && latest.usage === null) {
         latest.usage = objectOf(info['last_token_usage'])
+        isTold = true
+      }
       counted = total
     }
+    // What a compaction took is counted behind it.
+    if (type === NEW_HISTORY) latest = null
     if (!PASSING.has(what)) open = null
-    steps.push({ line })
+    steps.push({ line, isTold })
   }
   return steps
 }
