@@ -295,10 +295,24 @@ process.stdin.once('data', () => process.exit(0))
       children.push(child)
       await new Promise((resolve) => child.stdout.once('data', resolve))
       await until(() => running().length >= 8)
+      const statuses = async () => [await sandboxes.state('a', 's'), await sandboxes.state('b', 's')]
+      begin({ specs: [{ id: 's', command: sh('sleep 1000') }] })
+      // Another process runs it, and tells how it stands.
+      await sandboxes.start('a', 's')
+      await sandboxes.pause('a')
+      expect(await statuses()).toMatchObject([
+        { status: 'RUNNING' },
+        { status: 'PAUSED', status_detail: null },
+      ])
       if (how === 'exit') child.stdin.write('now')
       else child.kill(how)
       await until(() => child.exitCode !== null || child.signalCode !== null)
       await until(() => running().length === 0)
+      const ended = { status: 'PAUSED', status_detail: expect.stringContaining('ended with the service') }
+      expect(await statuses()).toMatchObject([ended, ended])
+      await sandboxes.start('a', 's')
+      expect((await statuses())[0]?.status).toBe('RUNNING')
+      expect(running().length).toBeGreaterThan(0)
     },
   )
 

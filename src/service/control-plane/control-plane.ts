@@ -78,7 +78,7 @@ export function createPlane(
   const lookAround = async (): Promise<void> => {
     await tasks.takeOver()
     await deletions.takeOver()
-    await sandboxes.sweep()
+    for (const id of await sandboxes.sweep()) inBackground(whenUp(id))
     await pending.deliverDue()
   }
   const closing = new AbortController()

@@ -9,6 +9,7 @@ import {
   type SandboxSpec,
   type SandboxState,
 } from '../control-plane/sandboxes/provider.ts'
+import { claim, release, stateElsewhere, tell } from './sandbox/claim.ts'
 import { SandboxCommands } from './sandbox/commands.ts'
 import { ProcessSandbox, type ProcessSpec, type Times, WORKING_DIR } from './sandbox/process-sandbox.ts'
 import { sandboxFiles } from './sandbox-files.ts'
@@ -16,7 +17,7 @@ import { Watchdog } from './sandbox/watchdog.ts'
 
 /** How process sandboxes are run. */
 export interface ProcessSandboxesOptions {
-  /** Where each sandbox gets a folder. One service at a time may use it. */
+  /** Where each sandbox gets a folder. Several services of one machine may use it: each runs those that it begins. */
   readonly directory: string
   /** In order; the first is the default. Default: one that is a working directory alone. */
   readonly specs?: readonly ProcessSpec[]
@@ -80,6 +81,9 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
   const live = new Map<string, ProcessSandbox>()
   let closed = false
   let listening = false
+  const folderOf = (id: string): string => join(root, id)
+  /** Of a working directory alone there is nothing to say. */
+  const isClaimed = (specId: string): boolean => specs.find(({ id }) => id === specId)?.command !== null
   const killAll = (): void => {
     for (const sandbox of live.values()) sandbox.kill()
   }
@@ -91,8 +95,13 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     if (!isName(id)) throw invalid(`The id ${JSON.stringify(id)} of a sandbox cannot name a folder.`)
     if (!listening) process.once('exit', killAll)
     listening = true
+    const directory = folderOf(id)
+    if (!live.has(id) && isClaimed(specId) && !claim(directory, { ...NO_STATE, status: 'STARTING' })) return
+    const onChange = (state: SandboxState): void => {
+      if (isClaimed(specId)) tell(directory, state)
+    }
     const sandbox =
-      live.get(id) ?? new ProcessSandbox({ id, spec, directory: join(root, id), watchdog, times, logBytes })
+      live.get(id) ?? new ProcessSandbox({ id, spec, directory, watchdog, times, logBytes, onChange })
     live.set(id, sandbox)
     await sandbox.begin()
     await commands.resume(id)
@@ -112,9 +121,9 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
     async state(id, specId) {
       const sandbox = live.get(id)
       if (sandbox !== undefined) return sandbox.state
-      if (!isName(id) || !(await isDirectory(join(root, id)))) return null
+      if (!isName(id) || !(await isDirectory(folderOf(id)))) return null
       const spec = specs.find((one) => one.id === specId)
-      if (spec?.command !== null) return RESTARTED
+      if (spec?.command !== null) return stateElsewhere(folderOf(id)) ?? RESTARTED
       // Nothing ran in it, so nothing has ended.
       const working_dir = join(root, id, spec.working_dir ?? WORKING_DIR)
       return { ...NO_STATE, status: 'RUNNING', working_dir }
@@ -128,7 +137,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       await commands.end(id)
       await sandbox?.delete()
       live.delete(id)
-      if (sandbox === undefined && isName(id)) await rm(join(root, id), { recursive: true, force: true })
+      if (sandbox === undefined && isName(id)) await rm(folderOf(id), { recursive: true, force: true })
     },
     async logs(id) {
       return (await live.get(id)?.log.read()) ?? ''
@@ -137,6 +146,7 @@ export function processSandboxes(options: ProcessSandboxesOptions): ProcessSandb
       closed = true
       await commands.close()
       await Promise.all([...live.values()].map((sandbox) => sandbox.close('PAUSED', RESTARTED.status_detail)))
+      for (const id of live.keys()) release(folderOf(id))
       live.clear()
       process.removeListener('exit', killAll)
       await watchdog.close()

@@ -22,6 +22,8 @@ export interface SandboxRecord {
 interface KeptSandbox extends SandboxRecord {
   /** Null: it is not. */
   readonly up: string | null
+  /** What the process that runs it is asked to do by another one. */
+  readonly wanted?: 'PAUSED' | 'RUNNING' | null
 }
 
 /** Milliseconds after which one that was begun and is not up has ended. */
@@ -147,7 +149,7 @@ export class Sandboxes {
       const created_at = new Date(this.#now()).toISOString()
       const record = known ?? { id, sandbox_spec_id: spec.id, created_at }
       await this.#makeRoom(record)
-      await this.#records.update(id, (before) => ({ ...(before ?? record), up: isoNow() }))
+      await this.#records.update(id, (before) => ({ ...(before ?? record), up: isoNow(), wanted: null }))
       this.#begun.add(id)
       await provider.start(id, record.sandbox_spec_id)
       return record
@@ -164,15 +166,7 @@ export class Sandboxes {
 
   /** Nothing for one that runs. @throws HttpProblem 404, 409 without a provider. */
   async resume(id: string): Promise<void> {
-    await this.#inTurn(async () => {
-      const record = await this.#known(id)
-      const provider = this.#required()
-      if (isUp(await this.#ask(record))) return
-      await this.#makeRoom(record)
-      await this.#mark(id, isoNow())
-      this.#begun.add(id)
-      await provider.resume(id, record.sandbox_spec_id)
-    })
+    await this.#inTurn(async () => this.#resume(await this.#known(id)))
   }
 
   /** Ends one, and takes its files away. @throws HttpProblem 404. */
@@ -185,25 +179,58 @@ export class Sandboxes {
     })
   }
 
-  /** Ends those of this process whose record another service has deleted. */
-  async sweep(): Promise<void> {
-    await this.#inTurn(async () => {
+  /**
+   * Does with those of this process what another service has asked for: deletes, pauses and resumes them. Gives the ids
+   * of those that go on.
+   */
+  async sweep(): Promise<readonly string[]> {
+    return this.#inTurn(async () => {
+      const resumed: string[] = []
       for (const id of this.#begun) {
-        if ((await this.find(id)) !== null) continue
-        await this.#provider?.delete(id)
-        this.#begun.delete(id)
+        const record = (await this.#records.find(id))?.record ?? null
+        if (record === null) {
+          await this.#provider?.delete(id)
+          this.#begun.delete(id)
+        } else if (record.wanted === 'PAUSED') await this.#pause(id)
+        else if (record.wanted === 'RUNNING') {
+          await this.#resume(record)
+          resumed.push(id)
+        }
       }
+      return resumed
     })
   }
 
+  /** One that goes on all the same is another process's, which is asked to hold it. */
   async #pause(id: string): Promise<void> {
     await this.#provider?.pause(id)
-    await this.#mark(id, null)
+    const isElsewhere = isUp(await this.state(id))
+    await this.#mark(id, isElsewhere ? { wanted: 'PAUSED' } : { up: null, wanted: null })
   }
 
-  /** Writes down since when one may be up; nothing for one that was deleted. */
-  async #mark(id: string, up: string | null): Promise<void> {
-    await this.#records.update(id, (before) => (before === null ? undefined : { ...before, up }))
+  /** One that is held all the same is another process's, which is asked to let it go on. */
+  async #resume(record: SandboxRecord): Promise<void> {
+    const { id } = record
+    const provider = this.#required()
+    if (isUp(await this.#ask(record))) return this.#mark(id, { wanted: null })
+    await this.#makeRoom(record)
+    await this.#mark(id, { up: isoNow(), wanted: null })
+    const isOwn = this.#begun.has(id)
+    this.#begun.add(id)
+    await provider.resume(id, record.sandbox_spec_id)
+    if (isOwn || (await this.#ask(record)).status !== 'PAUSED') return
+    this.#begun.delete(id)
+    await this.#mark(id, { wanted: 'RUNNING' })
+  }
+
+  /** Writes down since when one may be up, and what is asked for; nothing for one that was deleted. */
+  async #mark(id: string, change: Partial<Pick<KeptSandbox, 'up' | 'wanted'>>): Promise<void> {
+    await this.#records.update(id, (before) => {
+      const isSo = Object.entries(change).every(
+        ([name, value]) => (before?.[name as keyof typeof change] ?? null) === value,
+      )
+      return before === null || isSo ? undefined : { ...before, ...change }
+    })
   }
 
   async #ask(record: SandboxRecord | null): Promise<SandboxState> {
@@ -243,7 +270,8 @@ export class Sandboxes {
     for (const oldest of up.slice(0, Math.max(0, up.length - this.#most + 1))) await this.#pause(oldest)
     // Those that ended by themselves are not asked again.
     for (const [id, { up: since }] of others)
-      if (!up.includes(id) && Date.parse(since ?? '') < Date.now() - LONG_AGO) await this.#mark(id, null)
+      if (!up.includes(id) && Date.parse(since ?? '') < Date.now() - LONG_AGO)
+        await this.#mark(id, { up: null })
   }
 }
 
@@ -252,7 +280,7 @@ export const newId = (): string => crypto.randomUUID().replaceAll('-', '')
 
 const isoNow = (): string => new Date().toISOString()
 
-const withoutUp = ({ up: _up, ...record }: KeptSandbox): SandboxRecord => record
+const withoutUp = ({ up: _up, wanted: _wanted, ...record }: KeptSandbox): SandboxRecord => record
 
 const isUp = ({ status }: SandboxState): boolean => status === 'RUNNING' || status === 'STARTING'
 

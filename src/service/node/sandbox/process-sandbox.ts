@@ -31,6 +31,8 @@ export interface ProcessSandboxParts {
   readonly watchdog: Watchdog
   readonly times: Times
   readonly logBytes: number
+  /** Is given how it stands, when that changes. */
+  readonly onChange: (state: SandboxState) => void
 }
 
 /** In milliseconds. */
@@ -244,8 +246,10 @@ export class ProcessSandbox {
   }
 
   #set(status: SandboxStatus, detail: string | null): void {
+    if (status === this.#status && detail === this.#detail) return
     this.#status = status
     this.#detail = detail
+    this.#parts.onChange(this.state)
   }
 }
 
