@@ -10,6 +10,7 @@ import { countSql, scanNextSql, pageSql, type RangeForm } from '../../src/store/
 import { FEED_LAST, FEED_ROWS } from '../../src/store/sqlite/feed.ts'
 import { checkItemQuery } from '../../src/store/kit/items.ts'
 import { DUE_ITEMS, FIND_ITEM, itemListSql } from '../../src/store/sqlite/items.ts'
+import { LAST, NEWS } from '../../src/store/sqlite/poll.ts'
 import { BACKWARD, BY_ID, FORWARD } from '../../src/store/sqlite/read.ts'
 import { PARTS } from '../../src/store/sqlite/snapshots.ts'
 import { everyList } from './every-list.ts'
@@ -98,6 +99,13 @@ describe.each(DRIVERS)('plans with %s', (driver) => {
     expect(FEED_LAST.map((sql) => plan(connection, sql))).toEqual([
       ['SCAN feed', log],
       [`${shard} (shard=?)`, log],
+    ])
+  })
+
+  it('what is looked at now and then', () => {
+    expect([NEWS, LAST].map((sql) => plan(connection, sql))).toEqual([
+      ['SEARCH colloquy_feed USING INTEGER PRIMARY KEY (rowid>?)'],
+      ['SCAN colloquy_feed'],
     ])
   })
 

@@ -1,13 +1,17 @@
 /** A SQLite store that only watches is woken by all that another process does, whatever becomes of its connection. */
 
 import { copyFileSync, rmSync, truncateSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
-import { sqliteStore } from '../../src/store/sqlite/index.ts'
+import { type SqliteDatabase, sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { folder } from './sqlite-drivers.ts'
 
 const FILES = folder()
 afterAll(FILES.remove)
+
+/** What each look asks. */
+const EACH_LOOK = /data_version|DESC LIMIT 1/
 
 const pause = (id: string) => ({ kind: 'PauseEvent' as const, id })
 
@@ -44,6 +48,74 @@ it('is woken where another conversation of as many events was made under the id 
   ]
   await Promise.all(made)
   await expect.poll(() => seen.wakes, { timeout: 5_000 }).toBeGreaterThan(before)
+})
+
+/** Changes a file past every store. */
+function change(file: string, sql: string): void {
+  const database = new DatabaseSync(file)
+  database.exec(sql)
+  database.close()
+}
+
+/** A database of which every statement is heard when it is executed. */
+function heard(file: string, hear: (sql: string) => void): SqliteDatabase {
+  const database = new DatabaseSync(file)
+  return {
+    exec: (sql) => database.exec(sql),
+    close: () => database.close(),
+    prepare(sql) {
+      const statement = database.prepare(sql)
+      const listening = (call: 'get' | 'all' | 'run') =>
+        ((...values: never[]) => {
+          hear(sql)
+          return statement[call](...values)
+        }) as never
+      return { get: listening('get'), all: listening('all'), run: listening('run') }
+    },
+  }
+}
+
+it('looks at what was written, and not at all that is watched', async () => {
+  const file = FILES.next()
+  const writing = open(file)
+  for (const id of ['c', 'd']) await writing.createConversation({ id })
+  let looks = 0
+  const database = heard(file, (sql) => (looks += Number(!EACH_LOOK.test(sql))))
+  const watching = sqliteStore({ database, pollInterval: 5 })
+  onTestFinished(() => watching.close())
+  await watching.getConversation('c')
+  const others = { wakes: 0 }
+  for (let n = 0; n < 100; n += 1) watching.watch(`w${n}`, () => (others.wakes += 1))
+  const [c, d, any] = [
+    await watched(watching, 'c'),
+    await watched(watching, 'd'),
+    await watched(watching, null),
+  ]
+  looks = 0
+  await writing.append('c', [pause('a')])
+  await expect.poll(() => Math.min(c.wakes, any.wakes), { interval: 5, timeout: 5_000 }).toBeGreaterThan(0)
+  expect([d.wakes, others.wakes, looks]).toEqual([0, 0, 1])
+  // More at once than it would look at.
+  change(
+    file,
+    `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1100)
+    INSERT INTO colloquy_feed (shard, witness, conversation_id, told, from_seq, until_seq) SELECT 1, n, 'x', 1, 0, 1 FROM n`,
+  )
+  await expect
+    .poll(() => Math.min(d.wakes, others.wakes / 100), { interval: 5, timeout: 5_000 })
+    .toBeGreaterThan(0)
+})
+
+it('wakes all where a database of another history is in its place', async () => {
+  const file = FILES.next()
+  const writing = open(file)
+  await writing.createConversation({ id: 'c' })
+  const watching = open(file)
+  await watching.getConversation('c')
+  const seen = await watched(watching, 'c')
+  // As restoring a backup into the open file does: the last row is another one.
+  change(file, 'UPDATE colloquy_feed SET witness = witness + 1')
+  await expect.poll(() => seen.wakes, { interval: 5, timeout: 5_000 }).toBe(1)
 })
 
 it('is woken again after a fault dropped its connection, without any call', async () => {

@@ -13,6 +13,7 @@ const ANY = Symbol('any conversation')
 export class Watches {
   /** An event for each conversation, named by its id, and one for all of them. */
   #emitter = new EventEmitter<string | symbol>()
+  #count = 0
 
   /**
    * Watches a conversation, which need not exist, or all of them (null), until the function that it returns is called.
@@ -28,7 +29,9 @@ export class Watches {
       })
     }
     emitter.on(name, wakeSoon)
+    this.#count += 1
     return () => {
+      if (watching && emitter === this.#emitter) this.#count -= 1
       watching = false
       emitter.off(name, wakeSoon)
     }
@@ -43,14 +46,15 @@ export class Watches {
     this.#emitter.emit(ANY, conversationId)
   }
 
-  /** Calls those who watch all conversations, when it is not known which one has news. */
+  /** Calls all who watch, when it is not known which conversation has news. O(watches). */
   wakeAll(): void {
     this.#emitter.emit(ANY)
+    for (const id of this.ids()) this.#emitter.emit(id, id)
   }
 
   /** Whether there are no watches. */
   get isEmpty(): boolean {
-    return this.#emitter.eventNames().length === 0
+    return this.#count === 0
   }
 
   /** The conversations that are watched by their ids. */
@@ -61,5 +65,6 @@ export class Watches {
   /** Ends all watches. */
   clear(): void {
     this.#emitter = new EventEmitter()
+    this.#count = 0
   }
 }

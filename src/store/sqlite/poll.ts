@@ -5,19 +5,32 @@ import type { Connection } from './connection.ts'
 
 const DATA_VERSION = 'PRAGMA data_version'
 
-/** Made anew under its id, a conversation begins elsewhere in the feed, whatever the number of its events. */
-const LOG_STATE = 'SELECT version, feed_start FROM colloquy_log WHERE conversation_id = ?'
+/** What was written from a place of the feed on, and where it ends: it tells of whatever wakes who watches. */
+export const NEWS = `SELECT place, witness, conversation_id AS id FROM colloquy_feed WHERE place >= ?
+  ORDER BY place LIMIT ?`
+export const LAST = 'SELECT place, witness FROM colloquy_feed ORDER BY place DESC LIMIT 1'
 
-interface LogState {
-  readonly version: number
-  readonly feed_start: number
+/** Where more was written since the last look, all are woken. */
+const MOST_NEWS = 1_000
+
+/** A row of the feed, which no other database has at its place. */
+interface Place {
+  readonly place: number
+  readonly witness: number
 }
+
+interface NewsRow extends Place {
+  readonly id: string
+}
+
+/** Before all rows. */
+const START: Place = { place: 0, witness: 0 }
 
 /**
  * Polls `PRAGMA data_version`, which changes when any other connection has written, of this process or another; then
- * the versions of the logs that are watched, so that only those are woken that something was appended to, or that are
- * others. A connection that a fault has dropped is opened anew, as those who only watch make no call that would. The
- * timer keeps no process alive.
+ * the feed, so that only those are woken who watch what something happened to, at the cost of what happened. A
+ * connection that a fault has dropped is opened anew, as those who only watch make no call that would. The timer keeps
+ * no process alive.
  */
 export class Poll {
   readonly #watches: Watches
@@ -29,7 +42,8 @@ export class Poll {
   #seen: number | null = null
   /** Whom it was asked of: another connection counts anew. */
   #asked: Connection | null = null
-  readonly #states = new Map<string, string>()
+  /** Up to where the feed is known; null where it is not. */
+  #place: Place | null = null
   readonly #open: () => Promise<unknown>
   #isOpening = false
 
@@ -49,7 +63,10 @@ export class Poll {
   /** Begins to look; what is written from now on is noticed. Does nothing while it looks already. */
   start(): void {
     if (this.#timer !== null) return
-    this.#seen = this.#ask()
+    this.#place = this.#last()
+    // What is written in between is found by the first look.
+    this.#seen = null
+    this.#asked = this.#connection()
     this.#openAnew()
     this.#timer = setInterval(() => this.#look(), this.#interval)
     this.#timer.unref?.()
@@ -60,7 +77,6 @@ export class Poll {
     if (!this.#watches.isEmpty) return
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null
-    this.#states.clear()
   }
 
   /** What is written to the database shows only on an open connection. */
@@ -75,35 +91,43 @@ export class Poll {
 
   #look(): void {
     this.#openAnew()
-    const asked = this.#asked
-    const seen = this.#ask()
-    if (seen === null || (seen === this.#seen && asked === this.#asked)) return
+    const connection = this.#connection()
+    const last = this.#last()
+    const seen = this.#all<{ readonly data_version: number }>(DATA_VERSION)?.[0]?.data_version
+    // A database that cannot be read now is asked again at the next tick.
+    if (last === null || seen === undefined) return
+    const isSame = connection === this.#asked
+    if (!isSame || this.#place === null) this.#watches.wakeAll()
+    // Else all that is new was written here, and has woken.
+    else if (seen !== this.#seen && !this.#wakeSince(this.#place)) return
     this.#seen = seen
-    this.#watches.wakeAll()
-    for (const id of this.#watches.ids()) if (this.#isNews(id)) this.#watches.wake(id)
+    this.#asked = connection
+    this.#place = last
   }
 
-  #ask(): number | null {
-    this.#asked = this.#connection()
-    const row = this.#try<{ readonly data_version: number }>(DATA_VERSION)
-    return row?.data_version ?? null
+  /** Wakes those whom what was written from a place on is news for; false when it cannot be read now. */
+  #wakeSince(from: Place): boolean {
+    const rows = this.#all<NewsRow>(NEWS, from.place, MOST_NEWS + 2)
+    if (rows === null) return false
+    const isThere = from === START || (rows[0]?.place === from.place && rows[0].witness === from.witness)
+    const news = new Set((from === START ? rows : rows.slice(1)).map(({ id }) => id))
+    // A restored database has another row at the place, or none.
+    if (!isThere || rows.length > MOST_NEWS + 1) this.#watches.wakeAll()
+    else for (const id of news) this.#watches.wake(id)
+    return true
   }
 
-  /** Whether a log is another than when it was looked at last; so it is when it never was. */
-  #isNews(id: string): boolean {
-    const found = this.#try<LogState>(LOG_STATE, id)
-    const state = found === undefined ? 'none' : `${found.version} ${found.feed_start}`
-    const before = this.#states.get(id)
-    this.#states.set(id, state)
-    return state !== before
+  /** Where the feed ends; null when that cannot be read now. */
+  #last(): Place | null {
+    const rows = this.#all<Place>(LAST)
+    return rows === null ? null : (rows[0] ?? START)
   }
 
-  /** A database that cannot be read now is asked again at the next tick. */
-  #try<R>(sql: string, ...values: string[]): R | undefined {
+  #all<R>(sql: string, ...values: number[]): R[] | null {
     try {
-      return this.#connection()?.get<R>(sql, ...values)
+      return this.#connection()?.all<R>(sql, ...values) ?? null
     } catch {
-      return undefined
+      return null
     }
   }
 }
