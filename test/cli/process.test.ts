@@ -105,6 +105,13 @@ describe('the process', () => {
     expect(existsSync(at('new.db'))).toBe(false)
   })
 
+  it.each(['20.19.5', '22.12.0'])('says which Node it needs before it loads what %s has not', async (old) => {
+    const versions = `data:text/javascript,Object.defineProperty(process,'versions',{value:{node:'${old}'}})`
+    const { code, out, err } = await start(['replay', SAMPLE], { node: ['--import', versions] })
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(new RegExp(`^colloquy needs Node [\\d.]+ or newer; this is ${old}\n$`))
+  })
+
   it('reads standard input', async () => {
     const log = lines(said('m', 'hi'))
     expect(await start(['tree', '-', '--json'], { stdin: log })).toEqual(
