@@ -11,7 +11,6 @@ import { exportConversation } from './export/export.ts'
 import { UsageError } from './failure.ts'
 import { listConversations } from './list/conversations.ts'
 import { searchEvents } from './list/search.ts'
-import { messagesOf } from './answer/grammar.ts'
 import { helpPage } from './args/help.ts'
 import { importFiles } from './import/import.ts'
 import { inspect } from './inspect/inspect.ts'
@@ -184,7 +183,7 @@ function show(io: Io, recording: Recording, request: FileRequest): Iterable<stri
     case 'view':
       return showView(page, title, state)
     case 'messages':
-      return showMessages(page, title, request.format, messagesOf(state, request.budget), isTTY)
+      return showMessages(page, title, request, state, isTTY)
     case 'tree':
       return showTree(page, recording)
     case 'condense':

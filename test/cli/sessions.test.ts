@@ -137,6 +137,26 @@ describe('convert', () => {
   })
 })
 
+describe('a reply whose calls wait', () => {
+  it('is said to be why there is nothing to send', async () => {
+    const call = { type: 'function', function: { name: 'sh', arguments: '{}' } }
+    const tool_calls = ['a', 'b'].map((id) => ({ id, ...call }))
+    const message = { role: 'assistant', content: null, tool_calls }
+    const at = folder({ 'reply.json': JSON.stringify({ choices: [{ message }] }) })
+    const why = 'call "a" of "sh" and 1 more wait for a result'
+    const neutral = await colloquy(['messages', at('reply.json')])
+    expect([neutral.code, neutral.err]).toEqual([0, ''])
+    expect(neutral.out).toContain(`0 messages\n  ${why}`)
+    for (const more of [[], ['--json']]) {
+      const sent = await colloquy(['messages', '--format', 'anthropic', at('reply.json'), ...more])
+      expect([sent.code, sent.err]).toEqual([
+        1,
+        expect.stringContaining(`there is nothing to send: ${why}, and`),
+      ])
+    }
+  })
+})
+
 describe('importing sessions', () => {
   it('a folder of many, with the chains that stand in a file, and nothing the second time', async () => {
     const side = claudeCode(TALK).map((line) => ({

@@ -59,8 +59,10 @@ const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: File
     }
   },
 
-  messages: (recording, { format, budget, ...request }) =>
-    messagesIn(format, messagesOf(stateFor(recording, request), budget)),
+  messages: (recording, { format, budget, ...request }) => {
+    const state = stateFor(recording, request)
+    return messagesIn(format, messagesOf(state, budget), state)
+  },
 
   condense: (recording, request) => {
     const state = stateFor(recording, request)

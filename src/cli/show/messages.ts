@@ -1,11 +1,11 @@
 /** Shows what the model is sent: a transcript for the neutral format, indented JSON for a provider's. */
 
-import { maskSecrets, type NeutralMessage } from '../../index.ts'
-import type { Format } from '../args/commands.ts'
-import { messagesIn } from '../answer/grammar.ts'
+import { maskSecrets, type NeutralMessage, type State } from '../../index.ts'
+import type { FileRequest } from '../args/request.ts'
+import { messagesIn, messagesOf, waitingNote } from '../answer/grammar.ts'
 import { toJson } from '../print/json.ts'
 import { contentText } from '../../inspector/index.ts'
-import { heading, type Page } from './page.ts'
+import { heading, type Page, wrapped } from './page.ts'
 import type { Tone } from '../print/style.ts'
 import { counted, fit, glimpse, hideSecrets, pad, safe, width } from '../print/text.ts'
 
@@ -25,17 +25,20 @@ const TEXT_LINES = 6
 export function* showMessages(
   page: Page,
   title: string,
-  format: Format,
-  given: readonly NeutralMessage[],
+  { format, budget }: Pick<FileRequest, 'format' | 'budget'>,
+  state: State,
   titled: boolean,
 ): IterableIterator<string> {
+  const given = messagesOf(state, budget)
   if (format === 'neutral') {
     const messages = maskSecrets(given)
     yield heading(page, safe(title), counted(messages.length, 'message'))
     for (const message of messages) yield* messageLines(page, message)
+    const waiting = messages.length === 0 ? waitingNote(state) : null
+    if (waiting !== null) yield* wrapped(page, '  ', 2, waiting)
     return
   }
-  const messages = maskSecrets(messagesIn(format, given))['messages']
+  const messages = maskSecrets(messagesIn(format, given, state))['messages']
   if (titled) yield heading(page, safe(title), format)
   yield* toJson(messages, 2).split('\n')
 }
