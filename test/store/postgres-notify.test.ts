@@ -156,6 +156,8 @@ class SlowPool implements PostgresPool {
   readonly totalCount = 4
   /** What goes on with each look whose answer is there, in order. */
   readonly looks: (() => void)[] = []
+  /** The conversations of each look. */
+  readonly asked: unknown[] = []
   readonly lent = Promise.withResolvers<void>()
 
   constructor(pool: pg.Pool) {
@@ -165,6 +167,7 @@ class SlowPool implements PostgresPool {
   async query(text: string, values: unknown[] = []): Promise<{ readonly rows: unknown[] }> {
     const answer = await this.#pool.query(text, values)
     if (text.includes('conversation_id AS id, version')) {
+      this.asked.push(values[0])
       await new Promise<void>((resolve) => this.looks.push(resolve))
     }
     return answer
@@ -183,12 +186,12 @@ class SlowPool implements PostgresPool {
 }
 
 /** A store over a slow pool, and another one, which writes. */
-const start = async (listen: boolean) => {
+const start = async (listen: boolean, pollInterval = NEVER) => {
   const schema = `notify_${(schemas += 1)}`
   const pool = new SlowPool(pooled(4))
   const other = opened({ client: pooled(2), schema, listen: false })
   for (const id of ['c', 'd']) await other.createConversation({ id })
-  return { pool, other, store: opened({ client: pool, schema, listen }) }
+  return { pool, other, store: opened({ client: pool, schema, listen, pollInterval }) }
 }
 
 /** Counts how often a conversation was woken for. */
@@ -199,7 +202,7 @@ const woken = (store: Store, id: string): { count: number } => {
 }
 
 it('a look wakes for another conversation under the id, of as many events as the one before', async () => {
-  const { pool, other, store } = await start(false)
+  const { pool, other, store } = await start(false, 20)
   await other.append('c', [{ kind: 'PauseEvent', id: 'a' }])
   const wakes = woken(store, 'c')
   await pool.look()
@@ -207,10 +210,18 @@ it('a look wakes for another conversation under the id, of as many events as the
   await other.deleteConversation('c')
   await other.createConversation({ id: 'c' })
   await other.append('c', [{ kind: 'PauseEvent', id: 'b' }])
-  // What begins a watch makes a look at all that are watched.
-  woken(store, 'd')
   await pool.look()
   await until(() => wakes.count === 2)
+})
+
+it('what begins a watch is a look at that conversation alone', async () => {
+  const { pool, store } = await start(false)
+  for (const id of ['c', 'd', 'c']) {
+    const wakes = woken(store, id)
+    await pool.look()
+    await until(() => wakes.count === 1)
+  }
+  expect(pool.asked).toEqual([['c'], ['d'], ['c']])
 })
 
 describe('a look that is under way', () => {

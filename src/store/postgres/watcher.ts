@@ -28,8 +28,14 @@ export class Watcher {
   readonly #seen = new Map<string, string | null>()
   #timer: ReturnType<typeof setInterval> | null = null
   #looking: Promise<void> | null = null
-  /** Whether a look was asked for while one was under way, whose result may be older than what was asked about. */
-  #again = false
+  /**
+   * What the next look is at: watches that have begun, and all that is watched. What is asked for while a look is under
+   * way is for another one, since that one's result may be older.
+   */
+  #begun = new Set<string>()
+  #allDue = false
+  /** Whether the look that is under way is at all that is watched. */
+  #isAtAll = false
   #skipped = 0
 
   constructor(connection: Connection, options: PostgresStoreOptions) {
@@ -74,6 +80,7 @@ export class Watcher {
       this.#timer = setInterval(() => this.#tick(), this.#interval)
       unref(this.#timer)
     }
+    this.#begun.add(conversationId)
     this.#look()
     return end
   }
@@ -90,33 +97,40 @@ export class Watcher {
    */
   #begin(): void {
     this.#notifier?.tell('')
-    this.#look()
+    this.#lookAtAll()
   }
 
   #tick(): void {
     this.#skipped += 1
-    if (this.#looking !== null || (this.#listener?.hears === true && this.#skipped < RARELY)) return
+    if (this.#isAtAll || (this.#listener?.hears === true && this.#skipped < RARELY)) return
+    this.#lookAtAll()
+  }
+
+  #lookAtAll(): void {
+    this.#skipped = 0
+    this.#allDue = true
     this.#look()
   }
 
   #look(): void {
-    this.#skipped = 0
-    if (this.#looking === null) this.#looking = this.#lookAll()
-    else this.#again = true
+    this.#looking ??= this.#lookOn()
   }
 
-  async #lookAll(): Promise<void> {
-    do {
-      this.#again = false
-      await this.#compare()
-    } while (this.#again)
+  async #lookOn(): Promise<void> {
+    while (this.#allDue || this.#begun.size > 0) {
+      this.#isAtAll = this.#allDue
+      const ids = this.#isAtAll ? new Set(this.#watches.ids()) : this.#begun
+      if (this.#isAtAll) for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)
+      this.#allDue = false
+      this.#begun = new Set()
+      await this.#compare(ids)
+    }
+    this.#isAtAll = false
     this.#looking = null
   }
 
   /** Wakes those whose conversation has another version than at the last look, or is another one. Never rejects. */
-  async #compare(): Promise<void> {
-    const ids = new Set(this.#watches.ids())
-    for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)
+  async #compare(ids: ReadonlySet<string>): Promise<void> {
     if (ids.size === 0) return
     try {
       const rows = await this.#connection.query<{ readonly id: string; readonly state: string }>(
