@@ -153,6 +153,7 @@ it('no process is kept alive by what listened, once the last watch has ended', a
 /** A pool whose looks at versions, and whose lending of a client to listen, wait for whoever tests to let them on. */
 class SlowPool implements PostgresPool {
   readonly #pool: pg.Pool
+  #isFree = false
   readonly totalCount = 4
   /** What goes on with each look whose answer is there, in order. */
   readonly looks: (() => void)[] = []
@@ -168,7 +169,7 @@ class SlowPool implements PostgresPool {
     const answer = await this.#pool.query(text, values)
     if (text.includes('conversation_id AS id, version')) {
       this.asked.push(values[0])
-      await new Promise<void>((resolve) => this.looks.push(resolve))
+      if (!this.#isFree) await new Promise<void>((resolve) => this.looks.push(resolve))
     }
     return answer
   }
@@ -176,6 +177,12 @@ class SlowPool implements PostgresPool {
   async connect(): Promise<HeldClient> {
     await this.lent.promise
     return this.#pool.connect()
+  }
+
+  /** Lets on all looks from now on. */
+  letAll(): void {
+    this.#isFree = true
+    for (const go of this.looks.splice(0)) go()
   }
 
   /** Lets on a look, which is the next one; waits for it when it has yet to come. */
@@ -207,10 +214,12 @@ it('a look wakes for another conversation under the id, of as many events as the
   const wakes = woken(store, 'c')
   await pool.look()
   await until(() => wakes.count === 1)
+  // While a look is under way no other one begins, so that none sees what is between the two.
+  await until(() => pool.looks.length === 1)
   await other.deleteConversation('c')
   await other.createConversation({ id: 'c' })
   await other.append('c', [{ kind: 'PauseEvent', id: 'b' }])
-  await pool.look()
+  pool.letAll()
   await until(() => wakes.count === 2)
 })
 
