@@ -174,17 +174,33 @@ describe('importing sessions', () => {
       'all/q/chat.json': JSON.stringify(openaiChat(TALK)),
       'all/r/chat.json': JSON.stringify(openaiChat([...TALK, ...TALK])),
       'all/r/notes.json': '{"a":1}',
+      'all/r/only.json': JSON.stringify([...openaiChat(TALK), 7]),
+      'all/r/none.json': '',
     })
     const first = await colloquy(['import', '--db', at('x.db'), at('all')])
-    expect(first.out).toContain('4 files read, 1 file with something wrong')
+    expect(first.out).toContain('5 files read, 1 file with something wrong, 1 file with quarantined lines')
     expect(first.err).toContain('notes.json: the file holds an object, not an array of events nor a session')
     const listed = await colloquy(['conversations', '--db', at('x.db'), '--json'])
     const { items } = JSON.parse(listed.out) as { items: { id: string; parent_conversation_id?: string }[] }
-    expect(items.map(({ id }) => id).toSorted()).toEqual(['q-chat', 'r-chat', 's', 's-helper'])
+    expect(items.map(({ id }) => id).toSorted()).toEqual(['only', 'q-chat', 'r-chat', 's', 's-helper'])
     const empty = await colloquy(['import', '--db', at('x.db'), folder({})('.')])
     expect(empty.err).toContain('nor a session (.jsonl or .json) to import')
     const again = await colloquy(['import', '--db', at('x.db'), at('all')])
-    expect(again.out.match(/, 0 added/g)).toHaveLength(4)
+    expect(again.out.match(/, 0 added/g)).toHaveLength(5)
+    // A file is called the same by itself, where its name is its own.
+    const alone = await colloquy(['import', '--db', at('x.db'), at('all/r/only.json')])
+    expect(alone.out).toContain(', 0 added')
+  })
+
+  it('tells two files of one name apart', async () => {
+    const other = JSON.stringify([{ role: 'user', content: 'another' }])
+    const at = folder({ 'a/chat.json': JSON.stringify(openaiChat(TALK)), 'b/chat.json': other })
+    await colloquy(['import', '--db', at('x.db'), at('a/chat.json')])
+    const { code, err } = await colloquy(['import', '--db', at('x.db'), at('b/chat.json')])
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('has there, so that it was imported from another file;'),
+    ])
   })
 })
 

@@ -100,10 +100,13 @@ async function append(
       await store.append(conversation, [fact], { mode: 'import', expected: expected + i })
     } catch (error) {
       if (!hasCode(error, 'version_conflict')) throw error
+      const why =
+        expected + i === 0
+          ? 'so that it was imported from another file'
+          : 'as where it was imported in the middle of a reply that the file now has whole'
       throw new FileError(
         'other_log',
-        `line ${lines[i]} is another event than conversation ${quoted(conversation)} has there, ` +
-          'as where it was imported in the middle of a reply that the file now has whole; ' +
+        `line ${lines[i]} is another event than conversation ${quoted(conversation)} has there, ${why}; ` +
           'import the file under another --conversation, or into another database',
       )
     }

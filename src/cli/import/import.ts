@@ -67,19 +67,25 @@ async function importFolder(
     )
   let worst = 0
   let failed = 0
+  let aside = 0
   const blank: string[] = []
   for (const { file, name: called } of files) {
     if (await isBlank(file)) {
       blank.push(relative(name, file))
       continue
     }
-    const code = await importFile(file, request, io, page, called)
+    const made: ImportReport[] = []
+    const code = await importFile(file, request, io, page, called, made)
     worst = Math.max(worst, code)
     if (code !== 0) failed += 1
+    if (made.some(({ quarantined }) => quarantined > 0)) aside += 1
   }
-  const told = failed === 0 ? '' : `, ${counted(failed, 'file')} with something wrong`
-  if (!request.json)
-    await writeLines(io.stdout, [`${safe(name)}: ${counted(files.length, 'file')} read${told}`])
+  const told = [
+    `${counted(files.length - blank.length, 'file')} read`,
+    ...(failed === 0 ? [] : [`${counted(failed, 'file')} with something wrong`]),
+    ...(aside === 0 ? [] : [`${counted(aside, 'file')} with quarantined lines`]),
+  ]
+  if (!request.json) await writeLines(io.stdout, [`${safe(name)}: ${told.join(', ')}`])
   if (blank.length > 0) {
     const note = `left out ${counted(blank.length, 'empty file')}: ${blank.map(plain).join(', ')}`
     await complain(io, `${safe(name)}: ${note}`)
@@ -87,12 +93,14 @@ async function importFolder(
   return worst
 }
 
+/** Imports a file; `made` gets the reports of what it became. */
 async function importFile(
   file: string,
   request: ImportRequest,
   io: Io,
   page: Page,
   name = basename(resolve(file), extname(file)),
+  made: ImportReport[] = [],
 ): Promise<number> {
   const progress = progressOn(file, io)
   const about = { name: file, fields: { file }, json: request.json }
@@ -101,6 +109,7 @@ async function importFile(
     const reports = await withStore(request.db, { write: true }, (store) =>
       copyAll(store, file, name, source, request, progress),
     )
+    made.push(...reports)
     progress.done()
     for (const report of reports) {
       if (request.json) await writeAll(io.stdout, jsonLine(importAnswer(report)))

@@ -1,7 +1,7 @@
 /** Finds the sessions below a folder, where agents keep one file for each. */
 
 import { readdir, stat } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import { eventNumber, isDocument } from './sidecar-files.ts'
 
 /** A file, and what the conversation is called that it becomes where the file itself does not say. */
@@ -28,8 +28,15 @@ export async function sessionFilesIn(name: string): Promise<SessionFile[] | null
   if (isConversation) return null
   const files = entries.filter((file) => ['.jsonl', '.json'].includes(extname(file).toLowerCase()))
   if (files.length === 0) return null
-  return files.toSorted().map((file) => ({ file: join(name, file), name: nameOf(file) }))
+  const alike = Map.groupBy(files, ownName)
+  return files.toSorted().map((file) => {
+    const own = ownName(file)
+    return { file: join(name, file), name: alike.get(own)?.length === 1 ? own : pathName(file) }
+  })
 }
 
+/** A file is called the same whether it is named itself or a folder that it is in. */
+const ownName = (file: string): string => basename(file.replaceAll('\\', '/'), extname(file))
+
 /** Files of one name may stand in several subfolders. */
-const nameOf = (file: string): string => file.slice(0, -extname(file).length).replaceAll(/[\\/]/g, '-')
+const pathName = (file: string): string => file.slice(0, -extname(file).length).replaceAll(/[\\/]/g, '-')
