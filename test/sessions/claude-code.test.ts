@@ -21,6 +21,7 @@ const answer = (text: string) => ({ type: 'text', text })
 
 const end = (leafUuid: string) => ({ type: 'last-prompt', lastPrompt: 'hi', leafUuid, sessionId: 'main' })
 
+const timed = (one: object, no: number) => ({ ...one, timestamp: `2026-07-01T10:00:0${no}Z` })
 const put = (uuid: string, parent: string, attachment: object, more: object = {}) => ({
   ...line('attachment', uuid, parent, {}),
   attachment,
@@ -189,6 +190,22 @@ describe('a session of Claude Code', () => {
       'environment',
       'user',
     ])
+  })
+
+  it('reads once what is written again before a compaction', () => {
+    const lines = [
+      user('u1', null, 'hi'),
+      reply('a1', 'u1', answer('yes')),
+      user('u2', 'a1', 'then'),
+      { ...line('assistant', 'a2', 'u2', { id: 'm2', role: 'assistant', content: [answer('so')] }) },
+    ].map(timed)
+    // Another of the name and time is told apart by what it says.
+    const other = timed(user('u1', 'u3', 'hello'), 0)
+    const session = read([...lines, ...lines.slice(0, 3), user('u3', 'a2', 'on'), other])
+    const all = ['user: hi', 'agent: yes', 'user: then', 'agent: so', 'user: on', 'user: hello']
+    expect(told(session)).toEqual(all)
+    expect(session.facts).toHaveLength(all.length)
+    expect(notesOf(session)).toEqual({ 'written twice: a line': 3 })
   })
 
   it('has what had to wait where its user had gone back to', () => {

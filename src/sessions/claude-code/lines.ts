@@ -35,22 +35,32 @@ export interface Lines {
   readonly chains: readonly (readonly Line[])[]
   /** Whether a call has a result. */
   readonly hasResult: HasResult
+  /** The numbers of lines that stand there again: some versions repeat all that they hold before they sum it up. */
+  readonly again: readonly number[]
 }
 
 /** Looks at every line once. A file of one side chain alone is that one's session. O(size). */
 export function indexLines(records: readonly SessionRecord[]): Lines {
   const all: Line[] = []
   const hasResult = resultsIn(all)
+  const again: number[] = []
+  const named = new Map<string, Line>()
   let isOne = true
   let hasSides = false
   for (const record of records)
     for (const each of unwrap(record)) {
       const line = lineOf(each)
+      const first = line.uuid === null ? undefined : named.get(line.uuid)
+      if (first !== undefined && isSame(first, line)) {
+        again.push(each.line)
+        continue
+      }
+      if (line.uuid !== null && first === undefined) named.set(line.uuid, line)
       all.push(line)
       if (line.isSide) hasSides = true
       else if (line.uuid !== null) isOne = false
     }
-  if (isOne || !hasSides) return { lines: all, chains: [], hasResult }
+  if (isOne || !hasSides) return { lines: all, chains: [], hasResult, again }
   const lines: Line[] = []
   const chains = new Map<string, Line[]>()
   /** The first line of the chain that each line is in. */
@@ -68,8 +78,15 @@ export function indexLines(records: readonly SessionRecord[]): Lines {
     if (chain === undefined) chains.set(root, [line])
     else chain.push(line)
   }
-  return { lines, chains: [...chains.values()], hasResult }
+  return { lines, chains: [...chains.values()], hasResult, again }
 }
+
+/** Whether two lines of one name are one: of the same time, and with the same in them. */
+const isSame = (one: Line, other: Line): boolean =>
+  one.time !== null && one.time === other.time && contentIn(one) === contentIn(other)
+
+const contentIn = ({ type, parent, found }: Line): string =>
+  JSON.stringify([type, parent, found['subtype'], found['message'], found['attachment']])
 
 /** Sessions that were made on the web come as one document. */
 function unwrap(record: SessionRecord): readonly SessionRecord[] {

@@ -19,11 +19,16 @@ import { Turns } from './turns.ts'
 export function readClaudeCode(records: readonly SessionRecord[]): Session {
   const index = indexLines(records)
   const chains = index.chains.map((lines, at) => readLines(lines, index.hasResult, `side-${at + 1}`))
-  const main = readLines(index.lines, index.hasResult, null)
+  const main = readLines(index.lines, index.hasResult, null, index.again)
   return { ...main, children: chains.map((chain) => ({ ...chain, parentId: main.id })) }
 }
 
-function readLines(lines: readonly Line[], hasResult: HasResult, name: string | null): Session {
+function readLines(
+  lines: readonly Line[],
+  hasResult: HasResult,
+  name: string | null,
+  again: readonly number[] = [],
+): Session {
   const writer = new SessionWriter()
   const chain: Chain = {
     writer,
@@ -39,6 +44,7 @@ function readLines(lines: readonly Line[], hasResult: HasResult, name: string | 
     readLine(line, chain)
     chain.turns.pass(line)
   }
+  for (const no of again) writer.note('written twice: a line', no)
   const about = lines.find(({ found }) => typeof found['sessionId'] === 'string')?.found ?? {}
   const session = stringOf(about['sessionId']) || null
   // A file of a helper's own says the session that has started it, and who it is.
