@@ -1,6 +1,8 @@
 /** Rollouts of Codex CLI: what their events say again, and what they alone say. */
 
 import { describe, expect, it } from 'vitest'
+import { findings } from '../../src/explain/index.ts'
+import { replay } from '../../src/index.ts'
 import { notesOf, read, told } from './world.ts'
 
 const META = { type: 'session_meta', payload: { id: 's' } }
@@ -53,11 +55,13 @@ describe('a count of tokens', () => {
     const history = { type: 'compacted', payload: { message: 'in short' } }
     const short = read([META, answer, history, count(100, 100)])
     for (const [session, counts] of [[alone, 2] as const, [short, 1] as const])
-      expect(
-        session.facts.filter(({ fact }) => 'key' in fact && fact.key === 'codex.token_count'),
-      ).toHaveLength(counts)
+      expect(session.facts.filter(({ fact }) => 'key' in fact && fact.key === 'codex.usage')).toHaveLength(
+        counts,
+      )
     expect(notesOf(alone)).toEqual({ 'written twice: token_count': 1 })
     expect(short.notes).toEqual([])
+    // Tokens of this sort are no secrets.
+    expect(findings(replay(alone.facts.map(({ fact }) => fact)))).toEqual([])
   })
 })
 

@@ -309,11 +309,14 @@ function readEvent(line: CodexLine, rollout: Rollout): void {
   }
 }
 
+/** What would be taken for the name of a secret, which a token is. */
+const KEYS: ReadonlyMap<string, string> = new Map([
+  ['token_count', 'usage'],
+  ['token_usage_record', 'usage_record'],
+])
+
 /** Says nothing to a model: kept beside the conversation. */
 function beside(line: CodexLine, writer: SessionWriter): void {
-  writer.update(
-    `codex.${line.type === 'event_msg' ? line.what : line.type}`,
-    line.payload as JsonValue,
-    originOf(line),
-  )
+  const name = line.type === 'event_msg' ? line.what : line.type
+  writer.update(`codex.${KEYS.get(name) ?? name}`, line.payload as JsonValue, originOf(line))
 }
