@@ -56,6 +56,7 @@ describe('items of OpenAI Responses', () => {
     const cancelled = read([{ ...reply, status: 'cancelled' }])
     expect(saidIn(cancelled)).toEqual([words('so far')])
     expect(cancelled.notes).toEqual([{ what: 'replies that were cancelled', count: 1, line: 1 }])
+    expect(saidIn(read([{ ...reply, status: 'in_progress' }]))).toEqual([words('so far')])
   })
 })
 
@@ -208,6 +209,17 @@ describe('messages of OpenAI Chat Completions', () => {
       { key: 'openai-chat.message', value: { service_tier: 'flex' } },
     ])
     expect(session.notes).toEqual([{ what: 'further fields of a choice', count: 1, line: 1 }])
+  })
+
+  it('keeps what a reply had said that failed', () => {
+    const choices = [{ message: { role: 'assistant', content: 'so far' }, finish_reason: 'error' }]
+    const session = read([{ id: 'r', object: 'chat.completion', error: { message: 'boom' }, choices }])
+    expect(saidIn(session)).toEqual([words('so far')])
+    expect(session.notes).toContainEqual({
+      what: 'replies that failed, kept as far as they came',
+      count: 1,
+      line: 1,
+    })
   })
 
   it('counts the further choices of a reply', () => {

@@ -120,7 +120,12 @@ const READ = ['role', 'content', 'name', 'tool_call_id'] as const
 const OF_REPLY = ['id', 'object', 'created', 'model', 'choices', 'usage'] as const
 
 function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
-  const given = fromOpenAIChat(withCalls(reply, origin, writer) as Parameters<typeof fromOpenAIChat>[0])
+  const whole = withCalls(reply, origin, writer)
+  const read = fromOpenAIChat(whole as Found as never)
+  const isKept = read.outcome.type === 'failed' && objectsOf(reply['choices']).length > 0
+  const given = isKept ? fromOpenAIChat(cutOff(whole) as never) : read
+  if (read.outcome.type === 'failed')
+    writer.note('replies that failed, kept as far as they came', origin.line)
   addReply(given, originsOf(given, origin), hasResult, writer)
   const { length } = objectsOf(reply['choices'])
   for (let at = 1; at < length; at += 1) writer.note('further choices of a reply', origin.line)
@@ -129,8 +134,14 @@ function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer
   keepMore(reply, OF_REPLY, 'openai-chat', origin, writer)
 }
 
+/** A reply that failed, as one that was cut off: what it had said was said all the same. */
+function cutOff(reply: Found): object {
+  const [choice = {}] = objectsOf(reply['choices'])
+  return { ...reply, error: null, choices: [{ ...choice, finish_reason: 'length' }] }
+}
+
 /** A reply without what stands among its calls and is none: it would be read as a call that was never made. */
-function withCalls(reply: Found, { line }: Origin, writer: SessionWriter): object {
+function withCalls(reply: Found, { line }: Origin, writer: SessionWriter): Found {
   const [choice = {}, ...others] = objectsOf(reply['choices'])
   const message = objectOf(choice['message'])
   const tool_calls = writer.objectsIn(message['tool_calls'], 'no call', line)

@@ -83,15 +83,19 @@ function itemOf(item: Found): Found {
 const partOf = (part: Found): Found =>
   part['type'] === 'text' || part['type'] === 'input_text' ? { ...part, type: 'output_text' } : part
 
+const BROKEN: ReadonlySet<unknown> = new Set(['failed', 'cancelled', 'queued', 'in_progress'])
+
 /**
- * A reply as it was stored. One that failed or was cancelled has been cut off where its output ends: that was said all
- * the same.
+ * A reply as it was stored. One that failed, was cancelled or was stored before its end has been cut off where its
+ * output ends: that was said all the same.
  */
 function addWhole(found: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
   const { status } = found
-  const isBroken = status === 'failed' || status === 'cancelled'
+  const isBroken = BROKEN.has(status)
   const reply = replyOf(
-    isBroken ? { ...found, status: 'incomplete', incomplete_details: { reason: status } } : found,
+    isBroken
+      ? { ...found, error: null, status: 'incomplete', incomplete_details: { reason: status } }
+      : found,
   )
   const origins = [
     origin,
@@ -102,6 +106,8 @@ function addWhole(found: Found, origin: Origin, hasResult: HasResult, writer: Se
   const isEmpty = isBroken && objectsOf(found['output']).length === 0
   if (!isEmpty) addReply(reply, origins, hasResult, writer)
   if (status === 'cancelled') writer.note('replies that were cancelled', origin.line)
+  if (status === 'queued' || status === 'in_progress')
+    writer.note('replies that had not ended when they were stored', origin.line)
   if (status !== 'failed') return
   const { code, message } = objectOf(found['error'])
   writer.add(
