@@ -164,7 +164,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   {
     name: 'what another model has signed is sent',
     file: 'messages/prefix.ts',
-    find: "if (bound > 0 && isOfAnother(message.reply, model)) return 'model'",
+    find: "if (typeof asked === 'string' && bound > 0 && undated(asked) !== undated(model ?? asked)) return 'model'",
     replace: '',
   },
   {

@@ -21,7 +21,7 @@ const MAX_MARKS = 4
  */
 export function cacheMarks(tools: readonly object[] = [], own: CacheTime | null = null): Mark {
   const given = tools.flatMap((tool) => (tool as CacheControl).cache_control ?? [])
-  let left = MAX_MARKS - given.length - Number(own !== null)
+  let left = MAX_MARKS - given.length - (own === null ? 0 : 1)
   let mayBeLong = given.every(({ ttl }) => ttl === '1h')
   return (asked, time = null) => {
     if (!asked || left < 1) return {}

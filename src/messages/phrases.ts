@@ -21,9 +21,6 @@ export const NO_RESULT = '[No result was recorded.]'
 /** Stands for an image that the provider cannot take. */
 export const NO_IMAGE = '[An image that cannot be shown here.]'
 
-/** Stands for a reference to a tool that the request does not have. */
-export const toolGone = (name: string): string => `[A tool that is not there any more: ${name}.]`
-
 /** Stands in a tool result for an image that the grammar only takes from a user. */
 export const imageMoved = (number: number): string => `[Image ${number} follows in the next user message.]`
 

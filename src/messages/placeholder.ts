@@ -7,15 +7,17 @@ import { isWhitespace, wellFormed } from './text.ts'
 const LONGEST = 100
 
 /**
- * What a part is called: its kind, and the title or the file name that it bears. O(1).
+ * What a part is called: its kind, and the title, the name of its file or of the tool that it bears. O(1).
  *
  * @example
  * partName({ type: 'document', title: 'Plan' }) // 'document "Plan"'
  */
 export function partName(part: OpenPart): string {
-  const { type, title, filename, file } = part
+  const { type, title, filename, file, tool_name } = part
   const inner = typeof file === 'object' && file !== null && 'filename' in file ? file.filename : null
-  const name = [title, filename, inner].find((each) => typeof each === 'string' && !isWhitespace(each))
+  const name = [title, filename, inner, tool_name].find(
+    (each) => typeof each === 'string' && !isWhitespace(each),
+  )
   return typeof name === 'string' ? `${oneLine(type)} "${oneLine(name)}"` : oneLine(type)
 }
 

@@ -3,7 +3,7 @@
  * whose prefix has changed; a reply of which that is not so goes back without its signed parts.
  */
 
-import type { Grammar, ReplyRecord } from '../event/reply.ts'
+import type { Grammar } from '../event/reply.ts'
 import type { CacheTime } from './cache-marks.ts'
 import { digestOf, digestOfAll, followedBy, nameOf } from './digest.ts'
 import { ownDigestOf } from './own-digest.ts'
@@ -123,12 +123,6 @@ interface ChatTool {
   readonly function?: unknown
 }
 
-/** Whether a reply was made by another model than the one that is asked, as far as that is known. */
-function isOfAnother({ asked, model: made }: ReplyRecord = {}, model?: string): boolean {
-  const name = asked ?? made
-  return model !== undefined && typeof name === 'string' && undated(name) !== undated(model)
-}
-
 /** The name of a model as a request has it: a text, or a model of the AI SDK. Null where there is none. O(1). */
 export function modelName(model: unknown): string | null {
   const name = (model as { readonly modelId?: unknown } | null | undefined)?.modelId ?? model
@@ -136,7 +130,7 @@ export function modelName(model: unknown): string | null {
 }
 
 /** A provider may call `name` also `name-2026-11-25` or `name-20261125` in its reply. */
-export const undated = (model: string): string => model.replace(/[-@]\d{4}-?\d{2}-?\d{2}$/, '')
+export const undated = (model: string): string => model.replace(/[-@]\d{4}-?\d\d-?\d\d$/, '')
 
 /** The proof of one request, as its blocks are written. */
 export function startProof(grammar: Grammar, { tools, model, onPrefix, prove = true }: WriteOptions): Proof {
@@ -149,10 +143,10 @@ export function startProof(grammar: Grammar, { tools, model, onPrefix, prove = t
 
   /** Why the record of a reply does not prove that it may be sent as it was; null where it does, or says nothing. */
   const reasonAgainst = ({ message, refs, bound }: AssistantTurn): LeftOutReason | null => {
-    const { grammar: made, prefix, tools: seen, own } = message.reply ?? {}
+    const { grammar: made, model: named, asked = named, prefix, tools: seen, own } = message.reply ?? {}
     const isOther = typeof made === 'string' && made !== grammar
     if (isOther) return bound > 0 ? 'grammar' : null
-    if (bound > 0 && isOfAnother(message.reply, model)) return 'model'
+    if (typeof asked === 'string' && bound > 0 && undated(asked) !== undated(model ?? asked)) return 'model'
     if (typeof prefix === 'string' && prefix !== nameOf(digest)) return 'prefix'
     if (typeof seen === 'string' && toolList !== null && seen !== toolList) return 'tools'
     if (typeof own === 'string' && own !== nameOf(ownDigestOf(message, refs.slice(0, bound)))) return 'own'

@@ -208,7 +208,7 @@ describe('results', () => {
     const both = [{ content: [ls, cat] }]
     expect(sent()).toMatchObject(both)
     expect(sent([{ name: 'ls' }, { type: 'mcp_toolset', mcp_server_name: 'm' }])).toMatchObject(both)
-    const gone = text('[A tool that is not there any more: cat.]')
+    const gone = text('[A part that cannot be shown here: tool_reference "cat".]')
     expect(sent([{ name: 'ls' }])).toMatchObject([{ content: [ls, gone] }])
   })
 

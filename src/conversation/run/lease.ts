@@ -3,6 +3,7 @@
  * lost.
  */
 
+import { backOff } from '../back-off.ts'
 import { ColloquyError } from '../../event/errors.ts'
 import type { Status } from '../../state/status.ts'
 import type { Lease } from '../../store/contract/lease.ts'
@@ -99,22 +100,18 @@ export const briefOwner = (id: string): string => `${BRIEF}${id}`
 /** Whether a run may be live under a lease. */
 export const isOfRun = ({ owner }: Lease): boolean => !owner.startsWith(BRIEF)
 
-/** Milliseconds between two tries to take a lease from one who holds it for a moment: at first, and at most. */
-const MOMENT = { first: 4, most: 250 }
-/** So often it is waited for, together some two seconds; by then its process has died. */
-const MOST_WAITS = 14
+/** So often one who holds it for a moment is waited for, together some two seconds; by then its process has died. */
+const MOST_WAITS = 50
 
 async function take(store: Store, conversationId: string, owner: string, ttl: number): Promise<Lease> {
-  for (let waits = 0; ;) {
+  for (let waits = 0; ; waits += 1) {
     const lease = await store.acquireLease(conversationId, owner, ttl)
     if (lease !== null) return lease
     const other = await store.getLease(conversationId)
     // Given back meanwhile.
     if (other === null) continue
     if (isOfRun(other) || waits === MOST_WAITS) throw alreadyRunning(other)
-    const wait = Math.min(MOMENT.first * 2 ** waits, MOMENT.most)
-    waits += 1
-    await new Promise((resolve) => setTimeout(resolve, wait))
+    await backOff(waits + 1)
   }
 }
 

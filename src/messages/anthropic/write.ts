@@ -14,16 +14,16 @@ import { callsLast } from '../parts-in-order.ts'
 import { thinkingDigest } from '../own-digest.ts'
 import { NO_ANSWER } from '../phrases.ts'
 import { type ImagePiece, type Piece, pieceDigest, type TextPiece, textPiece } from '../pieces.ts'
+import { placeholderOf } from '../placeholder.ts'
 import { startProof, type WriteOptions } from '../prefix.ts'
 import { trimTrailing } from '../text.ts'
 import { returnable } from '../thinking.ts'
 import { endsInThinking, textsOfPart } from '../thinking-parts.ts'
-import { type AssistantTurn, type Call, isPaused, type Result, type Turn, turnsOf } from '../turns.ts'
+import { type AssistantTurn, type Call, isPaused, type Result, turnsOf } from '../turns.ts'
 import { callDigest, resultDigest, type Written } from '../written.ts'
 import { type Cite, citing } from './citations.ts'
 import { LIMITS } from './limits.ts'
 import type { AnthropicPart } from './part-shapes.ts'
-import { referring } from './tool-references.ts'
 import type {
   AnthropicBlock,
   AnthropicImage,
@@ -53,7 +53,9 @@ export function toAnthropic(
   const { system, turns } = turnsOf(messages, LIMITS)
   const mark = cacheMarks(options.tools, options.cached)
   const cite = citing()
-  const refer = referring(options.tools)
+  const tools: readonly { readonly name?: unknown }[] = options.tools ?? [{}]
+  // All are taken to be there where the list is not known, or has a set that names none.
+  const isThere = (name: unknown): boolean => tools.some((tool) => (tool.name ?? name) === name)
   const callers = new Set<unknown>()
   const proof = startProof(LIMITS.grammar, options)
   const out: { readonly role: AnthropicMessage['role']; readonly content: AnthropicBlock[] }[] = []
@@ -95,7 +97,7 @@ export function toAnthropic(
       const moved = moveParts(turn, () => false, 'words')
       add(
         'user',
-        moved.results.map((result) => resultBlock(refer(result), mark, cite)),
+        moved.results.map((result) => resultBlock(result, mark, cite, isThere)),
       )
       add(
         'user',
@@ -104,21 +106,17 @@ export function toAnthropic(
     }
   }
   settle()
+  const last = turns.findLast((turn) => turn.role === 'assistant')
+  // In which the calls wait that the last reply has made.
+  const container = last?.waits === true && last.message.reply?.container
   const request: AnthropicRequest = {
     ...(head.length === 0 ? {} : { system: head.map(({ block }) => block) }),
     // Only texts were added to system messages.
     messages: out as AnthropicMessage[],
-    ...containerOf(turns),
+    ...(typeof container === 'string' && { container }),
   }
   proof.record(request, out)
   return request
-}
-
-/** The container in which calls wait that the last reply has made. */
-function containerOf(turns: readonly Turn[]): Pick<AnthropicRequest, 'container'> {
-  const last = turns.findLast((turn) => turn.role === 'assistant')
-  const id: unknown = last?.waits === true ? last.message.reply?.container : undefined
-  return typeof id === 'string' && id !== '' ? { container: id } : {}
 }
 
 /**
@@ -222,11 +220,16 @@ function callBlock(call: Call): Written<AnthropicToolUse> {
 type ResultContent = NonNullable<AnthropicToolResult['content']>
 
 /** A result without content has no `content`; a mark inside of it marks the whole. */
-function resultBlock(result: Result, mark: Mark, cite: Cite): Written<AnthropicToolResult> {
+function resultBlock(
+  result: Result,
+  mark: Mark,
+  cite: Cite,
+  isThere: (tool: unknown) => boolean,
+): Written<AnthropicToolResult> {
   const { call, pieces, isError } = result
   // What results do not hold was moved before.
   const content = pieces.map(
-    (piece) => pieceBlock({ ...piece, cache: false }, mark, cite).block,
+    (piece) => pieceBlock({ ...referred(piece, isThere), cache: false }, mark, cite).block,
   ) as ResultContent
   const block: AnthropicToolResult = {
     type: 'tool_result',
@@ -240,6 +243,12 @@ function resultBlock(result: Result, mark: Mark, cite: Cite): Written<AnthropicT
   }
   return { block, digest: () => resultDigest(result) }
 }
+
+/** A reference to a tool that is not there is refused: its name stands in its place. */
+const referred = (piece: Piece, isThere: (tool: unknown) => boolean): Piece =>
+  piece.type !== 'block' || piece.block['type'] !== 'tool_reference' || isThere(piece.block['tool_name'])
+    ? piece
+    : textPiece(placeholderOf(piece.source))
 
 function pieceBlock(
   piece: Piece,
