@@ -46,7 +46,6 @@ import { workspaceSessionOperations } from './workspace/session.ts'
 import { settingsOperations } from './settings/operations.ts'
 import { Profiles } from './settings/profiles.ts'
 import { Settings } from './settings/settings.ts'
-import { takeOver } from './records/take-over.ts'
 import { type AskLlm, askChatCompletions } from './settings/validate.ts'
 import { secretBox } from './settings/secret-box.ts'
 import { type Editor, editorOperations } from './workspace/editor.ts'
@@ -197,29 +196,6 @@ export function createService(options: ServiceOptions): Service {
   const users = new Users(engine.store, own)
   const userOf = (keyId: string) => users.byKey(keyId)
   const findLlm = async (name: string) => (await profiles.find(name))?.llm ?? null
-  const holders = [
-    own,
-    starts,
-    secrets,
-    agentProfiles,
-    users,
-    profiles,
-    settings,
-    controlPlane,
-    webhookDispatcher,
-  ]
-  let taken = false
-  /** Requests wait for the records of an earlier version of the library, which no list may show. */
-  const takeAll = async (): Promise<void> => {
-    if (taken) return
-    await Promise.all(holders.map((holder) => holder.ready()))
-    // What was written there only showed that there was room.
-    await takeOver(engine.store, { name: 'ready', convert: () => [] }, () => ({
-      collection: 'ready',
-      id: 'probe',
-    }))
-    taken = true
-  }
   const live = new Live(lifecycle, {
     onFailure: (error) => onFailure(error, null, ''),
     ...options.live,
@@ -298,9 +274,7 @@ export function createService(options: ServiceOptions): Service {
       onRequest: observeRequests(metrics, options.log ?? null),
       around: tracing(),
       authorize: async (request, { open = false }) => {
-        if (open) return
-        await takeAll()
-        await whoAsks(request)
+        if (!open) await whoAsks(request)
       },
     },
   )

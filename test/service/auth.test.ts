@@ -246,58 +246,6 @@ describe.each(Object.keys(STORES))('API keys over %s', (name) => {
   })
 })
 
-interface Listed {
-  readonly items: readonly object[]
-  readonly next_page_id: string | null
-}
-
-const detail = (field: string) => ({ detail: [{ loc: ['body', field], type: 'value_error' }] })
-
-describe('the records of the service', () => {
-  it('are no conversation to anybody', async () => {
-    const client = await clientWith([])
-    await client.post('/api/keys', { name: 'n' })
-    expect(await client.engine.store.getConversation('colloquy:api-keys')).toBeNull()
-    expect(await asks(client, {}, 'GET', '/api/v1/conversation/colloquy:api-keys/events/count')).toBe(404)
-    expect(await asks(client, {}, 'GET', '/api/conversations/colloquy:api-keys/events/search')).toBe(404)
-    const made = await client.post('/api/conversations', { conversation_id: 'colloquy:more' })
-    expect(made).toMatchObject({ status: 422, body: detail('conversation_id') })
-    const forked = await client.post('/api/conversations/c/fork', { id: 'colloquy:more' })
-    expect(forked).toMatchObject({ status: 422, body: detail('id') })
-    const listed = await client.get<{ readonly items: readonly object[] }>('/api/conversations/search')
-    expect(listed.body.items).toMatchObject([{ id: 'c' }])
-  })
-
-  it('are counted by nobody, and leave every page full', async () => {
-    const client = await clientWith([])
-    const { store } = client.engine
-    for (const name of ['settings', 'profiles', 'webhooks']) {
-      await store.createConversation({ id: `colloquy:${name}` })
-      await store.createConversation({ id: `after-${name}` })
-    }
-    await store.createConversation({ id: 'colloquy:start-tasks' })
-    for (const query of ['', '?status=idle']) {
-      expect((await client.get(`/api/conversations/count${query}`)).body).toBe(4)
-      expect((await client.get(`/api/v1/app-conversations/count`)).body).toBe(4)
-    }
-    for (const path of ['/api/conversations/search', '/api/v1/app-conversations/search']) {
-      for (const limit of [1, 2, 3, 4, 5]) {
-        const sizes: number[] = []
-        for (let page_id: string | undefined, more = true; more; more = page_id !== undefined) {
-          const query = { limit, ...(page_id !== undefined && { page_id }) }
-          const { body } = await client.get<Listed>(path, query)
-          expect(JSON.stringify(body.items)).not.toContain('colloquy:')
-          sizes.push(body.items.length)
-          page_id = body.next_page_id ?? undefined
-        }
-        expect(sizes).toEqual(
-          [...Array(Math.ceil(4 / limit)).keys()].map((at) => Math.min(limit, 4 - at * limit)),
-        )
-      }
-    }
-  })
-})
-
 const header = (text: string) => ({ text, from: 'header' }) as const
 
 describe('identifier', () => {

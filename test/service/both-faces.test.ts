@@ -8,15 +8,13 @@ import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
 import { create } from '../../src/service/agent-server/create.ts'
 import { createPlane } from '../../src/service/control-plane/control-plane.ts'
-import type { KeptTask, StartTask } from '../../src/service/control-plane/starts/start-task.ts'
+import type { StartTask } from '../../src/service/control-plane/starts/start-task.ts'
 import { Runs } from '../../src/service/conversations/runs.ts'
 import { Starts } from '../../src/service/conversations/starts.ts'
 import { HttpProblem } from '../../src/service/http/problem.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { STORES } from './client.ts'
 import { BOX, inTurn } from './in-turn.ts'
-import { keptIn } from './kept.ts'
-import { until } from './sandbox-commands.ts'
 
 const ID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const PLAIN = ID.replaceAll('-', '')
@@ -102,27 +100,4 @@ describe.each(Object.entries(STORES))('at once, over %s', (_, makeStore) => {
 
 it('each face is first at times, and comes second to the other', () => {
   for (const [name, count] of Object.entries(seen)) expect([name, count >= 3]).toEqual([name, true])
-})
-
-it('what an earlier version has planned without dashes is the same id', async () => {
-  const real = STORES['memory']?.() as Store
-  const failures: unknown[] = []
-  const { plane } = processOver(real, failures)
-  const request = { conversation_id: ID }
-  const first = await start(processOver(real, failures), 'other')
-  const tasks = keptIn<KeptTask>(real, 'start-tasks')
-  const kept = (await tasks.all()).get(first?.id ?? '') as KeptTask
-  const old = { ...kept, id: 'old', status: 'WORKING', app_conversation_id: null, planned_id: PLAIN } as const
-  await keptIn<object>(real, 'planned-conversations').put(PLAIN, { task: 'old' })
-  await tasks.put('old', old, { dueIn: 0, keys: { planned: PLAIN } })
-  expect((await plane.tasks.starting(ID))?.id).toBe('old')
-  await expect(plane.tasks.create(request, '')).rejects.toMatchObject({ status: 409 })
-  await plane.tasks.takeOver()
-  await until(async () => (await plane.tasks.find('old'))?.status === 'READY')
-  expect((await real.getConversation(PLAIN))?.id).toBe(PLAIN)
-  expect(await plane.tasks.starting(ID)).toBeNull()
-  await plane.deletions.delete(ID)
-  expect(await plane.tasks.find('old')).toBeNull()
-  await plane.close()
-  expect(failures).toEqual([])
 })

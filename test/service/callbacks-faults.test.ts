@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { digestOf } from '../../src/service/webhooks/payloads.ts'
 import { collectionsOf } from '../../src/service/webhooks/delivery-cursor.ts'
 import { WebhookDispatcher } from '../../src/service/webhooks/dispatcher.ts'
 import type { ItemChange } from '../../src/store/contract/items.ts'
@@ -161,47 +160,5 @@ describe('senders', () => {
     const own = written.flat().filter(({ collection }) => [cursors, failing].includes(collection))
     expect(own.length).toBeGreaterThan(3)
     for (const { expected } of own) expect(expected).not.toBe(undefined)
-  })
-
-  it('take over what an earlier version had sent, and send the rest', async () => {
-    const { store } = world.engine
-    for (const [id, count] of [
-      ['behind', 3],
-      ['sent', 2],
-      ['new', 1],
-    ] as const) {
-      await world.engine.create({ id })
-      await append(id, 0, count)
-    }
-    const { cursors, failing, news } = collectionsOf('hook')
-    const told = async (id: string, next: number) => {
-      const record = await store.getConversation(id)
-      const [born, digest] = record === null ? ['2026-01-01', ''] : [record.createdAt, digestOf(record)]
-      const body = { born, next, until: null, digest, status: 'idle' }
-      return { collection: cursors, id, put: { body } }
-    }
-    const begun = { since: '2026-01-01T00:00:00.000Z', done: true }
-    await store.changeItems([
-      { collection: 'webhooks', id: 'hook', put: { body: begun } },
-      await told('behind', 1),
-      await told('sent', 2),
-      await told('gone', 4),
-    ])
-    callbacks({ from: 'now' })
-    const isBegun = async () => (await store.getItem('webhooks', 'hook'))?.body['follows'] === true
-    const left = async () => {
-      const lists = await Promise.all([cursors, failing, news].map((name) => store.listItems(name)))
-      return lists.flatMap(({ items }) => items)
-    }
-    await until(async () => (await isBegun()) && (await left()).every(({ dueAt }) => dueAt === null))
-    expect(
-      world.receiver.all.map(({ path, type, sequence }) => `${path} ${type}${sequence}`).toSorted(),
-    ).toEqual([
-      '/conversations conversation.created',
-      '/conversations conversation.deleted',
-      '/events/behind 1-2',
-      '/events/new 0-0',
-    ])
-    expect((await left()).map(({ id }) => id).toSorted()).toEqual(['behind', 'new', 'sent'])
   })
 })

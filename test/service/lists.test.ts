@@ -159,7 +159,7 @@ it('a conversation names all of its children, the oldest first, by either face',
 
 it('large conversations come in pages that fit, and not all at once by their ids', async () => {
   const ids = Array.from({ length: 18 }, (_, nth) => `c${String(nth).padStart(2, '0')}`)
-  // As an earlier version kept one: now such a start is refused.
+  // Only a library could make them: the service rejects such a start.
   const metadata = { start: { note: 'x'.repeat(1_100_000) }, app: { trigger: 'x'.repeat(1_100_000) } }
   for (const id of ids) await store.createConversation({ id, metadata })
   for (const [path, order] of [

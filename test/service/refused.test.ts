@@ -125,7 +125,7 @@ const BODIES: readonly Row[] = [
     ['body', 'role'],
     'literal_error',
   ),
-  ...['.', '..', 'search', 'count', 'colloquy:x'].map((id) =>
+  ...['.', '..', 'search', 'count'].map((id) =>
     invalid(
       `an id that is taken: ${id}`,
       post(C, { conversation_id: id }),

@@ -62,8 +62,7 @@ export async function count(
 }
 
 /**
- * Looks at conversations of which no status is known, as those that an earlier version or an import has left, and so
- * has it said (`Replica`); each of them once, and so many at most. Gives whether it is known of all: where it cannot be
+ * Looks at conversations of which no status is known, as those that an import has left, and so has it said (`Replica`); each of them once, and so many at most. Gives whether it is known of all: where it cannot be
  * written, it never is.
  */
 async function settle(lifecycle: Lifecycle, most: number): Promise<boolean> {

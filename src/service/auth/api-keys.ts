@@ -5,7 +5,6 @@
 import type { Store } from '../../store/contract/store.ts'
 import { sha256 } from './hash.ts'
 import { recordsOf, risingClock } from '../records/records.ts'
-import { oldRecords, takeOver } from '../records/take-over.ts'
 
 /** What is known of a key; times are ISO 8601 in UTC. */
 export interface ApiKeyInfo {
@@ -31,8 +30,6 @@ interface Kept extends ApiKeyInfo {
 
 /** The keys of a service. */
 export interface ApiKeys {
-  /** Resolves when the keys of an earlier version of the library are here. */
-  readonly ready: () => Promise<void>
   /** The only time that the key itself is sent. */
   readonly create: (key: NewApiKey) => Promise<ApiKeyInfo & { readonly key: string }>
   /** The newest first. */
@@ -49,9 +46,6 @@ const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 /** 43 letters of 62 hold 256 bits. */
 const LENGTH = 43
 
-/** What earlier versions of the library kept the uses in. */
-const OLD_USES = 'api-key-uses'
-
 /** How often it is written that a key was used, in milliseconds. */
 const USED_EVERY = 300_000
 
@@ -65,26 +59,11 @@ const USED_EVERY = 300_000
  * found.name // 'ci'
  */
 export function apiKeys(store: Store, now: () => number = Date.now): ApiKeys {
-  const records = recordsOf<Kept>(
-    store,
-    'api-keys',
-    ({ hash, created_at }) => ({ keys: { hash, created_at } }),
-    {
-      name: 'api-keys',
-      convert: async (keys, changeOf) => {
-        const uses = await oldRecords<{ readonly at: string }>(store, OLD_USES)
-        return Array.from(keys, ([id, key]) =>
-          changeOf(id, { ...key, last_used_at: uses.get(id)?.at ?? null }),
-        )
-      },
-    },
-  )
+  const records = recordsOf<Kept>(store, 'api-keys', ({ hash, created_at }) => ({
+    keys: { hash, created_at },
+  }))
   const madeAt = risingClock(now)
   return {
-    async ready() {
-      await records.ready()
-      await takeOver(store, { name: OLD_USES, convert: () => [] }, records.changeOf)
-    },
     async create({ name, not_before, expires_at, org_id }) {
       const key = newKey()
       const id = crypto.randomUUID()

@@ -39,8 +39,6 @@ export interface ControlPlane extends ControlPlaneContext {
   readonly inTurn: RunInOrder
   /** Lets a work go on that only the end of the service waits for. */
   readonly inBackground: (work: Promise<void>) => void
-  /** Resolves when the records of an earlier version of the library are here. */
-  readonly ready: () => Promise<void>
   /** Goes on with what was left undone when a service ended, and looks for more of it from time to time. */
   readonly start: () => Promise<void>
   /** Gives all work back, and ends the sandboxes. */
@@ -103,9 +101,6 @@ export function createPlane(
     inTurn: serialQueue(),
     inBackground,
     whenUp,
-    async ready() {
-      await Promise.all([tasks.ready(), sandboxes.ready(), pending.ready()])
-    },
     async start() {
       timer ??= setInterval(() => inBackground(lookAround()), staleAfter)
       await lookAround()

@@ -4,25 +4,17 @@ import type { ConversationRecord } from '../../store/contract/conversation-recor
 import type { Store } from '../../store/contract/store.ts'
 import { isLegalId } from '../../event/ids.ts'
 import { HttpProblem, invalid } from '../http/problem.ts'
-import { OLD_PREFIX } from '../records/take-over.ts'
 
 const UUID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 
 /** Words that stand in paths where an id may, and steps that no path keeps. */
 const NOT_IN_PATHS: ReadonlySet<string> = new Set(['.', '..', 'search', 'count'])
 
-/**
- * Refuses an id for a new conversation that is the service's own, or that no address could name. @throws HttpProblem
- * 422.
- */
+/** Rejects an id for a new conversation that no URL could contain. @throws HttpProblem 422. */
 export function refuseReserved(id: string | null, field: string): void {
-  if (id === null) return
-  const isOwn = id.startsWith(OLD_PREFIX)
-  if (!isOwn && !NOT_IN_PATHS.has(id)) return
-  const why = isOwn
-    ? `ids that begin with ${OLD_PREFIX} belong to the service`
-    : 'no address could name a conversation with this id'
-  throw invalid({ type: 'value_error', loc: ['body', field], msg: `Value error, ${why}`, input: id })
+  if (id === null || !NOT_IN_PATHS.has(id)) return
+  const msg = 'Value error, no URL could contain this id'
+  throw invalid({ type: 'value_error', loc: ['body', field], msg, input: id })
 }
 
 /** A text as it is, and a UUID then in its other forms, in small letters. */

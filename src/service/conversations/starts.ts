@@ -43,11 +43,6 @@ export class Starts {
     this.#records = recordsOf<Kept>(store, 'conversation-starts')
   }
 
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#records.ready()
-  }
-
   /**
    * Keeps what was given; a mask that a client was shown stands for nothing.
    *

@@ -27,11 +27,6 @@ export class Users {
     }))
   }
 
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#records.ready()
-  }
-
   /**
    * Makes one with an API key that is bound to its organization; one that is there stays as it is, and no second key is
    * made. The key itself is given to who made it, this once.

@@ -5,7 +5,6 @@ import type { JsonObject } from '../../event/shapes.ts'
 import type { Item, ItemChange, ItemFilter, ItemQuery, NewItem } from '../../store/contract/items.ts'
 import type { Count, CountOptions, Page } from '../../store/contract/query.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { type OldRecords, takeOver } from './take-over.ts'
 
 /** A record as it is kept. */
 export interface Kept<T extends object> {
@@ -20,8 +19,6 @@ export type Index = Pick<NewItem, 'keys' | 'dueIn'>
 
 /** Records by id. */
 export interface Records<T extends object> {
-  /** Resolves when those of an earlier version of the library are here; every other call waits for that. */
-  readonly ready: () => Promise<void>
   readonly find: (id: string) => Promise<Kept<T> | null>
   /** The first so many, at most a page, with the cursor of the next ones. */
   readonly list: (query?: ItemQuery) => Promise<Page<Kept<T>>>
@@ -56,41 +53,28 @@ export type Decide<T> = (before: T | null) => Decided<T> | Promise<Decided<T>>
  * The records of a collection.
  *
  * @param indexOf by what a record is found, and when it is due
- * @param old what an earlier version of the library kept them in
  */
 export function recordsOf<T extends object>(
   store: Store,
   collection: string,
   indexOf: (record: T) => Index = () => ({}),
-  old: OldRecords<T> = { name: collection },
 ): Records<T> {
-  let taking: Promise<void> | null = null
   const changeOf: Records<T>['changeOf'] = (id, record, expected) => ({
     collection,
     id,
     ...(expected !== undefined && { expected }),
     put: record === null ? null : { body: record as JsonObject, ...indexOf(record) },
   })
-  const ready = (): Promise<void> => {
-    taking ??= takeOver(store, old, changeOf).catch((error: unknown) => {
-      taking = null
-      throw error
-    })
-    return taking
-  }
   const keptOf = ({ id, version, body }: Item): Kept<T> => ({ id, version, record: body as object as T })
   const find = async (id: string): Promise<Kept<T> | null> => {
-    await ready()
     const item = await store.getItem(collection, id)
     return item === null ? null : keptOf(item)
   }
   const list = async (query: ItemQuery = {}): Promise<Page<Kept<T>>> => {
-    await ready()
     const { items, next_page_id } = await store.listItems(collection, query)
     return { items: items.map(keptOf), next_page_id }
   }
   const make: Records<T>['make'] = async (changes) => {
-    await ready()
     const items = await store.changeItems(changes)
     return items.map((item) => item?.version ?? null)
   }
@@ -104,11 +88,9 @@ export function recordsOf<T extends object>(
     }
   }
   return {
-    ready,
     find,
     list,
     async count(filter, options) {
-      await ready()
       return store.countItems(collection, filter, options)
     },
     async *walk(query = {}) {
@@ -120,7 +102,6 @@ export function recordsOf<T extends object>(
       } while (cursor !== null)
     },
     async claim(ttl) {
-      await ready()
       return (await store.claimItems(collection, { ttl })).map(keptOf)
     },
     changeOf,

@@ -33,11 +33,6 @@ export class AgentProfiles {
     this.#most = most
   }
 
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#kept.ready()
-  }
-
   /** By name. */
   async list(): Promise<AgentProfile[]> {
     const all = [...(await this.#kept.all())].toSorted(([a], [b]) => Number(a > b) - Number(a < b))

@@ -24,11 +24,6 @@ export class NamedSecrets {
     this.#kept = new SealedMap(store, secretBox, 'named-secrets')
   }
 
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#kept.ready()
-  }
-
   /** By name. */
   async list(): Promise<SecretInfo[]> {
     const all = Array.from(await this.#kept.all(), ([name, { description }]) => ({

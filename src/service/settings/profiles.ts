@@ -40,21 +40,9 @@ export class Profiles {
 
   /** @param most how many there may be */
   constructor(store: Store, secretBox: SecretBox, most: number) {
-    this.#records = recordsOf<KeptProfiles>(store, PLACE, () => ({}), {
-      name: PLACE,
-      convert: (profiles, changeOf) => {
-        // Each had a record of its own.
-        const own = [...(profiles as ReadonlyMap<string, object>)] as (readonly [string, KeptProfile])[]
-        return own.length === 0 ? [] : [changeOf(PLACE, { profiles: own })]
-      },
-    })
+    this.#records = recordsOf<KeptProfiles>(store, PLACE)
     this.#secretBox = secretBox
     this.#most = most
-  }
-
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#records.ready()
   }
 
   /** By name. @throws HttpProblem 409 for what was sealed with another secret. */

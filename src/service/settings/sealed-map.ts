@@ -20,11 +20,6 @@ export class SealedMap {
     this.#secretBox = secretBox
   }
 
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#records.ready()
-  }
-
   /** With their secrets. @throws HttpProblem 409 for what was sealed with another secret. */
   async all(): Promise<ReadonlyMap<string, JsonObject>> {
     return this.#open((await this.#records.find(this.#place))?.record ?? null)

@@ -16,8 +16,8 @@ export interface SettingsValues {
   readonly misc_settings: JsonObject
   /** The profile that the model was taken from. */
   readonly active_profile: string | null
-  /** The agent profile that is in use; earlier versions kept none. */
-  readonly active_agent_profile_id?: string | null
+  /** The agent profile that is in use. */
+  readonly active_agent_profile_id: string | null
 }
 
 /** What is changed; what is left out stays. */
@@ -51,11 +51,6 @@ export class Settings {
     this.#records = recordsOf<Kept>(store, PLACE)
     this.#secretBox = secretBox
     this.#profiles = profiles
-  }
-
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#records.ready()
   }
 
   /**

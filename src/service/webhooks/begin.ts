@@ -1,7 +1,5 @@
 /** Writes down where a webhook begins, and makes due what it is sent of what was there before. */
 
-import { hasCode } from '../../event/errors.ts'
-import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import { walkConversations } from '../conversations/walk.ts'
 import type { HeldItem } from '../records/held-item.ts'
@@ -31,8 +29,7 @@ export interface Beginning {
 /**
  * Begins. A webhook that begins with the start knows nothing. One that begins with now knows the
  * conversations that were created before: of these it is sent what is appended from then on, and those that are created
- * from then on as a whole, however long this takes and however often it breaks off. Of one that an earlier version
- * began, all conversations are looked at once. O(conversations that it is to be sent).
+ * from then on as a whole, however long this takes and however often it breaks off. O(conversations that it is to be sent).
  */
 export async function begin(beginning: Beginning): Promise<void> {
   const { webhook, begunRecords, lease, startedAt } = beginning
@@ -43,11 +40,10 @@ export async function begin(beginning: Beginning): Promise<void> {
   const now = (await lease.now()) - (performance.now() - startedAt)
   const start = webhook.from === 'start' ? null : new Date(now).toISOString()
   const since = before === null ? start : before.since
-  if (before === null) await write({ since, done: false, follows: true })
+  if (before === null) await write({ since, done: false })
   await beginning.follow(since)
-  if (before !== null && before.follows !== true) await makeKnownDue(beginning)
   await makeNewDue(beginning, since)
-  await write({ since, done: true, follows: true })
+  await write({ since, done: true })
 }
 
 /** Those created since then that are not known yet. */
@@ -63,28 +59,4 @@ async function makeNewDue(beginning: Beginning, since: string | null): Promise<v
     found = new Map()
   }
   await mark({ store, collections, since }, found)
-}
-
-/** Those of which an earlier version knew, which looked at them itself. */
-async function makeKnownDue({ store, collections, signal }: Beginning): Promise<void> {
-  const { cursors: collection } = collections
-  let cursor: string | null = null
-  do {
-    const page: Awaited<ReturnType<Store['listItems']>> = await store.listItems(
-      collection,
-      cursor === null ? {} : { cursor },
-    )
-    if (signal.aborted) throw signal.reason
-    for (const { id, version, body, dueAt } of page.items)
-      if (dueAt === null)
-        await tryChange(store, { collection, id, expected: version, put: { body, dueIn: 0 } })
-    cursor = page.next_page_id
-  } while (cursor !== null)
-}
-
-/** What was changed meanwhile is due by that. */
-async function tryChange(store: Store, change: ItemChange): Promise<void> {
-  await store.changeItems([change]).catch((error: unknown) => {
-    if (!hasCode(error, 'version_conflict')) throw error
-  })
 }

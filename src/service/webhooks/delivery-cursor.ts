@@ -41,7 +41,7 @@ export interface Collections {
   readonly news: string
 }
 
-/** The collections of a webhook; the first one is that of earlier versions too. */
+/** Returns the collections of a webhook. */
 export function collectionsOf(webhookId: string): Collections {
   const name = hashText(webhookId)
   return { cursors: `webhook-${name}`, failing: `webhook-failing-${name}`, news: `webhook-news-${name}` }
@@ -52,24 +52,10 @@ export interface Begun {
   /** Conversations created from then on are sent from their beginning, by the store's clock; null: all are. */
   readonly since: string | null
   readonly done: boolean
-  /** Whether it follows the store's feed, which earlier versions did not. */
-  readonly follows?: boolean
 }
 
 /** Which webhooks have begun, by their ids. */
-export const begunIn = (store: Store): Records<Begun> =>
-  recordsOf<Begun>(store, 'webhooks', () => ({}), {
-    name: 'webhooks',
-    // Both stood under keys of the webhook, a line break and the conversation, if any.
-    convert: (entries, changeOf) =>
-      Array.from(entries, ([key, entry]) => {
-        const at = key.indexOf('\n')
-        const [webhook, id] = [key.slice(0, at), key.slice(at + 1)]
-        if (id === '') return changeOf(webhook, entry)
-        const collection = collectionsOf(webhook).cursors
-        return { collection, id, put: itemOf(entry as object as DeliveryCursor, null) }
-      }),
-  })
+export const begunIn = (store: Store): Records<Begun> => recordsOf<Begun>(store, 'webhooks')
 
 /** What is kept of a cursor, and in how many milliseconds it is due. */
 export const itemOf = (cursor: DeliveryCursor, dueIn: number | null): NewItem => ({

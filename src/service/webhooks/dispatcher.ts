@@ -48,11 +48,6 @@ export class WebhookDispatcher {
     this.#begun = begunIn(engine.store)
   }
 
-  /** Resolves when what an earlier version of the library kept is here. */
-  ready(): Promise<void> {
-    return this.#begun.ready()
-  }
-
   /** How many conversations are being sent, by this process. */
   get size(): number {
     return this.#senders.reduce((sum, sender) => sum + sender.size, 0)
@@ -106,7 +101,7 @@ export class WebhookDispatcher {
     const { store } = this.#engine
     const { leaseTtl } = this.#options
     const begun = (await this.#begun.find(webhook.id))?.record
-    if (begun?.done === true && begun.follows === true) return this.#follow(webhook, sender, begun.since)
+    if (begun?.done === true) return this.#follow(webhook, sender, begun.since)
     const lease = await holdItem(store, `webhook-lease-${hashText(webhook.id)}`, leaseTtl)
     if (lease === null) return null
     let follower: Follower | null = null

@@ -2,10 +2,9 @@
 
 import { hasCode } from '../../../event/errors.ts'
 import type { ConversationRecord } from '../../../store/contract/conversation-record.ts'
-import type { ItemChange } from '../../../store/contract/items.ts'
 import { MAX_PAGE_SIZE } from '../../../store/contract/query.ts'
 import type { Store } from '../../../store/contract/store.ts'
-import { findConversation, formsOf, plainId, shownId } from '../../conversations/find.ts'
+import { findConversation, shownId } from '../../conversations/find.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { type Index, type Kept, type Records, recordsOf } from '../../records/records.ts'
 import { isUnknown, open } from '../../conversations/conversations.ts'
@@ -35,19 +34,14 @@ interface Queue {
   readonly messages: readonly Waiting[]
   /** The sandbox that it waits for; null when it is not known to wait for one. */
   readonly sandbox_id: string | null
-  /** Which of all that have the id one after the other it waits for; what an earlier version kept does not say. */
-  readonly incarnation?: string
+  /** Distinguishes the conversation from later ones with the same id. */
+  readonly incarnation: string
 }
 
 /** What a message is kept for. */
 interface Addressee {
   readonly id: string
   readonly incarnation: string
-}
-
-/** What earlier versions of the library kept: a record for each message. */
-interface OldMessage extends Waiting {
-  readonly conversation_id: string
 }
 
 /** Milliseconds between two looks at what waits long, at most. */
@@ -84,19 +78,11 @@ export class Pending {
     this.#tasks = tasks
     this.#onFailure = onFailure
     this.#retryAfter = retryAfter
-    this.#records = recordsOf<Queue>(this.#store, 'pending-messages', (queue) => this.#indexOf(queue), {
-      name: 'pending-messages',
-      convert: queuesOf,
-    })
+    this.#records = recordsOf<Queue>(this.#store, 'pending-messages', (queue) => this.#indexOf(queue))
   }
 
   get #store(): Store {
     return this.#telling.lifecycle.engine.store
-  }
-
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#records.ready()
   }
 
   /**
@@ -154,8 +140,7 @@ export class Pending {
 
   /** Takes out what waits for a conversation. */
   async forget(conversationId: string): Promise<void> {
-    // What an earlier version kept has the form of the conversation's own id.
-    for (const form of formsOf(conversationId)) await this.#records.remove(form)
+    await this.#records.remove(shownId(conversationId))
   }
 
   /** Stops what is being sent; what was not sent stays, to be sent later. */
@@ -261,20 +246,4 @@ export class Pending {
 /** One that a task makes is told from others by the task: messages may be kept for it before it is there. */
 const incarnationOf = (record: ConversationRecord): string => appOf(record).start_task_id ?? record.createdAt
 
-const isFor = ({ incarnation }: Queue, wanted: string): boolean =>
-  incarnation === undefined || incarnation === wanted
-
-/** What waits for each conversation, from a record for each message. */
-function queuesOf(
-  records: ReadonlyMap<string, Queue>,
-  changeOf: (id: string, record: Queue | null) => ItemChange,
-): ItemChange[] {
-  const queues = new Map<string, Waiting[]>()
-  for (const { conversation_id, ...message } of (
-    records as ReadonlyMap<string, object>
-  ).values() as Iterable<OldMessage>) {
-    const key = plainId(conversation_id)
-    queues.set(key, [...(queues.get(key) ?? []), message])
-  }
-  return Array.from(queues, ([key, messages]) => changeOf(key, { messages, sandbox_id: null }))
-}
+const isFor = ({ incarnation }: Queue, wanted: string): boolean => incarnation === wanted

@@ -58,16 +58,9 @@ export class Sandboxes {
       invalidArgument('maxSandboxes', 'must be a whole number above 0')
     this.#provider = provider
     this.#most = most
-    this.#records = recordsOf<KeptSandbox>(
-      store,
-      'sandboxes',
-      ({ created_at, up }) => ({ keys: { created_at, ...(up !== null && { up: created_at }) } }),
-      {
-        name: 'sandboxes',
-        convert: (sandboxes, changeOf) =>
-          Array.from(sandboxes, ([id, sandbox]) => changeOf(id, { ...sandbox, up: sandbox.created_at })),
-      },
-    )
+    this.#records = recordsOf<KeptSandbox>(store, 'sandboxes', ({ created_at, up }) => ({
+      keys: { created_at, ...(up !== null && { up: created_at }) },
+    }))
   }
 
   /** Whether there is a provider to start any. */
@@ -83,11 +76,6 @@ export class Sandboxes {
   /** In order; values of the environment that look like secrets are masked. */
   get specs(): readonly SandboxSpec[] {
     return (this.#provider?.specs ?? []).map((spec) => ({ ...spec, initial_env: masked(spec.initial_env) }))
-  }
-
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#records.ready()
   }
 
   /** A page, the newest first. @throws ColloquyError `invalid_cursor`. */

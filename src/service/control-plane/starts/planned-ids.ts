@@ -6,7 +6,7 @@ import { plainId } from '../../conversations/find.ts'
 import { type Records, recordsOf } from '../../records/records.ts'
 import { isOver, type KeptTask } from './start-task.ts'
 
-/** Keyed by ids without dashes, so that two forms of one UUID are one, whichever version of the library kept it. */
+/** Keyed by ids without dashes, so that both forms of a UUID are one key. */
 export class PlannedIds {
   readonly #records: Records<{ readonly task: string }>
 

@@ -41,8 +41,8 @@ export interface KeptTask extends StartTask {
   readonly planned_id: string
   /** Whether its sandbox is its own, to be started, and not one that was there. */
   readonly makes_sandbox: boolean
-  /** Where the secrets of the request are kept; of a task of an earlier version there are none. */
-  readonly start_ref?: string | null
+  /** Where the secrets of the request are stored; null without secrets. */
+  readonly start_ref: string | null
 }
 
 /** Whether it is over. */

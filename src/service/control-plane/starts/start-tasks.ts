@@ -75,19 +75,7 @@ export class StartTasks {
     this.#options = options
     const { store } = telling.lifecycle.engine
     this.#planned = new PlannedIds(store)
-    this.#records = recordsOf<KeptTask>(store, 'start-tasks', (task) => indexOf(task, options.staleAfter), {
-      name: 'start-tasks',
-      convert: (tasks, changeOf) =>
-        Array.from(tasks.values()).flatMap((task) => [
-          changeOf(task.id, task),
-          ...(isOver(task) ? [] : [this.#planned.given(task)]),
-        ]),
-    })
-  }
-
-  /** Resolves when those of an earlier version of the library are here. */
-  ready(): Promise<void> {
-    return this.#records.ready()
+    this.#records = recordsOf<KeptTask>(store, 'start-tasks', (task) => indexOf(task, options.staleAfter))
   }
 
   /** A page of them, by the time of their making or of their last change. @throws ColloquyError `invalid_cursor`. */
