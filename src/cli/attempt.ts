@@ -5,10 +5,8 @@
 import { isColloquyError } from '../index.ts'
 import { hideLogins } from './db/address.ts'
 import { FileError, OldRuntime } from './failure.ts'
-import { type Io, isOfOutput, writeAll } from './print/io.ts'
-import { jsonLine } from './print/json.ts'
-import type { Progress } from './print/progress.ts'
-import { hideSecrets, plain, safe } from './print/text.ts'
+import { type Io, isOfOutput, type Progress, writeAll } from './print/io.ts'
+import { hideSecrets, jsonLine, plain, safe } from './print/text.ts'
 
 /** What a result is about. */
 export interface About {

@@ -1,14 +1,13 @@
 #!/usr/bin/env node
 /** The `colloquy` command: looks at the runtime before it loads what an older one has not. */
 
-import { isOlder } from './old-runtime.ts'
-import { readPackage } from './package.ts'
+import { isOlder, readPackage } from './package.ts'
 
 const { node } = await readPackage()
 if (isOlder(process.versions.node, node)) {
   process.stderr.write(`colloquy needs Node ${node} or newer; this is ${process.versions.node}\n`)
   process.exitCode = 1
 } else {
-  const { runProcess } = await import('./process.ts')
+  const { runProcess } = await import('./run.ts')
   await runProcess()
 }

@@ -1,44 +1,56 @@
 /** The command as a function of its arguments and the world around it, so that tests run it as a shell would. */
 
 import { relative } from 'node:path'
+import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { answer, converted, stateFor } from './answer/answer.ts'
+import { listPendingCalls, maskSecrets, pathTo, type State, stateAt, switchTo, viewEvents } from '../index.ts'
+import { toAtif, toSpans } from '../sessions/index.ts'
+import { cutPoints, kindOf, listDroppedResults, listLeaves } from '../state/index.ts'
 import { commandIn, parseRequest } from './args/args.ts'
-import { attempt, complain, complainOf } from './attempt.ts'
-import { condensed } from './answer/condense.ts'
-import { hideLogins } from './db/address.ts'
-import { exportConversation } from './export/export.ts'
-import { UsageError } from './failure.ts'
-import { listConversations } from './list/conversations.ts'
-import { searchEvents } from './list/search.ts'
+import type { FileCommand } from './args/commands.ts'
 import { helpPage } from './args/help.ts'
-import { importFiles } from './import/import.ts'
-import { inspect } from './inspect/inspect.ts'
-import { ClosedPipe, type Io, lasting, writeAll, writeLines } from './print/io.ts'
-import { jsonLine, toJson } from './print/json.ts'
+import type { FileRequest, Request, Stored } from './args/request.ts'
+import { attempt, complain, complainOf } from './attempt.ts'
+import { hideLogins } from './db/address.ts'
+import { getConversation, withStore } from './db/store.ts'
+import { exportConversation } from './export.ts'
+import { fromWriting, UsageError } from './failure.ts'
+import { importFiles } from './import.ts'
+import {
+  asideNote,
+  brokenNote,
+  issueAsJson,
+  namedId,
+  nameOf,
+  readRecording,
+  readStored,
+  type Recording,
+  titleOf,
+} from './input/recording.ts'
+import { inspect } from './inspect.ts'
 import { readPackage } from './package.ts'
-import { progressOn, type Progress } from './print/progress.ts'
-import { asideNote, brokenNote, readRecording, type Recording, titleOf } from './input/recording.ts'
-import type { FileRequest, Request } from './args/request.ts'
+import {
+  ClosedPipe,
+  FailedOutput,
+  type Io,
+  lasting,
+  type Progress,
+  progressOn,
+  type Sink,
+  writeAll,
+  writeLines,
+} from './print/io.ts'
+import { jsonLine, paintFor, plain, safe, toJson } from './print/text.ts'
 import { serveConversations } from './serve/serve.ts'
-import { showCheck } from './show/check.ts'
-import { showCondense } from './show/condense.ts'
+import { judge, type Judged, junitOf, showCheck, showLaws } from './show/check.ts'
 import { showDemo } from './show/demo.ts'
-import { showMessages } from './show/messages.ts'
-import { CALLED } from './show/next.ts'
-import type { Page } from './show/page.ts'
+import { listConversations, searchEvents } from './show/lists.ts'
+import { messagesIn, messagesOf, showMessages } from './show/messages.ts'
+import { CALLED, type Page } from './show/page.ts'
 import { showReplay } from './show/replay.ts'
-import { showStuck } from './show/stuck.ts'
-import { paintFor } from './print/style.ts'
-import { plain, safe } from './print/text.ts'
 import { showTree } from './show/tree.ts'
-import { showView } from './show/view.ts'
-import { showWhy } from './why/show.ts'
-import { answerStored } from './answer/stored.ts'
-import { judge, type Judged } from './laws/findings.ts'
-import { junitOf } from './laws/junit.ts'
-import { sarifOf } from './laws/sarif.ts'
-import { showLaws } from './laws/show.ts'
+import { condensed, LOOPS, showCondense, showStuck, showView } from './show/view.ts'
+import { showWhy, whyAsJson } from './show/why.ts'
 
 /** How wide a line is where there is no terminal, and at least. */
 const COLUMNS = { default: 100, least: 40 }
@@ -104,7 +116,6 @@ async function answerFiles(request: FileRequest, io: Io): Promise<number> {
   const judged: Judged[] = []
   const code = await answerEach({ request, io, judged })
   const form = request.laws?.form
-  if (form === 'sarif') await writeAll(io.stdout, jsonLine(sarifOf(judged, (await readPackage()).version)))
   if (form === 'junit') await writeLines(io.stdout, junitOf(judged))
   return code
 }
@@ -125,7 +136,7 @@ async function answerEach(work: Work): Promise<number> {
 }
 
 /** Whether what is found in all files is written as one. */
-const isOneDocument = ({ laws }: FileRequest): boolean => laws?.form === 'sarif' || laws?.form === 'junit'
+const isOneDocument = ({ laws }: FileRequest): boolean => laws?.form === 'junit'
 
 async function answerFile(file: string, work: Work): Promise<number> {
   const { io } = work
@@ -210,3 +221,217 @@ const pageFor = ({ stdout, env }: Io): Page => ({
   // A terminal that does not know its width says 0.
   columns: Math.max(stdout.columns || COLUMNS.default, COLUMNS.least),
 })
+
+interface Terminal extends Writable {
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+function sinkOf(stream: Terminal): Sink {
+  // An error also comes as an event, which would end the process without a listener; the write itself rejects with it.
+  stream.on('error', () => {})
+  return {
+    isTTY: stream.isTTY === true,
+    columns: stream.columns,
+    write: (text) =>
+      new Promise((resolve, reject) => {
+        stream.write(text, (error) => {
+          if (error === null || error === undefined) resolve()
+          else reject(outputError(error))
+        })
+      }),
+  }
+}
+
+function outputError(error: Error): Error {
+  if ('code' in error && error.code === 'EPIPE') return new ClosedPipe('closed', { cause: error })
+  const told = fromWriting(error)
+  const why = told instanceof Error ? told.message : error.message
+  return new FailedOutput(`standard output ${why}`, { cause: error })
+}
+
+const STOPPING = ['SIGINT', 'SIGTERM'] as const
+
+/** Once only: who asks twice does not want to wait. */
+function onStop(stop: () => void): void {
+  const once = (): void => {
+    for (const signal of STOPPING) process.off(signal, once)
+    stop()
+  }
+  for (const signal of STOPPING) process.on(signal, once)
+}
+
+function fail(error: unknown): void {
+  if (!(error instanceof ClosedPipe)) {
+    const message = error instanceof Error ? error.message : String(error)
+    process.stderr.write(`colloquy: unexpected error: ${message.split('\n', 1)[0]}\n`)
+    process.exitCode = 1
+  }
+  // Standard input may still be open, with no reader left.
+  process.exit()
+}
+
+/** Runs the command that the process was started with; its exit code becomes the process's. */
+export async function runProcess(): Promise<void> {
+  // Node 22 calls its SQLite experimental, on standard error, where a script looks for what went wrong.
+  process.removeAllListeners('warning')
+  process.on('warning', ({ name, message }) => {
+    if (name !== 'ExperimentalWarning') process.stderr.write(`${name}: ${message}\n`)
+  })
+  process.on('uncaughtException', fail)
+  process.on('unhandledRejection', fail)
+  process.exitCode =
+    (await run(process.argv.slice(2), {
+      stdin: process.stdin,
+      stdout: sinkOf(process.stdout),
+      stderr: sinkOf(process.stderr),
+      env: process.env,
+      onStop,
+    }).catch(fail)) ?? 0
+}
+
+type Answer = Readonly<Record<string, unknown>>
+
+/** The result of each command, as the table of the `--json` contract has it. */
+const ANSWERS: Readonly<Record<FileCommand, (recording: Recording, request: FileRequest) => Answer>> = {
+  check: ({ lines, quarantined, issues, warnings }) => ({
+    events: lines.length,
+    valid: lines.length - quarantined,
+    issues: issues.map(issueAsJson),
+    warnings: warnings.map(issueAsJson),
+  }),
+
+  replay: (recording, request) => {
+    const state = stateFor(recording, request)
+    return {
+      events: state.log.entries.length,
+      status: state.header.status,
+      head: state.log.head?.id ?? null,
+      error: state.header.error,
+      pending: pendingIds(state),
+      branches: listLeaves(state).length,
+      quarantined: quarantinedCount(state),
+    }
+  },
+
+  view: (recording, request) => {
+    const state = stateFor(recording, request)
+    const { view } = state.branch
+    return {
+      view: Array.from(viewEvents(state), (item) => item.id),
+      pending: pendingIds(state),
+      dropped: listDroppedResults(state),
+      unhandled_condensation_request: view.unhandledCondensationRequest,
+      cut_points: cutPoints(state),
+    }
+  },
+
+  messages: (recording, { format, budget, ...request }) => {
+    const state = stateFor(recording, request)
+    return messagesIn(format, messagesOf(state, budget), state)
+  },
+
+  condense: (recording, request) => {
+    const state = stateFor(recording, request)
+    const { event, reason, after } = condensed(state, request)
+    return {
+      condensation: event,
+      reason,
+      view_before: state.branch.view.length,
+      view: Array.from(viewEvents(after), (item) => item.id),
+    }
+  },
+
+  tree: ({ state }) => {
+    const { log } = state
+    const onHeadPath = new Set(pathTo(state))
+    const standing = [...log.entries].filter((entry) => entry.inTree)
+    return {
+      roots: standing.filter((entry) => entry.parent === null).map((entry) => entry.id),
+      events: standing.map((entry) => ({
+        id: entry.id,
+        kind: kindOf(entry),
+        parent: entry.parent?.id ?? null,
+        on_head_path: onHeadPath.has(entry),
+      })),
+    }
+  },
+
+  convert: (recording, request) => ({ [request.to ?? 'atif']: converted(recording, request) }),
+
+  why: (recording, request) => whyAsJson(recording, stateFor(recording, request), request),
+
+  stuck: (recording, request) => {
+    const state = stateFor(recording, request)
+    const verdict = LOOPS.verdict(state)
+    return {
+      stuck: verdict !== null,
+      pattern: verdict?.pattern ?? null,
+      event_ids: verdict?.eventIds ?? [],
+      reason: verdict?.reason ?? null,
+      nudge: LOOPS.nudge(state),
+    }
+  },
+}
+
+/** The document that `convert` writes, with every secret masked. */
+export function converted(recording: Recording, request: FileRequest): unknown {
+  const state = stateFor(recording, request)
+  const id = recording.conversation ?? recording.session?.id ?? undefined
+  if (request.to !== 'otel') return maskSecrets(toAtif(state, id === undefined ? {} : { sessionId: id }))
+  const content = request.content === true
+  return maskSecrets(toSpans(state, id === undefined ? { content } : { conversationId: id, content }))
+}
+
+/** The result of a request about one conversation, with every secret masked. */
+export function answer(recording: Recording, request: FileRequest): Answer {
+  return maskSecrets({
+    ...nameOf(recording),
+    ...sessionOf(recording),
+    ...ANSWERS[request.command](recording, request),
+  })
+}
+
+/** What a session was read from, where the file holds one. */
+const sessionOf = ({ session }: Recording): Answer =>
+  session === null ? {} : { session: { format: session.format, id: session.id, notes: session.notes } }
+
+/** The state that a request looks at: at an event for `replay --at`, on another branch for `--leaf`, else at HEAD. */
+export function stateFor(
+  recording: Pick<Recording, 'state' | 'lines'>,
+  { command, event }: Pick<FileRequest, 'command' | 'event'>,
+): State {
+  const { state } = recording
+  if (event === null) return state
+  const id = namedId(recording, event)
+  return command === 'replay' ? stateAt(state, id) : switchTo(state, id)
+}
+
+/** The ids of the branch's pending calls, in log order. */
+const pendingIds = (state: State): string[] => listPendingCalls(state).map((call) => call.entry.id)
+
+/** How many lines of the log could not be read as events. */
+function quarantinedCount({ log }: State): number {
+  let count = 0
+  for (const entry of log.entries) if (entry.quarantined !== null) count += 1
+  return count
+}
+
+/** Carries the request out; `write` prints the result and gives the exit code. */
+export async function answerStored(
+  { command, json, laws }: FileRequest,
+  { db, conversation }: Stored,
+  io: Io,
+  write: (recording: Recording, progress: Progress) => Promise<number>,
+): Promise<number> {
+  const name = `${conversation} in ${db.label}`
+  const progress = progressOn(name, io)
+  const about = { name, fields: { file: db.label, conversation }, json }
+  return attempt(about, io, progress, async () => {
+    const recording = await withStore(db, { write: false }, async (store) => {
+      const record = await getConversation(store, conversation)
+      return readStored(store, record, db.label, progress, !(json && command === 'check' && laws === null))
+    })
+    return write(recording, progress)
+  })
+}

@@ -1,7 +1,7 @@
 /** The entry `colloquy/sessions`: the recorded sessions of other agents, read as logs. */
 
-export { type AtifOptions, type AtifTrajectory, toAtif } from './atif/write.ts'
-export { detectSession } from './detect.ts'
+export { type AtifOptions, type AtifTrajectory, toAtif } from './atif.ts'
+export { detectSession } from './read.ts'
 export { readSession } from './read.ts'
 export { type OtlpTraces, type SpanOptions, toSpans } from './spans.ts'
 export {

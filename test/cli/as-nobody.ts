@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import { flushCompileCache } from 'node:module'
 import { addressOf } from '../../src/cli/db/address.ts'
-import { withStore } from '../../src/cli/db/open.ts'
+import { withStore } from '../../src/cli/db/store.ts'
 import type { Sink } from '../../src/cli/print/io.ts'
 import { run } from '../../src/cli/run.ts'
 

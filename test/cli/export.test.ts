@@ -2,11 +2,11 @@
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { eventFileName } from '../../src/cli/export/file-name.ts'
 import { LAYOUTS } from '../../src/cli/args/commands.ts'
+import { eventFileName } from '../../src/cli/export.ts'
+import { type Fact, loadValue } from '../../src/index.ts'
 import { fill, inFile, kept } from './database.ts'
 import { called, colloquy, exported, folder, lines, said } from './world.ts'
-import { type Fact, loadValue } from '../../src/index.ts'
 
 const SECRET = 'gAAAAABsecretsecretsecret'
 

@@ -3,9 +3,9 @@
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { FORMATS } from '../../src/cli/args/commands.ts'
-import { progressOn } from '../../src/cli/print/progress.ts'
+import { progressOn } from '../../src/cli/print/io.ts'
 import { width } from '../../src/cli/print/text.ts'
-import { answered, called, colloquy, folder, lines, SAMPLE, said } from './world.ts'
+import { answered, called, colloquy, folder, lines, said, SAMPLE } from './world.ts'
 
 const ESCAPE = '\u001b'
 const COMMANDS = ['check', 'replay', 'view', 'messages', 'tree', 'stuck', 'why'] as const

@@ -1,8 +1,7 @@
 /** Text made safe, measured and cut. */
 
 import { describe, expect, it } from 'vitest'
-import { toJson } from '../../src/cli/print/json.ts'
-import { fit, glimpse, hideSecrets, pad, plain, safe, width } from '../../src/cli/print/text.ts'
+import { fit, glimpse, hideSecrets, pad, plain, safe, toJson, width } from '../../src/cli/print/text.ts'
 import { overgrowth } from '../growth.ts'
 
 describe('text on a terminal', () => {

@@ -3,9 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { openPromise } from 'yauzl'
-import type { ConversationFile } from '../../src/cli/export/files.ts'
-import { writeZip } from '../../src/cli/export/zip.ts'
-import { openZip } from '../../src/cli/input/zip.ts'
+import type { ConversationFile } from '../../src/cli/export.ts'
+import { openZip, writeZip } from '../../src/cli/input/zip.ts'
 import { colloquy, folder } from './world.ts'
 import { type Claims, makeZip } from './zip.ts'
 

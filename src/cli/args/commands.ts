@@ -81,7 +81,7 @@ export const TARGETS = ['atif', 'otel'] as const
 export type Target = (typeof TARGETS)[number]
 
 /** In what forms `check --laws` reports. */
-export const REPORTS = ['text', 'json', 'sarif', 'junit'] as const
+export const REPORTS = ['text', 'json', 'junit'] as const
 
 /** One of the forms of a report. */
 export type ReportForm = (typeof REPORTS)[number]
@@ -133,7 +133,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandFacts>> = {
       'With --laws, the log of any server is held to the laws of properties/laws.md: its tree, calls and results, view, status and records of replies. What breaks one is named by the law, the event and what a correct server would have written, and the exit code is 1.',
       'With --ended, the server is done with it: no call may be without a result, unless it waits for a user, and the status may not be running.',
       `With --grammar (${GRAMMARS.join(', ')}), also what would be sent of the log in it, by its provider’s rules, and the prefixes that replies record.`,
-      `FORMAT is one of ${REPORTS.join(', ')}; sarif and junit are one document for all FILEs.`,
+      `FORMAT is one of ${REPORTS.join(', ')}; junit is one document for all FILEs.`,
     ],
   ),
   replay: fileCommand(

@@ -1,9 +1,8 @@
 /** Decodes one piece of a file, whatever its bytes are: what is no event is quarantined. */
 
 import { isUtf8 } from 'node:buffer'
+import { isLegalId, type Issue, type Loaded, type Quarantined } from '../../event/index.ts'
 import { type Fact, isQuarantined, loadLine } from '../../index.ts'
-import type { Loaded, Quarantined } from '../../event/index.ts'
-import { unwrap } from './envelope.ts'
 
 /** A fact, and whether its text could be read at all. */
 export interface Decoded extends Loaded {
@@ -57,3 +56,43 @@ function notUtf8(raw: string, fact: Fact): Quarantined {
 
 const isWhole = (text: string | null | undefined): text is string =>
   typeof text === 'string' && !text.includes(REPLACED)
+
+/** The kind of a line that keeps another. No event has it, so that a reader that does not know it quarantines it. */
+const KIND = 'colloquy.quarantined'
+
+const START = `{"kind":${JSON.stringify(KIND)},`
+
+/** A line of JSON that keeps the other. */
+export function wrap({ raw, issues, id, parent_id, event_kind }: Quarantined): string {
+  return JSON.stringify({ kind: KIND, id, parent_id, event_kind, raw, issues })
+}
+
+/** The line that a text keeps, or null for any other text. */
+export function unwrap(text: string): Quarantined | null {
+  if (!text.startsWith(START)) return null
+  let value: Readonly<Record<string, unknown>>
+  try {
+    value = JSON.parse(text) as Readonly<Record<string, unknown>>
+  } catch {
+    return null
+  }
+  const { raw, issues, id, parent_id: parent, event_kind: kind } = value
+  if (typeof raw !== 'string' || !Array.isArray(issues) || !issues.every(isIssue)) return null
+  if (id === undefined ? parent !== undefined : typeof id !== 'string' || !isLegalId(id)) return null
+  if (parent !== undefined && parent !== null && typeof parent !== 'string') return null
+  if (kind !== undefined && typeof kind !== 'string') return null
+  return Object.freeze({
+    quarantined: true,
+    raw,
+    issues,
+    ...(typeof id === 'string' && { id }),
+    ...(parent !== undefined && { parent_id: parent }),
+    ...(kind !== undefined && { event_kind: kind }),
+  })
+}
+
+function isIssue(value: unknown): value is Issue {
+  if (typeof value !== 'object' || value === null) return false
+  const { loc, msg, type } = value as Readonly<Record<string, unknown>>
+  return Array.isArray(loc) && typeof msg === 'string' && typeof type === 'string'
+}

@@ -9,11 +9,11 @@ import {
   type SessionRecord,
 } from '../../sessions/index.ts'
 import { FileError } from '../failure.ts'
+import type { Io } from '../print/io.ts'
 import { type Decoded, decodePiece } from './decode.ts'
 import { type Form, openInput } from './open.ts'
-import { type Piece, valueOf } from './piece.ts'
-import type { Io } from '../print/io.ts'
 import type { SidecarFiles } from './sidecar-files.ts'
+import { type Piece, valueOf } from './split.ts'
 
 /** A fact, and where it stands. */
 export interface Read extends Decoded {

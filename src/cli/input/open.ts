@@ -1,17 +1,28 @@
 /** Opens what the user named, whatever it is: a file, a directory, a zip or standard input. */
 
 import { createReadStream } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
-import { extname } from 'node:path'
+import { open, readdir, readFile, stat } from 'node:fs/promises'
+import { basename, dirname, extname, join, resolve } from 'node:path'
 import { FileError, fromFileSystem } from '../failure.ts'
 import type { Io } from '../print/io.ts'
-import { splitArray } from './array.ts'
-import { openDirectory } from './directory.ts'
-import { splitLines } from './lines.ts'
-import { otherForm, TELLING } from './other-form.ts'
-import { asBuffer, type Chunks, isSpace, type Piece } from './piece.ts'
-import type { SidecarFiles } from './sidecar-files.ts'
-import { lookForDocument, OPEN_BRACE } from './whole.ts'
+import {
+  type DocumentName,
+  DOCUMENTS,
+  eventNumber,
+  isDocument,
+  isKnown,
+  type SidecarFiles,
+} from './sidecar-files.ts'
+import {
+  asBuffer,
+  type Chunks,
+  isSpace,
+  lookForDocument,
+  OPEN_BRACE,
+  type Piece,
+  splitArray,
+  splitLines,
+} from './split.ts'
 
 /** How a file is divided: known by its extension, else by its first characters. */
 export type Form = 'lines' | 'array' | 'document' | 'directory' | 'zip'
@@ -154,3 +165,143 @@ async function* follow(
     await iterator.return?.()
   }
 }
+
+/** How many bytes tell it. */
+export const TELLING = 16
+
+const OTHERS: readonly { readonly start: Buffer; readonly what: string }[] = [
+  { start: Buffer.from('SQLite format 3\0'), what: 'a SQLite database: use --db' },
+  { start: Buffer.from([0x1f, 0x8b]), what: 'compressed with gzip: unpack it first' },
+  { start: Buffer.from('PK\u0003\u0004'), what: 'a zip: give it as a file, not on standard input' },
+  { start: Buffer.from([0xff, 0xfe]), what: 'UTF-16 text: save it as UTF-8' },
+  { start: Buffer.from([0xfe, 0xff]), what: 'UTF-16 text: save it as UTF-8' },
+]
+
+/** What a file is that begins so, and what to do about it; null for what may be text. */
+export const otherForm = (head: Buffer): string | null =>
+  OTHERS.find(({ start }) => head.subarray(0, start.length).equals(start))?.what ?? null
+
+/** How many files are read before the work goes on. */
+const BATCH = 64
+
+interface EventFile {
+  readonly line: number
+  readonly path: string
+}
+
+/** A directory about to be read. */
+export interface Directory {
+  readonly pieces: AsyncIterable<Piece[]>
+  readonly sidecarFiles: SidecarFiles
+}
+
+/**
+ * The event files of a directory, or of its subfolder `events` when it has none itself.
+ * @throws FileError `no_events` when neither has one, and nothing else says that a conversation is there.
+ */
+export async function openDirectory(directory: string): Promise<Directory> {
+  const names = await namesIn(directory)
+  const own = eventFiles(directory, names)
+  const inner = own.length === 0 && names.includes('events') ? join(directory, 'events') : null
+  const innerNames = inner === null ? [] : await namesIn(inner).catch(noneOfFile)
+  const files = inner === null ? own : eventFiles(inner, innerNames)
+  const documents = await documentsIn(directory, names)
+  if (files.length === 0 && Object.keys(documents).length === 0) throw await noEvents(directory)
+  const ignored = [...names, ...innerNames].filter((name) => !isKnown(name))
+  return { pieces: read(files), sidecarFiles: { folder: folderOf(directory), documents, ignored } }
+}
+
+async function noEvents(directory: string): Promise<FileError> {
+  const sessions = (await sessionFilesIn(directory)) ?? []
+  const why =
+    sessions.length === 0
+      ? 'the directory holds no event-NNNNN-<id>.json, nor does its subfolder events, nor a session (.jsonl or .json) to import'
+      : sessions.length === 1
+        ? 'the directory holds a session file; give the file, or `colloquy import` the directory'
+        : `the directory holds ${sessions.length} session files; give the files, or \`colloquy import\` them`
+  return new FileError('no_events', why)
+}
+
+/** The name of the conversation's folder: the one above for a bare `events`. */
+function folderOf(directory: string): string {
+  const path = resolve(directory)
+  return basename(path) === 'events' ? basename(dirname(path)) : basename(path)
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch((error: unknown) => Promise.reject(fromFileSystem(error)))
+  return names.toSorted()
+}
+
+/** A file that is called as the folder should be holds no events. */
+function noneOfFile(error: unknown): string[] {
+  if (error instanceof FileError && error.code === 'not_found') return []
+  throw error
+}
+
+function eventFiles(directory: string, names: readonly string[]): EventFile[] {
+  const files = names.flatMap((name) => {
+    const line = eventNumber(name)
+    return line === null ? [] : [{ line, path: join(directory, name) }]
+  })
+  // Names are unique, so the order is too.
+  return files.toSorted((a, b) => a.line - b.line || (a.path < b.path ? -1 : 1))
+}
+
+async function documentsIn(
+  directory: string,
+  names: readonly string[],
+): Promise<Partial<Record<DocumentName, Buffer>>> {
+  const documents: Partial<Record<DocumentName, Buffer>> = {}
+  for (const name of DOCUMENTS)
+    if (names.includes(name)) documents[name] = await bytesOf(join(directory, name))
+  return documents
+}
+
+async function* read(files: readonly EventFile[]): AsyncIterableIterator<Piece[]> {
+  for (let from = 0; from < files.length; from += BATCH) {
+    const batch = files.slice(from, from + BATCH)
+    yield await Promise.all(batch.map(async ({ line, path }) => ({ line, bytes: await bytesOf(path) })))
+  }
+}
+
+async function bytesOf(path: string): Promise<Buffer> {
+  return await readFile(path).catch((error: unknown) => Promise.reject(fromFileSystem(error, basename(path))))
+}
+
+/** A file, and what the conversation is called that it becomes where the file itself does not say. */
+export interface SessionFile {
+  readonly file: string
+  readonly name: string
+}
+
+/**
+ * The files of a folder and its subfolders that may hold sessions, in the order of their names; null for what is no
+ * folder, and for one that holds the events of a conversation, in itself or in `events`.
+ */
+export async function sessionFilesIn(name: string): Promise<SessionFile[] | null> {
+  const isFolder = await stat(name).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+  if (!isFolder) return null
+  const entries = await readdir(name, { recursive: true }).catch((): string[] => [])
+  const own = entries.filter((file) => !/[\\/]/.test(file))
+  const isConversation =
+    own.some((file) => eventNumber(file) !== null || isDocument(file)) ||
+    (own.includes('events') && entries.some((file) => eventNumber(file.split(/[\\/]/).at(-1) ?? '') !== null))
+  if (isConversation) return null
+  const files = entries.filter((file) => ['.jsonl', '.json'].includes(extname(file).toLowerCase()))
+  if (files.length === 0) return null
+  const alike = Map.groupBy(files, ownName)
+  return files.toSorted().map((file) => {
+    const own = ownName(file)
+    return { file: join(name, file), name: alike.get(own)?.length === 1 ? own : pathName(file) }
+  })
+}
+
+/** A file is called the same whether it is named itself or a folder that it is in. */
+const ownName = (file: string): string => basename(file.replaceAll('\\', '/'), extname(file))
+
+/** Files of one name may stand in several subfolders. */
+const pathName = (file: string): string => file.slice(0, -extname(file).length).replaceAll(/[\\/]/g, '-')

@@ -1,22 +1,24 @@
 /** A recorded conversation, folded, with the line of each event: what all commands that show something start from. */
 
+import { decodeEvent, type Issue, type Loaded } from '../../event/index.ts'
 import {
+  ColloquyError,
   type ConversationRecord,
   type Fact,
+  findEvent,
   initialState,
   isQuarantined,
   reduce,
   type State,
   type Store,
 } from '../../index.ts'
-import { decodeEvent, type Issue, type Loaded } from '../../event/index.ts'
-import { readLog } from '../db/conversation.ts'
 import type { Session } from '../../sessions/index.ts'
+import { readLog } from '../db/store.ts'
 import { FileError } from '../failure.ts'
+import type { Io, Progress } from '../print/io.ts'
+import { quoted } from '../print/text.ts'
 import { type From, openFacts } from './facts.ts'
 import type { Form } from './open.ts'
-import type { Io } from '../print/io.ts'
-import type { Progress } from '../print/progress.ts'
 
 /** An issue and the line it is about. */
 export interface LineIssue {
@@ -217,3 +219,43 @@ export function brokenNote({ broken, form }: Pick<Recording, 'broken' | 'form'>)
         : `line ${broken.line}`
   return `${what} is ${broken.why}${cut}${others}; quarantined, the rest is read`
 }
+
+type Log = Pick<Recording, 'state' | 'lines'>
+
+/** How many ids are named where the beginning of one is not enough. */
+const NAMED = 3
+
+/**
+ * The id that was meant, by its beginning, or the position of a line; what is typed where it is neither. O(n).
+ * @throws ColloquyError `unknown_event` for the beginning of several ids.
+ */
+export function named({ state, lines }: Log, typed: string): string | number {
+  if (findEvent(state, typed) !== undefined || typed.endsWith('-summary')) return typed
+  const found = new Set(
+    Array.from(state.log.entries, ({ id }) => id).filter((id) => id !== null && id.startsWith(typed)),
+  )
+  const [first] = found
+  if (found.size === 1 && typeof first === 'string') return first
+  if (found.size > 1) {
+    const some = [...found].slice(0, NAMED).map((id) => quoted(id ?? ''))
+    const more = found.size > NAMED ? ` and ${found.size - NAMED} more` : ''
+    throw unknown(typed, `${quoted(typed)} begins ${some.join(', ')}${more}: give more of the id`)
+  }
+  const seq = /^\d{1,9}$/.test(typed) ? lines.indexOf(Number(typed)) : -1
+  return seq < 0 ? typed : seq
+}
+
+/**
+ * The same for an event that the log is looked at from, which only one in the tree can be. O(n).
+ * @throws ColloquyError `unknown_event` also for a line that is not in the tree.
+ */
+export function namedId(log: Log, typed: string): string {
+  const event = named(log, typed)
+  if (typeof event === 'string') return event
+  const entry = log.state.log.entries.get(event)
+  if (entry !== undefined && entry.inTree && entry.id !== null) return entry.id
+  throw unknown(typed, `line ${typed} holds no event of the tree`)
+}
+
+const unknown = (typed: string, message: string): ColloquyError =>
+  new ColloquyError('unknown_event', message, { event_id: typed })

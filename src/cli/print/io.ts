@@ -1,5 +1,7 @@
 /** The world as the command line sees it, so that a test can stand in for a process. */
 
+import { fit, safe } from './text.ts'
+
 /** Where text goes. */
 export interface Sink {
   /** Resolves once the text is taken; rejects with {@link ClosedPipe} or {@link FailedOutput}. */
@@ -76,4 +78,39 @@ export async function writeLines(sink: Sink, lines: Iterable<string>): Promise<v
 
 function* ended(lines: Iterable<string>): IterableIterator<string> {
   for (const line of lines) yield `${line}\n`
+}
+
+/** Called with the work as it goes on. */
+export interface Progress {
+  /** So many events are read. */
+  tick(events: number): void
+  /** A step begins that cannot say how far it is. */
+  step(name: string): void
+  /** Takes the line off the screen. */
+  done(): void
+}
+
+const FIRST_MS = 1000
+const EVERY_MS = 200
+const CLEAR = '\r\u001b[2K'
+
+/** Progress of the work on one file. */
+export function progressOn(file: string, { stderr }: Pick<Io, 'stderr'>): Progress {
+  const start = Date.now()
+  let last = start + FIRST_MS - EVERY_MS
+  let shown = false
+  const show = (text: string): void => {
+    if (!stderr.isTTY || Date.now() - last < EVERY_MS) return
+    last = Date.now()
+    shown = true
+    // Progress is worth nothing to a reader who is gone.
+    stderr.write(CLEAR + fit(`${safe(file)}: ${text}`, (stderr.columns || 80) - 1)).catch(() => {})
+  }
+  return {
+    tick: (events) => show(`${events.toLocaleString('en')} events read …`),
+    step: (name) => show(`${name} …`),
+    done: () => {
+      if (shown) stderr.write(CLEAR).catch(() => {})
+    },
+  }
 }

@@ -1,6 +1,7 @@
 /** Text that is safe on a terminal and of known width, wherever it came from. */
 
-import { onOneLine, safe } from '../../inspector/index.ts'
+import { styleText } from 'node:util'
+import { hideSecrets, onOneLine, safe, type Tone } from '../../inspector/index.ts'
 
 export { counted, glimpse, hideSecrets, safe } from '../../inspector/index.ts'
 
@@ -57,4 +58,117 @@ export function padStart(text: string, columns: number): string {
 export function quoted(text: string): string {
   const shown = JSON.stringify(text)
   return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
+}
+
+// What a terminal or a line reader may act upon, and JSON.stringify leaves as it is.
+const ACTIVE = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
+
+/** JSON of a value that holds no secret under its own name; secrets that its texts quote are hidden here. */
+export function toJson(value: unknown, indent = 0): string {
+  const json = JSON.stringify(value, null, indent) ?? 'null'
+  const hidden = hideSecrets(json) === json ? json : JSON.stringify(value, hide, indent)
+  return escapeActive(hidden)
+}
+
+/** JSON with escapes for what a terminal may act upon: it stands inside strings only, where an escape says the same. */
+export const escapeActive = (json: string): string =>
+  json.replace(ACTIVE, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+const hide = (_key: string, value: unknown): unknown =>
+  typeof value === 'string' ? hideSecrets(value) : value
+
+/** A result as JSON without line ends, piece by piece: it can be longer than the longest string. */
+function* jsonPieces(value: unknown): IterableIterator<string> {
+  if (Array.isArray(value)) {
+    let before = '['
+    for (const item of value) {
+      yield before + toJson(item)
+      before = ','
+    }
+    yield before === '[' ? '[]' : ']'
+  } else if (isPlain(value)) {
+    let before = '{'
+    for (const [key, item] of Object.entries(value)) {
+      if (item === undefined) continue
+      yield `${before}${toJson(key)}:`
+      yield* jsonPieces(item)
+      before = ','
+    }
+    yield before === '{' ? '{}' : '}'
+  } else yield toJson(value)
+}
+
+/** The same as a line. */
+export function* jsonLine(value: unknown): IterableIterator<string> {
+  yield* jsonPieces(value)
+  yield '\n'
+}
+
+/** Whether a value has fields to write one by one. */
+const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+
+/** Where the library names an event by its position. */
+const PLACE = /(the event|already stands|comes later in the log,) at position (\d{1,15})/g
+
+/**
+ * A sentence of the library with the line of each event that it names by its position. What it quotes stays as it is,
+ * whatever stands there. O(length).
+ */
+export function inLines(text: string, lines: readonly number[]): string {
+  let isQuoted = false
+  const pieces = text.split('"').map((piece) => {
+    const shown = isQuoted ? piece : withLines(piece, lines)
+    if (!isQuoted || !endsEscaped(piece)) isQuoted = !isQuoted
+    return shown
+  })
+  return pieces.join('"')
+}
+
+const withLines = (text: string, lines: readonly number[]): string =>
+  text.replaceAll(PLACE, (all, who: string, seq: string) => {
+    const line = lines[Number(seq)]
+    return line === undefined ? all : `${who} on line ${line}`
+  })
+
+/** Whether a mark behind it belongs to the quoted text. */
+function endsEscaped(piece: string): boolean {
+  let from = piece.length
+  while (piece[from - 1] === '\\') from -= 1
+  return (piece.length - from) % 2 === 1
+}
+
+export type { Tone } from '../../inspector/index.ts'
+
+/** Gives a text the look of a tone. */
+export type Paint = (tone: Tone, text: string) => string
+
+const LOOKS = {
+  user: 'green',
+  agent: 'cyan',
+  system: 'magenta',
+  tool: 'blue',
+  good: 'green',
+  bad: 'red',
+  warn: 'yellow',
+  dim: 'dim',
+  strong: 'bold',
+  text: null,
+} as const satisfies Record<Tone, string | null>
+
+/** Text without colours. */
+const unpainted: Paint = (_tone, text) => text
+
+/** Text with colours. */
+export const painted: Paint = (tone, text) => {
+  const look = LOOKS[tone]
+  return look === null || text === '' ? text : styleText(look, text, { validateStream: false })
+}
+
+/** Colours on a terminal only, never with NO_COLOR, anywhere with FORCE_COLOR. */
+export function paintFor(isTTY: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
+  if ((env['NO_COLOR'] ?? '') !== '') return unpainted
+  const force = env['FORCE_COLOR']
+  if (force !== undefined) return force === '0' || force === 'false' ? unpainted : painted
+  return isTTY && env['TERM'] !== 'dumb' ? painted : unpainted
 }

@@ -1,20 +1,20 @@
 /** Runs a service over a database until it is asked to end, and gives back all that it holds before it exits. */
 
-import { resolve } from 'node:path'
-import { isColloquyError } from '../../index.ts'
+import { stat } from 'node:fs/promises'
+import { join, parse, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { redactionRules } from '../../context/redaction/index.ts'
-import { complain, failureText } from '../attempt.ts'
-import { withStore } from '../db/open.ts'
-import { notListening, UsageError } from '../failure.ts'
-import { type Io, writeLines } from '../print/io.ts'
-import type { ServeRequest } from '../args/request.ts'
-import { counted, safe } from '../print/text.ts'
-import { type AgentModule, loadAgent } from './agent.ts'
-import { type Config, readConfig } from './config.ts'
-import { checkWorkspace, sandboxFolder } from './folders.ts'
+import type { RunOptions, Step } from '../../conversation/index.ts'
+import { isColloquyError } from '../../index.ts'
 import { inspectorPage } from '../../inspector/index.ts'
-import { readTemplate } from '../template.ts'
-import { logOn } from './log.ts'
+import type { ServeRequest } from '../args/request.ts'
+import { complain, failureText } from '../attempt.ts'
+import { withStore } from '../db/store.ts'
+import { FileError, fromFileSystem, notListening, UsageError } from '../failure.ts'
+import { readTemplate } from '../inspect.ts'
+import { type Io, writeLines } from '../print/io.ts'
+import { counted, plain, safe } from '../print/text.ts'
+import { type Config, readConfig } from './config-schema.ts'
 
 const KEYS = 'COLLOQUY_SESSION_API_KEYS'
 const SECRET = 'COLLOQUY_SECRET'
@@ -169,4 +169,98 @@ function secretOf({ env }: Io): string | null {
   const secret = env[SECRET]
   if (secret === undefined || secret.length >= LEAST) return secret ?? null
   throw new UsageError(`${SECRET} must have at least ${LEAST} characters: unset it, or set a longer one`)
+}
+
+/** What a module exports. */
+export interface AgentModule {
+  readonly step: Step
+  /** How conversations are run: a condenser, a policy, hooks. Empty where it exports none. */
+  readonly run: Omit<RunOptions, 'signal'>
+}
+
+/**
+ * Loads a file: a step, under the name `step` or as the default, and perhaps `run`.
+ * @throws FileError for one that cannot be read, throws, or exports no step.
+ */
+export async function loadAgent(file: string): Promise<AgentModule> {
+  const found = await stat(file).catch((error: unknown) => Promise.reject(fromFileSystem(error, file)))
+  if (found.isDirectory()) throw new FileError('unreadable', 'is a directory, not a module', file)
+  let exported: Readonly<Record<string, unknown>>
+  try {
+    exported = (await import(pathToFileURL(resolve(file)).href)) as Readonly<Record<string, unknown>>
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new FileError('unreadable', `cannot be loaded: ${why.split('\n', 1)[0] ?? ''}`, file)
+  }
+  const { step = exported['default'], run = {} } = exported
+  if (typeof step !== 'function')
+    throw new FileError('unreadable', 'exports no step: export const step = …, a function', file)
+  if (typeof run !== 'object' || run === null)
+    throw new FileError('unreadable', 'exports a run that is no object of options', file)
+  return { step: step as Step, run }
+}
+
+/**
+ * Where sandboxes get their folders: beside the database file; for a database that is no file, in the workspace, or
+ * here.
+ * @returns an absolute path; nothing need be there yet.
+ */
+export function sandboxFolder({ db, workspace }: Pick<ServeRequest, 'db' | 'workspace'>): string {
+  if (db.kind === 'postgres') return resolve(workspace ?? '', 'colloquy-sandboxes')
+  const { dir, name } = parse(resolve(db.target))
+  return join(dir, `${name}-sandboxes`)
+}
+
+/** @throws FileError for what is no folder. */
+export async function checkWorkspace(folder: string): Promise<void> {
+  const what = `--workspace ${folder}`
+  const found = await stat(folder).catch((error: unknown) => Promise.reject(fromFileSystem(error, what)))
+  if (!found.isDirectory()) throw new FileError('unreadable', `${what}: is no directory`)
+}
+
+/** A start that came to nothing, and why. */
+interface FailedStart {
+  readonly id: string
+  readonly sandbox_id: string | null
+  readonly detail: string | null
+}
+
+/** The log of a service. When its reader is gone, its lines are left out. */
+export interface ServiceLog {
+  readonly write: (line: object) => void
+  /** What has gone wrong in the service itself. */
+  readonly failed: (error: unknown, fields: object) => void
+  /** A webhook did not take what it was sent; it is sent again. */
+  readonly notTaken: (error: unknown, webhook: string, conversationId: string | null) => void
+  /** A conversation could not be started. */
+  readonly notStarted: (task: FailedStart) => void
+  /** Resolves when all that was said is written. */
+  readonly written: () => Promise<void>
+}
+
+export function logOn({ stderr }: Pick<Io, 'stderr'>): ServiceLog {
+  let last: Promise<void> = Promise.resolve()
+  const write = (line: object): void => {
+    last = last.then(() => stderr.write(`${JSON.stringify(line)}\n`)).catch(() => undefined)
+  }
+  const say = (level: 'error' | 'warn', message: string, fields: object): void =>
+    write({ time: new Date().toISOString(), level, message, ...fields })
+  return {
+    write,
+    failed(error, fields) {
+      const stack = error instanceof Error ? plain(error.stack ?? '') : ''
+      say('error', failureText(error), { ...fields, stack })
+    },
+    notTaken(error, webhook, conversationId) {
+      say('warn', 'webhook not taken', {
+        webhook,
+        conversation_id: conversationId,
+        reason: failureText(error),
+      })
+    },
+    notStarted({ id, sandbox_id, detail }) {
+      say('warn', 'conversation not started', { start_task_id: id, sandbox_id, reason: plain(detail ?? '') })
+    },
+    written: () => last,
+  }
 }

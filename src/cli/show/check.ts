@@ -2,11 +2,15 @@
  * Shows what is wrong with a recording: the lines that do not load, and what a correct server would not have written.
  */
 
+import { UPCASTERS } from '../../event/index.ts'
+import { findEvent, isToolResult, listWarnings, type State, switchTo } from '../../index.ts'
+import { glimpseIssue, reasonOf } from '../../inspector/index.ts'
+import { checkLog, type LawViolation, sentenceOf } from '../../laws/index.ts'
+import { listDroppedResults, listLeaves } from '../../state/index.ts'
+import type { LawRequest } from '../args/request.ts'
 import { type LineIssue, type Recording, titleOf } from '../input/recording.ts'
-import { heading, type Page } from './page.ts'
-import { sessionNotes } from './replay.ts'
-import { breachesOf, REPAIR_WIDTH, upcastRepairs } from './repairs.ts'
-import { counted, fit, glimpse, pad, padStart, safe, width } from '../print/text.ts'
+import { counted, fit, glimpse, hideSecrets, inLines, pad, padStart, safe, width } from '../print/text.ts'
+import { heading, type Page, wrapped } from './page.ts'
 
 /** Shows the issues of a recording, then what else there is to note. */
 export function* showCheck(page: Page, recording: Recording): IterableIterator<string> {
@@ -33,8 +37,8 @@ export function* showCheck(page: Page, recording: Recording): IterableIterator<s
 
 /** One row for each issue; line and kind are shown once for each event. */
 function* issueRows(page: Page, issues: readonly LineIssue[], lineColumns: number): IterableIterator<string> {
-  const kinds = issues.slice(0, MEASURED).map((issue) => width(kindText(issue)))
-  const locs = issues.slice(0, MEASURED).map((issue) => width(locText(issue)))
+  const kinds = issues.slice(0, MEASURED_ISSUES).map((issue) => width(kindText(issue)))
+  const locs = issues.slice(0, MEASURED_ISSUES).map((issue) => width(locText(issue)))
   const kindColumns = Math.max(0, ...kinds)
   const locColumns = Math.max(0, ...locs)
   let last = 0
@@ -53,8 +57,247 @@ function* issueRows(page: Page, issues: readonly LineIssue[], lineColumns: numbe
 }
 
 /** How many issues decide how wide the columns are. */
-const MEASURED = 1000
+const MEASURED_ISSUES = 1000
 
 const kindText = ({ kind }: LineIssue): string => fit(glimpse(kind ?? '?'), 28)
 
 const locText = ({ issue }: LineIssue): string => fit(glimpse(issue.loc.join('.') || '(all)'), 32)
+
+/** One thing that was repaired or quarantined. */
+export interface Repair {
+  /** The line of the file. */
+  readonly line: number
+  readonly what: string
+  readonly detail: string
+}
+
+/** One that no log of a correct server has. */
+export interface Breach extends Repair {
+  /** Stable name of what is wrong. */
+  readonly code: string
+}
+
+const REPORTS = {
+  quarantined: 'quarantined',
+  duplicate_id: 'repeated id',
+  unknown_parent: 'unknown parent',
+  head_ignored: 'HEAD not moved',
+  unreadable_timestamp: 'unreadable time',
+  reply_not_placed: 'reply not placed',
+} as const
+
+const DROPPED = {
+  duplicate_result: 'second result',
+  orphan_result: 'stray result',
+} as const
+
+/** What may be wrong with an event that loads; any other type is that of a payload. */
+const LOSSES: ReadonlyMap<string, string> = new Map([
+  ['number_changed', 'number changed'],
+  ['duplicate_key', 'repeated key'],
+])
+
+/** The widest name of a repair. */
+export const REPAIR_WIDTH = 16
+
+/**
+ * What else is odd about a log that loads, all branches alike: its warnings, results that end no call, payloads that do
+ * not fit their kind and what a line's JSON loses. O(n), and for each branch O(results dropped on it).
+ */
+export function breachesOf(recording: Recording): Breach[] {
+  const { state, warnings } = recording
+  const odd = warnings.map(({ line, issue }): Breach => {
+    const lost = LOSSES.get(issue.type)
+    return { line, what: lost ?? 'odd payload', detail: glimpseIssue(issue), code: issue.type }
+  })
+  const dropped = new Map<string, Breach>()
+  for (const { id } of listLeaves(state)) {
+    const branch = id === null ? state : switchTo(state, id)
+    for (const [result, breach] of branchRepairs(recording, branch)) dropped.set(result, breach)
+  }
+  return [...odd, ...logRepairs(recording, state), ...dropped.values()].toSorted((a, b) => a.line - b.line)
+}
+
+/** Everything that was repaired in the log up to a state, and on its branch. */
+export function repairsOf(recording: Recording, state: State = recording.state): Repair[] {
+  const end = recording.lines[state.log.entries.length - 1] ?? 0
+  const upcasts = upcastRepairs(recording).filter(({ line }) => line <= end)
+  return [...upcasts, ...logRepairs(recording, state), ...branchRepairs(recording, state).values()].toSorted(
+    (a, b) => a.line - b.line,
+  )
+}
+
+/** What loading did: events of older shapes, upcast to today's. */
+export function upcastRepairs({ upcasts }: Recording): Repair[] {
+  return Array.from(upcasts, ([name, { count, line }]) => {
+    const description = UPCASTERS.find((upcaster) => upcaster.name === name)?.description ?? ''
+    return {
+      line,
+      what: 'older shape',
+      detail: `${name}${count === 1 ? '' : ` on ${counted(count, 'line')}`}: ${description}`,
+    }
+  })
+}
+
+/** The warnings of the log, all branches alike. */
+function logRepairs({ lines }: Recording, state: State): Breach[] {
+  return listWarnings(state).map(({ seq, id, code, message }) => {
+    const detail = (): string => {
+      if (code === 'quarantined') return reasonOf(state.log.entries.get(seq)?.quarantined ?? null)
+      const existing = code === 'duplicate_id' && id !== null ? findEvent(state, id) : undefined
+      // The core counts positions; people look for lines.
+      return glimpse(
+        existing === undefined
+          ? message
+          : `left out of the tree: line ${lines[existing.seq]} has the id ${id} already`,
+      )
+    }
+    return { line: lines[seq] ?? 0, what: REPORTS[code], detail: detail(), code }
+  })
+}
+
+/** Results on the branch that end no call, by id. */
+function branchRepairs({ lines }: Recording, state: State): Map<string, Breach> {
+  const found = new Map<string, Breach>()
+  for (const { id, reason } of listDroppedResults(state)) {
+    const entry = findEvent(state, id)
+    if (entry?.event === undefined || entry.event === null || !isToolResult(entry.event)) continue
+    const { tool_name, tool_call_id } = entry.event
+    const why =
+      reason === 'duplicate_result' ? 'its call has a result already' : 'it ends no pending call of the view'
+    const detail = glimpse(`left out of the view: ${why} (${tool_name}, ${tool_call_id})`)
+    found.set(id, { line: lines[entry.seq] ?? 0, what: DROPPED[reason], detail, code: reason })
+  }
+  return found
+}
+
+/** A violation at its line. */
+export interface Finding extends Pick<LawViolation, 'law' | 'id' | 'message'> {
+  /** The line of the file; in a database the position plus 1. */
+  readonly line: number
+}
+
+/** A recording that was held to the laws. */
+export interface Judged {
+  readonly recording: Pick<Recording, 'file' | 'conversation' | 'form'>
+  readonly title: string
+  readonly events: number
+  readonly findings: readonly Finding[]
+}
+
+/** Holds a recording to the laws. */
+export function judge(recording: Recording, { ended, grammars }: LawRequest): Judged {
+  const { file, conversation, form, lines, loaded } = recording
+  const found = checkLog(loaded, { ended, grammars, ...(conversation && { conversationId: conversation }) })
+  const findings = found.map(({ law, id, seq, message }) => ({
+    law,
+    line: lines[seq] ?? 0,
+    id,
+    message: hideSecrets(inLines(message, lines)),
+  }))
+  return {
+    recording: { file, conversation, form },
+    title: titleOf(recording),
+    events: lines.length,
+    findings,
+  }
+}
+
+/** The findings of each law that is broken, in the order of their first. */
+export function byLaw(findings: readonly Finding[]): ReadonlyMap<string, readonly Finding[]> {
+  const groups = new Map<string, Finding[]>()
+  for (const finding of findings) {
+    const group = groups.get(finding.law)
+    if (group === undefined) groups.set(finding.law, [finding])
+    else group.push(finding)
+  }
+  return groups
+}
+
+/** How many events are shown of each law; `--json` gives all. */
+const SHOWN = 5
+
+/** Shows what is wrong with a log. */
+export function* showLaws(page: Page, { title, events, findings }: Judged): IterableIterator<string> {
+  const groups = byLaw(findings)
+  const verdict =
+    events === 0
+      ? page.paint('warn', 'nothing to check: there is no event')
+      : findings.length === 0
+        ? page.paint('good', '✓ breaks no law')
+        : page.paint('bad', `✗ ${counted(findings.length, 'violation')} of ${counted(groups.size, 'law')}`)
+  yield `${heading(page, safe(title), counted(events, 'event'))}  ${verdict}`
+  for (const [law, group] of groups) {
+    yield* wrapped(page, `  ${page.paint('bad', law.padEnd(4))} `, 7, sentenceOf(law) ?? '')
+    const columns = String(group.at(-1)?.line ?? 0).length
+    for (const { line, message } of group.slice(0, SHOWN)) {
+      const lead = `       line ${padStart(String(line), columns)}  `
+      yield* wrapped(page, page.paint('dim', lead), lead.length, message)
+    }
+    if (group.length > SHOWN)
+      yield page.paint('dim', `       and ${counted(group.length - SHOWN, 'more event')}`)
+  }
+}
+
+/** One document of all recordings; a log that breaks no law is a suite with one case that has passed. */
+export function* junitOf(judged: readonly Judged[]): IterableIterator<string> {
+  const cases = judged.map(({ findings }) => [...byLaw(findings)])
+  const failures = cases.reduce((sum, laws) => sum + laws.length, 0)
+  const tests = cases.reduce((sum, laws) => sum + Math.max(1, laws.length), 0)
+  yield '<?xml version="1.0" encoding="UTF-8"?>'
+  yield `<testsuites name="colloquy check --laws" tests="${tests}" failures="${failures}">`
+  for (const [at, { title }] of judged.entries()) {
+    const laws = cases[at] ?? []
+    const count = Math.max(1, laws.length)
+    const name = escaped(title)
+    yield `  <testsuite name="${name}" tests="${count}" failures="${laws.length}" errors="0" skipped="0" time="0">`
+    if (laws.length === 0) yield `    <testcase classname="${name}" name="laws" time="0"/>`
+    for (const [law, findings] of laws) yield* failed(name, law, findings)
+    yield '  </testsuite>'
+  }
+  yield '</testsuites>'
+}
+
+function* failed(suite: string, law: string, findings: readonly Finding[]): IterableIterator<string> {
+  const sentence = escaped(sentenceOf(law) ?? '')
+  const [first] = findings
+  yield `    <testcase classname="${suite}" name="${law}: ${sentence}" time="0">`
+  yield `      <failure type="${law}" message="${escaped(first === undefined ? '' : first.message)}">`
+  for (const { line, id, message } of findings)
+    yield escaped(`line ${line}${id === null ? '' : ` (${id})`}: ${message}`)
+  yield '      </failure>'
+  yield '    </testcase>'
+}
+
+// What XML has no place for, and what could drive a terminal.
+const UNFIT = /[\p{Cc}\p{Cs}\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]/gu
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+}
+
+const escaped = (text: string): string =>
+  text.replace(UNFIT, '\ufffd').replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char)
+
+/** How many repairs, and how many pending calls, are listed. */
+export const LISTED = 12
+
+/** What became of records of a session that gave no event of their own. */
+export function* sessionNotes(page: Page, { session }: Recording): IterableIterator<string> {
+  for (const { what, count, line } of session?.notes ?? [])
+    yield page.paint('dim', `  note: line ${line}  ${glimpse(what)}${count === 1 ? '' : `, ${count} times`}`)
+}
+
+/** Repairs, one line each; the first dozen, as real logs can need the same one on every line. */
+export function* repairRows({ paint, columns }: Page, repairs: readonly Repair[]): IterableIterator<string> {
+  const lineColumns = String(repairs.at(-1)?.line ?? 0).length
+  for (const { line, what, detail } of repairs.slice(0, LISTED)) {
+    const lead = `  line ${padStart(String(line), lineColumns)}  `
+    yield `${paint('dim', lead)}${paint('warn', pad(what, REPAIR_WIDTH))}  ${fit(detail, columns - lead.length - REPAIR_WIDTH - 2)}`
+  }
+  if (repairs.length > LISTED) yield `  and ${repairs.length - LISTED} more: colloquy check shows them all`
+}

@@ -1,13 +1,12 @@
 /** Shows on one page what colloquy makes of a log, with the sample conversation. */
 
 import type { Recording } from '../input/recording.ts'
-import { showCompactTree } from './compact.ts'
-import { treeRows } from './layout.ts'
-import { heading, type Page } from './page.ts'
-import { repairRows, stateRows } from './replay.ts'
-import { repairsOf } from './repairs.ts'
-import { pendingRows, viewRows } from './view.ts'
 import { pad, width } from '../print/text.ts'
+import { repairRows, repairsOf } from './check.ts'
+import { heading, type Page } from './page.ts'
+import { stateRows } from './replay.ts'
+import { showCompactTree, treeRows } from './tree.ts'
+import { pendingRows, viewRows } from './view.ts'
 
 /** A whole program: it asks a model, and prints what that has said. */
 const AGENT = [

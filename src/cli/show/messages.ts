@@ -1,13 +1,35 @@
 /** Shows what the model is sent: a transcript for the neutral format, indented JSON for a provider's. */
 
-import { maskSecrets, type NeutralMessage, type State } from '../../index.ts'
-import type { FileRequest } from '../args/request.ts'
-import { messagesIn, messagesOf, waitingNote } from '../answer/grammar.ts'
-import { toJson } from '../print/json.ts'
+import { estimateTokens, fitToBudget } from '../../context/index.ts'
+import {
+  listPendingCalls,
+  maskSecrets,
+  type NeutralMessage,
+  type State,
+  toAiSdk,
+  toAnthropic,
+  toGoogle,
+  toMessages,
+  toOpenAIChat,
+  toOpenAIResponses,
+} from '../../index.ts'
 import { contentText } from '../../inspector/index.ts'
+import type { Format } from '../args/commands.ts'
+import type { FileRequest } from '../args/request.ts'
+import { FileError } from '../failure.ts'
+import {
+  counted,
+  fit,
+  glimpse,
+  hideSecrets,
+  pad,
+  quoted,
+  safe,
+  toJson,
+  type Tone,
+  width,
+} from '../print/text.ts'
 import { heading, type Page, wrapped } from './page.ts'
-import type { Tone } from '../print/style.ts'
-import { counted, fit, glimpse, hideSecrets, pad, safe, width } from '../print/text.ts'
 
 const ROLES: Readonly<Record<NeutralMessage['role'], Tone>> = {
   system: 'system',
@@ -91,4 +113,50 @@ function textLines({ paint }: Page, text: string, room: number): string[] {
     .map((line) => fit(safe(line.slice(0, 2000).replaceAll('\t', '  ')), room))
   const more = lines.length - shown.length
   return more > 0 ? [...shown, paint('dim', `… ${counted(more, 'more line')}`)] : shown
+}
+
+/** What is sent of a state, within a budget of estimated tokens where there is one. @throws FileError `over_budget` */
+export function messagesOf(state: State, budget?: number): readonly NeutralMessage[] {
+  if (budget === undefined) return toMessages(state)
+  const fit = fitToBudget(state, estimateTokens, budget)
+  if (fit.type === 'fit') return fit.messages
+  throw new FileError('over_budget', fit.reason.message)
+}
+
+/** Why there is nothing to send, where calls wait for their results; null where none does. */
+export function waitingNote(state: State): string | null {
+  const waiting = listPendingCalls(state)
+  const [first] = waiting
+  if (first === undefined) return null
+  const { tool_name, tool_call_id } = first.entry.event
+  const [others, wait] = waiting.length === 1 ? ['', 'waits'] : [` and ${waiting.length - 1} more`, 'wait']
+  return `call ${quoted(tool_call_id)} of ${quoted(tool_name)}${others} ${wait} for a result, and until then nothing of the reply is sent`
+}
+
+/**
+ * What the model is sent of a state, as the `messages` command gives it.
+ * @throws FileError or ColloquyError `empty_view` in a provider's grammar.
+ */
+export function messagesIn(
+  format: Format,
+  messages: readonly NeutralMessage[],
+  state: State,
+): Readonly<Record<string, unknown>> {
+  const waiting = messages.length === 0 && format !== 'neutral' ? waitingNote(state) : null
+  if (waiting !== null) throw new FileError('empty_view', `there is nothing to send: ${waiting}`)
+  switch (format) {
+    case 'neutral':
+      return { messages }
+    case 'openai-chat':
+      return { messages: toOpenAIChat(messages) }
+    case 'openai-responses':
+      return { messages: toOpenAIResponses(messages) }
+    case 'anthropic':
+      // The grammar leaves the system prompt out where there is none; a result has the same fields always.
+      return { messages: { system: [], ...toAnthropic(messages) } }
+    case 'google':
+      return { messages: { systemInstruction: null, ...toGoogle(messages) } }
+    case 'ai-sdk':
+      return { messages: toAiSdk(messages) }
+  }
 }

@@ -1,17 +1,13 @@
 /** Shows the state of a recording. */
 
-import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } from '../../index.ts'
 import { usageTotals } from '../../context/index.ts'
+import { EVENT_KINDS, listPendingCalls, maskSecrets, type State, type Status } from '../../index.ts'
+import { describeEntry, describeEvent } from '../../inspector/index.ts'
 import { listLeaves } from '../../state/index.ts'
 import { type Recording, titleOf } from '../input/recording.ts'
-import { describeEntry, describeEvent } from '../../inspector/index.ts'
+import { counted, fit, glimpse, pad, safe, type Tone } from '../print/text.ts'
+import { LISTED, repairRows, repairsOf, sessionNotes } from './check.ts'
 import { heading, type Page, shownId } from './page.ts'
-import { REPAIR_WIDTH, type Repair, repairsOf } from './repairs.ts'
-import type { Tone } from '../print/style.ts'
-import { counted, fit, glimpse, pad, padStart, safe } from '../print/text.ts'
-
-/** How many repairs, and how many pending calls, are listed. */
-const LISTED = 12
 
 const STATUS_TONES: Readonly<Record<Status, Tone>> = {
   idle: 'strong',
@@ -39,12 +35,6 @@ export function* showReplay(page: Page, recording: Recording, state: State): Ite
   yield heading(page, 'Repaired', repairs.length === 0 ? 'nothing had to be' : '')
   yield* repairRows(page, repairs)
   yield* sessionNotes(page, recording)
-}
-
-/** What became of records of a session that gave no event of their own. */
-export function* sessionNotes(page: Page, { session }: Recording): IterableIterator<string> {
-  for (const { what, count, line } of session?.notes ?? [])
-    yield page.paint('dim', `  note: line ${line}  ${glimpse(what)}${count === 1 ? '' : `, ${count} times`}`)
 }
 
 /** Status, HEAD, counts and pending calls, one line each. */
@@ -99,16 +89,6 @@ function kindCounts({ log }: State): string {
         `${count.toLocaleString('en')} ${kind.replace(/^Conversation(?=State)|Event$/g, '')}`,
     )
     .join(', ')
-}
-
-/** Repairs, one line each; the first dozen, as real logs can need the same one on every line. */
-export function* repairRows({ paint, columns }: Page, repairs: readonly Repair[]): IterableIterator<string> {
-  const lineColumns = String(repairs.at(-1)?.line ?? 0).length
-  for (const { line, what, detail } of repairs.slice(0, LISTED)) {
-    const lead = `  line ${padStart(String(line), lineColumns)}  `
-    yield `${paint('dim', lead)}${paint('warn', pad(what, REPAIR_WIDTH))}  ${fit(detail, columns - lead.length - REPAIR_WIDTH - 2)}`
-  }
-  if (repairs.length > LISTED) yield `  and ${repairs.length - LISTED} more: colloquy check shows them all`
 }
 
 /** What the model was sent and gave, where the log tells it. */

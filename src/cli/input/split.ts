@@ -1,0 +1,173 @@
+/** One event of a file, still as bytes, and the number by which people find it. */
+
+import type { JsonValue } from '../../event/index.ts'
+import { FileError } from '../failure.ts'
+
+/** Where an event's JSON text stands in its source. */
+export interface Piece {
+  /** Line number from 1; in an array the index plus 1; in a directory the number in the file's name. */
+  readonly line: number
+  readonly bytes: Buffer
+}
+
+/** A file as it arrives. */
+export type Chunks = AsyncIterable<Uint8Array>
+
+const NEWLINE = 0x0a
+const SPACES: readonly number[] = [0x20, 0x09, NEWLINE, 0x0d]
+
+/** Whether a byte is white space in JSON. */
+export const isSpace = (byte: number): boolean => SPACES.includes(byte)
+
+/** Whether there is nothing but white space. */
+export const isWhitespace = (bytes: Uint8Array): boolean => bytes.every(isSpace)
+
+/** The value that a text stands for; undefined for what is no JSON. */
+export function valueOf(bytes: Buffer): JsonValue | undefined {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as JsonValue
+  } catch {
+    return undefined
+  }
+}
+
+/** A view of the same memory with Buffer's methods. */
+export const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** Gathers the bytes of a piece that spans chunks, without copying them more than once. */
+export class Rest {
+  #parts: Buffer[] = []
+
+  add(part: Buffer): void {
+    if (part.length > 0) this.#parts.push(part)
+  }
+
+  /** What was gathered, ended by a last part; empty from then on. */
+  take(last: Buffer): Buffer {
+    if (this.#parts.length === 0) return last
+    const all = Buffer.concat([...this.#parts, last])
+    this.#parts = []
+    return all
+  }
+}
+
+/** The lines of a stream, as many at a time as one chunk ends. LF or CRLF; memory for one chunk and one line. */
+export async function* splitLines(chunks: Chunks): AsyncIterableIterator<Piece[]> {
+  const rest = new Rest()
+  let line = 0
+  for await (const raw of chunks) {
+    const chunk = asBuffer(raw)
+    const pieces: Piece[] = []
+    let from = 0
+    for (let at = chunk.indexOf('\n'); at >= 0; at = chunk.indexOf('\n', from)) {
+      const bytes = rest.take(chunk.subarray(from, at))
+      from = at + 1
+      line += 1
+      if (!isWhitespace(bytes)) pieces.push({ line, bytes })
+    }
+    rest.add(chunk.subarray(from))
+    if (pieces.length > 0) yield pieces
+  }
+  const last = rest.take(Buffer.alloc(0))
+  if (!isWhitespace(last)) yield [{ line: line + 1, bytes: last }]
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN: readonly number[] = [0x5b, 0x7b]
+const END = 0x5d
+const CLOSE: readonly number[] = [END, 0x7d]
+
+/**
+ * The elements of an array, as many at a time as one chunk ends. Only brackets and strings are followed here: whether
+ * an element is JSON is the reader's to find out, so that an array of any size never stands in memory as one text.
+ * @throws FileError `not_an_array` or `not_json`.
+ */
+export async function* splitArray(chunks: Chunks): AsyncIterableIterator<Piece[]> {
+  const rest = new Rest()
+  // Nesting: 0 before the array, 1 between its elements, -1 after it.
+  let depth = 0
+  let inString = false
+  let escaped = false
+  let count = 0
+  for await (const raw of chunks) {
+    const chunk = asBuffer(raw)
+    const pieces: Piece[] = []
+    let from = 0
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at] as number
+      if (inString) {
+        if (escaped) escaped = false
+        else if (byte === BACKSLASH) escaped = true
+        else if (byte === QUOTE) inString = false
+      } else if (depth <= 0) {
+        if (isSpace(byte)) continue
+        if (depth < 0) throw new FileError('not_json', 'there is something after the end of the array')
+        depth = 1
+        from = at + 1
+      } else if (byte === QUOTE) inString = true
+      else if (OPEN.includes(byte)) depth += 1
+      else if (depth === 1 && (byte === COMMA || byte === END)) {
+        const bytes = rest.take(chunk.subarray(from, at))
+        from = at + 1
+        if (byte === END) depth = -1
+        if (byte === END && count === 0 && isWhitespace(bytes)) continue
+        count += 1
+        pieces.push({ line: count, bytes })
+      } else if (CLOSE.includes(byte)) {
+        depth -= 1
+        if (depth === 0) throw new FileError('not_json', `a bracket does not match in element ${count + 1}`)
+      }
+    }
+    if (depth > 0) rest.add(chunk.subarray(from))
+    if (pieces.length > 0) yield pieces
+  }
+  if (depth > 0) throw new FileError('not_json', `the array is cut short in element ${count + 1}`)
+}
+
+/** An object begins with it, as a byte. */
+export const OPEN_BRACE = 0x7b
+
+/** What is longer is taken for lines: a document stands in memory as one text, of which the engine allows no longer. */
+const MOST_BYTES = 1 << 28
+
+/** What was read of a text, and all of it where that is one document. */
+export interface Looked {
+  readonly read: readonly Buffer[]
+  readonly document: Piece | null
+}
+
+/**
+ * Looks for one document in a text that begins as an object or as an array: all of it, where its first line is no JSON
+ * by itself. An object on the first line alone is a line, an array there is a document if nothing follows.
+ * Reads no further than the first line where that is an object; O(length of what it reads).
+ */
+export async function lookForDocument(head: Buffer, iterator: AsyncIterator<Uint8Array>): Promise<Looked> {
+  const from = head.findIndex((byte) => !isSpace(byte))
+  const read = [head]
+  let size = head.length
+  /** Reads up to a line end, or all; whether that is no more than a document may take. */
+  const readOn = async (isEnough: (chunk: Buffer) => boolean): Promise<boolean> => {
+    while (size <= MOST_BYTES) {
+      const next = await iterator.next()
+      if (next.done === true) return true
+      const chunk = asBuffer(next.value)
+      read.push(chunk)
+      size += chunk.length
+      if (isEnough(chunk)) return size <= MOST_BYTES
+    }
+    return false
+  }
+  const none = { read, document: null }
+  if (!head.includes('\n', from) && !(await readOn((chunk) => chunk.includes('\n')))) return none
+  const known = Buffer.concat(read).subarray(from)
+  const end = known.indexOf('\n')
+  const isObject = known[0] === OPEN_BRACE
+  if (isObject && valueOf(end < 0 ? known : known.subarray(0, end)) !== undefined) return none
+  if (end >= 0 && !(await readOn(() => false))) return none
+  const bytes = Buffer.concat(read).subarray(from)
+  if (valueOf(bytes) === undefined) return none
+  return { read, document: { line: head.subarray(0, from).toString('latin1').split('\n').length, bytes } }
+}

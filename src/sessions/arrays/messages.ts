@@ -1,0 +1,186 @@
+/** Reads arrays of messages as they are sent to Anthropic and to OpenAI, and whole replies of these. */
+
+import { fromAnthropic } from '../../messages/anthropic/read.ts'
+import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../../messages/found.ts'
+import { fromOpenAIChat } from '../../messages/openai-chat/read.ts'
+import type { Reply } from '../../messages/reply-events.ts'
+import { blocksOf, contentOf } from '../content.ts'
+import type { Session, SessionRecord } from '../session.ts'
+import { askedLater, type HasResult, type Origin, SessionWriter } from '../writer.ts'
+import {
+  addPrompt,
+  addReply,
+  type Element,
+  elementsOf,
+  isAside,
+  keepMore,
+  keepUnknown,
+  promptsOf,
+  sessionOf,
+} from './elements.ts'
+
+const contentIn = ({ content }: Found): unknown => content
+
+/** Messages of Anthropic, or a reply of it. O(size). */
+export function readAnthropic(records: readonly SessionRecord[]): Session {
+  const writer = new SessionWriter()
+  const elements = elementsOf(records, 'messages')
+  const prompts = promptsOf(elements, contentIn)
+  const hasResult = askedLater(() =>
+    elements.flatMap(({ found }) =>
+      objectsOf(found['content']).map((block) => stringOf(block['tool_use_id'])),
+    ),
+  )
+  for (const element of elements) {
+    const { line, no, found } = element
+    const origin = { line, id: `message-${no}`, time: null }
+    if (isAside(element, 'anthropic', writer)) continue
+    if (found['role'] === 'system') addPrompt(element, found['content'], prompts, origin, writer)
+    else if (found['role'] === 'assistant') {
+      const reply = fromAnthropic({
+        ...found,
+        id: stringOf(found['id']) || `reply-${no}`,
+        content: blocksOf(found['content'], 'text'),
+      } as Parameters<typeof fromAnthropic>[0])
+      addReply(reply, originsOf(reply, origin), hasResult, writer)
+    } else if (found['role'] === 'user') addUser(found, origin, writer)
+    else keepUnknown(element, writer)
+  }
+  return sessionOf('anthropic', writer)
+}
+
+/** A place for each call of a reply; one alone stands where its message does. */
+function originsOf({ events }: Reply, origin: Origin): Origin[] {
+  const origins: Origin[] = []
+  for (const { kind } of events)
+    if (kind === 'ActionEvent') origins.push({ ...origin, id: `${origin.id}.${origins.length + 1}` })
+  return origins.length < 2 ? [origin] : origins
+}
+
+/** Results come first, as the provider wants them; what is said beside them follows. */
+function addUser(found: Found, origin: Origin, writer: SessionWriter): void {
+  const { content } = found
+  const rest: Found[] = []
+  let results = 0
+  for (const block of blocksOf(content, 'text')) {
+    if (block['type'] !== 'tool_result') {
+      rest.push(block)
+      continue
+    }
+    results += 1
+    writer.result(
+      {
+        callId: stringOf(block['tool_use_id']),
+        content: contentOf(block['content']),
+        isError: block['is_error'] === true,
+      },
+      { ...origin, id: `${origin.id}-result-${results}` },
+    )
+  }
+  const said = contentOf(results === 0 ? content : rest)
+  if (results === 0 || said.length > 0) writer.say('user', said, origin)
+}
+
+/** Messages of OpenAI Chat Completions, or a reply of it. O(size). */
+export function readOpenAIChat(records: readonly SessionRecord[]): Session {
+  const writer = new SessionWriter()
+  const elements = withCallIds(elementsOf(records, 'messages'))
+  const prompts = promptsOf(elements, contentIn)
+  const hasResult = askedLater(() => elements.map(({ found }) => stringOf(found['tool_call_id'])))
+  for (const element of elements) {
+    const { line, no, found } = element
+    const origin = { line, id: `message-${no}`, time: null }
+    const { role, content } = found
+    if (isAside(element, 'openai-chat', writer)) continue
+    if (Array.isArray(found['choices'])) addChatReply(found, origin, hasResult, writer)
+    else if (role === 'system' || role === 'developer') addPrompt(element, content, prompts, origin, writer)
+    else if (role === 'assistant') {
+      const calls = objectsOf(found['tool_calls'])
+      const choice = { message: found, finish_reason: calls.length === 0 ? 'stop' : 'tool_calls' }
+      addChatReply({ id: `reply-${no}`, choices: [choice] }, origin, hasResult, writer)
+    } else if (role === 'tool' || role === 'function') {
+      const callId = stringOf(found['tool_call_id'])
+      const tool = stringOf(found['name']) || 'unknown'
+      writer.result({ callId, tool, content: contentOf(content), isError: false }, origin)
+    } else if (role === 'user') writer.say('user', contentOf(content), origin, stringOf(found['name']))
+    else {
+      keepUnknown(element, writer)
+      continue
+    }
+    // What a reply says beside its words stands in its record.
+    if (role !== 'assistant' && typeof role === 'string') keepMore(found, READ, 'openai-chat', origin, writer)
+  }
+  return sessionOf('openai-chat', writer)
+}
+
+/** What is read of a message that is no reply. */
+const READ = ['role', 'content', 'name', 'tool_call_id'] as const
+
+/** What is read of a reply, or says nothing of it. */
+const OF_REPLY = ['id', 'object', 'created', 'model', 'choices', 'usage'] as const
+
+function addChatReply(reply: Found, origin: Origin, hasResult: HasResult, writer: SessionWriter): void {
+  const whole = withCalls(reply, origin, writer)
+  const read = fromOpenAIChat(whole as Found as never)
+  const isKept = read.outcome.type === 'failed' && objectsOf(reply['choices']).length > 0
+  const given = isKept ? fromOpenAIChat(cutOff(whole) as never) : read
+  if (read.outcome.type === 'failed')
+    writer.note('replies that failed, kept as far as they came', origin.line)
+  addReply(given, originsOf(given, origin), hasResult, writer)
+  const { length } = objectsOf(reply['choices'])
+  for (let at = 1; at < length; at += 1) writer.note('further choices of a reply', origin.line)
+  if (moreOf(objectOf(objectsOf(reply['choices'])[0]), 'index', 'message', 'finish_reason') !== null)
+    writer.note('further fields of a choice', origin.line)
+  keepMore(reply, OF_REPLY, 'openai-chat', origin, writer)
+}
+
+/** A reply that failed, as one that was cut off: what it had said was said all the same. */
+function cutOff(reply: Found): object {
+  const [choice = {}] = objectsOf(reply['choices'])
+  return { ...reply, error: null, choices: [{ ...choice, finish_reason: 'length' }] }
+}
+
+/** A reply without what stands among its calls and is none: it would be read as a call that was never made. */
+function withCalls(reply: Found, { line }: Origin, writer: SessionWriter): Found {
+  const [choice = {}, ...others] = objectsOf(reply['choices'])
+  const message = objectOf(choice['message'])
+  const tool_calls = writer.objectsIn(message['tool_calls'], 'no call', line)
+  const isWhole = (message['tool_calls'] ?? null) === null || message['tool_calls'] === tool_calls
+  return isWhole
+    ? reply
+    : { ...reply, choices: [{ ...choice, message: { ...message, tool_calls } }, ...others] }
+}
+
+/** Messages with each call of a function as that of a tool, and each result with its id. O(messages). */
+export function withCallIds(elements: readonly Element[]): Element[] {
+  const last = new Map<string, string>()
+  return elements.map((element) => {
+    const { found, no } = element
+    if (found['role'] === 'assistant') {
+      const message = called(found, `call-${no}`, last)
+      return message === found ? element : { ...element, found: message }
+    }
+    if (Array.isArray(found['choices'])) {
+      const choices = (found['choices'] as unknown[]).map((choice) => {
+        const { message, ...rest } = objectOf(choice)
+        return { ...rest, message: called(objectOf(message), `call-${no}`, last) }
+      })
+      return { ...element, found: { ...found, choices } }
+    }
+    if (found['role'] !== 'function' && found['role'] !== 'tool') return element
+    if (stringOf(found['tool_call_id']) !== '') return element
+    const name = stringOf(found['name'])
+    return { ...element, found: { ...found, tool_call_id: last.get(name) ?? name } }
+  })
+}
+
+/** A message whose only call is that of a function. */
+function called(message: Found, id: string, last: Map<string, string>): Found {
+  const call = message['function_call']
+  const name = stringOf(objectOf(call)['name'])
+  if (name === '' || (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0))
+    return message
+  last.set(name, id)
+  const { function_call: _, ...rest } = message
+  return { ...rest, tool_calls: [{ id, type: 'function', function: call }] }
+}

@@ -1,0 +1,400 @@
+/** Reads the sessions of pi: entries in a tree, versions 1 (a list) to 3. */
+
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
+import type { AgentErrorEvent } from '../event/types.ts'
+import { fromAnthropic } from '../messages/anthropic/read.ts'
+import { type Found, frozenInput, moreOf, objectOf, objectsOf, stringOf } from '../messages/found.ts'
+import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
+import { fromOpenAIResponses } from '../messages/openai-responses/read.ts'
+import type { Reply } from '../messages/reply-events.ts'
+import { blocksOf, contentOf, textIn } from './content.ts'
+import type { Session, SessionRecord } from './session.ts'
+import { askedLater, DETAILS, type HasResult, type Origin, type Place, SessionWriter } from './writer.ts'
+
+/** A session of pi. O(size), and O(branch) for each compaction. */
+export function readPi(records: readonly SessionRecord[]): Session {
+  const header = objectOf(records.find(({ value }) => objectOf(value)['type'] === 'session')?.value)
+  const writer = new SessionWriter()
+  const tree: Tree = {
+    writer,
+    hasResult: resultsIn(records),
+    heads: new Map(),
+    lines: new Map(),
+    firsts: new Map(),
+    title: null,
+  }
+  for (const record of records) readEntry(record, tree)
+  return {
+    format: 'pi',
+    id: stringOf(header['id']) || null,
+    title: tree.title,
+    parentId: nameIn(header['parentSession'] ?? header['branchedFrom']),
+    createdAt: stringOf(header['timestamp']) || null,
+    facts: writer.facts,
+    notes: writer.notes(),
+    children: [],
+  }
+}
+
+/** What is known of the entries that were read. */
+interface Tree {
+  readonly writer: SessionWriter
+  readonly hasResult: HasResult
+  /** The event under HEAD behind each entry. */
+  readonly heads: Map<string, Place | null>
+  /** The line of each entry. */
+  readonly lines: Map<string, number>
+  /** The line of the first event of each entry, by the id of the event. */
+  readonly firsts: Map<string, number>
+  title: string | null
+}
+
+const resultsIn = (records: readonly SessionRecord[]): HasResult =>
+  askedLater(() =>
+    records.flatMap(({ value }) => {
+      const id = stringOf(objectOf(objectOf(value)['message'])['toolCallId'])
+      return [id, callIn(id)]
+    }),
+  )
+
+/** The id of a session in the name of its file, which ends with it. */
+const nameIn = (value: unknown): string | null =>
+  stringOf(value)
+    .split(/[\\/]/)
+    .at(-1)
+    ?.replace(/\.jsonl$/, '')
+    .split('_')
+    .at(-1) || null
+
+/** What says nothing to a model. */
+const BESIDE: ReadonlySet<string> = new Set([
+  'session',
+  'model_change',
+  'thinking_level_change',
+  'usage',
+  'custom',
+  'label',
+])
+
+function readEntry(record: SessionRecord, tree: Tree): void {
+  const { writer, heads, lines, firsts } = tree
+  const entry = objectOf(record.value)
+  const type = stringOf(entry['type'])
+  if (type === '')
+    return writer.keep(record, record.value === undefined ? 'no JSON' : 'no entry of a session')
+  const id = stringOf(entry['id']) || null
+  const { parentId } = entry
+  const hasPlace = id !== null && type !== 'session'
+  const above = typeof parentId === 'string' ? heads.get(parentId) : parentId === null ? null : undefined
+  // Only what leaves the end of the log needs to say what it follows.
+  const after = hasPlace && above !== undefined && above !== writer.head ? { after: above } : {}
+  const origin: Origin = {
+    line: record.line,
+    id: type === 'session' ? null : id,
+    time: entry['timestamp'],
+    ...after,
+  }
+  const before = writer.facts.length
+  readTyped(type, entry, record, origin, tree)
+  const first = firstFrom(before, writer)
+  if (first !== undefined) firsts.set(first, record.line)
+  if (id !== null) lines.set(id, record.line)
+  if (hasPlace) heads.set(id, first === undefined && above !== undefined ? above : writer.head)
+}
+
+/** The id of the first event in the tree that was added since. */
+function firstFrom(from: number, { facts }: SessionWriter): string | undefined {
+  for (let at = from; at < facts.length; at += 1) {
+    const fact = facts[at]?.fact
+    if (fact !== undefined && 'kind' in fact && fact.kind !== 'ConversationStateUpdateEvent') return fact.id
+  }
+  return undefined
+}
+
+function readTyped(type: string, entry: Found, record: SessionRecord, origin: Origin, tree: Tree): void {
+  const { writer } = tree
+  switch (type) {
+    case 'message':
+      return readMessage(objectOf(entry['message']), record, origin, tree)
+    case 'custom_message':
+      writer.say('environment', contentOf(entry['content']), origin)
+      return
+    case 'branch_summary':
+      writer.say('environment', contentOf(entry['summary']), origin)
+      return
+    case 'compaction':
+      return readCompaction(entry, origin, tree)
+    case 'session_info':
+      tree.title = stringOf(entry['name']) || tree.title
+      return beside(type, entry, origin, writer)
+    default:
+      if (BESIDE.has(type)) return beside(type, entry, origin, writer)
+      return writer.keep(record, `an entry of the unknown type "${type}"`)
+  }
+}
+
+/** What is beside the tree has no place in it. */
+function beside(type: string, entry: Found, { line, id, time }: Origin, writer: SessionWriter): void {
+  writer.update(`pi.${type}`, entry as JsonValue, { line, id, time })
+}
+
+function readMessage(message: Found, record: SessionRecord, origin: Origin, tree: Tree): void {
+  const { writer, hasResult } = tree
+  const contentIn = (): ReturnType<typeof contentOf> => contentOf(message['content'])
+  switch (message['role']) {
+    case 'user':
+      writer.say('user', contentIn(), origin)
+      return
+    case 'assistant': {
+      const reply = replyOf(message, origin.id ?? `line-${record.line}`, hasResult)
+      if (reply === null) writer.note('replies without content', record.line)
+      else writer.reply(reply, [origin], hasResult)
+      const id = `${origin.id ?? `line-${record.line}`}-end`
+      // It follows the reply, where there is one.
+      const next = reply === null ? { ...origin, id } : { line: origin.line, id, time: origin.time }
+      for (const block of objectsOf(message['content'])) {
+        const { partialJson, partialArgs, textSignature, thoughtSignature } = block
+        if (stringOf(partialJson) !== '' || stringOf(partialArgs) !== '')
+          writer.note('arguments of calls as they were streamed', record.line)
+        if (stringOf(textSignature) !== '' || stringOf(thoughtSignature) !== '')
+          writer.note('signatures of texts and calls', record.line)
+      }
+      if (message['stopReason'] === 'aborted') {
+        writer.add({ kind: 'InterruptEvent', source: 'user' }, next)
+        if (stringOf(message['errorMessage']) !== '') writer.note('words of an interruption', record.line)
+      }
+      if (message['stopReason'] === 'error') {
+        const detail = stringOf(message['errorMessage'])
+        writer.add(
+          { kind: 'ConversationErrorEvent', source: 'environment', code: 'model_error', detail },
+          next,
+        )
+      }
+      return
+    }
+    case 'toolResult': {
+      if ((message['details'] ?? null) !== null) writer.note(DETAILS, record.line)
+      const id = stringOf(message['toolCallId'])
+      const callId = writer.hasCall(id) ? id : callIn(id)
+      const tool = stringOf(message['toolName']) || 'unknown'
+      return writer.result(
+        { callId, tool, content: contentIn(), isError: message['isError'] === true },
+        origin,
+      )
+    }
+    case 'bashExecution': {
+      // A command of the user's own: the model is told of it, and has not called it.
+      const text = `$ ${stringOf(message['command'])}\n${stringOf(message['output'])}`
+      writer.say('user', contentOf(text), origin)
+      if (moreOf(message, 'role', 'command', 'output', 'timestamp') !== null)
+        writer.note('how commands of the user ended', record.line)
+      return
+    }
+    case 'system':
+      return readSystem(message, origin, writer)
+    case 'custom':
+    case 'hookMessage':
+    case 'branchSummary':
+    case 'compactionSummary': {
+      const content = contentIn()
+      writer.say('environment', content.length > 0 ? content : contentOf(message['summary']), origin)
+      return
+    }
+    default:
+      return writer.keep(record, `a message of the unknown role ${JSON.stringify(message['role'])}`)
+  }
+}
+
+function readSystem(message: Found, origin: Origin, writer: SessionWriter): void {
+  const text = textIn(message['content'])
+  if (text === '') return beside('system', message, origin, writer)
+  writer.add(
+    { kind: 'SystemPromptEvent', source: 'agent', system_prompt: { type: 'text', text }, tools: [] },
+    origin,
+  )
+}
+
+/**
+ * Its first kept entry is named by its id, in version 1 by its line; it may be one that no model sees. What comes
+ * before is taken out.
+ */
+function readCompaction(entry: JsonObject | Found, origin: Origin, { writer, lines, firsts }: Tree): void {
+  const index = entry['firstKeptEntryIndex']
+  const line = typeof index === 'number' ? index + 1 : lines.get(stringOf(entry['firstKeptEntryId']))
+  const sight = writer.inSight(origin.after)
+  const from = line === undefined ? -1 : sight.findIndex(({ id }) => (firsts.get(id) ?? 0) >= line)
+  const kept = new Set(from < 0 ? [] : sight.slice(from).map(({ id }) => id))
+  writer.condense(kept, stringOf(entry['summary']), origin)
+}
+
+/** The events of a reply; null for one of which nothing came. O(size). */
+export function replyOf(message: Found, entry: string, hasResult: HasResult): Reply | null {
+  const blocks = blocksOf(message['content'], 'text')
+  if (blocks.length === 0) return null
+  const reply = readReply(message, blocks, stringOf(message['responseId']) || `reply-${entry}`)
+  const why = ENDED_EARLY.get(message['stopReason'])
+  return why === undefined ? reply : unfit(reply, why, hasResult)
+}
+
+/**
+ * Replies whose calls were never executed: pi drops them, and the arguments of the last may be half of what was meant.
+ */
+const ENDED_EARLY: ReadonlyMap<unknown, string> = new Map([
+  ['aborted', 'its reply was interrupted'],
+  ['error', 'its reply failed'],
+])
+
+/** A reply whose calls nothing may execute any more, but for those that have a result all the same. O(events). */
+function unfit(reply: Reply, why: string, hasResult: HasResult): Reply {
+  const told = new Set(
+    reply.events.map((event) => (event.kind === 'AgentErrorEvent' ? event.tool_call_id : '')),
+  )
+  const errors: AgentErrorEvent[] = []
+  const events = reply.events.map((event) => {
+    if (event.kind !== 'ActionEvent' || hasResult(event.tool_call_id)) return event
+    const { tool_name, tool_call_id } = event
+    const error = `The call was not executed: ${why}.`
+    if (!told.has(tool_call_id))
+      errors.push({ kind: 'AgentErrorEvent', source: 'environment', tool_name, tool_call_id, error })
+    return { ...event, action: null }
+  })
+  return { ...reply, events: [...events, ...errors] }
+}
+
+/** By the grammar of the provider that made it. */
+function readReply(message: Found, blocks: readonly Found[], id: string): Reply {
+  const model = stringOf(message['model'])
+  const api = stringOf(message['api'])
+  const count = (field: string): number => countOf(message, field)
+  const [cached, written] = [count('cacheRead'), count('cacheWrite')]
+  // What it says beyond the counts, such as the costs, stays in its own words.
+  const more = moreOf(objectOf(message['usage']), ...COUNTS)
+  if (api.startsWith('anthropic') || (api === '' && message['provider'] === 'anthropic'))
+    return fromAnthropic({
+      id,
+      model,
+      content: blocks.map(anthropicBlock),
+      stop_reason: stopOf(message, 'tool_use', 'end_turn', 'max_tokens'),
+      usage: {
+        ...more,
+        input_tokens: count('input'),
+        output_tokens: count('output'),
+        cache_read_input_tokens: cached,
+        cache_creation_input_tokens: written,
+      },
+    } as Parameters<typeof fromAnthropic>[0])
+  const input = count('input') + cached + written
+  const details = { cached_tokens: cached, cache_write_tokens: written }
+  if (api.startsWith('openai-responses') || api.startsWith('openai-codex'))
+    return fromOpenAIResponses({
+      id,
+      model,
+      status: message['stopReason'] === 'length' ? 'incomplete' : 'completed',
+      output: blocks.map(responsesItem),
+      usage: {
+        ...more,
+        input_tokens: input,
+        output_tokens: count('output'),
+        input_tokens_details: details,
+      },
+    } as Parameters<typeof fromOpenAIResponses>[0])
+  return fromOpenAIChat({
+    id,
+    model,
+    choices: [
+      { message: chatMessage(blocks), finish_reason: stopOf(message, 'tool_calls', 'stop', 'length') },
+    ],
+    usage: {
+      ...more,
+      prompt_tokens: input,
+      completion_tokens: count('output'),
+      prompt_tokens_details: details,
+    },
+  } as Parameters<typeof fromOpenAIChat>[0])
+}
+
+const COUNTS = ['input', 'output', 'cacheRead', 'cacheWrite', 'totalTokens'] as const
+
+const countOf = (message: Found, field: string): number => {
+  const count = objectOf(message['usage'])[field]
+  return typeof count === 'number' ? count : 0
+}
+
+function stopOf({ stopReason }: Found, calls: string, end: string, limit: string): string {
+  return stopReason === 'toolUse' ? calls : stopReason === 'length' ? limit : end
+}
+
+/** A block of a type that pi does not have is kept as it stands there. */
+function anthropicBlock(block: Found): object {
+  const { type, thinking, thinkingSignature: signature, redacted, id, name } = block
+  if (type === 'thinking' && redacted === true) return { type: 'redacted_thinking', data: signature ?? '' }
+  if (type === 'thinking')
+    return { type, thinking, ...(typeof signature === 'string' && signature !== '' ? { signature } : {}) }
+  return type === 'toolCall'
+    ? { type: 'tool_use', id, name, input: block['arguments'] }
+    : textOnly(block, 'text')
+}
+
+/** A text carries the id of its item too, which no grammar has a place for. */
+const textOnly = (block: Found, type: string): object =>
+  isText(block) ? { type, text: block['text'] } : block
+
+const isText = ({ type, text }: Found): boolean => type === 'text' && typeof text === 'string'
+
+const isThought = ({ type, thinking }: Found): boolean => type === 'thinking' && typeof thinking === 'string'
+
+/** The id of a call, which OpenAI Responses knows apart from that of its item: pi writes both as one. */
+export const callIn = (id: string): string => id.split('|')[0] ?? ''
+
+/** Reasoning is kept as the text of its item. */
+function responsesItem(block: Found): object {
+  const { type, thinking, thinkingSignature: signature, id, name } = block
+  if (isThought(block))
+    return itemIn(signature) ?? { type: 'reasoning', summary: [{ type: 'summary_text', text: thinking }] }
+  if (isText(block)) return { type: 'message', role: 'assistant', content: [textOnly(block, 'output_text')] }
+  if (type !== 'toolCall') return block
+  const call_id = callIn(stringOf(id))
+  const item = stringOf(id).split('|')[1]
+  const args = JSON.stringify(block['arguments'] ?? {})
+  return {
+    type: 'function_call',
+    call_id,
+    name,
+    arguments: args,
+    ...(item === undefined ? {} : { id: item }),
+  }
+}
+
+function itemIn(signature: unknown): object | null {
+  try {
+    const item = objectOf(JSON.parse(stringOf(signature)))
+    return item['type'] === 'reasoning' ? item : null
+  } catch {
+    return null
+  }
+}
+
+function chatMessage(blocks: readonly Found[]): object {
+  const content: object[] = []
+  const calls: object[] = []
+  let reasoning = ''
+  for (const block of blocks) {
+    const { type, id, name, arguments: input } = block
+    if (isThought(block)) reasoning += stringOf(block['thinking'])
+    else if (type !== 'toolCall') content.push(textOnly(block, 'text'))
+    // An object need not be read again from its text.
+    else
+      calls.push({
+        id,
+        type: 'function',
+        function: { name, arguments: frozenInput(input) ?? JSON.stringify(input ?? {}) },
+      })
+  }
+  return {
+    role: 'assistant',
+    content,
+    // Under this name since the log does not say that its server wants it back.
+    ...(reasoning === '' ? {} : { reasoning }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+  }
+}
