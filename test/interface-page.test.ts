@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { eventJsonSchema } from '../src/event/json-schema.ts'
+import { eventJsonSchema } from '../src/event/event-schema.ts'
 import { EVENT_KINDS, type EventKind, KINDS } from '../src/event/kinds.ts'
 import { actionSchemas } from '../src/event/published/payload-schema.ts'
 import { STATUSES } from '../src/state/status.ts'

@@ -8,7 +8,7 @@ import { redactionRules } from '../src/context/redaction/rules.ts'
 import { maskSecrets, mentionsSecret } from '../src/event/mask.ts'
 import { endsInSpace, isBlank } from '../src/laws/grammars/json.ts'
 import { readImage } from '../src/messages/images.ts'
-import { isWhitespace } from '../src/event/has-text.ts'
+import { isWhitespace } from '../src/event/text.ts'
 import { trimTrailing } from '../src/messages/text.ts'
 import { methodsAt } from '../src/service/http/routes.ts'
 import { hasSecret, masked, secretsIn, shownText } from '../src/service/conversations/secrets.ts'
@@ -88,7 +88,7 @@ const PARTS = ['x://h/', '?', 'key', '=', '&', '#', '@', 'x']
 /** What puts a pattern together when it runs, and what else reads a text to its end: what of texts it asks for. */
 const WORK: Readonly<Record<string, readonly [work: (text: string) => unknown, words: readonly string[]]>> = {
   'event/mask.ts': [(text) => maskSecrets([text, mentionsSecret(text)]), MASKED],
-  'event/has-text.ts': [isWhitespace, [' ', '\u0085', 'x']],
+  'event/text.ts': [isWhitespace, [' ', '\u0085', 'x']],
   'laws/grammars/json.ts': [(text) => [isBlank(text), endsInSpace(text)], [' ', '\u0085', 'x']],
   'messages/text.ts': [trimTrailing, [' ', '\u0085', 'x']],
   'messages/images.ts': [readImage, ['http://', 'a', '.', '-', ':', '1', '/', '[']],

@@ -1,11 +1,11 @@
 /** P6 to P8, P11: calls are executed once, with consent, and nobody is asked while they are open. */
 
 import type { ActionEvent } from '../../src/event/types.ts'
-import { NEVER_STARTED } from '../../src/conversation/lost-calls.ts'
+import { NEVER_STARTED } from '../../src/conversation/decide.ts'
 import { listPendingCallsIn, pendingCallCount } from '../../src/log/open-calls.ts'
 import { renderMessage } from '../../src/messages/render-message.ts'
 import { isAnswered } from '../../src/state/branch.ts'
-import { isFinalReply } from '../../src/state/final-reply.ts'
+import { isFinalReply } from '../../src/state/status.ts'
 import type { State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { isRepeatable } from '../execution/cast.ts'

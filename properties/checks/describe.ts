@@ -3,7 +3,7 @@
 import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { activatedSkillsIn, type Branch } from '../../src/state/branch.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
-import { cutPointsIn } from '../../src/view/cut-points.ts'
+import { cutPointsIn } from '../../src/view/stretches.ts'
 import { isPending, type Unit } from '../../src/view/unit.ts'
 import { listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import type { BranchReading } from '../../test/model/branch.ts'

@@ -1,7 +1,7 @@
 /** E: single events and lines. One goes in; a LawBroken comes out when something is lost on the way to text and back. */
 
 import { decodeEvent, decodeLine } from '../../src/event/decode.ts'
-import { withDefaults } from '../../src/event/defaults.ts'
+import { withDefaults } from '../../src/event/nested-shapes.ts'
 import { canonicalJson, encodeEvent } from '../../src/event/encode.ts'
 import { loadLine, loadValue } from '../../src/event/load.ts'
 import { type Fact, isQuarantined } from '../../src/event/quarantine.ts'

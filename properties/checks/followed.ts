@@ -2,8 +2,7 @@
 
 import * as fc from 'fast-check'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
-import type { Follower } from '../../src/conversation/follow/follow.ts'
-import type { FollowItem } from '../../src/conversation/follow/read-shard.ts'
+import type { Follower, FollowItem } from '../../src/conversation/follow/follow.ts'
 import type { Event } from '../../src/event/types.ts'
 import { SHARDS } from '../../src/store/contract/feed.ts'
 import type { Store } from '../../src/store/contract/store.ts'

@@ -1,9 +1,15 @@
 /** M: what the model is sent. Facts go in; a LawBroken comes out when a grammar is broken, or thinking is not what it was. */
 
-import { isImagePart, isOpenPart, isTextPart } from '../../src/event/content.ts'
+import {
+  isImagePart,
+  isOpenPart,
+  isTextPart,
+  type Content,
+  type RedactedThinkingBlock,
+  type ThinkingBlock,
+} from '../../src/event/shapes.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
-import type { Content, RedactedThinkingBlock, ThinkingBlock } from '../../src/event/shapes.ts'
 import type { Event, ToolResultEvent } from '../../src/event/types.ts'
 import { pathToEntry } from '../../src/log/ancestry.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'

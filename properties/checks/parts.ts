@@ -1,8 +1,7 @@
 /** M14: what a grammar cannot say of a history is named in its place. */
 
-import { isOpenPart } from '../../src/event/content.ts'
+import { isOpenPart, type Content, type OpenPart } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
-import type { Content, OpenPart } from '../../src/event/shapes.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { placeholderOf } from '../../src/messages/placeholder.ts'
 import { replay } from '../../src/state/reduce.ts'

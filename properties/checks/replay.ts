@@ -2,7 +2,7 @@
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import { stateAt } from '../../src/state/at.ts'
-import { encodeState } from '../../src/state/encode.ts'
+import { encodeState } from '../../src/state/read.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
 import { hold, same, total } from '../../src/testing/law.ts'

@@ -1,12 +1,11 @@
 /** K6 to K8: what is made of messages before they are sent. Facts go in; a LawBroken comes out when a law is broken. */
 
-import { isImagePart, isOpenPart } from '../../src/event/content.ts'
+import { isImagePart, isOpenPart, type Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { cacheBreakpoints } from '../../src/context/cache-breakpoints.ts'
 import { estimateTokens } from '../../src/context/estimate.ts'
 import { type MaskingOptions, observationMasking } from '../../src/context/masking.ts'
 import { stablePrefix } from '../../src/context/stable-prefix.ts'
-import type { Content } from '../../src/event/shapes.ts'
 import { toAnthropic } from '../../src/messages/anthropic/write.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'

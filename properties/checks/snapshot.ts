@@ -8,7 +8,7 @@ import { kindOf } from '../../src/log/entry.ts'
 import { findEventIn, listWarningsIn } from '../../src/log/log.ts'
 import { listPendingCallsIn } from '../../src/log/open-calls.ts'
 import { listLeavesIn, stateAt, switchTo } from '../../src/state/at.ts'
-import { encodeState } from '../../src/state/encode.ts'
+import { encodeState } from '../../src/state/read.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import {
   canReduce,

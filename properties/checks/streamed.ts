@@ -2,8 +2,8 @@
 
 import { SharedReplies } from '../../src/conversation/shared-replies.ts'
 import { Replies, ReplyReader, type ReplyPlace } from '../../src/conversation/streamed.ts'
-import { statusUpdate } from '../../src/conversation/state-updates.ts'
-import { hasText } from '../../src/event/has-text.ts'
+import { statusUpdate } from '../../src/conversation/decide.ts'
+import { hasText } from '../../src/event/text.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { State } from '../../src/state/state.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'

@@ -1,8 +1,7 @@
 /** O2: messages for the AI SDK. Facts go in; a LawBroken comes out when they lack, repeat or misplace what the timeline has. */
 
-import { isTextPart } from '../../src/event/content.ts'
+import { isTextPart, type Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
-import type { Content } from '../../src/event/shapes.ts'
 import type { UIPart } from '../../src/messages/ai-sdk/ui-types.ts'
 import { replyId, replyParts, toUIMessages } from '../../src/messages/ai-sdk/ui-write.ts'
 import { type TimelineItem, toTimeline } from '../../src/messages/timeline.ts'

@@ -3,7 +3,7 @@
 import type * as fc from 'fast-check'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
-import type { RunOptions } from '../../src/conversation/run/loop.ts'
+import type { RunOptions } from '../../src/conversation/run/options.ts'
 import { isColloquyError } from '../../src/event/errors.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import { openCallsOf } from '../../src/conversation/decide.ts'

@@ -1,9 +1,9 @@
 /** How the runs of a story go: when they want consent, and their hooks and condenser, each as slow as the scheduler makes it. */
 
 import { rollingCondenser } from '../../src/context/condenser/rolling.ts'
-import type { RunCondenser } from '../../src/conversation/run/condense.ts'
+import type { RunCondenser } from '../../src/conversation/run/options.ts'
 import type { Hook } from '../../src/conversation/run/hooks.ts'
-import type { RunOptions } from '../../src/conversation/run/loop.ts'
+import type { RunOptions } from '../../src/conversation/run/options.ts'
 import { FORBIDDEN } from './cast.ts'
 import type { Cues, Machine } from './machine.ts'
 import type { Plan } from './plan.ts'

@@ -3,7 +3,7 @@
 import { askedAfter, earlyEndOf, replyOf } from '../../src/event/reply.ts'
 import type { Event } from '../../src/event/types.ts'
 import { isFinishCall } from '../../src/conversation/turn.ts'
-import { isFinalReply } from '../../src/state/final-reply.ts'
+import { isFinalReply } from '../../src/state/status.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Begin, Done, Story } from './story.ts'
 

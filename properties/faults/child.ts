@@ -27,7 +27,7 @@ const NEAREST: readonly (readonly [folder: string, checks: readonly LogCheck[]])
   ['log/log.ts', [checkTree, checkReplay, checkOneSnapshot]],
   ['log/', [checkTree, checkPairing, checkReplay]],
   ['view/', [checkViews, checkUnits]],
-  ['state/result-call.ts', [(facts) => checkTimeline(facts)]],
+  ['state/read.ts', [(facts) => checkTimeline(facts)]],
   ['state/', [checkTree, checkViews, checkReplay, checkOneSnapshot]],
   ['messages/timeline.ts', [checkTimeline]],
   ['messages/ai-sdk/ui-write.ts', [(facts) => checkUIMessages(facts)]],

@@ -71,7 +71,7 @@ export const LOG_FAULTS: readonly Fault[] = [
   },
   {
     name: 'the id index knows one position per id',
-    file: 'log/index-map.ts',
+    file: 'log/log.ts',
     find: 'if (found !== seq) this.#positions.set(key, found < seq ? [found, seq] : [seq, found])',
     replace: 'if (found !== seq) this.#positions.set(key, seq)',
   },
@@ -95,7 +95,7 @@ export const LOG_FAULTS: readonly Fault[] = [
   },
   {
     name: 'an answer that names a call elsewhere goes by its call id',
-    file: 'log/pairing.ts',
+    file: 'log/open-calls.ts',
     find: 'if (named === undefined) return latest',
     replace: 'if (named === undefined || !isOnPathIn(named, result.parent)) return latest',
   },

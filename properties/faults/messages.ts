@@ -206,7 +206,7 @@ export const MESSAGES_FAULTS: readonly Fault[] = [
   },
   {
     name: 'the result of a forgotten call is not shown',
-    file: 'state/result-call.ts',
+    file: 'state/read.ts',
     find: "found === null || typeof found === 'string' ? null : found.entry.seq",
     replace: 'found === null ? null : null',
   },

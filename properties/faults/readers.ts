@@ -29,13 +29,13 @@ export const READERS_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a place is kept before the handler has ended',
-    file: 'conversation/follow/read-shard.ts',
+    file: 'conversation/follow/follow.ts',
     find: 'const isDone = items.length === 0',
     replace: 'if (page !== null) await shard.keep(page.next)\n      const isDone = items.length === 0',
   },
   {
     name: 'what came while a shard was read is not looked at',
-    file: 'conversation/follow/news.ts',
+    file: 'conversation/follow/follow.ts',
     find: 'if (this.#fresh.delete(shard) || signal.aborted) return',
     replace: 'this.#fresh.delete(shard)\n    if (signal.aborted) return',
   },

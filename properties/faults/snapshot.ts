@@ -17,13 +17,13 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a state update is taken for an entry that is not held',
-    file: 'state/snapshot/entry.ts',
+    file: 'state/snapshot/open.ts',
     find: 'return anchor < 0 || anchor === this.#held.head',
     replace: 'return this.seq === this.#held.head',
   },
   {
     name: 'what was let go has an empty branch',
-    file: 'state/snapshot/entry.ts',
+    file: 'state/snapshot/open.ts',
     find: 'if (!this.hasBranch) throw evicted(this)\n    // A state update changes no branch, and what is out of the tree has none.\n    return this.columns.anchor(this.seq) < 0',
     replace: 'return !this.hasBranch',
   },
@@ -101,7 +101,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'time is read from the wrong place after a restart',
-    file: 'log/columnar/times.ts',
+    file: 'log/columnar/columns.ts',
     find: 'start = end\n',
     replace: 'start = end + (at === 9 ? 1 : 0)\n',
   },
@@ -125,7 +125,7 @@ export const SNAPSHOT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'the index of a snapshot finds the first call of an id only',
-    file: 'log/columnar/keys.ts',
+    file: 'log/columnar/columns.ts',
     find: 'next[at] = heads[slot] as number',
     replace: 'next[at] = -1',
   },

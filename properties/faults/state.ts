@@ -35,13 +35,13 @@ export const STATE_FAULTS: readonly Fault[] = [
   },
   {
     name: 'an image that has a text field speaks',
-    file: 'state/final-reply.ts',
+    file: 'state/status.ts',
     find: 'isTextPart(part) && hasText(part.text)',
     replace: "'text' in part && hasText(part.text)",
   },
   {
     name: 'a failed finish ends the run',
-    file: 'state/final-reply.ts',
+    file: 'state/status.ts',
     find: ' && event.observation.is_error !== true',
     replace: '',
   },

@@ -113,7 +113,7 @@ export const VIEW_FAULTS: readonly Fault[] = [
   },
   {
     name: 'cut points lie inside stretches',
-    file: 'view/cut-points.ts',
+    file: 'view/stretches.ts',
     find: 'if (count > 0 && at > 0 && !inside) points.push(at)',
     replace: 'if (count > 0 && at > 0) points.push(at)',
   },

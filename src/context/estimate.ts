@@ -1,8 +1,14 @@
 /** Estimates tokens without a tokenizer. */
 
-import { isImagePart, isTextPart, wordsIn } from '../event/content.ts'
+import {
+  isImagePart,
+  isTextPart,
+  wordsIn,
+  type Content,
+  type JsonValue,
+  type OpenPart,
+} from '../event/shapes.ts'
 import { isObject } from '../event/json.ts'
-import type { Content, JsonValue, OpenPart } from '../event/shapes.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { checkNumber } from './check-number.ts'
 

@@ -1,7 +1,6 @@
 /** The text of content parts. */
 
-import { isImagePart, isTextPart } from '../event/content.ts'
-import type { Content } from '../event/shapes.ts'
+import { isImagePart, isTextPart, type Content } from '../event/shapes.ts'
 import { partName } from '../messages/placeholder.ts'
 
 /** The texts of some content, images and other parts left out. O(content). */

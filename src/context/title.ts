@@ -3,7 +3,7 @@
 import { pathToEntry } from '../log/ancestry.ts'
 import type { State } from '../state/state.ts'
 import { ellipsize } from './ellipsize.ts'
-import { loadedEvent } from '../log/loaded-event.ts'
+import { loadedEvent } from '../log/entry.ts'
 import { textsOf } from './said-text.ts'
 
 /**

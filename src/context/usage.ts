@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
 import { amount, finite, type ReplyTokens, tokensIn } from '../messages/reply-usage.ts'
 import type { State } from '../state/state.ts'
-import { loadedEvent } from '../log/loaded-event.ts'
+import { loadedEvent } from '../log/entry.ts'
 
 /** Tokens by what they were for, under the names of the wire. */
 export interface TokenCounts {

@@ -24,25 +24,20 @@ import {
   decideRestart,
   decideResume,
   userMessage,
+  policyUpdate,
 } from './decide.ts'
-import { checkDelta, checkEvents } from './stamp.ts'
+import { checkDelta, checkEvents, keyedId } from './stamp.ts'
 import { type ForkOptions, planFork, writeFork } from './fork.ts'
 import { mayBeLate, attachLateResults } from './late-results.ts'
-import { commit } from './commit.ts'
-import { keyedId } from './keyed-id.ts'
 import { type LoggedEvent, toLogged } from './logged-event.ts'
-import { withFullLog } from './look-back.ts'
-import type { Decision, Look } from './replica.ts'
-import { recordOf } from './open-state.ts'
+import { type Decision, type Look, recordIn, waitForState } from './replica.ts'
 import { type Recovery, recover } from './recover.ts'
-import { checkRun } from './run/check-options.ts'
 import { checkRest, isOfRun } from './run/lease.ts'
-import { runLoop, type RunOptions, type RunResult } from './run/loop.ts'
+import { runLoop } from './run/loop.ts'
+import { checkRun, type RunOptions, type RunResult } from './run/options.ts'
 import type { Step } from './run/step.ts'
-import type { Shared } from './shared.ts'
+import type { EngineContext } from './engine-context.ts'
 import { subscribe, type SubscribeOptions, type SubscriptionItem } from './subscribe.ts'
-import { policyUpdate } from './state-updates.ts'
-import { waitForState } from './wait.ts'
 
 /** How to send a message. */
 export interface SendOptions {
@@ -69,22 +64,22 @@ export interface SendOptions {
  */
 export class Conversation {
   readonly id: string
-  readonly #shared: Shared
+  readonly #engine: EngineContext
 
   /** @internal Made by an engine. */
-  constructor(shared: Shared, id: string) {
-    this.#shared = shared
+  constructor(engine: EngineContext, id: string) {
+    this.#engine = engine
     this.id = id
   }
 
   /** The state after the last event of the log, by any process. O(events that others have appended since). */
   async state(): Promise<State> {
-    return this.#shared.use(this.id, (replica) => replica.refresh())
+    return this.#engine.use(this.id, (replica) => replica.refresh())
   }
 
   /** The same with its record, in one read; in none where `found` is given, its record as it was just read. */
   async look(found?: ConversationRecord): Promise<Look> {
-    return this.#shared.use(this.id, (replica) => replica.look(found))
+    return this.#engine.use(this.id, (replica) => replica.look(found))
   }
 
   /**
@@ -97,7 +92,7 @@ export class Conversation {
 
   /** What a pure function says of the state, as in `read(toTimeline)`; of what was evicted too, at O(n) then. */
   async read<T>(question: (state: State) => T): Promise<T> {
-    return this.#shared.use(this.id, (replica) => withFullLog(replica, question))
+    return this.#engine.use(this.id, (replica) => replica.read(question))
   }
 
   /** What the model is sent, in the neutral form; the provider grammars take `state()`. O(view). */
@@ -107,7 +102,8 @@ export class Conversation {
 
   /** What the store knows of it beside its log. */
   async record(): Promise<ConversationRecord> {
-    return recordOf(this.#shared, this.id)
+    this.#engine.check()
+    return recordIn(this.#engine.store, this.id)
   }
 
   /**
@@ -115,8 +111,8 @@ export class Conversation {
    * @throws ColloquyError `invalid_query`, `invalid_cursor`.
    */
   async search(query: Omit<EventQuery, 'conversationId'> = {}): Promise<Page<LoggedEvent>> {
-    this.#shared.check()
-    const page = await this.#shared.store.search({ ...query, conversationId: this.id })
+    this.#engine.check()
+    const page = await this.#engine.store.search({ ...query, conversationId: this.id })
     return { ...page, items: page.items.map(toLogged) }
   }
 
@@ -138,8 +134,8 @@ export class Conversation {
     options: { readonly expected?: ExpectedVersion } = {},
   ): Promise<readonly LoggedEvent[]> {
     const events = checkEvents(Array.isArray(given) ? Array.from(given) : [given])
-    return this.#shared.use(this.id, (replica) =>
-      commit(replica, (state) => attachLateResults(state, events), {
+    return this.#engine.use(this.id, (replica) =>
+      replica.commit((state) => attachLateResults(state, events), {
         ...options,
         depends: mayBeLate(events),
       }),
@@ -159,15 +155,15 @@ export class Conversation {
 
   /** Lets a run stop after its current step. */
   async pause(): Promise<readonly LoggedEvent[]> {
-    return this.#decide((state) => decidePause(state, this.#shared.isRunning(this.id)))
+    return this.#decide((state) => decidePause(state, this.#engine.isRunning(this.id)))
   }
 
   /** Stops a run at once: its signal is aborted, and its pending calls are ended, in one batch. */
   async interrupt(): Promise<readonly LoggedEvent[]> {
     // The run may be another process's: its lease is there until it has ended.
-    const lease = await this.#shared.store.getLease(this.id)
+    const lease = await this.#engine.store.getLease(this.id)
     const leased = lease !== null && isOfRun(lease)
-    return this.#decide((state) => decideInterrupt(state, leased || this.#shared.isRunning(this.id)))
+    return this.#decide((state) => decideInterrupt(state, leased || this.#engine.isRunning(this.id)))
   }
 
   /** Ends a pause; to go on, run it. A reply that came in meanwhile is not asked for again. */
@@ -227,16 +223,16 @@ export class Conversation {
    * @throws ColloquyError `unknown_event`, `conversation_exists`, `invalid_id`.
    */
   async fork(options: ForkOptions = {}): Promise<Conversation> {
-    const { store, stamp } = this.#shared
+    const { store, stamp } = this.#engine
     const id = options.id ?? stamp.newId()
-    await this.#shared.use(this.id, async (replica) => {
-      const { plan, length } = await withFullLog(replica, (state) => ({
+    await this.#engine.use(this.id, async (replica) => {
+      const { plan, length } = await replica.read((state) => ({
         plan: planFork(state, options.from),
         length: state.log.entries.length,
       }))
       await writeFork(store, await this.record(), id, plan, length, options, stamp)
     })
-    return new Conversation(this.#shared, id)
+    return new Conversation(this.#engine, id)
   }
 
   /**
@@ -252,7 +248,7 @@ export class Conversation {
     // Of one that does not exist nothing would ever come.
     if (!wanted.every(isStatus)) invalidArgument('status', `must be one of ${STATUSES.join(', ')}`)
     const signal = this.#orClosing(options.signal)
-    return this.#shared.use(this.id, (replica) =>
+    return this.#engine.use(this.id, (replica) =>
       waitForState(replica, ({ header }) => wanted.includes(header.status), signal),
     )
   }
@@ -262,14 +258,14 @@ export class Conversation {
    * running, or a run is live, as a dead process's is until its lease expires. `run` takes over by itself.
    */
   async recover(): Promise<Recovery> {
-    const { store } = this.#shared
-    return this.#shared.use(this.id, (replica) => recover(store, replica, this.#shared.newBriefOwner()))
+    const { store } = this.#engine
+    return this.#engine.use(this.id, (replica) => recover(store, replica, this.#engine.newBriefOwner()))
   }
 
   /** Gives a StreamingDeltaEvent to subscribers, with `shareReplies` of any process. @throws `invalid_event`. */
   publish(delta: Event): void {
-    this.#shared.check()
-    this.#shared.publish(this.id, checkDelta(delta))
+    this.#engine.check()
+    this.#engine.publish(this.id, checkDelta(delta))
   }
 
   /**
@@ -285,7 +281,7 @@ export class Conversation {
    * await engine.close()
    */
   subscribe(options: SubscribeOptions = {}): AsyncGenerator<SubscriptionItem, void, undefined> {
-    return subscribe(this.#shared, this.id, { ...options, signal: this.#orClosing(options.signal) })
+    return subscribe(this.#engine, this.id, { ...options, signal: this.#orClosing(options.signal) })
   }
 
   /**
@@ -299,8 +295,8 @@ export class Conversation {
    */
   async run(step: Step, options: RunOptions = {}): Promise<RunResult> {
     checkRun(step, options)
-    const { store } = this.#shared
-    return this.#shared.whileRunning(this.id, (replica, owner) =>
+    const { store } = this.#engine
+    return this.#engine.whileRunning(this.id, (replica, owner) =>
       runLoop(
         { store, replica, step, owner, publish: (delta) => this.publish(delta) },
         { ...options, signal: this.#orClosing(options.signal) },
@@ -310,29 +306,29 @@ export class Conversation {
 
   /** Deletes it with its log; a run of it ends. False when there was none. */
   async delete(): Promise<boolean> {
-    return this.#shared.delete(this.id)
+    return this.#engine.delete(this.id)
   }
 
   /** Aborted when the signal is, or the engine closes. */
   #orClosing(signal: AbortSignal | undefined): AbortSignal {
-    const { closing } = this.#shared
+    const { closing } = this.#engine
     return signal === undefined ? closing : AbortSignal.any([closing, signal])
   }
 
   #decide(decide: Decision): Promise<readonly LoggedEvent[]> {
-    return this.#shared.use(this.id, (replica) => commit(replica, decide, { depends: true }))
+    return this.#engine.use(this.id, (replica) => replica.commit(decide, { depends: true }))
   }
 
   /** A run that goes on while HEAD moves under it would write on the wrong branch. */
   #decideAtRest(decide: Decision): Promise<readonly LoggedEvent[]> {
-    return this.#shared.use(this.id, async (replica) => {
+    return this.#engine.use(this.id, async (replica) => {
       for (;;) {
         const { header, log } = await replica.refresh()
         const { length } = log.entries
-        await checkRest(this.#shared.store, this.id, this.#shared.newBriefOwner(), header.status)
+        await checkRest(this.#engine.store, this.id, this.#engine.newBriefOwner(), header.status)
         try {
           // A run that begins after the look appends something first, so that this version is gone.
-          return await commit(replica, decide, { expected: length, depends: true })
+          return await replica.commit(decide, { expected: length, depends: true })
         } catch (error) {
           if (!hasCode(error, 'version_conflict')) throw error
         }

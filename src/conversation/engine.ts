@@ -8,11 +8,10 @@ import { checkConversationId, formatInstant, microsNow } from '../store/kit/reco
 import { initialHeader } from '../state/header.ts'
 import type { Store } from '../store/contract/store.ts'
 import { Conversation } from './conversation.ts'
-import { recordOf } from './open-state.ts'
-import { follow, type Follower, type FollowOptions } from './follow/follow.ts'
-import type { FollowHandler } from './follow/read-shard.ts'
-import { type ConversationRecovery, recoverAll } from './recover-all.ts'
-import { Shared } from './shared.ts'
+import { recordIn } from './replica.ts'
+import { follow, type Follower, type FollowOptions, type FollowHandler } from './follow/follow.ts'
+import { type ConversationRecovery, recoverAll } from './recover.ts'
+import { EngineContext } from './engine-context.ts'
 
 /** How an engine is made. */
 export interface EngineOptions {
@@ -132,26 +131,26 @@ export function createEngine(options: EngineOptions): Engine {
     invalidArgument('cacheBytes', 'must be a number of bytes from 0')
   const bytes = Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(cacheBytes)))
   if (typeof store?.append !== 'function') invalidArgument('store', 'must be a store, such as memoryStore()')
-  const shared = new Shared(store, { newId, now: () => formatInstant(clock()) }, bytes, shareReplies)
+  const context = new EngineContext(store, { newId, now: () => formatInstant(clock()) }, bytes, shareReplies)
   const create: Engine['create'] = async (given = {}) => {
-    shared.check()
+    context.check()
     const { id } = await store.createConversation({
       status: initialHeader().status,
       ...given,
       id: given.id ?? newId(),
     })
-    return new Conversation(shared, id)
+    return new Conversation(context, id)
   }
   const open: Engine['open'] = async (given) => {
-    shared.check()
-    const { id } = typeof given === 'string' ? await recordOf(shared, given) : { ...given }
+    context.check()
+    const { id } = typeof given === 'string' ? await recordIn(store, given) : { ...given }
     checkConversationId('id', id)
-    return new Conversation(shared, id)
+    return new Conversation(context, id)
   }
   return {
     store,
     get size() {
-      return shared.size
+      return context.size
     },
     create,
     open,
@@ -173,14 +172,14 @@ export function createEngine(options: EngineOptions): Engine {
     },
     async delete(id) {
       checkConversationId('id', id)
-      return shared.delete(id)
+      return context.delete(id)
     },
     async recoverAll() {
-      shared.check()
-      return recoverAll(shared)
+      context.check()
+      return recoverAll(context)
     },
-    follow: (given, handler) => follow(shared, given, handler),
-    close: () => shared.close(),
+    follow: (given, handler) => follow(context, given, handler),
+    close: () => context.close(),
   }
 }
 

@@ -16,7 +16,7 @@ import type { Store } from '../store/contract/store.ts'
 import type { StoredEvent } from '../store/contract/stored-event.ts'
 import { type Stamp, stampEvents } from './stamp.ts'
 import type { Status } from '../state/status.ts'
-import { policyUpdate, statusUpdate } from './state-updates.ts'
+import { policyUpdate, statusUpdate } from './decide.ts'
 
 /** How to fork. */
 export interface ForkOptions extends Partial<

@@ -11,7 +11,7 @@ import { granted, GRANTS } from '../state/call-status.ts'
 import type { Header } from '../state/header.ts'
 import { reduce } from '../state/reduce.ts'
 import { branchOf, type State } from '../state/state.ts'
-import { grantUpdate, headUpdate, statusUpdate } from './state-updates.ts'
+import { grantUpdate, headUpdate, statusUpdate } from './decide.ts'
 
 /** Whether events hold a result that may belong to another branch, so that where HEAD is matters. O(events). */
 export const mayBeLate = (events: readonly Event[]): boolean => events.some(isUnplaced)

@@ -1,24 +1,28 @@
-/** The in-memory copy of one conversation; all writes of this process queue here, so that it never races itself. */
+/**
+ * The in-memory copy of one conversation: opens its state, follows the log, and appends. All reads and writes of this
+ * process go through its queue, so the process never races itself.
+ */
 
 import { hasCode } from '../event/errors.ts'
 import type { Event } from '../event/types.ts'
-import { findEventIn } from '../log/log.ts'
-import { evict, encodeWithoutBodies } from '../state/snapshot.ts'
-import type { State } from '../state/state.ts'
+import { columnarLength, findEventIn } from '../log/log.ts'
+import { pendingCallCount } from '../log/open-calls.ts'
+import { reduce } from '../state/reduce.ts'
+import { completeSnapshot, encodeWithoutBodies, evict, readSnapshot } from '../state/snapshot.ts'
+import { CHUNK_SIZE } from '../state/snapshot/record.ts'
+import { initialState, type State } from '../state/state.ts'
 import type { AppendOptions, ExpectedVersion } from '../store/contract/append.ts'
 import type { ConversationRecord } from '../store/contract/conversation-record.ts'
+import type { SnapshotPart } from '../store/contract/snapshot.ts'
 import type { Store } from '../store/contract/store.ts'
 import type { StoredEvent } from '../store/contract/stored-event.ts'
 import { versionOf } from '../store/kit/append/deduplicate.ts'
 import { unknownConversation } from '../store/kit/errors.ts'
-import { type Stamp, stampEvents } from './stamp.ts'
-import { ListedStatus } from './listed-status.ts'
-import { backOff } from './back-off.ts'
-import { Listeners } from './listeners.ts'
-import { foldFacts, type Opened, openState, PAGE, recordIn, replayWhole } from './open-state.ts'
-import { stampUnknown } from './retry-stamp.ts'
+import { unitEvents } from '../view/unit.ts'
+import { backOff, Listeners, serialQueue } from './async.ts'
+import { type LoggedEvent, toLogged } from './logged-event.ts'
+import { type Stamp, stampEvents, stampUnknown } from './stamp.ts'
 import { Replies } from './streamed.ts'
-import { MemoryEstimate } from './estimate-memory.ts'
 
 /** Given a state, the events that are to be appended to it. */
 export type Decision = (state: State) => readonly Event[]
@@ -40,6 +44,13 @@ export interface CommitOptions {
 
 /** Milliseconds after which a look for appends of others that failed is made again. */
 const RETRY = 200
+
+/** Bytes of an entry in memory besides its body, and of an entry whose body was evicted. */
+const ENTRY_BYTES = 1_000
+const EVICTED_BYTES = 150
+
+/** Bytes of a body in memory: its JSON in UTF-16. O(size). */
+const bytesOf = (body: unknown): number => 2 * (JSON.stringify(body)?.length ?? 0)
 
 /** A snapshot is written when so many events have come since the last, or so large a part of the log. */
 const SNAPSHOT_EVENTS = 1_000
@@ -68,13 +79,15 @@ export class Replica {
   /** Lengths of the log: what the store's snapshot covers, and when bodies were evicted last. */
   #savedAt: number
   #restedAt: number
-  readonly #memory = new MemoryEstimate()
+  /** Size in memory: bytes so far, the entries counted, and how many of them were evicted at the time. */
+  #size = { bytes: 0, counted: -1, evicted: 0 }
   #writer: string | null = null
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #inOrder = serialQueue()
   #unwatch: (() => void) | null = null
   #followed = 0
   #isStale = false
-  readonly #listed: ListedStatus
+  /** The status that the store lists the conversation by, as far as known, and the log length it was known for. */
+  #listed: { readonly status: string | null; readonly length: number } = { status: null, length: 0 }
   #epoch = 0
 
   private constructor(store: Store, stamp: Stamp, id: string, { state, snapshotAt, createdAt }: Opened) {
@@ -85,7 +98,6 @@ export class Replica {
     this.#createdAt = createdAt
     this.#savedAt = snapshotAt
     this.#restedAt = snapshotAt
-    this.#listed = new ListedStatus(store, id)
   }
 
   /** Opens a conversation, from its snapshot and what came after it. @throws ColloquyError `unknown_conversation`. */
@@ -115,15 +127,28 @@ export class Replica {
 
   /** The same with the record that it was read with; `found` is one that was just read, and saves the read. */
   look(found?: ConversationRecord): Promise<Look> {
-    return this.#alone(() => this.#look(found))
+    return this.#inOrder(() => this.#look(found))
   }
 
   /**
-   * Makes a decision, appends what it says, and folds it. Returns what was appended, or stood there already. @throws
-   * what the decision throws, what `Store.append` throws.
+   * Returns what a pure function makes of the latest state. Where it needs evicted events, the whole log is folded
+   * again, O(n).
    */
-  commit(decide: Decision, options: CommitOptions = {}): Promise<readonly StoredEvent[]> {
-    return this.#alone(async () => {
+  async read<T>(question: (state: State) => T): Promise<T> {
+    try {
+      return question(await this.refresh())
+    } catch (error) {
+      if (!hasCode(error, 'evicted')) throw error
+      return question(await this.whole())
+    }
+  }
+
+  /**
+   * Appends the events of a decision and folds them. Returns the appended events, or the equal ones that the log
+   * already contained. @throws what the decision or `Store.append` throws.
+   */
+  commit(decide: Decision, options: CommitOptions = {}): Promise<readonly LoggedEvent[]> {
+    return this.#inOrder(async () => {
       const { expected = 'any', depends = false, lease } = options
       const mine = depends && expected === 'any'
       // A decision for a version is made at that version, where it can be.
@@ -172,23 +197,39 @@ export class Replica {
 
   /** The state with every body and checkpoint, folded again from the whole log where they were evicted. O(n) then. */
   whole(): Promise<State> {
-    return this.#alone(async () => {
+    return this.#inOrder(async () => {
       await this.#catchUp()
       return replayWhole(this.#store, this.id)
     })
   }
 
-  /** Bytes that the state takes in memory, reckoned from a few of its events. O(1) mostly. */
+  /** Approximate size in memory, in bytes. O(events since the last call); after an eviction O(view). */
   get bytes(): number {
-    return this.#memory.of(this.#state)
+    const { log, branch } = this.#state
+    const { entries } = log
+    const evicted = columnarLength(log)
+    let { bytes, counted } = this.#size
+    if (evicted !== this.#size.evicted || counted < 0 || counted > entries.length) {
+      counted = evicted
+      bytes = EVICTED_BYTES * evicted
+      for (const unit of branch.view.units)
+        for (const item of unitEvents(unit))
+          if (!('seq' in item) || Number(item.seq) < evicted) bytes += bytesOf(item.event)
+    }
+    for (; counted < entries.length; counted += 1) {
+      const entry = entries.get(counted)
+      bytes += ENTRY_BYTES + bytesOf(entry?.event ?? entry?.quarantined)
+    }
+    this.#size = { bytes, counted, evicted }
+    return bytes
   }
 
   /** Waits until nothing is under way, nor due. */
   async settle(): Promise<void> {
-    await this.#alone(() => this.#save())
+    await this.#inOrder(() => this.#save())
   }
 
-  async #append(events: readonly Event[], options: AppendOptions): Promise<readonly StoredEvent[]> {
+  async #append(events: readonly Event[], options: AppendOptions): Promise<readonly LoggedEvent[]> {
     await this.replies.finish(events)
     let appended
     try {
@@ -209,11 +250,12 @@ export class Replica {
     try {
       if (isNext) await this.#fold(fresh)
       else await this.#catchUp()
-      await this.#listed.appended(this.#state, isNext ? length : null)
+      // Other writers may have changed the listed status.
+      await this.#list(isNext && this.#listed.length === length ? this.#listed.status : null)
     } catch {
       // It is appended, and no error may deny that; the next read of the state reads on.
     }
-    return appended.events
+    return appended.events.map(toLogged)
   }
 
   /** A decision may ask for what was evicted; then the whole log is folded again, and the decision made again. */
@@ -227,7 +269,7 @@ export class Replica {
     }
   }
 
-  /** That there is nothing to do, or that it cannot be done, is believed of the latest state only. */
+  /** Before returning no events, or an error, retries on the latest state. */
   async #decideLatest(decide: Decision): Promise<readonly Event[]> {
     for (;;) {
       let failure: { readonly error: unknown } | null = null
@@ -269,13 +311,31 @@ export class Replica {
     const goesOn = record.createdAt === this.#createdAt
     if (goesOn && record.version > entries.length) await this.#catchUp()
     else if (!goesOn || !isSame) await this.#startAnew()
-    await this.#listed.say(this.#state, record.status)
+    await this.#list(record.status)
     return { state: this.#state, record }
+  }
+
+  /**
+   * Lists the conversation by its current status, unless the log has grown since: then the process that appended does.
+   * If a process dies before it does, the next reader of the conversation repairs the listed status.
+   * @param known the status that the store lists now, if known
+   */
+  async #list(known: string | null): Promise<void> {
+    const { header, log } = this.#state
+    const { length } = log.entries
+    this.#listed = { status: known, length }
+    if (header.status === known) return
+    try {
+      if (await this.#store.setStatus(this.id, header.status, length))
+        this.#listed = { status: header.status, length }
+    } catch {
+      // The log holds the status. A store that cannot be written to fails the next append.
+    }
   }
 
   async #fold(events: readonly StoredEvent[]): Promise<void> {
     if (events.length === 0) return
-    // It hangs on what never stood here.
+    // Its parent is unknown: the log was replaced.
     const parentId = events[0]?.parentId ?? null
     if (parentId !== null && findEventIn(this.#state.log, parentId) === undefined) return this.#startAnew()
     this.#take(foldFacts(this.#state, events) ?? (await replayWhole(this.#store, this.id)))
@@ -285,7 +345,7 @@ export class Replica {
   #take(state: State): void {
     this.#state = state
     // Evicts what a snapshot does not need, now and then, and writes one.
-    if (this.isDue) void this.#alone(() => this.#save())
+    if (this.isDue) void this.#inOrder(() => this.#save())
     this.changes.tell(state)
   }
 
@@ -329,7 +389,7 @@ export class Replica {
   #wake(): void {
     if (this.#isStale) return
     this.#isStale = true
-    this.#alone(async () => {
+    this.#inOrder(async () => {
       this.#isStale = false
       await this.#look()
     }).catch((error: unknown) => {
@@ -339,11 +399,181 @@ export class Replica {
       setTimeout(() => void (this.#followed > 0 && this.#wake()), RETRY)
     })
   }
+}
 
-  /** Does a work after all that were asked for before. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work)
-    this.#last = result.catch(() => undefined)
-    return result
+/** The record of a conversation. @throws ColloquyError `unknown_conversation`. */
+export async function recordIn(store: Store, id: string): Promise<ConversationRecord> {
+  const record = await store.getConversation(id)
+  if (record !== null) return record
+  throw unknownConversation(id)
+}
+
+/** How many events are read at once. */
+const PAGE = 1_024
+
+/** A state as it was opened. */
+interface Opened {
+  readonly state: State
+  /** Length of the log that the snapshot covers; 0 when there is none that can be used. */
+  readonly snapshotAt: number
+  /** When the conversation was created, which tells its log from one that stood under the id before. */
+  readonly createdAt: string
+}
+
+/**
+ * Of a log that is folded, bodies are evicted when so large a part of it has come since, at least a part of the
+ * columnar log, and as many events as are kept: sooner spares the collector work, but each time costs O(length + what
+ * is kept), the index of keys that is built anew included; so it comes to O(n) for the whole log.
+ */
+const HELD_PART = 1 / 32
+
+/**
+ * Opens a conversation. O(bytes of the snapshot + view + events after it): the columns of the whole log are in there,
+ * which is read, and nothing is made or folded of it. Without a snapshot, or where the log goes on from what was
+ * evicted, O(n log n).
+ * @throws ColloquyError `unknown_conversation`.
+ */
+export async function openState(store: Store, id: string): Promise<Opened> {
+  // The record is read before the log: a log that takes its place meanwhile is found by the next look at the record.
+  const [record, parts] = await Promise.all([recordIn(store, id), store.loadSnapshot(id)])
+  const { createdAt } = record
+  const saved = await openSaved(store, record, parts)
+  if (saved !== null) {
+    const state = await foldOn(store, id, saved, true)
+    if (state !== null) return { state, snapshotAt: saved.log.entries.length, createdAt }
+  }
+  const empty = initialState({ conversationId: id })
+  // A log that goes back to what was evicted is folded once more, and all of it kept.
+  const state = (await foldOn(store, id, empty, true)) ?? (await replayWhole(store, id))
+  return { state, snapshotAt: 0, createdAt }
+}
+
+/** The state of the whole log, with everything held. O(n). @throws ColloquyError `unknown_conversation`. */
+async function replayWhole(store: Store, id: string): Promise<State> {
+  const empty = initialState({ conversationId: id })
+  return (await foldOn(store, id, empty, false)) ?? empty
+}
+
+/**
+ * The state of the snapshot, with its bodies from the log; null where there is none, or it is of another log: the
+ * time of creation in it tells, the last event that it knows, and each that it lacks.
+ */
+async function openSaved(
+  store: Store,
+  { id, createdAt }: ConversationRecord,
+  parts: readonly SnapshotPart[],
+): Promise<State | null> {
+  const saved = parts.length === 0 ? null : readSnapshot(parts, id)
+  if (saved === null || saved.record.length === 0 || saved.record.createdAt !== createdAt) return null
+  const last = saved.record.length - 1
+  const asked = new Set([...saved.lacking, last])
+  const found = new Map<number, StoredEvent>()
+  for (const { from, until } of rangesOf([...asked].toSorted((one, other) => one - other))) {
+    for (let at = from; at < until; at += PAGE) {
+      const events = await store.read(id, { from: at, limit: Math.min(PAGE, until - at) })
+      for (const event of events) if (asked.has(event.seq)) found.set(event.seq, event)
+    }
+  }
+  return found.has(last) ? completeSnapshot(saved, found) : null
+}
+
+/** Positions in a row. */
+interface Range {
+  readonly from: number
+  until: number
+}
+
+/** So many events that are not needed are read sooner than asked around. */
+const GAP = 16
+
+/** Ranges that are read one by one at most; where a view is scattered further, what lies between is read too. */
+const RANGES = 32
+
+/** The ranges that hold all of the positions, which are in order. O(positions · log of what lies between). */
+function rangesOf(positions: readonly number[], gap = GAP): readonly Range[] {
+  const ranges: Range[] = []
+  for (const at of positions) {
+    const last = ranges.at(-1)
+    if (last !== undefined && at - last.until <= gap) last.until = at + 1
+    else ranges.push({ from: at, until: at + 1 })
+  }
+  return ranges.length > RANGES ? rangesOf(positions, 2 * gap) : ranges
+}
+
+/**
+ * A state with all that comes after it in the log; null where that goes on from what the state does not hold.
+ * @param lets whether bodies and checkpoints may be evicted on the way, so that memory holds those of a part of the log
+ * only
+ */
+async function foldOn(store: Store, id: string, state: State, lets: boolean): Promise<State | null> {
+  let now = state
+  let restedAt = state.log.entries.length
+  // For one page more: what a log goes back to is mostly a branch that was left a few events ago.
+  let before: State | null = null
+  for (;;) {
+    const from = now.log.entries.length
+    // Parts of the columnar log are written once when they are complete.
+    const limit = PAGE - (from % PAGE)
+    const events = await store.read(id, { from, limit })
+    const next = foldFacts(now, events)
+    if (next === null) {
+      if (before === null) return null
+      now = before
+      before = null
+      continue
+    }
+    now = next
+    before = null
+    if (events.length < limit) return now
+    const { length } = now.log.entries
+    const kept = now.branch.view.length + pendingCallCount(now.branch.pendingCalls)
+    const due = lets && length % CHUNK_SIZE === 0 && length - restedAt >= Math.max(length * HELD_PART, kept)
+    if (!due) continue
+    before = now
+    now = evict(now)
+    restedAt = length
+  }
+}
+
+/** The state after some events more; null where they go on from what the state does not hold. O(log n) for each. */
+function foldFacts(state: State, events: readonly StoredEvent[]): State | null {
+  let now = state
+  try {
+    for (const { fact } of events) now = reduce(now, fact)
+    return now
+  } catch (error) {
+    if (hasCode(error, 'evicted')) return null
+    throw error
+  }
+}
+
+/**
+ * The first state from now on of which `fits` is true; it may be the one that there is.
+ * @throws the reason of `signal` when that is aborted first, `unknown_conversation` when the conversation is deleted.
+ */
+export async function waitForState(
+  replica: Replica,
+  fits: (state: State) => boolean,
+  signal?: AbortSignal,
+): Promise<State> {
+  signal?.throwIfAborted()
+  replica.gone.throwIfAborted()
+  const found = Promise.withResolvers<State>()
+  const look = (state: State): void => {
+    if (fits(state)) found.resolve(state)
+  }
+  const over = signal === undefined ? replica.gone : AbortSignal.any([signal, replica.gone])
+  const give = (): void => found.reject(over.reason as Error)
+  // Timers of `AbortSignal.timeout` do not keep a process alive, and it is waited for.
+  const alive = setInterval(() => undefined, 2 ** 30)
+  const ends = [replica.changes.add(look), replica.follow()]
+  over.addEventListener('abort', give, { once: true })
+  try {
+    replica.refresh().then(look, found.reject)
+    return await found.promise
+  } finally {
+    clearInterval(alive)
+    for (const end of ends) end()
+    over.removeEventListener('abort', give)
   }
 }

@@ -1,9 +1,11 @@
 /** Gives events their id and time at append, after checking them. */
 
+import type { Event, StreamingDeltaEvent } from '../event/types.ts'
+import type { Store } from '../store/contract/store.ts'
+import { hashText } from '../event/text.ts'
 import { decodeEvent } from '../event/decode.ts'
 import { ColloquyError } from '../event/errors.ts'
 import { KINDS } from '../event/kinds.ts'
-import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 
 /** Gives every event that comes without them an id and a time. */
 export interface Stamp {
@@ -64,4 +66,25 @@ export function stampEvents(
     ids.add(id)
     return { ...event, id, timestamp }
   })
+}
+
+/** Alike for one key in every process, and another one in every conversation. */
+export const keyedId = (kind: 'message' | 'policy' | 'edit', conversationId: string, key: string): string =>
+  `${kind}-${hashText(`${conversationId}\n${key}`)}`
+
+/**
+ * The events stamped, but for those whose id the store knows. Null when it knows none. O(events).
+ */
+export async function stampUnknown(
+  store: Store,
+  conversationId: string,
+  events: readonly Event[],
+  stamp: Stamp,
+): Promise<Event[] | null> {
+  const known = await store.getMany(
+    conversationId,
+    events.flatMap(({ id }) => id ?? []),
+  )
+  const ids = known.flatMap((event) => event?.id ?? [])
+  return ids.length === 0 ? null : stampEvents(events, stamp, ids)
 }

@@ -1,12 +1,10 @@
 /** What is being said: the words of a reply that stand in no event yet, for readers who come and go at any time. */
 
-import { hasText } from '../event/has-text.ts'
+import { hasText } from '../event/text.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import type { Event, StreamingDeltaEvent } from '../event/types.ts'
 import type { State } from '../state/state.ts'
-import { Listeners } from './listeners.ts'
-import { lowerBound } from './lower-bound.ts'
-import { Words } from './words.ts'
+import { Listeners } from './async.ts'
 
 /** How many characters (UTF-16 code units, as `length` counts) were said. */
 export interface Said {
@@ -268,4 +266,53 @@ export function endsReply(event: Event | null): boolean {
       // Evicted, or a line that could not be read.
       return event === null
   }
+}
+
+/** A growing text. */
+export class Words {
+  readonly #pieces: { readonly text: string; readonly start: number }[] = []
+  #length = 0
+
+  /** In UTF-16 code units. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** O(1). */
+  add(text: string): void {
+    if (text === '') return
+    this.#pieces.push({ text, start: this.#length })
+    this.#length += text.length
+  }
+
+  /** What stands between two places. O(pieces there + log of all): for who keeps up, the last piece itself. */
+  slice(from: number, to: number): string {
+    if (from >= to) return ''
+    const first = lowerBound(this.#pieces, ({ start, text }) => start + text.length > from)
+    let found = ''
+    for (let at = first; at < this.#pieces.length; at += 1) {
+      const { text, start } = this.#pieces[at] as { readonly text: string; readonly start: number }
+      if (start >= to) break
+      found +=
+        from <= start && start + text.length <= to ? text : text.slice(Math.max(0, from - start), to - start)
+    }
+    return found
+  }
+
+  /** Whether any of it fits. O(pieces). */
+  some(fits: (text: string) => boolean): boolean {
+    return this.#pieces.some(({ text }) => fits(text))
+  }
+}
+
+/** The first place of which it is true; the length where there is none. O(log n). */
+function lowerBound<T>(list: readonly T[], isThere: (item: T) => boolean): number {
+  let low = 0
+  let high = list.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (isThere(list[middle] as T)) high = middle
+    else low = middle + 1
+  }
+  return low
 }

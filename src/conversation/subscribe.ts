@@ -10,7 +10,7 @@ import { type LoggedEvent, toLogged } from './logged-event.ts'
 import type { Status } from '../state/status.ts'
 import type { Replica } from './replica.ts'
 import { type ReplyPlace, ReplyReader } from './streamed.ts'
-import type { Shared } from './shared.ts'
+import type { EngineContext } from './engine-context.ts'
 
 /** What a subscription gives. */
 export type SubscriptionItem =
@@ -58,14 +58,14 @@ const PAGE = 256
  * deleted, and what the store throws; then subscribe again after the last position, with its id.
  */
 export async function* subscribe(
-  shared: Pick<Shared, 'store' | 'pin' | 'listen'>,
+  context: Pick<EngineContext, 'store' | 'pin' | 'listen'>,
   id: string,
   options: SubscribeOptions = {},
 ): AsyncGenerator<SubscriptionItem, void, undefined> {
   const { after = -1, afterId, signal, said = null } = options
   if (!Number.isSafeInteger(after) || after < -1)
     invalidArgument('after', 'must be a position in the log, or -1 for all of it')
-  const { replica, release } = await shared.pin(id)
+  const { replica, release } = await context.pin(id)
   const reader = new ReplyReader(replica.replies, said)
   let failure: { readonly error: unknown } | null = null
   let wake = nobodyWaits
@@ -91,7 +91,7 @@ export async function* subscribe(
         wake()
       }),
       replica.follow(),
-      shared.listen(replica),
+      context.listen(replica),
     )
     let end = (await replica.refresh()).log.entries.length
     let { epoch } = replica
@@ -119,7 +119,7 @@ export async function* subscribe(
         yield { type: 'reset' }
         end = replica.state.log.entries.length
       }
-      for (const event of await readFrom(shared.store, replica, next)) {
+      for (const event of await readFrom(context.store, replica, next)) {
         if (isAnother()) break
         if (reader.isBehind) await reader.finish(event.fact)
         // Every layer of generators that an event goes through costs each reader.

@@ -73,3 +73,8 @@ export function isColloquyError(error: unknown): error is ColloquyError {
  */
 export const hasCode = (error: unknown, code: ErrorCode): error is ColloquyError =>
   isColloquyError(error) && error.code === code
+
+/** @param what what kind of thing it is, for the message */
+export function unreachable(value: never, what: string): never {
+  throw new TypeError(`unknown ${what} ${JSON.stringify(value)}`)
+}

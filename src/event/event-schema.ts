@@ -1,10 +1,10 @@
 /** The 19 events as zod schemas: the one definition that decoding checks with and JSON Schemas are made from. */
 
 import * as z from 'zod/mini'
+import { EVENT_KINDS, type EventKind, KINDS } from './kinds.ts'
+import { type JsonObject, HOOK_EVENT_TYPES } from './shapes.ts'
 import { _default as withDefault } from 'zod/mini'
 import { LEGAL_ID } from './ids.ts'
-import { KINDS, type EventKind } from './kinds.ts'
-import { HOOK_EVENT_TYPES, type JsonObject } from './shapes.ts'
 import {
   action,
   checker,
@@ -212,3 +212,34 @@ function tidy({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchem
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
 }
+
+/**
+ * The JSON Schema of one kind of event: `kind` is a constant, no other fields are allowed, defaults are stated. A
+ * fresh object each time.
+ *
+ * @example
+ * eventJsonSchema('PauseEvent').additionalProperties // false
+ */
+export function eventJsonSchema(kind: EventKind): JsonObject {
+  return describeEvent(kind)
+}
+
+/**
+ * The JSON Schemas of all 19 kinds, by kind, in the contract's order.
+ * @example
+ * eventJsonSchemas().PauseEvent.additionalProperties // false
+ */
+export function eventJsonSchemas(): Readonly<Record<EventKind, JsonObject>> {
+  return Object.fromEntries(EVENT_KINDS.map((kind) => [kind, describeEvent(kind)])) as Record<
+    EventKind,
+    JsonObject
+  >
+}
+
+/**
+ * The JSON Schemas of the shapes that events have in common, by the names of the interface. Wherever one
+ * stands in the schema of an event, it is the same as here.
+ * @example
+ * shapeJsonSchemas().TextContent.required // ['text']
+ */
+export const shapeJsonSchemas: () => Readonly<Record<string, JsonObject>> = describeShapes

@@ -1,6 +1,6 @@
 /** Which texts may be an event's id, and which id an event gets that came without one. */
 
-import { hashText } from './short-hash.ts'
+import { hashText } from './text.ts'
 import { canonicalJson } from './encode.ts'
 import type { Event } from './types.ts'
 

@@ -1,9 +1,10 @@
 /** The table of where events carry the contract's shapes and what defaults those have, and the walk over it. */
 
-import { isOpenPart } from './content.ts'
+import { copyJson } from './freeze.ts'
+import { type JsonObject, isOpenPart, type OpenPart } from './shapes.ts'
+import type { Event } from './types.ts'
 import { editEach, editObject } from './json.ts'
 import { type EventKind, KINDS } from './kinds.ts'
-import type { JsonObject, OpenPart } from './shapes.ts'
 
 /** What an object is by the contract, as far as defaults go. */
 export interface Shape {
@@ -115,4 +116,24 @@ export function walkShapes(
     result = how === 'one' ? editObject(result, key, deeper) : editEach(result, key, deeper)
   }
   return change(result, shape)
+}
+
+/**
+ * A deep-frozen copy of a decoded event in which every default of the contract (interface 2.2 and 2.3) is written
+ * out: the source, the empty lists, `cache_prompt: false` and the like. What is given stays as it is and comes
+ * first; id, timestamp and parent have no default, and neither have fields that are null when they say nothing.
+ * O(size).
+ *
+ * @example
+ * withDefaults({ kind: 'PauseEvent', id: 'p1' }) // { kind: 'PauseEvent', id: 'p1', source: 'user' }
+ */
+export function withDefaults<E extends Event>(event: E): E {
+  const filled = walkShapes(event as object as JsonObject, shapeOfKind(event.kind), fill)
+  // The copy changes no type: it holds the fields given, and defaults that the type allows.
+  return copyJson(filled).value as object as E
+}
+
+function fill(given: JsonObject, { defaults }: Shape): JsonObject {
+  const missing = Object.entries(defaults).filter(([key]) => !Object.hasOwn(given, key))
+  return missing.length === 0 ? given : { ...given, ...Object.fromEntries(missing) }
 }

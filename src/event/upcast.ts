@@ -1,11 +1,9 @@
 /** Runs the upcasters: raw JSON of any known producer becomes today's shape, with the steps named for the caller. */
 
 import { COMPLETION } from './upcasters/chat-completions.ts'
-import { EARLY } from './upcasters/early-servers.ts'
-import { NULLS } from './upcasters/explicit-nulls.ts'
+import { EARLY, TAB } from './upcasters/editor-extension.ts'
+import { NULLS, SURPLUS } from './upcasters/unknown-fields.ts'
 import { RESULTS } from './upcasters/result-fields.ts'
-import { SURPLUS } from './upcasters/unknown-fields.ts'
-import { TAB } from './upcasters/editor-extension.ts'
 import type { Upcaster } from './upcasters/upcaster.ts'
 import { isObject } from './json.ts'
 import { EVENT_KINDS } from './kinds.ts'

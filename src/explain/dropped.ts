@@ -1,12 +1,12 @@
 /** Why a tool result ended no call that the view holds (U3). */
 
 import { isToolResult } from '../event/kinds.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import type { ToolResultEvent } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import { callIdOf, type Entry, type EventEntry, responseIdOf } from '../log/entry.ts'
 import { findEventIn, type Log, logPrefix } from '../log/log.ts'
-import { matchResult } from '../log/pairing.ts'
+import { matchResult } from '../log/open-calls.ts'
 import { whyDropped } from '../state/dropped.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { isPending } from '../view/unit.ts'

@@ -1,6 +1,6 @@
 /** What else the fold knows of an event: its pair, its batch and stretch, and replies out of the log's order. */
 
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { askedAfter } from '../event/reply.ts'
 import type { LogWarning } from '../log/entry.ts'
 import type { Branch } from '../state/branch.ts'

@@ -1,10 +1,10 @@
 /** Looks along the path from an event to HEAD, by what the fold kept at each step. */
 
 import { ROOT } from '../event/ids.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import type { Entry } from '../log/entry.ts'
-import { headAfter } from '../log/head.ts'
+import { headAfter } from '../log/place.ts'
 import { findEventIn, logPrefix } from '../log/log.ts'
 import type { Checkpoint, State } from '../state/state.ts'
 

@@ -1,7 +1,7 @@
 /** Finds what is asked about: an entry of the log, or the summary that a Condensation put into the view. */
 
 import { ColloquyError } from '../event/errors.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { findEventIn } from '../log/log.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
 import { summaryId } from '../view/condense.ts'

@@ -1,6 +1,6 @@
 /** Finds the condensation that took something out of the view, and what of its list did so (U5, U6). */
 
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import type { Entry } from '../log/entry.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint } from '../state/state.ts'

@@ -1,10 +1,9 @@
 /** Says whether an event is in the view, and what keeps it out: read off what the fold kept, never decided anew. */
 
 import { type EventKind, KINDS } from '../event/kinds.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
-import { type Entry, kindOf } from '../log/entry.ts'
-import { loadedEvent } from '../log/loaded-event.ts'
+import { type Entry, kindOf, loadedEvent } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import type { Branch } from '../state/branch.ts'
 import type { Checkpoint, State } from '../state/state.ts'

@@ -1,12 +1,18 @@
 /** One event in a few words: its part in the conversation, and a glimpse of what it says. */
 
-import { isImagePart, isTextPart, wordsIn } from '../event/content.ts'
+import {
+  isImagePart,
+  isTextPart,
+  wordsIn,
+  type Content,
+  type JsonValue,
+  type Observation,
+} from '../event/shapes.ts'
 import type { Issue } from '../event/issues.ts'
 import { maskSecrets } from '../event/mask.ts'
 import type { Quarantined } from '../event/quarantine.ts'
-import type { Content, JsonValue, Observation } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent, ObservationEvent } from '../event/types.ts'
-import { unreachable } from '../event/unreachable.ts'
+import { unreachable } from '../event/errors.ts'
 import type { Entry } from '../log/entry.ts'
 import { counted, glimpse } from './glimpse.ts'
 

@@ -1,13 +1,12 @@
 /** Calls and results: which were dropped, split, left without a result, or waited for while a model was asked. */
 
 import { isToolResult } from '../event/kinds.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import { callIdOf, type Entry, type EventEntry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
-import { eachPendingCall, openCallOf, type PendingCall } from '../log/open-calls.ts'
-import { matchResult } from '../log/pairing.ts'
+import { eachPendingCall, openCallOf, type PendingCall, matchResult } from '../log/open-calls.ts'
 import type { State } from '../state/state.ts'
 import { watchConsent } from './consent.ts'
 import { isCutOff, replyStarts, responseOf } from './replies.ts'

@@ -1,7 +1,6 @@
 /** Whether condensations take out just what they list, and put their summary where the view has a border. */
 
-import { hasText } from '../event/has-text.ts'
-import { quote } from '../event/quote.ts'
+import { hasText, quote } from '../event/text.ts'
 import type { Condensation } from '../event/types.ts'
 import { stretchStarts } from '../view/stretches.ts'
 import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'

@@ -1,7 +1,7 @@
 /** Executions: which began twice, of a call that has its result, or without the consent that was wanted. */
 
 import { isObject } from '../event/json.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { replyOf } from '../event/reply.ts'
 import type { JsonObject } from '../event/shapes.ts'
 import type { ActionEvent, ConversationStateUpdateEvent } from '../event/types.ts'

@@ -3,7 +3,7 @@
  * whether replies still stand behind what they record of theirs.
  */
 
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { type Grammar, replyOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
 import type { Entry } from '../log/entry.ts'

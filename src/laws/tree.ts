@@ -1,7 +1,7 @@
 /** The warnings of a replay as broken laws: what had to be repaired, ignored or quarantined. */
 
 import { canonicalJson } from '../event/encode.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import type { Entry, LogWarning } from '../log/entry.ts'
 import { findEventIn, type Log } from '../log/log.ts'
 import type { Report } from './violation.ts'

@@ -1,7 +1,10 @@
 /** One position of the log: the fact as given, and beside it where it is in the tree. */
 
-import type { Quarantined } from '../event/quarantine.ts'
+import { ColloquyError } from '../event/errors.ts'
+import type { EventKind } from '../event/kinds.ts'
 import type { Event } from '../event/types.ts'
+import { quote } from '../event/text.ts'
+import type { Quarantined } from '../event/quarantine.ts'
 
 /** What a replay repaired or ignored, and where. */
 export interface LogWarning {
@@ -112,4 +115,18 @@ export function responseIdOf(entry: Entry): string | null {
  */
 export function anchorOf(entry: Entry | null): Entry | null {
   return entry === null || entry.canBeHead ? entry : entry.above
+}
+
+/**
+ * The event of an entry; null for a line that could not be read, and for a body that was evicted and is of none of the
+ * kinds asked about.
+ * @throws ColloquyError `evicted` for a body of one of these kinds that was evicted.
+ */
+export function loadedEvent(entry: Entry, kinds: readonly EventKind[]): Event | null {
+  if (entry.event !== null) return entry.event
+  const kind = eventKindOf(entry)
+  if (!kinds.some((asked) => asked === kind)) return null
+  const { id, seq } = entry
+  const message = `the body of event ${quote(id)} (position ${seq}) was evicted by a snapshot or evict(); replay the whole log to read it`
+  throw new ColloquyError('evicted', message, { event_id: id, seq })
 }

@@ -1,7 +1,9 @@
 /** The pending calls of a branch as a persistent map: every earlier version stays valid at O(log k) a change. */
 
-import type { ActionEvent } from '../event/types.ts'
-import type { EventEntry } from './entry.ts'
+import type { ToolResultEvent, ActionEvent } from '../event/types.ts'
+import { isOnPathIn } from './ancestry.ts'
+import { callIdOf, type DropReason, type EventEntry } from './entry.ts'
+import { findEventIn, type Log } from './log.ts'
 import { work } from './work.ts'
 
 /** A call without a result, and the tool batch it belongs to. */
@@ -138,4 +140,27 @@ function merge(left: PendingCallIndex, right: PendingCallIndex): PendingCallInde
   return priority(left.call) > priority(right.call)
     ? join(left.call, left.left, merge(left.right, right))
     : join(right.call, merge(left, right.left), right.right)
+}
+
+/**
+ * The pending call that a result ends, or why it ends none; null when only the whole path can tell, which the fold
+ * leaves to `listDroppedResultsIn`. The action id decides when it names an entry of the log; otherwise it is the latest
+ * pending call with the result's tool call id. O(log n).
+ */
+export function matchResult(
+  log: Log,
+  open: PendingCallIndex,
+  result: EventEntry<ToolResultEvent>,
+): PendingCall | DropReason | null {
+  const { event } = result
+  const actionId = event.kind === 'AgentErrorEvent' ? undefined : event.action_id
+  const latest = latestOpenCall(open, event.tool_call_id)
+  // Mostly this is the one that is named, and the log need not be searched.
+  if (latest !== undefined && latest.entry.id === actionId) return latest
+  const named = actionId === undefined ? undefined : findEventIn(log, actionId)
+  if (named === undefined) return latest ?? null
+  const toolCallId = callIdOf(named)
+  if (toolCallId === null) return 'orphan_result'
+  const call = openCallOf(open, toolCallId, named.seq)
+  return call ?? (isOnPathIn(named, result.parent) ? 'duplicate_result' : 'orphan_result')
 }

@@ -1,14 +1,20 @@
 /** Places the next fact of a log: its id, time and effective parent, with a warning for what had to be repaired. */
 
+import { quote } from '../event/text.ts'
+import {
+  type HeadStep,
+  headAfterIn,
+  type TreeAccess,
+  anchorIn,
+  canKindBeHead,
+  effectiveParent,
+} from '../event/tree-rule.ts'
+import type { Entry, LogWarning } from './entry.ts'
+import { findEventIn, type Log } from './log.ts'
 import { deriveEventId } from '../event/ids.ts'
 import { isQuarantined, type Fact } from '../event/quarantine.ts'
-import { quote } from '../event/quote.ts'
 import { isInstant } from '../event/time.ts'
-import { anchorIn, canKindBeHead, effectiveParent } from '../event/tree-rule.ts'
 import { jumpFrom } from './ancestry.ts'
-import type { Entry, LogWarning } from './entry.ts'
-import { LOG_TREE } from './head.ts'
-import { findEventIn, type Log } from './log.ts'
 
 const NOTHING: readonly LogWarning[] = Object.freeze([])
 
@@ -66,4 +72,26 @@ export function place(log: Log, fact: Fact, conversationId: string): Entry {
     above,
     warnings: said,
   }
+}
+
+/** A log as a tree; its entries know already what is above them. */
+const LOG_TREE: TreeAccess<Log, Entry> = {
+  head: (log) => log.head,
+  find: findEventIn,
+  above: (_, entry) => entry.above,
+}
+
+/**
+ * HEAD once `entry` is appended: the entry itself, where a valid `leaf_event_id` update sends it, else unchanged. O(log
+ * n).
+ */
+export function headAfter(log: Log, entry: Entry): HeadStep<Entry> {
+  return headAfterIn(LOG_TREE, log, entry.inTree ? entry : null, entry.event)
+}
+
+/** The warning about a move to what is not earlier in the log. */
+export function headIgnored({ seq, id, event }: Entry): LogWarning {
+  const value = event?.kind === 'ConversationStateUpdateEvent' ? event.value : undefined
+  const asked = typeof value === 'string' ? quote(value) : 'a value that is no id'
+  return { seq, id, code: 'head_ignored', message: `HEAD stays: ${asked} does not stand earlier in the log` }
 }

@@ -3,7 +3,7 @@
  * bytes that it saw. They tell texts apart; they are no defence against an attacker who looks for two that collide.
  */
 
-import { hashLanes, hex32, type Lanes } from '../event/short-hash.ts'
+import { hashLanes, hex32, type Lanes } from '../event/text.ts'
 
 /** The digest of a text, or of several in order. */
 export type Digest = Lanes

@@ -3,7 +3,7 @@
 import { ColloquyError } from '../event/errors.ts'
 import type { Content, TextContent } from '../event/shapes.ts'
 import type { SystemPromptEvent } from '../event/types.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import type { State } from '../state/state.ts'
 import { type BatchUnit, isPending, type MessageUnit, type Unit } from '../view/unit.ts'
 import { batchMessages } from './batch.ts'

@@ -1,7 +1,6 @@
 /** An observation as the content that the model is shown: the same each time, without clock or files. */
 
-import { isTextPart } from '../event/content.ts'
-import type { Content, ImageContent, Observation } from '../event/shapes.ts'
+import { isTextPart, type Content, type ImageContent, type Observation } from '../event/shapes.ts'
 import { screenshotUrl } from './images.ts'
 import { ERROR_LINE } from './phrases.ts'
 import { isWhitespace } from './text.ts'

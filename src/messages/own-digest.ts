@@ -3,8 +3,13 @@
  * noticed.
  */
 
-import { isImagePart, isTextPart } from '../event/content.ts'
-import type { ReasoningItemModel, RedactedThinkingBlock, ThinkingBlock } from '../event/shapes.ts'
+import {
+  isImagePart,
+  isTextPart,
+  type ReasoningItemModel,
+  type RedactedThinkingBlock,
+  type ThinkingBlock,
+} from '../event/shapes.ts'
 import { type Digest, digestBeside, digestOf, digestOfAll, followedBy, nameOf } from './digest.ts'
 import type { AssistantMessage } from './message.ts'
 import type { FieldRef, PartRef } from './reply-parts.ts'

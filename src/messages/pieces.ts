@@ -1,7 +1,6 @@
 /** Splits the content of messages into texts, single images and parts of other kinds that can be sent. */
 
-import { isImagePart, isTextPart } from '../event/content.ts'
-import type { Content, JsonObject, OpenPart } from '../event/shapes.ts'
+import { isImagePart, isTextPart, type Content, type JsonObject, type OpenPart } from '../event/shapes.ts'
 import { type Digest, digestBeside, digestOf, digestOfAll } from './digest.ts'
 import { readPart } from './files.ts'
 import { type Image, readImage } from './images.ts'

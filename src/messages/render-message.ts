@@ -3,12 +3,11 @@
  * kind.
  */
 
-import { isImagePart, isTextPart } from '../event/content.ts'
+import { isImagePart, isTextPart, type Content } from '../event/shapes.ts'
 import type { EventWith } from '../event/kinds.ts'
 import { replyOf } from '../event/reply.ts'
-import type { Content } from '../event/shapes.ts'
 import type { Event, MessageEvent } from '../event/types.ts'
-import { unreachable } from '../event/unreachable.ts'
+import { unreachable } from '../event/errors.ts'
 import type { AssistantMessage, UserMessage } from './message.ts'
 import { hasOthers } from './reply-parts.ts'
 import { isWhitespace } from './text.ts'

@@ -3,7 +3,7 @@
  * once.
  */
 
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import type {
   Action,
   JsonObject,

@@ -1,8 +1,8 @@
 /** What providers ask of a text: that it says something, ends a request in no white space, and has bytes. */
 
-import { SPACES } from '../event/has-text.ts'
+import { SPACES } from '../event/text.ts'
 
-export { isWhitespace } from '../event/has-text.ts'
+export { isWhitespace } from '../event/text.ts'
 
 const SPACE = new RegExp(`[${SPACES}]`, 'u')
 

@@ -3,8 +3,7 @@
  * stays as it came.
  */
 
-import { isTextPart } from '../event/content.ts'
-import type { Content } from '../event/shapes.ts'
+import { isTextPart, type Content } from '../event/shapes.ts'
 import type { AssistantMessage } from './message.ts'
 import { type TextPiece, textPiece, textsOf } from './pieces.ts'
 import { allOf, type FieldRef, type PartCounts, type PartKind, type PartRef } from './reply-parts.ts'

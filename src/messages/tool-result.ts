@@ -1,9 +1,8 @@
 /** Writes the result of a call as a tool message. */
 
-import { isTextPart } from '../event/content.ts'
-import type { Content, TextContent } from '../event/shapes.ts'
+import { isTextPart, type Content, type TextContent } from '../event/shapes.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
-import { unreachable } from '../event/unreachable.ts'
+import { unreachable } from '../event/errors.ts'
 import type { ToolMessage } from './message.ts'
 import { observationContent } from './observation.ts'
 import { clip, isWhitespace } from './text.ts'

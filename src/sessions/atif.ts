@@ -1,8 +1,7 @@
 /** Reads trajectories in the Agent Trajectory Interchange Format (ATIF), versions 1.0 to 1.8. */
 
-import { isTextPart } from '../event/content.ts'
+import { isTextPart, type Content, type JsonObject, type JsonValue } from '../event/shapes.ts'
 import { isObject } from '../event/json.ts'
-import type { Content, JsonObject, JsonValue } from '../event/shapes.ts'
 import { type Found, moreOf, objectOf, objectsOf, stringOf } from '../messages/found.ts'
 import { fromOpenAIChat } from '../messages/openai-chat/read.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'

@@ -1,7 +1,7 @@
 /** Writes a branch as spans of OpenTelemetry, by its conventions for generative AI, at the times of the events. */
 
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
-import { hashText } from '../event/short-hash.ts'
+import { hashText } from '../event/text.ts'
 import { parseInstant } from '../event/time.ts'
 import { type CallItem, type MessageItem, type TimelineItem, toTimeline } from '../messages/timeline.ts'
 import { pathTo } from '../state/read.ts'

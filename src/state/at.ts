@@ -6,7 +6,7 @@
 import { ColloquyError } from '../event/errors.ts'
 import { anchorOf, type Entry } from '../log/entry.ts'
 import { findEventIn, type Log, logPrefix, columnarLength } from '../log/log.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { branchOf, type Checkpoint, type State } from './state.ts'
 
 /**

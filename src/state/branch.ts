@@ -2,11 +2,16 @@
 
 import { type EventWith, KINDS } from '../event/kinds.ts'
 import type { ActionEvent, ToolResultEvent, Event, MessageEvent, SystemPromptEvent } from '../event/types.ts'
-import { unreachable } from '../event/unreachable.ts'
+import { unreachable } from '../event/errors.ts'
 import type { DropReason, Entry, EventEntry } from '../log/entry.ts'
 import type { Log } from '../log/log.ts'
-import { type PendingCallIndex, pendingCallCount, withOpenCall, withoutOpenCall } from '../log/open-calls.ts'
-import { matchResult } from '../log/pairing.ts'
+import {
+  type PendingCallIndex,
+  pendingCallCount,
+  withOpenCall,
+  withoutOpenCall,
+  matchResult,
+} from '../log/open-calls.ts'
 import { Vector } from '../log/vector.ts'
 import { withResult, withCall } from '../view/batch.ts'
 import { condense } from '../view/condense.ts'

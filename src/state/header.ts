@@ -5,11 +5,10 @@ import { type EventWith, KINDS } from '../event/kinds.ts'
 import { isObject } from '../event/json.ts'
 import type { JsonObject, JsonValue } from '../event/shapes.ts'
 import type { ActionEvent, Event, MessageEvent } from '../event/types.ts'
-import { unreachable } from '../event/unreachable.ts'
+import { unreachable } from '../event/errors.ts'
 import { type Branch, isAnswered } from './branch.ts'
 import { type PendingCallStatus, foldCallStatuses, withoutConsent } from './call-status.ts'
-import { isFinish, isFinalReply } from './final-reply.ts'
-import { isStatus, type Status } from './status.ts'
+import { isFinish, isFinalReply, isStatus, type Status } from './status.ts'
 
 /** Why a conversation is in error: the ConversationErrorEvent that brought it there. */
 export interface StateError {

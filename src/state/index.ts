@@ -4,7 +4,7 @@ export { stateAt, switchTo } from './at.ts'
 export type { Branch } from './branch.ts'
 export type { CallStatus, PendingCallStatus } from './call-status.ts'
 export type { DroppedResult } from './dropped.ts'
-export { encodeState } from './encode.ts'
+export { encodeState } from './read.ts'
 export type { Header, StateError } from './header.ts'
 export {
   activatedSkills,

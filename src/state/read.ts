@@ -2,19 +2,21 @@
  * What can be asked of a state: its events, branches, view, calls and warnings. Each function takes the whole state.
  */
 
+import { canonicalJson } from '../event/encode.ts'
+import { eventKindOf, type EventEntry, type Entry, type LogWarning } from '../log/entry.ts'
+import { listWarningsIn, logPrefix, findEventIn } from '../log/log.ts'
+import { listPendingCallsIn, matchResult, type PendingCall } from '../log/open-calls.ts'
+import { cutPointsIn } from '../view/stretches.ts'
+import { isPending, type Unit, unitEvents, type BatchUnit, type ViewItem } from '../view/unit.ts'
+import { activatedSkillsIn } from './branch.ts'
+import { listDroppedResultsIn, type DroppedResult } from './dropped.ts'
+import { type State, branchOf } from './state.ts'
+import type { ToolResultEvent } from '../event/types.ts'
 import { ColloquyError } from '../event/errors.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { isOnPathIn, pathToEntry } from '../log/ancestry.ts'
-import type { Entry, LogWarning } from '../log/entry.ts'
-import { findEventIn, listWarningsIn } from '../log/log.ts'
-import { listPendingCallsIn, type PendingCall } from '../log/open-calls.ts'
-import { cutPointsIn } from '../view/cut-points.ts'
-import type { BatchUnit, ViewItem } from '../view/unit.ts'
 import { listPendingBatchesIn, viewEventsIn } from '../view/view.ts'
 import { listLeavesIn } from './at.ts'
-import { activatedSkillsIn } from './branch.ts'
-import { type DroppedResult, listDroppedResultsIn } from './dropped.ts'
-import type { State } from './state.ts'
 
 /**
  * The entry of the event with this id, on whatever branch, or undefined. O(log n).
@@ -175,4 +177,62 @@ export function listDroppedResults(state: State): DroppedResult[] {
  */
 export function activatedSkills(state: State): string[] {
   return activatedSkillsIn(state.branch)
+}
+
+/**
+ * A function from a result on HEAD's branch to the position of the call that it ended, as the fold has it; null for one
+ * that ended none. O(view), and O(log n) for each result. That throws ColloquyError `evicted` where a snapshot or
+ * `evict` dropped what tells.
+ */
+export function callsEnded({ log, branch }: State): (result: EventEntry<ToolResultEvent>) => number | null {
+  const calls = new Map<number, number>()
+  for (const unit of branch.view.units) {
+    if (unit.type === 'batch') for (const { entry, call } of unit.results) calls.set(entry.seq, call.seq)
+  }
+  return (result) => {
+    const known = calls.get(result.seq)
+    if (known !== undefined) return known
+    // It was forgotten, or ends no call: asked as the fold asked, of the log as it was.
+    const found = matchResult(logPrefix(log, result.seq, null), branchOf(result.parent).pendingCalls, result)
+    return found === null || typeof found === 'string' ? null : found.entry.seq
+  }
+}
+
+/**
+ * Everything in a state, as canonical JSON: header, HEAD, the columns of the log (id, parent, kind, time; no
+ * bodies but derived ones), warnings, and the branch under HEAD unit by unit. For comparing states, in tests and across
+ * processes. O(n).
+ * @example
+ * const fact = { kind: 'PauseEvent', id: 'p' }
+ * encodeState(reduce(initialState(), fact)) === encodeState(replay([fact])) // true
+ */
+export function encodeState(state: State): string {
+  const { branch, header, log } = state
+  return canonicalJson({
+    conversation_id: state.conversationId,
+    header,
+    head: log.head?.seq ?? null,
+    entries: [...log.entries].map((entry) => [
+      entry.id,
+      entry.inTree ? (entry.parent?.seq ?? null) : 'out',
+      eventKindOf(entry),
+      entry.timestamp,
+    ]),
+    warnings: listWarningsIn(log),
+    units: [...branch.view.units].map(encodeUnit),
+    view_length: branch.view.length,
+    cut_points: cutPointsIn(branch.view),
+    unhandled_condensation_request: branch.view.unhandledCondensationRequest,
+    open_calls: listPendingCallsIn(branch.pendingCalls).map((call) => call.entry.seq),
+    system_prompt: branch.systemPrompt?.seq ?? null,
+    last_user_message: branch.lastUserMessage?.seq ?? null,
+    activated_skills: activatedSkillsIn(branch),
+    dropped: listDroppedResultsIn(branch),
+  })
+}
+
+/** A unit by its ids; a derived summary with its whole body, which stands nowhere else. */
+function encodeUnit(unit: Unit): unknown {
+  if (unit.type === 'message') return 'seq' in unit.item ? unit.item.id : unit.item.event
+  return { pending: isPending(unit), items: [...unitEvents(unit)].map((item) => item.id) }
 }

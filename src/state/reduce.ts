@@ -2,9 +2,8 @@
 
 import type { Fact } from '../event/quarantine.ts'
 import type { Entry, LogWarning } from '../log/entry.ts'
-import { headAfter, headIgnored } from '../log/head.ts'
+import { headAfter, headIgnored, place as placeFact } from '../log/place.ts'
 import { appendEntry, hasResponse } from '../log/log.ts'
-import { place as placeFact } from '../log/place.ts'
 import { MOST_PASSED, replyPlace } from '../view/reply-place.ts'
 import { type Branch, emptyBranch, foldBranch } from './branch.ts'
 import { foldHeader, type Header } from './header.ts'

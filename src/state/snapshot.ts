@@ -4,17 +4,12 @@
  */
 
 import type { Fact } from '../event/quarantine.ts'
-import { headAfter } from '../log/head.ts'
+import { headAfter, place } from '../log/place.ts'
 import { findEventIn } from '../log/log.ts'
-import { place } from '../log/place.ts'
 import { Chunk } from '../log/columnar/chunk.ts'
 import { chunksFrom, lastSeal } from './snapshot/chunks.ts'
-import { writeHead } from './snapshot/head-part.ts'
-import { SnapshotEntry } from './snapshot/entry.ts'
-import { type Found, readParts, type Saved, stateWith } from './snapshot/open.ts'
-import { stateOver } from './snapshot/assemble.ts'
-import { bodiesOf, recordOf } from './snapshot/record.ts'
-import { CHUNK_LABEL, CHUNK_SIZE } from './snapshot/version.ts'
+import { writeHead, bodiesOf, recordOf, CHUNK_LABEL, CHUNK_SIZE } from './snapshot/record.ts'
+import { SnapshotEntry, type Found, readParts, type Saved, stateWith, stateOver } from './snapshot/open.ts'
 import type { State } from './state.ts'
 
 /**

@@ -1,5 +1,10 @@
 /** The eight statuses of a conversation. */
 
+import { isTextPart } from '../event/shapes.ts'
+import { earlyEndOf, replyOf } from '../event/reply.ts'
+import { hasText } from '../event/text.ts'
+import type { Event } from '../event/types.ts'
+
 /** Where a conversation stands (interface section 3, design section 3). */
 export type Status =
   | 'idle'
@@ -30,3 +35,19 @@ export const STATUSES: readonly Status[] = Object.freeze([
  * isStatus('asleep') // false
  */
 export const isStatus = (value: unknown): value is Status => (STATUSES as readonly unknown[]).includes(value)
+
+/**
+ * Whether an event is the agent's final reply: text for the user, and no call. What a user cut off is none, nor is what
+ * something else has ended early.
+ */
+export function isFinalReply(event: Event): boolean {
+  if (event.kind !== 'MessageEvent' || event.source !== 'agent') return false
+  const { content, tool_calls } = event.llm_message
+  const speaks = (content ?? []).some((part) => isTextPart(part) && hasText(part.text))
+  if (!speaks || (tool_calls?.length ?? 0) > 0) return false
+  return replyOf(event)?.interrupted !== true && earlyEndOf(event) === null
+}
+
+/** Whether an event says that the work is done: the result of the finish tool. */
+export const isFinish = (event: Event): boolean =>
+  event.kind === 'ObservationEvent' && event.tool_name === 'finish' && event.observation.is_error !== true

@@ -1,7 +1,7 @@
 /** Executes the calls that a run has let through: all at the same time, each to a result. */
 
 import { decodeEvent } from '../event/decode.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import type { Content, JsonObject, Observation, OpenPart } from '../event/shapes.ts'
 import type { ActionEvent, AgentErrorEvent, ObservationEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'

@@ -1,6 +1,6 @@
 /** Puts calls and results into the view: a call joins its batch or opens one (U2), a result goes to its call (U3). */
 
-import { hasText } from '../event/has-text.ts'
+import { hasText } from '../event/text.ts'
 import type { ActionEvent, ToolResultEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import { latestOpenCall, type PendingCall, withOpenCall } from '../log/open-calls.ts'

@@ -1,6 +1,6 @@
 /** Applies a Condensation: whole units leave the view, and its summary takes their place (U6). */
 
-import { hasText } from '../event/has-text.ts'
+import { hasText } from '../event/text.ts'
 import type { Condensation, CondensationSummaryEvent } from '../event/types.ts'
 import type { EventEntry } from '../log/entry.ts'
 import { work } from '../log/work.ts'

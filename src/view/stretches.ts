@@ -1,8 +1,9 @@
 /** Stretches: units that are forgotten together, since a provider takes them back together or not at all (U5). */
 
+import { eventCount, isPending, type Unit } from './unit.ts'
+import type { View } from './view.ts'
 import { earlyEndOf, waitsOf } from '../event/reply.ts'
 import type { Event } from '../event/types.ts'
-import { isPending, type Unit } from './unit.ts'
 
 /**
  * For each unit the index of the unit that starts its stretch, mostly its own. In one stretch are a batch with thinking
@@ -49,4 +50,24 @@ function replyIn(unit: Unit): Event | null {
   if (unit.type === 'batch') return unit.calls.get(0)?.event ?? null
   const { event } = unit.item
   return event.kind === 'MessageEvent' && event.source === 'agent' ? event : null
+}
+
+/**
+ * The indices into the view's events at which a condensation may begin or end, ascending: the borders of
+ * stretches, always with 0 and the length. Total on every view. O(units).
+ */
+export function cutPointsIn(view: View): number[] {
+  const units = [...view.units]
+  const starts = stretchStarts(units)
+  const points = [0]
+  let at = 0
+  for (const [index, unit] of units.entries()) {
+    const count = eventCount(unit)
+    const inside = starts[index] !== index
+    // A pending batch brings no events: its border is the one that was just noted.
+    if (count > 0 && at > 0 && !inside) points.push(at)
+    at += count
+  }
+  if (at > 0) points.push(at)
+  return points
 }

@@ -4,7 +4,7 @@ import { afterEach } from 'vitest'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import type { Hook } from '../../src/conversation/run/hooks.ts'
-import type { RunOptions, RunResult } from '../../src/conversation/run/loop.ts'
+import type { RunOptions, RunResult } from '../../src/conversation/run/options.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import type {
   ActionEvent,

@@ -14,7 +14,7 @@ import {
 } from '../../src/conversation/decide.ts'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
-import { encodeState } from '../../src/state/encode.ts'
+import { encodeState } from '../../src/state/read.ts'
 import { reduce } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import { initialState } from '../../src/state/state.ts'

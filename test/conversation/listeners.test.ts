@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { Listeners } from '../../src/conversation/listeners.ts'
+import { Listeners } from '../../src/conversation/async.ts'
 
 /** What the listeners threw, which reaches the process and nobody else. */
 const thrown: unknown[] = []

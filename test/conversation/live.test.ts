@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { encodeState } from '../../src/state/encode.ts'
+import { encodeState } from '../../src/state/read.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
 import { action, fail, observe, pause, status, system, user } from '../build.ts'

@@ -2,9 +2,8 @@
 
 import { expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import { decideNavigate } from '../../src/conversation/decide.ts'
+import { decideNavigate, statusUpdate } from '../../src/conversation/decide.ts'
 import { Replica } from '../../src/conversation/replica.ts'
-import { statusUpdate } from '../../src/conversation/state-updates.ts'
 import { encodeWithoutBodies } from '../../src/state/snapshot.ts'
 import { replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'

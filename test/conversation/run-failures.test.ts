@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/conversation/engine.ts'
-import type { RunCondenser } from '../../src/conversation/run/condense.ts'
+import type { RunCondenser } from '../../src/conversation/run/options.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
 import { ColloquyError } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'

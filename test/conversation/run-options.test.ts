@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine, type EngineOptions } from '../../src/conversation/engine.ts'
-import type { RunOptions } from '../../src/conversation/run/loop.ts'
+import type { RunOptions } from '../../src/conversation/run/options.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
 import type { Status } from '../../src/state/status.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'

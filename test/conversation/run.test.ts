@@ -1,7 +1,7 @@
 /** The run loop, sentence by sentence: what a step is handed, what becomes of calls, and how a run ends (design laws P and I). */
 
 import { describe, expect, it } from 'vitest'
-import type { RunOptions } from '../../src/conversation/run/loop.ts'
+import type { RunOptions } from '../../src/conversation/run/options.ts'
 import type { StepInput } from '../../src/conversation/run/step.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { begun, call, gate, logOf, says, script } from './script.ts'

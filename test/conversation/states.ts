@@ -4,8 +4,13 @@ import * as fc from 'fast-check'
 import { decodeEvent } from '../../src/event/decode.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { openCallsOf } from '../../src/conversation/decide.ts'
-import { grantUpdate, headUpdate, policyUpdate, statusUpdate } from '../../src/conversation/state-updates.ts'
+import {
+  openCallsOf,
+  grantUpdate,
+  headUpdate,
+  policyUpdate,
+  statusUpdate,
+} from '../../src/conversation/decide.ts'
 import { findEventIn } from '../../src/log/log.ts'
 import type { CallStatus } from '../../src/state/call-status.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'

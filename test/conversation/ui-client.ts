@@ -2,10 +2,9 @@
 
 import { AbstractChat, type ChatState, DefaultChatTransport, type UIMessage } from 'ai'
 import type { Conversation } from '../../src/conversation/conversation.ts'
-import type { RunOptions, RunResult } from '../../src/conversation/run/loop.ts'
+import type { RunOptions, RunResult } from '../../src/conversation/run/options.ts'
 import type { Step } from '../../src/conversation/run/step.ts'
-import { receiveUIMessages } from '../../src/conversation/ui-receive.ts'
-import { uiMessageResponse } from '../../src/conversation/ui-stream.ts'
+import { receiveUIMessages, uiMessageResponse } from '../../src/conversation/ui-messages.ts'
 
 /** A chat whose state is plain fields; told of each change. */
 export class PlainChat extends AbstractChat<UIMessage> {

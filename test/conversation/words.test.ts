@@ -2,8 +2,7 @@
 
 import * as fc from 'fast-check'
 import { afterEach, expect, it, vi } from 'vitest'
-import { StreamedReply } from '../../src/conversation/streamed.ts'
-import { Words } from '../../src/conversation/words.ts'
+import { StreamedReply, Words } from '../../src/conversation/streamed.ts'
 
 afterEach(() => vi.restoreAllMocks())
 

@@ -3,7 +3,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
-import { withDefaults } from '../../src/event/defaults.ts'
+import { withDefaults } from '../../src/event/nested-shapes.ts'
 import { KINDS } from '../../src/event/kinds.ts'
 import { eventSchemas } from '../../src/event/event-schema.ts'
 import type { Event } from '../../src/event/types.ts'

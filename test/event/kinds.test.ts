@@ -5,7 +5,7 @@ import { decodeEvent } from '../../src/event/decode.ts'
 import { EVENT_KINDS, isToolResult, isEventKind, KINDS } from '../../src/event/kinds.ts'
 import type { KindFacts } from '../../src/event/kinds.ts'
 import type { Event } from '../../src/event/types.ts'
-import { codeOf, kindFrom } from '../../src/log/columnar/chunk-form.ts'
+import { codeOf, kindFrom } from '../../src/log/columnar/chunk.ts'
 import { SAMPLES } from './samples.ts'
 
 const facts: Readonly<Record<string, KindFacts>> = KINDS

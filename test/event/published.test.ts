@@ -2,8 +2,12 @@
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
-import { isAction, isObservation } from '../../src/event/published/narrow.ts'
-import { actionSchemas, observationSchemas } from '../../src/event/published/payload-schema.ts'
+import {
+  isAction,
+  isObservation,
+  actionSchemas,
+  observationSchemas,
+} from '../../src/event/published/payload-schema.ts'
 import type { Action, Observation } from '../../src/event/shapes.ts'
 import { type Fields, PARTS, REQUIRED } from './payloads.ts'
 import { sampleOf } from './samples.ts'

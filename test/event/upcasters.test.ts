@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { namesOfTool } from '../../src/event/upcasters/tools.ts'
+import { namesOfTool } from '../../src/event/upcasters/upcaster.ts'
 import { isEventKind } from '../../src/event/kinds.ts'
 import type { JsonObject, JsonValue } from '../../src/event/shapes.ts'
 import { upcast, UPCASTERS } from '../../src/event/upcast.ts'

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
-import { withDefaults } from '../../src/event/defaults.ts'
+import { withDefaults } from '../../src/event/nested-shapes.ts'
 import { encodeEvent } from '../../src/event/encode.ts'
 import { loadValue } from '../../src/event/load.ts'
 import { isQuarantined } from '../../src/event/quarantine.ts'

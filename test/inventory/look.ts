@@ -1,6 +1,6 @@
 /** Folds events and looks at the outcome: events go in, the ids and numbers that a case speaks of come out. */
 
-import { isImagePart, isTextPart } from '../../src/event/content.ts'
+import { isImagePart, isTextPart } from '../../src/event/shapes.ts'
 import { decodeEvent } from '../../src/event/decode.ts'
 import { encodeEvent } from '../../src/event/encode.ts'
 import { loadLine } from '../../src/event/load.ts'
@@ -14,7 +14,7 @@ import { toMessages } from '../../src/messages/neutral.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import type { State } from '../../src/state/state.ts'
-import { cutPointsIn } from '../../src/view/cut-points.ts'
+import { cutPointsIn } from '../../src/view/stretches.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 import { condensation } from '../build.ts'
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../src/event/decode.ts'
-import { withDefaults } from '../../src/event/defaults.ts'
+import { withDefaults } from '../../src/event/nested-shapes.ts'
 import type { Message } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { STATUSES } from '../../src/state/status.ts'

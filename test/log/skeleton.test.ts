@@ -2,10 +2,18 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type KeyColumn, KeyIndex, keyAt, readKeys, writeKeys } from '../../src/log/columnar/keys.ts'
+import {
+  type KeyColumn,
+  KeyIndex,
+  keyAt,
+  readKeys,
+  writeKeys,
+  Texts,
+  writeTexts,
+  Times,
+  writeTimes,
+} from '../../src/log/columnar/columns.ts'
 import { aligned, seal, sealOf, unseal } from '../../src/log/columnar/sealed.ts'
-import { Texts, writeTexts } from '../../src/log/columnar/texts.ts'
-import { Times, writeTimes } from '../../src/log/columnar/times.ts'
 import { character } from '../../src/testing/text.ts'
 
 /** Any text: lone surrogates, halves that meet their other half in the next text, byte order marks. */

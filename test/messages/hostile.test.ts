@@ -2,8 +2,7 @@
 
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isImagePart, isTextPart } from '../../src/event/content.ts'
-import type { Content } from '../../src/event/shapes.ts'
+import { isImagePart, isTextPart, type Content } from '../../src/event/shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toAiSdk } from '../../src/messages/ai-sdk/write.ts'
 import type { MessageOptions, NeutralMessage } from '../../src/messages/message.ts'

@@ -6,7 +6,7 @@
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { serialQueue } from '../../src/conversation/async/serial.ts'
+import { serialQueue } from '../../src/conversation/async.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { JsonObject } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEngine, type Engine } from '../../src/conversation/engine.ts'
-import { statusUpdate } from '../../src/conversation/state-updates.ts'
+import { statusUpdate } from '../../src/conversation/decide.ts'
 import type { Status } from '../../src/state/status.ts'
 import { MOST_COUNTED, MOST_LOOKED_AT } from '../../src/store/contract/query.ts'
 import type { Store } from '../../src/store/contract/store.ts'

@@ -1,14 +1,14 @@
 /** Snapshots: their parts, what they hold and let go, what spoils them; the laws R7 to R9 hold the rest. */
 
 import { describe, expect, it } from 'vitest'
-import { hashText } from '../../src/event/short-hash.ts'
+import { hashText } from '../../src/event/text.ts'
 import type { Event } from '../../src/event/types.ts'
 import { isOnPathIn } from '../../src/log/ancestry.ts'
 import { findEventIn, listWarningsIn } from '../../src/log/log.ts'
 import { seal, unseal } from '../../src/log/columnar/sealed.ts'
 import { listLeavesIn, stateAt, switchTo } from '../../src/state/at.ts'
 import { listDroppedResultsIn } from '../../src/state/dropped.ts'
-import { encodeState } from '../../src/state/encode.ts'
+import { encodeState } from '../../src/state/read.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import {
   canReduce,
@@ -19,7 +19,7 @@ import {
   isEvicted,
   type SnapshotPart,
 } from '../../src/state/snapshot.ts'
-import { CHUNK_LABEL, CHUNK_SIZE, FOLD_VERSION, HEAD_LABEL } from '../../src/state/snapshot/version.ts'
+import { CHUNK_LABEL, CHUNK_SIZE, FOLD_VERSION, HEAD_LABEL } from '../../src/state/snapshot/record.ts'
 import type { State } from '../../src/state/state.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { withDefaults } from '../../src/event/defaults.ts'
+import { withDefaults } from '../../src/event/nested-shapes.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
 import { ownFact, sameBody, stampedBody } from '../../src/store/kit/append/body.ts'

@@ -12,7 +12,7 @@ import {
   toBase64Url,
   type CursorFault,
 } from '../../src/store/kit/query/cursor.ts'
-import { hashText } from '../../src/event/short-hash.ts'
+import { hashText } from '../../src/event/text.ts'
 import { character } from '../../src/testing/text.ts'
 
 const wellFormed = (): fc.Arbitrary<string> => fc.string({ unit: 'grapheme', maxLength: 20 })

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Fact } from '../../src/event/quarantine.ts'
-import { encodeState } from '../../src/state/encode.ts'
+import { encodeState } from '../../src/state/read.ts'
 import { reduce } from '../../src/state/reduce.ts'
 import { initialState } from '../../src/state/state.ts'
 import {

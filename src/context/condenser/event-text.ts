@@ -1,7 +1,6 @@
 /** Forgotten units in words for the summariser. */
 
-import { isImagePart, isTextPart, wordsIn } from '../../event/content.ts'
-import type { Content } from '../../event/shapes.ts'
+import { isImagePart, isTextPart, wordsIn, type Content } from '../../event/shapes.ts'
 import type { ActionEvent } from '../../event/types.ts'
 import { partName } from '../../messages/placeholder.ts'
 import { renderMessage } from '../../messages/render-message.ts'

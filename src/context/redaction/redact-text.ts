@@ -1,6 +1,6 @@
 /** Redacts a text; what was JSON stays JSON. */
 
-import { hasText } from '../../event/has-text.ts'
+import { hasText } from '../../event/text.ts'
 import { findSecrets, maskHits } from './find.ts'
 import type { Hit } from './hit.ts'
 import { editJson, type JsonEdits, parses, type Range } from './json-text.ts'

@@ -3,7 +3,7 @@
 import { canonicalJson } from '../../event/encode.ts'
 import { KINDS } from '../../event/kinds.ts'
 import type { ActionEvent, ToolResultEvent } from '../../event/types.ts'
-import { unreachable } from '../../event/unreachable.ts'
+import { unreachable } from '../../event/errors.ts'
 import type { BatchUnit } from '../../view/unit.ts'
 import { textsOf } from '../said-text.ts'
 

@@ -1,7 +1,7 @@
 /** Finds the first pattern that the agent's latest steps make, with the events that prove it. */
 
 import { maskSecrets } from '../../event/mask.ts'
-import { quote } from '../../event/quote.ts'
+import { quote } from '../../event/text.ts'
 import { earlyEndOf } from '../../event/reply.ts'
 import type { MessageEvent } from '../../event/types.ts'
 import { unitEvents } from '../../view/unit.ts'

@@ -3,7 +3,7 @@
 import { isObject } from '../../event/json.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import type { ACPToolCallEvent } from '../../event/types.ts'
-import { hasText } from '../../event/has-text.ts'
+import { hasText } from '../../event/text.ts'
 import type { ToolBlock } from './tool-block.ts'
 
 /**

@@ -1,14 +1,13 @@
 /** A branch in blocks of text, the newest first, read only as far as wanted. */
 
 import { maskSecrets } from '../../event/mask.ts'
-import { hasText } from '../../event/has-text.ts'
+import { hasText } from '../../event/text.ts'
 import type { ActionEvent, ToolResultEvent, MessageEvent } from '../../event/types.ts'
 import { isToolResult, type EventKind } from '../../event/kinds.ts'
-import type { Entry, EventEntry } from '../../log/entry.ts'
-import { callsEnded } from '../../state/result-call.ts'
+import { type Entry, type EventEntry, loadedEvent } from '../../log/entry.ts'
+import { callsEnded } from '../../state/read.ts'
 import type { State } from '../../state/state.ts'
 import { ellipsize } from '../ellipsize.ts'
-import { loadedEvent } from '../../log/loaded-event.ts'
 import { textsOf } from '../said-text.ts'
 import { acpBlock } from './acp.ts'
 import { callBlock, finishText } from './call.ts'

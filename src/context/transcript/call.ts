@@ -1,6 +1,6 @@
 /** The block of a tool call with its result. */
 
-import { hasText } from '../../event/has-text.ts'
+import { hasText } from '../../event/text.ts'
 import type { ActionEvent, ToolResultEvent } from '../../event/types.ts'
 import { resultMessage } from '../../messages/tool-result.ts'
 import { shownOf } from '../said-text.ts'

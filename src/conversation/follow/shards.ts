@@ -4,8 +4,7 @@ import { ColloquyError, hasCode } from '../../event/errors.ts'
 import { SHARDS } from '../../store/contract/feed.ts'
 import type { Item, ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { pause } from '../async/pause.ts'
-import { serialQueue } from '../async/serial.ts'
+import { pause, serialQueue } from '../async.ts'
 
 /** A shard that this process holds. */
 export interface HeldShard {

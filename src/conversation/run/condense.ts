@@ -1,38 +1,20 @@
 /** Condenses the view on the way: where the log asks for it, a condenser's limit does, or the provider has refused. */
 
-import type { Condensation, ConversationErrorEvent, Event } from '../../event/types.ts'
+import { earlyEndOf, isOfReply, replyOf } from '../../event/reply.ts'
+import type { ConversationErrorEvent, Event } from '../../event/types.ts'
+import { renderMessage } from '../../messages/render-message.ts'
+import type { ReplyOutcome } from '../../messages/reply-events.ts'
+import { isFinalReply } from '../../state/status.ts'
+import type { StepOutput } from './step.ts'
 import { hasCode } from '../../event/errors.ts'
 import { isOnPathIn } from '../../log/ancestry.ts'
 import { eventKindOf } from '../../log/entry.ts'
 import { reduce } from '../../state/reduce.ts'
 import type { State } from '../../state/state.ts'
 import { checkEvents } from '../stamp.ts'
-import { statusUpdate } from '../state-updates.ts'
+import { statusUpdate } from '../decide.ts'
 import { isReplied } from '../turn.ts'
 import { add, type RunContext } from './context.ts'
-import { isOutOfRoom, type Said } from './reply-end.ts'
-
-/** What a condenser says of a state: those of `colloquy/context` do. */
-export type RunCondenserDecision =
-  | { readonly type: 'keep' }
-  | { readonly type: 'condense'; readonly event: Condensation }
-  | {
-      readonly type: 'refuse'
-      readonly reason: {
-        readonly message: string
-        readonly triggers: readonly string[]
-        /** Whether the model can hardly be asked without. */
-        readonly required: boolean
-      }
-    }
-
-/** Decides what to forget of a view; a `Condenser` of `colloquy/context` is one. */
-export interface RunCondenser {
-  condense(
-    state: State,
-    options: { readonly signal: AbortSignal },
-  ): Promise<RunCondenserDecision> | RunCondenserDecision
-}
 
 /** What to do next: ask the model, look again at what there is to do, or end the run with events. */
 export type Condensing = { readonly next: 'ask' | 'look' } | { readonly next: 'end'; readonly with: Event[] }
@@ -82,8 +64,8 @@ export const requestFor = ({ condenser }: RunContext, why: unknown, { branch }: 
     : []
 
 /** The same after a reply that ran out of room. */
-export const requestAfter = ({ condenser }: RunContext, said: Said, { branch }: State): Event[] =>
-  condenser !== null && isOutOfRoom(said) && !branch.view.unhandledCondensationRequest ? [REQUEST] : []
+export const requestAfter = ({ condenser }: RunContext, output: StepOutput, { branch }: State): Event[] =>
+  condenser !== null && isOutOfRoom(output) && !branch.view.unhandledCondensationRequest ? [REQUEST] : []
 
 const REQUEST: Event = { kind: 'CondensationRequest', source: 'environment' }
 
@@ -127,3 +109,72 @@ async function orAborted<T>(work: Promise<T> | T, signal: AbortSignal): Promise<
     signal.removeEventListener('abort', abort)
   }
 }
+
+/** How often in a row a model may be asked and say nothing. */
+const MOST_SILENT = 3
+
+/**
+ * The error that ends a run after what a step has said; null where the run goes on: a paused reply is sent back, and a
+ * model whose calls were cut off hears of that. O(events).
+ */
+export function errorAfter({ events, outcome }: StepOutput): ConversationErrorEvent | null {
+  const end = outcome ?? recordedEnd(events)
+  switch (end?.type) {
+    case 'truncated':
+      if (events.some(({ kind }) => kind === 'ActionEvent')) return null
+      return failed('ReplyTruncated', 'A limit on tokens cut off the reply', end.reason)
+    case 'refused':
+      return failed('ReplyRefused', 'The model refused to reply', end.explanation)
+    case 'filtered':
+      return failed('ReplyFiltered', 'A content filter held back the reply', end.reason)
+    case 'failed':
+      return failed('ReplyFailed', 'The provider failed to reply', end.explanation)
+    case 'broken_off':
+      return failed('ReplyBrokenOff', 'The reply broke off before its end', null)
+    default:
+      return null
+  }
+}
+
+/** Whether a reply ended because the model's window was full. */
+const isOutOfRoom = ({ events, outcome }: StepOutput): boolean => {
+  const end = outcome ?? recordedEnd(events)
+  return end?.type === 'truncated' && end.reason === 'model_context_window_exceeded'
+}
+
+/** The same of a run in which a model was asked so many times in a row and said nothing. */
+export const errorAfterSilence = (times: number): ConversationErrorEvent | null =>
+  times < MOST_SILENT ? null : failed('NoReply', `The model was asked ${times} times and said nothing`, null)
+
+/**
+ * Whether nothing came of asking: a reply without words and calls that says nothing of how it ended, or none at all.
+ * O(events).
+ */
+export function isSilence(events: readonly Event[]): boolean {
+  const replies = events.filter(isOfReply)
+  if (replies.length > 0) return replies.every(saysNothing)
+  return events.every(({ kind }) => kind === 'ConversationStateUpdateEvent')
+}
+
+/** A paused reply of which nothing could be sent back is no better than none. */
+const saysNothing = (event: Event): boolean =>
+  event.kind === 'MessageEvent' &&
+  (renderMessage(event) === null || (!isFinalReply(event) && earlyEndOf(event) === null))
+
+/** What ended a reply, as far as the record of its events tells it. */
+function recordedEnd(events: readonly Event[]): ReplyOutcome | null {
+  const event = events.find((each) => earlyEndOf(each) !== null)
+  if (event === undefined) return null
+  const type = earlyEndOf(event) ?? 'paused'
+  const stop: unknown = replyOf(event)?.stop_reason
+  if (type === 'paused') return { type }
+  if (type === 'refused') return { type, explanation: null }
+  return { type, reason: typeof stop === 'string' ? stop : '' }
+}
+
+const failed = (code: string, what: string, why: string | null): ConversationErrorEvent => ({
+  kind: 'ConversationErrorEvent',
+  source: 'environment',
+  code,
+  detail: why === null || why === '' ? `${what}.` : `${what}: ${why}`,
+})

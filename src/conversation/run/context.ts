@@ -3,11 +3,11 @@
 import type { Event } from '../../event/types.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
 import type { State } from '../../state/state.ts'
-import type { StoredEvent } from '../../store/contract/stored-event.ts'
+import type { LoggedEvent } from '../logged-event.ts'
 import type { Decision, Replica } from '../replica.ts'
-import type { RunCondenser } from './condense.ts'
 import type { HeldLease } from './lease.ts'
 import type { Hook } from './hooks.ts'
+import type { RunCondenser } from './options.ts'
 import type { Policy } from './policy.ts'
 import type { Step } from './step.ts'
 
@@ -49,7 +49,7 @@ export function add(
   run: RunContext,
   decide: Decision,
   { whenAborted = false }: { readonly whenAborted?: boolean } = {},
-): Promise<readonly StoredEvent[]> {
+): Promise<readonly LoggedEvent[]> {
   const { replica, held, signal } = run
   const { owner, generation } = held.lease
   // What the caller's policy throws, comes through here too.

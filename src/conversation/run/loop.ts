@@ -1,19 +1,27 @@
 /** The run loop: calls the step until the conversation waits for its user, rests, or ends. */
 
+import { isAnswered } from '../../state/branch.ts'
+import {
+  statusUpdate,
+  AFTER_FINISH,
+  decideInterrupt,
+  decideRunLost,
+  openCallsOf,
+  callsOfLostRun,
+  errorAnswers,
+  lostAnswers,
+} from '../decide.ts'
+import { isReplied, isTurnOver, hasNoPrompt } from '../turn.ts'
+import { callStep } from './call-step.ts'
+import { requestFor, condense } from './condense.ts'
+import { add, mustStop, type RunContext, latest, unstarted } from './context.ts'
+import { nextPrompt, showPrompt } from './prompts.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import type { Event } from '../../event/types.ts'
-import type { LeftOut } from '../../messages/prefix.ts'
 import { granted } from '../../state/call-status.ts'
 import type { State } from '../../state/state.ts'
-import type { Status } from '../../state/status.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { AFTER_FINISH, decideInterrupt, decideRunLost, openCallsOf } from '../decide.ts'
-import { callsOfLostRun, errorAnswers, lostAnswers } from '../lost-calls.ts'
 import type { Replica } from '../replica.ts'
-import { hasNoPrompt, isTurnOver } from '../turn.ts'
-import { statusUpdate } from '../state-updates.ts'
-import { ask } from './call-model.ts'
-import { add, latest, mustStop, type RunContext, unstarted } from './context.ts'
 import {
   startRun,
   endingOf,
@@ -23,61 +31,11 @@ import {
   confirmStop,
   runSessionHooks,
 } from './start-and-stop.ts'
-import { condense, type RunCondenser } from './condense.ts'
 import { execute } from './execute.ts'
-import type { Hook } from './hooks.ts'
-import { type HeldLease, holdLease } from './lease.ts'
-import { awaitLease } from './wait-lease.ts'
+import { type HeldLease, holdLease, awaitLease } from './lease.ts'
 import { planOf } from './plan-calls.ts'
-import type { Policy } from './policy.ts'
-import { nextPrompt, showPrompt } from './prompts.ts'
+import type { RunOptions, RunResult } from './options.ts'
 import type { Step } from './step.ts'
-
-/** How to run. */
-export interface RunOptions {
-  /** Aborting it interrupts the run. */
-  readonly signal?: AbortSignal
-  /** Which calls a user must agree to, beside those that the conversation's own policy names. Default: none. */
-  readonly policy?: Policy
-  readonly hooks?: readonly Hook[]
-  /**
-   * Condenses the view before the model is asked: where a CondensationRequest stands in the log, where its limits are
-   * exceeded, and where the provider says that a request was too long (a step throws `context_too_long`). When it
-   * refuses what is needed, the run ends with the error `CondensationRefused`. Default: none, and steps condense.
-   */
-  readonly condenser?: RunCondenser
-  /** How often the model may be asked in this run. Default: 500. */
-  readonly maxIterations?: number
-  /** Says why a conversation is stuck, or null; asked before each step. Default: never. */
-  readonly stuck?: (state: State) => string | null
-  /**
-   * Whether to wait, while another run holds the lease, until that has ended, or has died and its lease has expired,
-   * and to run then. Default: false, and `already_running` is thrown. Aborting `signal` ends the waiting.
-   */
-  readonly wait?: boolean
-  /**
-   * Told of each reply whose signed parts are left out of a request, and why, by steps that give their `onPrefix` to
-   * the writer. What it throws is thrown in the step. Default: none.
-   */
-  readonly onPrefix?: (left: LeftOut) => void
-  /**
-   * The length of the log when the run was asked for: it does not begin where a pause or an interrupt that came since
-   * holds. Default: the length when `run` is called.
-   */
-  readonly from?: number
-  /** Milliseconds that the lease holds without being renewed. Default: 45,000. */
-  readonly leaseTtl?: number
-}
-
-/** How a run has ended. */
-export interface RunResult {
-  /** `running` only when its signal was aborted before it began, or another run has taken over since, or runs still. */
-  readonly status: Status
-  /** How often the model was asked. */
-  readonly iterations: number
-  /** What the step threw, when that ended the run. */
-  readonly error?: unknown
-}
 
 /** What a run is made of, beside its options. */
 export interface RunParts {
@@ -320,3 +278,28 @@ async function takeTurn(run: RunContext, { maxIterations = 500, stuck }: RunOpti
 
 /** Whether nothing was appended since. */
 const isSame = (state: State, now: State): boolean => state.log.entries.length === now.log.entries.length
+
+/**
+ * Asks once; where the provider says that this was too long, a condensation is requested instead, if there is a
+ * condenser. It asks not at all when something came meanwhile: a pause, a call, a message that hooks have not seen.
+ * @throws what the step throws.
+ */
+async function ask(run: RunContext): Promise<void> {
+  await add(run, (state) =>
+    state.header.status === 'running' || mustStop(run, state) ? [] : [statusUpdate('running')],
+  )
+  const { replica, signal } = run
+  const { state } = replica
+  // From here to the step there is no await: nothing that this process knows of comes between.
+  const may = state.header.status === 'running' && !signal.aborted
+  // Where a condenser takes requests, only what was said calls for the model.
+  const isOver = run.condenser === null ? isTurnOver(state.branch) : isReplied(state.branch)
+  if (!may || isOver || !isAnswered(state.branch) || nextPrompt(run, state) !== null) return
+  run.iterations += 1
+  try {
+    await callStep(run, state, [])
+  } catch (error) {
+    const asked = await add(run, (now) => requestFor(run, error, now))
+    if (asked.length === 0) throw error
+  }
+}

@@ -6,7 +6,7 @@ import type { Event, MessageEvent } from '../../event/types.ts'
 import type { State } from '../../state/state.ts'
 import { add, latestWhole, type RunContext } from './context.ts'
 import { contextMessage, runHooks } from './hooks.ts'
-import { textOf } from './append-output.ts'
+import { textOf } from './call-step.ts'
 
 /** A message of a user. */
 interface Prompt {

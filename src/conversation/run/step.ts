@@ -4,9 +4,8 @@ import type { ActionEvent, Event } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import type { NeutralMessage } from '../../messages/message.ts'
 import type { LeftOut } from '../../messages/prefix.ts'
-import type { Reply } from '../../messages/reply-events.ts'
+import type { Reply, ReplyOutcome } from '../../messages/reply-events.ts'
 import type { State } from '../../state/state.ts'
-import type { Said } from './reply-end.ts'
 
 /** What a step is handed. */
 export interface StepInput {
@@ -55,10 +54,17 @@ export interface Step {
   readonly repeats?: (call: ActionEvent) => boolean
 }
 
+/** What a step has yielded: the events, and what ended its reply. */
+export interface StepOutput {
+  readonly events: readonly Event[]
+  /** Null where the step did not say. */
+  readonly outcome: ReplyOutcome | null
+}
+
 /**
  * What a step yields, until it ends or the signal is aborted; a step that does not listen to the signal is left behind.
  */
-export async function* readStep(step: Step, input: StepInput): AsyncGenerator<Said, void, undefined> {
+export async function* readStep(step: Step, input: StepInput): AsyncGenerator<StepOutput, void, undefined> {
   const { signal } = input
   const aborted = Promise.withResolvers<null>()
   const abort = (): void => aborted.resolve(null)
@@ -80,7 +86,7 @@ export async function* readStep(step: Step, input: StepInput): AsyncGenerator<Sa
         iterator = null
         return
       }
-      yield saidBy(result.value)
+      yield outputOf(result.value)
     }
   } catch (error) {
     iterator = null
@@ -97,7 +103,7 @@ const isIterable = (given: unknown): boolean =>
   typeof given === 'object' && given !== null && (Symbol.asyncIterator in given || Symbol.iterator in given)
 
 /** What is neither events nor a reply, a caller without types may yield too: it is refused as an event. */
-function saidBy(yielded: Yielded): Said {
+function outputOf(yielded: Yielded): StepOutput {
   if (Array.isArray(yielded)) return { events: yielded as readonly Event[], outcome: null }
   const one = yielded as Event | Reply
   const isWhole = typeof one === 'object' && one !== null && 'events' in one && !('kind' in one)

@@ -2,8 +2,7 @@
 
 import { editEach, editObject, isObject, without } from '../json.ts'
 import type { JsonObject } from '../shapes.ts'
-import { namesOfTool } from './tools.ts'
-import { upcaster, type Upcaster } from './upcaster.ts'
+import { namesOfTool, upcaster, type Upcaster } from './upcaster.ts'
 
 /** Steps for events that carry a provider's shapes as they came. */
 export const COMPLETION: readonly Upcaster[] = [

@@ -1,7 +1,7 @@
 /** Findings about branches with work that HEAD has left. */
 
 import { isToolResult } from '../../event/kinds.ts'
-import { quote } from '../../event/quote.ts'
+import { quote } from '../../event/text.ts'
 import { isOnPathIn } from '../../log/ancestry.ts'
 import type { Entry } from '../../log/entry.ts'
 import { listLeavesIn } from '../../state/at.ts'

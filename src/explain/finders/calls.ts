@@ -1,7 +1,7 @@
 /** Findings about calls: made twice, ended after they were forgotten, or waiting. */
 
 import { isToolResult } from '../../event/kinds.ts'
-import { quote } from '../../event/quote.ts'
+import { quote } from '../../event/text.ts'
 import type { ActionEvent } from '../../event/types.ts'
 import { isOnPathIn } from '../../log/ancestry.ts'
 import type { EventEntry } from '../../log/entry.ts'

@@ -1,7 +1,6 @@
 /** Findings about condensations that took out what the user had asked for, and do not say it. */
 
-import { hasText } from '../../event/has-text.ts'
-import { quote } from '../../event/quote.ts'
+import { hasText, quote } from '../../event/text.ts'
 import type { MessageEvent } from '../../event/types.ts'
 import type { EventEntry } from '../../log/entry.ts'
 import { textsOf } from '../../context/said-text.ts'

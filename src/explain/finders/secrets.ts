@@ -2,7 +2,7 @@
 
 import { redact } from '../../context/redaction/redact.ts'
 import { redactionRules } from '../../context/redaction/rules.ts'
-import { quote } from '../../event/quote.ts'
+import { quote } from '../../event/text.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
 import { type Found, found, type Scene } from './scene.ts'
 

@@ -1,24 +1,10 @@
 /** One chunk of a columnar log, read row by row from its bytes without an object for each. */
 
-import type { DropReason, LogWarning } from '../entry.ts'
-import {
-  CAN_BE_HEAD,
-  DROPPED_ORPHAN,
-  DROPPED_SECOND,
-  HAS_REPORTS,
-  IS_EVENT,
-  kindFrom,
-  OTHER_KIND,
-  PLAIN_SECTIONS,
-  type Rare,
-  SECTIONS,
-  IN_TREE,
-} from './chunk-form.ts'
-import { KEY_SECTIONS, type KeyColumn, keyAt, readKeys } from './keys.ts'
-import type { Row } from './row.ts'
+import { EVENT_KINDS, KINDS } from '../../event/kinds.ts'
+import type { LogWarning, DropReason } from '../entry.ts'
+import { KEY_SECTIONS, type KeyColumn, keyAt, readKeys, wordsIn, Times } from './columns.ts'
+import type { Row } from './write-chunk.ts'
 import { aligned, type Label, type Seal, sealOf, unseal } from './sealed.ts'
-import { wordsIn } from './texts.ts'
-import { Times } from './times.ts'
 
 /** The same, to be looked up. */
 interface RareFacts {
@@ -177,4 +163,36 @@ export class Chunk {
     this.#rare ??= readRare(this.#rareText)
     return this.#rare
   }
+}
+
+/** Bits of a row's flags. */
+export const IN_TREE = 1
+export const CAN_BE_HEAD = 2
+export const IS_EVENT = 4
+export const HAS_REPORTS = 8
+export const DROPPED_SECOND = 16
+export const DROPPED_ORPHAN = 32
+
+/** Kinds that are not one of the 19: none at all, or a text that the chunk lists apart. */
+const NO_KIND = 0
+export const OTHER_KIND = 255
+
+/** Sections before the columns of keys, and all of them. */
+const PLAIN_SECTIONS = 10
+const SECTIONS = PLAIN_SECTIONS + 3 * KEY_SECTIONS
+
+const CODES = new Map<string, number>(EVENT_KINDS.map((kind) => [kind, KINDS[kind].code]))
+const KINDS_BY_CODE = new Map<number, string>(EVENT_KINDS.map((kind) => [KINDS[kind].code, kind]))
+
+/** The number that stands for a kind. */
+export const codeOf = (kind: string | null): number =>
+  kind === null ? NO_KIND : (CODES.get(kind) ?? OTHER_KIND)
+
+/** The kind that a number stands for, unless it is one that is listed apart. */
+export const kindFrom = (code: number): string | null => KINDS_BY_CODE.get(code) ?? null
+
+/** What few rows have. */
+export interface Rare {
+  readonly kinds: readonly (readonly [number, string])[]
+  readonly warnings: readonly LogWarning[]
 }

@@ -1,7 +1,6 @@
 /** Writes a branch as the messages that `useChat` of the AI SDK shows: users' own, and behind each the whole reply. */
 
-import { isImagePart, isTextPart } from '../../event/content.ts'
-import type { Content, JsonObject, JsonValue } from '../../event/shapes.ts'
+import { isImagePart, isTextPart, type Content, type JsonObject, type JsonValue } from '../../event/shapes.ts'
 import { findEventIn } from '../../log/log.ts'
 import type { State } from '../../state/state.ts'
 import { readPart } from '../files.ts'

@@ -1,7 +1,6 @@
 /** Writes a reply as items of OpenAI Responses: each as it came, or what stands for it. */
 
-import type { Content, JsonObject, ReasoningItemModel } from '../../event/shapes.ts'
-import { isTextPart } from '../../event/content.ts'
+import { type Content, type JsonObject, type ReasoningItemModel, isTextPart } from '../../event/shapes.ts'
 import { argumentText } from '../arguments.ts'
 import { digestOf, digestOfAll, followedBy } from '../digest.ts'
 import { isSealed, kindName, kindOf, sentMore } from '../kinds.ts'

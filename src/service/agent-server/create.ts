@@ -1,9 +1,8 @@
 /** Creates and forks conversations. */
 
 import type { Conversation } from '../../conversation/conversation.ts'
-import { decidePolicy, userMessage } from '../../conversation/decide.ts'
-import { keyedId } from '../../conversation/keyed-id.ts'
-import { policyUpdate } from '../../conversation/state-updates.ts'
+import { decidePolicy, userMessage, policyUpdate } from '../../conversation/decide.ts'
+import { keyedId } from '../../conversation/stamp.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationStateUpdateEvent, Event, MessageEvent } from '../../event/types.ts'

@@ -5,7 +5,7 @@
 
 import type { Conversation } from '../../conversation/conversation.ts'
 import { briefOwner, endLease } from '../../conversation/run/lease.ts'
-import type { RunOptions } from '../../conversation/run/loop.ts'
+import type { RunOptions } from '../../conversation/run/options.ts'
 import type { Step } from '../../conversation/run/step.ts'
 import { hasCode } from '../../event/errors.ts'
 import type { JsonObject } from '../../event/shapes.ts'

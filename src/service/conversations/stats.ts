@@ -4,7 +4,7 @@ import { COUNTING, type ModelUsage, usageCount, type UsageCount } from '../../co
 import { hasCode } from '../../event/errors.ts'
 import { isQuarantined } from '../../event/quarantine.ts'
 import type { JsonObject } from '../../event/shapes.ts'
-import { loadedEvent } from '../../log/loaded-event.ts'
+import { loadedEvent } from '../../log/entry.ts'
 import type { State } from '../../state/state.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import { Latest } from '../async/latest.ts'

@@ -1,7 +1,7 @@
 /** Failures that may pass: whether to try again, how often, and how long to wait before. */
 
 import { hasCode } from '../../event/errors.ts'
-import { pause } from '../../conversation/async/pause.ts'
+import { pause } from '../../conversation/async.ts'
 
 /** Whether the store may be there again soon. */
 export const isPassing = (error: unknown): boolean =>

@@ -1,6 +1,6 @@
 /** Writes the OpenAPI 3.1 document from the operations themselves, so that it cannot differ from what is served. */
 
-import { eventJsonSchemas, shapeJsonSchemas } from '../../event/json-schema.ts'
+import { eventJsonSchemas, shapeJsonSchemas } from '../../event/event-schema.ts'
 import type { JsonObject, JsonValue } from '../../event/shapes.ts'
 import { listOf, maybe } from './json-schema.ts'
 import type { Operation, ReplySpec } from './operation.ts'

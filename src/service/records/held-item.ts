@@ -3,7 +3,7 @@
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import type { Item, ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { serialQueue } from '../../conversation/async/serial.ts'
+import { serialQueue } from '../../conversation/async.ts'
 
 /** A lease that is being renewed. */
 export interface HeldItem {

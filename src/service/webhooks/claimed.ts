@@ -3,7 +3,7 @@
 import { ColloquyError, hasCode } from '../../event/errors.ts'
 import type { Item, ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
-import { type RunInOrder, serialQueue } from '../../conversation/async/serial.ts'
+import { type RunInOrder, serialQueue } from '../../conversation/async.ts'
 import { type Collections, cursorOf, type DeliveryCursor, itemOf } from './delivery-cursor.ts'
 
 /** Holds an item until it is put back, or another process has claimed it. */

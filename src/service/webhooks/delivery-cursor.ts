@@ -1,6 +1,6 @@
 /** How far each webhook has come with each conversation: what is kept of it, and where. */
 
-import { hashText } from '../../event/short-hash.ts'
+import { hashText } from '../../event/text.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { Item, NewItem } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'

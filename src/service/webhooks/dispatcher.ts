@@ -1,10 +1,10 @@
 /** Sends webhooks what happens in all conversations: from the store's feed, by all processes together. */
 
-import { pause } from '../../conversation/async/pause.ts'
+import { pause } from '../../conversation/async.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import type { Follower } from '../../conversation/follow/follow.ts'
 import { ColloquyError, hasCode } from '../../event/errors.ts'
-import { hashText } from '../../event/short-hash.ts'
+import { hashText } from '../../event/text.ts'
 import { holdItem } from '../records/held-item.ts'
 import type { Records } from '../records/records.ts'
 import { begin } from './begin.ts'

@@ -2,7 +2,7 @@
 
 import { hasCode } from '../../event/errors.ts'
 import { parseInstant } from '../../event/time.ts'
-import type { FollowItem } from '../../conversation/follow/read-shard.ts'
+import type { FollowItem } from '../../conversation/follow/follow.ts'
 import type { ItemChange } from '../../store/contract/items.ts'
 import type { Store } from '../../store/contract/store.ts'
 import {

@@ -1,6 +1,6 @@
 /** What a webhook is sent of events and records: without deltas and without secrets. */
 
-import { hashText } from '../../event/short-hash.ts'
+import { hashText } from '../../event/text.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { ConversationRecord } from '../../store/contract/conversation-record.ts'
 import type { StoredEvent } from '../../store/contract/stored-event.ts'

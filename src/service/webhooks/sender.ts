@@ -1,6 +1,6 @@
 /** Sends a webhook the conversations that are due, a few at a time, beside the other processes that do. */
 
-import { pause } from '../../conversation/async/pause.ts'
+import { pause } from '../../conversation/async.ts'
 import type { Engine } from '../../conversation/engine.ts'
 import { hasCode } from '../../event/errors.ts'
 import { Claimed } from './claimed.ts'

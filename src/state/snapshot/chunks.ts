@@ -2,12 +2,11 @@
 
 import { type Log, columnarLength } from '../../log/log.ts'
 import type { Chunk } from '../../log/columnar/chunk.ts'
-import { type Row, rowOf } from '../../log/columnar/row.ts'
+import { type Row, rowOf, writeChunk } from '../../log/columnar/write-chunk.ts'
 import { type Seal, sealOf } from '../../log/columnar/sealed.ts'
-import { writeChunk } from '../../log/columnar/write-chunk.ts'
 import { whyDropped } from '../dropped.ts'
 import type { Checkpoint } from '../state.ts'
-import { CHUNK_LABEL } from './version.ts'
+import { CHUNK_LABEL } from './record.ts'
 
 /** What the chunk before the first is taken to be sealed with. */
 export const NO_SEAL: Seal = [0, 0]

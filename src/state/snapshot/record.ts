@@ -1,9 +1,12 @@
 /** The part of a snapshot that is not the log, as plain data. */
 
-import type { ActionEvent, Event } from '../../event/types.ts'
+import { freezeJson } from '../../event/freeze.ts'
+import type { JsonValue } from '../../event/shapes.ts'
+import type { Event, ActionEvent } from '../../event/types.ts'
+import { aligned, seal, unseal, type Label, type Seal } from '../../log/columnar/sealed.ts'
+import { bytesOf, Texts, wordsIn, writeTexts } from '../../log/columnar/columns.ts'
 import type { Entry, EventEntry } from '../../log/entry.ts'
 import { listPendingCallsIn, type PendingCallIndex, withOpenCall } from '../../log/open-calls.ts'
-import type { Seal } from '../../log/columnar/sealed.ts'
 import type { ColumnarLog } from '../../log/columnar/columnar-log.ts'
 import { Vector } from '../../log/vector.ts'
 import type { MessageUnit, Unit } from '../../view/unit.ts'
@@ -166,4 +169,59 @@ function unitFrom(unit: UnitRecord, at: <E extends Event>(seq: number) => EventE
       }
     }
   }
+}
+
+/**
+ * What a snapshot says depends on how the fold reads the log. Raise this whenever the fold, the header or the form of a
+ * part changes: snapshots of another version do not open, and the log is folded again.
+ */
+export const FOLD_VERSION = 6
+
+/** The head part: the state but for its log. */
+export const HEAD_LABEL: Label = { kind: 1, version: FOLD_VERSION }
+
+/** A part of the columnar log. */
+export const CHUNK_LABEL: Label = { kind: 2, version: FOLD_VERSION }
+
+/** How many positions a complete part of the columnar log has. */
+export const CHUNK_SIZE = 4_096
+
+/** What a head part holds. */
+interface Head {
+  readonly record: StateRecord
+  readonly bodies: ReadonlyMap<number, Event>
+  /** The positions of the bodies that it needs and does not hold. */
+  readonly lacking: readonly number[]
+}
+
+/** The head part as bytes. O(view). @param holds whether the bodies are in it, or only their positions */
+export function writeHead(
+  record: StateRecord,
+  bodies: ReadonlyMap<number, Event>,
+  holds: boolean,
+): Uint8Array {
+  return seal(HEAD_LABEL, [
+    new TextEncoder().encode(JSON.stringify(record)),
+    bytesOf(Int32Array.from(bodies.keys())),
+    ...writeTexts(holds ? [...bodies.values()].map((body) => JSON.stringify(body)) : []),
+  ])
+}
+
+/** What the bytes hold; null when they are damaged, of another version or no head part. O(view). */
+export function readHead(bytes: Uint8Array): Head | null {
+  const [text, positions, ends, texts] = unseal(HEAD_LABEL, aligned(bytes)) ?? []
+  if (text === undefined || positions === undefined || ends === undefined || texts === undefined) return null
+  const record = parse<StateRecord>(new TextDecoder().decode(text))
+  const lines = new Texts(ends, texts)
+  const bodies = new Map<number, Event>()
+  if (lines.count === 0) return { record, bodies, lacking: [...wordsIn(positions)] }
+  for (const [index, seq] of wordsIn(positions).entries()) bodies.set(seq, parse<Event>(lines.at(index)))
+  return { record, bodies, lacking: [] }
+}
+
+/** JSON that this module wrote, frozen as every event and header is. */
+function parse<T>(text: string): T {
+  const value = JSON.parse(text) as JsonValue
+  freezeJson(value)
+  return value as T
 }

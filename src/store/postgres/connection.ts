@@ -4,7 +4,7 @@
  */
 
 import { ColloquyError } from '../../event/errors.ts'
-import { hashText } from '../../event/short-hash.ts'
+import { hashText } from '../../event/text.ts'
 import { storeClosed } from '../kit/errors.ts'
 import {
   CONNECT_TIMEOUT,

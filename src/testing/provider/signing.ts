@@ -6,7 +6,7 @@
  */
 
 import { isObject } from '../../event/json.ts'
-import { hashText } from '../../event/short-hash.ts'
+import { hashText } from '../../event/text.ts'
 import type { Grammar } from '../../event/reply.ts'
 import type { Seen, SeenBlock, Wire } from './grammar.ts'
 

@@ -17,7 +17,7 @@ import {
 } from '../../http/parameters.ts'
 import { COUNTED, countReply, exact } from '../../conversations/listing.ts'
 import { SUCCESS, SUCCESS_SCHEMA } from '../../conversations/info.ts'
-import { mapConcurrent } from '../../../conversation/async/serial.ts'
+import { mapConcurrent } from '../../../conversation/async.ts'
 import { AT_ONCE, describeApp, describeApps } from './describe.ts'
 import { changeConversation } from './change.ts'
 import { countConversations, searchConversations } from './list.ts'

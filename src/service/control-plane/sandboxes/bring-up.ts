@@ -1,7 +1,7 @@
 /** Starts or resumes a sandbox and waits until it runs, within a time limit. */
 
 import { HttpProblem } from '../../http/problem.ts'
-import { pause } from '../../../conversation/async/pause.ts'
+import { pause } from '../../../conversation/async.ts'
 import type { Sandboxes } from './sandboxes.ts'
 
 /** How to wait. */

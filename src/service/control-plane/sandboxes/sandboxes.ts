@@ -7,7 +7,7 @@ import type { Page } from '../../../store/contract/query.ts'
 import type { Store } from '../../../store/contract/store.ts'
 import { HttpProblem } from '../../http/problem.ts'
 import { type Records, recordsOf, risingClock } from '../../records/records.ts'
-import { serialQueue } from '../../../conversation/async/serial.ts'
+import { serialQueue } from '../../../conversation/async.ts'
 import type { SandboxFiles } from '../../sandbox-files/contract.ts'
 import { NO_STATE, type SandboxProvider, type SandboxSpec, type SandboxState } from './provider.ts'
 

@@ -5,7 +5,7 @@ import { dateTime, oneOf, optional, text, withDefault } from '../../http/paramet
 import { parseInstant } from '../../../event/time.ts'
 import { decodeCursor, encodeCursor, scopeOf } from '../../../store/kit/query/cursor.ts'
 import type { Count, Page } from '../../../store/contract/query.ts'
-import { mapConcurrent } from '../../../conversation/async/serial.ts'
+import { mapConcurrent } from '../../../conversation/async.ts'
 import { COUNTED, countReply, exact } from '../../conversations/listing.ts'
 import { batchGet } from '../../http/batch-get.ts'
 import { pageInBytes, readByIds } from '../../http/page-bytes.ts'

@@ -10,7 +10,7 @@ import { type Kept, type Records, recordsOf, tryMake } from '../../records/recor
 import { isUnknown } from '../../conversations/conversations.ts'
 import { isPassing } from '../../conversations/transient.ts'
 import { describeFailure } from '../../http/failure-text.ts'
-import { serialQueue } from '../../../conversation/async/serial.ts'
+import { serialQueue } from '../../../conversation/async.ts'
 import type { ControlPlaneContext } from '../conversations/describe.ts'
 import { appOf } from '../conversations/metadata.ts'
 import { bringUp } from '../sandboxes/bring-up.ts'

@@ -3,7 +3,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SandboxState, SandboxStatus } from '../../control-plane/sandboxes/provider.ts'
-import { serialQueue } from '../../../conversation/async/serial.ts'
+import { serialQueue } from '../../../conversation/async.ts'
 import { type Ended, Group } from './group.ts'
 import { freePort, probe } from './health.ts'
 import { LogFile } from './log-file.ts'

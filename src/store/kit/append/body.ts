@@ -3,7 +3,7 @@
  * found.
  */
 
-import { withDefaults } from '../../../event/defaults.ts'
+import { withDefaults } from '../../../event/nested-shapes.ts'
 import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
 import { freezeJson, MAX_DEPTH } from '../../../event/freeze.ts'

@@ -1,12 +1,11 @@
 /** Refuses what is no fact, before anything is read or derived of it. */
 
-import { isTextPart } from '../../../event/content.ts'
+import { isTextPart, type Content, type JsonValue, SOURCES } from '../../../event/shapes.ts'
 import { ColloquyError } from '../../../event/errors.ts'
 import { isLegalId } from '../../../event/ids.ts'
 import { isObject } from '../../../event/json.ts'
 import { isEventKind, KINDS } from '../../../event/kinds.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
-import { type Content, type JsonValue, SOURCES } from '../../../event/shapes.ts'
 import { ownFact } from './body.ts'
 
 type Fields = Readonly<Record<string, unknown>>

@@ -3,7 +3,7 @@
 import { ColloquyError } from '../../../event/errors.ts'
 import { deriveEventId, isLegalId } from '../../../event/ids.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
-import { quote } from '../../../event/quote.ts'
+import { quote } from '../../../event/text.ts'
 import { canKindBeHead, effectiveParent, headAfterIn, type TreeAccess } from '../../../event/tree-rule.ts'
 import type { Event } from '../../../event/types.ts'
 import { stampedBody } from './body.ts'

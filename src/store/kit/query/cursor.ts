@@ -2,7 +2,7 @@
 
 import { canonicalJson } from '../../../event/encode.ts'
 import { ColloquyError } from '../../../event/errors.ts'
-import { hashText } from '../../../event/short-hash.ts'
+import { hashText } from '../../../event/text.ts'
 
 /** Raised whenever what stands in a cursor changes its meaning. */
 const VERSION = '1'

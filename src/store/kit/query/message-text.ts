@@ -1,7 +1,6 @@
 /** The text of an event that a search looks into, folded so that letter case does not matter. */
 
-import { isOpenPart, isTextPart, wordsIn } from '../../../event/content.ts'
-import type { Content } from '../../../event/shapes.ts'
+import { isOpenPart, isTextPart, wordsIn, type Content } from '../../../event/shapes.ts'
 import { isQuarantined, type Fact } from '../../../event/quarantine.ts'
 
 /**

@@ -1,4 +1,24 @@
-/** Short names for texts, to tell them apart; not for security. */
+/** Small functions on texts. */
+
+export function quote(text: string | null): string {
+  const shown = JSON.stringify(text ?? '')
+  return shown.length > 80 ? `${shown.slice(0, 76)}…"` : shown
+}
+
+/**
+ * White space as JavaScript or Python see it: the second also takes U+001C to U+001F and U+0085, and checks most
+ * requests. For a class of a regular expression.
+ */
+export const SPACES = '\\s\\u0085\\u001c-\\u001f'
+
+const INK = new RegExp(`[^${SPACES}]`, 'u')
+
+/** Whether a text is nothing but white space. O(length). */
+export const isWhitespace = (text: string): boolean => !INK.test(text)
+
+/** Whether a text says anything at all. */
+export const hasText = (text: string | null | undefined): boolean =>
+  text !== null && text !== undefined && !isWhitespace(text)
 
 /**
  * A fast 64-bit hash as 16 hexadecimal digits: two multiplicative lanes, mixed at the end. For naming, not for

@@ -1,0 +1,267 @@
+/**
+ * State shared by an engine's conversations: which are in memory, which run, who listens to replies, and whether the
+ * engine is closed.
+ */
+
+import { LRUCache } from 'lru-cache'
+import { ColloquyError } from '../event/errors.ts'
+import type { StreamingDeltaEvent } from '../event/types.ts'
+import type { Store } from '../store/contract/store.ts'
+import { Replica } from './replica.ts'
+import { briefOwner } from './run/lease.ts'
+import { dropShared, realTime, SharedReplies } from './shared-replies.ts'
+import type { Stamp } from './stamp.ts'
+
+/** A conversation that is open or being opened. */
+interface BusyReplica {
+  readonly opening: Promise<Replica>
+  /** The same, once it is open. */
+  open: Replica | null
+  users: number
+}
+
+/**
+ * The conversations of one engine. A replica in use stays in memory. Idle ones are evicted by size, the least recently
+ * used first, and opened again when they are used. One that alone exceeds the cache stays while it is the last one used,
+ * so that it is not read from the store on every call.
+ */
+export class EngineContext {
+  readonly store: Store
+  readonly stamp: Stamp
+  readonly #cacheBytes: number
+  readonly #shares: boolean
+  readonly #busy = new Map<string, BusyReplica>()
+  readonly #idle: LRUCache<string, Replica>
+  /** The last used replica of those larger than the cache. */
+  #oversized: Replica | null = null
+  readonly #replies = new WeakMap<Replica, SharedReplies>()
+  readonly #openReplies = new Set<SharedReplies>()
+  /** By conversation: the owners of its runs here, of which all but one wait for the lease. */
+  readonly #running = new Map<string, Set<string>>()
+  /** What `close` waits for. */
+  readonly #work = new Set<Promise<unknown>>()
+  readonly #closing = new AbortController()
+  #closed: Promise<void> | null = null
+
+  /** @param cacheBytes maximum size of all idle replicas together; 0 keeps none */
+  constructor(store: Store, stamp: Stamp, cacheBytes: number, sharesReplies: boolean) {
+    this.store = store
+    this.stamp = stamp
+    this.#cacheBytes = cacheBytes
+    this.#shares = sharesReplies
+    this.#idle = new LRUCache({
+      maxSize: Math.max(1, cacheBytes),
+      sizeCalculation: (replica) => Math.max(1, replica.bytes),
+    })
+  }
+
+  /** Aborted when the engine closes. */
+  get closing(): AbortSignal {
+    return this.#closing.signal
+  }
+
+  /** Number of conversations in memory. */
+  get size(): number {
+    return this.#busy.size + this.#idle.size + (this.#oversized === null ? 0 : 1)
+  }
+
+  /** Returns an owner name for a run that no other run has. */
+  newOwner(): string {
+    return `run-${this.stamp.newId()}`
+  }
+
+  /** Returns an owner name for a lease under which nothing runs. */
+  newBriefOwner(): string {
+    return briefOwner(this.stamp.newId())
+  }
+
+  /**
+   * Calls a function with a conversation, which stays in memory meanwhile. `close` waits for it.
+   * @throws ColloquyError `unknown_conversation`, `closed`, and what the function throws.
+   */
+  async use<T>(id: string, work: (replica: Replica) => Promise<T>): Promise<T> {
+    const done = Promise.withResolvers<void>()
+    this.check()
+    this.#work.add(done.promise)
+    try {
+      const { replica, release } = await this.pin(id)
+      try {
+        return await work(replica)
+      } finally {
+        release()
+      }
+    } finally {
+      this.#work.delete(done.promise)
+      done.resolve()
+    }
+  }
+
+  /**
+   * Keeps a conversation in memory until `release` is called.
+   * @throws ColloquyError `unknown_conversation`, `closed`.
+   */
+  async pin(id: string): Promise<{ readonly replica: Replica; readonly release: () => void }> {
+    this.check()
+    const busy = this.#busy.get(id) ?? this.#open(id)
+    busy.users += 1
+    let isPinned = true
+    const release = (): void => {
+      if (!isPinned) return
+      isPinned = false
+      busy.users -= 1
+      if (busy.users === 0) this.#release(id, busy)
+    }
+    try {
+      busy.open = await busy.opening
+      return { replica: busy.open, release }
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** Makes `close` wait for a promise, and returns it. */
+  track<T>(work: Promise<T>): Promise<T> {
+    this.#work.add(work)
+    return work.finally(() => this.#work.delete(work))
+  }
+
+  /** Publishes more of a reply to subscribers. */
+  publish(id: string, delta: StreamingDeltaEvent): void {
+    const replica = this.#busy.get(id)?.open ?? null
+    replica?.replies.publish(delta)
+    if (replica !== null) this.#sharedRepliesOf(replica)?.said()
+  }
+
+  /** Listens to replies of other processes until the returned function is called. */
+  listen(replica: Replica): () => void {
+    return this.#sharedRepliesOf(replica)?.listen() ?? (() => undefined)
+  }
+
+  /** Whether a run of this engine is live, or waits for its lease. */
+  isRunning(id: string): boolean {
+    return this.#running.has(id)
+  }
+
+  /** Calls a function with a conversation and the owner of a new run of it. */
+  async whileRunning<T>(id: string, work: (replica: Replica, owner: string) => Promise<T>): Promise<T> {
+    return this.use(id, async (replica) => {
+      const owner = this.newOwner()
+      const owners = this.#running.get(id) ?? new Set<string>()
+      this.#running.set(id, owners.add(owner))
+      try {
+        return await work(replica, owner)
+      } finally {
+        owners.delete(owner)
+        if (owners.size === 0) this.#running.delete(id)
+      }
+    })
+  }
+
+  /** Deletes a conversation; false when there was none. */
+  async delete(id: string): Promise<boolean> {
+    this.check()
+    const busy = this.#busy.get(id)
+    const replica = busy === undefined ? this.#idleReplica(id) : busy.open
+    const epoch = replica?.epoch
+    const existed = await this.track(this.store.deleteConversation(id))
+    // At once, since another conversation may be created under the id from now on; one that was is kept.
+    if (replica?.epoch === epoch) replica?.leave()
+    // Still being opened, so it is not known which conversation it is.
+    if (replica === null && this.#busy.get(id) === busy) this.#busy.delete(id)
+    // Even if there was none: the call that deleted it may have failed here.
+    if (this.#shares) await this.track(dropShared(this.store, id))
+    return existed
+  }
+
+  /** Ends runs and subscriptions, and waits for what is under way. The store stays open: it is not the engine's. */
+  close(): Promise<void> {
+    this.#closed ??= this.#end()
+    return this.#closed
+  }
+
+  /** @throws ColloquyError `closed`. */
+  check(): void {
+    if (this.closing.aborted) throw new ColloquyError('closed', 'The engine was closed; make another one.')
+  }
+
+  async #end(): Promise<void> {
+    this.#closing.abort(new ColloquyError('closed', 'The engine was closed.'))
+    await Promise.allSettled(this.#work)
+    await Promise.all([...this.#openReplies].map((shared) => shared.close()))
+    const idle = [...this.#idle.values(), ...(this.#oversized === null ? [] : [this.#oversized])]
+    const all = [...[...this.#busy.values()].map(({ opening }) => opening), ...idle]
+    await Promise.allSettled(all.map(async (replica) => (await replica).settle()))
+    this.#busy.clear()
+    this.#idle.clear()
+    this.#oversized = null
+  }
+
+  #idleReplica(id: string): Replica | null {
+    return this.#oversized?.id === id ? this.#oversized : (this.#idle.peek(id) ?? null)
+  }
+
+  #open(id: string): BusyReplica {
+    const idle = this.#idleReplica(id)
+    if (this.#oversized === idle) this.#oversized = null
+    this.#idle.delete(id)
+    const busy: BusyReplica = {
+      opening: idle === null ? this.#read(id) : Promise.resolve(idle),
+      open: idle,
+      users: 0,
+    }
+    this.#busy.set(id, busy)
+    return busy
+  }
+
+  async #read(id: string): Promise<Replica> {
+    const replica = await Replica.open(this.store, this.stamp, id)
+    const drop = (): void => {
+      if (this.#busy.get(id)?.open === replica) this.#busy.delete(id)
+      if (this.#idle.peek(id) === replica) this.#idle.delete(id)
+      if (this.#oversized === replica) this.#oversized = null
+    }
+    // A deleted replica stays deleted, and another conversation may be created under its id.
+    replica.gone.addEventListener('abort', drop, { once: true })
+    return replica
+  }
+
+  #release(id: string, busy: BusyReplica): void {
+    const { open } = busy
+    if (this.#busy.get(id) !== busy) return
+    if (open?.isDue !== true) return this.#rest(id, busy)
+    // After the caller has its result: evicts bodies, so that the size is that of the smaller state.
+    setTimeout(() => void open.settle().then(() => this.#rest(id, busy)), 0)
+  }
+
+  #rest(id: string, busy: BusyReplica): void {
+    if (busy.users > 0 || this.#busy.get(id) !== busy) return
+    this.#busy.delete(id)
+    if (busy.open === null || this.#cacheBytes === 0) return
+    if (busy.open.bytes > this.#cacheBytes) this.#oversized = busy.open
+    else this.#idle.set(id, busy.open)
+  }
+
+  #sharedRepliesOf(replica: Replica): SharedReplies | null {
+    if (!this.#shares) return null
+    const known = this.#replies.get(replica)
+    if (known !== undefined) return known
+    const { id, replies } = replica
+    const shared = new SharedReplies({
+      items: this.store,
+      id,
+      replies,
+      isElsewhere: () => replica.state.header.status === 'running' && !this.#isAtWork(replica),
+      isClosing: () => this.closing.aborted,
+      schedule: realTime,
+      open: this.#openReplies,
+    })
+    this.#replies.set(replica, shared)
+    return shared
+  }
+
+  /** Whether a run of this engine has begun: one that waits for its lease has appended nothing. */
+  #isAtWork({ id, writer }: Replica): boolean {
+    return writer !== null && this.#running.get(id)?.has(writer) === true
+  }
+}
