@@ -22,5 +22,5 @@ export {
   type PageSource,
   shownFact,
 } from './log-document.ts'
-export { startedBy } from './model/cost.ts'
-export { inspectorPage, titleOf } from './page-text.ts'
+export { startedBy } from './model/replayed.ts'
+export { inspectorPage, titleOf } from './log-document.ts'

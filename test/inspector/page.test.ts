@@ -8,14 +8,18 @@ import { isQuarantined } from '../../src/event/quarantine.ts'
 import { maskSecrets } from '../../src/event/mask.ts'
 import { findings } from '../../src/explain/index.ts'
 import { inspectorPage, type LogDocument } from '../../src/inspector/index.ts'
-import { asksOf } from '../../src/inspector/model/asks.ts'
+import { asksOf, differenceAt, type Form, FORMS } from '../../src/inspector/model/request.ts'
 import { lanesOf, NO_COLUMN } from '../../src/inspector/model/lanes.ts'
-import { type BudgetLine, budgetLine } from '../../src/inspector/model/budget-line.ts'
-import { readAtOnce } from '../../src/inspector/model/reading.ts'
+import {
+  type BudgetLine,
+  budgetLine,
+  frontTokens,
+  readAtOnce,
+  tokensOfUnit,
+  totalOf,
+  unitRows,
+} from '../../src/inspector/model/view-reading.ts'
 import { replayed, stateOf } from '../../src/inspector/model/replayed.ts'
-import { differenceAt, FORMS, type Form } from '../../src/inspector/model/request.ts'
-import { frontTokens, tokensOfUnit, totalOf } from '../../src/inspector/model/tokens.ts'
-import { unitRows } from '../../src/inspector/model/units.ts'
 import { whatIf } from '../../src/inspector/model/what-if.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { cutPoints, listPendingBatches, unitEvents, viewEvents } from '../../src/state/index.ts'

@@ -28,10 +28,13 @@ const NOTICE =
 /** The page without data, as text. */
 export async function buildInspector(): Promise<string> {
   const bundle = await rolldown({
-    input: join(PAGE, 'main.ts'),
+    input: join(PAGE, 'main.tsx'),
     platform: 'browser',
     resolve: { conditionNames: ['browser', 'import', 'default'] },
-    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+    transform: {
+      jsx: { runtime: 'automatic', importSource: 'preact' },
+      define: { 'process.env.NODE_ENV': '"production"' },
+    },
     logLevel: 'silent',
   })
   const { output } = await bundle.generate({ format: 'iife', minify: true })

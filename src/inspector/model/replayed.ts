@@ -1,10 +1,14 @@
 /** A log with its state at every event: what all that the page shows is read from. */
 
 import type { Loaded } from '../../event/load.ts'
-import type { Fact } from '../../event/quarantine.ts'
+import { type Fact, isQuarantined } from '../../event/quarantine.ts'
 import { initialState, type State } from '../../state/state.ts'
 import { reduce } from '../../state/reduce.ts'
-import type { LogDocument } from '../log-document.ts'
+import { type LogDocument, lookOf } from '../log-document.ts'
+import { type Usage, usageOfEvents } from '../../context/usage.ts'
+import type { Event } from '../../event/types.ts'
+import { replyOf } from '../../event/reply.ts'
+import { type Finding, findings, type Severity } from '../../explain/index.ts'
 
 /** A log that was folded. */
 export interface Replayed {
@@ -65,3 +69,68 @@ export const stateOf = ({ states }: Replayed, place: number): State =>
 
 /** The line of the file at a position, from 1. */
 export const lineOf = ({ document }: Replayed, seq: number): number => document.lines?.[seq] ?? seq + 1
+
+/** What the first so many facts say was spent. O(facts). */
+export function usageAt({ states }: Replayed, place: number): Usage {
+  const entries = states.at(-1)?.log.entries.slice(0, place) ?? []
+  return usageOfEvents(entries.flatMap(({ event, inTree }) => (event === null || !inTree ? [] : [event])))
+}
+
+/** What a whole log says was spent; of an id that stands twice the first event counts, as in the tree. O(facts). */
+export function usageIn({ facts }: LogDocument): Usage {
+  const seen = new Set<string>()
+  return usageOfEvents(facts.filter((fact): fact is Event => isFirst(fact, seen) && !isQuarantined(fact)))
+}
+
+/** Whether no fact before has the id of this one. */
+function isFirst({ id }: Fact, seen: Set<string>): boolean {
+  if (id === undefined || id === null) return true
+  const { size } = seen
+  return seen.add(id).size > size
+}
+
+/** The indices of the logs that one of a list has started, and of those that these have. O(logs · depth). */
+export function startedBy(
+  index: number,
+  titles: readonly Pick<LogDocument, 'name' | 'parent'>[],
+): readonly number[] {
+  const found = new Set<number>()
+  const names = new Set([titles[index]?.name])
+  for (let before = -1; before !== found.size;) {
+    before = found.size
+    for (const [at, { name, parent }] of titles.entries()) {
+      if (at === index || parent === null || !names.has(parent)) continue
+      found.add(at)
+      names.add(name)
+    }
+  }
+  return [...found]
+}
+
+/**
+ * All that is found in a log, the worst first: as the document has it, else looked for here. What is encrypted is not
+ * on the page, so that requests in the grammar that has it are not looked at here. O(n log n + size).
+ */
+export function findingsOf({ states, loaded, document }: Replayed): readonly Finding[] {
+  if (document.findings !== null) return document.findings
+  const state = states.at(-1) as State
+  const made = new Set(
+    loaded.flatMap(({ fact }) => (isQuarantined(fact) ? [] : [replyOf(fact)?.grammar ?? 'anthropic'])),
+  )
+  const grammars = made.has('openai-responses') ? [] : null
+  return findings(state, { loaded, ...(grammars !== null && { grammars }), ...lookOf(loaded.length) })
+}
+
+/** The worst that is said of each position, but for what is only worth knowing. */
+export function flagsOf(
+  found: readonly Finding[],
+  find: (id: string) => number | null,
+): Map<number, Exclude<Severity, 'note'>> {
+  const flags = new Map<number, Exclude<Severity, 'note'>>()
+  for (const { severity, seq, ids } of found.toReversed()) {
+    if (severity === 'note') continue
+    for (const at of ids.length === 0 ? [seq] : ids.slice(0, 50).map(find))
+      if (at !== null) flags.set(at, severity)
+  }
+  return flags
+}

@@ -1,14 +1,12 @@
 /** Starts the page. */
 
-import { type ComponentChild, h, render } from 'preact'
+import { type ComponentChild, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { LogDocument, PageSource } from '../log-document.ts'
 import { counted } from '../glimpse.ts'
-import { named, rename } from './address.ts'
-import { openLog, readLog, readSource } from './load.ts'
-import { LogPage } from './log-page.ts'
-import { ServicePage } from './service-page.ts'
-import type { Session } from './session.ts'
+import { named, openLog, readLog, readSource, rename, type Session } from './session.ts'
+import { LogPage } from './log-page.tsx'
+import { ServicePage } from './service-page.tsx'
 
 /** The page over logs that were there when it was made. */
 function Page({ source }: { source: PageSource }): ComponentChild {
@@ -36,22 +34,24 @@ function Page({ source }: { source: PageSource }): ComponentChild {
       isWanted = false
     }
   }, [index])
-  return h(LogPage, {
-    session: open?.index === index ? open.session : null,
-    said,
-    titles: source.logs,
-    index,
-    choose: (at) => {
-      rename({ log: String(at), event: null, at: null })
-      setIndex(at)
-    },
-    read: async (at) => logs.get(at) ?? readLog(source, at),
-    name: String(index),
-    isLive: false,
-  })
+  return (
+    <LogPage
+      session={open?.index === index ? open.session : null}
+      said={said}
+      titles={source.logs}
+      index={index}
+      choose={(at) => {
+        rename({ log: String(at), event: null, at: null })
+        setIndex(at)
+      }}
+      read={async (at) => logs.get(at) ?? readLog(source, at)}
+      name={String(index)}
+      isLive={false}
+    />
+  )
 }
 
 const root = document.querySelector('#page')
 const source = readSource()
 root?.replaceChildren()
-if (root !== null) render(source.from === 'service' ? h(ServicePage, null) : h(Page, { source }), root)
+if (root !== null) render(source.from === 'service' ? <ServicePage /> : <Page source={source} />, root)

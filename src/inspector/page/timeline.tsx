@@ -1,10 +1,13 @@
 /** The log as a list with its tree beside it; only the rows in sight are made. */
 
-import { Component, createRef, h, type ComponentChild } from 'preact'
+import { Component, type ComponentChild, createRef } from 'preact'
 import type { Entry } from '../../log/entry.ts'
 import { type Lanes, NO_COLUMN } from '../model/lanes.ts'
-import { inWords, roleOf, saidOf } from './parts.ts'
-import { lengthOf, type Reader } from './session.ts'
+import { inWords, roleOf, saidOf, shown } from './parts.tsx'
+import { lengthOf, type Reader, type Session } from './session.ts'
+import { useMemo, useState } from 'preact/hooks'
+import { type Filter, kindCounts } from '../model/search.ts'
+import { safe } from '../glimpse.ts'
 
 /** The height of a row, in pixels; the style sheet says the same. */
 const ROW = 24
@@ -86,32 +89,34 @@ export class Timeline extends Component<TimelineProps, Scroll> {
       const isLater = seq >= reader.place
       const isGone = !isLater && inView !== null && inView[seq] !== 1
       rows.push(
-        h(Row, {
-          key: at % (end - first + 1),
-          entry,
-          at,
-          count,
-          lanes: found === null ? reader.session.lanes : null,
-          columns: reader.session.lanes.width,
-          picked: at === picked,
-          look: isLater ? (isMarked ? '' : ' later') : isGone ? ' gone' : '',
-          flag: flags.get(seq) ?? '',
-          go: reader.go,
-        }),
+        <Row
+          key={at % (end - first + 1)}
+          entry={entry}
+          at={at}
+          count={count}
+          lanes={found === null ? reader.session.lanes : null}
+          columns={reader.session.lanes.width}
+          picked={at === picked}
+          look={isLater ? (isMarked ? '' : ' later') : isGone ? ' gone' : ''}
+          flag={flags.get(seq) ?? ''}
+          go={reader.go}
+        />,
       )
     }
-    return h(
-      'div',
-      {
-        class: 'rows',
-        ref: this.#box,
-        role: 'listbox',
-        tabIndex: 0,
-        'aria-label': 'Events of the log',
-        'aria-activedescendant': picked >= 0 ? 'picked' : undefined,
-        onScroll: this.#scrolled,
-      },
-      h('div', { role: 'presentation', style: { height: `${count * ROW}px` } }, rows),
+    return (
+      <div
+        class="rows"
+        ref={this.#box}
+        role="listbox"
+        tabIndex={0}
+        aria-label="Events of the log"
+        aria-activedescendant={picked >= 0 ? 'picked' : undefined}
+        onScroll={this.#scrolled}
+      >
+        <div role="presentation" style={{ height: `${count * ROW}px` }}>
+          {rows}
+        </div>
+      </div>
     )
   }
 }
@@ -176,19 +181,19 @@ class Row extends Component<RowProps> {
     if (last === null || last.entry !== entry || last.lanes !== lanes || last.flag !== flag)
       this.#holds = insideOf(props)
     this.#of = props
-    return h(
-      'div',
-      {
-        class: `row${look}`,
-        id: picked ? 'picked' : undefined,
-        role: 'option',
-        'aria-selected': picked ? 'true' : 'false',
-        'aria-setsize': count,
-        'aria-posinset': at + 1,
-        style: `transform:translateY(${at * ROW}px)`,
-        onClick: () => go(entry.seq + 1),
-      },
-      this.#holds,
+    return (
+      <div
+        class={`row${look}`}
+        id={picked ? 'picked' : undefined}
+        role="option"
+        aria-selected={picked ? 'true' : 'false'}
+        aria-setsize={count}
+        aria-posinset={at + 1}
+        style={`transform:translateY(${at * ROW}px)`}
+        onClick={() => go(entry.seq + 1)}
+      >
+        {this.#holds}
+      </div>
     )
   }
 }
@@ -196,11 +201,15 @@ class Row extends Component<RowProps> {
 function insideOf({ entry, lanes, columns, flag }: RowProps): readonly ComponentChild[] {
   const words = inWords(entry)
   return [
-    h('span', { class: 'seq' }, String(entry.seq + 1)),
+    <span class="seq">{String(entry.seq + 1)}</span>,
     lanes !== null && laneOf(lanes, entry.seq, columns, entry.canBeHead),
     roleOf(words),
     saidOf(words),
-    flag !== '' && h('span', { class: `flag sev sev-${flag}`, title: 'see Why' }, '!'),
+    flag !== '' && (
+      <span class={`flag sev sev-${flag}`} title="see Why">
+        !
+      </span>
+    ),
   ]
 }
 
@@ -218,26 +227,81 @@ function laneOf(lanes: Lanes, seq: number, columns: number, isReal: boolean): Co
     const from = (above & bit) === 0 ? middle : 0
     const to = (below & bit) === 0 ? middle : ROW
     if (from < to && !(forks.includes(column) && from === middle))
-      lines.push(h('path', { class: `lane c${column % 5}`, d: `M${x(column)} ${from}V${to}` }))
+      lines.push(<path class={`lane c${column % 5}`} d={`M${x(column)} ${from}V${to}`} />)
   }
   for (const column of forks)
     if (own !== NO_COLUMN && column !== own)
       lines.push(
-        h('path', {
-          class: `lane c${column % 5}`,
-          d: `M${x(own)} ${middle}Q${x(column)} ${middle} ${x(column)} ${ROW}`,
-        }),
+        <path
+          class={`lane c${column % 5}`}
+          d={`M${x(own)} ${middle}Q${x(column)} ${middle} ${x(column)} ${ROW}`}
+        />,
       )
-  return h(
-    'svg',
-    { width: columns * COLUMN + 4, height: ROW, 'aria-hidden': 'true' },
-    lines,
-    own !== NO_COLUMN &&
-      h('circle', {
-        class: `dot c${own % 5}`,
-        cx: x(own),
-        cy: middle,
-        r: isReal ? 3.5 : 1.5,
-      }),
+  return (
+    <svg width={columns * COLUMN + 4} height={ROW} aria-hidden="true">
+      {lines}
+      {own !== NO_COLUMN && (
+        <circle class={`dot c${own % 5}`} cx={x(own)} cy={middle} r={isReal ? 3.5 : 1.5} />
+      )}
+    </svg>
+  )
+}
+
+type Input = { readonly currentTarget: HTMLInputElement }
+
+interface LogToolsProps {
+  readonly session: Session
+  readonly filter: Filter
+  readonly setFilter: (filter: Filter) => void
+  /** How many events are shown. */
+  readonly count: number
+}
+
+/** The search field and the list of kinds. */
+export function LogTools({ session, filter, setFilter, count }: LogToolsProps): ComponentChild {
+  const [open, setOpen] = useState(false)
+  const kinds = useMemo(() => (open ? kindCounts(session.replayed) : []), [session, open])
+  const toggle = (kind: string): void => {
+    const hidden = new Set(filter.hidden)
+    if (!hidden.delete(kind)) hidden.add(kind)
+    setFilter({ ...filter, hidden })
+  }
+  const isNarrow = filter.hidden.size > 0
+  return (
+    <div class="log-tools" role="search">
+      <input
+        type="search"
+        id="search"
+        placeholder="Search events (/)"
+        aria-label="Search events"
+        value={filter.text}
+        onInput={(event: Input) => setFilter({ ...filter, text: event.currentTarget.value })}
+      />
+      <details
+        class="menu"
+        onToggle={(event: { readonly currentTarget: HTMLDetailsElement }) =>
+          setOpen(event.currentTarget.open)
+        }
+      >
+        <summary>{isNarrow ? `Kinds −${filter.hidden.size}` : 'Kinds'}</summary>
+        <div>
+          {kinds.map(([kind, many]) => (
+            <label key={kind}>
+              <input type="checkbox" checked={!filter.hidden.has(kind)} onChange={() => toggle(kind)} />
+              {safe(kind)}
+              <span class="count">{shown(many)}</span>
+            </label>
+          ))}
+          {isNarrow && (
+            <button type="button" onClick={() => setFilter({ ...filter, hidden: new Set() })}>
+              Show all kinds
+            </button>
+          )}
+        </div>
+      </details>
+      <span class="quiet mono" role="status" style={{ alignSelf: 'center' }}>
+        {count === lengthOf(session) ? '' : `${shown(count)} found`}
+      </span>
+    </div>
   )
 }

@@ -2,12 +2,11 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { State } from '../../state/state.ts'
-import { type Reading, readAtOnce, reading } from '../model/reading.ts'
+import { readAtOnce, type Reading, reading } from '../model/view-reading.ts'
 import { type Filter, isOpen, matching } from '../model/search.ts'
 import type { Finding } from '../../explain/index.ts'
-import { findingsOf } from '../model/why.ts'
+import { findingsOf } from '../model/replayed.ts'
 import type { Session } from './session.ts'
-import { REST } from './settled.ts'
 
 /** So many events are looked through before the page is first drawn. */
 const AT_ONCE = 2000
@@ -81,4 +80,18 @@ export function useReading(state: State): Reading | null {
     return () => clearTimeout(timer)
   }, [state, isShort])
   return isShort ? now : later?.state === state ? later : null
+}
+
+/** How long a place is stayed at before what is dear is worked out, in milliseconds. */
+const REST = 150
+
+/** A value once it has not changed for a moment; the first one at once. */
+export function useSettled<T>(value: T): T {
+  const [settled, settle] = useState(value)
+  useEffect(() => {
+    if (Object.is(settled, value)) return undefined
+    const timer = setTimeout(() => settle(() => value), REST)
+    return () => clearTimeout(timer)
+  }, [value, settled])
+  return settled
 }

@@ -1,12 +1,12 @@
 /** What the conversation took: by model, by reply, and with the conversations that it started. */
 
-import { type ComponentChild, h } from 'preact'
+import type { ComponentChild } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ModelUsage, Usage } from '../../context/usage.ts'
 import type { LogDocument, LogTitle } from '../log-document.ts'
-import { startedBy, usageAt, usageIn } from '../model/cost.ts'
+import { startedBy, usageAt, usageIn } from '../model/replayed.ts'
 import { counted, safe } from '../glimpse.ts'
-import { EventLink, Section, shown } from './parts.ts'
+import { EventLink, Section, shown } from './parts.tsx'
 import { lengthOf, type Reader } from './session.ts'
 
 /** How many replies are listed. */
@@ -34,79 +34,78 @@ export function CostPanel({
   const spent = useSpent(children, read)
   const asked = session.asks.filter(({ seq }) => seq < place)
   const all = [total, ...children.flatMap((at) => spent.get(at) ?? [])]
-  return h(
-    'div',
-    null,
-    h(
-      'table',
-      null,
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          h('th', { scope: 'col' }, 'Usage'),
-          HEAD.map((name) => h('th', { class: 'n', scope: 'col', key: name }, name)),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        h(UsageRow, { name: 'up to here', usage: here }),
-        h(UsageRow, { name: 'whole log', usage: total }),
-        [...total.by_model.values()].map((usage) =>
-          h(UsageRow, {
-            key: usage.model_name ?? '',
-            name: `· ${safe(usage.model_name ?? 'no model named')}`,
-            usage,
-          }),
-        ),
-        children.map((at) => {
-          const usage = spent.get(at)
-          const name = `child: ${safe(titles[at]?.title ?? '')}`
-          return usage === undefined || usage === null
-            ? h('tr', { key: at }, h('td', null, name), h('td', { colSpan: HEAD.length }, waitText(usage)))
-            : h(UsageRow, { key: at, name, usage })
-        }),
-        children.length > 0 && h(UsageRow, { name: 'with its children', usage: sumOf(all) }),
-      ),
-    ),
-    h('p', { class: 'quiet' }, rateText(total)),
-    h('p', { class: 'quiet', id: 'children' }, childrenText(children.length, all.length - 1)),
-    h(Section, { title: `${counted(asked.length, 'reply').replace('replys', 'replies')} up to here` }),
-    h(
-      'table',
-      null,
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          h('th', { scope: 'col' }, 'Reply'),
-          h('th', { scope: 'col' }, 'Model'),
-          ['in', 'from cache', 'out', 'reasoning'].map((name) =>
-            h('th', { class: 'n', scope: 'col', key: name }, name),
-          ),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        asked.slice(-REPLIES).map(({ seq, model, tokens }) =>
-          h(
-            'tr',
-            { key: seq },
-            h('td', null, h(EventLink, { reader, event: seq })),
-            h('td', null, safe(model ?? '')),
-            [tokens?.input, tokens?.cache_read, tokens?.output, tokens?.reasoning].map((count, at) =>
-              h('td', { class: 'n', key: at }, count === undefined ? '' : shown(count)),
-            ),
-          ),
-        ),
-      ),
-    ),
+  return (
+    <div>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Usage</th>
+            {HEAD.map((name) => (
+              <th class="n" scope="col" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <UsageRow name="up to here" usage={here} />
+          <UsageRow name="whole log" usage={total} />
+          {[...total.by_model.values()].map((usage) => (
+            <UsageRow
+              key={usage.model_name ?? ''}
+              name={`· ${safe(usage.model_name ?? 'no model named')}`}
+              usage={usage}
+            />
+          ))}
+          {children.map((at) => {
+            const usage = spent.get(at)
+            const name = `child: ${safe(titles[at]?.title ?? '')}`
+            return usage === undefined || usage === null ? (
+              <tr key={at}>
+                <td>{name}</td>
+                <td colSpan={HEAD.length}>{waitText(usage)}</td>
+              </tr>
+            ) : (
+              <UsageRow key={at} name={name} usage={usage} />
+            )
+          })}
+          {children.length > 0 && <UsageRow name="with its children" usage={sumOf(all)} />}
+        </tbody>
+      </table>
+      <p class="quiet">{rateText(total)}</p>
+      <p class="quiet" id="children">
+        {childrenText(children.length, all.length - 1)}
+      </p>
+      <Section title={`${counted(asked.length, 'reply').replace('replys', 'replies')} up to here`} />
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Reply</th>
+            <th scope="col">Model</th>
+            {['in', 'from cache', 'out', 'reasoning'].map((name) => (
+              <th class="n" scope="col" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {asked.slice(-REPLIES).map(({ seq, model, tokens }) => (
+            <tr key={seq}>
+              <td>
+                <EventLink reader={reader} event={seq} />
+              </td>
+              <td>{safe(model ?? '')}</td>
+              {[tokens?.input, tokens?.cache_read, tokens?.output, tokens?.reasoning].map((count, at) => (
+                <td class="n" key={at}>
+                  {count === undefined ? '' : shown(count)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   )
 }
 
@@ -163,16 +162,18 @@ function UsageRow({ name, usage }: { name: string; usage: Counts }): ComponentCh
     usage.completion_tokens,
     usage.reasoning_tokens,
   ]
-  return h(
-    'tr',
-    null,
-    h('td', null, name),
-    counts.map((count, at) => h('td', { class: 'n', key: at }, shown(count))),
-    h(
-      'td',
-      { class: 'n' },
-      usage.cost === 0 ? '' : usage.cost.toLocaleString('en', { maximumFractionDigits: 4 }),
-    ),
+  return (
+    <tr>
+      <td>{name}</td>
+      {counts.map((count, at) => (
+        <td class="n" key={at}>
+          {shown(count)}
+        </td>
+      ))}
+      <td class="n">
+        {usage.cost === 0 ? '' : usage.cost.toLocaleString('en', { maximumFractionDigits: 4 })}
+      </td>
+    </tr>
   )
 }
 

@@ -1,6 +1,6 @@
 /** Small parts that the whole page shares: links to events, JSON, marks. */
 
-import { type ComponentChild, type ComponentChildren, h } from 'preact'
+import type { ComponentChild, ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { maskSecrets } from '../../event/mask.ts'
 import { describeEntry, describeEvent, type Described } from '../describe.ts'
@@ -41,10 +41,10 @@ export function EventLink({
   event: string | number
   text?: string
 }): ComponentChild {
-  return h(
-    'button',
-    { type: 'button', class: 'link mono', onClick: () => reader.goTo(event) },
-    text ?? safe(typeof event === 'number' ? `#${event + 1}` : event),
+  return (
+    <button type="button" class="link mono" onClick={() => reader.goTo(event)}>
+      {text ?? safe(typeof event === 'number' ? `#${event + 1}` : event)}
+    </button>
   )
 }
 
@@ -59,11 +59,11 @@ export function EventLinks({
   most?: number
 }): ComponentChild {
   const some = ids.slice(0, most)
-  return h(
-    'span',
-    null,
-    some.map((id, at) => [at === 0 ? '' : ', ', h(EventLink, { key: id, reader, event: id })]),
-    ids.length > most ? ` and ${ids.length - most} more` : '',
+  return (
+    <span>
+      {some.map((id, at) => [at === 0 ? '' : ', ', <EventLink key={id} reader={reader} event={id} />])}
+      {ids.length > most ? ` and ${ids.length - most} more` : ''}
+    </span>
   )
 }
 
@@ -75,25 +75,21 @@ export function Json({ value, label }: { value: unknown; label: string }): Compo
   const [all, showAll] = useState(false)
   const text = hideSecrets(JSON.stringify(maskSecrets(value), null, 2) ?? 'null')
   const cut = !all && text.length > BEGINNING
-  return h(
-    'div',
-    null,
-    h(
-      'p',
-      { class: 'form' },
-      h(Copy, { text: () => text, label: `Copy ${label} as JSON` }),
-      cut &&
-        h(
-          'button',
-          { type: 'button', onClick: () => showAll(true) },
-          `Show all ${shown(text.length)} characters`,
-        ),
-    ),
-    h(
-      'pre',
-      { tabIndex: 0, 'aria-label': `${label}, JSON` },
-      safeLines(cut ? `${text.slice(0, BEGINNING)}…` : text),
-    ),
+  return (
+    <div>
+      <p class="form">
+        <Copy text={() => text} label={`Copy ${label} as JSON`} />
+        {cut && (
+          <button
+            type="button"
+            onClick={() => showAll(true)}
+          >{`Show all ${shown(text.length)} characters`}</button>
+        )}
+      </p>
+      <pre tabIndex={0} aria-label={`${label}, JSON`}>
+        {safeLines(cut ? `${text.slice(0, BEGINNING)}…` : text)}
+      </pre>
+    </div>
   )
 }
 
@@ -112,11 +108,15 @@ export function Copy({ text: write, label }: { text: () => string; label: string
       () => say(copiedByHand(text) ? 'copied' : 'could not be copied'),
     )
   }
-  return h(
-    'span',
-    null,
-    h('button', { type: 'button', onClick: copy }, label),
-    h('span', { class: 'quiet', role: 'status' }, done === '' ? '' : ` ${done}`),
+  return (
+    <span>
+      <button type="button" onClick={copy}>
+        {label}
+      </button>
+      <span class="quiet" role="status">
+        {done === '' ? '' : ` ${done}`}
+      </span>
+    </span>
   )
 }
 
@@ -133,12 +133,17 @@ function copiedByHand(text: string): boolean {
 // Functions, not components: there are hundreds of them on the page, and a component costs more than what these draw.
 
 /** The role of an event, in its colour. */
-export const roleOf = ({ tone, role }: Described): ComponentChild =>
-  h('span', { class: `role tone-${tone}` }, role)
+export const roleOf = ({ tone, role }: Described): ComponentChild => (
+  <span class={`role tone-${tone}`}>{role}</span>
+)
 
 /** What an event says, its subject first. */
-export const saidOf = ({ subject, text }: Described): ComponentChild =>
-  h('span', { class: 'said' }, subject !== '' && h('span', { class: 'subject' }, subject), text)
+export const saidOf = ({ subject, text }: Described): ComponentChild => (
+  <span class="said">
+    {subject !== '' && <span class="subject">{subject}</span>}
+    {text}
+  </span>
+)
 
 /** A heading with what stands below it; nothing for nothing. */
 export const Section = ({
@@ -147,15 +152,17 @@ export const Section = ({
 }: {
   title: string
   children?: ComponentChildren
-}): ComponentChild => h('section', null, h('h2', null, title), children)
+}): ComponentChild => (
+  <section>
+    <h2>{title}</h2>
+    {children}
+  </section>
+)
 
 /** Rows of names and values. */
-export const Pairs = ({ rows }: { rows: readonly (readonly [string, ComponentChild])[] }): ComponentChild =>
-  h(
-    'dl',
-    { class: 'pairs' },
-    rows.map(([name, value]) => [h('dt', null, name), h('dd', null, value)]),
-  )
+export const Pairs = ({ rows }: { rows: readonly (readonly [string, ComponentChild])[] }): ComponentChild => (
+  <dl class="pairs">{rows.map(([name, value]) => [<dt>{name}</dt>, <dd>{value}</dd>])}</dl>
+)
 
 /** The kind of an entry, for people. */
 export const kindText = (entry: Entry): string => kindOf(entry) ?? 'a line that is no event'

@@ -1,11 +1,11 @@
 /** What a grammar would send at the place of the reader, and how it differs from the request before. */
 
-import { type ComponentChild, h } from 'preact'
+import type { ComponentChild } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { State } from '../../state/state.ts'
 import { counted, glimpse } from '../glimpse.ts'
 import { type Difference, differenceAt, type Form, FORMS, type Request, requestOf } from '../model/request.ts'
-import { Copy, EventLink, inWords, Json, shown } from './parts.ts'
+import { Copy, EventLink, inWords, Json, shown } from './parts.tsx'
 import type { Reader } from './session.ts'
 import { maskSecrets } from '../../event/mask.ts'
 
@@ -25,16 +25,15 @@ export interface RequestProps {
 export function RequestPanel(props: RequestProps): ComponentChild {
   const { state, form, setForm } = props
   const [wanted, want] = useState<State | null>(null)
-  if (state.branch.view.length <= LONG || wanted === state) return h(Written, props)
-  return h(
-    'div',
-    { class: 'form' },
-    h(FormPicker, { form, setForm }),
-    h(
-      'button',
-      { type: 'button', onClick: () => want(state) },
-      `Write this request of ${counted(state.branch.view.length, 'event')}`,
-    ),
+  if (state.branch.view.length <= LONG || wanted === state) return <Written {...props} />
+  return (
+    <div class="form">
+      <FormPicker form={form} setForm={setForm} />
+      <button
+        type="button"
+        onClick={() => want(state)}
+      >{`Write this request of ${counted(state.branch.view.length, 'event')}`}</button>
+    </div>
   )
 }
 
@@ -50,39 +49,42 @@ function Written({ reader, state, form, setForm, isReal }: RequestProps): Compon
   }, [session, state, place, form, isReal])
   const { messages, front, refused } = request
   const from = all ? 0 : Math.max(0, messages.length - MESSAGES)
-  return h(
-    'div',
-    null,
-    h(
-      'div',
-      { class: 'form' },
-      h(FormPicker, { form, setForm }),
-      h('span', { class: 'quiet' }, refused === null ? counted(messages.length, 'message') : ''),
-      h(Copy, {
-        text: () => JSON.stringify(maskSecrets({ ...front, messages }), null, 2),
-        label: 'Copy request as JSON',
-      }),
-    ),
-    refused !== null && h('p', { class: 'note' }, `Nothing can be sent: ${refused}.`),
-    difference !== null && refused === null && h(Compared, { reader, difference, request }),
-    h(LeftOut, { request }),
-    Object.entries(front).map(([name, value]) => h(Block, { key: name, role: name, value, look: '' })),
-    from > 0 &&
-      h(
-        'p',
-        { class: 'form' },
-        h('button', { type: 'button', onClick: () => showAll(true) }, `Show all ${shown(messages.length)}`),
-        h('span', { class: 'quiet' }, `${counted(from, 'message')} above`),
-      ),
-    messages.slice(from).map((message, index) => {
-      const at = from + index
-      return h(Block, {
-        key: at,
-        role: roleOf(message),
-        value: message,
-        look: difference === null ? '' : lookOf(difference, at),
-      })
-    }),
+  return (
+    <div>
+      <div class="form">
+        <FormPicker form={form} setForm={setForm} />
+        <span class="quiet">{refused === null ? counted(messages.length, 'message') : ''}</span>
+        <Copy
+          text={() => JSON.stringify(maskSecrets({ ...front, messages }), null, 2)}
+          label="Copy request as JSON"
+        />
+      </div>
+      {refused !== null && <p class="note">{`Nothing can be sent: ${refused}.`}</p>}
+      {difference !== null && refused === null && (
+        <Compared reader={reader} difference={difference} request={request} />
+      )}
+      <LeftOut request={request} />
+      {Object.entries(front).map(([name, value]) => (
+        <Block key={name} role={name} value={value} look="" />
+      ))}
+      {from > 0 && (
+        <p class="form">
+          <button type="button" onClick={() => showAll(true)}>{`Show all ${shown(messages.length)}`}</button>
+          <span class="quiet">{counted(from, 'message')} above</span>
+        </p>
+      )}
+      {messages.slice(from).map((message, index) => {
+        const at = from + index
+        return (
+          <Block
+            key={at}
+            role={roleOf(message)}
+            value={message}
+            look={difference === null ? '' : lookOf(difference, at)}
+          />
+        )
+      })}
+    </div>
   )
 }
 
@@ -93,21 +95,23 @@ export const FormPicker = ({
 }: {
   form: Form
   setForm: (form: Form) => void
-}): ComponentChild =>
-  h(
-    'label',
-    null,
-    'Sent as ',
-    h(
-      'select',
-      {
-        value: form,
-        onChange: (event: { readonly currentTarget: HTMLSelectElement }) =>
-          setForm(event.currentTarget.value as Form),
-      },
-      Object.entries(FORMS).map(([value, name]) => h('option', { key: value, value }, name)),
-    ),
-  )
+}): ComponentChild => (
+  <label>
+    Sent as{' '}
+    <select
+      value={form}
+      onChange={(event: { readonly currentTarget: HTMLSelectElement }) =>
+        setForm(event.currentTarget.value as Form)
+      }
+    >
+      {Object.entries(FORMS).map(([value, name]) => (
+        <option key={value} value={value}>
+          {name}
+        </option>
+      ))}
+    </select>
+  </label>
+)
 
 function lookOf({ before, shared, broken }: Difference, at: number): string {
   if (before === null) return ''
@@ -128,39 +132,35 @@ function Compared({
   request: Request
 }): ComponentChild {
   const { before, shared, broken } = difference
-  if (before === null)
-    return h('p', { class: 'note' }, 'No model was asked before: this would be the first request.')
-  const reply = h(EventLink, {
-    reader,
-    event: before.seq,
-    text: `the request before, for reply ${before.seq + 1}`,
-  })
+  if (before === null) return <p class="note">No model was asked before: this would be the first request.</p>
+  const reply = (
+    <EventLink reader={reader} event={before.seq} text={`the request before, for reply ${before.seq + 1}`} />
+  )
   if (broken === null) {
     const added = request.messages.length - shared
-    return h(
-      'p',
-      { class: 'note' },
-      'The prefix holds: it is ',
-      reply,
-      ', ',
-      added <= 0 ? 'with nothing more.' : `with ${counted(added, 'message')} more.`,
+    return (
+      <p class="note">
+        The prefix holds: it is {reply},{' '}
+        {added <= 0 ? 'with nothing more.' : `with ${counted(added, 'message')} more.`}
+      </p>
     )
   }
   const { change, by, cacheTokens, reasoning } = broken
   const entry = by === null ? undefined : reader.session.replayed.states.at(-1)?.log.entries.get(by)
   const where = change.in === 'message' ? `${PLACES.message} ${(change.message ?? 0) + 1}` : PLACES[change.in]
-  return h(
-    'p',
-    { class: 'note error' },
-    `The prefix is broken at ${where}`,
-    change.path === '' ? '' : [' (', h('code', null, change.path), ')'],
-    ', held against ',
-    reply,
-    '. ',
-    entry !== undefined &&
-      by !== null && ['Event ', h(EventLink, { reader, event: by }), ` (${inWords(entry).role}) did it. `],
-    `About ${shown(cacheTokens)} tokens that a cache could have given are read anew`,
-    reasoning > 0 ? `, and ${counted(reasoning, 'signed part')} of reasoning can go no longer.` : '.',
+  return (
+    <p class="note error">
+      The prefix is broken at {where}
+      {change.path === '' ? '' : [' (', <code>{change.path}</code>, ')']}, held against {reply}.{' '}
+      {entry !== undefined &&
+        by !== null && [
+          'Event ',
+          <EventLink reader={reader} event={by} />,
+          ` (${inWords(entry).role}) did it. `,
+        ]}
+      About {shown(cacheTokens)} tokens that a cache could have given are read anew
+      {reasoning > 0 ? `, and ${counted(reasoning, 'signed part')} of reasoning can go no longer.` : '.'}
+    </p>
   )
 }
 
@@ -178,10 +178,12 @@ function LeftOut({ request }: { request: Request }): ComponentChild {
   if (request.leftOut.length === 0) return null
   const parts = request.leftOut.reduce((sum, left) => sum + left.parts, 0)
   const reasons = [...new Set(request.leftOut.map(({ reason }) => REASONS[reason]))]
-  return h(
-    'p',
-    { class: 'note warning' },
-    `${counted(parts, 'signed part')} of ${counted(request.leftOut.length, 'reply').replace('replys', 'replies')} are left out: ${reasons.join('; ')}.`,
+  return (
+    <p class="note warning">
+      {counted(parts, 'signed part')} of{' '}
+      {counted(request.leftOut.length, 'reply').replace('replys', 'replies')} are left out:{' '}
+      {reasons.join('; ')}.
+    </p>
   )
 }
 
@@ -194,14 +196,17 @@ function roleOf(message: unknown): string {
 /** A message: a line of what it says, and all of it when it is opened. */
 function Block({ role, value, look }: { role: string; value: unknown; look: string }): ComponentChild {
   const [open, setOpen] = useState(false)
-  return h(
-    'details',
-    {
-      class: `sent${look}`,
-      onToggle: (event: { readonly currentTarget: HTMLDetailsElement }) => setOpen(event.currentTarget.open),
-    },
-    h('summary', null, h('span', { class: 'role' }, role), h('span', { class: 'words' }, gist(value))),
-    open && h(Json, { value, label: role }),
+  return (
+    <details
+      class={`sent${look}`}
+      onToggle={(event: { readonly currentTarget: HTMLDetailsElement }) => setOpen(event.currentTarget.open)}
+    >
+      <summary>
+        <span class="role">{role}</span>
+        <span class="words">{gist(value)}</span>
+      </summary>
+      {open && <Json value={value} label={role} />}
+    </details>
   )
 }
 

@@ -1,0 +1,272 @@
+/** What is read off a whole view: its tokens, its events, where it may be cut. A piece at a time where it is long. */
+
+import type { State } from '../../state/state.ts'
+import { standsAlone, stretchStarts } from '../../view/stretches.ts'
+import { eventCount, isDerived, isPending, type Unit } from '../../view/unit.ts'
+import type { View } from '../../view/view.ts'
+import { speaks } from '../../context/budget.ts'
+import { fixedUnits } from '../../context/blocks.ts'
+import { estimateTokens } from '../../context/estimate.ts'
+import { batchMessages } from '../../messages/batch.ts'
+import type { NeutralMessage } from '../../messages/message.ts'
+import { renderMessage } from '../../messages/render-message.ts'
+
+/** What is read off a view. */
+export interface Reading {
+  readonly state: State
+  readonly units: readonly Unit[]
+  readonly tokens: Tokens
+  /** Estimated tokens of each unit. */
+  readonly sizes: Float64Array
+  /** 1 for each position of which the event is in the view, pending or not. */
+  readonly marks: Uint8Array
+  /** For each unit the index of the one that its stretch starts with. */
+  readonly starts: Int32Array
+  /** The tokens of the units alone. */
+  readonly said: Tokens
+}
+
+/** How many units are read at a time. */
+const SLICE = 64
+
+/**
+ * Reads a view. O(units) words of memory, beside it O(units that are not at the start of the one before), and
+ * O(content) of the units that were in no view before.
+ * @param before another reading of the same log, mostly the last one
+ */
+export function* reading(state: State, before: Reading | null = null): Generator<undefined, Reading> {
+  const units = state.branch.view.units.slice()
+  const same = before === null ? 0 : sameUnits(before.units, units)
+  const said = { ...(before?.said ?? NONE) }
+  const marks = extended(new Uint8Array(state.log.entries.length), before?.marks)
+  const sizes = extended(new Float64Array(units.length), before?.sizes.subarray(0, same))
+  for (let at = same; at < (before?.units.length ?? 0); at += 1) {
+    const unit = before?.units[at] as Unit
+    add(said, unit, -1)
+    mark(unit, marks, 0)
+    if (at % SLICE === SLICE - 1) yield
+  }
+  for (let at = same; at < units.length; at += 1) {
+    const unit = units[at] as Unit
+    add(said, unit, 1)
+    mark(unit, marks, 1)
+    sizes[at] = totalOf(tokensOfUnit(unit))
+    if (at % SLICE === SLICE - 1) yield
+  }
+  const front = frontTokens(state)
+  const tokens = { ...said, system: said.system + front.system, tools: said.tools + front.tools }
+  yield
+  return { state, units, tokens, sizes, marks, starts: startsOf(units, same, before?.starts), said }
+}
+
+/** Reads a view at once. */
+export function readAtOnce(state: State, before: Reading | null = null): Reading {
+  const steps = reading(state, before)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** How many units at the start of one list are those of another. */
+function sameUnits(some: readonly Unit[], others: readonly Unit[]): number {
+  const most = Math.min(some.length, others.length)
+  let same = 0
+  while (same < most && some[same] === others[same]) same += 1
+  return same
+}
+
+/** An array with another one at its start, as far as that has room. */
+function extended<T extends Uint8Array | Int32Array | Float64Array>(array: T, start: T | undefined): T {
+  if (start !== undefined) array.set(start.subarray(0, array.length))
+  return array
+}
+
+function startsOf(units: readonly Unit[], same: number, known: Int32Array | undefined): Int32Array {
+  // What is known holds up to where the units differ; behind it one begins with a unit that nothing before bears on.
+  let from = Math.max(0, Math.min(same, units.length) - 1)
+  while (from > 0 && !standsAlone(units[from] as Unit)) from -= 1
+  const starts = extended(new Int32Array(units.length), known?.subarray(0, from))
+  for (const [at, start] of stretchStarts(units.slice(from)).entries()) starts[from + at] = from + start
+  return starts
+}
+
+function add(sums: Record<keyof Tokens, number>, unit: Unit, by: 1 | -1): void {
+  const own = tokensOfUnit(unit)
+  for (const part of PARTS) sums[part] += by * own[part]
+}
+
+function mark(unit: Unit, marks: Uint8Array, as: 0 | 1): void {
+  if (unit.type === 'message') {
+    // A derived summary has no place in the log.
+    if ('seq' in unit.item) marks[(unit.item as { readonly seq: number }).seq] = as
+    return
+  }
+  for (const { seq } of unit.calls) marks[seq] = as
+  for (const { entry } of unit.results) marks[entry.seq] = as
+}
+
+/** One unit where it stands. */
+export interface UnitRow {
+  readonly unit: Unit
+  /** Its index among the units. */
+  readonly index: number
+  /** The index of its first event in the view. */
+  readonly at: number
+  /** Whether the view may be cut before it. */
+  readonly isCut: boolean
+  readonly isPending: boolean
+  /** The id of the Condensation whose summary it is; null for any other. */
+  readonly summaryOf: string | null
+}
+
+/**
+ * The units of a view from an index on, in order. O(units behind the first).
+ * @param starts the starts of the stretches; null while they are not known, and no cut point is told
+ */
+export function unitRows({ units, length }: View, from: number, starts: Int32Array | null): UnitRow[] {
+  const slice = units.slice(from)
+  let at = length - slice.reduce((sum, unit) => sum + eventCount(unit), 0)
+  return slice.map((unit, offset) => {
+    const index = from + offset
+    const row = {
+      unit,
+      index,
+      at,
+      isCut: starts?.[index] === index,
+      isPending: isPending(unit),
+      summaryOf: summaryOf(unit),
+    }
+    at += eventCount(unit)
+    return row
+  })
+}
+
+const SUMMARY = '-summary'
+
+function summaryOf(unit: Unit): string | null {
+  if (unit.type === 'batch' || !isDerived(unit) || !unit.item.id.endsWith(SUMMARY)) return null
+  return unit.item.id.slice(0, -SUMMARY.length)
+}
+
+/** What a budget leaves out. */
+export interface BudgetLine {
+  /** The events of the view before it are left out, but for those that stay; 0 where all of it fits. */
+  readonly cut: number
+  /** What is left of the budget; below 0 where the least that may be sent is over it. */
+  readonly left: number
+  readonly refused: string | null
+}
+
+/**
+ * Where `fitToBudget` would cut, if each unit counted by itself: a message that is joined to the next one counts its
+ * frame once more. O(units).
+ */
+export function budgetLine({ state, units, sizes, starts, said }: Reading, budget: number): BudgetLine {
+  const { system, tools } = frontTokens(state)
+  const front = system + tools
+  let tokens = totalOf(said) + front
+  const most = Math.max(budget, front)
+  if (tokens <= most) return { cut: 0, left: budget - tokens, refused: null }
+  const fixed = fixedUnits(units, state.branch.systemPrompt?.id ?? null)
+  const stays = (unit: Unit): boolean => fixed.has(unit) || isPending(unit)
+  const last = lastCut(units, starts, stays)
+  let at = 0
+  for (let from = 0; from < last;) {
+    let end = from + 1
+    while (starts[end] === from) end += 1
+    let [size, isKept] = [0, false]
+    for (let index = from; index < end; index += 1) {
+      const unit = units[index] as Unit
+      at += eventCount(unit)
+      size += sizes[index] ?? 0
+      isKept ||= stays(unit)
+    }
+    if (!isKept) tokens -= size
+    if (tokens <= most && at > 0) return { cut: at, left: budget - tokens, refused: null }
+    from = end
+  }
+  return { cut: 0, left: budget - tokens, refused: `the least that may be sent takes ${tokens} tokens` }
+}
+
+/** The index of the unit before which the last cut may lie: behind the last, unless nothing would be left to send. */
+function lastCut(units: readonly Unit[], starts: Int32Array, stays: (unit: Unit) => boolean): number {
+  const kept = new Set<number>()
+  for (const [index, unit] of units.entries()) if (stays(unit)) kept.add(starts[index] as number)
+  let last = 0
+  for (let index = units.length - 1; index >= 0; index -= 1) {
+    if (!speaks(units[index] as Unit)) continue
+    const start = starts[index] as number
+    if (kept.has(start)) return units.length
+    last = Math.max(last, start)
+  }
+  return last
+}
+
+/** What tokens are for, in the order in which they are shown. */
+export const PARTS = ['system', 'tools', 'user', 'agent', 'reasoning', 'calls', 'results'] as const
+
+type Part = (typeof PARTS)[number]
+
+export type Tokens = Readonly<Record<Part, number>>
+
+export const NONE: Tokens = { system: 0, tools: 0, user: 0, agent: 0, reasoning: 0, calls: 0, results: 0 }
+
+const COUNTED = new WeakMap<Unit, Tokens>()
+
+/** What stands in front of a request: the system prompt and, as far as the log tells them, the tools. O(size). */
+export function frontTokens({ branch }: State): Pick<Tokens, 'system' | 'tools'> {
+  const prompt = branch.systemPrompt?.event
+  if (branch.view.length === 0 || prompt === undefined) return { system: 0, tools: 0 }
+  const known = FRONT.get(prompt)
+  if (known !== undefined) return known
+  const content = [prompt.system_prompt, ...(prompt.dynamic_context ? [prompt.dynamic_context] : [])]
+  const front = {
+    system: estimateTokens([{ role: 'system', content }]),
+    tools: prompt.tools.length === 0 ? 0 : ofText(JSON.stringify(prompt.tools)),
+  }
+  FRONT.set(prompt, front)
+  return front
+}
+
+const FRONT = new WeakMap<object, Pick<Tokens, 'system' | 'tools'>>()
+
+/** All of them. */
+export const totalOf = (tokens: Tokens): number => PARTS.reduce((sum, part) => sum + tokens[part], 0)
+
+/** About how many tokens a unit takes; none while it is pending, and for a system prompt, which is sent once. */
+export function tokensOfUnit(unit: Unit): Tokens {
+  const known = COUNTED.get(unit)
+  if (known !== undefined) return known
+  const sums = { ...NONE }
+  for (const message of messagesOf(unit)) addMessage(sums, message)
+  COUNTED.set(unit, sums)
+  return sums
+}
+
+function messagesOf(unit: Unit): readonly NeutralMessage[] {
+  if (isPending(unit)) return []
+  if (unit.type === 'batch') return [...batchMessages(unit, { reason: '', maxResultLength: Infinity })]
+  if (unit.item.event.kind === 'SystemPromptEvent') return []
+  const said = renderMessage(unit.item.event)
+  return said === null ? [] : [said.message]
+}
+
+function addMessage(sums: Record<Part, number>, message: NeutralMessage): void {
+  if (message.role === 'tool') sums.results += estimateTokens([message])
+  else if (message.role === 'user') sums.user += estimateTokens([message])
+  else if (message.role === 'system') sums.system += estimateTokens([message])
+  else {
+    const all = estimateTokens([message])
+    const bare = { ...message, thinking_blocks: [], reasoning_content: null, responses_reasoning_item: null }
+    const calls = message.tool_calls.map((call) => ({ ...call, responses_reasoning_item: null }))
+    const silent = estimateTokens([{ ...bare, tool_calls: calls }])
+    const said = estimateTokens([{ ...bare, tool_calls: [] }])
+    sums.reasoning += all - silent
+    sums.calls += silent - said
+    sums.agent += said
+  }
+}
+
+const ofText = (text: string): number =>
+  estimateTokens([{ role: 'system', content: [{ type: 'text', text }] }])

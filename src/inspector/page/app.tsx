@@ -1,0 +1,425 @@
+/** The page: a log that is open, the place of the reader in it, and what is shown of it there. */
+
+import type { ComponentChild } from 'preact'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { LogDocument, LogTitle } from '../log-document.ts'
+import type { Filter } from '../model/search.ts'
+import type { Form } from '../model/request.ts'
+import { budgetLine, type BudgetLine, NONE, PARTS, type Tokens, totalOf } from '../model/view-reading.ts'
+import { flagsOf } from '../model/replayed.ts'
+import { lengthOf, named, placeOf, type Reader, rename, type Session, stateHere } from './session.ts'
+import { CostPanel } from './cost-panel.tsx'
+import { EventPanel, FindingItem, WhyPanel } from './event-panel.tsx'
+import { LogTools, Timeline } from './timeline.tsx'
+import { RequestPanel } from './request-panel.tsx'
+import { useFindings, useFound, useReading, useSettled } from './hooks.ts'
+import { ViewPanel } from './view-panel.tsx'
+import { WhatIfPanel } from './what-if-panel.tsx'
+import { counted, glimpse } from '../glimpse.ts'
+import { pendingCallCount } from '../../log/open-calls.ts'
+import { EventLink, inWords, shown } from './parts.tsx'
+import type { Status } from '../../state/status.ts'
+
+const TABS = {
+  view: 'View',
+  sent: 'Sent',
+  event: 'Event',
+  why: 'Why',
+  cost: 'Cost',
+  'what-if': 'What if',
+} as const
+
+type Tab = keyof typeof TABS
+const TAB_NAMES = Object.keys(TABS) as Tab[]
+
+/** How many findings stand above the tabs. */
+const FIRST_FOUND = 3
+
+/** What a budget is at first: the window of many models. */
+const BUDGET = 200_000
+
+export interface AppProps {
+  readonly session: Session
+  /** Every log that can be chosen, which of them this one is, and what reads another. */
+  readonly titles: readonly LogTitle[]
+  readonly index: number
+  readonly read: (index: number) => Promise<LogDocument>
+  /** What stands above all: the choice of a log. */
+  readonly head: ComponentChild
+}
+
+/** One log. */
+export function App({ session, titles, index, read: readLog, head }: AppProps): ComponentChild {
+  const [place, go] = usePlace(session)
+  // The address is written anew at once.
+  const [missing] = useState(() => (linkedPlace(session) === null ? named('event') : null))
+  const [tab, setTab] = useState<Tab>('view')
+  const [form, setForm] = useState<Form>('anthropic')
+  const [budget, setBudget] = useState(BUDGET)
+  const [filter, setFilter] = useState<Filter>({ text: '', hidden: new Set() })
+  const goTo: Reader['goTo'] = useCallback(
+    (event) => {
+      const to = placeOf(session, event)
+      if (to !== null) go(to)
+    },
+    [session, go],
+  )
+  const reader: Reader = { session, place, go, goTo }
+  useKeys(reader, setTab)
+  const state = stateHere(reader)
+  const settled = useSettled(state)
+  const read = useReading(state)
+  const tokens = read?.tokens ?? null
+  const line = useMemo(
+    () => (read !== null && totalOf(read.tokens) > budget ? budgetLine(read, budget) : null),
+    [read, budget],
+  )
+  const findings = useFindings(session)
+  const flags = useMemo(() => flagsOf(findings ?? [], (id) => (placeOf(session, id) ?? 0) - 1), [findings])
+  const found = useFound(session, filter)
+  // What is dear to make is made where the reader rests, and not once more at each step.
+  const resting = useMemo((): ComponentChild => {
+    const rested: Reader = { session, place: settled.log.entries.length, go, goTo }
+    switch (tab) {
+      case 'view':
+      case 'event':
+        return null
+      case 'sent':
+        return <RequestPanel reader={rested} state={settled} form={form} setForm={setForm} isReal />
+      case 'why':
+        return <WhyPanel reader={rested} found={findings} />
+      case 'cost':
+        return <CostPanel reader={rested} titles={titles} index={index} read={readLog} />
+      case 'what-if':
+        return <WhatIfPanel reader={rested} state={settled} form={form} setForm={setForm} />
+    }
+  }, [session, settled, go, goTo, tab, form, findings, titles, index])
+  const panel = (): ComponentChild => {
+    if (tab === 'view')
+      return <ViewPanel reader={reader} state={state} reading={read} budgetCut={line?.cut ?? 0} />
+    return tab === 'event' ? <EventPanel reader={reader} isSettled={settled === state} /> : resting
+  }
+  // What no step changes is not made at each of them.
+  const count = found === null ? lengthOf(session) : found.length
+  const tools = useMemo(
+    () => <LogTools session={session} filter={filter} setFilter={setFilter} count={count} />,
+    [session, filter, count],
+  )
+  const sums = useMemo(
+    () => <Budget tokens={tokens} budget={budget} setBudget={setBudget} line={line} />,
+    [tokens, budget, line],
+  )
+  const tabs = useMemo(
+    () => (
+      <div class="tabs" role="tablist" aria-label="What is shown of the place">
+        {TAB_NAMES.map((name) => (
+          <button
+            key={name}
+            type="button"
+            role="tab"
+            id={`tab-${name}`}
+            data-done={name === 'why' && findings !== null ? '' : undefined}
+            aria-selected={tab === name ? 'true' : 'false'}
+            aria-controls="panel"
+            tabIndex={tab === name ? 0 : -1}
+            onClick={() => setTab(name)}
+            onKeyDown={(event: KeyboardEvent) => moveTab(event, name, setTab)}
+          >
+            {name === 'why' && findings !== null && findings.length > 0
+              ? `Why (${findings.length})`
+              : TABS[name]}
+          </button>
+        ))}
+      </div>
+    ),
+    [tab, findings],
+  )
+  return (
+    <div class="app">
+      <header class="bar">{head}</header>
+      <nav class="log" aria-label="Log">
+        {tools}
+        <Timeline reader={reader} found={found} inView={read?.marks ?? null} flags={flags} />
+      </nav>
+      <main class="place">
+        <Scrubber reader={reader} />
+        {missing !== null && place === lengthOf(session) && (
+          <p class="note warning" role="status">
+            No event of this log is "{glimpse(missing)}", which the address names.
+          </p>
+        )}
+        <Facts reader={reader} />
+        {sums}
+        <First reader={reader} findings={findings} more={() => setTab('why')} />
+        {tabs}
+        <div
+          class={`panel${tab === 'view' ? ' stick' : ''}`}
+          id="panel"
+          role="tabpanel"
+          aria-labelledby={`tab-${tab}`}
+          tabIndex={0}
+          key={tab}
+        >
+          {panel()}
+        </div>
+      </main>
+    </div>
+  )
+}
+
+/** The worst findings, on the first screen. */
+function First({
+  reader,
+  findings,
+  more,
+}: {
+  reader: Reader
+  findings: ReturnType<typeof useFindings>
+  more: () => void
+}): ComponentChild {
+  const worst = (findings ?? []).filter(({ severity }) => severity !== 'note').slice(0, FIRST_FOUND)
+  if (worst.length === 0) return null
+  const rest = (findings?.length ?? 0) - worst.length
+  return (
+    <section class="found" aria-label="Findings">
+      <ul>
+        {worst.map((finding, at) => (
+          <FindingItem key={at} reader={reader} finding={finding} rule={false} />
+        ))}
+      </ul>
+      {rest > 0 && (
+        <button type="button" class="link" onClick={more}>{`and ${counted(rest, 'more finding')}`}</button>
+      )}
+    </section>
+  )
+}
+
+/** Arrow keys go from tab to tab, as screen readers expect. */
+function moveTab(event: KeyboardEvent, from: Tab, setTab: (tab: Tab) => void): void {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
+  if (by === undefined) return
+  event.preventDefault()
+  const to = TAB_NAMES[(TAB_NAMES.indexOf(from) + by + TAB_NAMES.length) % TAB_NAMES.length] ?? from
+  setTab(to)
+  document.querySelector<HTMLElement>(`#tab-${to}`)?.focus()
+}
+
+/** The place in the address: of the event that a link names, else at the end. */
+function usePlace(session: Session): [number, Reader['go']] {
+  const count = lengthOf(session)
+  const [place, set] = useState(() => linkedPlace(session) ?? count)
+  // Known at once: keys come faster than the page is drawn.
+  const latest = useRef(place)
+  const go = useCallback(
+    (to: number | ((from: number) => number)) => {
+      const wanted = typeof to === 'number' ? to : to(latest.current)
+      latest.current = Math.min(Math.max(wanted, 0), lengthOf(session))
+      set(latest.current)
+    },
+    [session],
+  )
+  useEffect(() => {
+    const read = (): void => {
+      const linked = linkedPlace(session)
+      if (linked !== null) go(linked)
+    }
+    window.addEventListener('hashchange', read)
+    return () => window.removeEventListener('hashchange', read)
+  }, [session])
+  // Who looks at the end of a log that goes on stays at its end.
+  const length = useRef(count)
+  useEffect(() => {
+    if (latest.current === length.current) go(count)
+    length.current = count
+  }, [session])
+  const settled = useSettled(place)
+  useEffect(() => {
+    const entry = session.replayed.states.at(-1)?.log.entries.get(settled - 1)
+    if (linkedPlace(session) === settled) return
+    const id = entry?.id ?? null
+    const isKnown = id !== null && placeOf(session, id) === settled
+    rename({ event: isKnown ? id : null, at: isKnown || entry === undefined ? null : String(settled) })
+  }, [settled, session])
+  return [place, go]
+}
+
+function linkedPlace(session: Session): number | null {
+  const [event, at] = [named('event'), named('at')]
+  if (event !== null) return placeOf(session, event)
+  return at !== null && /^\d{1,9}$/.test(at) ? placeOf(session, Number(at) - 1) : null
+}
+
+/** Keys that work wherever no text is being typed. */
+function useKeys({ go, session }: Reader, setTab: (tab: Tab) => void): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.altKey || event.ctrlKey || event.metaKey) return
+      const at = event.target instanceof HTMLElement ? event.target : document.body
+      if (event.key === 'Escape') return at.blur()
+      if (at.matches('input:not([type=range]), select, textarea, [contenteditable]')) return
+      const isList = at === document.body || at.matches('.rows')
+      const step = STEPS[event.key]
+      if (step !== undefined && (isList || event.key === 'j' || event.key === 'k')) {
+        event.preventDefault()
+        return go((place) => step(place, lengthOf(session)))
+      }
+      if (event.key === '/') {
+        event.preventDefault()
+        return document.querySelector<HTMLElement>('#search')?.focus()
+      }
+      const tab = TAB_NAMES[Number(event.key) - 1]
+      if (tab !== undefined) setTab(tab)
+    }
+    document.addEventListener('keydown', press)
+    return () => document.removeEventListener('keydown', press)
+  }, [go, session])
+}
+
+const STEPS: Readonly<Record<string, (place: number, count: number) => number>> = {
+  j: (place) => place + 1,
+  k: (place) => place - 1,
+  ArrowDown: (place) => place + 1,
+  ArrowUp: (place) => place - 1,
+  ArrowRight: (place) => place + 1,
+  ArrowLeft: (place) => place - 1,
+  PageDown: (place) => place + 20,
+  PageUp: (place) => place - 20,
+  Home: () => 0,
+  End: (_, count) => count,
+}
+
+type Input = { readonly currentTarget: HTMLInputElement }
+
+/** A slider over the log, with a button for each way. */
+function Scrubber({ reader }: { reader: Reader }): ComponentChild {
+  const { place, go, session } = reader
+  const count = lengthOf(session)
+  const entry = session.replayed.states.at(-1)?.log.entries.get(place - 1)
+  const words = entry === undefined ? null : inWords(entry)
+  const step = (by: number, label: string, text: string): ComponentChild => (
+    <button
+      type="button"
+      aria-label={label}
+      title={label}
+      disabled={place + by < 0 || place + by > count}
+      onClick={() => go(place + by)}
+    >
+      {text}
+    </button>
+  )
+  return (
+    <div class="scrub">
+      {step(-1, 'One event back (k)', '‹')}
+      <input
+        type="range"
+        min={0}
+        max={count}
+        value={place}
+        aria-label="Place in the log"
+        aria-valuetext={
+          words === null
+            ? 'before the first event'
+            : `event ${place} of ${count}: ${words.role} ${words.subject}`
+        }
+        onInput={(event: Input) => go(Number(event.currentTarget.value))}
+      />
+      {step(1, 'One event on (j)', '›')}
+      <span class="mono quiet">
+        {shown(place)} / {shown(count)}
+      </span>
+    </div>
+  )
+}
+
+const TONES: Readonly<Record<Status, string>> = {
+  idle: 'dim',
+  running: 'good',
+  paused: 'warn',
+  waiting_for_confirmation: 'warn',
+  finished: 'good',
+  error: 'bad',
+  stuck: 'bad',
+  deleting: 'bad',
+}
+
+/** What the state says in short. */
+function Facts({ reader }: { reader: Reader }): ComponentChild {
+  const { header, log, branch } = stateHere(reader)
+  const pending = pendingCallCount(branch.pendingCalls)
+  return (
+    <div class="facts">
+      <span class={`chip tone-${TONES[header.status]}`} id="status">
+        {header.status.replaceAll('_', ' ')}
+      </span>
+      {header.error !== null && (
+        <span class="tone-bad">{glimpse(`${header.error.code}: ${header.error.detail}`).slice(0, 160)}</span>
+      )}
+      <span>
+        HEAD {log.head === null ? 'at nothing' : <EventLink reader={reader} event={log.head.seq} />}
+      </span>
+      <span>{counted(branch.view.length, 'event')} in the view</span>
+      <span class={pending > 0 ? 'tone-warn' : 'quiet'}>{counted(pending, 'pending call')}</span>
+    </div>
+  )
+}
+
+interface BudgetProps {
+  /** Null while they are being counted. */
+  readonly tokens: Tokens | null
+  readonly budget: number
+  readonly setBudget: (budget: number) => void
+  readonly line: BudgetLine | null
+}
+
+/** Tokens by part against the budget. */
+function Budget({ tokens: given, budget, setBudget, line }: BudgetProps): ComponentChild {
+  // The last ones stand until there are others, so that nothing flickers.
+  const last = useRef<Tokens>(NONE)
+  if (given !== null) last.current = given
+  const tokens = last.current
+  const total = totalOf(tokens)
+  const whole = Math.max(total, budget, 1)
+  const said = useMemo(
+    () =>
+      PARTS.filter((part) => tokens[part] > 0)
+        .map((part) => `${part} ${shown(tokens[part])}`)
+        .join(', '),
+    [tokens],
+  )
+  return (
+    <div class="facts">
+      <span id="tokens" class={given === null ? 'quiet' : ''} data-done={given === null ? undefined : ''}>
+        ≈ <b>{shown(total)}</b>
+        {' tokens of '}
+      </span>
+      <label>
+        <span class="out">Budget in tokens</span>
+        <input
+          type="number"
+          min={0}
+          step={1000}
+          style={{ width: '11ch' }}
+          value={budget}
+          onInput={(event: Input) => setBudget(Math.max(0, Number(event.currentTarget.value) || 0))}
+        />
+      </label>
+      <span class="stack" role="img" aria-label={`tokens by part: ${said}`} title={said}>
+        {PARTS.map((part) => (
+          <i key={part} class={`p-${part}`} style={{ width: `${(tokens[part] / whole) * 100}%` }} />
+        ))}
+      </span>
+      <span class="legend" aria-hidden="true">
+        {PARTS.filter((part) => tokens[part] > 0).map((part) => (
+          <span key={part}>
+            <i class={`p-${part}`} />
+            {part} {shown(tokens[part])}
+          </span>
+        ))}
+      </span>
+      {line !== null && line.refused !== null && <span class="tone-bad">{glimpse(line.refused)}</span>}
+      {line !== null && line.cut > 0 && (
+        <span class="tone-warn">{`the budget leaves out ${counted(line.cut, 'event')}`}</span>
+      )}
+    </div>
+  )
+}

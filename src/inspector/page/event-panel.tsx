@@ -1,0 +1,172 @@
+/** One event: what it is, where it stands, what became of it, and all of it as JSON. */
+
+import type { ComponentChild } from 'preact'
+import { counted, safe } from '../glimpse.ts'
+import { lineOf } from '../model/replayed.ts'
+import { explain, type Finding, ruleOf } from '../../explain/index.ts'
+import { isColloquyError } from '../../event/errors.ts'
+import { linkWith, type Reader, stateHere } from './session.ts'
+import { EventLink, EventLinks, inWords, Json, kindText, Pairs, Section, shown } from './parts.tsx'
+import { sentenceOf } from '../../laws/sentences.ts'
+import { LONG_LOG } from '../log-document.ts'
+
+/** The event at the place of the reader. */
+export function EventPanel({ reader, isSettled }: { reader: Reader; isSettled: boolean }): ComponentChild {
+  const { session, place } = reader
+  const { replayed } = session
+  const entry = replayed.states.at(-1)?.log.entries.get(place - 1)
+  if (entry === undefined) return <p class="quiet">Before the first event of the log.</p>
+  const words = inWords(entry)
+  const { id, timestamp, parent, warnings, event, quarantined } = entry
+  return (
+    <div>
+      <Section title={`${words.role}${words.subject === '' ? '' : ` ${words.subject}`}`} />
+      <Pairs
+        rows={[
+          ['kind', kindText(entry)],
+          ['id', id === null ? 'none that can be read' : <span class="mono">{safe(id)}</span>],
+          ['position', `${place} of ${replayed.states.length - 1}, line ${lineOf(replayed, entry.seq)}`],
+          ['time', timestamp === null ? 'none' : safe(timestamp)],
+          [
+            'hangs on',
+            !entry.inTree ? (
+              'nothing: it is not in the tree'
+            ) : parent === null ? (
+              'nothing: it is a root'
+            ) : (
+              <EventLink reader={reader} event={parent.id ?? parent.seq} />
+            ),
+          ],
+          ['link', id === null ? '' : <a href={linkWith({ event: id, at: null })}>to this event</a>],
+        ]}
+      />
+      {warnings.length > 0 && (
+        <ul>
+          {warnings.map(({ code, message }) => (
+            <li class="note warning" key={code}>
+              {safe(message)}
+            </li>
+          ))}
+        </ul>
+      )}
+      {isSettled && <Explained reader={reader} seq={entry.seq} id={id} />}
+      <Section title="All of it">
+        <Json key={place} value={event ?? quarantined} label="event" />
+      </Section>
+    </div>
+  )
+}
+
+/** Why it is in the view at the place, or is not, and what else is to be said of it there. */
+function Explained({ reader, seq, id }: { reader: Reader; seq: number; id: string | null }): ComponentChild {
+  const why = explained(reader, id === null ? seq : id) ?? explained(reader, seq)
+  if (why === null) return null
+  return (
+    <Section title={why.inView ? 'In the view here' : 'Not in the view here'}>
+      <ul class="list">
+        {[why.verdict, ...why.notes].map(({ code, rule, text, ids }, at) => (
+          <li key={at}>
+            <span class="sev sev-note">{code.replaceAll('_', ' ')}</span>
+            <div>
+              {safe(text)} <EventLinks reader={reader} ids={ids} />
+              <p class="rule">
+                {rule}: {ruleOf(rule) ?? ''}
+              </p>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+function explained(reader: Reader, event: string | number): ReturnType<typeof explain> | null {
+  try {
+    return explain(stateHere(reader), event)
+  } catch (error) {
+    if (isColloquyError(error)) return null
+    throw error
+  }
+}
+
+/** How many findings are shown. */
+const SHOWN = 300
+
+const SEVERITIES = { error: 'error', warning: 'warning', note: 'note' } as const
+
+/** One finding with its events. */
+export function FindingItem({
+  reader,
+  finding,
+  rule,
+}: {
+  reader: Reader
+  finding: Finding
+  rule: boolean
+}): ComponentChild {
+  const { severity, text, law, ids, seq, cost } = finding
+  const sentence = law === null ? null : sentenceOf(law)
+  return (
+    <li>
+      <span class={`sev sev-${severity}`}>{SEVERITIES[severity]}</span>
+      <div>
+        {safe(text)}{' '}
+        {ids.length === 0 ? (
+          <EventLink reader={reader} event={seq} />
+        ) : (
+          <EventLinks reader={reader} ids={ids} most={rule ? 12 : 3} />
+        )}
+        {rule && finding.rule !== null && (
+          <p class="rule">
+            {finding.rule}: {ruleOf(finding.rule) ?? ''}
+          </p>
+        )}
+        {rule && law !== null && <p class="rule">{`Law ${law}: ${sentence ?? ''}`}</p>}
+        {rule && cost !== undefined && (
+          <p class="rule">{`Cost: about ${shown(cost.cacheTokens)} tokens read anew, ${shown(cost.reasoningTokens)} of thinking lost.`}</p>
+        )}
+      </div>
+    </li>
+  )
+}
+
+/** All findings. */
+export function WhyPanel({
+  reader,
+  found,
+}: {
+  reader: Reader
+  found: readonly Finding[] | null
+}): ComponentChild {
+  const notes = reader.session.replayed.document.notes
+  return (
+    <div>
+      {reader.session.replayed.loaded.length > LONG_LOG && (
+        <p class="note">
+          In so long a log requests and secrets are not looked at here: colloquy why does that.
+        </p>
+      )}
+      {found === null && (
+        <p class="quiet" role="status">
+          Looking…
+        </p>
+      )}
+      {found?.length === 0 && <p>Nothing had to be repaired, nothing is left out, and no law is broken.</p>}
+      {found !== null && found.length > 0 && <h2>{counted(found.length, 'finding')}</h2>}
+      <ul class="list">
+        {(found ?? []).slice(0, SHOWN).map((finding, at) => (
+          <FindingItem key={at} reader={reader} finding={finding} rule />
+        ))}
+      </ul>
+      {(found?.length ?? 0) > SHOWN && <p class="quiet">{`and ${(found?.length ?? 0) - SHOWN} more`}</p>}
+      {notes.length > 0 && [
+        <h2>What has no place among events</h2>,
+        <ul>
+          {notes.map((note) => (
+            <li key={note}>{safe(note)}</li>
+          ))}
+        </ul>,
+      ]}
+    </div>
+  )
+}

@@ -1,0 +1,89 @@
+/** A log under the bar with its name, whichever way it came. */
+
+import type { ComponentChild } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { LogDocument, LogTitle } from '../log-document.ts'
+import { counted, safe } from '../glimpse.ts'
+import { App } from './app.tsx'
+import { lengthOf, type Session } from './session.ts'
+
+type Select = { readonly currentTarget: HTMLSelectElement }
+
+export interface LogPageProps {
+  /** Null while it is being read. */
+  readonly session: Session | null
+  /** What is said meanwhile. */
+  readonly said: string
+  readonly titles: readonly LogTitle[]
+  readonly index: number
+  readonly choose: (index: number) => void
+  /** Reads any of the logs. */
+  readonly read: (index: number) => Promise<LogDocument>
+  /** The same for one log as it goes on. */
+  readonly name: string
+  readonly isLive: boolean
+}
+
+/** The bar, and the log below it. */
+export function LogPage({
+  session,
+  said,
+  titles,
+  index,
+  choose,
+  read,
+  name,
+  isLive,
+}: LogPageProps): ComponentChild {
+  const title = safe(titles[index]?.title ?? '')
+  useEffect(() => {
+    document.title = `${title} – Colloquy inspector`
+    if (session !== null) performance.mark('colloquy:shown')
+  }, [session, title])
+  const head = [
+    titles.length > 1 && (
+      <label>
+        <span class="out">Conversation</span>
+        <select value={String(index)} onChange={(event: Select) => choose(Number(event.currentTarget.value))}>
+          {titles.map((each, at) => (
+            <option key={at} value={String(at)}>
+              {each.parent === null ? '' : '↳ '}
+              {safe(each.title)}
+            </option>
+          ))}
+        </select>
+      </label>
+    ),
+    <h1>{session === null ? said : title}</h1>,
+    session !== null && (
+      <span class="quiet" id="count">
+        {counted(lengthOf(session), 'event')}
+      </span>
+    ),
+    isLive && session !== null && <span class="chip tone-good">live</span>,
+    <span class="space" />,
+    <span class="quiet">j k step · / search · 1–6 tabs</span>,
+    <ThemeButton />,
+  ]
+  if (session === null)
+    return (
+      <div class="app">
+        <header class="bar">{head}</header>
+      </div>
+    )
+  return <App key={name} session={session} titles={titles} index={index} read={read} head={head} />
+}
+
+const NEXT = { auto: 'light', light: 'dark', dark: 'auto' } as const
+
+type Theme = keyof typeof NEXT
+
+/** Goes from one look to the next. */
+function ThemeButton(): ComponentChild {
+  const [theme, set] = useState<Theme>('auto')
+  useEffect(() => {
+    if (theme === 'auto') delete document.documentElement.dataset['theme']
+    else document.documentElement.dataset['theme'] = theme
+  }, [theme])
+  return <button type="button" onClick={() => set(NEXT[theme])}>{`Theme: ${theme}`}</button>
+}

@@ -1,0 +1,243 @@
+/** The page of a service: asks for a key where one is wanted, lets one choose a conversation, and goes on with it. */
+
+import type { ComponentChild } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { LogDocument, LogTitle } from '../log-document.ts'
+import { extended } from '../model/replayed.ts'
+import { linesIn, named, openLog, rename, type Session, sessionOf } from './session.ts'
+import { LogPage } from './log-page.tsx'
+import type { Fact } from '../../event/quarantine.ts'
+import type { Event } from '../../event/types.ts'
+
+type Submit = { readonly currentTarget: HTMLFormElement; readonly preventDefault: () => void }
+
+/** First the key, then the conversations. */
+export function ServicePage(): ComponentChild {
+  const [key, setKey] = useState('')
+  const [titles, setTitles] = useState<readonly LogTitle[] | null>(null)
+  const [said, say] = useState('')
+  useEffect(() => {
+    listConversations(key).then(setTitles, (error: unknown) => {
+      const isFirst = key === '' && error instanceof Refused
+      say(isFirst ? '' : error instanceof Error ? error.message : 'The service cannot be reached.')
+    })
+  }, [key])
+  if (titles !== null) return <Conversations titles={titles} password={key} />
+  return (
+    <form
+      class="login"
+      onSubmit={(event: Submit) => {
+        event.preventDefault()
+        setKey(String(new FormData(event.currentTarget).get('key') ?? ''))
+      }}
+    >
+      <h1>Colloquy inspector</h1>
+      <label>
+        Key of this service <input type="password" name="key" autocomplete="off" />
+      </label>
+      <button type="submit">Open</button>
+      <p class="quiet">It is sent in a header, and kept nowhere.</p>
+      {said !== '' && (
+        <p class="note error" role="alert">
+          {said}
+        </p>
+      )}
+    </form>
+  )
+}
+
+function Conversations({
+  titles,
+  password,
+}: {
+  titles: readonly LogTitle[]
+  password: string
+}): ComponentChild {
+  const linked = named('conversation')
+  const known = titles.findIndex(({ conversation }) => conversation === linked)
+  // A link may name an older one than the list has.
+  const all =
+    known < 0 && linked !== null
+      ? [...titles, { title: linked, conversation: linked, name: linked, parent: null }]
+      : titles
+  const [index, setIndex] = useState(known < 0 && linked !== null ? all.length - 1 : Math.max(0, known))
+  const chosen = all[index]
+  const [session, setSession] = useState<Session | null>(null)
+  const [said, say] = useState('Reading the log…')
+  useEffect(() => {
+    if (chosen === undefined) return undefined
+    const ended = new AbortController()
+    rename({ conversation: chosen.conversation })
+    setSession(null)
+    read(chosen, password, ended.signal, setSession).catch((error: unknown) => {
+      if (!ended.signal.aborted) say(error instanceof Error ? error.message : 'The log cannot be read.')
+    })
+    return () => ended.abort()
+  }, [index])
+  if (chosen === undefined) return <p class="wait">The service has no conversations yet.</p>
+  return (
+    <LogPage
+      session={session}
+      said={said}
+      titles={all}
+      index={index}
+      choose={(at) => {
+        rename({ event: null, at: null })
+        setIndex(at)
+      }}
+      read={async (at) =>
+        documentOf(all[at] as LogTitle, await readFacts(all[at]?.conversation ?? '', password))
+      }
+      name={chosen.conversation}
+      isLive
+    />
+  )
+}
+
+const documentOf = (title: LogTitle, facts: LogDocument['facts']): LogDocument => ({
+  ...title,
+  lines: null,
+  issues: [],
+  notes: [],
+  findings: null,
+  facts,
+})
+
+/** Opens a conversation, and gives it anew each time that something has come. */
+async function read(
+  title: LogTitle,
+  key: string,
+  signal: AbortSignal,
+  give: (session: Session) => void,
+): Promise<void> {
+  let session: Session | null = null
+  for await (const { facts, fresh } of follow(title.conversation, key, signal)) {
+    if (signal.aborted) return
+    const document = documentOf(title, facts)
+    session =
+      fresh || session === null
+        ? await openLog(document, () => {})
+        : sessionOf(extended(session.replayed, facts))
+    give(session)
+  }
+}
+
+/** A service that refused. */
+class Refused extends Error {
+  readonly status: number
+
+  constructor(status: number) {
+    super(status === 401 || status === 403 ? 'The service asks for a key.' : `The service says ${status}.`)
+    this.status = status
+  }
+}
+
+/** Asks the service, with the key in a header, as nothing keeps that. */
+async function ask(
+  path: string,
+  key: string,
+  more: Readonly<Record<string, string>> = {},
+  signal?: AbortSignal,
+): Promise<Response> {
+  const headers = { ...more, ...(key !== '' && { 'x-session-api-key': key }) }
+  const response = await fetch(path, { headers, cache: 'no-store', ...(signal !== undefined && { signal }) })
+  if (!response.ok) throw new Refused(response.status)
+  return response
+}
+
+/** How many conversations can be chosen from. */
+const MOST = 2000
+
+interface Listed {
+  readonly items: readonly {
+    readonly id: string
+    readonly title?: string | null
+    readonly parent_conversation_id?: string | null
+  }[]
+  readonly next_page_id?: string | null
+}
+
+/** The newest conversations of the service. */
+async function listConversations(key: string): Promise<LogTitle[]> {
+  const titles: LogTitle[] = []
+  for (let next = ''; titles.length < MOST;) {
+    // oxlint-disable-next-line no-await-in-loop -- each page names the next
+    const response = await ask(`api/conversations/search?limit=100${next}`, key)
+    // oxlint-disable-next-line no-await-in-loop
+    const { items, next_page_id: page } = (await response.json()) as Listed
+    for (const { id, title, parent_conversation_id: parent } of items)
+      titles.push({ title: title ?? id, conversation: id, name: id, parent: parent ?? null })
+    if (page === null || page === undefined) break
+    next = `&page_id=${encodeURIComponent(page)}`
+  }
+  return titles
+}
+
+/** All that stands in a conversation by now. @throws Refused */
+async function readFacts(id: string, key: string): Promise<readonly Fact[]> {
+  const ended = new AbortController()
+  try {
+    for await (const { facts } of follow(id, key, ended.signal)) return facts
+    return []
+  } finally {
+    ended.abort()
+  }
+}
+
+/** What is heard of a conversation. */
+interface Heard {
+  /** All that stands in the log, or what came since; `fresh` where what was heard before does not hold. */
+  readonly facts: readonly Fact[]
+  readonly fresh: boolean
+}
+
+interface Frame {
+  readonly type: string
+  readonly position: number
+  readonly event: Event
+}
+
+/** Milliseconds before a stream that broke off is asked for again. */
+const AGAIN = 2000
+
+/** Tells all of a conversation, then what happens in it, until it is aborted. @throws Refused */
+async function* follow(id: string, key: string, signal: AbortSignal): AsyncGenerator<Heard> {
+  const path = `api/conversations/${encodeURIComponent(id)}/events/stream?format=envelope`
+  let position = -1
+  let fresh = true
+  let facts: Fact[] = []
+  while (!signal.aborted) {
+    try {
+      const from = position < 0 ? `${path}&resend_mode=all` : `${path}&after=${position}`
+      const { body } = await ask(from, key, { accept: 'text/event-stream' }, signal)
+      let isOver = position >= 0
+      for await (const line of linesIn(body ?? new ReadableStream())) {
+        if (!line.startsWith('data: ')) continue
+        const frame = JSON.parse(line.slice('data: '.length)) as Frame
+        if (frame.type === 'reset') {
+          ;[position, fresh, facts] = [-1, true, []]
+          break
+        }
+        if (frame.type === 'event') {
+          // Lines that are no events are not given; each keeps its place.
+          for (let at = position + 1; at < frame.position; at += 1) facts.push(NOT_GIVEN)
+          facts.push(frame.event)
+          ;({ position } = frame)
+        }
+        if (frame.type === 'caught_up') isOver = true
+        if (!isOver || (facts.length === 0 && !fresh)) continue
+        yield { facts, fresh }
+        ;[facts, fresh] = [[], false]
+      }
+    } catch (error) {
+      if (error instanceof Refused || signal.aborted) throw error
+    }
+    await new Promise((resume) => setTimeout(resume, AGAIN))
+  }
+}
+
+const NOT_GIVEN: Fact = Object.freeze({
+  quarantined: true,
+  raw: '',
+  issues: [{ loc: [], msg: 'The service does not give lines that are no events.', type: 'not_given' }],
+})

@@ -1,0 +1,197 @@
+/** The view at the place of the reader: its units, where it may be cut, what was condensed, and what waits. */
+
+import { Component, type ComponentChild } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import { listDroppedResults, listPendingCalls } from '../../state/read.ts'
+import type { State } from '../../state/state.ts'
+import { counted } from '../glimpse.ts'
+import { type Reading, tokensOfUnit, totalOf, type UnitRow, unitRows } from '../model/view-reading.ts'
+import { EventLink, EventLinks, inWords, roleOf, saidOf, Section, shown } from './parts.tsx'
+import type { Reader } from './session.ts'
+import { eventsIn, unitsTakenOut } from '../../explain/taken-out.ts'
+import { findEventIn } from '../../log/log.ts'
+import { unitEvents } from '../../view/unit.ts'
+
+/** How many units are shown at first, and how many more each time. */
+const UNITS = 40
+
+/** The view of a state, its end in sight. */
+export function ViewPanel({
+  reader,
+  state,
+  reading,
+  budgetCut,
+}: {
+  reader: Reader
+  state: State
+  /** What was read off it; null while it is not known. */
+  reading: Reading | null
+  budgetCut: number
+}): ComponentChild {
+  const [more, setMore] = useState(0)
+  const { view } = state.branch
+  const most = UNITS * (more + 1)
+  const from = Math.max(0, view.units.length - most)
+  const rows = unitRows(view, from, reading?.starts ?? null)
+  const picked = state.log.entries.get(reader.place - 1)?.id ?? null
+  return (
+    <div>
+      {from > 0 && (
+        <p class="form">
+          <button
+            type="button"
+            onClick={() => setMore(more + 1)}
+          >{`Show ${Math.min(UNITS, from)} more`}</button>
+          <span class="quiet">{counted(from, 'unit')} above</span>
+        </p>
+      )}
+      {rows.length === 0 && <p class="quiet">Nothing is in the view: no model would be asked.</p>}
+      {/* Boxes are reused from unit to unit: an element that leaves a page stays in memory until all of it is collected. */}
+      <div>
+        {rows.map((row) => (
+          <UnitBox
+            key={row.index % most}
+            row={row}
+            reader={reader}
+            isPicked={picked !== null && holds(row, picked)}
+            isOver={row.at < budgetCut}
+            isLine={budgetCut > 0 && row.at === budgetCut && !row.isPending}
+          />
+        ))}
+      </div>
+      {rows.length > 0 && (
+        <p class="quiet">{counted(view.length, 'event')} in the view; ✂ marks where it may be cut.</p>
+      )}
+      {view.unhandledCondensationRequest && <p class="note warning">A condensation is asked for.</p>}
+      <Pending reader={reader} state={state} />
+      <Dropped reader={reader} state={state} />
+    </div>
+  )
+}
+
+function Pending({ reader, state }: { reader: Reader; state: State }): ComponentChild {
+  const calls = listPendingCalls(state)
+  if (calls.length === 0) return null
+  return (
+    <Section title={`${counted(calls.length, 'pending call')}`}>
+      <p>
+        <EventLinks reader={reader} ids={calls.map(({ entry }) => entry.id)} most={20} />
+      </p>
+    </Section>
+  )
+}
+
+function Dropped({ reader, state }: { reader: Reader; state: State }): ComponentChild {
+  const dropped = listDroppedResults(state)
+  if (dropped.length === 0) return null
+  return (
+    <Section title={`${counted(dropped.length, 'result')} left out of the view`}>
+      <ul>
+        {dropped.slice(-20).map(({ id, reason }) => (
+          <li key={id}>
+            <EventLink reader={reader} event={id} />
+            {reason === 'duplicate_result' ? ': its call has one already' : ': it ends no call of the view'}
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+interface UnitProps {
+  readonly row: UnitRow
+  readonly reader: Reader
+  /** Whether it holds the event at the place. */
+  readonly isPicked: boolean
+  /** Whether the budget leaves it out. */
+  readonly isOver: boolean
+  /** Whether the budget cuts right before it. */
+  readonly isLine: boolean
+}
+
+/** Whether a unit holds an event. */
+function holds({ unit }: UnitRow, id: string): boolean {
+  for (const item of unitEvents(unit)) if (item.id === id) return true
+  return false
+}
+
+/** One unit, which is made again only when something of it changes. */
+class UnitBox extends Component<UnitProps> {
+  override shouldComponentUpdate(next: UnitProps): boolean {
+    const now = this.props
+    return (
+      next.row.unit !== now.row.unit ||
+      next.row.at !== now.row.at ||
+      next.row.isCut !== now.row.isCut ||
+      next.isPicked !== now.isPicked ||
+      next.isOver !== now.isOver ||
+      next.isLine !== now.isLine
+    )
+  }
+
+  override render({ row, reader, isPicked, isOver, isLine }: UnitProps): ComponentChild {
+    const { unit, at, index, isCut, isPending, summaryOf } = row
+    const tokens = totalOf(tokensOfUnit(unit))
+    const look = `${isPending ? ' pending' : ''}${isPicked ? ' picked' : ''}${isOver ? ' over' : ''}`
+    return [
+      isCut && index > 0 && (
+        <div class="cut" title={`may be cut at ${at}`}>
+          ✂
+        </div>
+      ),
+      isLine && <div class="line">the budget leaves out what stands above</div>,
+      <div class={`unit ${unit.type}${look}`}>
+        <span class="at">{isPending ? '…' : String(at)}</span>
+        <div class="body">
+          {Array.from(unitEvents(unit), (item, no) => {
+            const words = inWords(item.event)
+            return (
+              <div class="item">
+                {roleOf(words)}
+                <span class="words">{saidOf(words)}</span>
+                {no === 0 && tokens > 0 && (
+                  <span class="tok" title="estimated tokens">
+                    {shown(tokens)}
+                  </span>
+                )}
+                {EventLink({ reader, event: summaryOf ?? item.id, text: '↗' })}
+              </div>
+            )
+          })}
+          {isPending && <p class="tone-warn">out of the view until its results are there</p>}
+          {summaryOf !== null && <Condensed key={summaryOf} reader={reader} id={summaryOf} />}
+        </div>
+      </div>,
+    ]
+  }
+}
+
+/** What a summary stands for. */
+function Condensed({ reader, id }: { reader: Reader; id: string }): ComponentChild {
+  const [open, setOpen] = useState(false)
+  const last = reader.session.replayed.states.at(-1)
+  const entry = last === undefined ? undefined : findEventIn(last.log, id)
+  const taken = useMemo(() => (entry === undefined ? [] : unitsTakenOut(entry)), [entry])
+  if (entry === undefined) return null
+  const items = open ? taken.flatMap((unit) => [...unitEvents(unit)]) : []
+  return (
+    <details
+      onToggle={(toggled: { readonly currentTarget: HTMLDetailsElement }) =>
+        setOpen(toggled.currentTarget.open)
+      }
+    >
+      <summary class="quiet">{`stands for ${counted(eventsIn(taken), 'event')} of the view that ${eventsIn(taken) === 1 ? 'was' : 'were'} condensed`}</summary>
+      {items.slice(0, 200).map((item) => {
+        const words = inWords(item.event)
+        return (
+          <div class="item quiet" key={item.id}>
+            {roleOf(words)}
+            <span class="words">{saidOf(words)}</span>
+            <EventLink reader={reader} event={item.id} text="↗" />
+          </div>
+        )
+      })}
+      {items.length > 200 && <p class="quiet">{`and ${items.length - 200} more`}</p>}
+    </details>
+  )
+}

@@ -1,0 +1,186 @@
+/** What if: a condensation, a cut, another leaf, another grammar, tried on the state at the place; the log stays. */
+
+import type { ComponentChild } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import { isColloquyError } from '../../event/errors.ts'
+import { cutPoints, listLeaves } from '../../state/read.ts'
+import type { State } from '../../state/state.ts'
+import { safe } from '../glimpse.ts'
+import type { Form } from '../model/request.ts'
+import { readAtOnce, totalOf } from '../model/view-reading.ts'
+import { type Change, type Outcome, whatIf } from '../model/what-if.ts'
+import { inWords, Json, Section, shown } from './parts.tsx'
+import { RequestPanel } from './request-panel.tsx'
+import type { Reader } from './session.ts'
+import { ViewPanel } from './view-panel.tsx'
+
+const SUMMARY = '[What stood here was condensed.]'
+
+type Input = { readonly currentTarget: HTMLInputElement }
+type Select = { readonly currentTarget: HTMLSelectElement }
+
+export interface WhatIfProps {
+  readonly reader: Reader
+  readonly state: State
+  readonly form: Form
+  readonly setForm: (form: Form) => void
+}
+
+/** The choices, and what would become of the view and the request. */
+export function WhatIfPanel({ reader, state, form, setForm }: WhatIfProps): ComponentChild {
+  const leaves = useMemo(() => listLeaves(state).toReversed().slice(0, 500), [state])
+  const [change, setChange] = useState<Change | null>(null)
+  const [from, setFrom] = useState(0)
+  const [to, setTo] = useState(0)
+  const [limit, setLimit] = useState(Math.max(4, Math.floor(state.branch.view.length / 2)))
+  const outcome = useMemo(() => tried(state, change), [state, change])
+  const { length } = state.branch.view
+  const places = (value: number, set: (place: number) => void, label: string): ComponentChild => (
+    <label>
+      {label}{' '}
+      <input
+        type="number"
+        min={0}
+        max={length}
+        value={value}
+        onInput={(event: Input) => set(Math.floor(Number(event.currentTarget.value)) || 0)}
+      />
+    </label>
+  )
+  /** Where the view may be cut, at a place or before it, and at it or behind it. */
+  const cutBefore = (at: number): number => cutPoints(state).findLast((cut) => cut <= at) ?? 0
+  const cutBehind = (at: number): number => cutPoints(state).find((cut) => cut >= at) ?? length
+  const condense = (): void => {
+    const [first, last] = [cutBefore(Math.min(from, to)), cutBehind(Math.max(from, to))]
+    setFrom(first)
+    setTo(last)
+    setChange(first === last ? null : { type: 'condense', from: first, to: last, summary: SUMMARY })
+  }
+  const cut = (): void => {
+    const at = cutBefore(from)
+    setFrom(at)
+    setChange({ type: 'cut', at })
+  }
+  return (
+    <div>
+      <p class="quiet">Nothing is written: the log stays as it is, and so does the place in it.</p>
+      <fieldset>
+        <legend>Condense</legend>
+        {places(from, setFrom, 'from event')}
+        {places(to, setTo, 'up to')}
+        <button type="button" disabled={from === to} onClick={condense}>
+          Condense these
+        </button>
+        <label>
+          or to at most{' '}
+          <input
+            type="number"
+            min={4}
+            value={limit}
+            onInput={(event: Input) =>
+              setLimit(Math.max(4, Math.floor(Number(event.currentTarget.value)) || 4))
+            }
+          />{' '}
+          events
+        </label>
+        <button type="button" onClick={() => setChange({ type: 'plan', maxEvents: limit, summary: SUMMARY })}>
+          Condense by plan
+        </button>
+      </fieldset>
+      <fieldset>
+        <legend>Cut</legend>
+        {places(from, setFrom, 'leave out what stands before')}
+        <button type="button" onClick={cut}>
+          Cut there
+        </button>
+        <span class="quiet">A number that is no cut point (✂ in the view) goes to the one before it.</span>
+      </fieldset>
+      {leaves.length > 1 && (
+        <fieldset>
+          <legend>Another leaf</legend>
+          <label>
+            HEAD at{' '}
+            <select
+              value=""
+              onChange={(event: Select) =>
+                event.currentTarget.value !== '' && setChange({ type: 'leaf', id: event.currentTarget.value })
+              }
+            >
+              <option value="">choose a leaf</option>
+              {leaves.map((leaf) => {
+                const { role, text } = inWords(leaf)
+                return (
+                  <option key={leaf.seq} value={leaf.id ?? ''}>
+                    {leaf.seq + 1} {role} {text.slice(0, 60)}
+                  </option>
+                )
+              })}
+            </select>
+          </label>
+        </fieldset>
+      )}
+      {change !== null && (
+        <Result
+          reader={reader}
+          state={state}
+          outcome={outcome}
+          form={form}
+          setForm={setForm}
+          clear={() => setChange(null)}
+        />
+      )}
+    </div>
+  )
+}
+
+function tried(state: State, change: Change | null): Outcome | string {
+  if (change === null) return ''
+  try {
+    return whatIf(state, change)
+  } catch (error) {
+    if (isColloquyError(error)) return error.message
+    throw error
+  }
+}
+
+interface ResultProps extends WhatIfProps {
+  readonly outcome: Outcome | string
+  readonly clear: () => void
+}
+
+function Result({ reader, state, outcome, form, setForm, clear }: ResultProps): ComponentChild {
+  const [shows, show] = useState<'view' | 'sent'>('view')
+  if (typeof outcome === 'string') return <p class="note error">{safe(outcome)}</p>
+  const [now, then] = [readAtOnce(state), readAtOnce(outcome.state)]
+  const [before, after] = [totalOf(now.tokens), totalOf(then.tokens)]
+  return (
+    <Section title="What would be">
+      <p class="note">
+        {safe(outcome.text)}
+        {` About ${shown(after)} tokens would be sent instead of ${shown(before)}.`}
+      </p>
+      <p class="form">
+        <button type="button" aria-pressed={shows === 'view'} onClick={() => show('view')}>
+          View
+        </button>
+        <button type="button" aria-pressed={shows === 'sent'} onClick={() => show('sent')}>
+          Sent
+        </button>
+        <button type="button" onClick={clear}>
+          Back to what is
+        </button>
+      </p>
+      {shows === 'view' ? (
+        <ViewPanel reader={reader} state={outcome.state} reading={then} budgetCut={0} />
+      ) : (
+        <RequestPanel reader={reader} state={outcome.state} form={form} setForm={setForm} isReal={false} />
+      )}
+      {outcome.event !== null && (
+        <details>
+          <summary>The event that would be appended</summary>
+          <Json value={outcome.event} label="condensation" />
+        </details>
+      )}
+    </Section>
+  )
+}
