@@ -51,7 +51,7 @@ const EDITS: Readonly<Record<string, readonly Edit[]>> = {
   ],
   'a threshold': [
     [
-      'context/stuck/thresholds.ts',
+      'context/stuck.ts',
       'export interface StuckThresholds {\n',
       'export interface StuckThresholds {\n  readonly silence: number\n',
     ],
@@ -93,7 +93,13 @@ beforeAll(() => {
   const { compilerOptions } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8')) as {
     compilerOptions: object
   }
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*/src'] }))
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: { ...compilerOptions, jsx: 'react-jsx', jsxImportSource: 'preact' },
+      include: ['*/src'],
+    }),
+  )
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
   for (const [at, changes] of GROUPS.entries()) {
     cpSync(join(ROOT, 'src'), join(folder, `${at}/src`), { recursive: true })

@@ -79,7 +79,7 @@ interface Import {
   readonly lazy: boolean
 }
 
-const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name))
 const imports: Import[] = files.flatMap((file) => {
   const text = readFileSync(join(SRC, file), 'utf8')
   const found = text.matchAll(

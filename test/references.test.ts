@@ -55,7 +55,7 @@ function dangling(
   return out
 }
 
-const sources = filesIn('src', /\.ts$/)
+const sources = filesIn('src', /\.tsx?$/)
 const tests = ['test', 'properties', 'bench']
   .flatMap((folder) => filesIn(folder, /\.ts$/))
   .filter((name) => name !== 'test/references.test.ts')

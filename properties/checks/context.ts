@@ -3,8 +3,12 @@
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Condensation } from '../../src/event/types.ts'
 import { fitToBudget } from '../../src/context/budget.ts'
-import { type CondensationLimits } from '../../src/context/condenser/limits.ts'
-import { condensationOf, type CondensationPlan, planCondensation } from '../../src/context/condenser/plan.ts'
+import {
+  type CondensationLimits,
+  condensationOf,
+  type CondensationPlan,
+  planCondensation,
+} from '../../src/context/condenser/plan.ts'
 import { summaryRequest } from '../../src/context/condenser/summary-request.ts'
 import { estimateTokens } from '../../src/context/estimate.ts'
 import { toMessages } from '../../src/messages/neutral.ts'

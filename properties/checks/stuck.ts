@@ -2,9 +2,7 @@
 
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { Event } from '../../src/event/types.ts'
-import { stuckDetector } from '../../src/context/stuck/detector.ts'
-import { nudgeMessage } from '../../src/context/stuck/nudge.ts'
-import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
+import { nudgeMessage, stuckDetector, type StuckOptions } from '../../src/context/stuck.ts'
 import { reduce } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'

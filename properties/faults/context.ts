@@ -53,13 +53,13 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'earlier summaries are lost on the summariser',
-    file: 'context/condenser/event-text.ts',
+    file: 'context/condenser/summary-request.ts',
     find: "else if (unit.item.event.kind === 'CondensationSummaryEvent') summaries.push(unit.item.event.summary)",
     replace: "else if (unit.item.event.kind === 'CondensationSummaryEvent') continue",
   },
   {
     name: 'the summariser is not told results',
-    file: 'context/condenser/event-text.ts',
+    file: 'context/condenser/summary-request.ts',
     find: 'for (const result of unit.results) events.push(ofResult(result))',
     replace: '',
   },
@@ -77,7 +77,7 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'every cut point is counted',
-    file: 'context/first-fit.ts',
+    file: 'context/budget.ts',
     find: 'const middle = (low + high) >>> 1',
     replace: 'const middle = low',
   },
@@ -113,7 +113,7 @@ export const CONTEXT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a message that grew is stable',
-    file: 'context/stable-prefix.ts',
+    file: 'context/explain-prefix.ts',
     find: 'if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false',
     replace: 'if (!Array.isArray(one) || !Array.isArray(other)) return false',
   },

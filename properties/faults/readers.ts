@@ -11,7 +11,7 @@ export const READERS_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a result that came too late is said to be a second one',
-    file: 'explain/dropped.ts',
+    file: 'explain/verdict.ts',
     find: "verdict: { code: 'late_result', rule: 'U6'",
     replace: "verdict: { code: 'duplicate_result', rule: 'U6'",
   },
@@ -23,7 +23,7 @@ export const READERS_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a call id that a later reply begins anew is taken for the same call',
-    file: 'explain/finders/calls.ts',
+    file: 'explain/conversation-findings.ts',
     find: "const isReply = one.llm_response_id === event.llm_response_id && event.llm_response_id !== ''",
     replace: 'const isReply = one.tool_call_id === event.tool_call_id',
   },

@@ -7,8 +7,7 @@ import type { State } from '../state/state.ts'
 import { isPending, type Unit } from '../view/unit.ts'
 import { type Block, blocksBefore, blocksOf, type Permissions, withUnits } from './blocks.ts'
 import { checkNumber } from './check-number.ts'
-import { type CountTokens, counted } from './estimate.ts'
-import { firstFit } from './first-fit.ts'
+import { counted, type CountTokens } from './estimate.ts'
 
 /**
  * How a state is written before it is counted: `toMessages` with the options that are used for sending, masked or not.
@@ -119,3 +118,17 @@ function lastCut(blocks: readonly Block[], first: number): number {
 /** Whether a unit is sent as a message of its own; a pending batch is not for now. */
 export const speaks = (unit: Unit): boolean =>
   unit.type === 'batch' ? !isPending(unit) : renderMessage(unit.item.event) !== null
+/**
+ * The smallest number of `from` … `to` that fits, or null when `to` does not; for a condition that turns from false to
+ * true once. At most 1 + ceil(log2(to - from + 1)) questions, and none where `from` is beyond `to`.
+ */
+export function firstFit(from: number, to: number, fits: (at: number) => boolean): number | null {
+  if (from > to || !fits(to)) return null
+  let low = from
+  for (let high = to; ;) {
+    if (low === high) return low
+    const middle = (low + high) >>> 1
+    if (fits(middle)) high = middle
+    else low = middle + 1
+  }
+}

@@ -4,7 +4,7 @@ import { ColloquyError } from '../event/errors.ts'
 import { invalidArgument } from '../store/kit/query/check-value.ts'
 
 /** What a number may be. */
-export interface Range {
+interface Range {
   readonly least: number
   readonly most?: number
   /** Whether it has to be an integer. Default: yes. */

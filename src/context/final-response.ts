@@ -4,7 +4,8 @@ import type { Event } from '../event/types.ts'
 import { type Entry, loadedEvent } from '../log/entry.ts'
 import { hasContent } from '../messages/render-message.ts'
 import type { State } from '../state/state.ts'
-import { shownOf } from './said-text.ts'
+import { loadedEvent } from '../log/loaded-event.ts'
+import { shownOf } from './text.ts'
 
 /**
  * The message of the latest finish call of the agent on HEAD's branch, or the latest message in which it said

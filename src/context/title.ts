@@ -2,9 +2,8 @@
 
 import { pathToEntry } from '../log/ancestry.ts'
 import type { State } from '../state/state.ts'
-import { ellipsize } from './ellipsize.ts'
-import { loadedEvent } from '../log/entry.ts'
-import { textsOf } from './said-text.ts'
+import { ellipsize, textsOf } from './text.ts'
+import { loadedEvent } from '../log/loaded-event.ts'
 
 /**
  * The text to make a title from: the first message of a user on HEAD's branch that says something, at most `max` UTF-16

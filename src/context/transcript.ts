@@ -2,8 +2,17 @@
 
 import type { State } from '../state/state.ts'
 import { checkBound } from './check-number.ts'
-import { tail } from './ellipsize.ts'
-import { blocksOf } from './transcript/blocks.ts'
+import { ellipsize, shownOf, tail, textsOf } from './text.ts'
+import { maskSecrets } from '../event/mask.ts'
+import { hasText } from '../event/has-text.ts'
+import type { ACPToolCallEvent, ActionEvent, MessageEvent, ToolResultEvent } from '../event/types.ts'
+import { type EventKind, isToolResult } from '../event/kinds.ts'
+import type { Entry, EventEntry } from '../log/entry.ts'
+import { callsEnded } from '../state/result-call.ts'
+import { loadedEvent } from '../log/loaded-event.ts'
+import { resultMessage } from '../messages/tool-result.ts'
+import { isObject } from '../event/json.ts'
+import type { JsonObject, JsonValue } from '../event/shapes.ts'
 
 /** How a transcript is written. Lengths are UTF-16 units. */
 export interface TranscriptOptions {
@@ -71,3 +80,175 @@ function newest(blocks: Iterable<string>, max: number): string {
   }
   return taken.toReversed().join('\n\n')
 }
+
+/** How long a block may be, in UTF-16 units. */
+interface BlockLimits {
+  readonly maxMessage: number
+  readonly maxTool: number
+}
+
+/**
+ * What is shown. A result is read beside its call: where its body was evicted, that of its call was too, or it ends
+ * none.
+ */
+const TOLD: readonly EventKind[] = ['MessageEvent', 'ActionEvent', 'ACPToolCallEvent']
+
+/**
+ * The blocks of HEAD's branch, the newest first. O(view), and O(log n) for each event that is read. @throws
+ * ColloquyError `evicted`.
+ */
+function* blocksOf(state: State, limits: BlockLimits): IterableIterator<string> {
+  const callOf = callsEnded(state)
+  const results = new Map<number, ToolResultEvent>()
+  const told = new Set<string>()
+  for (let entry: Entry | null = state.log.head; entry !== null; entry = entry.parent) {
+    const event = loadedEvent(entry, TOLD)
+    if (event === null) continue
+    if (isToolResult(event)) {
+      const call = callOf(entry as EventEntry<ToolResultEvent>)
+      if (call !== null) results.set(call, event)
+    } else if (event.kind === 'ActionEvent') {
+      yield* callTexts(maskSecrets(event), maskSecrets(results.get(entry.seq) ?? null), limits)
+    } else if (event.kind === 'MessageEvent') {
+      // A call that goes on beyond a message is shown on both sides of it.
+      told.clear()
+      yield* messageTexts(maskSecrets(event), limits)
+    } else if (event.kind === 'ACPToolCallEvent' && !told.has(event.tool_call_id)) {
+      const block = acpBlock(maskSecrets(event))
+      if (block === null) continue
+      told.add(event.tool_call_id)
+      yield* some(toolText(block, limits.maxTool))
+    }
+  }
+}
+
+function* messageTexts({ source, llm_message, extended_content }: MessageEvent, limits: BlockLimits) {
+  const text = textsOf([...(llm_message.content ?? []), ...(extended_content ?? [])]).join('\n')
+  const isSaid = source === 'user' || source === 'agent'
+  const who = !isSaid ? 'ENVIRONMENT' : llm_message.role === 'user' ? 'USER' : 'ASSISTANT'
+  yield* said(who, text, limits)
+}
+
+/** What the agent thought stands before what it did, so it comes after it here. */
+function* callTexts(call: ActionEvent, result: ToolResultEvent | null, limits: BlockLimits) {
+  const finish = finishText(call)
+  if (finish === null) yield* some(toolText(callBlock(call, result), limits.maxTool))
+  else yield* said('AGENT', finish, limits)
+  yield* said('ASSISTANT', textsOf(call.thought).join('\n'), limits)
+}
+
+function* said(who: string, text: string, { maxMessage }: BlockLimits): IterableIterator<string> {
+  const shown = ellipsize(text.trim(), maxMessage)
+  if (hasText(shown)) yield `[${who}]: ${shown}`
+}
+
+function* some(text: string): IterableIterator<string> {
+  if (hasText(text)) yield text
+}
+
+/** The block of a call; the result is null where there is none. */
+function callBlock(call: ActionEvent, result: ToolResultEvent | null): ToolBlock {
+  const output = result === null ? '' : shownOf(resultMessage(result, call).content).join('\n')
+  return {
+    name: call.tool_name,
+    status: statusOf(result),
+    sections: [
+      ['input', inputOf(call)],
+      ['output', hasText(output) ? output : null],
+    ],
+  }
+}
+
+/** What a finish call says to the user; null for any other call. */
+function finishText({ tool_name, action }: ActionEvent): string | null {
+  const message = tool_name === 'finish' ? action?.['message'] : null
+  return typeof message === 'string' && hasText(message) ? message : null
+}
+
+function statusOf(result: ToolResultEvent | null): string {
+  if (result === null) return 'no result'
+  if (result.kind === 'UserRejectObservation') return 'rejected'
+  return result.kind === 'AgentErrorEvent' || result.observation.is_error === true ? 'failed' : 'completed'
+}
+
+/** The fields of the action that say something, as JSON; of a call that could never run, its arguments. */
+function inputOf({ action, tool_call }: ActionEvent): string | null {
+  if ((action ?? null) === null) return hasText(tool_call.arguments) ? tool_call.arguments : null
+  const fields = Object.entries(action ?? {}).filter(([name, value]) => name !== 'kind' && value !== null)
+  return fields.length === 0 ? null : JSON.stringify(Object.fromEntries(fields))
+}
+
+/**
+ * The block of an ACP call; null while nothing is known of it but that it was made. 0, false and the empty text are
+ * results too.
+ */
+function acpBlock(event: ACPToolCallEvent): ToolBlock | null {
+  const { title, tool_kind, status, is_error = false, raw_input = null, raw_output = null } = event
+  const content = (event.content ?? []).map(contentText).filter(hasText)
+  if (raw_input === null && raw_output === null && !is_error && content.length === 0) return null
+  return {
+    name: [title, tool_kind].find(hasText) ?? 'tool',
+    status: is_error ? 'failed' : hasText(status) ? (status ?? '') : 'completed',
+    sections: [
+      ['input', raw_input === null ? null : valueText(raw_input)],
+      ['content', content.length === 0 ? null : content.join('\n')],
+      ['output', raw_output === null ? null : valueText(raw_output)],
+    ],
+  }
+}
+
+const valueText = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** A content block in words. Producers write its fields in snake or camel case. */
+function contentText(block: JsonValue): string {
+  if (typeof block === 'string') return block
+  if (!isObject(block)) return ''
+  const type = field(block, 'type')
+  switch (type) {
+    case 'content': {
+      const inner = block['content']
+      // One wrapping is meant; more of them is no content.
+      return isObject(inner) && inner['type'] !== 'content' ? contentText(inner) : ''
+    }
+    case 'text':
+      return field(block, 'text') ?? ''
+    case 'diff': {
+      const what = field(block, 'old_text', 'oldText') === null ? 'write' : 'patch'
+      return `[diff ${what}] ${field(block, 'path') ?? ''}\n${field(block, 'new_text', 'newText') ?? ''}`
+    }
+    case 'terminal':
+      return `[terminal ${field(block, 'terminal_id', 'terminalId') ?? ''}]`
+    default:
+      return `[${type ?? 'content'}]`
+  }
+}
+
+/** The first of some fields that is a text, or null. */
+function field(block: JsonObject, ...names: readonly string[]): string | null {
+  const values = names.map((name) => (Object.hasOwn(block, name) ? block[name] : undefined))
+  return values.find((value): value is string => typeof value === 'string') ?? null
+}
+
+/** A tool call as a transcript shows it. */
+interface ToolBlock {
+  readonly name: string
+  readonly status: string
+  /** What there is to show, in order; null for what is not. */
+  readonly sections: readonly (readonly [label: string, text: string | null])[]
+}
+
+/** The block as text, at most `max` UTF-16 units of it. O(max · sections). */
+function toolText({ name, status, sections }: ToolBlock, max: number): string {
+  const shown = sections.flatMap(([label, text]) =>
+    text === null ? [] : [section(label, ellipsize(text, max))],
+  )
+  return ellipsize(
+    [`[TOOL USE: ${ellipsize(name, max)}] (${ellipsize(status, max)})`, ...shown].join('\n'),
+    max,
+  )
+}
+
+const section = (label: string, text: string): string =>
+  text.includes('\n') ? `  ${label}:\n${indented(text)}` : `  ${label}: ${text}`
+
+const indented = (text: string): string => `    ${text.trimEnd().replaceAll('\n', '\n    ')}`

@@ -1,12 +1,26 @@
 /** Says of one event why the model may see it, or may not. */
 
-import { kindOf } from '../log/entry.ts'
+import { kindOf, type LogWarning } from '../log/entry.ts'
 import type { State } from '../state/state.ts'
-import type { Explanation } from './explanation.ts'
-import { notesOn, pairsOf } from './notes.ts'
+import type { Explanation, NoteCode, Reason } from './explanation.ts'
 import { sentNotes, type SentOptions } from './sent.ts'
-import { subjectOf } from './subject.ts'
-import { judge } from './verdict.ts'
+import { type Subject, subjectOf } from './subject.ts'
+import { type Held, judge, type Verdict } from './verdict.ts'
+import { quote } from '../event/quote.ts'
+import { askedAfter } from '../event/reply.ts'
+import type { Branch } from '../state/branch.ts'
+import { renderMessage } from '../messages/render-message.ts'
+import { summaryId } from '../view/condense.ts'
+import {
+  type BatchUnit,
+  isDerived,
+  isPending,
+  type MessageUnit,
+  type Unit,
+  unitEvents,
+} from '../view/unit.ts'
+import { resultOf } from './path.ts'
+import { eventsIn, stretchOf, unitsGone } from './taken-out.ts'
 
 /**
  * Why an event is in the view under HEAD, or is not: what keeps it out, what it was paired with, what goes with it, and
@@ -47,4 +61,162 @@ export function explain(state: State, event: string | number, options: SentOptio
     pairedWith: pairsOf(subject, verdict),
     notes: inView ? [...notes, ...sentNotes(state, subject, options)] : notes,
   }
+}
+
+type Note = Reason<NoteCode>
+
+/** The results of a call, or the call of a result, as the fold paired them. O(batch + path). */
+function pairsOf({ entry }: Subject, { held, lateFor }: Verdict): readonly string[] {
+  if (lateFor !== null) return [lateFor]
+  if (held?.unit.type !== 'batch') return []
+  const pairs = [...held.unit.results]
+  const own = pairs.flatMap((pair) =>
+    pair.call.seq === entry.seq ? [pair.entry.id] : pair.entry.seq === entry.seq ? [pair.call.id] : [],
+  )
+  if (own.length > 0) return own
+  const late = resultOf(entry, held.end)?.id ?? null
+  return late === null ? [] : [late]
+}
+
+/** The notes on an event. O(view). */
+function notesOn(subject: Subject, verdict: Verdict): Note[] {
+  const { entry } = subject
+  return [
+    ...entry.warnings.map(repaired),
+    ...(subject.derived ? [] : condensationNotes(subject)),
+    ...(verdict.held === null ? [] : unitNotes(subject, verdict.held, pairsOf(subject, verdict))),
+  ]
+}
+
+/** The law that a warning of replay is about. */
+const repaired = ({ code, message }: LogWarning): Note =>
+  note('repaired', code === 'quarantined' ? 'D16' : 'D8', message, [], code === 'quarantined' ? 'E2' : 'T6')
+
+function condensationNotes({ entry }: Subject): Note[] {
+  const { event, branch, id } = entry
+  if (event?.kind !== 'Condensation' || id === null) return []
+  const gone = unitsGone(entry)
+  const waiting = gone.filter(isPending).flatMap(idsIn).length
+  const text = `it took ${count(eventsIn(gone), 'event')} out of the view`
+  const more =
+    waiting === 0 ? '' : `, and forgot ${count(waiting, 'event')} of a batch that waited for a result`
+  const found = [note('took_out', 'U6', `${text}${more}`, gone.flatMap(idsIn))]
+  const summary = [...branch.view.units].find(
+    (unit) => unit.type === 'message' && isDerived(unit) && unit.item.id === summaryId(id),
+  )
+  if (summary !== undefined)
+    found.push(note('summary', 'U6', 'its summary went into the view', [summaryId(id)]))
+  return found
+}
+
+function unitNotes(subject: Subject, held: Held, pairs: readonly string[]): Note[] {
+  const units = [...held.branch.view.units]
+  const { unit } = held
+  const own = idsIn(unit)
+  const stretch = stretchOf(units, unit).flatMap((one) => (one === unit ? [] : idsIn(one)))
+  return [
+    ...(unit.type === 'batch' ? batchNotes(subject, unit, units, pairs) : messageNotes(held.branch, unit)),
+    ...(stretch.length === 0
+      ? []
+      : [
+          note(
+            'stretch',
+            'U5',
+            `it is forgotten only together with ${count(stretch.length, 'event')} of other units`,
+            stretch,
+          ),
+        ]),
+    ...orderNotes(units, unit, own),
+  ]
+}
+
+function batchNotes(
+  { entry }: Subject,
+  unit: BatchUnit,
+  units: readonly Unit[],
+  pairs: readonly string[],
+): Note[] {
+  const found: Note[] = []
+  const isCall = [...unit.calls].some(({ seq }) => seq === entry.seq)
+  if (pairs.length > 0) {
+    const isLate = unit.results.length < unit.calls.length && !idsIn(unit).includes(pairs[0] ?? '')
+    const text = isCall
+      ? `its result is ${quote(pairs[0] ?? null)}${isLate ? ', which came after the call was forgotten' : ''}`
+      : `it is the result of the call ${quote(pairs[0] ?? null)}`
+    found.push(note('paired', 'U3', text, pairs))
+  } else if (isCall) found.push(note('unanswered', 'U4', 'no result has ended it', []))
+  const mates = idsIn(unit).filter((id) => id !== entry.id && !pairs.includes(id))
+  if (mates.length > 0)
+    found.push(
+      note(
+        'batch_mates',
+        'U2',
+        `${count(mates.length, 'other event')} of its reply ${mates.length === 1 ? 'is' : 'are'} in its batch`,
+        mates,
+      ),
+    )
+  const split = units.filter(
+    (one) =>
+      one !== unit && one.type === 'batch' && one.responseId !== '' && one.responseId === unit.responseId,
+  )
+  if (split.length > 0) {
+    const text = `other calls of the reply ${quote(unit.responseId)} are in ${count(split.length, 'batch', 'batches')} of their own, so that the model is shown several replies`
+    found.push(note('split_batch', 'U2', text, split.flatMap(idsIn), 'M7'))
+  }
+  return found
+}
+
+function messageNotes({ systemPrompt: latest }: Branch, unit: MessageUnit): Note[] {
+  const { event } = unit.item
+  if (event.kind === 'SystemPromptEvent') {
+    if (latest === null || latest.id === unit.item.id) return []
+    return [
+      note('replaced_prompt', 'D24', `the later system prompt ${quote(latest.id)} is sent in its place`, [
+        latest.id,
+      ]),
+    ]
+  }
+  return renderMessage(event) === null
+    ? [note('says_nothing', 'U1', 'it says nothing, so that no message is made of it', [])]
+    : []
+}
+
+/** Where a reply stands before what its model had not read. O(units). */
+function orderNotes(units: readonly Unit[], unit: Unit, own: readonly string[]): Note[] {
+  const at = units.indexOf(unit)
+  if (isPlaced(unit)) {
+    const unread = units
+      .slice(at + 1)
+      .filter((one) => !isPlaced(one) && one.first < unit.first && !isSummary(one))
+    const ids = unread.flatMap(idsIn)
+    const text = `it stands before ${count(ids.length, 'message')} that came while its model was at work, which had not read ${ids.length === 1 ? 'it' : 'them'}`
+    return ids.length === 0 ? [] : [note('placed', 'U10', text, ids)]
+  }
+  if (isSummary(unit)) return []
+  const passed = units.slice(0, at).filter((one) => isPlaced(one) && one.first > unit.first)
+  const ids = passed.flatMap(idsIn).filter((id) => !own.includes(id))
+  const text = `the reply ${quote(ids[0] ?? null)} stands before it, since its model had not read it`
+  return ids.length === 0 ? [] : [note('passed', 'U10', text, ids)]
+}
+
+/** Whether a unit says what it was asked at, by which it was placed. */
+function isPlaced(unit: Unit): boolean {
+  const event = unit.type === 'batch' ? unit.calls.get(0)?.event : unit.item.event
+  return event !== undefined && askedAfter(event) !== undefined
+}
+
+const isSummary = (unit: Unit): boolean => unit.type === 'message' && isDerived(unit)
+
+const idsIn = (unit: Unit): string[] => Array.from(unitEvents(unit), (item) => item.id)
+
+const count = (many: number, one: string, more = `${one}s`): string => `${many} ${many === 1 ? one : more}`
+
+function note(
+  code: NoteCode,
+  rule: string,
+  text: string,
+  ids: readonly string[],
+  law: string | null = null,
+): Note {
+  return { code, rule, law, text, ids }
 }

@@ -2,23 +2,125 @@
 
 import type { Loaded } from '../event/load.ts'
 import { type Grammar, replyOf } from '../event/reply.ts'
-import { loadItem, type LogItem } from '../laws/load.ts'
+import { type LawViolation, loadItem, type LogItem } from '../laws/load.ts'
 import type { RequestWriter } from '../laws/requests.ts'
 import { loadedEvent } from '../log/entry.ts'
 import { EVENT_KINDS } from '../event/kinds.ts'
 import { replay } from '../state/reduce.ts'
-import type { State } from '../state/state.ts'
-import { branchFindings } from './finders/branches.ts'
-import { callFindings, pendingFindings } from './finders/calls.ts'
-import { condensationFindings } from './finders/condensations.ts'
-import { lawFindings } from './finders/laws.ts'
-import { prefixFindings } from './finders/prefix.ts'
-import { repairFindings } from './finders/repairs.ts'
-import { cutOffFindings, loopFindings } from './finders/replies.ts'
-import { type Finder, type Found, type Scene } from './finders/scene.ts'
-import { secretFindings } from './finders/secrets.ts'
-import { isGrammar, sentOf } from './finders/wires.ts'
-import { type Finding, FINDING_KINDS, type Severity } from './finding.ts'
+import type { Checkpoint, State } from '../state/state.ts'
+import {
+  branchFindings,
+  callFindings,
+  condensationFindings,
+  cutOffFindings,
+  loopFindings,
+  pendingFindings,
+} from './conversation-findings.ts'
+import { prefixFindings } from './prefix-findings.ts'
+import { counted, type Finder, type Found, found, isGrammar, requestOn, type Scene, sentOf } from './scene.ts'
+import { type Finding, FINDING_KINDS, type FindingKind, type Severity } from './finding.ts'
+import { checkLog } from '../laws/check-log.ts'
+import { judgeResult } from './verdict.ts'
+import { readArguments } from '../messages/arguments.ts'
+import type { NeutralMessage } from '../messages/message.ts'
+import { redact } from '../context/redaction/redact.ts'
+import { redactionRules } from '../context/redaction/rules.ts'
+import { quote } from '../event/quote.ts'
+import { isQuarantined } from '../event/quarantine.ts'
+
+/** What would be written otherwise of the next request, one finding for each repair and grammar. O(content). */
+function* repairFindings({ state, grammars, messages: sent }: Scene): IterableIterator<Found> {
+  const { head } = state.log
+  if (head === null) return
+  for (const grammar of grammars) {
+    const { messages, leftOut } = requestOn(state, state.branch, grammar, sent)
+    for (const what of repairsOf(messages))
+      yield found('repaired', 'note', head, `in the request for ${grammar}, ${what}`)
+    if (leftOut.length > 0) {
+      const text = `in the request for ${grammar}, the signed parts of ${counted(leftOut.length, 'reply', 'replies')} are left out (${[...new Set(leftOut.map(({ reason }) => reason))].join(', ')})`
+      yield found('repaired', 'note', head, text, { rule: 'D23' })
+    }
+  }
+}
+
+function* repairsOf(messages: readonly NeutralMessage[]): IterableIterator<string> {
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.tool_calls : []))
+  const repeated = calls.length - new Set(calls.map(({ id }) => id)).size
+  if (repeated > 0)
+    yield repeated === 1
+      ? 'a call id stands twice, and gets a number'
+      : `${repeated} call ids stand twice, and get numbers`
+  const garbled = calls.filter((call) => readArguments(call.arguments) === null).length
+  if (garbled > 0)
+    yield `the arguments of ${counted(garbled, 'call')} are no JSON object, and are sent as text in one`
+  const first = messages.find(({ role }) => role !== 'system')
+  if (first?.role === 'assistant')
+    yield 'a message of the user is put in front, since it would begin with a reply'
+}
+
+/** What a breach of a law is called, where it is more than a breach. */
+const KINDS: Readonly<Record<string, FindingKind>> = {
+  E2: 'quarantined',
+  M5: 'signed_behind_change',
+  M7: 'split_batch',
+  M13: 'signed_behind_change',
+  M15: 'signed_behind_change',
+  P1: 'pending_call',
+  P6: 'doubled_call',
+  P8: 'pending_call',
+  P9: 'pending_call',
+  T6: 'repaired',
+}
+
+/** How bad a breach is, by the letter of its law or by its number. */
+const SEVERITY: Readonly<Record<string, Severity>> = {
+  P: 'error',
+  M: 'error',
+  E7: 'note',
+  E8: 'note',
+  E2: 'error',
+}
+
+/** Each breach that `checkLog` finds. As `checkLog`. */
+function* lawFindings({ state, items, grammars, ended, given }: Scene): IterableIterator<Found> {
+  const { conversationId } = state
+  const asked = { ended, grammars, conversationId, ...(given !== undefined && { messages: given }) }
+  for (const breach of checkLog(items, asked)) {
+    const { law, seq } = breach
+    if (law === 'P4') yield resultFinding(state.log.entries.get(seq) as Checkpoint, breach, { state })
+    else {
+      const severity = SEVERITY[law] ?? SEVERITY[law.slice(0, 1)] ?? 'warning'
+      yield found(KINDS[law] ?? 'law', severity, breach, withoutAdvice(breach.message), { law })
+    }
+  }
+}
+
+/** A result that ends no call, as `explain` says it. */
+function resultFinding(entry: Checkpoint, breach: LawViolation, { state }: Pick<Scene, 'state'>): Found {
+  const judged = judgeResult(state, entry)
+  if (judged === null) return found('law', 'error', breach, withoutAdvice(breach.message), { law: 'P4' })
+  const { code, text, ids } = judged.verdict
+  const more = { rule: 'U3', law: 'P4', ids }
+  return code === 'duplicate_result'
+    ? found(
+        'doubled_result',
+        'error',
+        breach,
+        `a second result came, and the model never sees it: ${text}`,
+        more,
+      )
+    : found(
+        'orphan_result',
+        'error',
+        breach,
+        `a result ends no call, and the model never sees it: ${text}`,
+        more,
+      )
+}
+
+/** What is wrong, without what a correct server would have written: the log is written already. */
+const withoutAdvice = (message: string): string =>
+  message.replace(/; (?:of )?a correct server .*$/s, '').replace(/; give one of .*$/s, '')
 
 /** What is looked for. */
 export interface FindingOptions {
@@ -117,3 +219,38 @@ function withKeys(found: readonly Found[]): Finding[] {
     return Object.freeze({ key: times === 0 ? base : `${base}:${times}`, ...one })
   })
 }
+
+/** Events in which redaction by the well-known forms would mask something. O(size). */
+function* secretFindings({ state }: Scene): IterableIterator<Found> {
+  const rules = redactionRules()
+  for (const entry of state.log.entries) {
+    const fact = entry.event ?? entry.quarantined
+    if (fact === null) continue
+    const masked = redact(fact, rules)
+    if (masked === fact) continue
+    const path = difference(fact, masked, '') ?? ''
+    const what = isQuarantined(fact)
+      ? 'a line that is no event'
+      : 'tool_name' in fact && fact.kind !== 'ActionEvent'
+        ? `the result of ${quote(fact.tool_name)}`
+        : `this ${fact.kind}`
+    const text = `${what} holds what looks like a secret${path === '' ? '' : `, at ${path.slice(0, 120)}`}`
+    yield found('secret', 'error', entry, text, { law: 'X7' })
+  }
+}
+
+/** Where two JSON values differ first, but no further than a name that is masked; null for equals. O(size). */
+function difference(was: unknown, is: unknown, path: string): string | null {
+  if (was === is) return null
+  if (!isObject(was) || !isObject(is)) return path
+  for (const [key, value] of Object.entries(was)) {
+    if (!Object.hasOwn(is, key)) return path
+    const at = Array.isArray(was) ? `[${key}]` : path === '' ? key : `.${key}`
+    const place = difference(value, is[key], `${path}${at}`)
+    if (place !== null) return place
+  }
+  return null
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null

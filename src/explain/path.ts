@@ -3,10 +3,12 @@
 import { ROOT } from '../event/ids.ts'
 import { quote } from '../event/text.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
-import type { Entry } from '../log/entry.ts'
-import { headAfter } from '../log/place.ts'
+import { callIdOf, type Entry, responseIdOf } from '../log/entry.ts'
+import { headAfter } from '../log/head.ts'
 import { findEventIn, logPrefix } from '../log/log.ts'
 import type { Checkpoint, State } from '../state/state.ts'
+import { openCallOf } from '../log/open-calls.ts'
+import type { Unit } from '../view/unit.ts'
 
 /** The entries from one above, or the root, to one below on the same path, both included. O(distance). */
 export function pathBetween(above: Entry | null, below: Entry | null): Checkpoint[] {
@@ -96,4 +98,42 @@ export function wouldFollow({ log }: State, event: Entry, by: Entry): readonly E
       isHeadOn = fact.value === null ? false : (isNamedOn(fact.value) ?? isHeadOn)
   }
   return isHeadOn ? [...over] : null
+}
+
+/** The result that ended a call on the path down to an entry; null while it is pending there. O(path). */
+export function resultOf(call: Entry, below: Entry): Checkpoint | null {
+  const toolCallId = callIdOf(call)
+  if (toolCallId === null) return null
+  const isEnded = ({ branch }: Checkpoint): boolean =>
+    openCallOf(branch.pendingCalls, toolCallId, call.seq) === undefined
+  return firstWhere(pathBetween(call, below), isEnded) ?? null
+}
+
+/**
+ * The calls of a path that are of some replies, and may come into their batches while these wait (U2), and their
+ * results; null where one of them is pending at an entry. O(path) for each.
+ */
+export function callsOfReplies(
+  replies: readonly (string | null)[],
+  path: readonly Entry[],
+  below: Entry,
+): Entry[] | null {
+  const found: Entry[] = []
+  for (const call of path) {
+    if (!isOfReplies(replies, call)) continue
+    const result = resultOf(call, below)
+    if (result === null) return null
+    found.push(call, result)
+  }
+  return found
+}
+
+/** The replies that some units are of, where they are batches. O(units). */
+export const repliesOf = (units: readonly Unit[]): string[] =>
+  units.flatMap((unit) => (unit.type === 'batch' ? [unit.responseId] : []))
+
+/** Whether an entry is a call of one of some replies. O(replies). */
+export function isOfReplies(replies: readonly (string | null)[], entry: Entry): boolean {
+  const reply = responseIdOf(entry)
+  return reply !== null && reply !== '' && replies.includes(reply)
 }

@@ -7,12 +7,11 @@ import { branchOf, type Checkpoint } from '../state/state.ts'
 import { stretchStarts } from '../view/stretches.ts'
 import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'
 import type { Reason, VerdictCode } from './explanation.ts'
-import { firstWhere, pathBetween } from './path.ts'
-import { callsOfReplies, repliesOf, resultOf } from './results.ts'
+import { callsOfReplies, firstWhere, pathBetween, repliesOf, resultOf } from './path.ts'
 import { findUnit, type Subject } from './subject.ts'
 
 /** What took something out of the view. */
-export interface TakenOut {
+interface TakenOut {
   readonly by: Checkpoint
   /** The unit that held it, and the branch just before. */
   readonly unit: Unit

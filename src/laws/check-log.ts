@@ -2,16 +2,28 @@
 
 import type { Grammar } from '../event/reply.ts'
 import type { Loaded } from '../event/load.ts'
-import type { Checkpoint, State } from '../state/state.ts'
-import { branchOf, initialState } from '../state/state.ts'
+import { branchOf, type Checkpoint, initialState, type State } from '../state/state.ts'
 import { reduce } from '../state/reduce.ts'
 import { watchCalls } from './calls.ts'
-import { watchCondensations } from './condensations.ts'
-import { loadItem, type LogItem, reportWarnings } from './load.ts'
+import {
+  type LawViolation,
+  type LawWatch,
+  loadItem,
+  type LogItem,
+  type LogStep,
+  type Report,
+  reportWarnings,
+} from './load.ts'
 import { type RequestWriter, watchRequests } from './requests.ts'
 import { watchStops } from './stops.ts'
-import { reportRepairs } from './tree.ts'
-import type { LawViolation, LogStep, Report } from './violation.ts'
+import { canonicalJson } from '../event/encode.ts'
+import { quote } from '../event/quote.ts'
+import type { Entry, LogWarning } from '../log/entry.ts'
+import { findEventIn, type Log } from '../log/log.ts'
+import { hasText } from '../event/has-text.ts'
+import type { Condensation } from '../event/types.ts'
+import { stretchStarts } from '../view/stretches.ts'
+import { eventCount, isPending, type Unit, unitEvents } from '../view/unit.ts'
 
 /** What is known of a log beside what it says. */
 export interface CheckOptions {
@@ -78,3 +90,116 @@ export function checkLog(facts: Iterable<LogItem>, options: CheckOptions = {}): 
 }
 
 const isStep = (entry: Checkpoint): entry is LogStep['entry'] => entry.inTree && entry.event !== null
+
+/** The law that each warning is about. */
+const LAW_OF: Readonly<Record<LogWarning['code'], string>> = {
+  quarantined: 'E2',
+  duplicate_id: 'T6',
+  unknown_parent: 'T6',
+  head_ignored: 'T6',
+  unreadable_timestamp: 'T6',
+  reply_not_placed: 'T6',
+}
+
+/** Reports each warning of an entry of the whole log. O(log n), and O(size) for an id that stands twice. */
+function reportRepairs(log: Log, entry: Entry, report: Report): void {
+  for (const warning of entry.warnings) report(LAW_OF[warning.code], entry, sentenceFor(log, entry, warning))
+}
+
+function sentenceFor(log: Log, entry: Entry, { code, message }: LogWarning): string {
+  switch (code) {
+    case 'quarantined':
+      return `the line is ${message.replace(/\.$/, '')}; a correct server writes one of the 19 events on each line`
+    case 'duplicate_id':
+      return twice(findEventIn(log, entry.id ?? ''), entry)
+    case 'unknown_parent':
+      return parentOf(log, entry)
+    case 'head_ignored':
+      return `${message}; a correct server moves HEAD to an event that the log has`
+    case 'unreadable_timestamp':
+      return `${message}; a correct server writes ISO 8601`
+    case 'reply_not_placed':
+      return `the reply ${message}; a correct server appends a reply before so much else`
+  }
+}
+
+function twice(first: Entry | undefined, entry: Entry): string {
+  const where = `${quote(entry.id)} is the id of the event at position ${first?.seq ?? 0}`
+  const isSame = bodyOf(first) === bodyOf(entry)
+  return isSame
+    ? `${where} already, which says the same; a correct server appends an event once`
+    : `${where} already, which says something else; a correct server gives each event an id of its own`
+}
+
+const bodyOf = (entry: Entry | undefined): string =>
+  canonicalJson(entry?.event ?? entry?.quarantined?.raw ?? null)
+
+function parentOf(log: Log, entry: Entry): string {
+  const asked = entry.event?.parent_id ?? entry.quarantined?.parent_id ?? ''
+  const named = findEventIn(log, asked)
+  const why =
+    asked === entry.id
+      ? 'is the event itself'
+      : named === undefined
+        ? 'is no event of this log'
+        : `comes later in the log, at position ${named.seq}`
+  return `its parent ${quote(asked)} ${why}; a correct server names an event that stands before it`
+}
+
+/** V3 and K1 of each condensation. O(view + listed ids) for one, as much as folding it. */
+function watchCondensations(report: Report): LawWatch {
+  return {
+    step: (step) => {
+      const { event } = step.entry
+      if (event.kind === 'Condensation') checkCondensation(step, event, report)
+    },
+  }
+}
+
+function checkCondensation({ above, entry }: LogStep, event: Condensation, report: Report): void {
+  const listed = new Set(event.forgotten_event_ids ?? [])
+  const units = [...above.view.units]
+  const left = new Set<Unit>(entry.branch.view.units)
+  let taken = 0
+  let first: string | null = null
+  for (const unit of units) {
+    if (left.has(unit)) continue
+    const ids = Array.from(unitEvents(unit), ({ id }) => id)
+    if (isPending(unit)) {
+      const why = `forgets ${quote(ids[0] ?? '')}, whose calls have not all their results`
+      report('K1', entry, `${why}; a correct server condenses what is complete`)
+      continue
+    }
+    const more = ids.filter((id) => !listed.has(id))
+    taken += more.length
+    first ??= more[0] ?? null
+  }
+  if (first !== null) {
+    const count = taken === 1 ? 'another event is' : `${taken} other events are`
+    const what = `lists a part of what goes together, so that ${count} forgotten with it, first ${quote(first)}`
+    report('V3', entry, `${what}; a correct server condenses between cut points`)
+  } else if ((event.summary_offset ?? null) !== null && hasText(event.summary)) {
+    checkOffset(units, listed, event.summary_offset ?? 0, (message) => report('V3', entry, message))
+  }
+}
+
+/** The offset counts view events without those listed; it is right at a border of stretches. */
+function checkOffset(
+  units: readonly Unit[],
+  listed: ReadonlySet<string>,
+  offset: number,
+  say: (message: string) => void,
+): void {
+  const starts = stretchStarts(units)
+  let at = 0
+  let isBorder = offset === 0
+  for (const [index, unit] of units.entries()) {
+    if (at === offset && starts[index] === index) isBorder = true
+    if (isPending(unit)) continue
+    at += eventCount(unit) - Array.from(unitEvents(unit)).filter(({ id }) => listed.has(id)).length
+  }
+  if (isBorder || offset === at) return
+  const where =
+    offset > at ? `beyond the ${at} events that are left of the view` : 'inside of a reply or of its thinking'
+  say(`its summary_offset ${offset} lies ${where}; a correct server gives a cut point`)
+}

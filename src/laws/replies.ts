@@ -7,10 +7,10 @@ import type { Entry } from '../log/entry.ts'
 import { findEventIn } from '../log/log.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint } from '../state/state.ts'
-import type { LogStep } from './violation.ts'
+import type { LogStep } from './load.ts'
 
 /** The first event of a reply. */
-export interface ReplyStart {
+interface ReplyStart {
   readonly responseId: string
   /** The event under HEAD when the model was asked: as the reply says it, else what it hangs on; null for none. */
   readonly asked: Checkpoint | null

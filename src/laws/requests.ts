@@ -24,7 +24,7 @@ import { validateOpenAiChat } from './grammars/openai-chat.ts'
 import { validateOpenAiResponses } from './grammars/openai-responses.ts'
 import type { Violation } from './grammars/rule.ts'
 import { askedOn, isCutOff, replyStarts } from './replies.ts'
-import type { LawWatch, LogStep, Report } from './violation.ts'
+import type { LawWatch, LogStep, Report } from './load.ts'
 
 /** Gives what a server sends of a state. */
 export type RequestWriter = (state: State, options: MessageOptions) => readonly NeutralMessage[]

@@ -15,7 +15,7 @@ import type { State } from '../state/state.ts'
 import type { Unit } from '../view/unit.ts'
 import { type View, viewEventsIn } from '../view/view.ts'
 import { isCutOff, responseOf } from './replies.ts'
-import type { LawWatch, LogStep, Report } from './violation.ts'
+import type { LawWatch, LogStep, Report } from './load.ts'
 
 /** A stop that holds until a status is written. */
 interface Stop {

@@ -1,9 +1,8 @@
 /** Budgets: what is cut, what stays, how often it is counted, and what an estimate counts. */
 
 import { describe, expect, it } from 'vitest'
-import { fitToBudget, type FitOptions } from '../../src/context/budget.ts'
+import { firstFit, type FitOptions, fitToBudget } from '../../src/context/budget.ts'
 import { estimateTokens } from '../../src/context/estimate.ts'
-import { firstFit } from '../../src/context/first-fit.ts'
 import { observationMasking } from '../../src/context/masking.ts'
 import type { Event, MessageEvent } from '../../src/event/types.ts'
 import type { AssistantMessage, NeutralMessage } from '../../src/messages/message.ts'

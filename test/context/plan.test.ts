@@ -3,8 +3,12 @@
 import { describe, expect, it } from 'vitest'
 import { hasCode } from '../../src/event/errors.ts'
 import type { Event } from '../../src/event/types.ts'
-import { type CondensationLimits } from '../../src/context/condenser/limits.ts'
-import { condensationOf, type CondensationPlan, planCondensation } from '../../src/context/condenser/plan.ts'
+import {
+  type CondensationLimits,
+  condensationOf,
+  type CondensationPlan,
+  planCondensation,
+} from '../../src/context/condenser/plan.ts'
 import type { NeutralMessage } from '../../src/messages/message.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'

@@ -1,7 +1,6 @@
 /** Logs of agents that go round in circles, and what is found in them. */
 
-import { stuckDetector } from '../../src/context/stuck/detector.ts'
-import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
+import { stuckDetector, type StuckOptions } from '../../src/context/stuck.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, type ActionOptions, agent, fail, observe, user } from '../build.ts'

@@ -1,8 +1,7 @@
 /** A run that is watched for loops: the cases of group R that speak of whole runs, over the memory store. */
 
 import { describe, expect, it } from 'vitest'
-import { stuckDetector } from '../../src/context/stuck/detector.ts'
-import { nudgeMessage } from '../../src/context/stuck/nudge.ts'
+import { nudgeMessage, stuckDetector } from '../../src/context/stuck.ts'
 import type { Conversation } from '../../src/conversation/conversation.ts'
 import { createEngine } from '../../src/conversation/engine.ts'
 import type { Step, StepInput, Yielded } from '../../src/conversation/run/step.ts'

@@ -1,8 +1,7 @@
 /** The stuck detector: every threshold below, at and above it, and what a nudge says. */
 
 import { describe, expect, it } from 'vitest'
-import { stuckDetector } from '../../src/context/stuck/detector.ts'
-import type { StuckOptions } from '../../src/context/stuck/thresholds.ts'
+import { stuckDetector, type StuckOptions } from '../../src/context/stuck.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, user } from '../build.ts'

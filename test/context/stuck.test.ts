@@ -1,7 +1,7 @@
 /** Loops that agents make: the published cases of group R, and the reasons that are given. */
 
 import { describe, expect, it } from 'vitest'
-import { stuckDetector } from '../../src/context/stuck/detector.ts'
+import { stuckDetector } from '../../src/context/stuck.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { evict, decodeSnapshot, encodeSnapshot } from '../../src/state/snapshot.ts'

@@ -1,11 +1,15 @@
 /** The summariser's prompt: whole event texts, budgets at, below and above, and texts that cannot break out of it. */
 
 import { describe, expect, it } from 'vitest'
-import { textsOf } from '../../src/context/condenser/event-text.ts'
-import { excerpt, fairLimit } from '../../src/context/condenser/excerpt.ts'
+import {
+  buildSummaryPrompt,
+  checkBudget,
+  excerpt,
+  fairLimit,
+  summaryRequest,
+  textsOf,
+} from '../../src/context/condenser/summary-request.ts'
 import type { CondensationPlan } from '../../src/context/condenser/plan.ts'
-import { buildSummaryPrompt } from '../../src/context/condenser/prompt.ts'
-import { checkBudget, summaryRequest } from '../../src/context/condenser/summary-request.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { action, agent, fail, image, observe, reject, summary, system, text, user } from '../build.ts'

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Fact } from '../../src/event/quarantine.ts'
 import type { ActionEvent, Event } from '../../src/event/types.ts'
-import type { StuckThresholds } from '../../src/context/stuck/thresholds.ts'
+import type { StuckThresholds } from '../../src/context/stuck.ts'
 import { readBranch } from './branch.ts'
 import { headAt } from './naive.ts'
 import { readTree } from './tree.ts'

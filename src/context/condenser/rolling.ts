@@ -7,8 +7,15 @@ import type { State } from '../../state/state.ts'
 import { checkNumber } from '../check-number.ts'
 import { counted } from '../estimate.ts'
 import type { Condenser, CondenserDecision } from './condenser.ts'
-import { type CheckedLimits, checkLimits, type CondensationLimits } from './limits.ts'
-import { condensationOf, type CondensationPlan, planCondensation, refuse } from './plan.ts'
+import {
+  type CheckedLimits,
+  checkLimits,
+  type CondensationLimits,
+  condensationOf,
+  type CondensationPlan,
+  planCondensation,
+  refuse,
+} from './plan.ts'
 import { checkBudget, type SummaryBudget, type SummaryRequest, summaryRequest } from './summary-request.ts'
 
 /** A summary, and the id of the reply that wrote it, as a Condensation names it. */

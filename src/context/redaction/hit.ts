@@ -3,7 +3,7 @@
  * readable.
  */
 
-import { splits } from '../ellipsize.ts'
+import { splits } from '../text.ts'
 
 /** How sure a finding is of what the secret is: where several overlap, the surest names it. */
 export type Rank = 'literal' | 'pattern' | 'field'

@@ -26,7 +26,7 @@ interface Chain {
 }
 
 /** More columns than these are drawn over each other. */
-export const MOST_COLUMNS = 10
+const MOST_COLUMNS = 10
 
 /** What is in no column. */
 export const NO_COLUMN = 255

@@ -1,8 +1,7 @@
 /** What each grammar would send of a state, and how it differs from what was sent before. */
 
-import { explainPrefix, type PrefixChange } from '../../context/explain-prefix.ts'
+import { explainPrefix, type PrefixChange, stablePrefix } from '../../context/explain-prefix.ts'
 import { estimateTokens } from '../../context/estimate.ts'
-import { stablePrefix } from '../../context/stable-prefix.ts'
 import { isColloquyError } from '../../event/errors.ts'
 import { askedAfter, type Grammar, isOfReply, replyOf } from '../../event/reply.ts'
 import { toAiSdk } from '../../messages/ai-sdk/write.ts'
@@ -87,7 +86,7 @@ export interface Difference {
 }
 
 /** That a request is not what was sent before with more behind it. */
-export interface PrefixBreak {
+interface PrefixBreak {
   readonly change: PrefixChange
   /** Position of the event that did it; null where none can be named. */
   readonly by: number | null

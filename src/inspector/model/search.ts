@@ -12,7 +12,7 @@ export interface Filter {
 }
 
 /** What a quarantined line without a kind is called. */
-export const UNREADABLE = 'quarantined'
+const UNREADABLE = 'quarantined'
 
 /** How many events are searched before others get their turn. */
 const SLICE = 2048

@@ -31,7 +31,7 @@ export interface Outcome {
 }
 
 /** The id of an event that is only tried. */
-export const TRIED = 'what-if'
+const TRIED = 'what-if'
 
 /** Tries a change. @throws ColloquyError `unknown_event` for a leaf that no event of the tree is. O(view). */
 export function whatIf(state: State, change: Change): Outcome {

@@ -38,7 +38,7 @@ const FIRST_FOUND = 3
 /** What a budget is at first: the window of many models. */
 const BUDGET = 200_000
 
-export interface AppProps {
+interface AppProps {
   readonly session: Session
   /** Every log that can be chosen, which of them this one is, and what reads another. */
   readonly titles: readonly LogTitle[]

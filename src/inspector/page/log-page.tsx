@@ -9,7 +9,7 @@ import { lengthOf, type Session } from './session.ts'
 
 type Select = { readonly currentTarget: HTMLSelectElement }
 
-export interface LogPageProps {
+interface LogPageProps {
   /** Null while it is being read. */
   readonly session: Session | null
   /** What is said meanwhile. */

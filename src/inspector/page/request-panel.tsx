@@ -12,7 +12,7 @@ import { maskSecrets } from '../../event/mask.ts'
 /** How many messages are shown at first, from the end. */
 const MESSAGES = 60
 
-export interface RequestProps {
+interface RequestProps {
   readonly reader: Reader
   readonly state: State
   readonly form: Form
@@ -89,13 +89,7 @@ function Written({ reader, state, form, setForm, isReal }: RequestProps): Compon
 }
 
 /** A choice of what a request is shown in. */
-export const FormPicker = ({
-  form,
-  setForm,
-}: {
-  form: Form
-  setForm: (form: Form) => void
-}): ComponentChild => (
+const FormPicker = ({ form, setForm }: { form: Form; setForm: (form: Form) => void }): ComponentChild => (
   <label>
     Sent as{' '}
     <select

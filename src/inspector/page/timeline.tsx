@@ -15,7 +15,7 @@ const ROW = 24
 const MARGIN = 8
 const COLUMN = 11
 
-export interface TimelineProps {
+interface TimelineProps {
   readonly reader: Reader
   /** The positions that are shown, ascending; null for all. */
   readonly found: readonly number[] | null

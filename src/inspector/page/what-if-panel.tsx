@@ -19,7 +19,7 @@ const SUMMARY = '[What stood here was condensed.]'
 type Input = { readonly currentTarget: HTMLInputElement }
 type Select = { readonly currentTarget: HTMLSelectElement }
 
-export interface WhatIfProps {
+interface WhatIfProps {
   readonly reader: Reader
   readonly state: State
   readonly form: Form

@@ -3,7 +3,7 @@
  * megabytes of them.
  */
 
-import { ellipsize } from '../../context/ellipsize.ts'
+import { ellipsize } from '../../context/text.ts'
 import { redactionRules } from '../../context/redaction/rules.ts'
 import { redactText } from '../../context/redaction/redact-text.ts'
 import type { JsonValue } from '../../event/shapes.ts'

@@ -4,7 +4,7 @@
  */
 
 import { finalResponse } from '../../../context/final-response.ts'
-import { ellipsize } from '../../../context/ellipsize.ts'
+import { ellipsize } from '../../../context/text.ts'
 import { redactText } from '../../../context/redaction/redact-text.ts'
 import type { RedactionRules } from '../../../context/redaction/rules.ts'
 import type { JsonObject } from '../../../event/shapes.ts'

@@ -1,5 +1,8 @@
 /** Shortens texts without cutting a character in two. */
 
+import { isImagePart, isTextPart } from '../event/content.ts'
+import type { Content } from '../event/shapes.ts'
+import { partName } from '../messages/placeholder.ts'
 const DOTS = '...'
 
 /** The beginning of a text; where something is left out, three dots say so within the length. O(max). */
@@ -22,3 +25,16 @@ export function tail(text: string, max: number): string {
 
 /** Whether a place in a text lies inside a surrogate pair. */
 export const splits = (text: string, at: number): boolean => (text.codePointAt(at - 1) ?? 0) > 0xffff
+
+/** The texts of some content, images and other parts left out. O(content). */
+export const textsOf = (content: readonly Content[]): string[] =>
+  content.flatMap((part) => (isTextPart(part) ? [part.text] : []))
+
+/** The texts of some content, for images how many there are, and other parts by their names. O(content). */
+export const shownOf = (content: readonly Content[]): string[] =>
+  content.map((part) => {
+    if (isTextPart(part)) return part.text
+    return isImagePart(part) ? imagesOf(part.image_urls.length) : `[${partName(part)}]`
+  })
+
+const imagesOf = (count: number): string => `[Image: ${count} ${count === 1 ? 'URL' : 'URLs'}]`

@@ -1,0 +1,371 @@
+/** Detects when an agent goes round in circles, and what proves it. */
+
+import type { State } from '../state/state.ts'
+import { maskSecrets } from '../event/mask.ts'
+import { quote } from '../event/quote.ts'
+import { earlyEndOf } from '../event/reply.ts'
+import type { ActionEvent, MessageEvent, ToolResultEvent } from '../event/types.ts'
+import { type BatchUnit, isPending, type Unit, unitEvents } from '../view/unit.ts'
+import type { Branch } from '../state/branch.ts'
+import { checkBound } from './check-number.ts'
+import { canonicalJson } from '../event/encode.ts'
+import { KINDS } from '../event/kinds.ts'
+import { unreachable } from '../event/unreachable.ts'
+import { ellipsize, textsOf } from './text.ts'
+
+/** Looks at states by fixed thresholds. Pure: it remembers nothing, so that one serves any number of conversations. */
+export interface StuckDetector {
+  readonly thresholds: StuckThresholds
+  /** How the branch under HEAD is stuck, or null. */
+  readonly verdict: (state: State) => StuckVerdict | null
+  /**
+   * What to send the model before it is stuck: a text once the same calls have failed `action_error` times, null before
+   * and after that, and when it was sent in this streak. `nudgeMessage` makes it the event to append.
+   */
+  readonly nudge: (state: State) => string | null
+  /** The verdict as one sentence, or null: the option `stuck` of a run. */
+  readonly reason: (state: State) => string | null
+}
+
+/**
+ * A detector of loops over HEAD's branch since the last message of a user, as the view has it: a step is one reply with
+ * all its calls and their results. Thoughts do not count, nor pauses, hooks and state updates; calls that never ran are
+ * told apart by their arguments; what was refused again counts as the same result. What a condensation took out proves
+ * nothing any more.
+ *
+ * O(content of the latest steps) for each question, at any length of the log.
+ *
+ * @throws ColloquyError `invalid_argument` for a threshold that is no whole number from 1, nor Infinity.
+ * @example
+ * const llm_message = { role: 'assistant', content: [{ text: 'Let me see.' }] }
+ * const say = (id) => ({ kind: 'MessageEvent', id, source: 'agent', llm_message })
+ * const { verdict } = stuckDetector({ monologue: 2 })
+ * verdict(replay([say('a')])) // null
+ * verdict(replay([say('a'), say('b')])).eventIds // ['a', 'b']
+ */
+export function stuckDetector(options: StuckOptions = {}): StuckDetector {
+  const thresholds = thresholdsOf(options)
+  const size = windowOf(thresholds)
+  const verdict = ({ branch }: State): StuckVerdict | null => verdictOf(readWindow(branch, size), thresholds)
+  return Object.freeze({
+    thresholds,
+    verdict,
+    nudge: (state: State): string | null => {
+      const window = readWindow(state.branch, size)
+      return verdictOf(window, thresholds) === null ? nudgeOf(window, thresholds.action_error) : null
+    },
+    reason: (state: State): string | null => verdict(state)?.reason ?? null,
+  })
+}
+
+/** That a branch is stuck, how, and which events show it. */
+export interface StuckVerdict {
+  readonly pattern: StuckPattern
+  /** The ids of the latest steps that make the pattern, as many as its threshold asks for, in the view's order. */
+  readonly eventIds: readonly string[]
+  /** One sentence for people. */
+  readonly reason: string
+}
+
+/** The first pattern that a window makes, or null. */
+function verdictOf(window: Window, thresholds: StuckThresholds): StuckVerdict | null {
+  const { action_observation, action_error, monologue, alternating_pattern } = thresholds
+  return (
+    repetition(window, action_observation) ??
+    failure(window, action_error + 1) ??
+    speech(window, monologue) ??
+    alternation(window, alternating_pattern)
+  )
+}
+
+/**
+ * How many of the latest steps made the same calls and got nothing but errors, counted up to a limit. The errors may
+ * differ.
+ */
+function errorStreak({ turns }: Window, limit: number): number {
+  const first = turns[0]
+  if (first === undefined) return 0
+  const end = turns.slice(0, limit).findIndex((turn) => !turn.failed || !didSame(turn, first))
+  return end < 0 ? Math.min(limit, turns.length) : end
+}
+
+function repetition({ turns }: Window, count: number): StuckVerdict | null {
+  const latest = turns.slice(0, count)
+  const [first] = latest
+  // A step of errors has a threshold of its own.
+  if (first === undefined || latest.length < count || first.failed) return null
+  if (!latest.every((turn) => isSame(turn, first))) return null
+  return verdict(
+    'action_observation',
+    latest,
+    `The same ${callsOf(first)} had the same result ${times(count)}.`,
+  )
+}
+
+function failure(window: Window, count: number): StuckVerdict | null {
+  if (errorStreak(window, count) < count) return null
+  const latest = window.turns.slice(0, count)
+  return verdict('action_error', latest, `The same ${callsOf(latest[0] as Turn)} failed ${times(count)}.`)
+}
+
+function speech({ units }: Window, count: number): StuckVerdict | null {
+  const step = units.findIndex((unit) => unit.type === 'batch')
+  const ids = units
+    .slice(0, step < 0 ? units.length : step)
+    .flatMap((unit) => (unit.type === 'message' && isSpeech(messageOf(unit)) ? [unit.item.id] : []))
+    .slice(0, count)
+  if (ids.length < count) return null
+  const said = count === 1 ? 'a message' : `${count} messages in a row`
+  const reason = `The agent has sent ${said} without a call, and no user has said anything since.`
+  return { pattern: 'monologue', eventIds: ids.toReversed(), reason }
+}
+
+/** Whether an agent has said all that it had to: a reply that was paused goes on. */
+const isSpeech = (message: MessageEvent | null): boolean =>
+  message?.source === 'agent' && earlyEndOf(message) !== 'paused'
+
+function alternation({ turns }: Window, count: number): StuckVerdict | null {
+  const latest = turns.slice(0, count)
+  const [one, other] = latest
+  if (one === undefined || other === undefined || latest.length < count) return null
+  const returns = latest.every((turn, at) => at < 2 || isSame(turn, latest[at - 2] as Turn))
+  // One step over and over is a repetition, and has its own threshold.
+  if (!returns || isSame(one, other)) return null
+  const steps = `${callsOf(other)}, and ${callsOf(one)}`
+  const reason = `Two steps have taken turns, ${count} in a row, each with the same result every time: ${steps}.`
+  return verdict('alternating_pattern', latest, reason)
+}
+
+/** The calls of a step, in words: secrets are taken out before a name is cut. */
+function callsOf({ unit }: Turn): string {
+  const tools = [...new Set(Array.from(unit.calls, ({ event }) => event.tool_name))]
+  const named = tools.slice(0, NAMED).map((name) => quote(maskSecrets(name)).toWellFormed())
+  const rest = tools.length - NAMED
+  const more = rest > 0 ? ` and ${rest} more` : ''
+  return `${unit.calls.length === 1 ? 'call' : 'calls'} of ${named.join(', ')}${more}`
+}
+
+/** How many tools are named. */
+const NAMED = 3
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times in a row`)
+
+function verdict(pattern: StuckPattern, newestFirst: readonly Turn[], reason: string): StuckVerdict {
+  const ids = newestFirst.toReversed().flatMap(({ unit }) => Array.from(unitEvents(unit), (item) => item.id))
+  return { pattern, eventIds: ids, reason }
+}
+
+/** The latest units of a view, back to where they stop showing what the agent does now; the newest first. */
+interface Window {
+  readonly units: readonly Unit[]
+  /** The steps among them. */
+  readonly turns: readonly Turn[]
+}
+
+/**
+ * The window of a branch: at most `size` units, after the last message of a user and after the last pending batch. What
+ * is not in the view (pauses, state updates, hooks) takes no place, and words of the environment are no user's.
+ * O(size).
+ */
+function readWindow({ view, lastUserMessage }: Branch, size: number): Window {
+  // The message may be forgotten; what came before it is known by its place all the same.
+  const since = lastUserMessage?.seq ?? -1
+  const latest = view.units.slice(Math.max(0, view.units.length - size)).toReversed()
+  const end = latest.findIndex((unit) => unit.rank < since || isUsers(unit) || isPending(unit))
+  const units = end < 0 ? latest : latest.slice(0, end)
+  return { units, turns: units.filter((unit) => unit.type === 'batch').map(turnOf) }
+}
+
+const isUsers = (unit: Unit): boolean => messageOf(unit)?.source === 'user'
+
+/** The message that a unit holds, or null for a batch, a system prompt and a summary. */
+function messageOf(unit: Unit): MessageEvent | null {
+  return unit.type === 'message' && unit.item.event.kind === 'MessageEvent' ? unit.item.event : null
+}
+
+/** How many steps make each pattern, by the published names. */
+export interface StuckThresholds {
+  /** The same call with the same result, so many times. */
+  readonly action_observation: number
+  /** The same call ending in an error: a nudge after so many, stuck after one more. */
+  readonly action_error: number
+  /**
+   * Messages of the agent in a row, with no call and no word of a user between them. A reply that its provider paused
+   * does not count.
+   */
+  readonly monologue: number
+  /**
+   * Steps that take turns, a, b, a, b, each with the same result every time. Below 3 nothing can alternate: it then
+   * counts as 3.
+   */
+  readonly alternating_pattern: number
+}
+
+/** The ways to be stuck; each is called as its threshold is. */
+export type StuckPattern = keyof StuckThresholds
+
+/**
+ * Thresholds that differ from the published ones: whole numbers from 1, or Infinity for a pattern that shall never
+ * count.
+ */
+export type StuckOptions = Partial<StuckThresholds>
+
+const PUBLISHED: StuckThresholds = Object.freeze({
+  action_observation: 4,
+  action_error: 3,
+  monologue: 3,
+  alternating_pattern: 6,
+})
+
+/** The thresholds in force. @throws ColloquyError `invalid_argument` for one that is no whole number from 1. */
+function thresholdsOf(options: StuckOptions): StuckThresholds {
+  const given = Object.entries(PUBLISHED).map(
+    ([name, published]) => [name, checkBound(name, options[name as StuckPattern] ?? published, 1)] as const,
+  )
+  const thresholds = Object.fromEntries(given) as unknown as StuckThresholds
+  return Object.freeze({
+    ...thresholds,
+    alternating_pattern: Math.max(LEAST_ALTERNATION, thresholds.alternating_pattern),
+  })
+}
+
+/** Two steps only differ; the third is the first that comes back. */
+const LEAST_ALTERNATION = 3
+
+/**
+ * How many units are looked at for each step that a pattern needs: what stands between the steps counts too, so that a
+ * look costs the same at any length.
+ */
+const SLACK = 10
+
+/** How many of the view's latest units are looked at. */
+function windowOf(thresholds: StuckThresholds): number {
+  const { action_observation, action_error, monologue, alternating_pattern } = thresholds
+  const steps = [action_observation, action_error + 1, monologue, alternating_pattern]
+  return SLACK * Math.max(0, ...steps.filter(Number.isFinite))
+}
+
+/** A step. Calls that one reply makes at once are one step, in whatever order and however often it makes them. */
+interface Turn {
+  readonly unit: BatchUnit
+  /** Whether nothing but errors came of it: of the scaffold, or as a tool told them. */
+  readonly failed: boolean
+  /** What it did, as a text that equal steps share. */
+  readonly calls: () => string
+  /** What it did and what came of each call. */
+  readonly whole: () => string
+}
+
+/** A step; the texts are worked out when they are asked for, once. */
+const turnOf = (unit: BatchUnit): Turn => ({
+  unit,
+  failed: Array.from(unit.results, ({ entry }) => errorOf(entry.event)).every((error) => error !== null),
+  calls: once(() => setOf(Array.from(unit.calls, ({ event }) => callKey(event)))),
+  whole: once(() =>
+    setOf(Array.from(unit.results, ({ entry, call }) => `${callKey(call.event)} ${resultKey(entry.event)}`)),
+  ),
+})
+
+/** Whether two steps made the same calls. */
+const didSame = (one: Turn, other: Turn): boolean => one.calls() === other.calls()
+
+/**
+ * Whether two steps made the same calls and the same came of them; what came is read only where the calls are equal.
+ */
+const isSame = (one: Turn, other: Turn): boolean => didSame(one, other) && one.whole() === other.whole()
+
+/** What a result tells of an error; null where there is none. */
+function errorOf(result: ToolResultEvent): string | null {
+  if (result.kind === 'AgentErrorEvent') return result.error
+  if (result.kind !== 'ObservationEvent' || result.observation.is_error !== true) return null
+  return textsOf(result.observation.content ?? []).join('\n')
+}
+
+const setOf = (keys: readonly string[]): string => JSON.stringify([...new Set(keys)].toSorted())
+
+/**
+ * Who called which tool with what. Thought, ids and summary do not count: words around the same deed are no progress.
+ */
+function callKey({ source, tool_name, action, tool_call }: ActionEvent): string {
+  const by = source ?? KINDS.ActionEvent.defaultSource
+  // A call that could never run has no action: its arguments are what tells it from another.
+  const what = action ?? null
+  return canonicalJson([by, tool_name, what === null ? argumentsOf(tool_call.arguments) : { action: what }])
+}
+
+/** Arguments as a value where they are JSON, so that space and order of keys make no difference, else as they stand. */
+function argumentsOf(text: string): object {
+  try {
+    return { arguments: JSON.parse(text) as unknown }
+  } catch {
+    return { raw: text }
+  }
+}
+
+/**
+ * What came of a call. Of a refusal the words do not count: a model that asks again for what was refused has not
+ * listened to any of them.
+ */
+function resultKey(result: ToolResultEvent): string {
+  switch (result.kind) {
+    case 'ObservationEvent':
+      return canonicalJson([result.tool_name, result.observation])
+    case 'AgentErrorEvent':
+      return canonicalJson({ error: result.error })
+    case 'UserRejectObservation':
+      return 'rejected'
+    default:
+      return unreachable(result, 'kind')
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null
+  return () => (made ??= { value: make() }).value
+}
+
+/** How every nudge begins: by this a later look knows that it was given. */
+const MARK = '[Repeated error]'
+
+/** How much of the last error is quoted, in UTF-16 units. */
+const MOST = 1000
+
+/**
+ * What to send the model when the same calls have failed exactly `count` times in a row; null before and after that,
+ * and when a nudge stands in the view since the first of them.
+ */
+function nudgeOf(window: Window, count: number): string | null {
+  if (errorStreak(window, count + 1) !== count) return null
+  const first = window.turns[count - 1] as Turn
+  const since = window.units.slice(0, window.units.indexOf(first.unit))
+  return since.some(isNudge) ? null : textFor(window.turns[0] as Turn, count)
+}
+
+function isNudge(unit: Unit): boolean {
+  const message = messageOf(unit)
+  if (message?.source !== 'environment') return false
+  return textsOf(message.llm_message.content ?? []).some((text) => text.startsWith(MARK))
+}
+
+function textFor(turn: Turn, count: number): string {
+  const errors = Array.from(turn.unit.results, ({ entry }) => errorOf(entry.event) ?? '')
+  const have = turn.unit.calls.length === 1 ? 'has' : 'have'
+  const often = count === 1 ? `${have} failed` : `${have} failed ${count} times in a row`
+  const last = ellipsize(maskSecrets(errors.at(-1) ?? ''), MOST).toWellFormed()
+  return [
+    `${MARK} The same ${callsOf(turn)} ${often}. The last error was:`,
+    last,
+    'Making the call again as it is will fail again. Change its arguments, use another tool, or tell the user what stands in the way.',
+  ].join('\n')
+}
+
+/**
+ * A nudge as the message that the model is sent: words of the environment in the user's place, as the run's own are.
+ * @example
+ * nudgeMessage('Try something else.').source // 'environment'
+ */
+export const nudgeMessage = (text: string): MessageEvent => ({
+  kind: 'MessageEvent',
+  source: 'environment',
+  llm_message: { role: 'user', content: [{ type: 'text', text }] },
+})
