@@ -7,7 +7,7 @@ import { toTimeline } from '../src/messages/index.ts'
 import { readSession, toAtif, toSpans } from '../src/sessions/index.ts'
 import { hostileLog } from '../src/testing/index.ts'
 import { textIn } from '../src/sessions/content.ts'
-import { hold, same, total } from '../src/testing/law.ts'
+import { hold, same, total } from '../src/testing/failure.ts'
 import { always, RUNS } from './run.ts'
 import { recordsOf } from './sessions/lines.ts'
 

@@ -2,8 +2,7 @@
 
 import * as fc from 'fast-check'
 import type { Event } from '../src/event/types.ts'
-import { BODIES } from '../src/testing/bodies.ts'
-import { frozen } from '../src/testing/event.ts'
+import { BODIES, frozen } from '../src/testing/event.ts'
 
 /** A secret with what has to be escaped here or there, and nothing that the words around it hold. */
 export const anySecret = (): fc.Arbitrary<string> =>

@@ -17,7 +17,7 @@ import {
   redacted,
 } from './checks/redaction.ts'
 import { checkRedactedParts } from './checks/redacted-parts.ts'
-import { hold } from '../src/testing/law.ts'
+import { hold } from '../src/testing/failure.ts'
 import { GREEDY } from './greedy-rules.ts'
 import { eventWith, hiddenSecret } from './hidden-secrets.ts'
 import { always, alwaysOnLegal, RUNS } from './run.ts'

@@ -3,9 +3,7 @@
 import * as fc from 'fast-check'
 import type { JsonValue } from '../src/event/shapes.ts'
 import type { Event } from '../src/event/types.ts'
-import { BODIES } from '../src/testing/bodies.ts'
-import { frozen } from '../src/testing/event.ts'
-import { reasoningItem, secretText } from '../src/testing/thinking.ts'
+import { BODIES, frozen, reasoningItem, secretText } from '../src/testing/event.ts'
 
 /** JSON text as a writer makes it that escapes its quotes by their number. */
 const numbered = (value: JsonValue): string => JSON.stringify(value).replaceAll(/\\"/g, String.raw`\u0022`)

@@ -12,7 +12,7 @@ import { isRepeatable } from '../execution/cast.ts'
 import type { Plan } from '../execution/plan.ts'
 import { isCautious } from '../execution/run-options.ts'
 import type { Begin, Story } from '../execution/story.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 import { executions, lengthOf, entries, headerBefore, updates, names } from './story-facts.ts'
 
 /** P6. */

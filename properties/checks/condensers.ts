@@ -13,7 +13,7 @@ import { estimateTokens } from '../../src/context/estimate.ts'
 import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
-import { hold } from '../../src/testing/law.ts'
+import { hold } from '../../src/testing/failure.ts'
 import { isBlank } from '../../src/laws/grammars/json.ts'
 
 /** What the summariser does when it is asked once more. */

@@ -21,7 +21,7 @@ import { readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'
 import { readTree } from '../../test/model/tree.ts'
 import { describeBranch, describeReading, describeUnit } from './describe.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { branchesOf, checkGrammars, checkNeutral, checkThinking, checkWords } from './messages.ts'
 import { checkUnits } from './view.ts'
 

@@ -11,7 +11,7 @@ import { viewEventsIn } from '../../src/view/view.ts'
 import { FORBIDDEN, THROWN } from '../execution/cast.ts'
 import type { Plan } from '../execution/plan.ts'
 import type { RunStory, Story } from '../execution/story.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 import { asks, executions, lengthOf, entries, yielder, isCutOff, headerBefore } from './story-facts.ts'
 
 /** I1: runs end, and throw nothing but that another run has the lease; who looks for those that died finds what they left. */

@@ -9,7 +9,7 @@ import type { JsonValue } from '../../src/event/shapes.ts'
 import type { Event } from '../../src/event/types.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 
 /** E1 and E5: an event survives the way to text and back, by every road. */
 export function checkRoundTrip(event: Event): void {

@@ -11,7 +11,7 @@ import { sentenceOf } from '../../src/laws/sentences.ts'
 import { listDroppedResults, listPendingBatches, viewEvents } from '../../src/state/read.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { branchOf, type Checkpoint, type State } from '../../src/state/state.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { unitEvents } from '../../src/view/unit.ts'
 import { viewEventsIn } from '../../src/view/view.ts'
 

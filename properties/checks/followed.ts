@@ -7,7 +7,7 @@ import type { Event } from '../../src/event/types.ts'
 import { SHARDS } from '../../src/store/contract/feed.ts'
 import type { Store } from '../../src/store/contract/store.ts'
 import { shardOf } from '../../src/store/kit/feed.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 import { type Mortal, mortal } from '../../test/service/mortal-store.ts'
 import type { VirtualTime } from '../virtual-time.ts'
 

@@ -7,7 +7,7 @@ import type { Branch } from '../../src/state/branch.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { branchOf, type Checkpoint, type State } from '../../src/state/state.ts'
 import { isPending, type Unit } from '../../src/view/unit.ts'
-import { same } from '../../src/testing/law.ts'
+import { same } from '../../src/testing/failure.ts'
 import { GRAMMARS } from './messages.ts'
 
 /** V5: between condensations, what is sent only grows at its end. */

@@ -29,7 +29,7 @@ import { validateGoogle } from '../../src/laws/grammars/google.ts'
 import { validateOpenAiChat } from '../../src/laws/grammars/openai-chat.ts'
 import { validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
 import type { Violation } from '../../src/laws/grammars/rule.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { isBlank } from '../../src/laws/grammars/json.ts'
 
 interface Grammar {

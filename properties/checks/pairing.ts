@@ -10,7 +10,7 @@ import { viewEventsIn } from '../../src/view/view.ts'
 import { readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'
 import { readTree } from '../../test/model/tree.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
 /** P1 to P5, for the branch under HEAD after every fact. */

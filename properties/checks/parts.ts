@@ -5,7 +5,7 @@ import type { Fact } from '../../src/event/quarantine.ts'
 import { toMessages } from '../../src/messages/neutral.ts'
 import { placeholderOf } from '../../src/messages/placeholder.ts'
 import { replay } from '../../src/state/reduce.ts'
-import { hold, total } from '../../src/testing/law.ts'
+import { hold, total } from '../../src/testing/failure.ts'
 import { GRAMMARS } from './messages.ts'
 
 /** M14: each part of another kind than text and images is in each request, in whole, in what it holds, or by its name. */

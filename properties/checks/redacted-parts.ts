@@ -14,7 +14,7 @@ import { validateAnthropic } from '../../src/laws/grammars/anthropic.ts'
 import { validateOpenAiResponses } from '../../src/laws/grammars/openai-responses.ts'
 import { ANTHROPIC_UNITS } from '../replies/anthropic-parts.ts'
 import { RESPONSES_UNITS } from '../replies/responses-parts.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 import { checkRedacted } from './redaction.ts'
 
 const SECRET = 'swordfish'

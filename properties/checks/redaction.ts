@@ -16,7 +16,7 @@ import type { State } from '../../src/state/state.ts'
 import { cutPointsIn } from '../../src/view/stretches.ts'
 import { isPending, unitEvents } from '../../src/view/unit.ts'
 import type { Hidden } from '../hidden-secrets.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { branchesOf } from './messages.ts'
 import { isBlank } from '../../src/laws/grammars/json.ts'
 

@@ -5,7 +5,7 @@ import { stateAt } from '../../src/state/at.ts'
 import { encodeState } from '../../src/state/read.ts'
 import { reduce, replay } from '../../src/state/reduce.ts'
 import { initialState, type State } from '../../src/state/state.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 
 /** The state after each prefix, the empty one first. */
 export function statesOf(facts: readonly Fact[]): State[] {

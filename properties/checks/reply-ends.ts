@@ -5,7 +5,7 @@ import { isStatus } from '../../src/state/status.ts'
 import type { Checkpoint as Entry, State } from '../../src/state/state.ts'
 import { AFTER_FINISH, NOT_EXECUTABLE } from '../../src/conversation/decide.ts'
 import type { Begin, Story } from '../execution/story.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 
 const MOST_SILENT = 3
 

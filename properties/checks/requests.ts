@@ -6,7 +6,7 @@ import type { Plan } from '../execution/plan.ts'
 import type { Story } from '../execution/story.ts'
 import { WIRES } from '../wire/reply.ts'
 import { checkSent, type Given, sendState, type Sent, type SentOccurrence } from '../wire/sent.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 
 /** All requests of a story that was played by a plan, the log of which this is the state of. Gives what occurred. */
 export function checkRequests(story: Story, plan: Plan, now: State): SentOccurrence[] {

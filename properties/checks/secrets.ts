@@ -12,7 +12,7 @@ import { encodeState } from '../../src/state/read.ts'
 import { switchTo } from '../../src/state/at.ts'
 import { replay } from '../../src/state/reduce.ts'
 import { branchesOf, GRAMMARS } from './messages.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 
 /** What every secret of the arbitraries begins with. */
 const MARK = 'gAAAA-secret-'

@@ -25,7 +25,7 @@ import type { State } from '../../src/state/state.ts'
 import { listPendingBatchesIn, viewEventsIn } from '../../src/view/view.ts'
 import { type Across, across } from './across.ts'
 import { describeBranch, describeUnit } from './describe.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 import { staged } from './staged.ts'
 

@@ -5,7 +5,7 @@ import type { Event } from '../../src/event/types.ts'
 import { pendingCallCount } from '../../src/log/open-calls.ts'
 import type { Checkpoint as Entry, State } from '../../src/state/state.ts'
 import type { Begin, Story } from '../execution/story.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 import { lengthOf, entries, yielder, isCutOff, headerBefore } from './story-facts.ts'
 
 /** I3: what pauses, holds until somebody runs or resumes. */

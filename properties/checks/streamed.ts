@@ -7,7 +7,7 @@ import { hasText } from '../../src/event/text.ts'
 import type { Event } from '../../src/event/types.ts'
 import type { State } from '../../src/state/state.ts'
 import { memoryStore } from '../../src/store/memory/store.ts'
-import { same } from '../../src/testing/law.ts'
+import { same } from '../../src/testing/failure.ts'
 import type { Deed } from './stream-deeds.ts'
 
 const PROCESSES = 2

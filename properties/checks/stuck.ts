@@ -7,7 +7,7 @@ import { reduce } from '../../src/state/reduce.ts'
 import { evict } from '../../src/state/snapshot.ts'
 import type { State } from '../../src/state/state.ts'
 import { readLoops } from '../../test/model/stuck.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
 /** The published thresholds, the least, and some that tell one pattern from another. */

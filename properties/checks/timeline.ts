@@ -9,7 +9,7 @@ import type { State } from '../../src/state/state.ts'
 import { type BranchReading, readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'
 import { type Node, pathOf, readTree } from '../../test/model/tree.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
 /** What a timeline shows of each kind. */

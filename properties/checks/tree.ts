@@ -12,7 +12,7 @@ import { headAt } from '../../test/model/naive.ts'
 import { readStatus } from '../../test/model/status.ts'
 import { type Node, pathOf, readTree, realAt } from '../../test/model/tree.ts'
 import { describeBranch } from './describe.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
 /** T1 to T7. */

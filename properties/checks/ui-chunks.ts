@@ -7,7 +7,7 @@ import { advance } from '../../src/messages/ai-sdk/ui-chunks.ts'
 import type { UIPart } from '../../src/messages/ai-sdk/ui-types.ts'
 import { replyId, replyParts, toUIMessages } from '../../src/messages/ai-sdk/ui-write.ts'
 import type { State } from '../../src/state/state.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
 /** O3: the reply to each user's message, as its log grows, with words on their way and none. */

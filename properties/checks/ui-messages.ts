@@ -7,7 +7,7 @@ import { replyId, replyParts, toUIMessages } from '../../src/messages/ai-sdk/ui-
 import { type TimelineItem, toTimeline } from '../../src/messages/timeline.ts'
 import type { Entry } from '../../src/log/entry.ts'
 import type { State } from '../../src/state/state.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 
 /** O2, after every fact. */

@@ -17,7 +17,7 @@ import { readBranch } from '../../test/model/branch.ts'
 import { headAt } from '../../test/model/naive.ts'
 import { readTree, realAt } from '../../test/model/tree.ts'
 import { describeBranch, describeReading, describeUnit } from './describe.ts'
-import { hold, same, total } from '../../src/testing/law.ts'
+import { hold, same, total } from '../../src/testing/failure.ts'
 import { statesOf } from './replay.ts'
 import { isBlank } from '../../src/laws/grammars/json.ts'
 

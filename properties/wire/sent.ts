@@ -6,7 +6,7 @@ import { requestRecord } from '../../src/messages/prefix.ts'
 import type { State } from '../../src/state/state.ts'
 import type { Seen } from '../../src/testing/provider/grammar.ts'
 import { refusals, see } from '../../src/testing/provider/signing.ts'
-import { hold, same } from '../../src/testing/law.ts'
+import { hold, same } from '../../src/testing/failure.ts'
 import { type WireGrammar, WIRES } from './reply.ts'
 
 /** A request as it is sent. */

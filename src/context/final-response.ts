@@ -4,7 +4,6 @@ import type { Event } from '../event/types.ts'
 import { type Entry, loadedEvent } from '../log/entry.ts'
 import { hasContent } from '../messages/render-message.ts'
 import type { State } from '../state/state.ts'
-import { loadedEvent } from '../log/loaded-event.ts'
 import { shownOf } from './text.ts'
 
 /**

@@ -2,7 +2,7 @@
 
 import type { State } from '../state/state.ts'
 import { maskSecrets } from '../event/mask.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { earlyEndOf } from '../event/reply.ts'
 import type { ActionEvent, MessageEvent, ToolResultEvent } from '../event/types.ts'
 import { type BatchUnit, isPending, type Unit, unitEvents } from '../view/unit.ts'
@@ -10,7 +10,7 @@ import type { Branch } from '../state/branch.ts'
 import { checkBound } from './check-number.ts'
 import { canonicalJson } from '../event/encode.ts'
 import { KINDS } from '../event/kinds.ts'
-import { unreachable } from '../event/unreachable.ts'
+import { unreachable } from '../event/errors.ts'
 import { ellipsize, textsOf } from './text.ts'
 
 /** Looks at states by fixed thresholds. Pure: it remembers nothing, so that one serves any number of conversations. */

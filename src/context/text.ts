@@ -1,7 +1,6 @@
 /** Shortens texts without cutting a character in two. */
 
-import { isImagePart, isTextPart } from '../event/content.ts'
-import type { Content } from '../event/shapes.ts'
+import { type Content, isImagePart, isTextPart } from '../event/shapes.ts'
 import { partName } from '../messages/placeholder.ts'
 const DOTS = '...'
 

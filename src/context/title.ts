@@ -3,7 +3,7 @@
 import { pathToEntry } from '../log/ancestry.ts'
 import type { State } from '../state/state.ts'
 import { ellipsize, textsOf } from './text.ts'
-import { loadedEvent } from '../log/loaded-event.ts'
+import { loadedEvent } from '../log/entry.ts'
 
 /**
  * The text to make a title from: the first message of a user on HEAD's branch that says something, at most `max` UTF-16

@@ -1,7 +1,7 @@
 /** Findings about calls: made twice, ended after they were forgotten, or waiting. */
 
 import { isToolResult } from '../event/kinds.ts'
-import { quote } from '../event/quote.ts'
+import { hasText, quote } from '../event/text.ts'
 import type { ActionEvent, MessageEvent } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import type { Entry, EventEntry } from '../log/entry.ts'
@@ -9,7 +9,6 @@ import { listPendingCallsIn, openCallOf, pendingCallCount } from '../log/open-ca
 import { branchOf, type Checkpoint } from '../state/state.ts'
 import { judgeResult } from './verdict.ts'
 import { counted, type Found, found, type Scene } from './scene.ts'
-import { hasText } from '../event/has-text.ts'
 import { textsOf } from '../context/text.ts'
 import type { View } from '../view/view.ts'
 import { hangsOn, pathBetween, whereHeadLeft } from './path.ts'

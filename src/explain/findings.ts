@@ -25,7 +25,7 @@ import { readArguments } from '../messages/arguments.ts'
 import type { NeutralMessage } from '../messages/message.ts'
 import { redact } from '../context/redaction/redact.ts'
 import { redactionRules } from '../context/redaction/rules.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { isQuarantined } from '../event/quarantine.ts'
 
 /** What would be written otherwise of the next request, one finding for each repair and grammar. O(content). */

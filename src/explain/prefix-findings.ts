@@ -2,7 +2,7 @@
 
 import { explainPrefix, type PrefixChange } from '../context/explain-prefix.ts'
 import { estimateTokens } from '../context/estimate.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { askedAfter, isOfReply } from '../event/reply.ts'
 import type { Event, SystemPromptEvent } from '../event/types.ts'
 import { responseOf } from '../laws/replies.ts'

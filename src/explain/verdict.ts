@@ -1,10 +1,9 @@
 /** Says whether an event is in the view, and what keeps it out: read off what the fold kept, never decided anew. */
 
 import { type EventKind, isToolResult, KINDS } from '../event/kinds.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
-import { callIdOf, type Entry, type EventEntry, kindOf, responseIdOf } from '../log/entry.ts'
-import { loadedEvent } from '../log/loaded-event.ts'
+import { callIdOf, type Entry, type EventEntry, kindOf, loadedEvent, responseIdOf } from '../log/entry.ts'
 import { findEventIn, type Log, logPrefix } from '../log/log.ts'
 import type { Branch } from '../state/branch.ts'
 import { branchOf, type Checkpoint, type State } from '../state/state.ts'
@@ -24,7 +23,7 @@ import {
 import { findUnit, type Subject } from './subject.ts'
 import { isListed, stretchOf, takenOut, wouldBeShown } from './taken-out.ts'
 import type { ToolResultEvent } from '../event/types.ts'
-import { matchResult } from '../log/pairing.ts'
+import { matchResult } from '../log/open-calls.ts'
 import { whyDropped } from '../state/dropped.ts'
 
 /** A verdict, with the unit that holds the event or last held it. */

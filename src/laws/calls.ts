@@ -1,7 +1,7 @@
 /** Calls and results: which were dropped, split, left without a result, or waited for while a model was asked. */
 
 import { isToolResult } from '../event/kinds.ts'
-import { quote } from '../event/quote.ts'
+import { quote } from '../event/text.ts'
 import type { ActionEvent, ConversationStateUpdateEvent, ToolResultEvent } from '../event/types.ts'
 import { isOnPathIn } from '../log/ancestry.ts'
 import { callIdOf, type Entry, type EventEntry } from '../log/entry.ts'

@@ -2,11 +2,24 @@
 
 import * as fc from 'fast-check'
 import { freezeJson } from '../event/freeze.ts'
-import { EVENT_KINDS } from '../event/kinds.ts'
-import type { JsonValue } from '../event/shapes.ts'
-import type { Event } from '../event/types.ts'
-import { BODIES } from './bodies.ts'
+import { EVENT_KINDS, type EventKind } from '../event/kinds.ts'
+import type {
+  Action,
+  JsonValue,
+  Message,
+  MessageToolCall,
+  Observation,
+  ReasoningItemModel,
+  RedactedThinkingBlock,
+  Source,
+  ThinkingBlock,
+  ToolDefinition,
+} from '../event/shapes.ts'
+import type { Event, EventOf } from '../event/types.ts'
 import { orNull, shape } from './shape.ts'
+import { anyContent, textContent } from './content.ts'
+import { jsonObject, jsonValue, openFields } from './json.ts'
+import { anyText, words } from './text.ts'
 
 const TIMESTAMPS = [
   '2026-01-01T00:00:00Z',
@@ -24,7 +37,7 @@ const TIMESTAMPS = [
  * @example
  * fc.sample(anyTimestamp(), 1).length // 1
  */
-export const anyTimestamp = (): fc.Arbitrary<string> => fc.constantFrom(...TIMESTAMPS)
+const anyTimestamp = (): fc.Arbitrary<string> => fc.constantFrom(...TIMESTAMPS)
 
 /**
  * Legal ids, few enough to collide.
@@ -55,4 +68,341 @@ export function anyEvent(): fc.Arbitrary<Event> {
 export function frozen<T extends object>(value: T): T {
   freezeJson(value as object as JsonValue)
   return value
+}
+
+/** Names of tools. `finish` is the one that ends a run. */
+const toolName = (): fc.Arbitrary<string> =>
+  fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom('terminal', 'think', 'my_tool', 'finish') },
+    { weight: 1, arbitrary: fc.constantFrom('', 'a name.with:signs', 'x'.repeat(70)) },
+  )
+
+/**
+ * The arguments of a call as text: an object, other JSON, or none at all.
+ * @example
+ * fc.sample(toolArguments(), 1).length // 1
+ */
+const toolArguments = (): fc.Arbitrary<string> =>
+  fc.oneof(
+    { weight: 5, arbitrary: fc.constantFrom('{}', '{"command":"ls"}', '{"deep":{"list":[1,null]}}') },
+    {
+      weight: 2,
+      arbitrary: fc.constantFrom('', '{"command":', 'null', '[]', '"ls"', '7', '{"__proto__":1}', '{"a":1}{'),
+    },
+    { weight: 1, arbitrary: anyText() },
+  )
+
+/**
+ * A call as its provider wrote it; `id` is that of the event around it, or one of its own.
+ * @example
+ * fc.assert(fc.property(toolCall(fc.constant('c1')), call => call.id === 'c1'))
+ */
+export function toolCall(id: fc.Arbitrary<string>): fc.Arbitrary<MessageToolCall> {
+  const call = shape(
+    {
+      id,
+      name: toolName(),
+      arguments: toolArguments(),
+      origin: fc.constantFrom('completion' as const, 'responses' as const),
+    },
+    { responses_item_id: orNull(fc.constantFrom('fc_1', 'fc_2', '')) },
+  )
+  return fc.tuple(openFields(), call).map(([open, known]) => ({ ...open, ...known }))
+}
+
+/**
+ * An action: none, of a published kind, or of a user's tool with fields of any kind.
+ * @example
+ * fc.sample(anyAction(), 1).length // 1
+ */
+function anyAction(): fc.Arbitrary<Action | null> {
+  return fc.oneof(
+    { weight: 1, arbitrary: fc.constant(null) },
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom<Action>(
+        { kind: 'TerminalAction', command: 'ls' },
+        { kind: 'ThinkAction', thought: 'hm' },
+        { kind: 'FinishAction', message: 'done' },
+        { kind: 'FileEditorAction', command: 'view', path: '/etc/hosts' },
+      ),
+    },
+    { weight: 2, arbitrary: openFields().map((open) => ({ ...open, kind: 'ClientAction_mine' })) },
+  )
+}
+
+/**
+ * An observation: empty, an error, with images, of a user's tool.
+ * @example
+ * fc.sample(anyObservation(), 1).length // 1
+ */
+function anyObservation(): fc.Arbitrary<Observation> {
+  const known = shape(
+    { kind: fc.constantFrom('ClientToolObservation', 'MyObservation') },
+    { content: anyContent(), is_error: fc.boolean() },
+  )
+  return fc.tuple(openFields(), known).map(([open, rest]) => ({ ...open, ...rest }))
+}
+
+/**
+ * Any message, mostly of the given role.
+ * @example
+ * fc.sample(anyMessage('user'), 1).length // 1
+ */
+function anyMessage(role: 'user' | 'assistant'): fc.Arbitrary<Message> {
+  const roles = fc.oneof(
+    { weight: 8, arbitrary: fc.constant(role) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom('user' as const, 'system' as const, 'assistant' as const, 'tool' as const),
+    },
+  )
+  const common = shape({ role: roles }, { content: anyContent() })
+  // Most messages have none of these: a message that always had calls would never merge, nor end a run.
+  const rare = shape(
+    {},
+    {
+      tool_calls: orNull(fc.array(toolCall(fc.constantFrom('c0', 'c1')), { maxLength: 2 })),
+      tool_call_id: orNull(fc.constantFrom('c0', 'c9')),
+      name: orNull(anyText()),
+      reasoning_content: orNull(anyText()),
+      thinking_blocks: fc.array(anyThinking(), { maxLength: 2 }),
+      responses_reasoning_item: orNull(reasoningItem()),
+    },
+  )
+  const extra = fc.oneof({ weight: 3, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: rare })
+  return fc.tuple(openFields(), common, extra).map(([open, known, more]) => ({ ...open, ...known, ...more }))
+}
+
+/** A signature as a provider makes it: opaque, and different nearly every time. */
+const signature = (): fc.Arbitrary<string> =>
+  fc.integer({ min: 0, max: 0xffff }).map((n) => `sig/${n.toString(16)}+==`)
+
+/** A secret that no other text holds by accident, so that a search for its beginning proves a leak. */
+export const secretText = (): fc.Arbitrary<string> =>
+  fc.integer({ min: 0, max: 0xffffff }).map((n) => `gAAAA-secret-${n.toString(16).padStart(6, '0')}`)
+
+/**
+ * Thinking of any sort: the signature there, null or missing, the text blank or not, or redacted.
+ * @example
+ * fc.sample(anyThinking(), 1).length // 1
+ */
+function anyThinking(): fc.Arbitrary<ThinkingBlock | RedactedThinkingBlock> {
+  return fc.oneof(
+    {
+      weight: 4,
+      arbitrary: shape(
+        { thinking: anyText() },
+        { type: fc.constant('thinking' as const), signature: orNull(signature()) },
+      ),
+    },
+    {
+      weight: 1,
+      arbitrary: shape({ data: anyText() }, { type: fc.constant('redacted_thinking' as const) }),
+    },
+  )
+}
+
+/**
+ * Thinking that its provider signed.
+ * @example
+ * fc.assert(fc.property(signedThinking(), block => block.signature !== ''))
+ */
+export function signedThinking(): fc.Arbitrary<ThinkingBlock> {
+  return fc
+    .tuple(words(), signature())
+    .map(([thinking, mark]) => ({ type: 'thinking', thinking, signature: mark }))
+}
+
+/**
+ * A reasoning item, mostly with content that only the provider can read.
+ * @example
+ * fc.sample(reasoningItem(), 1).length // 1
+ */
+export function reasoningItem(): fc.Arbitrary<ReasoningItemModel> {
+  return shape(
+    {},
+    {
+      id: orNull(fc.constantFrom('rs_1', 'rs_2', '')),
+      summary: fc.array(anyText(), { maxLength: 2 }),
+      content: orNull(fc.array(anyText(), { maxLength: 2 })),
+      encrypted_content: orNull(secretText()),
+      status: orNull(fc.constantFrom('completed', 'in_progress')),
+    },
+  )
+}
+
+const source = (): fc.Arbitrary<Source> => fc.constantFrom('agent', 'user', 'environment', 'hook')
+const callId = (): fc.Arbitrary<string> => fc.constantFrom('c0', 'c1', 'c2', 'c3')
+const pooledEventId = (): fc.Arbitrary<string> => fc.constantFrom('e0', 'e1', 'e2', 'e3')
+const responseId = (): fc.Arbitrary<string> => fc.constantFrom('r0', 'r1', 'r2', '')
+const kind = <K extends EventKind>(name: K): fc.Arbitrary<K> => fc.constant(name)
+const failure = { source: source(), code: words(), detail: anyText() }
+const critic = () =>
+  shape({ score: fc.constantFrom(0, 0.5, 1) }, { message: orNull(words()), metadata: orNull(jsonObject()) })
+const risk = () => fc.constantFrom('UNKNOWN' as const, 'LOW' as const, 'MEDIUM' as const, 'HIGH' as const)
+const extended = () => fc.array(textContent(), { maxLength: 2 })
+
+function toolDefinition(): fc.Arbitrary<ToolDefinition> {
+  const known = shape(
+    { description: anyText(), action_type: fc.constantFrom('TerminalAction', 'ClientAction_mine') },
+    {
+      kind: fc.constantFrom('TerminalTool', 'MyTool'),
+      title: orNull(words()),
+      observation_type: orNull(words()),
+      annotations: orNull(jsonObject()),
+      meta: orNull(jsonObject()),
+    },
+  )
+  return fc.tuple(openFields(), known).map(([open, rest]) => ({ ...open, ...rest }))
+}
+
+/** An action, mostly with nothing but its call: the words of a response come with its first action. */
+function actionBody(): fc.Arbitrary<EventOf<'ActionEvent'>> {
+  const call = {
+    kind: kind('ActionEvent'),
+    tool_name: toolName(),
+    tool_call_id: callId(),
+    tool_call: toolCall(callId()),
+    llm_response_id: responseId(),
+  }
+  const bare = shape({ ...call, thought: fc.constant([]) }, { action: anyAction() })
+  const full = shape(
+    { ...call, thought: fc.array(textContent(), { maxLength: 2 }) },
+    {
+      source: source(),
+      reasoning_content: orNull(anyText()),
+      thinking_blocks: fc.array(anyThinking(), { maxLength: 2 }),
+      responses_reasoning_item: orNull(reasoningItem()),
+      action: anyAction(),
+      security_risk: risk(),
+      critic_result: orNull(critic()),
+      summary: orNull(anyText()),
+    },
+  )
+  return fc.oneof({ weight: 2, arbitrary: bare }, { weight: 1, arbitrary: full })
+}
+
+/** A message: each of its two forms is made once, since making one costs more than drawing from it. */
+function messageBody(): fc.Arbitrary<EventOf<'MessageEvent'>> {
+  const optional = {
+    llm_response_id: orNull(responseId()),
+    activated_skills: fc.array(fc.constantFrom('git', 'docker', ''), { maxLength: 2 }),
+    extended_content: extended(),
+    sender: orNull(words()),
+    critic_result: orNull(critic()),
+  }
+  const from = (source: fc.Arbitrary<Source>, role: 'user' | 'assistant') =>
+    shape({ kind: kind('MessageEvent'), source, llm_message: anyMessage(role) }, optional)
+  const said = from(fc.constant('user'), 'user')
+  const others = from(fc.constantFrom('agent', 'agent', 'environment'), 'assistant')
+  return fc.boolean().chain((user) => (user ? said : others))
+}
+
+const link = { tool_name: toolName(), tool_call_id: callId() }
+
+/** The arbitrary of each kind's body. */
+export const BODIES: { readonly [K in EventKind]: () => fc.Arbitrary<EventOf<K>> } = {
+  ServerErrorEvent: () => shape({ kind: kind('ServerErrorEvent'), ...failure }),
+  ACPToolCallEvent: () =>
+    shape(
+      { kind: kind('ACPToolCallEvent'), tool_call_id: callId(), title: anyText() },
+      {
+        source: source(),
+        status: orNull(words()),
+        tool_kind: orNull(words()),
+        raw_input: jsonValue(),
+        raw_output: jsonValue(),
+        content: orNull(fc.array(jsonValue(), { maxLength: 2 })),
+        is_error: fc.boolean(),
+      },
+    ),
+  Condensation: () =>
+    shape(
+      { kind: kind('Condensation'), llm_response_id: responseId() },
+      {
+        source: source(),
+        forgotten_event_ids: fc.uniqueArray(pooledEventId(), { maxLength: 4 }),
+        summary: orNull(anyText()),
+        summary_offset: orNull(fc.nat(9)),
+      },
+    ),
+  CondensationRequest: () => shape({ kind: kind('CondensationRequest') }, { source: source() }),
+  CondensationSummaryEvent: () =>
+    shape({ kind: kind('CondensationSummaryEvent'), summary: anyText() }, { source: source() }),
+  ConversationErrorEvent: () => shape({ kind: kind('ConversationErrorEvent'), ...failure }),
+  ConversationStateUpdateEvent: () =>
+    shape(
+      { kind: kind('ConversationStateUpdateEvent') },
+      { source: source(), key: words(), value: jsonValue() },
+    ),
+  HookExecutionEvent: () =>
+    shape(
+      {
+        kind: kind('HookExecutionEvent'),
+        hook_event_type: fc.constantFrom('PreToolUse' as const, 'PostToolUse' as const, 'Stop' as const),
+        hook_command: words(),
+        success: fc.boolean(),
+        exit_code: fc.integer({ min: -1, max: 2 }),
+      },
+      {
+        source: kind('HookExecutionEvent').map(() => 'hook' as const),
+        tool_name: orNull(toolName()),
+        blocked: fc.boolean(),
+        stdout: anyText(),
+        stderr: anyText(),
+        reason: orNull(anyText()),
+        additional_context: orNull(anyText()),
+        error: orNull(anyText()),
+        action_id: orNull(pooledEventId()),
+        message_id: orNull(pooledEventId()),
+        hook_input: orNull(jsonObject()),
+      },
+    ),
+  LLMCompletionLogEvent: () =>
+    shape(
+      { kind: kind('LLMCompletionLogEvent'), filename: words(), log_data: anyText() },
+      { source: source(), model_name: words(), usage_id: words() },
+    ),
+  ActionEvent: actionBody,
+  MessageEvent: messageBody,
+  AgentErrorEvent: () =>
+    shape({ kind: kind('AgentErrorEvent'), ...link, error: anyText() }, { source: source() }),
+  ObservationEvent: () =>
+    shape(
+      { kind: kind('ObservationEvent'), ...link, observation: anyObservation(), action_id: pooledEventId() },
+      { source: source(), extended_content: extended() },
+    ),
+  UserRejectObservation: () =>
+    shape(
+      { kind: kind('UserRejectObservation'), ...link, action_id: pooledEventId() },
+      {
+        source: source(),
+        rejection_reason: anyText(),
+        rejection_source: fc.constantFrom('user' as const, 'hook' as const),
+      },
+    ),
+  SystemPromptEvent: () =>
+    shape(
+      {
+        kind: kind('SystemPromptEvent'),
+        system_prompt: textContent(),
+        tools: fc.array(toolDefinition(), { maxLength: 2 }),
+      },
+      { source: source(), dynamic_context: orNull(textContent()) },
+    ),
+  StreamingDeltaEvent: () =>
+    shape(
+      { kind: kind('StreamingDeltaEvent') },
+      { source: source(), content: orNull(anyText()), reasoning_content: orNull(anyText()) },
+    ),
+  TokenEvent: () =>
+    shape({
+      kind: kind('TokenEvent'),
+      source: source(),
+      prompt_token_ids: fc.array(fc.nat(99), { maxLength: 3 }),
+      response_token_ids: fc.array(fc.nat(99), { maxLength: 3 }),
+    }),
+  InterruptEvent: () => shape({ kind: kind('InterruptEvent') }, { source: source() }),
+  PauseEvent: () => shape({ kind: kind('PauseEvent') }, { source: source() }),
 }

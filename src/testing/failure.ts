@@ -7,7 +7,6 @@ import type * as fc from 'fast-check'
 import { maskSecrets } from '../event/mask.ts'
 import { type Fact, isQuarantined } from '../event/quarantine.ts'
 import { sentenceOf } from '../laws/sentences.ts'
-import { LawBroken } from './law.ts'
 
 /** What is known of a case that broke a law. */
 export interface FailingCase {
@@ -82,3 +81,44 @@ const indented = (line: string): string => `  ${line}`
 /** A fact on one line; line ends in what could not be read stand between tokens only, or it was no JSON at all. */
 const lineOf = (fact: Fact): string =>
   isQuarantined(fact) ? maskSecrets(fact).raw.replaceAll(/[\r\n]+/g, ' ') : JSON.stringify(maskSecrets(fact))
+
+/** A law did not hold: its number, and of a log that shows it the facts. */
+export class LawBroken extends Error {
+  override readonly name = 'LawBroken'
+  readonly law: string
+  /** The log that shows it, where it is known. */
+  readonly facts: readonly Fact[] | null
+
+  constructor(
+    law: string,
+    detail: string,
+    { facts = null, ...options }: ErrorOptions & { readonly facts?: readonly Fact[] | null } = {},
+  ) {
+    super(`${law}: ${detail}`, options)
+    this.law = law
+    this.facts = facts
+  }
+}
+
+/** @throws LawBroken when the condition is false. */
+export function hold(law: string, condition: boolean, detail: string | (() => string)): asserts condition {
+  if (!condition) throw new LawBroken(law, typeof detail === 'string' ? detail : detail())
+}
+
+/** Compares two values as JSON text. @throws LawBroken when they differ. */
+export function same(law: string, what: string, actual: unknown, expected: unknown): void {
+  const [is, should] = [actual, expected].map((value) =>
+    typeof value === 'string' ? value : JSON.stringify(value),
+  )
+  hold(law, is === should, () => `${what}\n  is        ${is}\n  should be ${should}`)
+}
+
+/** Runs something that must not throw. @throws LawBroken when it does. */
+export function total<T>(law: string, what: string, run: () => T): T {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof LawBroken) throw error
+    throw new LawBroken(law, `${what} threw ${String(error)}`, { cause: error })
+  }
+}

@@ -13,7 +13,7 @@ export interface GoldenFiles {
 }
 
 /** One place at which a fold says something else than it did. */
-export interface GoldenDifference {
+interface GoldenDifference {
   /** Position in the log. */
   readonly seq: number
   readonly id: string | null
@@ -81,7 +81,7 @@ export function recordReplay<S, Kept = unknown>(
  * const [was, is] = [1, 2].map((n) => `{"seq":0,"id":"p","kind":"PauseEvent","set":{"$.n":${n}}}`)
  * compareRecordings(was, is) // [{ seq: 0, id: 'p', kind: 'PauseEvent', path: '$.n', before: '1', after: '2' }]
  */
-export function compareRecordings(before: string, after: string): readonly GoldenDifference[] {
+function compareRecordings(before: string, after: string): readonly GoldenDifference[] {
   const [was, is] = [before, after].map(linesOf) as [readonly Line[], readonly Line[]]
   for (let seq = 0; seq < Math.max(was.length, is.length); seq += 1) {
     const [old, now] = [was[seq], is[seq]]

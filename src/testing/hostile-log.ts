@@ -7,28 +7,19 @@ import * as fc from 'fast-check'
 import { EVENT_KINDS } from '../event/kinds.ts'
 import type { Fact } from '../event/quarantine.ts'
 import type { EventOf } from '../event/types.ts'
-import { BODIES } from './bodies.ts'
+import { BODIES } from './event.ts'
 import {
-  result,
-  anyAnswer,
-  anyResponse,
-  asked,
-  broken,
-  type Call,
-  call,
-  condensation,
-  head,
-  kind,
-  latest,
-  message,
-  reply,
-  status,
-  update,
-  waits,
-} from './hostile-sayings.ts'
-import type { Ref, Step } from './hostile-steps.ts'
-import { writeHostileLog } from './hostile-writer.ts'
-import { always, weighed } from './weighed.ts'
+  type Asked,
+  type Placing,
+  type Ref,
+  type Saying,
+  type Step,
+  writeHostileLog,
+} from './hostile-writer.ts'
+import { always, shape, weighed } from './shape.ts'
+import type { JsonObject } from '../event/shapes.ts'
+import { STATUSES } from '../state/status.ts'
+import { anyText } from './text.ts'
 
 type Action = EventOf<'ActionEvent'>
 
@@ -173,3 +164,250 @@ export function hostileLog(): fc.Arbitrary<readonly Fact[]> {
     .oneof({ weight: 11, arbitrary: phrases(18) }, { weight: 1, arbitrary: phrases(60) })
     .map((list) => writeHostileLog(list.flat().slice(0, 120)))
 }
+
+/** A saying at an arbitrary place. */
+const say = (saying: fc.Arbitrary<Saying>): fc.Arbitrary<Step> =>
+  fc.tuple(placing(), saying).map(([where, what]) => ({ placing: where, saying: what }))
+
+/** A call as a step says it. */
+type Call = Extract<Saying, { readonly say: 'call' }>
+
+const pooledCallId = (): fc.Arbitrary<Call['callId']> =>
+  weighed<Call['callId']>(
+    [2, always({ as: 'fresh' })],
+    [3, fc.constantFrom('c0', 'c1', 'c2', '').map((each) => ({ as: 'text', text: each }))],
+  )
+
+/** A call. */
+const call = (
+  response: fc.Arbitrary<Call['response']>,
+  body = BODIES.ActionEvent(),
+  callId = pooledCallId(),
+  { after, end }: { readonly after?: fc.Arbitrary<Asked>; readonly end?: fc.Arbitrary<JsonObject> } = {},
+): fc.Arbitrary<Step> =>
+  say(
+    shape({
+      say: always('call'),
+      body,
+      response,
+      callId,
+      ...(after === undefined ? {} : { after }),
+      ...(end === undefined ? {} : { end }),
+    }),
+  )
+
+/** What a reply was asked at: mostly a fact not far back, now and then one that is later, unknown, or no id at all. */
+const asked = (place = back()): fc.Arbitrary<Asked> =>
+  weighed<Asked>(
+    [12, place],
+    [1, summaryBack()],
+    [2, always('later')],
+    [2, always(true)],
+    [1, text('unknown', 'e1')],
+    [1, always(null)],
+    [1, always(7)],
+  )
+
+/** What a record says of the end of a reply: mostly nothing. */
+const ends = (): fc.Arbitrary<JsonObject> =>
+  weighed<JsonObject>(
+    [4, always({})],
+    [2, always({ interrupted: true })],
+    [2, fc.constantFrom('truncated', 'paused', 'refused', 'filtered').map((outcome) => ({ outcome }))],
+    [1, fc.constantFrom('done', 'TRUNCATED', true, null, ['paused']).map((outcome) => ({ outcome }))],
+  )
+
+/** What a record says of the provider's own calls: that some wait behind the reply, or no more do. */
+const waits = (min: number, max: number): fc.Arbitrary<JsonObject> =>
+  weighed<JsonObject>(
+    [19, fc.integer({ min, max }).map((count) => ({ waits: count }))],
+    [1, fc.constantFrom(1.5, '1', true, null, 2 ** 60).map((count) => ({ waits: count }))],
+  )
+
+/** A message of the agent that says what it was asked at. */
+const reply = (after = asked(), end = ends()): fc.Arbitrary<Step> =>
+  say(
+    shape({
+      say: always('reply'),
+      body: BODIES.MessageEvent().map((body) => ({ ...body, source: 'agent' as const })),
+      after,
+      end,
+    }),
+  )
+
+/** A message that knows of no reply. */
+const message = (): fc.Arbitrary<Step> =>
+  say(
+    BODIES.MessageEvent().chain((body) =>
+      fc
+        .constantFrom('user' as const, 'user' as const, 'environment' as const)
+        .map((source): Saying => ({ say: 'event', body: { ...body, source } })),
+    ),
+  )
+
+/** The response of the latest call, a new one, or one that others are of, too. */
+const anyResponse = (): fc.Arbitrary<Call['response']> =>
+  weighed<Call['response']>(
+    [4, always({ as: 'same' })],
+    [3, always({ as: 'fresh' })],
+    [2, fc.constantFrom('r0', '').map((each) => ({ as: 'text', text: each }))],
+  )
+
+type AnswerKind = 'ObservationEvent' | 'UserRejectObservation' | 'AgentErrorEvent'
+
+const anyCall = () =>
+  weighed<Ref>(
+    [9, fc.nat(2).map((n) => ({ to: 'open', n }))],
+    [2, fc.nat(6).map((n) => ({ to: 'call', n }))],
+    [1, back()],
+  )
+
+/** A result of one of these kinds. */
+const result = (kinds: readonly AnswerKind[], which = anyCall()): fc.Arbitrary<Step> => {
+  const bodies = kinds.map((kind): fc.Arbitrary<Extract<Saying, { say: 'result' }>['body']> => BODIES[kind]())
+  const body = fc.constantFrom(...bodies).chain((each) => each)
+  return say(
+    shape({
+      say: always('result'),
+      body,
+      call: which,
+      names: weighed<'call' | 'nothing' | 'other'>(
+        [8, always('call')],
+        [2, always('nothing')],
+        [1, always('other')],
+      ),
+      other: back(),
+      callId: weighed<string | null>([8, always(null)], [1, fc.constantFrom('c0', 'c1', 'c-unknown')]),
+    }),
+  )
+}
+
+const ANSWERS: readonly AnswerKind[] = [
+  'ObservationEvent',
+  'ObservationEvent',
+  'UserRejectObservation',
+  'AgentErrorEvent',
+]
+
+/** A result of any kind, mostly of a pending call. */
+const anyAnswer = () => result(ANSWERS)
+/** A result of any kind of the latest pending call. */
+const latest = () => result(ANSWERS, always({ to: 'open', n: 0 }))
+
+const anyListed = () => weighed<Ref>([6, back()], [1, summaryBack()], [1, text('unknown', 'e0', 'e1')])
+
+/** A condensation of some facts, the summary anywhere. */
+const condensation = (listed = anyListed(), minLength = 0): fc.Arbitrary<Step> => {
+  const offset = weighed<number | null>([8, fc.nat(9)], [1, fc.constantFrom(null, 99)])
+  const body = fc
+    .tuple(BODIES.Condensation(), offset, anyText())
+    .map(([each, at, summary]) => ({ ...each, summary_offset: at, summary }))
+  const list = fc.array(listed, { minLength, maxLength: Math.max(minLength, 4) })
+  return say(shape({ say: always('condensation'), body, list }))
+}
+
+/** A move of HEAD, mostly to a fact. */
+const head = (place = back()): fc.Arbitrary<Step> =>
+  say(
+    weighed<Ref | null | 7 | 'absent'>(
+      [9, place],
+      [2, always(null)],
+      [
+        2,
+        weighed<Ref | 7 | 'absent'>(
+          [2, summaryBack()],
+          [1, always(7)],
+          [1, always('absent')],
+          [2, text('later', 'e99')],
+        ),
+      ],
+    ).map((value) => ({ say: 'head', value })),
+  )
+
+/** A state update. */
+const update = (key: string, value: fc.Arbitrary<string | null | object>): fc.Arbitrary<Step> =>
+  say(
+    value.map((each) => ({
+      say: 'event',
+      body: { kind: 'ConversationStateUpdateEvent', key, value: each as string | null },
+    })),
+  )
+
+/** A state update that may change the status. */
+const status = (): fc.Arbitrary<Step> => {
+  const named = weighed<string | null>(
+    [6, fc.constantFrom(...STATUSES)],
+    [1, fc.constantFrom('IDLE', '', null)],
+  )
+  return fc.oneof(
+    { weight: 5, arbitrary: update('execution_status', named) },
+    {
+      weight: 1,
+      arbitrary: update(
+        'full_state',
+        fc.oneof(
+          named.map((execution_status) => ({ execution_status })),
+          always(null),
+          always([]),
+          always({}),
+        ),
+      ),
+    },
+  )
+}
+
+/** An event of one of these kinds, as it comes. */
+const kind = (...kinds: readonly (typeof EVENT_KINDS)[number][]): fc.Arbitrary<Step> =>
+  say(
+    fc.oneof(
+      ...kinds.map((each): fc.Arbitrary<Saying> => BODIES[each]().map((body) => ({ say: 'event', body }))),
+    ),
+  )
+
+/** A line that could not be read. */
+const broken = (): fc.Arbitrary<Step> =>
+  say(
+    shape({
+      say: always('broken'),
+      readable: fc.boolean(),
+      kind: fc.constantFrom(null, 'FutureEvent', 'ActionEvent', 'ConversationStateUpdateEvent'),
+      raw: fc.constantFrom('{"kind":"FutureEvent"}', '{', '', '{"kind":"ActionEvent"}'),
+    }),
+  )
+
+const near = (): fc.Arbitrary<number> => weighed([4, fc.nat(2)], [2, fc.nat(6)], [1, fc.nat(40)])
+/** A fact not far back, mostly. */
+const back = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n }))
+/** The summary that such a fact has, or would have were it a condensation. */
+const summaryBack = (): fc.Arbitrary<Ref> => near().map((n) => ({ to: 'back', n, summary: true }))
+/** One of these texts, whether a fact has it for an id or not. */
+const text = (...texts: readonly string[]): fc.Arbitrary<Ref> =>
+  fc.constantFrom(...texts).map((each) => ({ to: 'text', text: each }))
+
+const id = (): fc.Arbitrary<Placing['id']> =>
+  weighed<Placing['id']>(
+    [60, always({ as: 'fresh' })],
+    [2, always({ as: 'absent' })],
+    [1, back().map((ref) => ({ as: 'ref', ref }))],
+    [1, summaryBack().map((ref) => ({ as: 'ref', ref }))],
+    [1, text('__proto__', 'e1', 'e2-summary', 'é 😀').map((ref) => ({ as: 'ref', ref }))],
+  )
+
+const parent = (): fc.Arbitrary<Placing['parent']> =>
+  weighed<Placing['parent']>(
+    [50, always({ as: 'absent' })],
+    [4, back().map((ref) => ({ as: 'ref', ref }))],
+    [2, fc.constantFrom('null', 'root', 'self', 'later').map((as) => ({ as }))],
+    [1, weighed([1, text('', 'unknown', 'toString')], [1, summaryBack()]).map((ref) => ({ as: 'ref', ref }))],
+  )
+
+/** Nearly always a new id, no parent and the next second; now and then something that collides. */
+const placing = (): fc.Arbitrary<Placing> =>
+  shape({
+    id: id(),
+    parent: parent(),
+    time: weighed<Placing['time']>(
+      [30, always('next')],
+      [3, fc.constantFrom('absent', 'same', 'earlier', 'unreadable')],
+    ),
+  })

@@ -3,14 +3,13 @@
 import * as fc from 'fast-check'
 import type { Action, Content, ThinkingBlock } from '../event/shapes.ts'
 import type { Event } from '../event/types.ts'
-import { BODIES } from './bodies.ts'
+import { BODIES, signedThinking } from './event.ts'
 import { plainContent } from './content.ts'
 import { shape } from './shape.ts'
 import { words } from './text.ts'
-import { signedThinking } from './thinking.ts'
 
 /** One call of a reply; a null action is one that no tool can run. */
-export interface PlannedCall {
+interface PlannedCall {
   readonly tool: string
   readonly action: Action | null
   readonly arguments: string

@@ -3,9 +3,27 @@
  */
 
 import type * as fc from 'fast-check'
-import type { Event } from '../event/types.ts'
-import { type LegalLength, legalPlan } from './legal-commands.ts'
-import { writeLegalLog } from './legal-writer.ts'
+import type { Event, EventOf } from '../event/types.ts'
+import {
+  type AnswerForm,
+  type Command,
+  type LegalLength,
+  legalPlan,
+  type LegalPlan,
+  type Meanwhile,
+} from './legal-commands.ts'
+import { ROOT } from '../event/ids.ts'
+import { earlyEndOf, type ReplyRecord } from '../event/reply.ts'
+import type { JsonObject } from '../event/shapes.ts'
+import { type Entry, type EventEntry, kindOf } from '../log/entry.ts'
+import { listPendingCallsIn } from '../log/open-calls.ts'
+import { reduce } from '../state/reduce.ts'
+import { initialState, type State } from '../state/state.ts'
+import type { Status } from '../state/status.ts'
+import { cutPointsIn, stretchStarts } from '../view/stretches.ts'
+import { isDerived, isPending, type Unit, unitEvents } from '../view/unit.ts'
+import { viewEventsIn } from '../view/view.ts'
+import { frozen } from './event.ts'
 
 /**
  * Any log that a correct server may have written when it stopped, be it in the middle of a run: parallel calls, results
@@ -17,4 +35,335 @@ import { writeLegalLog } from './legal-writer.ts'
  */
 export function legalLog(length: LegalLength = {}): fc.Arbitrary<readonly Event[]> {
   return legalPlan(length).map(writeLegalLog)
+}
+
+type Do<K extends Command['do']> = Extract<Command, { readonly do: K }>
+type ActionEntry = EventEntry<EventOf<'ActionEvent'>>
+
+/** The events of a plan. Total: what a server would refuse in that state is passed over. */
+export function writeLegalLog(plan: LegalPlan): readonly Event[] {
+  const server = new Server(plan)
+  for (const command of plan.commands) server.obey(command)
+  return server.events
+}
+
+/** How many parts of a reply its standard fields hold. */
+interface Counts {
+  readonly thinking: number
+  readonly texts: number
+  readonly calls: number
+}
+
+/** References to all parts of a kind. */
+const refs = (kind: 'thinking' | 'text' | 'call', count: number): JsonObject[] =>
+  Array.from({ length: count }, (_, at) => ({ [kind]: at }))
+
+const recorded = (record: ReplyRecord): { readonly reply?: ReplyRecord } =>
+  Object.keys(record).length === 0 ? {} : { reply: record }
+
+class Server {
+  readonly events: Event[] = []
+  /** The latest search, and the position of the reply that waits for what it finds. */
+  #search = ''
+  #waiting: number | null = null
+  readonly #plan: LegalPlan
+  #state: State = initialState()
+
+  constructor(plan: LegalPlan) {
+    this.#plan = plan
+  }
+
+  obey(command: Command): void {
+    switch (command.do) {
+      case 'say':
+        return this.#say(command)
+      case 'respond':
+        return this.#respond(command)
+      case 'result':
+        return this.#result(command)
+      case 'settle':
+        for (const call of this.#open().toReversed()) this.#answerCall(call, command)
+        return
+      case 'condense':
+        return this.#condense(command)
+      case 'go':
+        return this.#go(command)
+      case 'reply':
+        return this.#reply(command)
+      case 'finish':
+        return this.#finish()
+      case 'aside':
+        return void this.#write(command.event)
+      case 'approve':
+      case 'resume':
+        if (this.#is(command.do === 'approve' ? 'waiting_for_confirmation' : 'paused'))
+          this.#setStatus('running')
+        return
+      case 'pause':
+      case 'interrupt':
+        if (this.#is('idle', 'running')) {
+          this.#write({ kind: command.do === 'pause' ? 'PauseEvent' : 'InterruptEvent', source: 'user' })
+          this.#setStatus('paused')
+        }
+        return
+      case 'error':
+        this.#write({
+          kind: 'ConversationErrorEvent',
+          source: 'environment',
+          code: 'Timeout',
+          detail: 'the model did not answer',
+        })
+        this.#setStatus('error')
+    }
+  }
+
+  #write(body: Event): void {
+    const n = this.events.length
+    const head = this.#state.log.head
+    const parent = head === null ? (n === 0 ? null : ROOT) : head.id
+    const event = frozen<Event>({
+      ...body,
+      id: `event-${n}`,
+      timestamp: new Date(Date.UTC(2026, 0, 1) + n * 1000).toISOString(),
+      ...(this.#plan.stamped ? { parent_id: parent } : {}),
+    })
+    this.events.push(event)
+    this.#state = reduce(this.#state, event)
+  }
+
+  #is(...statuses: readonly Status[]): boolean {
+    return statuses.includes(this.#state.header.status)
+  }
+
+  #open(): ActionEntry[] {
+    return listPendingCallsIn(this.#state.branch.pendingCalls).map((call) => call.entry)
+  }
+
+  #setStatus(value: Status): void {
+    this.#write({ kind: 'ConversationStateUpdateEvent', key: 'execution_status', value })
+  }
+
+  #say({ content, skills, late }: Do<'say'>): void {
+    if (this.#open().length > 0 && !late) return
+    if (this.#state.branch.systemPrompt === null) {
+      this.#write({
+        kind: 'SystemPromptEvent',
+        system_prompt: { type: 'text', text: 'You are an agent.' },
+        tools: [
+          {
+            kind: 'TerminalTool',
+            title: 'terminal',
+            description: 'Runs a command',
+            action_type: 'TerminalAction',
+          },
+        ],
+        dynamic_context: this.events.length === 0 ? null : { type: 'text', text: 'A new branch.' },
+      })
+    }
+    this.#write({
+      kind: 'MessageEvent',
+      source: 'user',
+      llm_message: { role: 'user', content },
+      activated_skills: skills,
+      extended_content: skills.map((name) => ({ type: 'text', text: `How to use ${name}` })),
+    })
+  }
+
+  /** A model is only asked when no call is pending and there is something to reply to. */
+  #mayRespond(): boolean {
+    const ready = this.#open().length === 0 && this.#state.branch.lastUserMessage !== null
+    if (!ready || this.#is('paused', 'deleting')) return false
+    if (!this.#is('running')) this.#setStatus('running')
+    return true
+  }
+
+  /** What each event of a reply says that is asked for now. */
+  #asked(): ReplyRecord {
+    return this.#plan.recorded ? { after: this.#state.log.head?.id ?? null } : {}
+  }
+
+  /** What the first one says beside, where the reply searches or brings what was found for the one before it. */
+  #searched(searches: boolean, { thinking, texts, calls }: Counts): ReplyRecord {
+    const last = this.#state.branch.view.units.last()
+    const isBehind = last?.first === this.#waiting && !(last?.type === 'message' && isDerived(last))
+    const found = this.#waiting !== null && isBehind ? this.#search : null
+    const search = `srvtoolu_${this.events.length}`
+    if (searches) this.#search = search
+    this.#waiting = null
+    if (!searches && found === null) return {}
+    const parts: JsonObject[] = [
+      ...refs('thinking', thinking),
+      ...(found === null
+        ? []
+        : [{ other: { type: 'web_search_tool_result', tool_use_id: found, content: [] } }]),
+      ...refs('text', texts),
+      ...(searches
+        ? [{ other: { type: 'server_tool_use', id: search, name: 'web_search', input: { query: 'oak' } } }]
+        : []),
+      ...refs('call', calls),
+    ]
+    const waits = Number(searches) - Number(found !== null)
+    return { grammar: 'anthropic', parts, ...(waits === 0 ? {} : { waits }) }
+  }
+
+  /**
+   * Whether a reply now is one turn with the one before it, which is paused, be it that HEAD was moved back to that:
+   * thoughts stand at the start of a turn.
+   */
+  #goesOn(): boolean {
+    if (this.#waiting !== null) return true
+    const before = this.events[this.#state.branch.view.units.last()?.first ?? -1]
+    return before !== undefined && earlyEndOf(before) === 'paused'
+  }
+
+  #hear({ content }: Meanwhile): void {
+    this.#write({ kind: 'MessageEvent', source: 'user', llm_message: { role: 'user', content } })
+  }
+
+  #reply({ content, meanwhile, pauses }: Do<'reply'>): void {
+    if (!this.#mayRespond()) return
+    const isPaused = pauses !== 'no'
+    const record: ReplyRecord = {
+      ...this.#asked(),
+      ...this.#searched(isPaused, { thinking: 0, texts: content.length, calls: 0 }),
+      ...(isPaused ? { stop_reason: 'pause_turn', outcome: 'paused' } : {}),
+    }
+    if (meanwhile !== null) this.#hear(meanwhile)
+    if (isPaused) this.#waiting = this.events.length
+    this.#write({
+      kind: 'MessageEvent',
+      source: 'agent',
+      llm_message: { role: 'assistant', content, ...recorded(record) },
+      llm_response_id: `reply-${this.events.length}`,
+    })
+    if (pauses === 'and_goes_on') this.#reply({ do: 'reply', content, meanwhile: null, pauses: 'no' })
+    else this.#setStatus(meanwhile === null && !isPaused ? 'finished' : 'running')
+  }
+
+  #respond({ calls, text, thinking: thoughts, confirm, searches, meanwhile }: Do<'respond'>): void {
+    if (!this.#mayRespond()) return
+    const response = `response-${this.events.length}`
+    const asked = this.#asked()
+    const thinking = this.#goesOn() ? [] : thoughts
+    const counts = { thinking: thinking.length, texts: text === null ? 0 : 1, calls: calls.length }
+    const first = { ...asked, ...this.#searched(searches, counts) }
+    for (const [n, call] of calls.entries()) {
+      // A reply that does not say what it was asked at must stand together.
+      if (meanwhile !== null && n === (this.#plan.recorded ? meanwhile.at : 0)) this.#hear(meanwhile)
+      if (n === 0 && searches) this.#waiting = this.events.length
+      const id = this.#plan.reusedCallIds ? `call_${n}` : `call_${this.events.length}`
+      const words = n === 0 && text !== null ? [{ type: 'text' as const, text }] : []
+      this.#write({
+        kind: 'ActionEvent',
+        thought: words,
+        ...(n === 0 && thinking.length > 0 ? { thinking_blocks: thinking } : {}),
+        action: call.action,
+        tool_name: call.tool,
+        tool_call_id: id,
+        tool_call: {
+          id,
+          name: call.tool,
+          arguments: call.arguments,
+          origin: 'completion',
+          ...recorded(n === 0 ? first : asked),
+        },
+        llm_response_id: response,
+      })
+    }
+    if (confirm) this.#setStatus('waiting_for_confirmation')
+  }
+
+  #result(result: Do<'result'>): void {
+    const open = this.#open()
+    const call = open[result.n % Math.max(1, open.length)]
+    if (call !== undefined) this.#answerCall(call, result)
+  }
+
+  /** While the user has yet to confirm, a call can only be refused. */
+  #answerCall(call: ActionEntry, { form, content }: Do<'result'> | Do<'settle'>): void {
+    const waits = this.#is('waiting_for_confirmation') && form !== 'rejected'
+    if (!waits) this.#write(this.#answerTo(call, call.event.action === null ? 'error' : form, content))
+  }
+
+  #answerTo(call: ActionEntry, form: AnswerForm, content: Do<'result'>['content']): Event {
+    const { tool_name, tool_call_id } = call.event
+    const link = { tool_name, tool_call_id, action_id: call.id }
+    if (form === 'error') return { kind: 'AgentErrorEvent', tool_name, tool_call_id, error: 'no such tool' }
+    if (form === 'rejected') {
+      return { kind: 'UserRejectObservation', ...link, rejection_reason: 'no', rejection_source: 'user' }
+    }
+    if (form === 'blocked') {
+      this.#write({
+        kind: 'HookExecutionEvent',
+        hook_event_type: 'PreToolUse',
+        hook_command: './guard',
+        success: false,
+        exit_code: 2,
+        blocked: true,
+        action_id: call.id,
+      })
+      return { kind: 'UserRejectObservation', ...link, rejection_source: 'hook' }
+    }
+    const observation = { kind: 'ClientToolObservation', content, is_error: form === 'failure' }
+    return { kind: 'ObservationEvent', ...link, observation }
+  }
+
+  #finish(): void {
+    const action = { kind: 'FinishAction', message: 'done' }
+    this.#respond({
+      do: 'respond',
+      calls: [{ tool: 'finish', action, arguments: '{"message":"done"}' }],
+      text: null,
+      thinking: [],
+      confirm: false,
+      searches: false,
+      meanwhile: null,
+    })
+    const [call] = this.#open()
+    if (call?.event.tool_name !== 'finish') return
+    this.#write(this.#answerTo(call, 'result', [{ type: 'text', text: 'done' }]))
+    this.#setStatus('finished')
+  }
+
+  /** Forgets what lies between two cut points, but never the system prompt, nor what a pending batch goes on with. */
+  #condense({ from, to, summary, asked }: Do<'condense'>): void {
+    const { view } = this.#state.branch
+    const points = cutPointsIn(view).filter((point) => point > 0)
+    const picked = [from, to]
+      .map((n) => points[n % Math.max(1, points.length)] ?? 0)
+      .toSorted((a, b) => a - b)
+    const [start = 0, end = 0] = picked
+    const ids = [...viewEventsIn(view)].slice(start, end).map((item) => item.id)
+    if (start === 0 || this.#isGoneOnWith(new Set(ids))) return
+    if (asked) this.#write({ kind: 'CondensationRequest' })
+    this.#write({
+      kind: 'Condensation',
+      llm_response_id: `condenser-${this.events.length}`,
+      forgotten_event_ids: ids,
+      ...(summary === null ? {} : { summary, summary_offset: start }),
+    })
+  }
+
+  /** Whether a pending batch goes on with any of some events, and would be forgotten with them. */
+  #isGoneOnWith(ids: ReadonlySet<string>): boolean {
+    const units = [...this.#state.branch.view.units]
+    const starts = stretchStarts(units)
+    const waiting = new Set(starts.filter((_, at) => isPending(units[at] as Unit)))
+    return units.some(
+      (unit, at) => waiting.has(starts[at] ?? -1) && [...unitEvents(unit)].some(({ id }) => ids.has(id)),
+    )
+  }
+
+  #go({ back }: Do<'go'>): void {
+    const places: Entry[] = [...this.#state.log.entries].filter(
+      (entry) => kindOf(entry) !== 'ConversationStateUpdateEvent',
+    )
+    const target = back === null ? null : places.at(-1 - (back % Math.max(1, places.length)))
+    if (target === undefined) return
+    this.#write({
+      kind: 'ConversationStateUpdateEvent',
+      key: 'leaf_event_id',
+      value: target === null ? null : target.id,
+    })
+  }
 }

@@ -3,11 +3,8 @@
 import * as fc from 'fast-check'
 import { loadLine } from '../event/load.ts'
 import type { Fact } from '../event/quarantine.ts'
-import { throwIfFailed, describeFailure } from './failure.ts'
-import { LawBroken, same, total } from './law.ts'
-import { withOwnMaps } from './own-maps.ts'
-import { shrunk } from './shrunk.ts'
-import { frozenCopy, frozenInPlace as frozen, textOf } from './text-of.ts'
+import { describeFailure, LawBroken, same, throwIfFailed, total } from './failure.ts'
+import { frozenCopy, frozenInPlace as frozen, isPlain, textOf } from './text-of.ts'
 
 /** A fold that is to be tested: `S` is its state, and `Kept` what is kept of one. */
 export interface ReplaySubject<S, Kept = unknown> {
@@ -182,4 +179,73 @@ const SHORT = 16
 function cuts(length: number): number[] {
   const stride = length <= SHORT ? 1 : Math.ceil(length / 4)
   return Array.from({ length: Math.ceil(length / stride) }, (_, n) => n * stride)
+}
+
+/**
+ * The same value with copies of its maps and sets, and of the plain objects and lists around them; one without any is
+ * itself. What has a class of its own is left to itself. O(size).
+ */
+function withOwnMaps<T>(value: T): T {
+  const copies = new Map<object, object>()
+  const copy = copyInto(copies)(value) as T
+  return [...copies.keys()].some(isMapOrSet) ? copy : value
+}
+
+const isMapOrSet = (value: object): boolean => value instanceof Map || value instanceof Set
+
+/** What stands in several places, or in itself, is copied once. */
+function copyInto(copies: Map<object, object>): (value: unknown) => unknown {
+  const begin = <T extends object>(value: object, copy: T): T => {
+    copies.set(value, copy)
+    return copy
+  }
+  return function copyOf(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null) return value
+    const known = copies.get(value)
+    if (known !== undefined) return known
+    const prototype = Object.getPrototypeOf(value) as object | null
+    if (value instanceof Map && prototype === Map.prototype) {
+      const copy = begin(value, new Map())
+      for (const [key, inner] of value) copy.set(copyOf(key), copyOf(inner))
+      return copy
+    }
+    if (value instanceof Set && prototype === Set.prototype) {
+      const copy = begin(value, new Set())
+      for (const inner of value) copy.add(copyOf(inner))
+      return copy
+    }
+    if (!isPlain(value)) return value
+    const copy = begin(value, Array.isArray(value) ? [] : (Object.create(prototype) as object))
+    for (const [key, inner] of Object.entries(value)) {
+      // A plain assignment would take `__proto__` for the prototype.
+      const field = { value: copyOf(inner), configurable: true, enumerable: true, writable: true }
+      Object.defineProperty(copy, key, field)
+    }
+    return copy
+  }
+}
+/** How often the failure is tried for at most. */
+const MOST_TRIES = 2_000
+
+/**
+ * The list without what it still fails without: halves first, then quarters, down to single items. Fails itself.
+ * @param fails whether a list fails in the same way
+ */
+function shrunk<T>(list: readonly T[], fails: (fewer: readonly T[]) => boolean): readonly T[] {
+  let left = list
+  let tries = 0
+  for (let size = Math.ceil(left.length / 2); size >= 1 && left.length > 1;) {
+    let isFewer = false
+    for (let at = 0; at < left.length && tries < MOST_TRIES;) {
+      const fewer = [...left.slice(0, at), ...left.slice(at + size)]
+      tries += 1
+      if (fewer.length < left.length && fails(fewer)) {
+        left = fewer
+        isFewer = true
+      } else at += size
+    }
+    if (tries >= MOST_TRIES || (size === 1 && !isFewer)) break
+    size = size === 1 ? 1 : Math.ceil(size / 2)
+  }
+  return left
 }

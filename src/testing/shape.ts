@@ -19,3 +19,10 @@ export function shape(required: object, optional: object = {}): fc.Arbitrary<unk
 /** The value, or null. */
 export const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
   fc.option(arbitrary, { freq: 4 })
+
+/** One of the arbitraries, each as often as its weight says. */
+export const weighed = <T>(...parts: readonly (readonly [number, fc.Arbitrary<T>])[]): fc.Arbitrary<T> =>
+  fc.oneof(...parts.map(([weight, arbitrary]) => ({ weight, arbitrary })))
+
+/** This value and no other. */
+export const always = <const T>(value: T): fc.Arbitrary<T> => fc.constant(value)

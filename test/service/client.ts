@@ -5,7 +5,7 @@ import { createEngine, type Engine } from '../../src/conversation/engine.ts'
 import { createService, type Service, type ServiceOptions } from '../../src/service/index.ts'
 import { sqliteStore } from '../../src/store/sqlite/index.ts'
 import type { Store } from '../../src/store/contract/store.ts'
-import { type Received as Answer, type Query, queryText } from '../../src/testing/server/request.ts'
+import { type Received as Answer, type Query, queryText } from '../../src/testing/server/client.ts'
 import { type ApiDocument, readDocument } from './document.ts'
 
 export type { Answer, Query }

@@ -3,7 +3,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { LawBroken } from '../../src/testing/law.ts'
+import { LawBroken } from '../../src/testing/failure.ts'
 import { serverConformance } from '../../src/testing/server/index.ts'
 import { exampleServer } from './example-server.ts'
 import { startModel } from './scripted-model.ts'

@@ -3,10 +3,19 @@
 import * as fc from 'fast-check'
 import { throwIfFailed } from '../failure.ts'
 import { scriptedModel } from '../provider/script.ts'
-import { ALL_DEEDS, type Deed, type Deeds, deeds, describeDeed } from './deed.ts'
-import { Driver, type DrivenServer } from './driver.ts'
-import { type DriveModel, newModel } from './model.ts'
-import { type DriveCase, type DriveTool, playCase, type PlayedCase, TOUCH } from './script.ts'
+import {
+  ALL_DEEDS,
+  type Deed,
+  type Deeds,
+  deeds,
+  describeDeed,
+  type DriveCase,
+  type DriveTool,
+  playCase,
+  type PlayedCase,
+  TOUCH,
+} from './script.ts'
+import { Driver, type DrivenServer, type DriveModel, newModel } from './driver.ts'
 
 /** One command: a deed, or two at once. */
 export type ServerCommand = fc.AsyncCommand<DriveModel, Driver>

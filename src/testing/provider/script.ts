@@ -1,9 +1,8 @@
 /** Arbitraries of what a model does: whatever models and their providers have been seen to do. */
 
 import * as fc from 'fast-check'
-import { shape } from '../shape.ts'
+import { shape, weighed } from '../shape.ts'
 import { words } from '../text.ts'
-import { weighed } from '../weighed.ts'
 import type { ModelFailure, ModelPart, ModelReply, ModelTurn } from './reply.ts'
 
 export interface ScriptOptions {

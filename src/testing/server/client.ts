@@ -1,15 +1,11 @@
 /** A thin client of an agent server: the published interface as functions, and nothing of this engine in it. */
 
 import type { EventKind } from '../../event/kinds.ts'
-import type { JsonObject, Source } from '../../event/shapes.ts'
+import type { JsonObject, JsonValue, Source } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import type { Status } from '../../state/status.ts'
-import { LawBroken } from '../law.ts'
-import { eventStream, type StreamQuery } from './event-stream.ts'
-import { follow } from './follow.ts'
-import type { LiveFrame } from './live-frame.ts'
-import { type Received, type Asked, type Query, send, type ServerAddress } from './request.ts'
-import { connectSocket, type LiveQuery, type ServerSocket } from './socket.ts'
+import { LawBroken } from '../failure.ts'
+import { isObject } from '../../event/json.ts'
 
 /** How a server is reached, sockets too. */
 export interface ServerClientOptions extends ServerAddress {
@@ -181,3 +177,308 @@ export function serverClient(options: ServerClientOptions): ServerClient {
 }
 
 const at = (id: string): string => `/api/conversations/${encodeURIComponent(id)}`
+/** What came back. */
+export interface Received<T = unknown> {
+  readonly status: number
+  /** Parsed, where it is JSON; else the text. */
+  readonly body: T
+  readonly headers: Headers
+}
+
+/** A query; a list gives its name several times, and undefined leaves it out. */
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>
+
+/** How a server is reached. */
+export interface ServerAddress {
+  /** The base address, as in `http://127.0.0.1:3000`; paths are put behind it. */
+  readonly url: string
+  /** Default: the global one. A server in this process may be given by its own. */
+  readonly fetch?: (request: Request) => Response | Promise<Response>
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as `X-Session-API-Key`, and as the first frame of a socket; never in a URL. */
+  readonly apiKey?: string
+}
+
+/** A request but for the address. */
+export interface Asked {
+  readonly query?: Query
+  /** Sent as JSON; none when left out. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+/** A query as it stands in a URL: empty, or with its question mark. */
+export function queryText(query: Query): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) => {
+    if (value === undefined || value === null) return []
+    return (typeof value === 'object' ? value : [value]).map((one): [string, string] => [name, String(one)])
+  })
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
+}
+
+/** Sends a request and gives the response as it comes, its body unread. @throws what `fetch` throws. */
+export async function requestOf(
+  { url, fetch = globalThis.fetch, headers: own, apiKey }: ServerAddress,
+  method: string,
+  path: string,
+  { query = {}, body, headers, signal }: Asked = {},
+): Promise<Response> {
+  const request = new Request(`${url.replace(/\/$/, '')}${path}${queryText(query)}`, {
+    method,
+    headers: {
+      ...(apiKey !== undefined && { 'x-session-api-key': apiKey }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...own,
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal !== undefined && { signal }),
+  })
+  return fetch(request)
+}
+
+/** Sends a request and reads what comes back. @throws what `fetch` throws; never for a status. */
+async function send<T>(
+  address: ServerAddress,
+  method: string,
+  path: string,
+  asked?: Asked,
+): Promise<Received<T>> {
+  const response = await requestOf(address, method, path, asked)
+  const { status, headers } = response
+  const text = await response.text()
+  const isJson = headers.get('content-type')?.startsWith('application/json') === true && text !== ''
+  return { status, body: (isJson ? JSON.parse(text) : text) as T, headers }
+}
+
+/** A frame, in the envelope that says which position of the log a reader has with it. */
+export interface LiveFrame {
+  /** `event`: of the log; `delta`, `state`, `caught_up`, `reset`, `error`: of this stream alone. */
+  readonly type: string
+  /** A reader goes on after it; null where the server does not say. */
+  readonly position: number | null
+  readonly event: Event & { readonly key?: string; readonly value?: unknown }
+}
+
+/** Reads the text of a frame; a bare event is put into an envelope. @throws a SyntaxError for what is no JSON. */
+export function readLiveFrame(text: string): LiveFrame {
+  const value: JsonValue = JSON.parse(text)
+  if (!isObject(value)) throw new SyntaxError('The frame is no object.')
+  const { type, position, event } = value
+  if (typeof type === 'string' && isObject(event))
+    return { type, position: typeof position === 'number' ? position : null, event: event as never }
+  const { kind, key } = value
+  const isOwn = kind === 'ConversationStateUpdateEvent' && (key === 'full_state' || key === 'caught_up')
+  return {
+    type: kind === 'StreamingDeltaEvent' ? 'delta' : isOwn ? 'state' : 'event',
+    position: null,
+    event: value as never,
+  }
+}
+
+/** Where a stream begins; the first that is given counts. Default: at the end of the log. */
+export interface LiveQuery {
+  /** A position: everything after it is given; -1 gives the whole log. */
+  readonly after?: number
+  /** The same by the id of the last event that the reader has. */
+  readonly after_event_id?: string
+  readonly resend_mode?: 'all' | 'since'
+  readonly after_timestamp?: string
+  /** Default: `envelope`. */
+  readonly format?: 'event' | 'envelope'
+}
+
+/** A socket; what it was sent is read in order by `for await`, from its first frame on. */
+export interface ServerSocket extends AsyncIterable<LiveFrame> {
+  /** All frames that came so far. */
+  readonly frames: readonly LiveFrame[]
+  /** The first frame that fits, of those that came and those that come. Rejects when the socket ends before. */
+  readonly find: (fits: (frame: LiveFrame) => boolean) => Promise<LiveFrame>
+  /** How it ended. */
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>
+  /** Sends a value as JSON. */
+  readonly send: (value: unknown) => void
+  readonly close: () => void
+}
+
+/** Opens `/sockets/events/{id}`. The key, if there is one, is the first frame that is sent. */
+export function connectSocket(
+  {
+    url,
+    apiKey,
+    WebSocket: Socket = globalThis.WebSocket,
+  }: Pick<ServerAddress, 'url' | 'apiKey'> & { readonly WebSocket?: typeof WebSocket },
+  id: string,
+  query: LiveQuery = {},
+): ServerSocket {
+  const base = `${url.replace(/\/$/, '').replace(/^http/, 'ws')}/sockets/events/${encodeURIComponent(id)}`
+  const socket = new Socket(`${base}${queryText({ format: 'envelope', ...query })}`)
+  const frames: LiveFrame[] = []
+  const waiting = new Set<() => void>()
+  const closed = Promise.withResolvers<{ code: number; reason: string }>()
+  const opened = Promise.withResolvers<void>()
+  let end: { readonly code: number; readonly reason: string } | null = null
+  const wake = (): void => {
+    for (const look of waiting) look()
+  }
+  const finish = (code: number, reason: string): void => {
+    if (end !== null) return
+    end = { code, reason }
+    closed.resolve(end)
+    opened.resolve()
+    wake()
+  }
+  socket.addEventListener('open', () => {
+    if (apiKey !== undefined) socket.send(JSON.stringify({ type: 'auth', session_api_key: apiKey }))
+    opened.resolve()
+  })
+  socket.addEventListener('message', ({ data }) => {
+    try {
+      frames.push(readLiveFrame(String(data)))
+    } catch {
+      finish(1007, `It sent what is no frame: ${String(data).slice(0, 200)}`)
+      socket.close()
+    }
+    wake()
+  })
+  socket.addEventListener('close', ({ code, reason }) => finish(code, reason))
+  // Some implementations say no more of a connection that could not be made.
+  socket.addEventListener('error', () => finish(1006, 'The connection could not be made, or was lost.'))
+  /** Looks at each frame that comes, until there is something; undefined at the end of the socket. */
+  const until = <T>(look: () => T | undefined): Promise<T | undefined> =>
+    new Promise((resolve) => {
+      const again = (): void => {
+        const found = look()
+        if (found === undefined && end === null) return
+        waiting.delete(again)
+        resolve(found)
+      }
+      waiting.add(again)
+      again()
+    })
+  return {
+    frames,
+    async find(fits) {
+      let seen = 0
+      const found = await until(() => {
+        while (seen < frames.length) {
+          const frame = frames[seen]
+          seen += 1
+          if (frame !== undefined && fits(frame)) return frame
+        }
+        return undefined
+      })
+      if (found !== undefined) return found
+      throw new Error(`The socket ended with ${end?.code} ${end?.reason} after ${frames.length} frames.`)
+    },
+    closed: closed.promise,
+    send: (value) =>
+      void opened.promise.then(() => {
+        if (end === null) socket.send(JSON.stringify(value))
+      }),
+    close: () => socket.close(),
+    async *[Symbol.asyncIterator]() {
+      try {
+        for (let at = 0; ; at += 1) {
+          const frame = await until(() => frames[at])
+          if (frame === undefined) return
+          yield frame
+        }
+      } finally {
+        socket.close()
+      }
+    },
+  }
+}
+
+/** Where a stream begins, as for a socket, or after the id of the last frame that the reader has. */
+export interface StreamQuery extends LiveQuery {
+  readonly lastEventId?: string
+}
+
+/**
+ * The frames of `/api/conversations/{id}/events/stream`, until the reader leaves or the server ends it. The position of
+ * each is the `id` of its server-sent event.
+ * @throws an Error where the server refuses it.
+ */
+async function* eventStream(
+  address: ServerAddress,
+  id: string,
+  { lastEventId, ...query }: StreamQuery = {},
+): AsyncGenerator<LiveFrame, void, undefined> {
+  const left = new AbortController()
+  const path = `/api/conversations/${encodeURIComponent(id)}/events/stream`
+  const response = await requestOf(address, 'GET', path, {
+    query: { format: 'envelope', ...query },
+    signal: left.signal,
+    ...(lastEventId !== undefined && { headers: { 'last-event-id': lastEventId } }),
+  })
+  if (!response.ok || response.body === null)
+    throw new Error(`The stream was refused with ${response.status}: ${await response.text()}`)
+  try {
+    let rest = ''
+    for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+      const parts = (rest + piece).split('\n\n')
+      rest = parts.pop() ?? ''
+      for (const part of parts) {
+        const frame = frameOf(part)
+        if (frame !== null) yield frame
+      }
+    }
+  } finally {
+    left.abort()
+  }
+}
+
+/** One server-sent event; null for a comment. */
+function frameOf(part: string): LiveFrame | null {
+  const field = (name: string): string | null => {
+    const lines = part.split('\n').filter((line) => line.startsWith(`${name}:`))
+    return lines.length === 0 ? null : lines.map((line) => line.slice(name.length + 1).trimStart()).join('\n')
+  }
+  const data = field('data')
+  if (data === null) return null
+  const position = Number(field('id') ?? NaN)
+  return { ...readLiveFrame(data), ...(Number.isInteger(position) && { position }) }
+}
+
+/** The codes that say that trying again is no use. */
+const FINAL: readonly number[] = [1000, 1002, 1003, 1007, 1008]
+const isFinal = (code: number): boolean =>
+  FINAL.includes(code) || (code >= 4000 && code < 4008) || code === 4400
+
+/** Milliseconds between two connections that brought nothing. */
+const PAUSE = 50
+
+/**
+ * Every frame from a place on, over as many connections as it takes. Ends when the signal is aborted. @throws an Error
+ * where the server says that there is nothing to read, or nothing for this reader.
+ */
+export async function* follow(
+  connect: (query: LiveQuery) => ServerSocket,
+  { after = -1, signal }: { readonly after?: number; readonly signal?: AbortSignal } = {},
+): AsyncGenerator<LiveFrame, void, undefined> {
+  let last = after
+  const isOver = (): boolean => signal?.aborted === true
+  while (!isOver()) {
+    const socket = connect({ after: last })
+    const stop = (): void => socket.close()
+    signal?.addEventListener('abort', stop, { once: true })
+    let count = 0
+    try {
+      for await (const frame of socket) {
+        count += 1
+        last = frame.position ?? last
+        yield frame
+      }
+    } finally {
+      signal?.removeEventListener('abort', stop)
+    }
+    if (isOver()) return
+    const { code, reason } = await socket.closed
+    if (isFinal(code)) throw new Error(`The server ended the stream with ${code} ${reason}`)
+    if (count === 0) await new Promise((resolve) => setTimeout(resolve, PAUSE))
+  }
+}

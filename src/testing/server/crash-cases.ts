@@ -1,12 +1,10 @@
 /** Restarts and crashes: nothing is lost, nothing runs twice, and nothing says for ever that it runs. */
 
 import type { Event } from '../../event/types.ts'
-import { hold, same } from '../law.ts'
+import { hold, same } from '../failure.ts'
 import { bodyOf } from './client.ts'
-import type { ServerCheck } from './case.ts'
-import { nextWaits } from './consent-cases.ts'
-import { callsIn, holdPaired, holdPrefixes, resultsOf } from './run-cases.ts'
-import { messagesOf, RESTING, type Trial } from './trial.ts'
+import { messagesOf, RESTING, type ServerCheck, type Trial } from './trial.ts'
+import { callsIn, holdPaired, holdPrefixes, nextWaits, resultsOf } from './run-cases.ts'
 
 /** What a server says of a conversation that a restart must not change. */
 async function portrait(trial: Trial, id: string): Promise<object> {

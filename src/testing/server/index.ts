@@ -1,20 +1,24 @@
 /** `colloquy/testing/server`: a client of the published interface, and the cases that hold any server to it. */
 
 export {
+  type Asked,
   bodyOf,
   type EventFilterQuery,
   type EventQuery,
+  type LiveFrame,
+  type LiveQuery,
+  type Query,
+  type Received,
   type SayOptions,
   serverClient,
+  type ServerAddress,
   type ServerClient,
   type ServerClientOptions,
   type ServerConversation,
   type ServerPage,
+  type ServerSocket,
+  type StreamQuery,
 } from './client.ts'
-export type { StreamQuery } from './event-stream.ts'
-export type { LiveFrame } from './live-frame.ts'
-export type { Received, Asked, Query, ServerAddress } from './request.ts'
-export type { LiveQuery, ServerSocket } from './socket.ts'
 export { type ProviderServer, providerServer } from '../node/provider-server.ts'
 export { fakeProvider, type FakeProvider, type ProviderRequest } from '../provider/provider.ts'
 export {
@@ -27,8 +31,8 @@ export {
   type RequestBody,
 } from '../provider/reply.ts'
 export { scriptedModel, type ScriptOptions } from '../provider/script.ts'
-export type { Capability } from './case.ts'
-export { serverConformance, type ServerCase, type ServerConformanceOptions } from './kit.ts'
+export { serverConformance, type ServerCase } from './kit.ts'
+export type { Capability, ServerConformanceOptions } from './trial.ts'
 export {
   messagesIn,
   type ModelCall,
@@ -39,9 +43,12 @@ export {
   textOf,
   turnOf,
 } from './script.ts'
-export { type DriveOptions, driveServer, type ServerCommand, serverCommands } from '../drive/commands.ts'
-export type { ServerCommandsOptions } from '../drive/commands.ts'
-export type { Deed } from '../drive/deed.ts'
-export { Driver, type DrivenServer } from '../drive/driver.ts'
-export { type DriveModel, newModel } from '../drive/model.ts'
-export { type DriveCase, playCase, type PlayedCase } from '../drive/script.ts'
+export {
+  type DriveOptions,
+  driveServer,
+  type ServerCommand,
+  serverCommands,
+  type ServerCommandsOptions,
+} from '../drive/commands.ts'
+export { Driver, type DrivenServer, type DriveModel, newModel } from '../drive/driver.ts'
+export { type Deed, type DriveCase, playCase, type PlayedCase } from '../drive/script.ts'

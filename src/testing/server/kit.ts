@@ -1,21 +1,21 @@
 /** The conformance kit for servers: named cases that hold any agent server to the interface. */
 
 import type { Event } from '../../event/types.ts'
-import { describeFailure } from '../failure.ts'
-import type { Capability, ServerCheck } from './case.ts'
-import { CONSENT } from './consent-cases.ts'
+import { describeFailure, LawBroken } from '../failure.ts'
+import {
+  type Capability,
+  type ServerCheck,
+  type ServerConformanceOptions,
+  SharedServer,
+  Trial,
+} from './trial.ts'
+import { CONSENT, RUNS, STOPS } from './run-cases.ts'
 import { CRASH } from './crash-cases.ts'
 import { LIVE } from './live-cases.ts'
-import { PAGES } from './page-cases.ts'
-import { REFUSALS } from './refusal-cases.ts'
-import { bodyOf, type ServerClientOptions } from './client.ts'
-import { RUNS } from './run-cases.ts'
-import type { ModelCall, ScriptedTurn, SentMessage } from './script.ts'
-import { SECRETS } from './secret-cases.ts'
-import { STOPS } from './stop-cases.ts'
-import { TREE } from './tree-cases.ts'
-import { SharedServer, Trial } from './trial.ts'
-import { checkWholeLog } from './whole-log.ts'
+import { PAGES, REFUSALS, SECRETS, TREE } from './log-cases.ts'
+import { bodyOf } from './client.ts'
+import type { Grammar } from '../../event/reply.ts'
+import { checkLog } from '../../laws/check-log.ts'
 
 const CHECKS: readonly ServerCheck[] = [
   ...PAGES,
@@ -28,42 +28,6 @@ const CHECKS: readonly ServerCheck[] = [
   ...TREE,
   ...CRASH,
 ]
-
-/** A server to try, and how its model is scripted. */
-export interface ServerConformanceOptions {
-  /** What it is called in error messages. */
-  readonly name: string
-  /**
-   * Starts it; resolves when it takes requests. Called by the first case, and again after each `stop` and `kill`, when
-   * it begins with the data that it had.
-   */
-  start(): Promise<ServerClientOptions>
-  /** Ends it in order. */
-  stop?(): Promise<void>
-  /** Ends it as a crash would, with whatever it is doing. */
-  kill?(): Promise<void>
-  /**
-   * What a user says so that the model behind the server gives these replies, one for each time that it is asked.
-   * Default: `scriptOf`, which puts them into the words themselves. `playScripts` is the model for `fakeProvider` that
-   * plays them; `turnOf` reads them from any list of messages.
-   */
-  script?(turns: readonly ScriptedTurn[]): string
-  /**
-   * How the model calls two tools of the server: one that keeps a text and returns something with it, and one that does
-   * not return before it is given up. Default: `note` with a `text`, and `wait` with `seconds`.
-   */
-  readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
-  /** The texts that the first of these tools has kept, in order: how often a call was executed. */
-  notes?(): readonly string[] | Promise<readonly string[]>
-  /** The messages of each request that the model was sent, in order. */
-  requests?(): readonly (readonly SentMessage[])[] | Promise<readonly (readonly SentMessage[])[]>
-  /** What the server does not have, each with the reason. */
-  readonly lacks?: Readonly<Partial<Record<Capability, string>>>
-  /** Cases that it is known to fail, by their whole name, each with the reason. */
-  readonly skip?: readonly { readonly case: string; readonly reason: string }[]
-  /** Milliseconds that anything may take. Default: 10,000. */
-  readonly timeout?: number
-}
 
 /** One case of the kit. */
 export interface ServerCase {
@@ -144,4 +108,14 @@ async function tryOn(
 async function lastLog(trial: Trial): Promise<readonly Event[] | null> {
   const id = trial.conversations.at(-1)
   return id === undefined ? null : trial.log(id).catch(() => null)
+}
+
+/** Whatever grammar the server's model has, its log can be said in each of these. */
+const GRAMMARS: readonly Grammar[] = ['anthropic', 'openai-chat', 'openai-responses', 'google']
+
+/** @param ended whether nothing runs any more. @throws LawBroken for the first law that it breaks. */
+function checkWholeLog(events: readonly Event[], ended: boolean): void {
+  const [first] = checkLog(events, { ended, grammars: GRAMMARS })
+  if (first === undefined) return
+  throw new LawBroken(first.law, `${first.message} (at event ${first.id ?? first.seq})`, { facts: events })
 }

@@ -1,11 +1,8 @@
 /** Live events over sockets: once and in order, whatever breaks, with deltas and changes of state. */
 
-import { hold, same } from '../law.ts'
-import type { ServerCheck } from './case.ts'
-import type { StreamQuery } from './event-stream.ts'
-import type { LiveFrame } from './live-frame.ts'
-import type { ServerSocket } from './socket.ts'
-import type { Trial } from './trial.ts'
+import { hold, same } from '../failure.ts'
+import type { ServerCheck, Trial } from './trial.ts'
+import type { LiveFrame, ServerSocket, StreamQuery } from './client.ts'
 
 const isOfLog = ({ type }: LiveFrame): boolean => type === 'event'
 

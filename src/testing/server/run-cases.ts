@@ -1,11 +1,10 @@
 /** Runs: what the model is sent, what becomes of its calls, and what two callers at once bring about. */
 
 import type { ActionEvent, Event } from '../../event/types.ts'
-import { hold, same } from '../law.ts'
+import { hold, same } from '../failure.ts'
 import { bodyOf } from './client.ts'
-import type { ServerCheck } from './case.ts'
-import { type SentMessage, textOf } from './script.ts'
-import { messagesOf, type Trial } from './trial.ts'
+import { messagesOf, type ServerCheck, type Trial } from './trial.ts'
+import { type ScriptedTurn, type SentMessage, textOf } from './script.ts'
 
 /** The calls in a log. */
 export const callsIn = (log: readonly Event[]): ActionEvent[] =>
@@ -210,6 +209,212 @@ export const RUNS: readonly ServerCheck[] = [
       )
       await trial.play(id, [{ says: ['Better.'] }])
       same('I2', 'what the agent said', messagesOf(await trial.log(id), 'agent'), ['Better.'])
+    },
+  },
+]
+
+/** A conversation that waits for consent. */
+async function waiting(trial: Trial, turns: (id: string) => readonly ScriptedTurn[]): Promise<string> {
+  const id = await trial.begin()
+  bodyOf(await trial.client.setPolicy(id, { kind: 'AlwaysConfirm' }))
+  await trial.play(id, turns(id), 'waiting_for_confirmation')
+  const log = await trial.log(id)
+  for (const call of callsIn(log)) hold('P7', resultsOf(log, call).length === 0, 'a call ran without consent')
+  return id
+}
+
+/** Waits until the call that comes after consent waits for its own, beside so many in all. */
+export const nextWaits = (trial: Trial, id: string, calls: number): Promise<true> =>
+  trial.until('P7', 'the next call does not wait', async () => {
+    const { execution_status } = bodyOf(await trial.client.get(id))
+    const { length } = callsIn(await trial.log(id))
+    return length === calls && execution_status === 'waiting_for_confirmation' ? true : null
+  })
+
+/** What the calls of a conversation have kept; empty where that is not known. */
+const notesOf = async (trial: Trial, id: string): Promise<readonly string[]> =>
+  (await trial.notes()).filter((note) => note.includes(id))
+
+export const CONSENT: readonly ServerCheck[] = [
+  {
+    name: 'calls wait for consent, are executed once they have it, and the next ones wait again',
+    laws: ['P7'],
+    needs: ['confirmation'],
+    async run(trial) {
+      const id = await waiting(trial, (own) => [
+        { says: [trial.note(`a-${own}`), trial.note(`b-${own}`)] },
+        { says: [trial.note(`c-${own}`)] },
+        { says: ['Done.'] },
+      ])
+      same('P7', 'kept before consent', await notesOf(trial, id), [])
+      bodyOf(await trial.client.respond(id, true))
+      await nextWaits(trial, id, 3)
+      const log = await trial.log(id)
+      same(
+        'P7',
+        'results',
+        callsIn(log).map((call) => resultsOf(log, call).length),
+        [1, 1, 0],
+      )
+      bodyOf(await trial.client.respond(id, true))
+      await trial.rest(id)
+      holdPaired('P1', await trial.log(id))
+      const { status } = await trial.client.respond(id, true)
+      same('P7', 'the status of a consent to nothing', status, 409)
+    },
+  },
+  {
+    name: 'a call that was rejected is not executed, and has the reason as its result',
+    laws: ['P7'],
+    needs: ['confirmation'],
+    async run(trial) {
+      const id = await waiting(trial, (own) => [
+        { says: [trial.note(`r-${own}`)] },
+        { says: ['As you like.'] },
+      ])
+      bodyOf(await trial.client.respond(id, false, 'Too dangerous'))
+      const log = await trial.log(id)
+      const results = callsIn(log).flatMap((call) => resultsOf(log, call))
+      same(
+        'P7',
+        'the results',
+        results.map(({ kind }) => kind),
+        ['UserRejectObservation'],
+      )
+      hold('P7', JSON.stringify(results).includes('Too dangerous'), 'the reason is lost')
+      const { execution_status } = bodyOf(await trial.client.get(id))
+      hold('T5', execution_status !== 'waiting_for_confirmation', 'it waits for consent still')
+      await trial.accepted(() => trial.client.run(id))
+      await trial.rest(id)
+      const whole = await trial.log(id)
+      holdPaired('P7', whole)
+      same('P7', 'kept', await notesOf(trial, id), [])
+      same('I2', 'what the agent said', messagesOf(whole, 'agent'), ['As you like.'])
+    },
+  },
+  {
+    name: 'a consent that comes twice executes the calls once',
+    laws: ['P6', 'P7'],
+    needs: ['confirmation'],
+    async run(trial) {
+      const id = await waiting(trial, (own) => [{ says: [trial.note(`t-${own}`)] }, { says: ['Done.'] }])
+      const both = await Promise.all([trial.client.respond(id, true), trial.client.respond(id, true)])
+      hold(
+        'P7',
+        both.some(({ status }) => status === 200),
+        'no consent was taken',
+      )
+      await trial.rest(id)
+      holdPaired('P6', await trial.log(id))
+      const notes = await notesOf(trial, id)
+      hold('P6', notes.length <= 1, `the call was executed ${notes.length} times`)
+    },
+  },
+]
+
+/** Waits until a log has so many calls. */
+const called = (trial: Trial, id: string, count: number): Promise<true> =>
+  trial.until('I1', `${count} calls do not come`, async () =>
+    callsIn(await trial.log(id)).length >= count ? true : null,
+  )
+
+/** Milliseconds that the model takes for a step of a run that is to be paused, and that nothing may come in then. */
+const STEP = 120
+const QUIET = 3 * STEP
+
+/** Looks at a log until it has not grown for a while. */
+async function quiet(trial: Trial, id: string): Promise<void> {
+  let length = -1
+  let since = Date.now()
+  await trial.until('I3', 'the log goes on growing', async () => {
+    const now = (await trial.log(id)).length
+    if (now !== length) since = Date.now()
+    length = now
+    return Date.now() - since > QUIET ? true : null
+  })
+}
+
+export const STOPS: readonly ServerCheck[] = [
+  {
+    name: 'once a pause is acknowledged no step begins before the conversation is run again, and then it goes on',
+    laws: ['I3'],
+    needs: ['pause'],
+    async run(trial) {
+      const id = await trial.begin()
+      const steps = Array.from({ length: 8 }, (_, n) => ({ says: [trial.note(`step ${n}`)], wait: STEP }))
+      await trial.say(id, [...steps, { says: ['Done.'] }])
+      await called(trial, id, 1)
+      bodyOf(await trial.client.pause(id))
+      const at = callsIn(await trial.log(id)).length
+      await trial.rest(id, 'paused')
+      await quiet(trial, id)
+      const log = await trial.log(id)
+      const more = callsIn(log).length - at
+      hold('I3', more <= 1 && callsIn(log).length < steps.length, `${more} more steps began`)
+      hold(
+        'I3',
+        log.some(({ kind }) => kind === 'PauseEvent'),
+        'no PauseEvent says so',
+      )
+      same('I3', 'the status', bodyOf(await trial.client.get(id)).execution_status, 'paused')
+      await trial.accepted(() => trial.client.run(id))
+      await trial.rest(id)
+      const whole = await trial.log(id)
+      same('I3', 'the calls in the end', callsIn(whole).length, steps.length)
+      holdPaired('P1', whole)
+    },
+  },
+  {
+    name: 'a conversation that is paused before it runs stays so until it is run',
+    laws: ['T5'],
+    needs: ['pause'],
+    async run(trial) {
+      const id = await trial.begin()
+      await trial.say(id, [{ says: ['Now.'] }], false)
+      bodyOf(await trial.client.pause(id))
+      same('T5', 'the status', bodyOf(await trial.client.get(id)).execution_status, 'paused')
+      await trial.accepted(() => trial.client.run(id))
+      await trial.rest(id)
+      same('I2', 'what the agent said', messagesOf(await trial.log(id), 'agent'), ['Now.'])
+    },
+  },
+  {
+    name: 'an interrupt ends a reply that would not end; nothing of it comes later, and the conversation goes on',
+    laws: ['I4'],
+    needs: ['interrupt'],
+    async run(trial) {
+      const id = await trial.begin()
+      await trial.say(id, [{ says: ['Never done'], endless: true }])
+      await trial.until('I1', 'it does not run', async () =>
+        bodyOf(await trial.client.get(id)).execution_status === 'running' ? true : null,
+      )
+      bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
+      await trial.rest(id, 'paused')
+      await quiet(trial, id)
+      const log = await trial.log(id)
+      const at = log.findIndex(({ kind }) => kind === 'InterruptEvent')
+      hold('I4', at >= 0, 'no InterruptEvent says so')
+      const later = log.slice(at + 1).filter(({ kind }) => kind === 'MessageEvent' || kind === 'ActionEvent')
+      // The words that had come may be kept.
+      hold('I4', later.length <= 1, `${later.length} events came behind the interrupt`)
+      await trial.play(id, [{ says: ['Here again.'] }])
+      same('I4', 'the last reply', messagesOf(await trial.log(id), 'agent').at(-1), 'Here again.')
+    },
+  },
+  {
+    name: 'an interrupt during calls gives every call that has none a result',
+    laws: ['P9'],
+    needs: ['interrupt'],
+    async run(trial) {
+      const id = await trial.begin()
+      await trial.say(id, [{ says: [trial.note('quick'), trial.hold()] }, { says: ['Not said.'] }])
+      await called(trial, id, 2)
+      bodyOf(await trial.within('I4', 'the interrupt takes', trial.client.interrupt(id)))
+      await trial.rest(id, 'paused')
+      await quiet(trial, id)
+      holdPaired('P9', await trial.log(id))
+      await trial.play(id, [{ says: ['Here again.'] }])
+      holdPaired('P9', await trial.log(id))
     },
   },
 ]

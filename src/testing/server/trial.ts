@@ -4,11 +4,52 @@ import { isObject } from '../../event/json.ts'
 import type { JsonObject } from '../../event/shapes.ts'
 import type { Event } from '../../event/types.ts'
 import type { Status } from '../../state/status.ts'
-import { hold, LawBroken } from '../law.ts'
-import { bodyOf, type ServerClient, serverClient, type ServerConversation } from './client.ts'
-import type { ServerConformanceOptions } from './kit.ts'
-import type { Received } from './request.ts'
+import { hold, LawBroken } from '../failure.ts'
+import {
+  bodyOf,
+  type Received,
+  type ServerClient,
+  serverClient,
+  type ServerClientOptions,
+  type ServerConversation,
+} from './client.ts'
 import { type ModelCall, type ScriptedTurn, scriptOf, type SentMessage, textOf } from './script.ts'
+
+/** A server to try, and how its model is scripted. */
+export interface ServerConformanceOptions {
+  /** What it is called in error messages. */
+  readonly name: string
+  /**
+   * Starts it; resolves when it takes requests. Called by the first case, and again after each `stop` and `kill`, when
+   * it begins with the data that it had.
+   */
+  start(): Promise<ServerClientOptions>
+  /** Ends it in order. */
+  stop?(): Promise<void>
+  /** Ends it as a crash would, with whatever it is doing. */
+  kill?(): Promise<void>
+  /**
+   * What a user says so that the model behind the server gives these replies, one for each time that it is asked.
+   * Default: `scriptOf`, which puts them into the words themselves. `playScripts` is the model for `fakeProvider` that
+   * plays them; `turnOf` reads them from any list of messages.
+   */
+  script?(turns: readonly ScriptedTurn[]): string
+  /**
+   * How the model calls two tools of the server: one that keeps a text and returns something with it, and one that does
+   * not return before it is given up. Default: `note` with a `text`, and `wait` with `seconds`.
+   */
+  readonly tools?: { note(text: string): ModelCall; hold(): ModelCall }
+  /** The texts that the first of these tools has kept, in order: how often a call was executed. */
+  notes?(): readonly string[] | Promise<readonly string[]>
+  /** The messages of each request that the model was sent, in order. */
+  requests?(): readonly (readonly SentMessage[])[] | Promise<readonly (readonly SentMessage[])[]>
+  /** What the server does not have, each with the reason. */
+  readonly lacks?: Readonly<Partial<Record<Capability, string>>>
+  /** Cases that it is known to fail, by their whole name, each with the reason. */
+  readonly skip?: readonly { readonly case: string; readonly reason: string }[]
+  /** Milliseconds that anything may take. Default: 10,000. */
+  readonly timeout?: number
+}
 
 /** Milliseconds between two looks. */
 const PAUSE = 15
@@ -216,4 +257,44 @@ const isIssue = (issue: unknown): boolean => {
     typeof msg === 'string' &&
     typeof type === 'string'
   )
+}
+
+/** What a server may or may not have; a case is skipped where something that it needs is missing. */
+export type Capability =
+  /** Everybody may search what is shared (interface 4.1), by `PATCH /api/v1/app-conversations/{id}`. */
+  | 'sharing'
+  /** Messages may have parts of any type, with what a provider has sealed in them. */
+  | 'parts'
+  /** It asks for a key, which the options name. */
+  | 'keys'
+  /** `/sockets/events/{id}` in envelopes, with `after` and deltas. */
+  | 'sockets'
+  /** `/api/conversations/{id}/events/stream`, which is the same as server-sent events. */
+  | 'stream'
+  | 'pause'
+  | 'interrupt'
+  /** A policy of `AlwaysConfirm`, and `respond_to_confirmation`. */
+  | 'confirmation'
+  /** HEAD can be moved. */
+  | 'navigation'
+  | 'fork'
+  | 'deletion'
+  /** A message with a `key` is said once. */
+  | 'message_keys'
+  /** The options can stop it and start it again. */
+  | 'stop'
+  /** The options can kill it. */
+  | 'kill'
+  /** The options say what its tools have done. */
+  | 'notes'
+  /** The options say what its model was sent. */
+  | 'requests'
+
+/** One sentence, tried. */
+export interface ServerCheck {
+  readonly name: string
+  /** The laws that it may find broken, the first one most likely. */
+  readonly laws: readonly string[]
+  readonly needs?: readonly Capability[]
+  run(trial: Trial): Promise<void>
 }
