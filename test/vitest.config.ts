@@ -19,7 +19,7 @@ const ALONE = [
 
 /** For each file: one seed for all, and what ends a test that hangs; a busy machine makes none fail. */
 const EACH = {
-  setupFiles: ['test/seed.ts'],
+  setupFiles: ['test/seed.ts', 'test/property-failures.ts'],
   testTimeout: 600_000,
   hookTimeout: 600_000,
   expect: { poll: { timeout: 300_000 } },
